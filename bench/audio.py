@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sounds into batches against soundfile and torchcodec, one thread: `python bench/audio.py`.
+"""Loading audio into batches, compared with soundfile and torchcodec, on one thread: `python
+bench/audio.py`.
 
 Files are made here: short WAVs of 0.35 s at 16 kHz, files of 10 s, and clips of a second from the
 middle of files of 3 hours. Each way fills float32 batches of (rows, channels, frames) that were
-there before. Rounds alternate; what is printed is the least CPU time of each, a file, and its ratio
-to Headrace's; torchcodec takes part where it can be imported. Then each way reads the files in a
-process of its own, three times, for the peak of its memory (PSS): all of it, and what came after
-the imports.
+allocated before. Rounds alternate; prints the minimum CPU time per file of each, and its ratio to
+Headrace's; torchcodec takes part if it can be imported. Then each way reads the files in a separate
+process, three times, to measure its peak memory (PSS): the total, and what was added after the
+imports.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Case(NamedTuple):
     rate: int
     format: str
     subtype: str | None = None
-    clip: int | None = None  # frames from the middle; else all
+    clip: int | None = None  # frames from the middle; None: all
 
     @property
     def wanted(self) -> int:
@@ -66,7 +67,7 @@ CASES = {
 
 
 def make_files(folder: Path, case: Case) -> list[str]:
-    """Voices of a few harmonics over noise; what is longer than a minute says it again."""
+    """Voices of a few harmonics plus noise; audio longer than a minute repeats it."""
     random = np.random.default_rng(1)
     paths = []
     minute = 60 * case.rate
@@ -157,7 +158,7 @@ def least_seconds(ways: dict[str, Callable[[], int]], clock: Any) -> dict[str, f
 
 
 def print_memory(name: str, case: Case, folder: str) -> None:
-    """In a process of its own: MiB in all at the peak, and what is not there after the imports."""
+    """In a separate process: total MiB at the peak, and MiB added after the imports."""
     paths = sorted(str(path) for path in Path(folder).iterdir())
     one = by_torchcodec(paths[:1], case) if name == "torchcodec" else None
     del one  # it has imported what it needs

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a feature of sound costs: hours of sound a second of CPU time, beside other libraries.
+"""Cost of audio features: hours of audio per second of CPU time, compared with other libraries.
 
     python bench/audio_features.py [--runs N] [--seconds S] [--count N] [--step NAME]
 
-Sounds are float32 in memory. Headrace's time is a whole loader's on one thread, from the array to
-the batch; the others' is their transform's alone, called on the same sounds in this process, on one
-thread. Rounds alternate; what is printed are medians, and ratios within a round. A library that is
-not installed is left out. HEADRACE_SIMD=avx2 measures a lower level.
+Audio clips are float32 in memory. Headrace's time is a whole loader's on one thread, from the array
+to the batch; the others' is their transform's alone, called on the same clips in this process, on
+one thread. Rounds alternate; prints medians, and ratios within a round. A library that is not
+installed is left out. HEADRACE_SIMD=avx2 measures a lower level.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def soxrs() -> dict[str, Call]:
 
 
 def dalis() -> dict[str, Callable[[list[Array]], Callable[[], None]]]:
-    """A pipeline on the CPU with one thread, which takes whole batches."""
+    """A pipeline on the CPU with one thread, consuming whole batches."""
     from nvidia.dali import fn, pipeline_def
 
     def mel(n_fft: int, hop: int, n_mels: int, decibels: bool) -> Any:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a color step costs: CPU time a picture of 224 x 224, beside those of other libraries.
+"""Cost of color transforms: CPU time per image of 224 x 224, compared with other libraries.
 
     python bench/colors.py [--runs N] [--step NAME]
 

@@ -4,7 +4,7 @@
 
     python bench/compare.py PHOTOS... --out build/bench
 
-docs/internals/benchmarks.md says what is measured and what the numbers do not say.
+docs/internals/benchmarks.md explains what is measured, and the limits of the numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from picture_sets import PictureSet, open_set, sets_of
 from rounds import Contest, say
 
 WORKLOADS = tuple(results.DOES)
-# Who else is measured, where it is not everybody.
+# Which peers take part, if not all.
 AUGMENTED = (
     "DALI, fused",
     "DataLoader, tensors",
@@ -35,14 +35,15 @@ AUGMENTED = (
     "DataLoader, Albumentations",
 )
 OTHERS = {
-    "cifar10": ("DALI, fused", "DataLoader, tensors", "DataLoader, Pillow"),  # its two are one here
+    # its two variants are the same here
+    "cifar10": ("DALI, fused", "DataLoader, tensors", "DataLoader, Pillow"),
     "color-jitter": AUGMENTED,
     "trivial-augment": AUGMENTED,
     "mix": ("DataLoader, tensors", "DataLoader, Pillow"),
     "ssd300": ("torchvision, tensors", "torchvision, Pillow"),
     "mosaic": ("Ultralytics",),
 }
-DETECTION = ("ssd300", "mosaic")  # these want --annotations
+DETECTION = ("ssd300", "mosaic")  # these need --annotations
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -213,7 +214,7 @@ def detection_kinds(args: argparse.Namespace) -> list[PeerKind]:
 
 
 def available(args: argparse.Namespace) -> dict[PeerKind, str]:
-    """The peers that can be run, and their versions; the others are named."""
+    """The peers that can run, with their versions; prints which ones cannot."""
     wanted = [part.strip().lower() for part in args.peers.split(",") if part.strip()]
     kinds: dict[PeerKind, str] = {}
     for kind in our_kinds(args.workload) + other_kinds(args):
@@ -227,7 +228,7 @@ def available(args: argparse.Namespace) -> dict[PeerKind, str]:
 
 
 def demo_photos() -> Path:
-    """The photos that the demo makes, made if they are not there."""
+    """The demo's photos, made if they do not exist."""
     from headrace.insight.demo.photos import make_photos
 
     root = Path(__file__).parent.parent
@@ -242,7 +243,7 @@ def compare(
     args: argparse.Namespace, pictures: PictureSet, kinds: dict[PeerKind, str], cores: set[int]
 ) -> dict[str, Any]:
     """One set of pictures."""
-    # An epoch of some 200 MB, or of fifty thousand tiny pictures.
+    # An epoch of about 200 MB, or of fifty thousand tiny pictures.
     wanted = 5e4 / len(pictures.files) if args.workload == "cifar10" else 2e8 / pictures.bytes
     repeat = args.repeat or math.ceil(wanted)
     say(f"{pictures.name}: {len(pictures.files)} pictures, listed {repeat} times")
@@ -273,7 +274,7 @@ def compare(
 
 def main() -> int:
     args = parse_arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the peers, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # also ends the peers
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < args.threads:
         say(f"compare: {args.threads} threads asked for, {len(allowed)} cores allowed")
@@ -294,7 +295,7 @@ def main() -> int:
             return 3
     for pictures in sets:
         report["sets"].append(compare(args, pictures, kinds, cores))
-        results.write(args.out, report)  # what there is, should the rest be interrupted
+        results.write(args.out, report)  # partial results, in case the rest is interrupted
     if args.micro:
         report["micro"] = micro.measure(args.micro, sets, min(cores))
     if args.scaling:

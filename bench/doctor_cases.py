@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the doctor find what is wrong? Twelve real loops with one cause each, several times.
+"""Tests the doctor's diagnosis: twelve real loops with one known cause each, several times.
 
     python bench/doctor_cases.py                       # all, 5 runs each: about 10 minutes
     python bench/doctor_cases.py --case slow-disk --runs 1 --report
 
-A run is right when its verdict is the planted cause; "unsure" is not. Each run is a process of its
-own. Intervals are of 95 %, over the runs.
+A run is correct if its verdict is the planted cause; "unsure" is not correct. Each run is a
+separate process. Confidence intervals are 95 %, over the runs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def examine_once(name: str, data: Path, seconds: float) -> None:
-    """One examination in this process; its report goes to the standard output."""
+    """One examination in this process; prints its report to standard output."""
     with ExitStack() as stack:
         loader, step = CASES[name].make(data, stack)
         report = hr.doctor(loader, step, seconds=seconds)
@@ -54,7 +54,7 @@ def examine_once(name: str, data: Path, seconds: float) -> None:
 
 
 def examine(name: str, data: Path, seconds: float) -> dict[str, Any]:
-    """The same in processes of its own: one a rank; what rank 0 reports."""
+    """The same in separate processes, one per rank; returns rank 0's report."""
     command = [sys.executable, __file__, "--once", "--case", name]
     command += ["--data", str(data), "--seconds", str(seconds)]
     ranks = CASES[name].ranks
@@ -79,7 +79,7 @@ def examine(name: str, data: Path, seconds: float) -> dict[str, Any]:
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Mean, and half the width of its confidence interval; not a number of one value alone."""
+    """Mean, and half the width of its confidence interval; NaN for a single value."""
     if len(values) < 2:
         return (values[0] if values else math.nan), math.nan
     spread = statistics.stdev(values) / math.sqrt(len(values))

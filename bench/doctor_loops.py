@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twelve training loops on this machine, each with one cause why it is as fast as it is.
+"""Twelve training loops on this machine, each with one known cause that limits its speed.
 
-Everything is real but for what a machine may lack: a slow disk, and files that are slow to open,
-are a wait under a lock that all processes share; a GPU is the doctor's stand-in.
+Everything is real except what a machine may lack: a slow disk, and files that are slow to open, are
+simulated by waiting under a lock shared by all processes; a GPU by the doctor's stand-in.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Loop(NamedTuple):
 
 
 class Case(NamedTuple):
-    """``make`` builds the loop; ``word`` is what the doctor has to say."""
+    """``make`` builds the loop; ``word`` is the expected verdict."""
 
     word: str
     what: str
@@ -49,7 +49,7 @@ class Case(NamedTuple):
 
 
 def make_pictures(folder: Path) -> None:
-    """Sharp pictures of no meaning, once; a folder that is there is taken as it is."""
+    """Makes sharp random pictures once; an existing folder is used unchanged."""
     draw = np.random.default_rng(0)
     for name, (count, height, width, quality, progressive) in SETS.items():
         place = folder / name
@@ -64,7 +64,7 @@ def make_pictures(folder: Path) -> None:
 
 
 class Disk:
-    """One head for all processes: a wait for each file, and one for each byte of it."""
+    """One simulated disk for all processes: a delay per file, and one per byte."""
 
     def __init__(self, folder: Path, open_seconds: float, bytes_per_second: float) -> None:
         self._lock = folder / f"head-{os.getpid()}-{id(self)}.lock"
@@ -80,7 +80,7 @@ class Disk:
 
 
 class Pictures:
-    """A dataset as people write it: a path, Pillow, a transform, a number."""
+    """A dataset as people typically write it: a path, Pillow, a transform, a number."""
 
     def __init__(self, folder: Path, transform: Any, disk: Disk | None = None) -> None:
         self.paths = sorted(str(path) for path in folder.glob("*/*.jpg"))
@@ -98,7 +98,7 @@ class Pictures:
 
 
 class Compose:
-    """torchvision's, without torchvision."""
+    """The same as torchvision's, without torchvision."""
 
     def __init__(self, transforms: list[Any]) -> None:
         self.transforms = transforms
@@ -130,7 +130,7 @@ class ToTensor:
 
 
 def speckle(image: Any) -> Any:
-    """A Python loop over some pixels, which keeps the GIL."""
+    """A Python loop over some pixels, which holds the GIL."""
     value = 1
     for _ in range(40_000):
         value = (1103515245 * value + 12345) % 2**31
@@ -139,7 +139,7 @@ def speckle(image: Any) -> Any:
 
 
 def collate_by_hand(items: list[Any]) -> Any:
-    """Pads, mixes and stacks record by record, as hand-written ones do."""
+    """Pads, mixes and stacks record by record, like hand-written functions."""
     import torch
 
     rows = []
@@ -172,11 +172,11 @@ def ours(stack: ExitStack, folder: Path, *steps: Any, **options: Any) -> Any:
     return stack.enter_context(hr.Loader(folder, [T.Resize((SIDE, SIDE)), *steps], **given))
 
 
-# The loops. Steps are stand-ins for a GPU, which leave the cores to the loader.
+# The loops. Steps simulate a GPU, which leaves the cores to the loader.
 
 
 class FromDisk:
-    """Pictures after a slow disk for a loader of ours: bytes, which it decodes."""
+    """Pictures from a slow disk for our own loader: bytes, which it decodes."""
 
     def __init__(self, folder: Path, disk: Disk) -> None:
         self.paths, self.disk = sorted(map(str, folder.glob("*/*.jpg"))), disk
@@ -221,7 +221,7 @@ def slow_consumer(folder: Path, stack: ExitStack) -> Loop:
 
 
 def slow_rank(folder: Path, stack: ExitStack) -> Loop:
-    """Two processes that meet after each step; the second one reads from a slower disk."""
+    """Two processes that synchronize after each step; the second one reads from a slower disk."""
     import torch
     import torch.distributed as dist
 

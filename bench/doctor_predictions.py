@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the doctor's predictions hold: each remedy is applied for real, to the whole set.
+"""Tests the doctor's predictions: each remedy is applied for real, to the whole set.
 
     python bench/doctor_predictions.py PHOTOS --json build/bench/predictions.json
 
-The doctor examines a loop and predicts. Then the loop as it is and the loop with the remedy take
-turns of whole epochs, and the medians say what the remedy gave. Loops: one thread of all; float32
-batches; a costly operator; a costly step in Python. The steps sleep, as a program does whose GPU
-works. A gain is a ratio of rates, 1.84x; its error is predicted / found - 1.
+The doctor examines a loop and predicts. Then the unchanged loop and the loop with the remedy
+alternate whole epochs, and the medians give the actual gain. Loops: one thread of all; float32
+batches; a costly operator; a costly step in Python. The steps sleep, like a program that waits for
+its GPU. A gain is a ratio of rates, 1.84x; its error is predicted / measured - 1.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from headrace import transforms as T
 
 SIZE = 224
 CORES = len(os.sched_getaffinity(0))
-STEPS = {"none": 0.0, "light": 40e-6, "heavier": 120e-6}  # seconds a record
+STEPS = {"none": 0.0, "light": 40e-6, "heavier": 120e-6}  # seconds per record
 COLUMNS = ("loop", "batch", "step", "remedy", "before", "predicted", "found", "error", "inside")
 
 Make = Callable[[], hr.Loader]
 
 
 def speckle(image: Any) -> Any:
-    """A step in Python, of about a millisecond, that frees the GIL in parts as most do."""
+    """A Python step of about a millisecond that releases the GIL for part of it, as most do."""
     from PIL import Image, ImageFilter
 
     picture = Image.fromarray(image.transpose(1, 2, 0)).filter(ImageFilter.GaussianBlur(2))
@@ -48,7 +48,7 @@ def speckle(image: Any) -> Any:
 
 
 class Loops:
-    """The loaders to examine, and for each of them the remedies by the doctor's names."""
+    """The loaders to examine, each with the remedies to apply, by the doctor's names."""
 
     def __init__(self, photos: Path, repeat: int, scratch: Path) -> None:
         self.source = hr.concat(*[hr.open(photos)] * repeat)
@@ -88,12 +88,13 @@ LOOPS = ("one thread", "float32", "costly operator", "costly Python")
 
 
 def step_of(seconds: float) -> Callable[[Any], None] | None:
-    """Sleeps so long for each record of a batch; None where there is nothing to wait for."""
+    """Sleeps this long per record of a batch; None if there is nothing to wait for."""
     return (lambda batch: time.sleep(seconds * len(batch[0]))) if seconds else None
 
 
 def predictions_of(make: Make, step: Any, seconds: float) -> tuple[dict[str, Prediction], float]:
-    """What the doctor says of every remedy that it tried, worth it or not; and the loop's rate."""
+    """The doctor's prediction for every remedy that it tried, recommended or not; and the loop's
+    rate."""
     with make() as loader:
         found = Findings(loader, step)
         examine(found, chosen(["cold"]), seconds, lambda name, number: None)
@@ -105,7 +106,7 @@ def predictions_of(make: Make, step: Any, seconds: float) -> tuple[dict[str, Pre
 
 
 def rate(loader: hr.Loader, step: Any, seconds: float) -> float:
-    """Records a second over whole epochs."""
+    """Records per second over whole epochs."""
     begin, records = time.perf_counter(), 0
     while time.perf_counter() - begin < seconds:
         for batch in loader:
@@ -118,11 +119,11 @@ def rate(loader: hr.Loader, step: Any, seconds: float) -> float:
 def in_turns(
     makes: Sequence[Make], step: Any, rounds: int, turn: float
 ) -> list[tuple[float, float]]:
-    """For each loader its median rate, and the median of what it gave beside the first one."""
+    """For each loader its median rate, and its median gain over the first one."""
     loaders = [make() for make in makes]
     try:
         for loader in loaders:
-            rate(loader, step, 0.0)  # an epoch that touches memory for the first time
+            rate(loader, step, 0.0)  # this epoch touches memory for the first time
         rates = [[rate(loader, step, turn) for loader in loaders] for _ in range(rounds)]
     finally:
         for loader in loaders:

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training data that lies far away, beside the same on the local disk.
+"""Remote training data, compared with the same data on the local disk.
 
     python bench/far.py PHOTOS --out build/far [--only rates|files|stalls|bytes]
 
 A server in a process of its own (object_store.py) answers after a lognormal latency of 50 ms and
-sends 90 MB/s a connection; both use the same processors, so that what the server takes is missing
-to the client: `--threads 1` on two cores leaves it one. Epochs from the disk (the page cache) and
-from afar alternate in one process. Rates are medians, CPU seconds are the client's.
+sends 90 MB/s per connection; both use the same processors, so the server takes CPU time from the
+client: `--threads 1` on two cores leaves it one. Local epochs (from the page cache) and remote ones
+alternate in one process; of two consecutive remote epochs the second counts, because the first uses
+data read ahead before. Rates are medians, CPU seconds are the client's.
 
     rates    photos in tar shards and in a pack, shuffle="blocks" and "streams"
-    files    a small picture a file, each a request of its own, shuffled
-    stalls   the same, while one request of 200 hangs for 5 s: how long batches keep one waiting
-    bytes    2 and 4 processes with a shard each: bytes that the server sent, over the dataset's
+    files    small pictures, one request per file, shuffled
+    stalls   the same, while one request of 200 hangs for 5 s: how long the consumer waits for
+             batches
+    bytes    2, 3 and 4 processes with a shard each: bytes that the server sent per epoch, over the
+             dataset's
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ def median(rounds: list[dict[str, Any]], what: str) -> float:
 def beside_the_disk(
     name: str, near: str, far: str, store: ObjectStore, given: argparse.Namespace, **options: Any
 ) -> dict[str, Any]:
-    """Epochs from both, in turn."""
+    """Epochs from both, alternating."""
     loaders = {
         place: hr.Loader(path, batch_size=64, threads=given.threads, seed=3, **options)
         for place, path in (("disk", near), ("far", far))
@@ -64,6 +67,8 @@ def beside_the_disk(
     servers, requests = [], []
     for number in range(given.rounds + 1):  # the first one is start-up
         for place, loader in loaders.items():
+            if place == "far":
+                epoch(loader)  # uses what was read ahead while the other one ran
             before, asked = cpu_seconds(store.process.pid), store.counts()["requests"]
             one = epoch(loader)
             if number:
@@ -144,7 +149,7 @@ def files(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def stalls(given: argparse.Namespace) -> dict[str, Any]:
-    """A step takes 20 ms per batch of 64 files; one file hangs in a third of the batches."""
+    """A step takes 20 ms per batch of 64 files; in a third of the batches one file hangs."""
     small_files(given)
     out = {}
     for hang_every in (0, 200):
@@ -184,8 +189,8 @@ def stalls(given: argparse.Namespace) -> dict[str, Any]:
     return out
 
 
-def shard(path: str, rank: int, world: int) -> None:
-    """In a process of its own."""
+def shard(path: str, rank: int, world: int, epochs: int) -> None:
+    """Runs in a separate process."""
     loader = hr.Loader(
         path,
         STEPS,
@@ -196,7 +201,7 @@ def shard(path: str, rank: int, world: int) -> None:
         shard=(rank, world),
         last_batch="keep",
     )
-    print(sum(len(batch.image) for batch in loader))
+    print(sum(len(batch.image) for _epoch in range(epochs) for batch in loader))
     loader.close()
 
 
@@ -205,23 +210,31 @@ def bytes_sent(given: argparse.Namespace) -> dict[str, Any]:
     tars = f"tar/{make_tars(given.out / 'tar', photos)}"
     size = sum(file.stat().st_size for file in (given.out / "tar").glob("*.tar"))
     out = {}
-    for world in (2, 3, 4):
-        with ObjectStore(given.out, latency=LATENCY, rate=RATE) as store:
-            path = f"{store.url}/data/{tars}"
-            hr.open(path)  # the index, which is made once and kept
-            before = store.counts()["bytes"]
-            command = [sys.executable, __file__, str(given.photos), "--path", path]
-            ranks = [
-                subprocess.Popen(
-                    [*command, "--rank", f"{rank}/{world}"], stdout=subprocess.PIPE, text=True
-                )
-                for rank in range(world)
-            ]
-            records = sum(int(each.communicate()[0]) for each in ranks)
-            sent = store.counts()["bytes"] - before
-        assert records == given.records, (records, given.records)
-        out[str(world)] = sent / size
-        print(f"streams, {world} processes: {sent / size:.3f} of the dataset's bytes", flush=True)
+    with ObjectStore(given.out, latency=LATENCY, rate=RATE) as store:
+        path = f"{store.url}/data/{tars}"
+        hr.open(path)  # the index, which is made once and cached
+        for world in (2, 3, 4):
+            sent = {}
+            for epochs in (1, 3):  # the start of the next epoch is read ahead, in both
+                before = store.counts()["bytes"]
+                command = [sys.executable, __file__, str(given.photos), "--path", path]
+                command += ["--epochs", str(epochs)]
+                ranks = [
+                    subprocess.Popen(
+                        [*command, "--rank", f"{rank}/{world}"], stdout=subprocess.PIPE, text=True
+                    )
+                    for rank in range(world)
+                ]
+                records = sum(int(each.communicate()[0]) for each in ranks)
+                assert records == epochs * given.records, (records, given.records)
+                sent[epochs] = (store.counts()["bytes"] - before) / size
+            each = (sent[3] - sent[1]) / 2
+            out[str(world)] = {"an epoch": each, "one epoch and what is ahead": sent[1]}
+            print(
+                f"streams, {world} processes: {each:.3f} of the dataset's bytes per epoch; where it"
+                f" is the last one, {sent[1] - each:.3f} more are read ahead",
+                flush=True,
+            )
     return out
 
 
@@ -240,10 +253,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--path", help=argparse.SUPPRESS)
     parser.add_argument("--rank", help=argparse.SUPPRESS)
+    parser.add_argument("--epochs", type=int, default=1, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.rank:
         rank, world = map(int, given.rank.split("/"))
-        return shard(given.path, rank, world)
+        return shard(given.path, rank, world, given.epochs)
     given.out.mkdir(parents=True, exist_ok=True)
     os.environ["HEADRACE_CACHE"] = str(given.out.resolve() / "cache")
     cases = {"rates": rates, "files": files, "stalls": stalls, "bytes": bytes_sent}

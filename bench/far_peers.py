@@ -4,10 +4,10 @@
 
     python bench/far_peers.py PHOTOS --python litdata=ENV/bin/python --python lance=...
 
-Each peer has a form of its own, made beforehand by its own writer, and runs in a process of its
-own for an epoch or `--seconds`, in turn in each round, with no cache from before: imports are not
+Each peer has its own format, written beforehand by its own writer, and runs in a separate process
+for an epoch or `--seconds`, alternating in each round, starting without a cache: imports are not
 counted, opening is. The server is that of far.py. Peers whose interpreter is not given, or that
-fail, are named and left out.
+fail, are reported and left out.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The datasets of far.py and far_peers.py: the same photos in every form, made once in a folder."""
+"""The datasets of far.py and far_peers.py: the same photos in every format, made once in a
+folder."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ SMALL = 64  # pixels
 
 
 def photos_of(folder: Path) -> list[tuple[bytes, int]]:
-    """(JPEG, class) of each file; a class a folder."""
+    """(JPEG, class) of each file; one folder per class."""
     files = sorted(folder.rglob("*.jpg"))
     if not files:
         raise SystemExit(f"no .jpg below {folder}")
@@ -38,7 +39,7 @@ def small_photos(count: int) -> list[tuple[bytes, int]]:
 
 
 def make_tars(folder: Path, photos: list[tuple[bytes, int]]) -> str:
-    """Shards as WebDataset has them. Returns their pattern."""
+    """Shards in WebDataset format. Returns their pattern."""
     folder.mkdir(parents=True, exist_ok=True)
     shards = -(-len(photos) // PER_SHARD)
     for shard in range(shards):
@@ -61,7 +62,7 @@ def make_tars(folder: Path, photos: list[tuple[bytes, int]]) -> str:
 
 
 def make_files(folder: Path, photos: list[tuple[bytes, int]]) -> None:
-    """A file each, a folder a class."""
+    """One file per record, one folder per class."""
     for number, (photo, label) in enumerate(photos):
         path = folder / f"{label:03}" / f"{number:06}.jpg"
         if not path.exists():

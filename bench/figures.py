@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the figures of a run of compare.py into documents.
+"""Inserts the results of a run of compare.py into documents.
 
     python bench/figures.py build/bench README.md docs/*/*.md
 
-Whatever stands between `<!-- figures: NAME -->` or `<!-- figures: NAME SET -->` and
-`<!-- /figures -->` is replaced by what tables.py makes under that name; the charts that a document
-shows are copied beside it.
+Replaces everything between `<!-- figures: NAME -->` or `<!-- figures: NAME SET -->` and
+`<!-- /figures -->` by what tables.py makes under that name; copies the charts that a document shows
+next to it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def text_for(report: dict[str, Any], name: str, pictures: str | None) -> str:
 
 
 def fill(document: str, report: dict[str, Any]) -> tuple[str, list[str]]:
-    """The document with its figures, and the slots for which the run has none; those stay."""
+    """The document with its figures, and the slots missing from the run, which are unchanged."""
     missing = []
 
     def replace(slot: re.Match[str]) -> str:

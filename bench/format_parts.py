@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What formats.py measures of Headrace by itself.
+"""The measurements of formats.py that involve only Headrace.
 
-How fast records are read, how soon a container is open and what its index takes, what the cache of
-records saves, what a disk gives.
+Read rates, opening times and index sizes of containers, the benefit of the record cache, disk
+throughput.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def seconds_of(batches: Iterable[Any]) -> float:
 def raw_rates(
     path: Path, program: Path, record_bytes: int, threads: int, batch_size: int, rounds: int
 ) -> dict[str, Any]:
-    """Records per second as `headrace bench --preset raw` reads them, and of plain pread."""
+    """Records per second as measured by `headrace bench --preset raw`, and of plain pread."""
     from headrace.insight.measure.stored import RawReader
 
     import headrace
@@ -46,7 +46,7 @@ def raw_rates(
     for name, order in orders.items():
         reader = RawReader(source, batch_size, threads, order)
         step = path.stat().st_size // count
-        # What a record takes; in LMDB's pages that is far more than is read.
+        # Stored bytes per record; in LMDB's pages that is far more than is read.
         size = record_bytes if path.suffix == ".lmdb" else step
         ours, plain = [], []
         with Probe(program, path, order, step, size, threads) as probe:
@@ -85,7 +85,7 @@ print(json.dumps({"seconds": seconds, "bytes": resident() - before, "records": l
 
 
 def opening(path: Path, small: Path, rounds: int) -> dict[str, Any]:
-    """Milliseconds with the index in the cache, GB/s without, bytes of memory a record."""
+    """Milliseconds with a cached index, GB/s without, bytes of memory per record."""
     scans, kept, memory = [], [], []
     records = 1
     for _ in range(rounds):
@@ -110,7 +110,7 @@ def opening(path: Path, small: Path, rounds: int) -> dict[str, Any]:
 
 
 def cache_of_half(path: Path, threads: int) -> dict[str, Any]:
-    """What a second epoch reads where the RAM cache holds half of the set."""
+    """What a second epoch reads if the RAM cache holds half of the set."""
     import headrace
 
     source = headrace.open(path)
@@ -135,7 +135,7 @@ def cache_of_half(path: Path, threads: int) -> dict[str, Any]:
 
 
 def cold_reads(path: Path, program: Path, record_bytes: int, rounds: int) -> dict[str, Any]:
-    """Random reads that the page cache does not have: ours, and pread at rising depth, MB/s."""
+    """Random reads that miss the page cache: ours, and pread at increasing depth, MB/s."""
     import headrace
 
     source = headrace.tfrecord(path, content="bytes")

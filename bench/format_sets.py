@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The containers that formats.py measures: records of noise, and photos, in each format."""
+"""The containers that formats.py measures: noise records, and photos, in each format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUFFIXES = {
     "lmdb": ".lmdb",
     "hdf5": ".h5",
 }
-BLOCK = 40 << 20  # of noise, of which records are pieces
+BLOCK = 40 << 20  # bytes of noise, of which records are slices
 
 
 def noise_tar(path: Path, records: int, record_bytes: int) -> Path:
@@ -47,7 +47,7 @@ def add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
 
 
 def converted(source: Any, stem: Path, formats: list[str]) -> dict[str, Path]:
-    """The source in each of the formats, converted unless it was before."""
+    """The source in each of the formats, converted if it is not there yet."""
     import headrace
 
     made = {}

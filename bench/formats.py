@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Containers of records: how fast they are read, opened and trained from, against what else can.
+"""Containers of records: how fast they are read, opened and trained from, compared with other
+readers.
 
     python bench/formats.py --photos PHOTOS --out build/bench/formats
 
@@ -26,11 +27,11 @@ import pread_probe
 from format_sets import SUFFIXES, converted, noise_tar
 from peer import Measured, Peer, PeerKind
 from results import processor
-from rounds import note, say
+from rounds import in_turn, note, say, started
 
 PARTS = ("raw", "peers", "open", "train", "cache", "cold")
 RAW_FORMATS = ["tar", "tfrecord", "recordio", "lmdb"]
-# The file's format, the peer's script, the module and package that it needs.
+# The format of its file, the peer's script, and the module and package that it needs.
 OTHERS = {
     "webdataset": ("tar", "records_webdataset.py", "webdataset", "webdataset"),
     "tf.data": ("tfrecord", "records_tf.py", "tensorflow", "tensorflow"),
@@ -65,7 +66,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 class Run:
-    """One run: its files, its cores, and what was found."""
+    """One run: its files, its cores, and the results."""
 
     def __init__(self, args: argparse.Namespace, cores: set[int]) -> None:
         self.args, self.cores = args, cores
@@ -94,10 +95,10 @@ class Run:
         return pread_probe.build(self.args.out)
 
     def contest(self, kinds: dict[PeerKind, dict[str, Any]]) -> list[Measured]:
-        """Peers in alternating rounds, each at a job of its own."""
+        """Peers in alternating rounds, each with a job of its own."""
         args = self.args
         with ExitStack() as stack:
-            peers = []
+            peers: list[tuple[Measured, Peer]] = []
             for kind, job in kinds.items():
                 job = {
                     "workload": "records",
@@ -109,17 +110,16 @@ class Run:
                     "prepared": str(self.cache),
                     **job,
                 }
+                measured = Measured(kind, "")
                 try:
-                    peers.append(stack.enter_context(Peer(kind, job, self.cores)))
+                    peers.append((measured, started(stack, measured, job, self.cores)))
                 except RuntimeError as error:
                     say(f"  {kind.name} is left out: {error}")
-            measured = {peer.kind: Measured(peer.kind, "") for peer in peers}
             for number in range(args.rounds):
-                first = number % max(1, len(peers))
-                for peer in peers[first:] + peers[:first]:
-                    note(measured[peer.kind], peer.turn(args.turn))
-            say("  " + ", ".join(f"{m.kind.name} {m.warm[-1]:,.0f}" for m in measured.values()))
-            return list(measured.values())
+                for measured, peer in in_turn(peers, number):
+                    note(measured, peer.turn(args.turn))
+            say("  " + ", ".join(f"{m.kind.name} {m.warm[-1]:,.0f}" for m, _ in peers))
+            return [measured for measured, _ in peers]
 
     def raw(self) -> dict[str, Any]:
         args, program = self.args, self.probe()
@@ -156,9 +156,9 @@ class Run:
         found = {}
         with tempfile.TemporaryDirectory(dir=self.args.out) as folder:
             for name, path in self.records(list(SUFFIXES)).items():
-                alone = Path(folder) / path.name  # without an index beside it
+                alone = Path(folder) / path.name  # without an index next to it
                 os.link(path, alone)
-                alone.read_bytes()  # into the page cache
+                alone.read_bytes()  # reads the files into the page cache
                 found[name] = format_parts.opening(alone, small[name], self.args.rounds)
         return found
 

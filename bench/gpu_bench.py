@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What gpu_loaders.py and gpu_tensors.py measure with: sources, rows of figures, times."""
+"""What gpu_loaders.py and gpu_tensors.py share: sources, rows of figures, timing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class Bench:
         return hr.concat(*[source] * times) if times > 1 else source
 
     def batches(self, loader: Any) -> Iterable[Any]:
-        """PyTorch's on a GPU; --device cpu: the host is a device that decodes and finishes, too."""
+        """PyTorch's view on a GPU; with --device cpu the host acts as the device that decodes and
+        finishes."""
         if self.device == "cpu":
             return cast("Iterable[Any]", loader.dlpack(_core.open_device("cpu")))
         return cast("Iterable[Any]", loader.torch(self.device))

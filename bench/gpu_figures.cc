@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a GPU takes to decode, resize and finish JPEGs, next to the predictions of
-// docs/internals/gpu-kernels.md: copies over the bus, each kernel on batches of 256 random
-// crops, walks with row indexes of several spacings, one to six batches in flight, and 1,024
+// docs/internals/gpu-kernels.md: copies over the bus, each kernel on batches of 256 random crops,
+// entropy decoding with row indexes of several spacings, one to six batches in flight, and 1,024
 // samples in parts. First batches are compared with the CPU's pixels, decoded and resized. One line
-// a figure; needs no network.
+// per figure; needs no network.
 //
-//     gpu_figures [--device cuda|cpu] [FOLDER]    # JPEG files; default: pictures that it makes
-//     gpu_figures --devices                       # how many GPUs can be used, or why none can
+//     gpu_figures [--device cuda|cpu] [FOLDER]    # JPEG files; default: generated pictures
+//     gpu_figures --devices                       # how many GPUs are usable, or why none is
 //
-// Exit status 1: the pixels differ; 4: there is no such device. `cpu` runs the kernels as loops on
-// one core and shows that the program works; its times mean nothing.
+// Exit status 1: the pixels differ; 4: no such device. `cpu` runs the kernels as loops on one core
+// to test the program; its times are meaningless.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -33,20 +33,20 @@ using namespace headrace::gpu_flight;
 
 namespace {
 
-// Figures of an H100 (SXM); docs/internals/gpu-kernels.md has their origin.
-constexpr double kCopy = 50e9;             // bytes a second
-constexpr double kInstructions = 0.23e12;  // of warps a second: a quarter of the peak
-constexpr double kSymbol = 192e-9;         // of a walk where few warps walk: 380 cycles
-// A batch of 256 finished samples: what does not overlap with others, and its copy to the device.
+// Figures of an H100 (SXM); docs/internals/gpu-kernels.md has their sources.
+constexpr double kCopy = 50e9;             // bytes per second
+constexpr double kInstructions = 0.23e12;  // warp instructions per second: a quarter of the peak
+constexpr double kSymbol = 192e-9;         // of the entropy decoder if few warps run: 380 cycles
+// A batch of 256 finished samples: overhead that does not overlap, and its copy to the device.
 constexpr double kAlone = 0.45e-3, kUpload = 0.41e-3;
-constexpr double kCrowd = 0.07;  // by how much each batch in flight slows down a walk
+constexpr double kCrowd = 0.07;  // slowdown of the entropy decoder per batch in flight
 
-// Row indexes: bits between two entries. The largest that there is: rows alone, in photos.
+// Row index spacings in bits. The largest possible one gives one entry per row in photos.
 constexpr int kRowsAlone = 65535 * 64, kUsual = 8192;
 
 double predicted_walk(int64_t chain) { return double(chain) * kSymbol; }
 double predicted_dc(int spacing) { return spacing == kRowsAlone ? 0.08e-3 : 0.02e-3; }
-// Of so many batches of 256 that begin together.
+// Number of 256-sample batches started together.
 double predicted_seconds(const Flight& flight, double batches) {
   return predicted_walk(flight.longest_chain()) * (1 + kCrowd * batches) +
          predicted_dc(flight.spacing()) + kUpload + batches * kAlone;
@@ -88,7 +88,8 @@ void time_copies(Device& device) {
   const StreamPtr stream = device.make_stream();
   for (const size_t bytes : {size_t{64} << 10, size_t{1} << 20, size_t{20} << 20}) {
     Pinned host(device, bytes);
-    const std::shared_ptr<void> there = device.allocate(bytes);  // shared: as it hands it out
+    // shared_ptr, because that is what Device returns
+    const std::shared_ptr<void> there = device.allocate(bytes);
     const std::string size = std::to_string(bytes >> 10) + " KiB";
     const double up = seconds(*stream, 20, [&] { stream->copy(there.get(), host.data(), bytes); });
     const double down =
@@ -105,7 +106,7 @@ double seconds_of(const Flight& flight, double instructions) {
   return instructions * double(flight.samples()) / kInstructions;
 }
 
-// Each kernel by itself. How many warp instructions a sample takes: tools/device_costs.py.
+// Each kernel alone. tools/device_costs.py has the warp instructions per sample.
 void time_kernels(Flight& flight) {
   struct Step {
     const char* name;
@@ -126,7 +127,7 @@ void time_kernels(Flight& flight) {
     const double taken = seconds(flight.stream(), 9, [&] { queue(flight.stream(), kernel); });
     Line::figure(step.name, taken * 1e3, step.predicted * 1e3, "ms a batch of 256");
   });
-  // The walk clears its blocks; a kernel that only does that takes so long.
+  // The decoder clears its blocks; the time of a kernel that only does that.
   const ClearWords zeros{.memory = flight.memory().coefficients,
                          .bytes = flight.sizes().blocks * 128};
   const double taken = seconds(flight.stream(), 9, [&] { queue(flight.stream(), zeros); });
@@ -158,7 +159,7 @@ void time_walks(Device& device, Files& files) {
   }
 }
 
-// Of the resize, whose passes come in either order, and of the finish to 16 bits.
+// The resize, whose passes come in either order, and the conversion to 16 bits.
 void time_resize(Flight& flight) {
   struct Step {
     const char* name;
@@ -186,7 +187,7 @@ void time_resize(Flight& flight) {
   }
 }
 
-// Samples a second of batches that begin together, each on its own stream.
+// Samples per second of batches that start together, each on its own stream.
 double rate(std::span<const std::unique_ptr<Flight>> flights) {
   int64_t samples = 0;
   for (const auto& flight : flights) samples += flight->samples();
@@ -225,7 +226,7 @@ void time_parts(Device& device, Files& files) {
                                                               .spacing = spacing,
                                                               .first = i * batch / parts}));
       }
-      // In one part, nothing is computed while it crosses.
+      // In a single part, nothing overlaps with its transfer.
       const double more = parts == 1 ? 3 * kUpload : 0;
       const double predicted = 1024 / (predicted_seconds(*flights[0], 4) + more);
       Line::figure(("finished, 1,024 in " + std::to_string(parts) +
@@ -236,13 +237,13 @@ void time_parts(Device& device, Files& files) {
   }
 }
 
-// The finish of 256 pictures of 3 x 224 x 224, whose bytes are there already, in float32: rows with
-// tables of their own, all mixed in groups of eight.
+// Finishing 256 pictures of 3 x 224 x 224 whose bytes are already on the device, as float32: rows
+// with tables of their own, all mixed in groups of eight.
 void time_finish(Device& device) {
   constexpr int kRows = 256, kSamples = int(kSampleBytes), kGroup = 8;
   constexpr size_t kTable = 3 * 256;
   const StreamPtr stream = device.make_stream();
-  // Whatever the bytes are, the work is the same.
+  // The cost does not depend on the values.
   const auto room = [&](size_t bytes) {
     std::shared_ptr<void> memory = device.allocate(bytes);
     const std::vector<uint8_t> zeros(bytes);
@@ -304,7 +305,7 @@ void time_finish(Device& device) {
          0.12);
 }
 
-// Colors and tones of images that were decoded: here of noise, whose values all occur.
+// Color and tone operations on decoded images: here noise, which contains all values.
 void time_colors(Device& device) {
   const int64_t images_made = batch_size();
   const StreamPtr stream = device.make_stream();

@@ -23,14 +23,14 @@ namespace headrace::gpu_flight {
 
 using made_pictures::Bytes;
 
-constexpr int kSize = 224, kChannels = 3;  // of a sample
+constexpr int kSize = 224, kChannels = 3;  // per sample
 constexpr size_t kSampleBytes = size_t{kChannels} * kSize * kSize;
 
 inline PictureStrides sample_strides() {
   return PictureStrides::channels_first(kChannels, kSize, kSize);
 }
 
-// Pinned, where the device can.
+// Pinned memory, if the device supports it.
 class Pinned {
  public:
   Pinned(Device& device, size_t bytes) : device_(device), bytes_(bytes), pages_(map_pages(bytes)) {
@@ -54,13 +54,14 @@ class Pinned {
 template <class T>
 std::shared_ptr<void> put(Device& device, Stream& stream, const std::vector<T>& values) {
   const size_t bytes = values.size() * sizeof(T);
-  std::shared_ptr<void> memory = device.allocate(bytes);  // shared: as it hands it out
+  std::shared_ptr<void> memory = device.allocate(bytes);  // shared_ptr, because that is what Device
+                                                          // returns
   stream.copy(memory.get(), values.data(), bytes);
   stream.synchronize();
   return memory;
 }
 
-// JPEG files, with indexes of their rows by the bits between two entries.
+// JPEG files, with row indexes by the bits between two entries.
 class Files {
  public:
   explicit Files(std::vector<Bytes> files) : files_(std::move(files)) {}
@@ -94,7 +95,7 @@ class Files {
 struct FlightSpec {
   int samples = 256;
   uint32_t seed = 1;
-  int spacing = 8192;  // of the row index, in bits
+  int spacing = 8192;  // spacing of the row index, in bits
   int first = 0;       // crop: those before belong to other parts of the same batch
 };
 
@@ -148,7 +149,7 @@ class Flight {
     queue(*stream_, finish_);
   }
 
-  // Symbols of the longest stretch of MCUs: the walk of a batch is as long.
+  // Symbols of the longest segment of MCUs: it determines the batch's decoding time.
   int64_t longest_chain() const {
     std::vector<uint8_t> upload(size_t(upload_bytes(sizes())) + 256);
     uint8_t* const begin =
@@ -158,7 +159,7 @@ class Flight {
     WalkTables tables;
     std::vector<int16_t> nowhere;
     int64_t longest = 0;
-    uint32_t made = ~0u;  // the picture whose tables these are
+    uint32_t made = ~0u;  // the picture that the tables belong to
     for (const WalkGroup& group : batch_.walk_groups()) {
       DevicePicture picture = batch_.picture(group.picture);
       if (made != group.picture) make_tables(at, picture, tables);
@@ -177,7 +178,7 @@ class Flight {
     return longest;
   }
 
-  // Whether every picture was decoded, and every pixel is the CPU's.
+  // Whether every picture was decoded, and every pixel equals the CPU's.
   bool is_exact(const Files& files) {
     make_samples();
     std::vector<uint8_t> flags(size_t(flag_bytes(sizes()))), out(size_t(sizes().out_bytes));
@@ -252,7 +253,7 @@ class Flight {
                .map = {.bytes = 2, .table = table_.get()}};
   }
 
-  // By the same functions on the CPU, whose tests compare them with Pillow.
+  // The same functions on the CPU, whose tests compare them with Pillow.
   std::vector<uint8_t> resized_here(std::vector<uint8_t> pictures) const {
     pictures.resize((pictures.size() + 7) / 8 * 8);
     std::vector<uint8_t> resized(size_t(samples()) * kSampleBytes);
@@ -275,7 +276,7 @@ class Flight {
   PictureBatch finish_;
   std::vector<std::pair<size_t, Window>> pictures_;
   std::unique_ptr<Pinned> upload_;
-  // shared: as a Device hands them out
+  // shared_ptr, because that is what Device returns
   std::shared_ptr<void> on_device_, scratch_, out_, parameters_, between_, resized_, table_,
       finished_;
   DeviceJpegMemory at_;

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whole loaders onto a GPU, beside what docs/guide/gpu.md says of an H100, and what else is there.
+"""Whole loaders feeding a GPU, compared with the H100 figures of docs/guide/gpu.md, and other
+loaders.
 
     python bench/gpu_loaders.py PHOTOS WORK [--device cuda] [--parts hash,loaders,...] [--seconds 1]
 
-PHOTOS: a folder of JPEGs; WORK: where packs and indexes go. Prints a line a figure, and writes
-WORK/gpu_loaders.json. `--device cpu` shows without a GPU that it works. Exit status 1
-where a batch of the device's is not the CPU's.
+PHOTOS: a folder of JPEGs; WORK: a folder for packs and indexes. Prints one line per figure, and
+writes WORK/gpu_loaders.json. `--device cpu` tests it without a GPU. Exit status 1 if a batch from
+the device differs from the CPU's.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def digest(batches: Iterable[Any]) -> str:
 
 
 def compare_hashes(bench: Bench) -> None:
-    """Each recipe decoded on the device, beside the CPU: one hash."""
+    """Each recipe decoded on the device, and on the CPU: the hashes must be equal."""
     for recipe, form in itertools.product(RECIPES, ("files", "dense")):
         found = {}
         for where, decode in ((None, "cpu"), (bench.device, "device")):
@@ -130,8 +131,8 @@ def loader_places(stats: Any) -> str:
 
 
 def time_loaders(bench: Bench) -> None:
-    """The figures that docs/guide/gpu.md states."""
-    many = 400_000  # an epoch's end drains what is under way
+    """The figures stated in docs/guide/gpu.md."""
+    many = 400_000  # the end of an epoch drains the batches in flight
     dense, files = bench.source("dense", many), bench.source("files", many)
     for threads, large, small in ((16, 100e3, 100e3), (4, 70e3, 70e3), (1, 18e3, 18e3)):
         for batch, predicted in ((256, small), (1024, large)):
@@ -155,7 +156,7 @@ def time_recipes(bench: Bench) -> None:
 
 
 def time_training(bench: Bench) -> None:
-    """ResNet-50 in bfloat16, fed by a tensor that is there and by loaders."""
+    """ResNet-50 in bfloat16, fed from a resident tensor and by loaders."""
     if importlib.util.find_spec("torchvision") is None:
         return print("training: torchvision is not there", flush=True)
     import torchvision

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For gpu_figures.cc: what a GPU takes for colors and tones of 256 images of 3 x 224 x 224 whose
-// bytes are there already, with predictions from counted instructions (tools/device_costs.py).
+// For gpu_figures.cc: the time that a GPU takes for color and tone operations on 256 images of 3 x
+// 224 x 224 already in its memory, with predictions from counted instructions
+// (tools/device_costs.py).
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace gpu_pixels {
 
-// `put(values)` -> device memory that holds them; `figure(name, kernel, predicted)` times a kernel
-// and prints it; predictions are in ms.
+// `put(values)` -> device memory with a copy of them; `figure(name, kernel, predicted)` times a
+// kernel and prints it; predictions are in ms.
 template <class Put, class Figure>
 void time_pixels(const std::vector<uint8_t>& images, int64_t count, const Put& put,
                  const Figure& figure) {

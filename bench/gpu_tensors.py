@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that lie in memory already, on their way to a GPU: hr.prefetch and hr.resident.
+"""Transfers of batches in memory to a GPU: hr.prefetch and hr.resident.
 
 Parts of bench/gpu_loaders.py.
 """
@@ -20,7 +20,7 @@ from headrace import transforms as T
 
 
 def time_prefetch(bench: Bench) -> None:
-    """Batches of 256 x 3 x 224 x 224 beside steps of 5 ms; predicted: docs/guide/prefetch.md."""
+    """Batches of 256 x 3 x 224 x 224 with steps of 5 ms; predictions: docs/guide/prefetch.md."""
     weights = torch.randn(4096, 4096, device=bench.device, dtype=torch.bfloat16)
 
     def step(batch: Any) -> object:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to hand a batch to a framework: `python bench/hand_over.py numpy|torch|jax|...`.
+"""Cost of passing a batch to a framework: `python bench/hand_over.py numpy|torch|jax|...`.
 
-Run it in an environment that has the framework: `./dev test --frameworks` makes them, with
+Run it in an environment with the framework, as made by `./dev test --frameworks`, with
 `PYTHONPATH=build/wheel/site build/frameworks/NAME/bin/python`. The batch has 64 float32 pictures of
-(3, 224, 224) and 64 labels of int64; figures are medians. For tensorflow also a tf.data.Dataset of
-the batches, beside plain iteration and Dataset.from_generator.
+(3, 224, 224) and 64 labels of int64; figures are medians. For tensorflow, also compares a
+tf.data.Dataset of the batches with plain iteration and Dataset.from_generator.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def hand_over(name: str) -> None:
 
 
 def datasets() -> None:
-    """The pass itself: batches of four numbers, so that there is nothing else to do."""
+    """The overhead alone: batches of four numbers, so that there is no other work."""
     import tensorflow as tf
 
     def view() -> Any:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reading from a storage that answers late: records a second, and the wait at the turn of an epoch.
+"""Reading from a high-latency storage: records per second, and the wait between epochs.
 
     python bench/latency.py [--threads N] [--records N]
 
 Files in memory answer after 0, 20 and 100 ms, with no limit of bandwidth (memory:// of the engine).
-The pictures are small (64 x 64, about 4 kB), so that decoding is not what bounds the rate. The turn
-is timed with a consumer that takes its time over each batch, as a training step does.
+The pictures are small (64 x 64, about 4 kB), so that decoding does not limit the rate. The wait is
+measured with a consumer that takes some time per batch, like a training step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from waits import epoch_of
 import headrace as hr
 from headrace import _core, transforms
 
-GOALS = {20: 4000, 100: 2000}  # records a second, by milliseconds of latency
+GOALS = {20: 4000, 100: 2000}  # records per second, by milliseconds of latency
 GIANT = 58_000_000  # bytes
 
 
@@ -103,7 +103,7 @@ def main() -> None:
     for name, make in (("photos", photos), ("tar", shards)):
         volume = _core.MemoryVolume(f"bench-{name}")
         measure(name, volume, make(volume, contents), options)
-    # One file of 58 MB in the middle: a picture, with bytes after its end that nobody decodes.
+    # One file of 58 MB in the middle: a picture, followed by bytes that are never decoded.
     contents[options.records // 2] += bytes(GIANT)
     volume = _core.MemoryVolume("bench-giant")
     measure("giant", volume, photos(volume, contents), options)

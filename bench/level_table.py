@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What each stage of decoding takes at each SIMD level on this CPU, in one table.
+"""The time of each decoding stage at each SIMD level on this CPU, in one table.
 
-    python3 bench/level_table.py build/release PHOTOS    # a folder that has bench/micro's programs
+    python3 bench/level_table.py build/release PHOTOS    # a build folder with bench/micro's
+    programs
 
-First one core: for each stage the microseconds of a picture at AVX2 and AVX-512, by which factor
-the latter is quicker, and what another CPU took (a Zen 5). Where a stage is slower at AVX-512 than
-at AVX2, or is slower than the others are in comparison with that CPU, the level does not suit it.
-Then all cores at once, as a loader's workers run: the entropy stage with four, three and two
-pictures side by side on each core, and whole samples at both levels.
+First one core: for each stage the microseconds per picture at AVX2 and AVX-512, the speed-up of the
+latter, and the time of another CPU (a Zen 5). If a stage is slower at AVX-512 than at AVX2, or
+compares worse with that CPU than the other stages do, the level is a bad choice for it. Then all
+cores at once, as a loader's workers run: the entropy stage with four, three and two pictures in
+parallel lanes on each core, and whole samples at both levels.
 
-Takes a minute, and Python's standard library alone. The smallest time of some repetitions counts.
+Takes a minute, and only needs Python's standard library. Reports the minimum over several
+repetitions.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ STAGES: dict[str, tuple[str, str]] = {
     "sample of a packed file": ("one_core_bench", "sample/packed/all/{name}"),
 }
 LEVELS = {"avx2": 1, "avx512": 2}
-# An EPYC (Zen 5), smallest of four, next to other work: microseconds a picture at AVX2 and AVX-512.
+# An EPYC (Zen 5), minimum of four runs, under other load: microseconds per picture at AVX2 and
+# AVX-512.
 ZEN5: dict[str, tuple[float, float]] = {
     "unstuff": (11.1, 10.7),
     "unstuff, make tables": (15.9, 14.5),
@@ -80,7 +83,7 @@ TOGETHER = {
 
 
 def value_of(result: dict[str, float]) -> float:
-    """Microseconds of a picture, of a million pixels, or nanoseconds of a block."""
+    """Microseconds per picture or per million pixels, or nanoseconds per block."""
     for counter in ("us_per_picture", "us_a_picture", "us/MP", "ns/block"):
         if counter in result:
             return result[counter]
@@ -91,7 +94,7 @@ class Programs:
     def __init__(self, folder: Path, photos: Path) -> None:
         self.folder = folder
         self.environment = dict(os.environ, HEADRACE_BENCH_PHOTOS=str(photos))
-        if photos.name == "photos":  # programs that look for a corpus of that shape
+        if photos.name == "photos":  # programs that expect a corpus of that layout
             self.environment["HEADRACE_TEST_DATA"] = str(photos.parent)
 
     def start(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes JPEG files to RGB in a loop with libjpeg-turbo alone and prints pictures per second:
 //   libjpeg_decode FILE_WITH_PATHS SECONDS
-// The files are read before the clock starts. scaling.py runs one such process a core.
+// The files are read before the clock starts. scaling.py runs one such process per core.
 #include <chrono>
 #include <csetjmp>
 #include <cstdio>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "jpeglib.h"  // needs <cstdio> before it
+#include "jpeglib.h"  // must be included after <cstdio>
 
 namespace {
 
@@ -24,7 +24,7 @@ struct ErrorManager {
   std::longjmp(reinterpret_cast<ErrorManager*>(info->err)->escape, 1);
 }
 
-// Returns whether the picture was decoded; a damaged one is left out of the count.
+// Returns whether the picture was decoded; damaged ones are not counted.
 bool decode(jpeg_decompress_struct& info, ErrorManager& errors,
             const std::vector<unsigned char>& file, std::vector<unsigned char>& pixels) {
   if (setjmp(errors.escape)) {

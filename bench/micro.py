@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the benchmarks of bench/micro for one core and keeps the smallest time of each.
+"""Runs the single-core benchmarks of bench/micro and keeps the minimum time of each.
 
-one_core_bench gives what a picture costs in each form and on each SIMD level; the other programs
-of the build add the stages of decoding.
+one_core_bench measures the cost of a picture in each format and at each SIMD level; the other
+programs add the decoding stages.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from picture_sets import PictureSet
 
 PROGRAMS = ("one_core_bench", "huffman_bench", "jpeg_rows_bench")
 REPETITIONS = 9
-MIN_SECONDS = 0.2  # of each repetition
+MIN_SECONDS = 0.2  # seconds of each repetition
 
 
 def measure(build: Path, sets: list[PictureSet], core: int) -> dict[str, Any]:
-    """Each program's results by the names of its benchmarks."""
+    """Each program's results by benchmark name."""
     found = [build / program for program in PROGRAMS if (build / program).exists()]
     for program in PROGRAMS:
         if build / program not in found:
             print(f"  {program} is left out: not in {build}", file=sys.stderr)
-    # Parts of a set come after it: the programs choose their own.
+    # Subsets come after the full set: the programs choose their own.
     return {program.name: run(program, sets[0], core) for program in found}
 
 
@@ -39,7 +39,8 @@ def run(
     repetitions: int = REPETITIONS,
     min_seconds: float = MIN_SECONDS,
 ) -> dict[str, Any]:
-    """Runs a program on one core. Repetitions are interleaved at random, so that noise meets all.
+    """Runs a program on one core. Repetitions are interleaved at random, so that noise affects all
+    equally.
 
     A result has `us_per_picture` and the program's other counters, from the fastest repetition.
     """
@@ -54,7 +55,7 @@ def run(
             f"--benchmark_min_time={min_seconds}",
         ]
         environment = dict(os.environ, HEADRACE_BENCH_PHOTOS=str(pictures.folder))
-        if pictures.folder.name == "photos":  # programs that look for a corpus of that shape
+        if pictures.folder.name == "photos":  # programs that expect a corpus of that layout
             environment.setdefault("HEADRACE_TEST_DATA", str(pictures.folder.parent))
         subprocess.run(
             command,

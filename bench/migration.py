@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What moving a training script's DataLoader gains: records a CPU second, before and after.
+"""Gain from migrating a training script's DataLoader: records per CPU second, before and after.
 
 Usage: build/frameworks/migration/bin/python bench/migration.py [--records N] [--rounds N] [WORD...]
 
 The scripts are those of tests/migration, at their usual sizes (224, 240 for masks, 400 to 800 for
-boxes), over JPEGs that are made for it. Each is run as it is with num_workers=0, and by
-hr.from_dataloader() with threads=1, in turns in one process; CPU seconds are the process's, of all
-its threads. What the scripts' packages are not there for is left out by name.
+boxes), over generated JPEGs. Each runs unchanged with num_workers=0, and through
+hr.from_dataloader() with threads=1, alternating in one process; CPU seconds are those of all
+threads of the process. Scripts whose packages are missing are reported and left out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ made_data.SIZES = ((500, 375), (375, 500), (500, 333), (480, 360), (427, 500))
 
 
 def cases(root: Path) -> dict[str, Callable[[], Any]]:
-    """The training loader of each script, with random transforms as they are."""
+    """The training loader of each script, with its random transforms."""
     folder, coco, voc = root / "folder", root / "coco", root / "voc"
 
     def classification(**options: Any) -> Any:
@@ -131,7 +131,7 @@ def cases(root: Path) -> dict[str, Callable[[], Any]]:
 
 
 def epoch(loader: Any) -> tuple[int, float]:
-    """Records and CPU seconds of one."""
+    """Records and CPU seconds of one epoch."""
     begin, batches = time.process_time(), 0
     for _ in loader:
         batches += 1
@@ -143,7 +143,7 @@ def measured(make: Callable[[], Any], rounds: int) -> str:
         theirs = make()
         loader = hr.from_dataloader(make(), verbose=False, threads=1, check=False)
     ours = loader.torch()
-    epoch(ours), epoch(theirs)  # caches, and whatever is made once
+    epoch(ours), epoch(theirs)  # fills caches, and makes what is made only once
     pairs = [(epoch(theirs), epoch(ours)) for _ in range(rounds)]
     size = next(n for n in (getattr(theirs, "batch_size", None), _size_of(theirs), 2) if n)
     before, after = (

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A folder as a bucket that lies far away: `with ObjectStore(folder, latency=0.05) as store`.
+"""Serves a folder as a remote bucket: `with ObjectStore(folder, latency=0.05) as store`.
 
     python bench/object_store.py FOLDER [--latency 0.05] [--rate 90e6] [--hang-every 200]
 
-A process of its own answers ranges and listings as S3 does, each after a lognormal latency, each
-connection at a bounded rate, every Nth request after seconds of nothing. Bodies go from the page
-cache to the socket (sendfile), so that it takes little of the processors that its clients use.
-Signatures are not looked at. "/-/counts" has what it sent until now.
+A separate process serves ranges and listings like S3, with a lognormal latency, a limited rate per
+connection, and a hang of several seconds for every Nth request. Bodies go from the page cache to
+the socket (sendfile), so it uses little CPU time. Signatures are not checked. "/-/counts" returns
+the statistics so far.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import email.utils
 import hashlib
 import heapq
@@ -32,11 +33,11 @@ from pathlib import Path
 from types import TracebackType
 from xml.sax.saxutils import escape
 
-SLICE = 512 << 10  # bytes that are sent at once, when the rate has the last of them
-SMALL = 32 << 10  # bodies that go with their head in one call
+SLICE = 512 << 10  # bytes sent at once, when the rate allows the last of them
+SMALL = 32 << 10  # bodies that are sent together with their headers
 RANGE = re.compile(rb"\r\nrange: *bytes=([0-9]*)-([0-9]*)", re.IGNORECASE)
 CLOSES = re.compile(rb"\r\n(?:connection: *close|expect:)", re.IGNORECASE)
-BUCKET = "data"  # any other is the same folder
+BUCKET = "data"  # any other bucket name refers to the same folder
 COUNTS = "/-/counts"
 
 
@@ -44,18 +45,18 @@ class Connection:
     def __init__(self, accepted: socket.socket) -> None:
         self.socket = accepted
         self.asked = b""
-        self.head = b""  # what is left of it
+        self.head = b""  # bytes still to send
         self.file = -1
         self.place = self.left = 0
-        self.allowed = 0  # of `left`: what the rate has room for now
-        self.given = 0  # bytes whose time was set
+        self.allowed = 0  # part of `left` that the rate allows now
+        self.given = 0  # bytes that have been scheduled
         self.begun = 0.0
         self.answering = self.blocked = False
         self.ends = False
 
 
 class Server:
-    """One loop: what is due later lies in a heap."""
+    """A single event loop: pending work is in a heap."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -69,9 +70,9 @@ class Server:
         self.listener.setblocking(False)
         self.epoll = select.epoll()
         self.epoll.register(self.listener, select.EPOLLIN)
-        self.epoll.register(0, select.EPOLLIN | select.EPOLLHUP)  # its end ends the server
+        self.epoll.register(0, select.EPOLLIN | select.EPOLLHUP)  # closing it ends the server
         self.connections: dict[int, Connection] = {}
-        self.known_keys: list[str] = []  # once it is listed
+        self.known_keys: list[str] = []  # when it is listed for the first time
 
     def run(self) -> None:
         print(self.listener.getsockname()[1], flush=True)
@@ -199,7 +200,7 @@ class Server:
         connection.left = connection.allowed = 0
         if method != "GET":
             return
-        if count <= SMALL:  # one call sends both
+        if count <= SMALL:  # a single call sends both
             connection.head += os.pread(file, count, first)
             self.counts["bytes"] += count
             connection.given = count
@@ -222,7 +223,7 @@ class Server:
         return self.files[key]
 
     def advance(self, connection: Connection) -> None:
-        """The rate has room for another slice, the first one after the latency."""
+        """Schedules the next slice according to the rate, or the first one after the latency."""
         connection.allowed += min(SLICE, connection.left - connection.allowed)
         if connection.allowed < connection.left:
             self.slice_at(connection)
@@ -271,13 +272,24 @@ class Server:
         prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
         after = asked.get("continuation-token") or asked.get("start-after", "")
         entries: dict[str, Path | None] = {}
-        for path in self.keys():
-            if path.startswith(prefix):
-                rest = path[len(prefix) :]
-                folder = delimiter and delimiter in rest
-                name = prefix + rest.split(delimiter)[0] + delimiter if folder else path
-                entries[name] = None if folder else self.folder / path
-        names = sorted(name for name in entries if name > after)
+        keys = self.keys()
+        at = bisect.bisect_left(keys, prefix)
+        while at < len(keys) and keys[at].startswith(prefix) and len(entries) <= 1000:
+            path = keys[at]
+            rest = path[len(prefix) :]
+            if delimiter and delimiter in rest:  # rejects anything outside the folder
+                folder = prefix + rest.split(delimiter)[0] + delimiter
+                at = bisect.bisect_left(keys, folder[:-1] + chr(ord(delimiter) + 1), at)
+                name, entry = folder, None
+            elif path <= after:
+                at = bisect.bisect_right(keys, after, at)
+                continue
+            else:
+                at += 1
+                name, entry = path, self.folder / path
+            if name > after:
+                entries[name] = entry
+        names = list(entries)
         page, more = names[:1000], len(names) > 1000
         out = [
             '<?xml version="1.0" encoding="UTF-8"?>',
@@ -312,7 +324,7 @@ class Server:
 
 
 class ObjectStore:
-    """The server in a process of its own, for the time of a `with` block."""
+    """Runs the server in a separate process during a `with` block."""
 
     def __init__(self, folder: Path, **options: float) -> None:
         self.command = [sys.executable, __file__, str(folder)]
@@ -337,13 +349,13 @@ class ObjectStore:
         self.process.wait()
 
     def counts(self) -> dict[str, int]:
-        """Requests, bytes of bodies, and requests that hung, until now."""
+        """Requests, bytes of bodies, and requests that hung, so far."""
         with urllib.request.urlopen(self.url + COUNTS) as answer:
             counts: dict[str, int] = json.load(answer)
             return counts
 
     def environment(self) -> dict[str, str]:
-        """What clients of S3 are told."""
+        """What S3 clients need to connect."""
         return {
             "AWS_ENDPOINT_URL": self.url,
             "AWS_ACCESS_KEY_ID": "key",

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What orders and batch samplers cost, and what padding they leave.
+"""Cost of orders and batch samplers, and the padding that remains.
 
     python bench/orders.py padding [--lhotse PYTHON]   padded batches, against other samplers
     python bench/orders.py state                       resuming a bucketed run over 30,000 hours
     python bench/orders.py huge                        10^8 records: an order, a batch, a state
 
 padding: one lognormal column (sigma 0.6), batches of one budget. "random" cuts a shuffled epoch;
-"group_by_length" is the rule of transformers' LengthGroupedSampler, written again here (megabatches
-of 50 batches, each sorted); "lhotse" is Lhotse's own DynamicBucketingSampler, where --lhotse names
-a Python that has it. together_again: of the pairs of records that share a batch in epoch 0, how
-many do in epoch 1, as a multiple of what chance gives: the price of bucketing in randomness.
+"group_by_length" is the rule of transformers' LengthGroupedSampler, reimplemented here (megabatches
+of 50 batches, each sorted); "lhotse" is Lhotse's own DynamicBucketingSampler, if --lhotse gives a
+Python that has it. together_again: the fraction of record pairs that share a batch in epoch 0 and
+again in epoch 1, as a multiple of chance: the cost of bucketing in randomness.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def lengths_of(records: int, seed: int = 1) -> np.ndarray[Any, np.dtype[np.float
 
 
 def padding(batches: Iterable[Any], lengths: np.ndarray[Any, Any]) -> float:
-    """The part of the batches that is padding."""
+    """The fraction of padding in the batches."""
     taken = padded = 0.0
     for batch in batches:
         of_batch = lengths[np.asarray(batch)]
@@ -65,7 +65,7 @@ def cut(order: Any, rows: int) -> list[Any]:
 
 
 def grouped_by_length(lengths: np.ndarray[Any, Any], seed: int) -> list[Any]:
-    """transformers' get_length_grouped_indices()."""
+    """A reimplementation of transformers' get_length_grouped_indices()."""
     order = np.random.default_rng(seed).permutation(len(lengths))
     batches = max(1, min(len(lengths) // (ROWS * 4), 50))
     out = [part[np.argsort(-lengths[part], kind="stable")] for part in cut(order, batches * ROWS)]
@@ -73,7 +73,7 @@ def grouped_by_length(lengths: np.ndarray[Any, Any], seed: int) -> list[Any]:
 
 
 def epoch_of(sampler: Any, source: Any, epoch: int, rows: int = 0) -> list[Any]:
-    """Record numbers of all batches of one of our orders."""
+    """Record indices of all batches of one of our orders."""
     import headrace as hr
 
     engine = sampler.engine(source, False, hr.sampling.Batches(rows or 1))
@@ -142,7 +142,7 @@ def measure_padding(lhotse: str) -> dict[str, Any]:
 
 
 def measure_state() -> dict[str, Any]:
-    """A run over a manifest of seconds, whose state is loaded in the middle of an epoch."""
+    """A run over a manifest with durations, whose state is loaded in mid-epoch."""
     import headrace as hr
 
     records = int(HOURS * 3600 / MEAN_SECONDS)
@@ -171,7 +171,7 @@ def measure_state() -> dict[str, Any]:
 
 
 def measure_huge() -> dict[str, Any]:
-    """Each order in a process of its own, for its memory."""
+    """Each order in a separate process, to measure its memory."""
     orders = {
         "shuffle": "None, shuffle=True",
         "repeat": "hr.sampling.repeat(draws=1000 * 256), shuffle=True",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer as compare.py sees it: a process that prepares its data, or runs epochs when told to."""
+"""A peer as seen by compare.py: a process that prepares its data, or runs epochs on request."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ FOLDER = Path(__file__).parent / "peers"
 
 @dataclass(frozen=True)
 class PeerKind:
-    """What can be run: a file of peers/ in an interpreter that has what it needs."""
+    """A runnable peer: a file of peers/ in an interpreter that has what it needs."""
 
     name: str
     script: str
     variant: str
     module: str  # must be importable there
     interpreter: str
-    package: str = ""  # whose version is shown; the module's where it is not that
-    prepares: bool = False  # a form of its own, before the first epoch
-    reads_files: bool = True  # the JPEG files, beside what it prepared
-    differs: str = ""  # how its work is not quite the same
+    package: str = ""  # package whose version is shown; default: the module
+    prepares: bool = False  # writes its own format, before the first epoch
+    reads_files: bool = True  # reads the JPEG files, in addition to what it prepared
+    differs: str = ""  # how its work differs
     ours: bool = False
 
     def version(self) -> str | None:
-        """The package's name and version; None where the module does not import."""
+        """The package's name and version; None if the module cannot be imported."""
         code = (
             "import importlib, importlib.metadata as metadata\n"
             f"module = importlib.import_module({self.module!r})\n"
@@ -50,13 +50,13 @@ class PeerKind:
 
 @dataclass
 class Measured:
-    """One peer's figures on one set; rates are images per second, one for each round."""
+    """One peer's figures on one set; rates are images per second, one per round."""
 
     kind: PeerKind
     version: str
-    bytes_on_disk: int = 0  # of all that it reads
+    bytes_on_disk: int = 0  # total size of everything it reads
     prepare_seconds: float | None = None
-    prepare_details: dict[str, Any] = field(default_factory=dict)  # as its tool tells them
+    prepare_details: dict[str, Any] = field(default_factory=dict)  # as reported by its tool
     built_seconds: float = 0.0
     start_seconds: float = 0.0  # from the process's start to its first batch
     warm: list[float] = field(default_factory=list)
@@ -90,13 +90,13 @@ def _median(values: list[float], digits: int) -> float | None:
 
 
 def prepare(kind: PeerKind, job: dict[str, Any], cores: set[int]) -> dict[str, Any]:
-    """Lets a peer make its form of the data in job["prepared"]: `prepare_seconds`, `details`."""
+    """Lets a peer write its own format to job["prepared"]: `prepare_seconds`, `details`."""
     with _Process(kind, job, cores, "prepare") as process:
         return process.answer()
 
 
 class _Process:
-    """A script of peers/ at work. Use as a context manager: it ends with the block."""
+    """A running script of peers/. Use as a context manager: it ends with the block."""
 
     def __init__(
         self, kind: PeerKind, job: dict[str, Any], cores: set[int], *arguments: str
@@ -154,7 +154,7 @@ class _Process:
 
 
 class Peer(_Process):
-    """A running peer, built and with its first epoch after it."""
+    """Starts a peer, builds its loader and runs its first epoch."""
 
     def __init__(self, kind: PeerKind, job: dict[str, Any], cores: set[int]) -> None:
         super().__init__(kind, job, cores)
@@ -171,7 +171,7 @@ class Peer(_Process):
         return self
 
     def turn(self, seconds: float) -> list[dict[str, float]]:
-        """Whole epochs, until they took that long together."""
+        """Whole epochs, until they took this long in total."""
         epochs = [self.epoch()]
         while sum(epoch["seconds"] for epoch in epochs) < seconds:
             epochs.append(self.epoch())

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of other kinds of pictures than JPEG: Headrace and a DataLoader with Pillow, by turns.
+"""Folders of image formats other than JPEG: Headrace and a DataLoader with Pillow, alternating.
 
     python bench/picture_kinds.py PHOTOS --limit 128 --rounds 7 --threads 2
 
-The photos are written once in each kind. Both do ImageNet's recipe (random resized crop to 224,
-flip, normalize, float32), with as many threads as (persistent) workers. Printed: pictures a second
-and CPU seconds for 1,000 pictures, each the median over the rounds, and their ratios; other work on
-the machine disturbs the latter least.
+The photos are written once in each format. Both do the ImageNet recipe (random resized crop to 224,
+flip, normalize, float32), with as many threads as (persistent) workers. Prints pictures per second
+and CPU seconds per 1,000 pictures, each the median over the rounds, and their ratios, which are
+least affected by other load.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Photos(torch.utils.data.Dataset):
 
 
 def cpu_seconds() -> float:
-    """Of this process, and of the workers that it has."""
+    """CPU seconds of this process and its finished workers."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = used.ru_utime + used.ru_stime
     for child in multiprocessing.active_children():
@@ -77,7 +77,7 @@ def cpu_seconds() -> float:
 
 
 def costs_of(epoch: Callable[[], object]) -> tuple[float, float]:
-    """Seconds by the clock and of the CPU."""
+    """Wall-clock and CPU seconds."""
     start, began = cpu_seconds(), time.perf_counter()
     epoch()
     took = time.perf_counter() - began

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture sets of a comparison: folders with one folder of JPEGs a class, and what is in them.
+"""The picture sets of a comparison: folders with one folder of JPEGs per class, and their
+properties.
 
-A set that has another shape (a flat folder), or that is a part of one (only its 4:2:0 pictures), is
-copied, so that every loader gets the same ordinary folder.
+A set with another layout (a flat folder), or a subset (only its 4:2:0 pictures), is copied, so that
+every loader gets the same kind of folder.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ SAMPLINGS = {
     ((4, 1), (1, 1), (1, 1)): "4:1:1",
 }
 START_OF_FRAME = {0xC0: "baseline", 0xC1: "baseline", 0xC2: "progressive"}
-NO_FRAME = {0xC4, 0xC8, 0xCC}  # DHT, JPG, DAC stand among the codes of frames
+NO_FRAME = {0xC4, 0xC8, 0xCC}  # DHT, JPG, DAC have codes in the range of frames
 
 
 @dataclass
 class PictureSet:
-    """One set, as loaders get it."""
+    """One set, as given to loaders."""
 
     name: str
     folder: Path
     files: list[tuple[str, int]]  # path and label, sorted as image folders are
     bytes: int = 0
-    kinds: Counter[str] = field(default_factory=Counter)  # "4:2:0 baseline" and how many
+    kinds: Counter[str] = field(default_factory=Counter)  # most common type, such as "4:2:0
+    # baseline", and how many
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -55,10 +57,7 @@ def open_set(name: str, folder: Path) -> PictureSet:
 
 
 def sets_of(paths: list[Path], apart: str, staging: Path) -> Iterator[PictureSet]:
-    """The sets to measure: each path, then its pictures of the subsampling `apart` by themselves.
-
-    The part is left out where it would be empty or the whole set.
-    """
+    """The sets to measure: each path, then separately its pictures with the subsampling `apart`."""
     for path in paths:
         name = path.resolve().name
         if not any(child.is_dir() for child in path.iterdir()):
@@ -78,7 +77,7 @@ def list_files(root: Path) -> list[tuple[str, int]]:
 
 
 def stage(folder: Path, files: list[tuple[str, int]]) -> Path:
-    """Copies JPEG files into a folder of that shape."""
+    """Copies JPEG files into one folder per class."""
     shutil.rmtree(folder, ignore_errors=True)
     for path, label in files:
         if not path.lower().endswith(JPEG_SUFFIXES):
@@ -91,7 +90,7 @@ def stage(folder: Path, files: list[tuple[str, int]]) -> Path:
 
 
 def kind_of(path: Path) -> tuple[str, str]:
-    """Subsampling and coding as the frame header says, ("other", "other") where it says nothing."""
+    """Subsampling and coding from the frame header, ("other", "other") if it has none."""
     data = path.read_bytes()
     at = 2
     while data[:2] == b"\xff\xd8" and at + 9 < len(data) and data[at] == 0xFF:
@@ -100,7 +99,7 @@ def kind_of(path: Path) -> tuple[str, str]:
             factors = data[at + 11 : at + 10 + 3 * data[at + 9] : 3]
             sampling = tuple((f >> 4, f & 15) for f in factors)
             if len(sampling) == 1:
-                sampling = ((1, 1),)  # of a single component the factors mean nothing
+                sampling = ((1, 1),)  # the factors of a single component have no effect
             return SAMPLINGS.get(sampling, "other"), START_OF_FRAME.get(marker, "other")
         at += 1 if marker == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4], "big")
     return "other", "other"

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What automatic augmentation and mixing cost: CPU time a picture of 224 x 224, beside torchvision.
+"""Cost of automatic augmentation and mixing: CPU time per picture of 224 x 224, compared with
+torchvision.
 
     python bench/policies.py [--runs N] [--step NAME]
 
-Pictures are uint8 in memory. Headrace's time is a loader's with the step less the same loader's
-without it, on one thread; torchvision's is its transform's, called on the same pictures in this
-process, on one thread, with draws of its own. Rounds alternate; what is printed are medians, and
-ratios within a round.
+Pictures are uint8 in memory. Headrace's time is that of a loader with the step minus the same
+loader without it, on one thread; torchvision's is that of its transform, called on the same
+pictures in this process, on one thread, with draws of its own. Rounds alternate; prints medians,
+and ratios within a round.
 """
 
 from __future__ import annotations

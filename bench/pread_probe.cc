@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain pread of pieces of a file: what a container reader cannot do without.
+// Plain pread of pieces of a file: the minimum cost of a container reader.
 //
 //   pread_probe FILE PIECES OFFSET-STEP BYTES THREADS BUFFERS
 //
-// Reads pieces number * OFFSET-STEP of BYTES each, whose numbers stand in PIECES (int64, as NumPy
-// writes them without a header), into BUFFERS buffers a thread in turn. A line "epoch" on stdin
-// runs one pass and answers with its seconds; "cold" first drops the file from the page cache.
-// Threads take 32 numbers at a time. Built by formats.py.
+// Reads pieces of BYTES each at number * OFFSET-STEP, with the numbers in PIECES (int64, as written
+// by NumPy without a header), into BUFFERS buffers per thread in turn. A line "epoch" on stdin runs
+// one pass and prints its seconds; "cold" first drops the file from the page cache. Threads take 32
+// numbers at a time. Built by formats.py.
 #include <fcntl.h>
 #include <unistd.h>
 

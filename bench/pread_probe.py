@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pread_probe.cc as a process: plain positioned reads, as fast as the system does them."""
+"""Runs pread_probe.cc: plain positioned reads, as fast as the system allows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOURCE = Path(__file__).with_suffix(".cc")
 
 
 def build(folder: Path) -> Path:
-    """The probe, compiled. RuntimeError where there is no compiler."""
+    """The compiled probe. RuntimeError if there is no compiler."""
     program = folder / "pread_probe"
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:

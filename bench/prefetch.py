@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Copies under the steps: a training loop on a GPU, with its batches copied in four ways.
+"""Overlapping copies with steps: a training loop on a GPU, with its batches copied in four ways.
 
-    python bench/prefetch.py --out build/bench/prefetch        # needs a GPU, and torch for it
+    python bench/prefetch.py --out build/bench/prefetch        # needs a GPU and torch
 
-The step is a chain of matrix products that is made to last as long as the copy of a batch. A loop
-whose copies are hidden takes as long as one whose batch is on the device already. Writes the times
-as JSON, and a trace of some steps of each way, which chrome://tracing shows.
+The step is a chain of matrix products calibrated to take as long as the copy of a batch. A loop
+with hidden copies takes as long as one whose batch is already on the device. Writes the times as
+JSON, and a trace of some steps of each way for chrome://tracing.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def seconds(torch: Any, work: Callable[[], None]) -> float:
 
 
 def calibrate(torch: Any, step: Step, batch: Any) -> None:
-    """As many products as a copy of the batch lasts."""
+    """Number of products that take as long as a copy of the batch."""
     pinned = batch.pin_memory()
     on_device = pinned.cuda()
     step(on_device)
@@ -65,7 +65,7 @@ def calibrate(torch: Any, step: Step, batch: Any) -> None:
 
 
 def side_stream(torch: Any, source: Iterable[Any]) -> Iterator[Any]:
-    """The usual recipe, with record_stream so that it is right."""
+    """The usual recipe, with record_stream for correctness."""
     side, main = torch.cuda.Stream(), torch.cuda.current_stream()
     ahead = None
     for batch in source:

@@ -7,32 +7,44 @@ import ctypes
 import mmap
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 def process_tree(root: int) -> list[int]:
-    """The process and all its descendants that are alive."""
+    """The process and all its live descendants."""
     children: dict[int, list[int]] = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        if fields := stat_fields(int(name)):
-            children.setdefault(int(fields[1]), []).append(int(name))
+    for process, _, fields in processes():
+        children.setdefault(int(fields[1]), []).append(process)
     found = [root]
     for process in found:
         found += children.get(process, [])
     return found
 
 
+def processes() -> Iterator[tuple[int, str, list[str]]]:
+    """Number, name and ``stat_fields`` of each process."""
+    for process in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        if found := _stat(process):
+            yield process, *found
+
+
 def stat_fields(process: int) -> list[str] | None:
-    """/proc/PID/stat from the state on; None when the process is gone."""
+    """/proc/PID/stat from the state on; None if the process has ended."""
+    found = _stat(process)
+    return found and found[1]
+
+
+def _stat(process: int) -> tuple[str, list[str]] | None:
     try:
         with open(f"/proc/{process}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()
+            name, fields = file.read().split("(", 1)[1].rsplit(")", 1)
     except OSError:
         return None
+    return name, fields.split()
 
 
 def cpu_seconds(root: int) -> float:
-    """User and system time of the tree, with that of its children that have ended."""
+    """User and system time of the tree, including ended children."""
     ticks = 0
     for process in process_tree(root):
         if fields := stat_fields(process):
@@ -76,7 +88,7 @@ class PeakMemory:
 
 
 def drop_cache(files: Iterable[str]) -> None:
-    """Asks the kernel to forget the files' clean pages; needs no privilege."""
+    """Asks the kernel to drop the files' clean pages; needs no privilege."""
     for path in files:
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -87,7 +99,7 @@ def drop_cache(files: Iterable[str]) -> None:
 
 
 def cached_share(files: Iterable[str]) -> float:
-    """The share of the files' pages that the page cache holds, by mincore."""
+    """The fraction of the files' pages in the page cache, from mincore."""
     libc = ctypes.CDLL(None, use_errno=True)
     held = total = 0
     for path in files:

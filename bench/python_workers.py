@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps in Python on one thread and in processes: records/s, and what a record's crossing costs.
+"""Python transforms on one thread and in processes: records/s, and the cost of passing a record
+between them.
 
 `python bench/python_workers.py [--milliseconds 2] [--workers 0 1 2] [--repeat 5]`
 
-The runs take turns, and the medians are printed. A step that holds the GIL for so long shows what
-processes gain; one that does nothing with a picture of 224x224x3 shows what they cost, in CPU time
-of both sides.
+The runs alternate; prints the medians. A step that holds the GIL shows the gain of processes; one
+that does nothing with a picture of 224x224x3 shows their cost, in CPU time of both sides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RECORDS = 512
 
 
 class Busy:
-    """Holds the GIL for a number of turns of a loop."""
+    """Holds the GIL for a number of loop iterations."""
 
     def __init__(self, turns: int) -> None:
         self.turns = turns
@@ -42,7 +42,7 @@ def same(image: Any) -> Any:
 
 
 def turns_in(milliseconds: float) -> int:
-    """Of the loop, by the fastest of a few measurements."""
+    """Seconds per iteration, minimum of a few measurements."""
     begins = []
     for _ in range(5):
         begin = time.thread_time()
@@ -52,13 +52,13 @@ def turns_in(milliseconds: float) -> int:
 
 
 def cpu_seconds() -> float:
-    """Of this process and those that it has waited for."""
+    """CPU time of this process and of children it has waited for."""
     both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
 def measure(step: Any, side: int, workers: int, epochs: int) -> tuple[float, float]:
-    """Records/s, and CPU microseconds a record, of epochs after a first one."""
+    """Records/s, and CPU microseconds per record, of epochs after the first one."""
     picture = np.random.default_rng(0).integers(0, 256, (3, side, side), dtype=np.uint8)
     source = hr.records(image=np.broadcast_to(picture, (RECORDS, *picture.shape)))
     loader = hr.Loader(source, [step], batch_size=64, python_workers=workers)

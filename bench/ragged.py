@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long `next()` takes where batches wait for the consumer: `python bench/ragged.py`.
+"""Time of `next()` if batches are ready: `python bench/ragged.py`.
 
-Pictures and boxes, 32 records a batch, as lists, padded and packed; the consumer's steps are longer
-than a batch takes to be made. Medians, in microseconds.
+Pictures and boxes, 32 records per batch, as lists, padded and packed; the consumer's steps take
+longer than making a batch. Medians, in microseconds.
 """
 
 from __future__ import annotations

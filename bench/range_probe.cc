@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads ranges of a remote object through the engine, and serves one: what bench/remote.py times.
+// Reads ranges of a remote object through the engine, and serves one; timed by bench/remote.py.
 //
 //   range_probe serve BYTES                     prints the port; answers any path until stdin ends
 //   range_probe read PATH BYTES COUNT EACH N    COUNT ranges of EACH bytes, N at once: prints
-//                                               CPU and wall seconds, and how many came
-//   range_probe raw URL BYTES COUNT EACH N      the same by libcurl alone, into one buffer a
-//                                               connection: what no client of it can be below
+//                                               CPU and wall seconds, and the number received
+//   range_probe raw URL BYTES COUNT EACH N      the same by libcurl alone, into one buffer
+//                                               per connection: a lower bound for clients
+//                                               based on it
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -118,12 +119,12 @@ int read_by_engine(const std::string& path, uint64_t bytes, int count, uint64_t 
   if (!identity || identity->size != bytes) return 1;
   Mutex mutex;
   Condition changed;
-  int left = count, right = 0;
+  int left = count, right = 0, awaited = 0;
   const double cpu = cpu_seconds(), wall = now();
   uint64_t place = 0;
   std::vector<LaterRead> reads;
-  std::vector<Buffer> spares;  // as ReadAhead keeps them: a page that is touched first costs as
-                               // much as what is written to it
+  std::vector<Buffer> spares;  // kept like ReadAhead does: touching a fresh page costs as much as
+                               // writing it
   for (int i = 0; i < count; ++i) {
     LaterRead read;
     read.piece = {.path = path, .offset = place, .bytes = each, .known = *identity};
@@ -138,16 +139,15 @@ int read_by_engine(const std::string& path, uint64_t bytes, int count, uint64_t 
       MutexLock lock(mutex);
       spares.push_back(std::move(done.bytes));
       right += good;
-      if (--left == 0) changed.notify_all();
+      if (--left <= awaited) changed.notify_all();
     };
     reads.push_back(std::move(read));
-    // As a reader does: what it holds is bounded, whatever it asks for.
+    // Like a reader: its memory is bounded, regardless of the requests.
     if (static_cast<int>(reads.size()) == at_once || i + 1 == count) {
       storage_of(path).submit(std::exchange(reads, {}));
       MutexLock lock(mutex);
-      while (left > std::max(0, count - (i + 1) + at_once / 2) && left > 0) {
-        changed.wait_for(mutex, std::chrono::milliseconds(1));
-      }
+      awaited = count - (i + 1) + at_once / 2;
+      while (left > awaited) changed.wait(mutex);
     }
   }
   {
@@ -158,8 +158,8 @@ int read_by_engine(const std::string& path, uint64_t bytes, int count, uint64_t 
   return right == count ? 0 : 1;
 }
 
-// One thread that owns all transfers, as the engine's client has it, and nothing else of it: no
-// signature, no look at heads, no tries.
+// One thread that owns all transfers, like the engine's client, but without its other work: no
+// signatures, header checks or retries.
 struct Raw {
   struct Transfer {
     Curl::Handle* handle = nullptr;

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs that actors on a Ray cluster make rows, and what it gains.
+"""Cost and gain of making rows in actors on a Ray cluster.
 
     ./dev test --frameworks       # makes the environment
     PYTHONPATH=build/wheel/site:tests/frameworks build/frameworks/ray/bin/python bench/ray_rows.py
 
-The cluster has two nodes on the loopback of this machine. First the hand-over alone: an actor
+The cluster has two nodes on the loopback of this machine. First the transfer alone: an actor
 returns a batch of 19.3 MB (128 x 3 x 224 x 224), which is taken from the object store and copied
-once: CPU milliseconds of all processes a batch, less what Ray's take while nothing happens. Then
-two trainers with one thread each, which read photos by themselves and with two actors on the other
-node: of plain photos, and with a step that takes 4 ms elsewhere (it sleeps: this machine has no
-other cores). `trainer` is the CPU of the trainer's process and of the raylet on its node.
+once: CPU milliseconds of all processes per batch, minus Ray's idle use. Then two trainers with one
+thread each read photos, alone and with two actors on the other node: plain photos, and with a step
+that takes 4 ms on other cores (it sleeps, because this machine has none). `trainer` is the CPU of
+the trainer's process and of the raylet on its node.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-from ray_cluster import HERE, two_nodes  # before ray: it says where Ray listens
+from ray_cluster import HERE, two_nodes  # before ray: sets where Ray listens
 
 import headrace as hr
 from headrace import transforms as T
@@ -48,7 +48,8 @@ class Holder:
 
 
 def cpu(root: psutil.Process) -> Counter[str]:
-    """Milliseconds so far: of the process, of actors, raylets and whatever else it has begun."""
+    """Milliseconds so far: of this process, of actors, raylets and other processes it has
+    started."""
     out: Counter[str] = Counter()
     for process in [root, *root.children(recursive=True)]:
         with contextlib.suppress(psutil.Error):
@@ -89,13 +90,13 @@ def hand_over(batches: int) -> None:
 
 
 def slowly(image: Any) -> Any:
-    """Work of 4 ms for cores of other machines."""
+    """4 ms of work that would run on other machines' cores."""
     time.sleep(0.004)
     return image
 
 
 def trained(photos: str, rank: int, slow: bool, seconds: float, pool: Any) -> dict[str, Any]:
-    """Epochs for so long, once actors are ready."""
+    """Epochs for this long, once actors are ready."""
     steps = [T.RandomResizedCrop(224), T.RandomHorizontalFlip(), *[slowly] * slow]
     given: dict[str, Any] = {"global_batch_size": 128, "shuffle": True, "threads": 1}
     loader = hr.Loader(photos, steps, **given, shard=(rank, 2), workers=pool)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""CPU that ranges of a remote object cost, beside obstore and boto3: `python bench/remote.py`.
+"""CPU time of reading ranges of a remote object, compared with obstore and boto3: `python
+bench/remote.py`.
 
     python -m venv build/remote && build/remote/bin/pip install obstore boto3
-    build/remote/bin/python bench/remote.py --engine FOLDER     # of libheadrace.so
+    build/remote/bin/python bench/remote.py --engine FOLDER     # with libheadrace.so
 
-One server on the loopback interface, without TLS, and each client in a process of its own, in turn
-in each round; figures are CPU seconds of the client's process (user and system), the least of the
-rounds. Requests to S3 are signed. "libcurl alone" is the least that a client of it can take. Busy
-machines make all of them larger, the ratios hardly.
+One server on the loopback interface, without TLS, and each client in a separate process,
+alternating in each round; figures are CPU seconds of the client's process (user and system), the
+minimum over the rounds. Requests to S3 are signed. "libcurl alone" is the minimum for a client
+based on it. A busy machine increases all times, but hardly affects the ratios.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 OBJECT = 64_000_000
-# name: ranges, bytes of each, requests at once
+# name: ranges, bytes per range, concurrent requests
 CASES = {"100 kB": (3000, 100_000, 32), "8 MiB": (200, 8 << 20, 16)}
 PEERS = ("obstore", "boto3")
 
@@ -67,7 +68,7 @@ def places(count: int, each: int) -> list[int]:
 
 
 def read_by(peer: str, url: str, case: str) -> None:
-    """In a process of its own: reads the ranges and prints its CPU seconds."""
+    """In a separate process: reads the ranges and prints its CPU seconds."""
     count, each, at_once = CASES[case]
     read: Any
     if peer == "obstore":
@@ -103,7 +104,7 @@ def read_by(peer: str, url: str, case: str) -> None:
             return len(client.get_object(Bucket="bucket", Key="object", Range=span)["Body"].read())
 
     with ThreadPoolExecutor(at_once) as threads:
-        list(threads.map(read, places(at_once, each)))  # connections, and what is imported late
+        list(threads.map(read, places(at_once, each)))  # warm up connections and late imports
         before, began = cpu_seconds(), time.perf_counter()
         assert all(size == each for size in threads.map(read, places(count, each)))
         print(cpu_seconds() - before, time.perf_counter() - began)

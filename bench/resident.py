@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data in memory: hr.resident against torch on the CPU.
 
-The peer is torch's DataLoader over a TensorDataset, without workers: for samples that cost nothing
-that is its usual and faster form, since workers pickle every batch. "batched" is the form without
-collation that its documentation has for such data: batch_size=None, and a BatchSampler whose lists
-index the dataset. "slices" is what people write by hand where that is too slow, and no loader:
-images[order[i : i + batch]] with order = torch.randperm(len(images)).
+The peer is torch's DataLoader over a TensorDataset, without workers: the usual and faster choice
+for samples that cost nothing, because workers pickle every batch. "batched" is the variant without
+collation from its documentation: batch_size=None, and a BatchSampler whose lists index the dataset.
+"slices" is a common hand-written replacement for a loader: images[order[i : i + batch]] with order
+= torch.randperm(len(images)).
 
     python bench/resident.py            # MNIST- and CIFAR-sized, batches of 128 and 512, shuffled
-    python bench/resident.py --index    # what the order of ten million records costs
+    python bench/resident.py --index    # the cost of ordering ten million records
 
-Peers take turns of --turn seconds, so what else runs on the machine meets both. Each batch is
+Peers alternate every --turn seconds, so other load affects both. Each batch is
 touched (one element of each field). With --steps, pictures are padded, cropped, flipped and
 normalized: by transforms here, by tensor functions for each sample there.
 """
@@ -53,7 +53,7 @@ def steps_of(channels: int, side: int) -> list[Any]:
 
 
 class Augmented:
-    """What the steps do, for one sample at a time, with torch's tensor functions."""
+    """The transforms on one sample at a time, with torch's tensor functions."""
 
     def __init__(self, images: Any, labels: Any) -> None:
         import torch
@@ -130,7 +130,7 @@ PEERS: dict[str, Callable[..., Iterator[Any]]] = {
 
 
 def turn(batches: Iterator[Any], seconds: float) -> tuple[float, float]:
-    """Batches a second, and CPU seconds of this process a second."""
+    """Batches per second, and CPU seconds of this process per second."""
     begin, cpu, count = time.perf_counter(), time.process_time(), 0
     while time.perf_counter() - begin < seconds:
         image, label = next(batches)
@@ -167,24 +167,24 @@ def compare(name: str, batch: int, steps: bool, rounds: int, seconds: float) -> 
 
 
 def resident_mebibytes(field: str) -> float:
-    """VmRSS or VmHWM of this process (getrusage's peak is that of the parent, too)."""
+    """VmRSS or VmHWM of this process (getrusage's peak would include the parent's)."""
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith(field))
 
 
 def peak(peer: str, name: str, batch: int, steps: bool) -> None:
-    """Peak memory of a process that runs one peer, beside what holding the data takes."""
+    """Peak memory of a process that runs one peer, in addition to the data."""
     data = made(name)
     before = resident_mebibytes("VmRSS")
     with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the peak begins anew
+        file.write("5")  # resets the peak
     turn(PEERS[peer](*data, batch, steps), 1)
     more = resident_mebibytes("VmHWM") - before
     print(f"{name:6} {batch:4} {peer:9} {more:.1f} MiB beside torch and the data", flush=True)
 
 
 def index_cost(records: int, batch: int) -> None:
-    """Beginning an epoch, and the order of all of it, beside torch.randperm."""
+    """Starting an epoch, and its whole order, compared with torch.randperm."""
     import torch
 
     import headrace as hr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compare.py writes: JSON with everything, Markdown and charts for people."""
+"""The output of compare.py: JSON with everything, Markdown and charts for readers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DOES = {
 
 
 def describe(args: argparse.Namespace, cores: set[int]) -> dict[str, Any]:
-    """The circumstances of a run."""
+    """The conditions of a run."""
     return {
         "date": time.strftime("%Y-%m-%d %H:%M"),
         "machine": {
@@ -52,7 +52,7 @@ def describe(args: argparse.Namespace, cores: set[int]) -> dict[str, Any]:
 
 
 def processor() -> str:
-    """The CPU's name, which of our SIMD levels it has, and which is forced."""
+    """The CPU's name, its supported SIMD levels, and which one is forced."""
     name, flags = platform.machine(), ""
     with open("/proc/cpuinfo") as lines:
         for line in lines:
@@ -84,7 +84,7 @@ def write(folder: Path, report: dict[str, Any]) -> None:
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """Everything, for reading."""
+    """All results as Markdown."""
     parts = [f"# {report['workload']}: {report['does']}", tables.circumstances(report)]
     for pictures in report["sets"]:
         name = pictures["name"]

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers in turns: what disturbs the machine disturbs all of them."""
+"""Peers in alternating rounds: disturbances of the machine affect all of them equally.
+
+``Contest`` is of peers on one set of pictures, warm and cold; ``started`` and ``in_turn`` are for
+any jobs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from peer import Measured, Peer, PeerKind, prepare
 from picture_sets import PictureSet
 from process_tree import cached_share, drop_cache
 
-PACK = "photos.pack"  # as peers/headrace_loader.py names it
+PACK = "photos.pack"  # named as in peers/headrace_loader.py
 
 
 class Contest:
@@ -58,33 +62,29 @@ class Contest:
         self.measured.pop(kind, None)
 
     def _prepared(self, kind: PeerKind) -> list[Path]:
-        """The files that it made."""
+        """The files that it wrote."""
         return [p for p in Path(self._jobs[kind]["prepared"]).rglob("*") if p.is_file()]
 
     def warm(self, rounds: int, turn_seconds: float) -> None:
-        """All are started and run an epoch; then they take turns."""
+        """Starts all peers and runs one epoch each; then they alternate."""
         with ExitStack() as stack:
             peers = []
             for kind, measured in list(self.measured.items()):
                 say(f"  starting {kind.name} ({measured.version})")
                 try:
-                    peer = stack.enter_context(Peer(kind, self._jobs[kind], self._cores))
+                    peer = started(stack, measured, self._jobs[kind], self._cores)
                 except RuntimeError as error:
                     self._leave_out(kind, error)
                     continue
-                peers.append(peer)
-                measured.built_seconds = peer.built_seconds
-                measured.start_seconds = peer.start_seconds
+                peers.append((measured, peer))
             for number in range(rounds):
-                # Each round begins with another peer, so that none is always after the same one.
-                first = number % len(peers)
-                for peer in peers[first:] + peers[:first]:
-                    note(self.measured[peer.kind], peer.turn(turn_seconds))
+                for measured, peer in in_turn(peers, number):
+                    note(measured, peer.turn(turn_seconds))
                 rates = "  ".join(f"{m.kind.name} {m.warm[-1]:,.0f}" for m in self.values())
                 say(f"  round {number + 1}: {rates}")
 
     def cold(self, rounds: int) -> None:
-        """The pictures once an epoch, what is read dropped from the page cache before each."""
+        """All pictures once per epoch, dropping the files from the page cache before each."""
         with ExitStack() as stack:
             peers = []
             for kind in self.measured:
@@ -102,7 +102,7 @@ class Contest:
                 say(f"  cold round {number + 1}: at most {100 * left:.0f} % were still cached")
 
     def hashes(self) -> dict[str, str]:
-        """Of the first epoch's batches, of each of our forms: they must be one."""
+        """Compares the first epoch's batches of our formats: they must be equal."""
         found = {}
         for kind in self.measured:
             if not kind.ours:
@@ -120,17 +120,28 @@ class Contest:
         return list(self.measured.values())
 
 
-def content_bytes(path: Path) -> int:
-    """A file's size without blocks of zeros.
+def started(stack: ExitStack, measured: Measured, job: dict[str, Any], cores: set[int]) -> Peer:
+    """A peer that runs as long as the stack is open. RuntimeError if it fails."""
+    peer = stack.enter_context(Peer(measured.kind, job, cores))
+    measured.built_seconds, measured.start_seconds = peer.built_seconds, peer.start_seconds
+    return peer
 
-    Forms of large aligned pages fill up their last ones, which says nothing about large datasets.
-    """
+
+def in_turn(peers: list[tuple[Measured, Peer]], number: int) -> list[tuple[Measured, Peer]]:
+    """The peers in the order of this round: each round begins with another one, so that none always
+    follows the same one."""
+    first = number % max(1, len(peers))
+    return peers[first:] + peers[:first]
+
+
+def content_bytes(path: Path) -> int:
+    """A file's size without blocks of zeros."""
     with path.open("rb") as file:
         return sum(len(block) for block in iter(lambda: file.read(4096), b"") if any(block))
 
 
 def note(measured: Measured, epochs: list[dict[str, float]]) -> None:
-    """Adds a turn."""
+    """Adds a round."""
 
     def total(key: str) -> float:
         return sum(epoch[key] for epoch in epochs)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loader takes at sizes that no disk here holds: records without bytes, ranks of a thousand.
+"""Cost of a loader at sizes that do not fit on disk: empty records, a thousand ranks.
 
 Usage: scale.py [--records N] [--world N] [--order ORDER ...] [--json]
 
-For each order a process of its own opens hr.simulated(N), as one rank of the world: seconds to the
-first batch, from a state in mid-epoch to the next one, and from the last batch of an epoch to the
-first of the next; memory resident then, over that of a loader of 1,000 records; bytes of the state.
-Records themselves cost next to nothing, so what is measured is order, blocks and index.
+For each order, a separate process opens hr.simulated(N), as one rank of the world. It measures the
+seconds to the first batch, from a mid-epoch state to the next batch, and from the last batch of an
+epoch to the first of the next; the resident memory, beyond that of a loader of 1,000 records; and
+the bytes of the state. Records themselves cost almost nothing, so this measures orders, blocks and
+indexes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import time
 from typing import Any
 
 ORDERS = {"records": True, "blocks": "blocks", "streams": "streams", "sequential": False}
-ROWS = 32  # of a rank's batch
+ROWS = 32  # records per batch of a rank
 
 
 def resident_mib() -> float:

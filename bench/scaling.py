@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How decoding scales over cores: one loader's threads against independent libjpeg-turbo processes.
+"""How decoding scales over cores: one loader's threads, compared with independent libjpeg-turbo
+processes.
 
-Independent processes share nothing but the memory bus and the clock, so their scaling is the most
-that this machine gives.
+Independent processes only share the memory bus and the clock rate, so their scaling is an upper
+bound for this machine.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ SECONDS = 2.0
 
 
 def measure(photos: Path, files: list[str], cores: list[int]) -> dict[str, Any] | None:
-    """Images per second on one core and on all; None where the decode loop cannot be built."""
+    """Images per second on one core and on all; None if the decode loop cannot be built."""
     with tempfile.TemporaryDirectory() as folder:
         program = build(Path(folder))
         if program is None:
@@ -66,7 +67,7 @@ def build(folder: Path) -> Path | None:
 
 
 def independent(program: Path, listing: Path, cores: list[int]) -> float:
-    """The sum of the rates of one process a core, running at the same time."""
+    """The sum of the rates of concurrent processes, one per core."""
     command = [str(program), str(listing), str(SECONDS)]
     processes = [
         subprocess.Popen(

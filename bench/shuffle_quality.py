@@ -5,7 +5,7 @@
     python bench/shuffle_quality.py
 
 Only the order matters, so the records are numbers: 1,000 classes of 1,300 records, one class after
-the other, in blocks of 8 MiB as a container of records of 110 kB has them.
+the other, in blocks of 8 MiB as in a container of 110 kB records.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def orders(sampler: Any, epochs: int) -> list[np.ndarray[Any, Any]]:
 def quality(
     order: np.ndarray[Any, Any], before: np.ndarray[Any, Any], labels: Any, batch: int
 ) -> Iterator[tuple[str, float]]:
-    """What a batch holds, how far records travel, and what neighbors stay together."""
+    """The contents of batches, how far records move, and which neighbors stay together."""
     size = len(order)
     whole = order[: size // batch * batch].reshape(-1, batch)
     distinct = [len(np.unique(labels[row])) for row in whole]
@@ -57,7 +57,7 @@ def quality(
         for row in whole
     ]
     yield "distance of a batch from the dataset", float(np.mean(away))
-    # Records that were in one batch of the epoch before and are again: 1 is what chance gives.
+    # Records that share a batch in consecutive epochs, as a multiple of chance.
     place = np.empty(size, np.int64)
     place[before] = np.arange(size) // batch
     pairs = 0
@@ -66,9 +66,10 @@ def quality(
         pairs += int((counts * (counts - 1)).sum())
     by_chance = len(whole) * batch * (batch - 1) * (batch - 1) / (size - 1)
     yield "pairs that meet again, of chance", pairs / by_chance
-    # Between a record's places in the dataset and in the epoch, as a share of the dataset.
+    # Distance between a record's positions in the dataset and in the epoch, as a fraction of the
+    # dataset.
     yield "mean way of a record", float(np.abs(order - np.arange(size)).mean() / size)
-    # Of the batches' mean labels: how much one foretells of the next.
+    # Autocorrelation of the batches' mean labels.
     means = np.array([labels[row].mean() for row in whole])
     yield "autocorrelation of batches", float(np.corrcoef(means[:-1], means[1:])[0, 1])
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a second kind of data and augmentation are worth: `python bench/sound_and_picture.py`.
+"""The benefit of a second modality and of augmentation: `python bench/sound_and_picture.py`.
 
 The network of examples/sound_and_picture.py, trained on 80 clips that it makes and tested with 160
-others: on pictures, on sounds, on both; as they are and augmented. Means of three seeds, and half
-of their spread.
+others: on pictures, on audio, on both; with and without augmentation. Means of three seeds, and
+half of their range.
 """
 
 from __future__ import annotations

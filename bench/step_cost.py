@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a step costs beside other libraries' functions: CPU time a picture of 224 x 224.
+"""Cost of a transform compared with other libraries: CPU time per picture of 224 x 224.
 
-Pictures are uint8 in memory. Headrace's time is a loader's with the step less the same loader's
-without it, on one thread; the others' is their function's, called on the same pictures in this
-process, on one thread. Rounds alternate; what is printed are medians, and ratios within a round. A
+Pictures are uint8 in memory. Headrace's time is that of a loader with the step minus the same
+loader without it, on one thread; the others' is that of their function, called on the same pictures
+in this process, on one thread. Rounds alternate; prints medians, and ratios within a round. A
 library that is not installed is left out.
 """
 
@@ -25,13 +25,13 @@ Functions = Mapping[str, Callable[[Any], Any]]  # by the step's name
 
 
 def pictures() -> Any:
-    """Smooth, as photos are: noise alone would have no hues worth turning."""
+    """Smooth, like photos: pure noise would have no meaningful hues."""
     steps = np.random.default_rng(1).integers(-3, 4, (COUNT, 3, 224, 224))
     return np.clip(np.cumsum(steps, axis=-1) + 128, 0, 255).astype(np.uint8)
 
 
 def microseconds(call: Callable[[], Any], count: int) -> float:
-    """CPU time of all threads, a picture."""
+    """CPU time of all threads, per picture."""
     begin = time.process_time()
     call()
     return (time.process_time() - begin) / count * 1e6
@@ -107,7 +107,7 @@ def _takes(call: Callable[[Any], Any], value: Any) -> bool:
 def _libraries(
     images: Any, torchvisions: Callable[[], Functions], albumentations: Callable[[], Functions]
 ) -> dict[str, tuple[list[Any], Functions]]:
-    """By library: the pictures as it takes them, and its functions."""
+    """By library: the pictures in its format, and its functions."""
     found: dict[str, tuple[list[Any], Functions]] = {}
     rows = [np.ascontiguousarray(image.transpose(1, 2, 0)) for image in images]
     try:

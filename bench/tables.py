@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of compare.py as Markdown tables and charts; figures.py puts them into the documents."""
+"""A run of compare.py as Markdown tables and charts; figures.py inserts them into the documents."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from headrace.insight.kit.charts import Bar, Words, bars
 from headrace.insight.kit.figure import standalone
 
-REFERENCE = "DALI, fused"  # what ratios in tables are to, where it ran
+REFERENCE = "DALI, fused"  # the reference for ratios in tables, if it ran
 LEVELS = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "scalar": "scalar"}
-# And the form of a level for CPUs whose pdep is slow.
+# Including the form of a level for CPUs with slow pdep.
 FORMS_OF_LEVELS = LEVELS | {"avx2-slow-pdep": "AVX2 without pdep"}
 LABELS = 260  # pixels for the labels of a chart
 FORMS = {"packed": "packed", "dense": "packed dense", "indexed": "indexed", "plain": "plain files"}
@@ -38,7 +38,7 @@ def circumstances(report: dict[str, Any]) -> str:
 
 
 def pictures(report: dict[str, Any], name: str) -> str:
-    """One sentence on the pictures of a set."""
+    """One sentence about the pictures of a set."""
     one = set_of(report, name)
     kinds = ", ".join(f"{count} {kind}" for kind, count in one["kinds"].items())
     mean = one["bytes"] / one["photos"] / 1000
@@ -96,7 +96,7 @@ def summary(report: dict[str, Any], name: str) -> str:
 
 
 def packing(report: dict[str, Any], name: str) -> str:
-    """What `headrace pack` and `headrace index` said."""
+    """The output of `headrace pack` and `headrace index`."""
     one = set_of(report, name)
     lines = []
     for peer in one["peers"]:
@@ -115,7 +115,7 @@ def packing(report: dict[str, Any], name: str) -> str:
 
 
 def hashes(report: dict[str, Any], name: str) -> str:
-    """Whether our forms of a set gave the same batches."""
+    """Whether our formats of a set gave the same batches."""
     found = set_of(report, name)["batch_hashes"]
     if not found:
         return ""
@@ -125,7 +125,7 @@ def hashes(report: dict[str, Any], name: str) -> str:
 
 
 def differences(report: dict[str, Any], name: str) -> str:
-    """Versions, and what a peer does otherwise."""
+    """Versions, and how a peer's work differs."""
     lines = []
     for peer in set_of(report, name)["peers"]:
         if not peer["ours"]:
@@ -157,7 +157,7 @@ def one_core_results(report: dict[str, Any]) -> dict[str, dict[str, float]]:
 
 
 def headline(report: dict[str, Any]) -> str:
-    """The one-core figures in a sentence."""
+    """The single-core figures in a sentence."""
     results = one_core_results(report)
 
     def ratios(name: str, level: str) -> str:
@@ -180,7 +180,7 @@ def headline(report: dict[str, Any]) -> str:
 
 
 def one_core(report: dict[str, Any]) -> str:
-    """From stored bytes to a float16 sample, against libjpeg-turbo's decoding alone."""
+    """From stored bytes to a float16 sample, compared with libjpeg-turbo's decoding alone."""
     results = one_core_results(report)
     titles = {"all": "all", "420": "4:2:0"}
     sets = [name for name in titles if f"libjpeg/rgb/{name}" in results]
@@ -209,7 +209,7 @@ def one_core(report: dict[str, Any]) -> str:
 
 
 def stages(report: dict[str, Any]) -> str:
-    """Whole pictures, windows, samples: microseconds a picture."""
+    """Whole pictures, windows, samples: microseconds per picture."""
     results = one_core_results(report)
     head = ["microseconds a picture, AVX-512", "whole, to RGB", "a crop, to RGB", "crop to sample"]
     lines = [row(head), row(["---"] * len(head))]
@@ -226,7 +226,7 @@ def stages(report: dict[str, Any]) -> str:
 
 
 def entropy(report: dict[str, Any]) -> str:
-    """Whole pictures to coefficients, and what its parts cost."""
+    """Whole pictures to coefficients, and the cost of each part."""
     results = report["micro"]["huffman_bench"]["results"]
     us = {name: 1e6 / one["items_per_second"] for name, one in results.items()}
     base = us["libjpeg"]
@@ -260,7 +260,8 @@ def entropy(report: dict[str, Any]) -> str:
 
 
 def kernels(report: dict[str, Any]) -> str:
-    """The inverse transform, and upsampling with color, beside libjpeg-turbo's own code."""
+    """The inverse transform, and upsampling with color conversion, compared with libjpeg-turbo's
+    own code."""
     results = report["micro"]["jpeg_rows_bench"]["results"]
     by = ["libjpeg-turbo", *LEVELS]
     head = ["", "libjpeg-turbo", *LEVELS.values()]
@@ -277,7 +278,7 @@ def kernels(report: dict[str, Any]) -> str:
 
 
 def one_core_chart(report: dict[str, Any]) -> str:
-    """Samples a second of each form and level beside libjpeg-turbo."""
+    """Samples per second for each format and level, compared with libjpeg-turbo."""
     results = one_core_results(report)
 
     def rate(key: str) -> float:

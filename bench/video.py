@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clips of videos into batches against other loaders: `python bench/video.py VIDEO...`.
+"""Loading video clips into batches, compared with other loaders: `python bench/video.py VIDEO...`.
 
-A clip is 16 frames, every fourth one, from a random place on, the same places for all; of several
-clips of a video each has draws of its own. Times are CPU time of this process and its children
-(videos are decoded in one of them), a clip, on one thread; rounds alternate, and each way's least
-counts. `--encode FILE` adds what ffmpeg makes of a file: H.264 with key frames far and near,
-baseline, HEVC, VP9, AV1. Peers take part where they can be imported, and are named where not.
+A clip is 16 frames, every fourth one, from a random position on, the same positions for all;
+several clips of a video are drawn independently. Times are CPU time per clip of this process and
+its children (one of which decodes videos), on one thread; rounds alternate, and the minimum of each
+way counts. `--encode FILE` adds ffmpeg's encodings of a file: H.264 with key frames far apart and
+close together, baseline, HEVC, VP9, AV1. Peers take part if they can be imported, and are listed if
+not.
 
-frames   clips one behind the other from the video's end to its begin, so that no decoder can go on
-         from the last one: what a set of many files costs. Others open the file anew for each
-kept     clips in random order, by decoders that are kept for the file
+frames   consecutive clips from the video's end to its start, so that no decoder can continue from
+         the last one: the cost of a set of many files. Others reopen the file for each
+kept     clips in random order, with decoders kept open for the file
 train    as frames, with a random resized crop, flip and normalization to float32
-several  four clips a visit
-loader   two threads against two workers, in processes of their own: clips a second, and the peak
-         of memory (PSS of all processes)
-memory   `--clips` of Headrace's loader, and its memory on the way
+several  four clips per visit
+loader   two threads against two workers, in separate processes: clips per second, and peak memory
+         (PSS of all processes)
+memory   `--clips` of Headrace's loader, and its memory over time
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ import video_ways as ways
 from process_tree import cpu_seconds
 from video_ways import Video, Way
 
-ENCODINGS = {  # name: options of ffmpeg
-    "H.264, keys 250 apart": "-c:v libx264 -g 250",
-    "H.264, keys 30 apart": "-c:v libx264 -g 30",
-    "HEVC, keys 250 apart": "-c:v libx265 -g 250 -x265-params log-level=error",
+ENCODINGS = {  # name: ffmpeg options
+    "H.264, key frames 250 apart": "-c:v libx264 -g 250",
+    "H.264, key frames 30 apart": "-c:v libx264 -g 30",
+    "HEVC, key frames 250 apart": "-c:v libx265 -g 250 -x265-params log-level=error",
     "H.264 baseline": "-c:v libx264 -profile:v baseline -g 250",
-    "VP9, keys 128 apart": "-c:v libvpx-vp9 -b:v 0 -crf 33 -deadline realtime -cpu-used 5 -g 128",
-    "AV1, keys 120 apart": "-c:v libsvtav1 -preset 10 -g 120",
+    "VP9, key frames 128 apart": "-c:v libvpx-vp9 -b:v 0 -crf 33 -deadline realtime "
+    "-cpu-used 5 -g 128",
+    "AV1, key frames 120 apart": "-c:v libsvtav1 -preset 10 -g 120",
 }
 WORKS = ("frames", "kept", "train", "several", "loader", "memory")
 LOADERS = ("headrace", "torchcodec")
@@ -138,7 +140,7 @@ def measured(work: str, video: Video, clips: int, rounds: int) -> dict[str, floa
 
 
 def in_a_process(way: str, video: Video, clips: int) -> dict[str, Any] | None:
-    """What video_loaders.py says of it; None where it cannot take part."""
+    """The output of video_loaders.py; None if it cannot take part."""
     script = Path(__file__).with_name("video_loaders.py")
     command = [sys.executable, str(script), way, str(video.path), str(clips)]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One loader of clips for training, in a process of its own, for `video.py`: prints one JSON line.
+"""One loader of training clips, in a separate process, for `video.py`: prints one JSON line.
 
 `python bench/video_loaders.py WAY VIDEO CLIPS`: two threads, or two workers; batches of eight
 clips, randomly cropped, resized to 224 x 224, flipped, normalized, float32.
@@ -35,7 +35,7 @@ def by_headrace(path: Path, clips: int) -> Iterable[Any]:
 
 
 class ClipsOfTorchcodec:
-    """A data set for DataLoader, one clip an item."""
+    """A dataset for DataLoader, one clip per item."""
 
     def __init__(self, video: Video, clips: int) -> None:
         self.path, self.begins = str(video.path), ways.drawn(video, clips)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What opening a long video costs, with and without a kept index: `python bench/video_open.py`.
+"""Cost of opening a long video, with and without a cached index: `python bench/video_open.py`.
 
-Twenty minutes of 30 frames a second, as MP4 and Matroska, small (read whole) and large (read by
-range; padded, as what pictures hold does not matter here). A clip is one frame from the middle, so
-that nearly all of its time is opening. CPU time of this process, a clip, on one thread, the least
-of the rounds; bytes that it has read; and how far its peak memory has grown in all rounds.
+Twenty minutes at 30 frames per second, as MP4 and Matroska, small (read whole) and large (read by
+range; padded, because the frames' content does not matter here). A clip is one frame from the
+middle, so that nearly all of its time is opening. Measures CPU time of this process per clip, on
+one thread, the minimum over the rounds; bytes read; and the growth of its peak memory over all
+rounds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import headrace as hr
 from headrace import transforms as T
 
 FRAMES = 36_000
-PAD = 1 << 30  # bytes of a hole at the end, of the large ones
+PAD = 1 << 30  # size of a hole at the end of the large files
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -53,7 +54,7 @@ def made(folder: Path) -> dict[str, Path]:
                 if suffix == "mp4":
                     file.write(PAD.to_bytes(4, "big") + b"free")
                     file.truncate(path.stat().st_size + PAD)
-                else:  # behind the segment, where nothing is looked for
+                else:  # after the segment, where nothing is read
                     file.write(b"\xec\x01" + (PAD - 9).to_bytes(7, "big"))
                     file.truncate(path.stat().st_size + PAD)
         out[f"{name}, 1 GiB more"] = large
@@ -66,7 +67,7 @@ def read_bytes() -> int:
 
 
 def measured(source: Any, clips: int, rounds: int, **options: Any) -> tuple[float, float, float]:
-    """Milliseconds and MB read a clip, and MiB by which the peak memory has grown."""
+    """Milliseconds and MB read per clip, and the growth of peak memory in MiB."""
     steps = [T.CenterVideoClip(1)]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     loader = hr.Loader(source, steps, batch_size=1, threads=1, ragged="list", **options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clips of one video by Headrace and by others, for `video.py`: functions that take them once."""
+"""Functions for `video.py` that read clips of one video once, with Headrace and others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPAN = (FRAMES - 1) * STRIDE + 1
 SIZE = 224
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 Way = Callable[[], Any]
-Visits = Sequence[Sequence[int]]  # of each the frames at which its clips begin
+Visits = Sequence[Sequence[int]]  # for each clip, the frame at which it begins
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ def drawn(video: Video, count: int, clips: int = 1) -> list[list[int]]:
 
 
 def backwards(visits: Visits) -> list[Sequence[int]]:
-    """No clip ahead of the one before: no decoder can go on, as with a set of many files."""
+    """Backwards, so that no decoder can continue from the previous clip, as with a set of many
+    files."""
     return sorted(visits, key=lambda begins: -begins[0])
 
 
@@ -65,7 +66,7 @@ def indices(begin: int) -> list[int]:
 
 
 def all_of_it(video: Video) -> list[Any]:
-    """What makes a batch of frames of this size one tensor, and changes none."""
+    """Makes one tensor of a batch of frames of this size, without changing any."""
     from headrace import transforms as T
 
     return [T.CenterCrop((video.height, video.width))]
@@ -83,7 +84,7 @@ def train_steps() -> list[Any]:
 
 
 def by_headrace(video: Video, visits: Visits, steps: list[Any], clips: int | None = None) -> Way:
-    """One loader for all rounds, as training has it: its media process is started once."""
+    """One loader for all rounds, as in training: its media process is started once."""
     import headrace as hr
     from headrace import transforms as T
 
@@ -102,8 +103,8 @@ def by_headrace(video: Video, visits: Visits, steps: list[Any], clips: int | Non
 
 
 def torchvision_operators() -> Any:
-    """torchvision's wheel for CUDA, beside a torch for the CPU, cannot load its operators, and
-    fails on import where two of them are not declared. None is used here."""
+    """torchvision's CUDA wheel cannot load its operators with a CPU build of torch, and its import
+    fails because two of them are not declared. They are not used here."""
     import importlib.metadata
 
     from torch.library import Library
@@ -163,7 +164,7 @@ def by_decord(video: Video, visits: Visits) -> Way:
 
 
 def by_spdl(video: Video, visits: Visits) -> Way:
-    """It decodes a range of time, every frame of it."""
+    """It decodes every frame of a time range."""
     import spdl.io
 
     def run() -> None:
@@ -178,7 +179,7 @@ def by_spdl(video: Video, visits: Visits) -> Way:
 
 
 def by_dali(video: Video, visits: Visits) -> Way:
-    """On the CPU it knows VP8, VP9 and MJPEG."""
+    """On the CPU it supports VP8, VP9 and MJPEG."""
     from nvidia.dali import fn, pipeline_def
 
     encoded = np.fromfile(video.path, dtype=np.uint8)

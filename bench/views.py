@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What views of one picture cost: CPU time a record, together and each with a decode of its own.
+"""Cost of several views of one picture: CPU time per record, decoded together and separately.
 
     python bench/views.py FOLDER [--preset simclr|dino] [--epochs N] [--peer PYTHON]
 
-Pictures are JPEGs in FOLDER, in the page cache. "apart" is the same recipe with one loader for each
-view, so each is decoded for itself; "together" is one loader. Rounds alternate; what is printed are
-medians of CPU time (all threads and processes), and of the ratios within a round. --peer names an
-interpreter with torch and torchvision 2's DataLoader beside: two workers, Pillow's pictures, the
-same recipe by torchvision's transforms.
+Pictures are JPEGs in FOLDER, in the page cache. "apart" uses one loader per view, so each is
+decoded separately; "together" is one loader. Rounds alternate; prints medians of CPU time (all
+threads and processes), and of the ratios within a round. --peer adds an interpreter with torch and
+torchvision's DataLoader: two workers, Pillow's pictures, the same recipe by torchvision's
+transforms.
 """
 
 from __future__ import annotations

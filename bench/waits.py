@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An epoch as a training loop sees it: how long it waits for each batch."""
+"""An epoch as seen by a training loop: how long it waits for each batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Epoch(NamedTuple):
 
 
 def epoch_of(loader: hr.Loader, pause: float = 0.0) -> Epoch:
-    """pause: seconds that a step takes."""
+    """pause: seconds per step."""
     waits, records, began = [], 0, time.perf_counter()
     iterator = iter(loader)
     while True:

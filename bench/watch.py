@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hr.watch costs: `python bench/watch.py [--pairs 20] [--seconds 1.0]`.
+"""Cost of hr.watch: `python bench/watch.py [--pairs 20] [--seconds 1.0]`.
 
-Each loop runs with the watch and without it in turns, A B B A, so that what disturbs the machine
-disturbs both. A figure is the median of the pairs' ratios of batches a second (below 1: the watch
-costs), with their interquartile range, and the same as microseconds for a batch. Loops that run in
-one thread are timed by that thread's own CPU time, from which other work on the machine is absent.
-What the watch's own threads take is the CPU time of a process that sleeps. Photos come from
-HEADRACE_TEST_DATA, else from examples/pictures; the DataLoader needs torch. Status line, server for
-Prometheus and sampling of the GIL are on.
+Each loop runs alternately with and without the watch, A B B A, so that disturbances affect both. A
+figure is the median of the pairs' ratios of batches per second (below 1: overhead), with their
+interquartile range, and the same in microseconds per batch. Single-threaded loops are timed by that
+thread's own CPU time, which excludes other load. The cost of the watch's own threads is the CPU
+time of a sleeping process. Photos come from HEADRACE_TEST_DATA, otherwise from examples/pictures;
+the DataLoader needs torch. Status line, server for Prometheus and sampling of the GIL are on.
 """
 
 from __future__ import annotations
@@ -35,7 +34,8 @@ def photos() -> Any:
 
 
 def dataloader() -> Any:
-    """Four numbers a batch, in this process: as little between two batches as a DataLoader can."""
+    """Four numbers per batch, in this process: as little work per batch as a DataLoader can
+    have."""
     import torch
 
     class Rows(torch.utils.data.Dataset):  # type: ignore[misc]
@@ -51,14 +51,14 @@ def dataloader() -> Any:
 
 
 class Bare:
-    """An iterator that does nothing: what is left is the watch itself."""
+    """An iterator that does nothing, so that only the watch remains."""
 
     def __iter__(self) -> Any:
         return iter([[0.0] * 4] * 1000)
 
 
 def rate(loader: Iterable[Any], seconds: float, step_seconds: float, clock: Clock) -> float:
-    """Batches a second, epoch after epoch; ``step_seconds`` of each are spent in the loop."""
+    """Batches per second, epoch after epoch; the loop spends ``step_seconds`` on each."""
     count, begin = 0, clock()
     while True:
         for _ in loader:
@@ -102,7 +102,7 @@ def measure(
 
 
 def threads_share(seconds: float) -> float:
-    """Of a core, that the watch's threads take."""
+    """Fraction of a core used by the watch's threads."""
     with hr.watch(Bare(), port=0) as seen:
         list(seen)
         begin = time.process_time()
@@ -116,12 +116,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="of each half of a pair")
     options = parser.parse_args()
     with photos() as loader:
-        clock = time.perf_counter  # its work is done by other threads
+        clock = time.perf_counter  # other threads do its work
         measure("Headrace, photos", loader, options.pairs, options.seconds, clock=clock)
     with contextlib.suppress(ImportError):
         tiny = dataloader()
         measure("DataLoader, 4 numbers", tiny, options.pairs, options.seconds)
-        # A step that makes about 10,000 batches a second of it.
+        # A step that limits it to about 10,000 batches per second.
         measure("DataLoader, 10,000/s", tiny, options.pairs, options.seconds, 85e-6)
     measure("an iterator of nothing", Bare(), options.pairs, options.seconds)
     print(f"its threads: {threads_share(10):.3%} of a core")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays out of the engine: DLPack and the buffer protocol over leased memory.
+// Exports the engine's arrays: DLPack and the buffer protocol over leased memory.
 //
 // Note [Why the exporter is our own]: a framework drops the last view of a batch from any thread,
-// often while holding no GIL, and the slot after it must return at once. The deleter here drops a
+// often while holding no GIL, and the slot must then be returned at once. The deleter here drops a
 // shared_ptr and touches nothing of Python, so it neither waits for the GIL nor needs an
 // interpreter.
 #include <nanobind/stl/optional.h>
@@ -25,7 +25,7 @@ namespace {
 struct Correspondence {
   DType dtype;
   DLDataTypeCode code;
-  const char* buffer_format;  // struct's letters; null where it has none
+  const char* buffer_format;  // struct format characters; null if there is none
 };
 
 constexpr Correspondence kCorrespondence[] = {
@@ -80,8 +80,8 @@ DLDevice place_of(const Array& array) {
   return {kDLCUDA, array.device->device().index()};
 }
 
-// DLPack names streams 1 (the legacy default), 2 (the thread's default) or by their handle, as CUDA
-// takes them; None is the legacy default, -1 no stream at all.
+// DLPack names streams 1 (the legacy default), 2 (the thread's default) or by their handle, as in
+// CUDA; None is the legacy default, -1 no stream at all.
 void let_stream_use(const Array& array, nb::handle stream) {
   const int64_t given = stream.is_none() ? 1 : nb::cast<int64_t>(stream);
   if (given >= 0) array.device->use_on(static_cast<uintptr_t>(given));
@@ -108,7 +108,7 @@ Managed* export_tensor(const Array& array) {
 
 constexpr const char kOldName[] = "dltensor", kNewName[] = "dltensor_versioned";
 
-// A consumer renames the capsule; one that was never consumed is freed here.
+// A consumer renames the capsule; one that is never consumed is freed here.
 template <class Managed, const char* kName>
 void free_capsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, kName)) return;
@@ -123,7 +123,7 @@ nb::object dlpack(const Array& self, nb::handle stream,
   if (place.device_type == kDLCPU && !stream.is_none())
     throw nb::buffer_error("host memory has no stream");
   if (device && *device != std::pair<int, int>(place.device_type, place.device_id))
-    throw nb::buffer_error("it is exported where it lies; copy the tensor to the device");
+    throw nb::buffer_error("it can be exported only on its own device; copy the tensor afterwards");
   Array array = self;
   if (is_on_cuda(self)) {
     if (copy.value_or(false)) throw nb::buffer_error("device memory is exported without a copy");
@@ -146,21 +146,21 @@ nb::object dlpack(const Array& self, nb::handle stream,
       PyCapsule_New(managed, kNewName, free_capsule<DLManagedTensorVersioned, kNewName>));
 }
 
-// On the host: itself, or a copy of what lies on a device, once it is there.
+// On the host: the array itself; on a device: a copy of its data, once it is complete.
 Array on_host(const Array& self) {
   if (!self.device) return self;
   ReleasedGil no_gil;
   self.device->wait_on_host();
   Array out = make_array(self.view.dtype, self.view.shape);
-  out.view.strides = self.view.strides;  // its elements are dense, in whatever order of axes
+  out.view.strides = self.view.strides;  // its elements are contiguous, in some order of axes
   const StreamPtr copies = self.device->device().make_stream();
   copies->copy(out.view.data, self.view.data, self.view.dense_bytes());
   copies->synchronize();
   return out;
 }
 
-// The axes as the memory has them, the outermost first: (B, H, W, C) for channels_last. Where two
-// have the same stride, one of them has a single entry, and stands further in.
+// The axes in memory order, the outermost first: (B, H, W, C) for channels_last. If two have the
+// same stride, the one with a single entry is further in.
 Array in_memory_order(const Array& self) {
   if (self.view.strides.empty()) return self;
   const TensorView& from = self.view;
@@ -185,12 +185,12 @@ int get_buffer(PyObject* object, Py_buffer* buffer, int flags) {
   const Array& array = *nb::inst_ptr<Array>(nb::handle(object));
   const TensorView& view = array.view;
   if (is_on_cuda(array)) {
-    PyErr_SetString(PyExc_BufferError, "it lies on a device; use DLPack");
+    PyErr_SetString(PyExc_BufferError, "it is on a device; use DLPack");
     return -1;
   }
   try {
     if (array.device) array.device->wait_on_host();
-  } catch (const Exception& exception) {  // Python calls this by itself
+  } catch (const Exception& exception) {  // called by Python itself
     set_python_error(exception.error());
     return -1;
   }
@@ -257,7 +257,7 @@ TensorView borrowed_view(nb::handle object) {
   const ExportedBuffer exported(object, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
   const Py_buffer& buffer = exported.buffer();
   const std::optional<DType> dtype = dtype_of_buffer(buffer);
-  if (!dtype) throw nb::type_error("an array of this dtype cannot enter the engine");
+  if (!dtype) throw nb::type_error("arrays of this dtype are not supported");
   return {buffer.buf, *dtype, Shape(buffer.shape, buffer.shape + buffer.ndim), {}};
 }
 
@@ -272,8 +272,8 @@ TensorView view_of_buffer(nb::handle object, Buffer& copy) {
 void bind_array(nb::module_& module) {
   nb::class_<Array>(
       module, "Array", nb::type_slots(array_slots),
-      "Memory of the engine. `numpy.asarray(a)`, `numpy.from_dlpack(a)` and "
-      "`torch.from_dlpack(a)` share it; it is given back when the last of them is gone.")
+      "An array in the engine's memory. `numpy.asarray(a)`, `numpy.from_dlpack(a)` and "
+      "`torch.from_dlpack(a)` share that memory; it is released with the last of them.")
       .def_prop_ro(
           "shape",
           [](const Array& self) {
@@ -294,10 +294,10 @@ void bind_array(nb::module_& module) {
             return out;
           },
           "The same memory with bfloat16 as the uint16 of its bits, for NumPy.")
-      .def("on_host", &on_host, "Itself, or a copy on the host of what lies on a device.")
+      .def("on_host", &on_host, "This array, or a copy in host memory if it is on a device.")
       .def("in_memory_order", &in_memory_order,
-           "The same memory with its axes as they lie there, the outermost first: (B, H, W, C) for "
-           "channels_last. For frameworks without strides.")
+           "The same memory with its axes in memory order: (B, H, W, C) for channels_last. For "
+           "frameworks without strides.")
       .def("__dlpack__", &dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none(),
@@ -318,7 +318,7 @@ void bind_array(nb::module_& module) {
           [](const Array& self) {
             return !self.device || self.device->device().backend() == "cpu";
           },
-          "Whether its device is \"cpu\", for less.");
+          "Whether its device is \"cpu\"; faster than comparing `device`.");
 }
 
 }  // namespace headrace::python

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the files of the module: one function per concept, called by module.cc, and the types
-// that cross from one concept to another. The module holds no logic: checks and defaults are in the
-// engine, conveniences in Python.
+// that several concepts use. The module holds no logic: checks and defaults are in the engine,
+// conveniences in Python.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -21,6 +21,10 @@
 #include "headrace/sampling/sampler.h"
 #include "headrace/sources/source.h"
 
+namespace headrace {
+struct OpOrigin;  // ops/op.h
+}
+
 namespace headrace::python {
 
 namespace nb = nanobind;
@@ -30,6 +34,7 @@ using NamedValues = nb::typed<nb::dict, nb::str, nb::any>;
 void bind_errors(nb::module_& module);
 void bind_array(nb::module_& module);
 void bind_registry(nb::module_& module);
+void bind_plugin(nb::module_& module);
 void bind_source(nb::module_& module);
 void bind_decode(nb::module_& module);
 void bind_video(nb::module_& module);
@@ -53,13 +58,19 @@ void bind_block_cache(nb::module_& module);
 void bind_memory_volume(nb::module_& module);
 void bind_remote(nb::module_& module);
 
-// Memory of the engine (or of its own), as Python sees it; exported by DLPack and the buffer
-// protocol. Every export holds the lease.
+// At the interpreter's end: starts no further calls of filesystem objects in Python, and of the
+// provider of credentials for remote storages, and waits for those in progress. REQUIRES: not the
+// GIL.
+void close_python_files();
+void close_key_provider();
+
+// Memory of the engine (or its own), as seen by Python; exported by DLPack and the buffer protocol.
+// Every export holds the lease.
 struct Array {
   TensorView view;
-  // shared: the array and everything exported from it keep the memory.
+  // shared: the array and everything exported from it keep the memory alive.
   std::shared_ptr<void> lease;
-  // On a device: the same lease, as what says which streams wait for the copy there.
+  // On a device: the same lease, which knows the streams that wait for the copy.
   std::shared_ptr<DeviceLease> device = {};
 };
 
@@ -73,59 +84,61 @@ struct DeviceHandle {
 
 struct SamplerHandle {
   SamplerPtr sampler;
-  int64_t records;  // minimum of a source: one more than the largest index
+  int64_t records;  // minimum number of a source's records: the largest index plus one
 };
 
 // An uninitialized dense array.
 Array make_array(DType dtype, Shape shape);
-// A dense array that the object exports by the buffer protocol (as NumPy's do), borrowed: valid as
-// long as the object. Throws nb::type_error for what has no dtype of ours.
+// A dense array that the object exports by the buffer protocol (like NumPy's), borrowed: valid as
+// long as the object. Throws nb::type_error if we lack its dtype.
 TensorView borrowed_view(nb::handle object);
 // The same, copied into `copy`.
 TensorView view_of_buffer(nb::handle object, Buffer& copy);
 
-// The index that Python gave, of `size` things called `what`. The engine believes its callers, so
-// every index that crosses is checked here. Throws nb::index_error.
+// An index from Python into `size` things called `what`. The engine trusts its callers, so every
+// index is checked here. Throws nb::index_error.
 int64_t checked_index(int64_t index, int64_t size, std::string_view what);
 
-// One field of a record that was read; pictures as they are stored.
+// One field of a record that was read; pictures as stored.
 nb::object value_of(const Field& field, const FieldData& data);
 
 FieldKind kind_from_name(std::string_view kind);
 
-// Text that need not be UTF-8 (names of files are bytes), as os.fsdecode and os.fsencode have it.
+// Text that need not be UTF-8 (file names are bytes), as by os.fsdecode and os.fsencode.
 nb::str str_from_bytes(std::string_view bytes);
 std::string bytes_from_str(nb::handle text);
 
-// Python's (done, total) callable, or None, called without the GIL held; signals get through.
+// Python's (done, total) callable, or None, called without the GIL held; also handles signals.
 Progress progress_from(nb::handle callable);
 
 // Error -> instance of a class of headrace.errors. REQUIRES: the GIL.
 nb::object exception_from_error(const Error& error);
-// For functions that Python calls by itself, which may not throw: its error is this one.
+// For functions called by Python itself, which must not throw: returns its error.
 void set_python_error(const Error& error);
-// The other way, for what Python code raised of these classes with a declared code.
+// The reverse, for exceptions of these classes with a declared code from Python code.
 std::optional<Error> error_from_exception(const std::exception& failure);
 
-// A declared parameter as Python's tables have it.
+// A declared parameter in the form of Python's tables.
 nb::dict describe(const Param& param);
+// The library that an operator was loaded from.
+nb::dict describe(const OpOrigin& origin);
 nb::object object_from_param(const ParamValue& value);
 ParamValue param_from_object(nb::handle object);
 std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments);
 
-// Runs Python's signal handlers; throws what they raise. Takes the GIL for it. For waits, which
-// call it every 50 ms; a thread that the interpreter's end leaves behind does not return.
+// Runs Python's signal handlers; throws what they raise. Takes the GIL for it. Called every 50 ms
+// while waiting; does not return on a thread abandoned at interpreter exit.
 void check_signals();
 
 // An exception's message, without a traceback.
 std::string first_line_of(const std::exception& failure);
-// A text of Python as UTF-8; what UTF-8 has no form for (lone surrogates) is escaped.
+// Python text as UTF-8; lone surrogates, which UTF-8 cannot encode, are escaped.
 std::string bytes_from_text(nb::handle text);
-// Rethrows Ctrl-C, which is not a bad record. Only the main thread gets it.
+// Rethrows Ctrl-C, which does not make a record bad. Only the main thread gets it.
 void rethrow_keyboard_interrupt(const std::exception& failure);
 
-// A Python object that C++ threads may drop: takes the GIL for it, or leaves it alone when the
-// interpreter is gone.
+// A Python object that C++ threads may release: takes the GIL for it, or leaks it once the
+// interpreter has exited.
 class OwnedObject {
  public:
   explicit OwnedObject(nb::object object) : object_(object.release().ptr()) {}

@@ -12,7 +12,7 @@
 namespace headrace::python {
 namespace {
 
-// Null where there is no such folder, which is then not made.
+// Null if there is no such folder; it is not created.
 std::unique_ptr<BlockFolder> folder_of_user() {
   std::string why;
   const CacheDirectory cache = CacheDirectory::of_user();
@@ -48,7 +48,7 @@ void bind_block_cache(nb::module_& module) {
         ReleasedGil no_gil;
         return folder ? folder->clear() : uint64_t{0};
       },
-      "Deletes the blocks that no process needs. Returns how many bytes.");
+      "Deletes the blocks that no process uses. Returns the number of bytes freed.");
   module.def(
       "cache_folder", [] { return str_from_bytes(CacheDirectory::of_user().path()); },
       "The user's cache directory; empty if there is none.");

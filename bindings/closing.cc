@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kPatience = 1, kHurried = 0.25, kHurriedExit = 0.5;
 
-// In an `except`, a `finally` or an `__exit__` that Ctrl-C has led to.
+// In an `except`, a `finally` or an `__exit__` reached by Ctrl-C.
 bool handles_keyboard_interrupt() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_GetExcInfo(&type, &value, &trace);
@@ -30,7 +30,7 @@ bool handles_keyboard_interrupt() {
   return is;
 }
 
-// Joined once it is done, let go where the caller gives up (or is interrupted).
+// Joined once it is done; abandoned if the caller gives up (or is interrupted).
 struct Closer {
   std::thread thread;
   ~Closer() {
@@ -55,7 +55,7 @@ double closing_patience() {
 
 bool finish_within(double seconds, std::function<void()> work,
                    const std::function<void()>& interrupted) {
-  // shared: whoever is last, the caller that gave up or the closer.
+  // shared: released by the caller that gave up or by the closer, whichever comes last.
   auto progress = std::make_shared<Progress>();
   Closer closer;
   try {
@@ -66,7 +66,7 @@ bool finish_within(double seconds, std::function<void()> work,
       progress->done = true;
       progress->changed.notify_all();
     });
-  } catch (const std::system_error&) {  // no thread is to be had
+  } catch (const std::system_error&) {  // no thread can be created
     work();
     return true;
   }

@@ -3,21 +3,20 @@
 //
 // Note [Why loaders are closed by a thread of their own]: closing joins the engine's work, and a
 // step or source in Python may hang (a dead network file system, a deadlock of the user's). Ctrl-C
-// must end the process all the same, so the caller waits a while and then leaves the rest to the
-// closer. Where it was Ctrl-C that closes, all of that takes well below a second.
+// must end the process nevertheless, so the caller waits a while and then leaves the rest to the
+// closer. After Ctrl-C, all of that takes well below a second.
 #pragma once
 
 #include <functional>
 
 namespace headrace::python {
 
-// Seconds, never 0, that closing waits for work which may never end; of the interpreter's end after
-// Ctrl-C, what is left of them. REQUIRES: the GIL.
+// Seconds, never 0, that closing waits for work that may never end; during interpreter exit after
+// Ctrl-C, the time remaining. REQUIRES: the GIL.
 double closing_patience();
 
-// Runs `work` on a thread of its own; true when it was done within `seconds` (0: however long it
-// takes). `interrupted`, called every 50 ms while it waits, may throw. REQUIRES: the GIL is not
-// held.
+// Runs `work` on a separate thread; true if it was done within `seconds` (0: no limit).
+// `interrupted`, called every 50 ms while it waits, may throw. REQUIRES: the GIL is not held.
 bool finish_within(double seconds, std::function<void()> work,
                    const std::function<void()>& interrupted = {});
 

@@ -2,15 +2,21 @@
 // Sources made of columns (headrace.records), and views of sources.
 #include "headrace/sources/columns/columns.h"
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "bindings/bindings.h"
 #include "headrace/formats/folder/record_files.h"
+#include "headrace/sources/field_names.h"
+#include "headrace/sources/named_files.h"
 
 namespace headrace::python {
 namespace {
@@ -19,7 +25,21 @@ struct ColumnList {
   std::vector<Column> columns;
 };
 
-// The array is borrowed for as long as any view of the source lives, not copied.
+using Which = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Numbers that PathColumn::which cannot have become ones that no column has.
+std::vector<uint32_t> numbers_from(const std::optional<Which>& which) {
+  std::vector<uint32_t> out;
+  if (!which) return out;
+  constexpr int64_t kMost = UINT32_MAX;
+  out.reserve(which->size());
+  for (const int64_t number : std::span(which->data(), which->size())) {
+    out.push_back(static_cast<uint32_t>(number < 0 ? kMost : std::min(number, kMost)));
+  }
+  return out;
+}
+
+// The array is borrowed as long as any view of the source lives, not copied.
 void add_array(ColumnList& self, std::string name, nb::object array, nb::object keep,
                std::vector<std::string> classes, std::optional<std::string> kind) {
   const TensorView view = borrowed_view(array);
@@ -33,9 +53,21 @@ void add_array(ColumnList& self, std::string name, nb::object array, nb::object 
   column.classes = std::move(classes);
 }
 
-// (data, its bytes, offsets, whether they are int64, count, valid bits or 0, the first bit of
-// them, file); places are addresses of memory that `keep` keeps, that of the data in a file where
-// one is numbered, and not -1.
+void add_window(ColumnList& self, std::string name, nb::object array, std::vector<int64_t> offsets,
+                std::vector<int64_t> ends, bool padding) {
+  const TensorView view = borrowed_view(array);
+  ArrayColumn values{view.data, view.dtype, view.shape.at(0),
+                     Shape(view.shape.begin() + 1, view.shape.end()),
+                     std::make_shared<OwnedObject>(nb::make_tuple(array))};
+  self.columns.push_back(
+      {std::move(name),
+       WindowColumn{std::move(values), std::move(offsets), std::move(ends), padding},
+       FieldKind::kTensor});
+}
+
+// (data, its bytes, offsets, whether they are int64, count, valid bits or 0, the first bit of them,
+// file); positions are addresses of memory that `keep` keeps alive, or for the data positions in a
+// file if its number is not -1.
 using Part = std::tuple<uintptr_t, uint64_t, uintptr_t, bool, int64_t, uintptr_t, int64_t, int>;
 
 void add_blobs(ColumnList& self, std::string name, std::string_view kind, DType dtype,
@@ -76,47 +108,75 @@ void bind_columns(nb::module_& module) {
       nb::arg("is_columns") = false,
       nb::sig("def suffix_of_files(paths: list[str], root: str = '', required: bool = True, "
               "is_columns: bool = False) -> str | None"),
-      "What the paths of a table in memory lack to be files in the folder: nothing, or a suffix. "
-      "HR1402 where none of those that are tried is one; None instead, where they may be none.");
+      "The suffix to append to a table's paths so that they name files in the folder; empty if "
+      "none is needed. If none of the paths tried is a file: HR1402, or None with required=False.");
   module.def(
       "is_heading_of_files", [](std::string_view heading) { return is_heading_of_files(heading); },
       nb::arg("heading"), "Whether a column of that name may hold ids or paths: image_id.");
+  module.def(
+      "is_field_name",
+      [](const nb::str& given) {
+        const std::string name = bytes_from_str(given);
+        return is_field_name(name) && !is_reserved_field(name);
+      },
+      nb::arg("name"), "Whether a column may have this name.");
+  module.def(
+      "stays_inside", [](const nb::str& path) { return stays_inside(bytes_from_str(path)); },
+      nb::arg("path"),
+      "Whether a path in data leads to no place but below the folder that it is relative to.");
   nb::class_<ColumnList>(module, "ColumnList", "Columns of equal length, by name.")
       .def(nb::init<>())
       .def("add_array", &add_array, nb::arg("name"), nb::arg("array"), nb::arg("keep"),
            nb::arg("classes") = std::vector<std::string>(), nb::arg("kind") = nb::none(),
-           "A dense array; its first axis is the record. keep: what must live as long. classes: "
-           "names of the labels that it holds. kind: default, by its name and dtype.")
+           "A dense array; its first axis is the record. keep: an object to keep alive as long. "
+           "classes: names of the labels in it. kind: by default inferred from name and dtype.")
       .def("add_blobs", &add_blobs, nb::arg("name"), nb::arg("kind"), nb::arg("dtype"),
            nb::arg("parts"), nb::arg("keep"), nb::arg("files"),
            nb::sig("def add_blobs(self, name: str, kind: str, dtype: DType, parts: "
                    "Sequence[tuple[int, int, int, bool, int, int, int, int]], keep: object, "
                    "files: list[str]) -> None"),
            "Values of any length by address: (data, its bytes, offsets, offsets are int64, count, "
-           "valid bits or 0, the first bit, -1). With a number of one of the files instead of -1, "
-           "data is a place in it. keep: what keeps that memory.")
+           "valid bits or 0, the first bit, -1). With the number of a file instead of -1, data is "
+           "an offset in that file. keep: the object that owns the memory.")
       .def(
           "add_paths",
           [](ColumnList& self, std::string name, const nb::list& paths, const nb::str& root,
-             bool outside) {
-            PathColumn column{.paths = {}, .root = bytes_from_str(root), .outside = outside};
+             bool outside, const std::string& kind, const std::optional<Which>& which) {
+            PathColumn column{.paths = {},
+                              .which = numbers_from(which),
+                              .root = bytes_from_str(root),
+                              .outside = outside};
             for (nb::handle path : paths) column.paths.push_back(bytes_from_str(path));
             self.columns.push_back({std::move(name), std::move(column)});
+            if (!kind.empty()) self.columns.back().kind = kind_from_name(kind);
           },
           nb::arg("name"), nb::arg("paths"), nb::arg("root") = "", nb::arg("outside") = false,
+          nb::arg("kind") = "", nb::arg("which") = nb::none(),
           nb::sig("def add_paths(self, name: str, paths: list[str], root: str = '', outside: bool "
-                  "= False) -> None"),
+                  "= False, kind: str = '', which: object = None) -> None"),
           "Files. root: the folder that paths from data are relative to; "
-          "outside: and they may lead out of it.")
+          "outside: and they may lead out of it. which: an array of int64, the number of each record's "
+          "path, where records share files.")
       .def(
           "add_texts",
           [](ColumnList& self, std::string name, std::vector<std::string> values,
-             const std::optional<std::string>& kind) {
-            self.columns.push_back({std::move(name), TextColumn{std::move(values)}});
+             const std::optional<std::string>& kind, const std::optional<Which>& which) {
+            self.columns.push_back(
+                {std::move(name), TextColumn{std::move(values), numbers_from(which)}});
             if (kind) self.columns.back().kind = kind_from_name(*kind);
           },
           nb::arg("name"), nb::arg("values"), nb::arg("kind") = nb::none(),
-          "Strings. kind: text or label; default, by the name.")
+          nb::arg("which") = nb::none(),
+          nb::sig("def add_texts(self, name: str, values: list[str], kind: str | None = None, "
+                  "which: object = None) -> None"),
+          "Strings. kind: text or label; default, by the name. which: an array of int64, the number "
+          "of each record's string, where records share them.")
+      .def("add_window", &add_window, nb::arg("name"), nb::arg("array"), nb::arg("offsets"),
+           nb::arg("ends"), nb::arg("padding") = false,
+           nb::sig("def add_window(self, name: str, array: object, offsets: Sequence[int], ends: "
+                   "Sequence[int], padding: bool = False) -> None"),
+           "Rows of an array at these distances from each record, clamped to its run; ends: of "
+           "each run the number after its last record. padding: which of them are beyond it.")
       .def(
           "source",
           [](ColumnList& self, const std::string& title) {

@@ -4,8 +4,12 @@
 
 #include <nanobind/ndarray.h>
 
+#include <map>
+
 #include "bindings/bindings.h"
+#include "headrace/pipeline/image_plan.h"
 #include "headrace/sources/field_kinds.h"
+#include "headrace/sources/packed/packed.h"
 #include "headrace/sources/row_groups.h"
 #include "headrace/sources/subset.h"
 
@@ -50,6 +54,63 @@ SourceHandle join_sources(const SourceHandle& left, const SourceHandle& right, s
   return {join(left.source, right.source, options)};
 }
 
+// As headrace/sources/packed.py passes it; nothing where documents are packed as they are.
+std::optional<SampleOptions> samples_from(const nb::object& given) {
+  if (given.is_none()) return {};
+  const nb::dict of = nb::borrow<nb::dict>(given);
+  const auto sizes = nb::cast<Indices>(of["sizes"]);
+  return SampleOptions{.tokens = {},
+                       .mask = nb::cast<std::string>(of["mask"]),
+                       .ignore_tokens = nb::cast<std::vector<int64_t>>(of["ignore_tokens"]),
+                       .vocab_size = nb::cast<int64_t>(of["vocab_size"]),
+                       .images = nb::cast<std::vector<std::string>>(of["images"]),
+                       .sizes = {sizes.data(), sizes.data() + sizes.size()},
+                       .placeholder = nb::cast<int64_t>(of["placeholder"]),
+                       .expand = nb::cast<bool>(of["expand"]),
+                       .drop_bad = nb::cast<bool>(of["drop_bad"]),
+                       .rule = image_rule(nb::cast<std::vector<Spec>>(of["transforms"]),
+                                          nb::cast<int64_t>(of["image_tokens"]),
+                                          nb::cast<int64_t>(of["patches_per_token"]))};
+}
+
+nb::tuple packed_rows(const SourceHandle& source, std::string tokens, std::string labels,
+                      std::vector<std::string> along, int64_t length, std::string_view method,
+                      std::string_view too_long, int shift, DType to, int64_t pad,
+                      int64_t ignore_index, uint64_t seed, const nb::object& samples,
+                      nb::handle progress) {
+  const std::map<std::string_view, PackMethod> methods{{"best-fit", PackMethod::kBestFit},
+                                                       {"first-fit", PackMethod::kFirstFit},
+                                                       {"sequential", PackMethod::kSequential},
+                                                       {"split", PackMethod::kSplit}};
+  const PackedRowOptions options{
+      .pack = {.length = length,
+               .method = methods.at(method),
+               .too_long = too_long == "truncate" ? LongDocument::kTruncate
+                           : too_long == "drop"   ? LongDocument::kDrop
+                                                  : LongDocument::kSplit,
+               .seed = seed},
+      .refuse_long = too_long == "error",
+      .tokens = std::move(tokens),
+      .labels = std::move(labels),
+      .along = std::move(along),
+      .shift = shift,
+      .to = to,
+      .pad = pad,
+      .ignore_index = ignore_index,
+      .samples = samples_from(samples)};
+  const Progress report = progress_from(progress);
+  Packed made;
+  {
+    ReleasedGil no_gil;
+    made = packed(source.source, options, report);
+  }
+  nb::dict lost;
+  lost["documents truncated"] = made.truncated;
+  lost["documents left out"] = made.left_out;
+  lost["tokens left out"] = made.tokens_left_out;
+  return nb::make_tuple(SourceHandle{std::move(made.source)}, lost);
+}
+
 }  // namespace
 
 void bind_combined(nb::module_& module) {
@@ -79,6 +140,20 @@ void bind_combined(nb::module_& module) {
       [](const std::vector<SourceHandle>& sources, const std::vector<double>& weights, int64_t size,
          uint64_t seed) { return SourceHandle{mix(sources_of(sources), weights, size, seed)}; },
       nb::arg("sources"), nb::arg("weights"), nb::arg("size"), nb::arg("seed"));
+  module.def(
+      "packed", &packed_rows, nb::arg("source"), nb::arg("tokens"), nb::arg("labels"),
+      nb::arg("along"), nb::arg("length"), nb::arg("method"), nb::arg("too_long"), nb::arg("shift"),
+      nb::arg("to"), nb::arg("pad"), nb::arg("ignore_index"), nb::arg("seed"),
+      nb::arg("samples").none(), nb::arg("progress").none(),
+      nb::sig("def packed(source: Source, tokens: str, labels: str, along: "
+              "collections.abc.Sequence[str], length: int, method: str, too_long: str, "
+              "shift: int, to: DType, pad: int, ignore_index: int, seed: int, samples: "
+              "dict[str, typing.Any] | None, progress: "
+              "collections.abc.Callable[[int, int], object] | None) -> "
+              "tuple[Source, dict[str, int]]"),
+      "The rows, and how much of the documents they do not have. shift: -1 for no labels; labels: "
+      "empty for the tokens themselves; samples: what makes documents ready, by the names of "
+      "SampleOptions.");
   module.def("join", &join_sources, nb::arg("left"), nb::arg("right"), nb::arg("on"),
              nb::arg("rename"), nb::arg("kinds"),
              nb::sig("def join(left: Source, right: Source, on: str, rename: dict[str, str], "

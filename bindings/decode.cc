@@ -11,6 +11,7 @@
 
 #include "bindings/bindings.h"
 #include "headrace/codecs/audio/sound.h"
+#include "headrace/executor/bad_records.h"
 #include "headrace/fields/pictures.h"
 #include "headrace/image/render.h"
 #include "headrace/ops/picture_op.h"
@@ -27,14 +28,14 @@ const ErrorCode kOutside{
 
 constexpr size_t kKept = size_t{16} << 20;  // of a thread's scratch memory, between two calls
 
-// This thread's renderer: its decoders and their memory are kept for the next call.
+// This thread's renderer: its decoders and their memory are reused by the next call.
 Renderer& renderer_of_thread() {
   thread_local Renderer renderer;
   renderer.trim(kKept);
   return renderer;
 }
 
-// Decoders read ahead of the end, which a Buffer allows.
+// Decoders read past the end, for which a Buffer has padding.
 Buffer padded(nb::handle encoded) {
   Buffer bytes;
   view_of_buffer(encoded, bytes);
@@ -55,22 +56,50 @@ Array rendered(Recipe& recipe, Renderer& renderer, MemoryFormat layout) {
   return out;
 }
 
-// An image file's bytes -> uint8 (C, H, W). `kind`: of the field. `lenient`: as far as any of it
-// can be shown. `upright`: turned as its Exif orientation says.
-Array decode_field(nb::handle encoded, std::string_view kind, bool strict, bool lenient,
-                   bool upright) {
-  const Buffer bytes = padded(encoded);
-  const ReleasedGil no_gil;
+// The origin of bytes, for errors: a record, or unknown.
+struct Origin {
+  SourcePtr source;
+  int64_t record = -1;
+};
+
+Origin origin_from(const SourceHandle* source, int64_t record) {
+  return {source ? source->source : nullptr, record};
+}
+
+// What `decode` returns; its errors name the file and the record.
+auto naming(const Origin& origin, auto decode) {
+  try {
+    return decode();
+  } catch (const Exception& failure) {
+    if (!origin.source) throw;
+    Error error = failure.error();
+    add_place(error, *origin.source, origin.record);
+    throw Exception(std::move(error));
+  }
+}
+
+// An image file's bytes -> uint8 (C, H, W). `kind`: of the field. `lenient`: accepts damage as long
+// as something can be decoded. `upright`: rotated according to its Exif orientation.
+Array decoded_field(const Buffer& bytes, FieldKind kind, bool strict, bool lenient, bool upright) {
   Renderer& renderer = renderer_of_thread();
   Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
   if (!picture) throw Exception(picture.error());
-  picture->color = record_of(kind_from_name(kind)).color;
+  picture->color = record_of(kind).color;
   picture->strict = strict;
   picture->repair = lenient;
   if (lenient) picture->sixteen_bit = SixteenBit::kHighByte;
   Recipe recipe(*picture);
   if (upright) stand_upright(recipe, picture->header.exif_orientation);
   return rendered(recipe, renderer, MemoryFormat::kChannelsFirst);
+}
+
+Array decode_field(nb::handle encoded, std::string_view kind, bool strict, bool lenient,
+                   bool upright, const SourceHandle* source, int64_t record) {
+  const Buffer bytes = padded(encoded);
+  const Origin origin = origin_from(source, record);
+  const FieldKind of = kind_from_name(kind);
+  const ReleasedGil no_gil;
+  return naming(origin, [&] { return decoded_field(bytes, of, strict, lenient, upright); });
 }
 
 PictureMode mode_from(std::string_view mode) {
@@ -93,7 +122,7 @@ Window window_from(const std::array<int64_t, 4>& given, Size size) {
   return window;
 }
 
-// Arguments of hr.decode(); its Python front has checked names.
+// Arguments of hr.decode(); its Python function has checked the names.
 struct Wanted {
   PictureMode mode;
   std::optional<std::array<int64_t, 4>> window;
@@ -103,7 +132,7 @@ struct Wanted {
   bool upright, strict;
 };
 
-// The image, and the Exif orientation that was left alone; 1 where there is none.
+// The image, and the Exif orientation that was not applied; 1 if there is none.
 std::pair<Array, int> decode_wanted(const Buffer& bytes, const Wanted& wanted) {
   Renderer& renderer = renderer_of_thread();
   Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
@@ -116,7 +145,7 @@ std::pair<Array, int> decode_wanted(const Buffer& bytes, const Wanted& wanted) {
   Recipe recipe(*picture);
   const int orientation = picture->header.exif_orientation;
   if (wanted.upright) stand_upright(recipe, orientation);
-  // A fresh recipe takes a crop and then a resize.
+  // A new recipe accepts a crop and then a resize.
   if (wanted.window) (void)recipe.crop(window_from(*wanted.window, recipe.size()));
   if (wanted.size) {
     const auto [height, width] = *wanted.size;
@@ -128,7 +157,7 @@ std::pair<Array, int> decode_wanted(const Buffer& bytes, const Wanted& wanted) {
   return {rendered(recipe, renderer, wanted.layout), wanted.upright ? 1 : orientation};
 }
 
-// `encoded`: bytes, or where a file lies.
+// `encoded`: bytes, or the position in a file.
 nb::tuple decode(nb::handle encoded, std::string_view mode,
                  std::optional<std::array<int64_t, 4>> window,
                  std::optional<std::array<int64_t, 2>> size, std::string_view interpolation,
@@ -159,22 +188,25 @@ nb::tuple decode(nb::handle encoded, std::string_view mode,
 }
 
 // An audio file's bytes -> float32 (channels, frames), and the sample rate.
-nb::tuple decode_audio(nb::handle encoded) {
+std::pair<Array, int> decoded_audio(const Buffer& bytes) {
+  AudioDecoders decoders;
+  Result<Sound> sound = open_sound(bytes.bytes(), decoders);
+  if (!sound) throw Exception(sound.error());
+  Array out = make_array(DType::kFloat32, {sound->header.channels, sound->frames()});
+  const Result<void> decoded =
+      decode_sound(*sound, decoders, static_cast<float*>(out.view.data), sound->frames());
+  if (!decoded) throw Exception(decoded.error());
+  return {std::move(out), sound->header.sample_rate};
+}
+
+nb::tuple decode_audio(nb::handle encoded, const SourceHandle* source, int64_t record) {
   const Buffer bytes = padded(encoded);
-  Array out;
-  int rate = 0;
-  {
+  const Origin origin = origin_from(source, record);
+  auto [samples, rate] = [&] {
     const ReleasedGil no_gil;
-    AudioDecoders decoders;
-    Result<Sound> sound = open_sound(bytes.bytes(), decoders);
-    if (!sound) throw Exception(sound.error());
-    rate = sound->header.sample_rate;
-    out = make_array(DType::kFloat32, {sound->header.channels, sound->frames()});
-    Result<void> decoded =
-        decode_sound(*sound, decoders, static_cast<float*>(out.view.data), sound->frames());
-    if (!decoded) throw Exception(decoded.error());
-  }
-  return nb::make_tuple(std::move(out), rate);
+    return naming(origin, [&] { return decoded_audio(bytes); });
+  }();
+  return nb::make_tuple(std::move(samples), rate);
 }
 
 // Contents of a header: frames, channels, sample_rate.
@@ -191,9 +223,11 @@ nb::tuple audio_header(nb::handle encoded) {
 void bind_decode(nb::module_& module) {
   module.def("decode_field", &decode_field, nb::arg("encoded"), nb::arg("kind") = "image",
              nb::arg("strict") = false, nb::arg("lenient") = false, nb::arg("upright") = false,
+             nb::arg("source").none() = nb::none(), nb::arg("record") = -1,
              nb::sig("def decode_field(encoded: Any, kind: str = 'image', strict: bool = False, "
-                     "lenient: bool = False, upright: bool = False) -> Array"),
-             "An encoded image as a (C, H, W) uint8 array.");
+                     "lenient: bool = False, upright: bool = False, source: Source | None = None, "
+                     "record: int = -1) -> Array"),
+             "An encoded image as a (C, H, W) uint8 array. Errors name the source's record.");
   module.def("decode", &decode, nb::arg("encoded"), nb::arg("mode"), nb::arg("window").none(),
              nb::arg("size").none(), nb::arg("interpolation"), nb::arg("channels_last"),
              nb::arg("upright"), nb::arg("strict"),
@@ -201,9 +235,13 @@ void bind_decode(nb::module_& module) {
                      "None, size: tuple[int, int] | None, interpolation: str, channels_last: bool, "
                      "upright: bool, strict: bool) -> tuple[Array, int]"),
              "See headrace.decode. The array, and the Exif orientation that was left alone.");
-  module.def("decode_audio", &decode_audio, nb::arg("encoded"),
-             nb::sig("def decode_audio(encoded: Any) -> tuple[Array, int]"),
-             "An encoded audio clip as a (channels, frames) float32 array, and its sample rate.");
+  module.def(
+      "decode_audio", &decode_audio, nb::arg("encoded"), nb::arg("source").none() = nb::none(),
+      nb::arg("record") = -1,
+      nb::sig("def decode_audio(encoded: Any, source: Source | None = None, record: int = -1) "
+              "-> tuple[Array, int]"),
+      "An encoded audio clip as a (channels, frames) float32 array, and its sample rate. "
+      "Errors name the source's record.");
   module.def("audio_header", &audio_header, nb::arg("encoded"),
              nb::sig("def audio_header(encoded: Any) -> tuple[int, int, int]"),
              "Frames, channels and sample rate of an encoded audio clip.");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures that Python functions crop and resize before they are decoded. All of it holds the GIL:
-// a Python step that returns to an ending interpreter would never come back.
+// a Python step that returned to an interpreter during its exit would never come back.
 #include "headrace/image/deferred_picture.h"
 
 #include <nanobind/stl/optional.h>
@@ -18,7 +18,7 @@
 namespace headrace::python {
 namespace {
 
-// Renderer kept by a thread between images.
+// A renderer that a thread keeps between images.
 Renderer& renderer() {
   static thread_local Renderer mine;
   return mine;
@@ -39,7 +39,7 @@ void make(DeferredPicture* self, const nb::bytes& encoded, std::string_view colo
   new (self) DeferredPicture(*std::move(picture));
 }
 
-// The file's picture in other colors, without what was done to this one.
+// The file's picture in another color mode, without this one's operations.
 DeferredPicture in_color(const DeferredPicture& self, std::string_view color) {
   Result<EncodedPicture> opened = renderer().open(self.bytes->bytes(), {});
   if (!opened) throw Exception(opened.error());
@@ -47,7 +47,7 @@ DeferredPicture in_color(const DeferredPicture& self, std::string_view color) {
   return {.bytes = self.bytes, .recipe = Recipe(*opened)};
 }
 
-// A copy with one step more.
+// A copy with one more step.
 template <class Step>
 DeferredPicture with(const DeferredPicture& self, Step&& step) {
   DeferredPicture out = self;
@@ -59,7 +59,7 @@ constexpr int kMostSide = 1 << 24;
 
 void check_side(int64_t pixels) {
   if (pixels < 1 || pixels > kMostSide)
-    throw nb::value_error("a side of the image would have no pixel, or more than 2^24");
+    throw nb::value_error("height and width must be 1 to 2^24 pixels");
 }
 
 DeferredPicture resized(const DeferredPicture& self, int width, int height,
@@ -85,7 +85,7 @@ DeferredPicture cropped(const DeferredPicture& self, int x, int y, int width, in
   const Size size = self.recipe.size();
   const Window window{x, y, width, height};
   if (!is_inside(window, size.width, size.height))
-    throw nb::value_error("the window is outside of the image");
+    throw nb::value_error("the window is outside the image");
   return with(self, [&](Recipe& recipe) { return recipe.crop(window); });
 }
 
@@ -117,8 +117,9 @@ void bind_deferred_picture(nb::module_& module) {
   module.def(
       "deferred_bytes", [] { return deferred_bytes.load(); },
       "Total bytes of the files of all DeferredPictures.");
-  nb::class_<P>(module, "DeferredPicture",
-                "An encoded image and what is to be done to it. Steps return another one.")
+  nb::class_<P>(
+      module, "DeferredPicture",
+      "An encoded image and the operations to apply to it. Each operation returns a new one.")
       .def("__init__", &make, nb::arg("data"), nb::arg("color"),
            "color: \"RGB\", \"L\", \"stored\".")
       .def_prop_ro(
@@ -130,7 +131,7 @@ void bind_deferred_picture(nb::module_& module) {
           "(C, H, W)")
       .def_prop_ro("dtype", [](const P& self) { return name_of(self.recipe.dtype()); })
       .def("in_color", &in_color, nb::arg("color"),
-           "The file's image in other colors, without what was done to this one.")
+           "The file's image in another color mode, without the operations applied so far.")
       .def("resize", &resized, nb::arg("width"), nb::arg("height"), nb::arg("filter"),
            "With Pillow's filters.")
       .def("crop", &cropped, nb::arg("x"), nb::arg("y"), nb::arg("width"), nb::arg("height"))
@@ -169,10 +170,10 @@ void bind_deferred_picture(nb::module_& module) {
           },
           nb::arg("mean"), nb::arg("std"))
       .def("pixels", &pixels_of, nb::arg("channels_last") = false,
-           "Decodes it. None where its decoder has repaired damage.")
+           "Decodes it. None if the decoder had to repair damage.")
       .def(
           "__reduce__",
-          [](const P& self) {  // to another process goes what it shows
+          [](const P& self) {  // pickled as the pixels it shows
             const std::optional<Array> made = pixels_of(self);
             if (!made) throw nb::value_error("the image is damaged");
             const nb::object as_array = nb::module_::import_("numpy").attr("asarray");

@@ -9,7 +9,7 @@
 
 namespace headrace::python {
 
-// None where its decoder has repaired damage. Throws Exception where there are no pixels.
+// None if its decoder has repaired damage. Throws Exception if it cannot be decoded.
 std::optional<Array> pixels_of(const DeferredPicture& picture, bool channels_last = false);
 
 }  // namespace headrace::python

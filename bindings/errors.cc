@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kKindNames[] = {"config", "data", "resource", "storage", "unsupported"};
 
-// Codes of the Python layers are declared there, beside the code that raises them, and stay for the
-// life of the process like all records.
+// Codes of the Python layers are declared there, next to the code that raises them, and are
+// permanent, like all records.
 void declare_code(const std::string& id, const std::string& kind, const std::string& title,
                   const std::string& explanation) {
   if (const ErrorCode* known = Registry<ErrorCode>::find(id)) {
@@ -112,7 +112,7 @@ std::optional<Error> error_from_exception(const std::exception& failure) {
   const auto text = [&](const char* name) { return nb::cast<std::string>(error.attr(name)); };
   const ErrorCode* code = Registry<ErrorCode>::find(text("code"));
   if (!code) return std::nullopt;
-  // Its message is "HR0833 title: what", then a line each for note and help.
+  // Its message is "HR0833 title: what", then one line each for note and help.
   std::string what = nb::cast<std::string>(nb::str(error));
   const size_t prefix = code->id.size() + code->title.size() + 3;
   what = what.substr(std::min(prefix, what.size()));

@@ -8,10 +8,10 @@
 
 namespace headrace::python {
 
-// REQUIRES: the GIL, also at its end.
+// REQUIRES: the GIL, also in the destructor.
 class ExportedBuffer {
  public:
-  // flags: PyBUF_SIMPLE, or what else the memory must be. Throws what Python raises.
+  // flags: PyBUF_SIMPLE, or further requirements on the memory. Throws what Python raises.
   ExportedBuffer(nb::handle object, int flags) {
     if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) nb::raise_python_error();
   }

@@ -2,9 +2,10 @@
 // Measures how much of the time the GIL is held, by a thread that requests it at random moments.
 //
 // A request that finds the GIL free gets it at once; one that finds it held has to sleep, which the
-// system counts (voluntary context switches), so a thread that is merely pushed off its core is not
-// taken for one that waits. Moments drawn at exponential distances see the average over time. While
-// a request waits the GIL is held throughout: it stands for the requests that would have come then.
+// system counts (voluntary context switches), so a thread that was merely preempted does not count
+// as waiting. Requests at exponentially distributed intervals sample the average over time. While a
+// request waits, the GIL is held throughout, so it represents the requests that would have been
+// made during that time.
 #include <poll.h>
 #include <sys/resource.h>
 
@@ -31,7 +32,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Sleeps, or less where the file can be read before. Whether it can.
+// Sleeps, or less if the file becomes readable before. Returns whether it did.
 bool is_readable_within(int file, double seconds) {
   if (seconds < 0) seconds = 0;
   const auto whole = static_cast<time_t>(seconds);
@@ -43,10 +44,10 @@ bool is_readable_within(int file, double seconds) {
 struct Requests {
   double made = 0;
   double found_held = 0;
-  double late = 0;  // came when a core was free, which is no random moment
+  double late = 0;  // the request was on time, so a core was free, and the moment is not random
 };
 
-// For about `seconds`, `gap` seconds apart on average.
+// For about `seconds`, with requests `gap` seconds apart on average.
 Requests ask_for_gil(double seconds, double gap, int stop) {
   thread_local std::mt19937_64 random{std::random_device{}()};
   std::exponential_distribution<double> distance(1.0 / gap);

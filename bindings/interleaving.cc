@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of bytes between the engine's planes and the rows of pixels that libraries have.
+// Converts 8-bit pictures between the engine's planes and the pixel rows of other libraries.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -24,7 +24,7 @@ TensorView bytes_of(nb::handle array, size_t channel_axis) {
   return view;
 }
 
-// Calls with runs of pixels: kernels count in int.
+// Splits calls into runs of pixels, since kernels count in int.
 template <class Call>
 void in_chunks(int64_t begin, int64_t end, const Call& call) {
   constexpr int64_t kChunk = 1 << 20;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader. Every call that may wait does so without the GIL; signals get through while it waits.
+// The loader. Every call that may wait does so without the GIL, and handles signals while it waits.
 #include "headrace/loader.h"
 
 #include <nanobind/stl/map.h>
@@ -9,9 +9,7 @@
 #include "bindings/closing.h"
 #include "bindings/counters.h"
 #include "bindings/loader_handle.h"
-#include "bindings/python_files.h"
 #include "bindings/python_step.h"
-#include "bindings/remote.h"
 #include "headrace/executor/threads/thread_pool.h"
 #include "headrace/fields/kind.h"
 #include "headrace/loader/counters.h"
@@ -36,7 +34,7 @@ void LoaderHandle::close(const std::function<void()>& interrupted) {
   if (!closing) return;
   const double patience = interrupted && exits_patiently() ? 0 : closing_patience();
   ReleasedGil no_gil;
-  // Whoever is in a call keeps it for so long, but its threads are to do no more.
+  // A call in progress keeps it alive, but its threads must stop working.
   if (!forked_from_running_engine())
     finish_within(patience, [closing] { closing->stop_workers(); }, interrupted);
   closing.reset();
@@ -74,7 +72,7 @@ nb::dict dict_from_state(const LoaderState& state) {
 
 namespace {
 
-// At the interpreter's end. False: something hangs, and the process must end without it.
+// At interpreter exit. False: something hangs, and the process must exit without it.
 bool shutdown(bool patient) {
   const double patience = patient ? 0 : closing_patience();
   ReleasedGil no_gil;
@@ -93,8 +91,8 @@ nb::tuple tuple_from_batch(Batch batch) {
   return nb::make_tuple(batch.epoch, batch.index, values);
 }
 
-// None at the end of the epoch, and when `ended()`, asked every 50 ms, says that nobody wants the
-// batch any more.
+// None at the end of the epoch, and when `ended()`, called every 50 ms, says that the batch is no
+// longer needed.
 nb::object next(LoaderHandle& self, const nb::callable& ended) {
   std::optional<Batch> batch = unless_ended(ended, [&](const std::function<void()>& interrupted) {
     return self.with([&](Loader& loader) { return loader.next(interrupted); });
@@ -117,7 +115,7 @@ nb::dict stats(const LoaderHandle& self) {
                             self.with([](Loader& loader) { return loader.stats(); }));
 }
 
-// A line of JSON for each entry, as in the quarantine file.
+// One line of JSON per entry, as in the quarantine file.
 std::vector<std::string> quarantine(const LoaderHandle& self) {
   return self.with([](Loader& loader) {
     std::vector<std::string> lines;
@@ -196,7 +194,7 @@ void make_loader(LoaderHandle* self, const SourceHandle& source,
   }
   if (sampler) options.sampler = sampler->sampler;
   if (device) options.device = device->device;
-  // shared: std::function wants to be copied.
+  // shared: std::function must be copyable.
   auto callable = std::make_shared<OwnedObject>(std::move(warn));
   options.warn = [callable](const std::string& message) {
     nb::gil_scoped_acquire gil;
@@ -214,21 +212,24 @@ void make_loader(LoaderHandle* self, const SourceHandle& source,
 }  // namespace
 
 void bind_loader(nb::module_& module) {
-  module.def("shutdown", &shutdown, nb::arg("patient"),
-             "Stops all threads of the engine, before the interpreter goes. False: something "
-             "hangs, and the process must end without it.");
+  module.def(
+      "shutdown", &shutdown, nb::arg("patient"),
+      "Stops all threads of the engine before the interpreter shuts down. False: a thread hangs, "
+      "and the process must exit without waiting for it.");
   module.def("throw_if_forked", &throw_if_forked);
-  module.def("begin_exit", &begin_exit, nb::arg("patient"),
-             "The interpreter is about to end, on this thread: others that wait stay where they "
-             "are.");
+  module.def(
+      "begin_exit", &begin_exit, nb::arg("patient"),
+      "Called when the interpreter is about to shut down on this thread: other threads that wait "
+      "keep waiting.");
   module.def("on_engine_thread", &on_engine_thread,
-             "Whether the engine called this Python code, on a thread of its own.");
+             "Whether the engine called this Python code, on one of its own threads.");
   module.def("closing_patience", &closing_patience,
-             "Seconds that closing something waits now for work which may never end.");
-  module.def("loader_options", &describe_options,
-             nb::sig("def loader_options() -> list[dict[str, typing.Any]]"),
-             "The loader's options as they are declared, in the order of the reference; those "
-             "without a group are of the engine's own use.");
+             "Seconds that close() currently waits for work that may never end.");
+  module.def(
+      "loader_options", &describe_options,
+      nb::sig("def loader_options() -> list[dict[str, typing.Any]]"),
+      "The loader's options as declared, in the order of the reference; those without a group are "
+      "internal.");
   module.def(
       "loader_counters", [] { return describe_counters(loader_counters()); },
       nb::sig("def loader_counters() -> list[dict[str, typing.Any]]"),
@@ -244,7 +245,7 @@ void bind_loader(nb::module_& module) {
       .def(
           "take_back",
           [](LoaderHandle& self) { self.with([](Loader& loader) { loader.take_back(); }); },
-          "The batch that next() gave last did not arrive.")
+          "Undoes the last next(), whose batch was not delivered.")
       .def("batch", &batch_at, nb::arg("epoch"), nb::arg("index"),
            nb::sig("def batch(self, epoch: int, index: int) -> tuple[int, int, list[typing.Any]]"))
       .def(
@@ -295,13 +296,13 @@ void bind_loader(nb::module_& module) {
           [](LoaderHandle& self) {
             return self.with([](Loader& loader) { return loader.load_resident(check_signals); });
           },
-          "Makes what is to stay in memory now. True where batches lie on the device.")
+          "Loads the resident records now. True if batches are on the device.")
       .def_prop_ro(
           "leaves_unfinished",
           [](const LoaderHandle& self) {
             return self.with([](Loader& loader) { return loader.leaves_unfinished(); });
           },
-          "Whether its batches are finished on the device that they are copied to.")
+          "Whether batches are finished on the device that they are copied to.")
       .def("plan_text",
            [](const LoaderHandle& self) {
              return self.with([](Loader& loader) { return loader.plan().text(); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader as Python holds it, for the files that hand its batches over.
+// The loader as Python holds it, for the files that deliver its batches.
 #pragma once
 
 #include "bindings/bindings.h"
@@ -10,21 +10,21 @@ namespace headrace::python {
 // Throws Exception HR0792. `what`: "this loader".
 [[noreturn]] void raise_closed(const char* what);
 
-// A thing of the engine's with threads, as Python holds it until close(). The GIL guards it.
+// An engine object with threads, as held by Python until close(). Guarded by the GIL.
 template <class T>
 struct EngineHandle {
-  // shared: with the thread that closes it, with one that takes its batches to a device, and with
-  // calls that are under way when somebody closes it.
+  // shared: with the thread that closes it, with one that copies its batches to a device, and with
+  // calls in progress while it is closed.
   std::shared_ptr<T> held;
   const char* what;  // "this loader"
 
-  // Throws Exception HR0792 when it is closed. REQUIRES: the GIL.
+  // Throws Exception HR0792 if it is closed. REQUIRES: the GIL.
   std::shared_ptr<T> get() const {
     if (!held) raise_closed(what);
     return held;
   }
   // Calls `use` with it, without the GIL: the engine's locks may be held by a thread that waits for
-  // it. Where it goes with this call, that is without the GIL, too.
+  // the GIL. If this call destroys the object, that happens without the GIL, too.
   template <class Use>
   auto with(Use&& use) const {
     std::shared_ptr<T> got = get();
@@ -35,8 +35,8 @@ struct EngineHandle {
 };
 
 struct LoaderHandle : EngineHandle<Loader> {
-  // Where the interpreter ends in good order, it is waited for however long its threads take: they
-  // may need the interpreter.
+  // If the interpreter exits normally, its threads are awaited without a limit: they may need the
+  // interpreter.
   void close(const std::function<void()>& interrupted = {});
   ~LoaderHandle() { close(); }
 };

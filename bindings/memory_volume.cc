@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files in memory with the manners of a far storage, for tests and benchmarks.
+// Files in memory that behave like remote storage, for tests and benchmarks.
 #include <cerrno>
 #include <memory>
 
@@ -26,9 +26,9 @@ MemoryBehavior behavior_of(double latency_ms, double bytes_per_second, int64_t s
 }  // namespace
 
 void bind_memory_volume(nb::module_& module) {
-  nb::class_<MemoryVolume>(module, "MemoryVolume",
-                           "Files in memory, at memory://NAME, that answer as late as they are "
-                           "told to. For tests and benchmarks.")
+  nb::class_<MemoryVolume>(
+      module, "MemoryVolume",
+      "In-memory files at memory://NAME with a configurable latency. For tests and benchmarks.")
       .def(
           "__init__",
           [](MemoryVolume* self, const std::string& name, double latency_ms,

@@ -19,16 +19,18 @@ void set_simd_level_by_name(std::string_view name) {
   for (const SimdForm form : available_forms()) {
     if (name_of(form) == name) return set_simd_form(form);
   }
-  throw nb::value_error("this CPU has no such level; see simd_levels()");
+  throw nb::value_error("this CPU does not support that level; see simd_levels()");
 }
 
 }  // namespace
 
 NB_MODULE(_core, module) {
   module.doc() =
-      "The engine of Headrace. Use the package headrace; this module has no stable names.";
-  // A class of a script and the source over it hold each other, by the script's globals and by the
-  // engine, where Python's collector sees no circle: they live to the end, which is no fault.
+      "The engine of Headrace. Use the package headrace instead; names in this module are not "
+      "stable.";
+  // A class of a script and the source over it refer to each other, through the script's globals
+  // and through the engine, where Python's garbage collector cannot see the cycle: they live until
+  // exit, which is not a leak.
   nb::set_leak_warnings(false);
   module.attr("__version__") = HEADRACE_VERSION;
   bind_errors(module);
@@ -37,6 +39,7 @@ NB_MODULE(_core, module) {
   bind_python_files(module);
   bind_python_function(module);
   bind_registry(module);
+  bind_plugin(module);
   bind_source(module);
   bind_decode(module);
   bind_video(module);
@@ -56,7 +59,7 @@ NB_MODULE(_core, module) {
   bind_block_cache(module);
   bind_memory_volume(module);
   bind_remote(module);
-  module.def("simd_level", [] { return name_of(simd_form()); }, "The instruction set in force.");
+  module.def("simd_level", [] { return name_of(simd_form()); }, "The instruction set in use.");
   module.def(
       "simd_reason",
       [] {

@@ -149,7 +149,7 @@ void bind_pack(nb::module_& module) {
                   "shards: int, only: int | None, threads: int, overwrite: bool, ",
                   "dict[str, typing.Any]")
                   .c_str()),
-      "only: the number of the shard to write, as a file of its own.");
+      "only: the number of the one shard to write, as a separate file.");
   module.def("unpack", &unpack_files, nb::arg("path"), nb::arg("folder"), nb::arg("overwrite"),
              nb::arg("recover"), nb::arg("threads"), nb::arg("progress").none(),
              nb::sig(sig("def unpack(path: str, folder: str, overwrite: bool, recover: bool, "
@@ -158,10 +158,10 @@ void bind_pack(nb::module_& module) {
                          .c_str()));
   module.def("pack_summary", &summary_of, nb::arg("path"), nb::arg("recover") = false,
              nb::sig("def pack_summary(path: str, recover: bool = False) -> dict[str, typing.Any]"),
-             "What is in a pack, in numbers.");
+             "Counts and sizes of a pack's contents.");
   module.def("check_pack", &check, nb::arg("path"), nb::arg("progress").none(),
              nb::sig(sig("def check_pack(path: str, ", "None").c_str()),
-             "Raises what is wrong with the pages of a pack.");
+             "Checks the pages of a pack; raises the first problem.");
   module.def(
       "is_pack",
       [](const nb::str& path) {

@@ -43,7 +43,7 @@ std::optional<DType> dtype_of(nb::dlpack::dtype dtype) {
   return std::nullopt;
 }
 
-// Whether the elements lie next to each other, in whatever order of axes.
+// Whether the elements are contiguous, in any order of axes.
 bool is_dense(const Shape& shape, const std::vector<int64_t>& strides) {
   std::vector<size_t> axes(shape.size());
   std::iota(axes.begin(), axes.end(), size_t{0});
@@ -57,14 +57,14 @@ bool is_dense(const Shape& shape, const std::vector<int64_t>& strides) {
   return true;
 }
 
-// Keeps the array by its exporter, whatever thread lets it go.
+// Keeps the array alive through its exporter, whichever thread releases it.
 HostTensor tensor_from(nb::handle object, bool pinned) {
   auto array = std::make_shared<Imported>();
   if (!nb::try_cast(object, *array)) {
     throw nb::type_error("it exports neither DLPack nor a buffer of the host's memory");
   }
   const std::optional<DType> dtype = dtype_of(array->dtype());
-  if (!dtype) throw nb::type_error("its dtype has no name here");
+  if (!dtype) throw nb::type_error("its dtype is not supported");
   TensorView view{const_cast<void*>(array->data()), *dtype, {}, {}};
   for (size_t i = 0; i < array->ndim(); ++i) {
     view.shape.push_back(static_cast<int64_t>(array->shape(i)));
@@ -73,12 +73,12 @@ HostTensor tensor_from(nb::handle object, bool pinned) {
   if (view.elements() == 0) {
     view.strides.clear();
   } else if (!is_dense(view.shape, view.strides)) {
-    throw nb::type_error("its elements do not lie next to each other");
+    throw nb::type_error("its elements are not contiguous");
   }
   return {std::move(view), std::move(array), pinned};
 }
 
-// pull() -> None at the end, or (arrays, whether each is pinned, anything else).
+// pull() -> None at the end, or (arrays, whether each is pinned, any other object).
 class PythonFeed final : public BatchFeed {
  public:
   explicit PythonFeed(nb::object pull) : pull_(std::move(pull)) {}
@@ -105,14 +105,15 @@ struct PrefetcherHandle : EngineHandle<Prefetcher> {
   // Its thread may wait for the GIL, or for a source that hangs.
   void close(const std::function<void()>& interrupted = {}) {
     if (!held) return;
-    // shared: std::function wants to be copied.
+    // shared: std::function must be copyable.
     auto closing = std::make_shared<std::shared_ptr<Prefetcher>>(std::move(held));
     if (forked_from_running_engine()) {
-      new auto(std::move(closing));  // its thread does not exist here, and cannot be joined
+      new auto(std::move(closing));  // its thread does not exist in this process, and cannot be
+                                     // joined
       return;
     }
     const auto work = [closing] {
-      (*closing)->stop();  // whoever waits in next() leaves, and then it goes with the last of them
+      (*closing)->stop();  // callers waiting in next() return, and the last one frees it
       closing->reset();
     };
     const double patience = closing_patience();
@@ -123,7 +124,7 @@ struct PrefetcherHandle : EngineHandle<Prefetcher> {
 };
 
 std::function<void(const std::string&)> warning_by(nb::object warn) {
-  // shared: std::function wants to be copied.
+  // shared: std::function must be copyable.
   auto callable = std::make_shared<OwnedObject>(std::move(warn));
   return [callable](const std::string& message) {
     nb::gil_scoped_acquire gil;
@@ -159,9 +160,9 @@ void start_loader(const LoaderHandle& loader, const std::vector<PrefetcherHandle
   }
 }
 
-// True when the run has ended; a source that hangs is left behind.
+// True once the run has ended; a source that hangs is abandoned.
 bool stop(PrefetcherHandle& self) {
-  if (forked_from_running_engine()) return true;  // its thread is the parent's
+  if (forked_from_running_engine()) return true;  // its thread belongs to the parent
   struct Late {};
   const double begin = now(), patience = closing_patience();
   const auto interrupted = [begin, patience] {
@@ -191,7 +192,7 @@ nb::object next(PrefetcherHandle& self, const nb::callable& ended) {
   return nb::make_tuple(arrays, static_cast<OwnedObject*>(batch->rest.get())->get());
 }
 
-// All parts of the next batch; nothing at the end, and where it was interrupted.
+// All parts of the next batch; nothing at the end, and if it was interrupted.
 std::optional<std::vector<DeviceBatch>> next_parts(
     const std::vector<std::shared_ptr<Prefetcher>>& held,
     const std::function<void()>& interrupted) {
@@ -200,7 +201,7 @@ std::optional<std::vector<DeviceBatch>> next_parts(
   return next_of_all(prefetchers, interrupted);
 }
 
-// (values by field, for each of them; the loader's state with this batch received)
+// (values by field, for each of them; the loader's state after receiving this batch)
 nb::object next_of_loader(const std::vector<PrefetcherHandle*>& prefetchers,
                           const nb::callable& ended) {
   std::optional<std::vector<DeviceBatch>> batch =
@@ -240,7 +241,7 @@ DeviceHandle simulated(uint64_t seed, size_t memory_limit, bool pins, int64_t fa
 
 void bind_prefetcher(nb::module_& module) {
   using NoGil = nb::call_guard<ReleasedGil>;
-  nb::class_<DeviceHandle>(module, "Device", "Where batches go.")
+  nb::class_<DeviceHandle>(module, "Device", "A device that batches are copied to.")
       .def_prop_ro("name", [](const DeviceHandle& self) { return self.device->name(); })
       .def_prop_ro("is_host",
                    [](const DeviceHandle& self) { return self.device->backend() == "cpu"; });
@@ -256,9 +257,10 @@ void bind_prefetcher(nb::module_& module) {
       },
       nb::sig("def cuda_devices() -> tuple[int, str]"),
       "The number of usable CUDA devices; if 0, the reason.");
-  module.def("simulated_device", &simulated, nb::arg("seed"), nb::arg("memory_limit") = 0,
-             nb::arg("pins") = true, nb::arg("fails_at") = 0,
-             "A device that does its work as late and as much out of order as it may; for tests.");
+  module.def(
+      "simulated_device", &simulated, nb::arg("seed"), nb::arg("memory_limit") = 0,
+      nb::arg("pins") = true, nb::arg("fails_at") = 0,
+      "A simulated device that completes work as late and as out of order as allowed; for tests.");
   module.def(
       "prefetch_counters", [] { return describe_counters(prefetch_counters()); },
       nb::sig("def prefetch_counters() -> list[dict[str, typing.Any]]"),
@@ -267,7 +269,7 @@ void bind_prefetcher(nb::module_& module) {
       .def("__init__", &make_prefetcher, nb::arg("device"), nb::arg("depth"), nb::arg("patience"),
            nb::arg("staging_limit"), nb::arg("warn"))
       .def("start", &start, nb::arg("pull"),
-           "pull() -> None at the end, or (arrays, whether each is pinned, anything else).")
+           "pull() -> None at the end, or (arrays, whether each is pinned, any other object).")
       .def("stop", &stop)
       .def("next", &next, nb::arg("ended"),
            nb::sig("def next(self, ended: typing.Callable[[], bool]) -> tuple[list[Array], "
@@ -278,13 +280,15 @@ void bind_prefetcher(nb::module_& module) {
           [](const PrefetcherHandle& self) {
             return self.with([](Prefetcher& prefetcher) { return prefetcher.ready(); });
           },
-          "Batches that next() would give at once, the end and an error included.")
+          "Number of batches that next() would return without waiting, counting the end and an "
+          "error.")
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def("close", [](PrefetcherHandle& self) { self.close(check_signals); });
-  module.def("start_loader", &start_loader, nb::arg("loader"), nb::arg("prefetchers"),
-             nb::arg("most_ahead"),
-             "Divides the loader's batches by rows over the prefetchers, whose it is until all of "
-             "them are stopped.");
+  module.def(
+      "start_loader", &start_loader, nb::arg("loader"), nb::arg("prefetchers"),
+      nb::arg("most_ahead"),
+      "Divides the rows of the loader's batches over the prefetchers, which own the loader until "
+      "all of them are stopped.");
   module.def(
       "next_of_loader", &next_of_loader, nb::arg("prefetchers"), nb::arg("ended"),
       nb::sig("def next_of_loader(prefetchers: list[Prefetcher], ended: "

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of filesystem objects in Python (python/headrace/sources/filesystems.py) as a storage that
-// answers later: "filesystem://NAME/path".
+// Files of filesystem objects in Python (python/headrace/sources/filesystems.py) as an asynchronous
+// storage: "filesystem://NAME/path".
 //
 // Note [Threads that ask Python for bytes]: each request is a call on a thread of its own kind, 32
 // at most, which takes the GIL for it and gives it back before the answer goes on its way: what
 // waits for the answer may hold what Python needs. Copies are made without it. Before the
 // interpreter ends no call begins any more, and those that have begun are waited for.
-#include "bindings/python_files.h"
 
 #include <atomic>
 #include <cerrno>
@@ -41,16 +40,17 @@ const ErrorCode kFilesystemFailed{
 
 constexpr std::string_view kScheme = "filesystem://";
 constexpr size_t kMostCalls = 32;
-constexpr double kLookAgainSeconds = 10;  // whether a file is still the one that was opened
+constexpr double kLookAgainSeconds =
+    10;  // between checks whether a file is still the one that was opened
 constexpr size_t kCopiedWithGil = 64 << 10;
 
-// An object under its name, for as long as the process lives.
-using ObjectPtr = std::shared_ptr<OwnedObject>;  // shared: by calls under way
+// A Python file system object and its name; permanent.
+using ObjectPtr = std::shared_ptr<OwnedObject>;  // shared: by calls in progress
 
 struct Objects {
   Mutex mutex;
   std::map<std::string, ObjectPtr, std::less<>> by_name GUARDED_BY(mutex);
-  std::map<std::string, double> looked_at GUARDED_BY(mutex);  // paths, and when
+  std::map<std::string, double> looked_at GUARDED_BY(mutex);  // paths, and when they were checked
 };
 
 Objects& objects() {
@@ -65,7 +65,7 @@ BurstThreads& threads() {
 
 std::atomic<bool> closed = false;
 
-// "filesystem://s3/bucket/a.tar" -> the object, "bucket/a.tar" as it calls it.
+// "filesystem://s3/bucket/a.tar" -> the object, and "bucket/a.tar" as its own path.
 struct Place {
   ObjectPtr object;
   std::string path;
@@ -88,7 +88,8 @@ nb::str own_path(const Place& place) {
   return str_from_bytes(prefix + place.path);
 }
 
-// How a call failed: a number of errno for what may pass or has words of ours, and its own words.
+// Why a call failed: an errno for transient errors and those with our own text, and the object's
+// own text.
 struct Failure {
   int error_number = 0;
   std::string words;
@@ -103,7 +104,7 @@ Failure failure_of(const std::exception& raised) {
     out.error_number = nb::cast<int>(nb::module_::import_("headrace.sources.filesystems")
                                          .attr("error_number")(nb::borrow(python->value())));
   } catch (const std::exception&) {
-    // The interpreter ends.
+    // The interpreter is exiting.
   }
   return out;
 }
@@ -123,7 +124,7 @@ Error error_of(const Failure& failure, std::string_view doing, const std::string
 }
 
 Error closed_error(const std::string& path) {
-  return failed_error(path, "Python ends, so the object is not asked any more");
+  return failed_error(path, "Python is shutting down, so the object is no longer used");
 }
 
 class PythonFiles final : public LaterStorage {
@@ -178,7 +179,7 @@ class PythonFiles final : public LaterStorage {
     }
     for (const auto& [name, kind] : entries) {
       if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-        continue;  // names of a store that no path can have
+        continue;  // names in a store that are not valid in paths
       }
       if (!each(name, kind)) break;
     }
@@ -205,7 +206,7 @@ class PythonFiles final : public LaterStorage {
     if (found.is_none()) return {};
     const auto modified = nb::cast<int64_t>(found.attr("modified_ns"));
     if (nb::cast<bool>(found.attr("is_folder"))) {
-      // Nothing says when a folder has changed: a listing of it that was kept is never current.
+      // Folder changes cannot be detected: a cached listing of it is never current.
       return {.kind = PathKind::kFolder,
               .identity = {.device = 1, .inode = hash_name(path)},
               .status_changed_ns = now_ns()};
@@ -220,7 +221,7 @@ class PythonFiles final : public LaterStorage {
                          .inode = version.empty() ? 0 : hash_name(version),
                          .size = nb::cast<uint64_t>(found.attr("size")),
                          .modified_ns = modified},
-            // Nor is an index of a file that nothing tells from its next version.
+            // The same holds for an index of a file whose versions cannot be distinguished.
             .status_changed_ns = version.empty() && modified == 0 ? now_ns() : modified};
   }
 
@@ -231,8 +232,8 @@ class PythonFiles final : public LaterStorage {
     return true;
   }
 
-  // Whether it is still the file that was opened, now and then: most objects cannot make a read
-  // depend on it.
+  // Occasionally checks whether it is still the file that was opened: most objects do not support
+  // conditional reads.
   Result<void> look_again(const FilePiece& piece) const {
     {
       MutexLock lock(objects().mutex);
@@ -285,7 +286,7 @@ class PythonFiles final : public LaterStorage {
                                                          " were asked for");
       return;
     }
-    // A piece may come short: the rest is requested next, and is missing if nothing comes.
+    // A read may return less: the rest is requested next, and missing if that returns nothing.
     const std::span<uint8_t> room =
         room_for(request, request.sized ? begin + bytes.size() : bytes.size(), out);
     out.got = std::min(room.size(), bytes.size());
@@ -306,8 +307,8 @@ const Storage& python_files() {
 const StorageRecord kPythonFiles{
     .name = "filesystem",
     .doc =
-        "Files of an object in Python (fsspec, obstore, pyarrow.fs, multi-storage-client), given "
-        "as filesystem=.",
+        "Files of a Python filesystem object (fsspec, obstore, pyarrow.fs, "
+        "multi-storage-client), given as filesystem=.",
     .example = "filesystem://s3/bucket/train",
     .storage = python_files};
 const Register<StorageRecord> registered_python_files(kPythonFiles);

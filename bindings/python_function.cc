@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps written in Python. The Python side (headrace/steps.py) maps arguments, results and
-// exceptions; here values cross, many records for each time that the GIL is taken.
+// exceptions; this file passes values, for many records per acquisition of the GIL.
 #include "headrace/sources/python_function.h"
 
 #include <cstring>
@@ -20,7 +20,7 @@ const ErrorCode kStepFailed{
     "something that does not match its fields. The exception and its line are in the message. "
     "on_error= decides what happens to the record, as with any bad record."};
 
-// A copy: the function may keep it, or write to it.
+// A copy: the function may keep or modify it.
 nb::object object_from_value(const PythonValue& value) {
   const auto* text = static_cast<const char*>(value.view.data);
   const size_t size = value.view.dense_bytes();
@@ -31,7 +31,7 @@ nb::object object_from_value(const PythonValue& value) {
   return nb::cast(std::move(array));
 }
 
-// None of one that is damaged: what becomes of it is the executor's.
+// None for a damaged one: the executor handles it.
 std::optional<Array> pixels_if_sound(const DeferredPicture& picture) try {
   return pixels_of(picture);
 } catch (const Exception&) {
@@ -97,7 +97,7 @@ void PythonStep::fail(PythonCall& call, std::string what) const {
   call.result = Error{.code = &kStepFailed, .what = "[" + name_ + "] " + std::move(what)};
 }
 
-// A dictionary of the fields that come back, or the text of what went wrong.
+// A dictionary of the returned fields, or the error as text.
 void PythonStep::take_result(nb::handle result, PythonCall& call) const {
   if (PyUnicode_Check(result.ptr())) return fail(call, bytes_from_text(result));
   for (auto [name, value] : nb::borrow<nb::dict>(result)) {
@@ -105,7 +105,7 @@ void PythonStep::take_result(nb::handle result, PythonCall& call) const {
     try {
       call.outputs.push_back(value_from_object(value));
       call.output_names.push_back(field);
-    } catch (const std::exception& failure) {  // this record's alone
+    } catch (const std::exception& failure) {  // only this record's
       rethrow_keyboard_interrupt(failure);
       return fail(call, "\"" + field + "\": " + first_line_of(failure));
     }
@@ -117,9 +117,9 @@ void PythonStep::call(std::span<PythonCall* const> calls) {
   try {
     nb::list asked;
     for (PythonCall* call : calls) asked.append(arguments_of(*call));
-    // The first record's fields are those of all.
+    // The first record's fields apply to all.
     const nb::list fields = described(calls.front()->fields);
-    // Each is copied before Python makes the next: the function may fill one array each time.
+    // Each value is copied before Python makes the next: the function may reuse its arrays.
     const nb::object results = run_.get()(asked, fields);
     size_t taken = 0;
     for (nb::handle result : results) take_result(result, *calls[taken++]);
@@ -149,10 +149,11 @@ void bind_python_function(nb::module_& module) {
           nb::arg("name"), nb::arg("inputs"), nb::arg("returns"), nb::arg("guessed"),
           nb::arg("geometry"), nb::arg("remedy"), nb::arg("run"), nb::arg("chosen"),
           "run: list of (values, words of randomness), a pair a record, and what the fields are "
-          "-> for each, before the next is made, a dictionary of the fields that come back, or a "
-          "text that says what went wrong. chosen: what the fields in sight are -> names of those that it takes. "
-          "remedy: what to write where a result is not as promised. "
-          "guessed: fields of returns whose kind follows from the name alone. A field is (name, kind, format of boxes, shape, row group, whether boxes are clamped).");
+          "-> for each, before the next is made, a dictionary of the fields that come back, or "
+          "a text that says what went wrong. chosen: what the fields in sight are -> names of "
+          "those that it takes. remedy: what to write where a result is not as promised. "
+          "guessed: fields of returns whose kind follows from the name alone. A field is (name, "
+          "kind, format of boxes, shape, row group, whether boxes are clamped).");
 }
 
 }  // namespace headrace::python

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A source whose records come from a Python object. The Python side
-// (python/headrace/sources/objects.py) maps the object's values to fields; here they cross, many
-// records for each time that the GIL is taken.
+// (python/headrace/sources/objects.py) maps the object's values to fields; this file passes them,
+// for many records per acquisition of the GIL.
+
+#include <dlfcn.h>
 
 #include <cstring>
 
 #include "bindings/bindings.h"
-#include "bindings/held_gil.h"
 #include "headrace/formats/python/python_formats.h"
 
 namespace headrace::python {
@@ -17,6 +18,25 @@ const ErrorCode kRecordFailed{
     "The Python object that provides the records raised an exception for this record, or returned "
     "a value that does not match the field. The exception is in the message. on_error= decides "
     "what happens to the record, as with any bad record."};
+
+// A function of the interpreter that is not in its limited API; null if this version does not have
+// it.
+template <class Function>
+Function* of_interpreter(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+// Whether this thread holds the GIL, even while the interpreter exits.
+bool holds_gil() {
+  static auto* const is_held = of_interpreter<int()>("PyGILState_Check");
+  static auto* const state = [] {
+    auto* const before_3_13 = of_interpreter<PyThreadState*()>("_PyThreadState_UncheckedGet");
+    return before_3_13 ? before_3_13
+                       : of_interpreter<PyThreadState*()>("PyThreadState_GetUnchecked");
+  }();
+  // The first one says yes only when the interpreter has ended.
+  return state && state() != nullptr && is_held && is_held() != 0;
+}
 
 // A value as python/headrace/sources/objects.py prepares it: int, str, bytes, or an array of the
 // field's dtype.
@@ -85,7 +105,7 @@ class PythonSource final : public Source {
     try {
       nb::list asked;
       for (int64_t index : indices) asked.append(index);
-      // Each is copied before Python makes the next: it may fill the same array again.
+      // Each value is copied before Python makes the next: it may reuse its arrays.
       const nb::object records = object_.get().attr("read")(asked, wanted);
       size_t taken = 0;
       for (nb::handle record : records) take_record(record, out[taken++]);
@@ -96,8 +116,8 @@ class PythonSource final : public Source {
   }
 
  private:
-  // A list of values by field, or the text of what went wrong. What cannot cross is the record's
-  // own error: its neighbors of the call are well.
+  // A list of values by field, or the error as text. A value that cannot be converted is the
+  // record's own error: others of the same call are valid.
   void take_record(nb::handle values, RecordData& out) const {
     if (PyUnicode_Check(values.ptr())) return fail(out, bytes_from_text(values));
     for (size_t i = 0; i < schema_.size(); ++i) {
@@ -129,7 +149,7 @@ Field make_field(std::string name, std::string_view kind, DType dtype, Shape sha
   return {std::move(name), kind_from_name(kind), dtype, std::move(shape), encoded};
 }
 
-// Formats that a library of Python reads: (format, files, arguments) -> the engine's source.
+// Formats read by a Python library: (format, files, arguments) -> the engine's source.
 void set_opener(nb::object function) {
   // shared: std::function copies what it holds.
   auto shared = std::make_shared<OwnedObject>(std::move(function));
@@ -153,7 +173,7 @@ FieldKind kind_from_name(std::string_view kind) {
 
 OwnedObject::~OwnedObject() {
   if (holds_gil()) {
-    Py_DECREF(object_);  // also while the interpreter ends, on its own thread
+    Py_DECREF(object_);  // also while the interpreter exits, on its own thread
   } else if (Py_IsInitialized()) {
     nb::gil_scoped_acquire gil;
     Py_DECREF(object_);

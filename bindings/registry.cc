@@ -33,24 +33,32 @@ nb::list describe_all(const std::vector<Param>& params) {
   return out;
 }
 
-nb::dict operators() {
+nb::dict describe_operator(const OpRecord& op) {
+  nb::dict entry;
+  entry["name"] = op.name;
+  entry["doc"] = doc_text(op);
+  const OpPage& page = op.page;
+  entry["page"] = nb::make_tuple(page.section, page.step, page.unseen, page.boxes);
+  entry["params"] = describe_all(op.params);
+  entry["oracle"] = op.oracle;
+  entry["example"] = example_text(op);
+  entry["scope"] = kScopeNames[static_cast<int>(op.scope)];
+  entry["random"] = op.random;
+  entry["structural"] = op.expand != nullptr;
+  if (op.origin) entry["plugin"] = describe(*op.origin);
+  return entry;
+}
+
+nb::dict operators_of(bool plugins) {
   nb::dict out;
   for (const OpRecord* op : Registry<OpRecord>::all()) {
-    nb::dict entry;
-    entry["name"] = op->name;
-    entry["doc"] = doc_text(*op);
-    const OpPage& page = op->page;
-    entry["page"] = nb::make_tuple(page.section, page.step, page.unseen, page.boxes);
-    entry["params"] = describe_all(op->params);
-    entry["oracle"] = op->oracle;
-    entry["example"] = example_text(*op);
-    entry["scope"] = kScopeNames[static_cast<int>(op->scope)];
-    entry["random"] = op->random;
-    entry["structural"] = op->expand != nullptr;
-    out[nb::cast(op->name)] = entry;
+    if ((op->origin != nullptr) == plugins) out[nb::cast(op->name)] = describe_operator(*op);
   }
   return out;
 }
+
+nb::dict operators() { return operators_of(false); }
+nb::dict plugin_operators() { return operators_of(true); }
 
 nb::dict formats() {
   nb::dict out;
@@ -88,16 +96,17 @@ nb::dict media() {
   return out;
 }
 
-// Debian's package of the library that a codec opens, and what is wrong with it here.
+// Debian's package of the library that a codec uses, why it is unavailable here, and which it is.
 nb::tuple codec_library(const std::string& name) {
   for (const MediaRecord* media : all_media()) {
     for (const MediaFormat& format : media->formats()) {
       if (format.name != name || !format.library) continue;
       const RunTimeLibrary& library = format.library();
-      return nb::make_tuple(library.package(), library.is_open() ? "" : library.missing().what);
+      return nb::make_tuple(library.package(), library.is_open() ? "" : library.missing().what,
+                            library.origin());
     }
   }
-  return nb::make_tuple("", "");
+  return nb::make_tuple("", "", "");
 }
 
 void check_arguments(const std::string& name, const NamedValues& arguments) {
@@ -113,7 +122,7 @@ std::vector<T> numbers_from(nb::handle object) {
   return out;
 }
 
-// A list: branches as (name, [Spec]) pairs, strings, else numbers; one float makes all of them
+// A list: branches as (name, [Spec]) pairs, strings, otherwise numbers; one float makes all of them
 // floats.
 ParamValue param_from_list(nb::handle object) {
   if (nb::isinstance<nb::dict>(object) || !PySequence_Check(object.ptr())) throw nb::cast_error();
@@ -135,6 +144,15 @@ ParamValue param_from_list(nb::handle object) {
 }
 
 }  // namespace
+
+nb::dict describe(const OpOrigin& origin) {
+  nb::dict entry;
+  entry["name"] = origin.plugin;
+  entry["version"] = origin.version;
+  entry["path"] = str_from_bytes(origin.path);
+  entry["fingerprint"] = origin.fingerprint;
+  return entry;
+}
 
 nb::dict describe(const Param& param) {
   nb::dict entry;
@@ -191,11 +209,11 @@ std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments) {
     const std::string name = nb::cast<std::string>(key);
     try {
       out[name] = param_from_object(value);
-    } catch (const std::bad_cast&) {  // a list in a list, an integer of a hundred digits
+    } catch (const std::bad_cast&) {  // a nested list, or an integer that is too large
       if (PyLong_Check(value.ptr())) raise(kNoValue, name + " must be an integer of 64 bits");
       raise(kNoValue,
             name + " is given a " + nb::cast<std::string>(value.type().attr("__name__")) +
-                " that holds what no parameter can be",
+                " that holds a value unsupported in parameters",
             "numbers of 64 bits, text, or a list of either");
     }
   }
@@ -206,7 +224,7 @@ void bind_registry(nb::module_& module) {
   nb::enum_<DType> dtype(module, "DType", "Element types, named as NumPy and torch name them.");
   for (int i = 0; i <= static_cast<int>(DType::kBool); ++i)
     dtype.value(name_of(static_cast<DType>(i)).data(), static_cast<DType>(i));
-  nb::class_<Spec>(module, "Spec", "A transform as the user wrote it, not yet checked.")
+  nb::class_<Spec>(module, "Spec", "A transform as the user specified it, not yet checked.")
       .def(
           "__init__",
           [](Spec* self, std::string name, const NamedValues& arguments,
@@ -223,15 +241,19 @@ void bind_registry(nb::module_& module) {
     return std::string("def ") + name + "() " + kSignature;
   };
   module.def("operators", &operators, nb::sig(signature("operators").c_str()),
-             "All operators by name, with their parameters.");
+             "The engine's operators by name, with their parameters.");
+  module.def("plugin_operators", &plugin_operators, nb::sig(signature("plugin_operators").c_str()),
+             "Those of loaded plug-ins, each with its plug-in's name, version, path and "
+             "fingerprint.");
   module.def("formats", &formats, nb::sig(signature("formats").c_str()),
              "All formats of sources by name, with their parameters.");
   module.def("media", &media, nb::sig(signature("media").c_str()),
              "Kinds of files that are decoded, by name: the noun, and its formats by name.");
-  module.def("codec_library", &codec_library, nb::arg("name"),
-             nb::sig("def codec_library(name: str) -> tuple[str, str]"),
-             "Debian's package of the library that a codec opens when it is first used, and why it "
-             "cannot be opened here; both empty if there is none.");
+  module.def(
+      "codec_library", &codec_library, nb::arg("name"),
+      nb::sig("def codec_library(name: str) -> tuple[str, str, str]"),
+      "The library that a codec loads on first use: its Debian package, why it cannot be loaded "
+      "here, and its file; all empty if the codec needs none.");
   module.def("check_arguments", &check_arguments, nb::arg("name"), nb::arg("arguments"),
              "Raises what a loader would raise for these arguments of an operator.");
 }

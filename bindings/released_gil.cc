@@ -12,7 +12,7 @@
 namespace headrace::python {
 namespace {
 
-std::atomic<std::thread::id> exiting_thread{};  // of none: no end is in sight
+std::atomic<std::thread::id> exiting_thread{};  // none: no exit is in progress
 std::atomic<bool> exit_is_patient{false};
 std::atomic<double> exit_began{0};
 thread_local bool is_engine_thread = false;
@@ -43,10 +43,13 @@ void stay_away_at_exit() {
 
 EngineGil::EngineGil()
     : is_outermost_(PyGILState_GetThisThreadState() == nullptr), state_(PyGILState_Ensure()) {
-  if (is_outermost_) is_engine_thread = true;
+  if (!is_outermost_) return;
+  is_engine_thread = true;
+  signals_.emplace();
 }
 
 EngineGil::~EngineGil() {
+  signals_.reset();
   if (is_outermost_) is_engine_thread = false;
   PyGILState_Release(state_);
 }

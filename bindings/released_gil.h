@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Releasing the GIL, and returning to an interpreter that may be gone.
+// Releasing the GIL, and returning to an interpreter that may have exited.
 //
-// Note [Why daemon threads stay away]: a thread that asks for the GIL while the interpreter ends is
-// ended by it there (pthread_exit), and the unwinding of C++ frames aborts the process. So once the
-// end has begun, threads other than the one that ends it sleep for good when they come back, as
-// Python 3.14 has its own do. They hold no lock of the engine's then. The engine's own threads are
-// joined before the interpreter ends, which would wait for ever for one that stayed away: steps and
-// sources in Python that call Headrace themselves come back.
+// Note [Why daemon threads stay away]: a thread that requests the GIL while the interpreter exits
+// is terminated there (pthread_exit), and the unwinding of C++ frames aborts the process. So once
+// the exit has begun, all threads except the exiting one sleep forever when they return, like
+// Python 3.14's own. They hold no engine lock then. The engine's own threads are joined before the
+// interpreter exits, and joining one that sleeps would wait forever: therefore Python steps and
+// sources that call Headrace themselves do return.
 #pragma once
 
 #include <Python.h>
 
 #include <optional>
 
+#include "headrace/base/blocked_signals.h"
+
 namespace headrace::python {
 
-// From now on, for all threads but this one. `patient`: what still works is waited for.
+// From now on, for all threads except this one. `patient`: waits for threads that are still
+// working.
 void begin_exit(bool patient);
 bool exits_patiently();
-// Since it began, where it is not patient.
+// Time since it began, if it is not patient.
 std::optional<double> seconds_of_hurried_exit();
-// Whether the engine called Python on this thread, which it began.
+// Whether this is an engine thread on which the engine called Python.
 bool on_engine_thread();
-// Does not return where the interpreter ends, but on threads of the engine's. REQUIRES: neither the
-// GIL nor a lock is held.
+// Does not return while the interpreter exits, except on engine threads. REQUIRES: neither the GIL
+// nor a lock is held.
 void stay_away_at_exit();
 
-// In the place of nb::gil_scoped_release, wherever a call may wait.
+// Replaces nb::gil_scoped_release wherever a call may wait.
 class ReleasedGil {
  public:
   ReleasedGil() : state_(PyEval_SaveThread()) {}
@@ -48,7 +51,7 @@ auto waited_for(const Call& call) {
   return call();
 }
 
-// In the place of nb::gil_scoped_acquire, where the engine calls Python.
+// Replaces nb::gil_scoped_acquire where the engine calls Python.
 class EngineGil {
  public:
   EngineGil();
@@ -57,8 +60,9 @@ class EngineGil {
   EngineGil& operator=(const EngineGil&) = delete;
 
  private:
-  const bool is_outermost_;  // on a thread that the engine began
+  const bool is_outermost_;  // on a thread started by the engine
   const PyGILState_STATE state_;
+  std::optional<SignalsOfStarter> signals_;  // only with the GIL: who wants it notices a Ctrl-C
 };
 
 }  // namespace headrace::python

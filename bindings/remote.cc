@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Remote storages: options of the process, and the provider of credentials.
-#include "bindings/remote.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -16,6 +15,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/storage/folder_entries.h"
 #include "headrace/storage/remote/credentials.h"
+#include "headrace/storage/remote/curl_functions.h"
 #include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/remote_options.h"
 #include "headrace/storage/storage.h"
@@ -27,8 +27,8 @@ namespace {
 using Provided =
     std::optional<std::tuple<std::string, std::string, std::string, std::string, double>>;
 
-// Calls of the function, from any thread: before the interpreter ends none begins any more, and
-// those that have begun are waited for, as it aborts the process that one comes back later.
+// Calls of the function, from any thread: when the interpreter exits, no further call starts, and
+// those in progress are awaited, because a thread that returned later would abort the process.
 struct Calls {
   Mutex mutex;
   Condition changed;
@@ -69,7 +69,7 @@ std::optional<ProvidedKeys> keys_from(const nb::object& function) {
 }
 
 void set_provider(const std::string& cloud, nb::object function) {
-  auto* const held = new nb::object(std::move(function));  // for the life of the process
+  auto* const held = new nb::object(std::move(function));  // permanent
   set_key_provider(cloud, [held]() -> std::optional<ProvidedKeys> {
     const Call call;
     const EngineGil gil;
@@ -77,7 +77,7 @@ void set_provider(const std::string& cloud, nb::object function) {
       return keys_from(*held);
     } catch (const nb::python_error& raised) {
       if (!on_engine_thread()) throw;
-      throw std::runtime_error(raised.what());  // needs no GIL later
+      throw std::runtime_error(raised.what());  // does not need the GIL later
     }
   });
 }
@@ -92,7 +92,7 @@ void close_key_provider() {
 
 void bind_remote(nb::module_& module) {
   nb::class_<RemoteOptions>(module, "RemoteOptions",
-                            "How remote storages are read; hr.remote.configure sets them.")
+                            "Options for reading remote storages; hr.remote.configure sets them.")
       .def(nb::init<>())
       .def_rw("connections", &RemoteOptions::connections)
       .def_rw("retries", &RemoteOptions::retries)
@@ -114,12 +114,19 @@ void bind_remote(nb::module_& module) {
   module.def("set_remote_options", &set_remote_options, nb::arg("options"),
              "Those of requests from now on.");
   module.def("bytes_below", &bytes_below, nb::arg("path"), nb::call_guard<ReleasedGil>(),
-             "Bytes of a file, or of all files below a folder, wherever they lie.");
+             "Bytes of a file, or of all files below a folder, in any storage.");
+  module.def(
+      "curl_problem",
+      [] {
+        const auto curl = Curl::opened();
+        return curl ? std::string() : curl.error().what;
+      },
+      "Why libcurl cannot be opened here; empty if it can.");
   module.def("set_key_provider", &set_provider, nb::arg("cloud"), nb::arg("function"),
-             "Asked for credentials when the environment names none.");
+             "Sets the function to call for credentials if the environment has none.");
   module.def(
       "scheme_of", [](const nb::str& path) { return std::string(scheme_of(bytes_from_str(path))); },
-      nb::arg("path"), "What stands before \"://\" of a path; empty without one.");
+      nb::arg("path"), "The scheme of a path, before \"://\"; empty without one.");
 }
 
 }  // namespace headrace::python

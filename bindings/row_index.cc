@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making indexes of a dataset: of rows, and those kept next to the data.
+// Makes indexes of a dataset: row indexes, and indexes stored next to the data.
 #include "bindings/bindings.h"
 #include "headrace/formats/shards/index_beside_data.h"
 #include "headrace/sources/row_index/build_row_index.h"
 #include "headrace/sources/subset.h"
 #include "headrace/storage/bucket.h"
-#include "headrace/storage/remote/range_client.h"
 
 namespace headrace::python {
 namespace {
@@ -61,12 +60,7 @@ bool store(const nb::str& given, const nb::bytes& content) {
   const std::string path = bytes_from_str(given);
   std::string bytes(content.c_str(), content.size());
   ReleasedGil no_gil;
-  const Bucket* const bucket = bucket_of(path);
-  if (!bucket) {
-    throw Exception(request_error(path, "files can be stored in buckets only",
-                                  "write a local file and upload it"));
-  }
-  Result<bool> stored = bucket->store(path, std::move(bytes));
+  Result<bool> stored = store_in_bucket(path, std::move(bytes));
   if (!stored) throw Exception(std::move(stored.error()));
   return *stored;
 }
@@ -80,7 +74,7 @@ void bind_row_index(nb::module_& module) {
              "bytes.");
   module.def("store", &store, nb::arg("path"), nb::arg("content"),
              nb::sig("def store(path: str, content: bytes) -> bool"),
-             "Puts a new file there; False where there is one, which stays.");
+             "Writes a new file; False if the file already exists, which is then kept.");
   module.def("build_row_index", &build, nb::arg("source"), nb::arg("file"), nb::arg("threads"),
              nb::arg("progress").none(), nb::arg("part") = 0, nb::arg("parts") = 1,
              nb::sig("def build_row_index(source: Source, file: str, threads: int, progress: "
@@ -88,11 +82,11 @@ void bind_row_index(nb::module_& module) {
                      "int = 1) -> dict[str, typing.Any]"),
              "Empty `file`: the dataset's own in the cache. threads 0: the allowed cores.");
   module.def("indexed_source", &indexed, nb::arg("source"),
-             "The source that an index of this one is of: of a subset, what it is a part of.");
+             "The source to index for this one: for a subset, the source it is part of.");
   module.def("join_row_indexes", &join, nb::arg("parts"), nb::arg("file"),
              nb::sig("def join_row_indexes(parts: collections.abc.Sequence[str], file: str) -> "
                      "None"),
-             "One index of those of all parts, in order.");
+             "Joins the indexes of all parts, in order, into one.");
 }
 
 }  // namespace headrace::python

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of batches that one process makes for another: numbers, bytes and errors. Python sends them
-// from one to the other.
+// Rows of batches that one process makes for another: numbers, bytes and errors. Python transfers
+// them.
 #include "headrace/executor/rows_elsewhere.h"
 
 #include <nanobind/stl/optional.h>
@@ -22,8 +22,8 @@ namespace {
 
 const ErrorCode kUnknownError{
     "HR0714", ErrorKind::kData, "error from a different version",
-    "A process that makes rows for this one sent an unknown error. Both must run the same version "
-    "of Headrace."};
+    "A process that makes rows for this one sent an error code unknown here. Both must run the "
+    "same version of Headrace."};
 
 nb::dict dict_from_failure(const RowFailure& failure) {
   const Error& error = failure.error;
@@ -69,7 +69,7 @@ constexpr Stage kStages[] = {
     {"resample", &StageSeconds::resample}, {"store", &StageSeconds::store},
     {"python", &StageSeconds::python}};
 
-// into: memory for each output, of row_bytes() for each row.
+// into: memory for each output, of row_bytes() per row.
 nb::dict make_rows(const LoaderHandle& self, int64_t epoch, int64_t batch, int first, int count,
                    const nb::list& into) {
   std::deque<ExportedBuffer> memory;
@@ -154,7 +154,7 @@ void bind_rows_elsewhere(nb::module_& module) {
              nb::arg("report"),
              nb::sig("def rows_arrived(loader: Loader, number: int, values: list[typing.Any], "
                      "report: dict[str, typing.Any]) -> bool"),
-             "Writes them; False where they are not awaited any more.");
+             "Writes them; False if they are no longer awaited.");
   module.def(
       "rows_returned",
       [](const LoaderHandle& self, int64_t number) {

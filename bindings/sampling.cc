@@ -24,8 +24,8 @@ void check_positive(int64_t number, const char* what) {
   if (number < 1) throw nb::value_error((std::string(what) + " must be positive").c_str());
 }
 
-// Numbers that Python gives record by record: an array of the dtype as it is, without an object
-// each.
+// Numbers that Python provides record by record: directly as an array of that dtype, without an
+// object for each.
 template <class T>
 std::vector<T> numbers_from(nb::handle given, DType dtype) {
   if (!PyObject_CheckBuffer(given.ptr())) return nb::cast<std::vector<T>>(given);
@@ -46,12 +46,12 @@ std::vector<double> doubles_from(nb::handle given) {
   return numbers_from<double>(given, DType::kFloat64);
 }
 
-// The callable takes (seed, epoch) and returns a Sampler, or record indices below `records`. Any
-// thread may ask it.
+// The callable takes (seed, epoch) and returns a Sampler, or record indices below `records`.
+// Callable from any thread.
 SamplerHandle asked_in_python(nb::object ask, int64_t records, int64_t positions,
                               std::vector<int64_t> batch_sizes, uint64_t fingerprint,
                               std::string description) {
-  // shared: std::function wants to be copied.
+  // shared: std::function must be copyable.
   auto callable = std::make_shared<OwnedObject>(std::move(ask));
   for (const int64_t size : batch_sizes) check_positive(size, "a batch size");
   const auto order_of = [callable, records](uint64_t seed, uint64_t epoch) -> SamplerPtr {

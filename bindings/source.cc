@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources: open, look at, read single records.
+// Sources: opening, inspecting, reading single records.
 #include "headrace/sources/source.h"
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include "headrace/sources/named_files.h"
 #include "headrace/sources/simulated.h"
 #include "headrace/sources/sound_forms.h"
+#include "headrace/sources/value_parts.h"
 
 namespace headrace::python {
 namespace {
@@ -41,7 +42,7 @@ int64_t checked_record(const SourceHandle& self, int64_t index) {
   return checked_index(index, self.source->size(), "record");
 }
 
-// The fields of one record, or the one of this name, pictures as they are stored.
+// The fields of one record, or the field of this name, with pictures as stored.
 nb::dict read_record(const SourceHandle& self, int64_t index, std::string_view only) {
   const Source& source = *self.source;
   checked_record(self, index);
@@ -61,8 +62,7 @@ nb::dict read_record(const SourceHandle& self, int64_t index, std::string_view o
   return out;
 }
 
-// Why no pixels, or samples, can come out of it, as far as its header tells: "HR0340 ..."; empty
-// where they can.
+// Why it cannot be decoded, judging by its header: "HR0340 ..."; empty if it can.
 std::string media_error(const nb::bytes& encoded, std::string_view kind) {
   Buffer bytes(encoded.size());
   std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
@@ -90,13 +90,13 @@ Array integer_column(const SourceHandle& self, std::string_view field) {
   return out;
 }
 
-size_t field_number(const Source& source, const std::string& name) {
-  const auto found = std::ranges::find(source.schema(), name, &Field::name);
-  if (found == source.schema().end()) throw nb::value_error(("no field " + name).c_str());
-  return size_t(found - source.schema().begin());
+size_t checked_field(const Source& source, const std::string& name) {
+  const size_t number = field_number(source.schema(), name);
+  if (number == source.schema().size()) throw nb::value_error(("no field " + name).c_str());
+  return number;
 }
 
-// Three numbers of each record. numbers: of one, as a std::array.
+// Three numbers per record. numbers: returns those of one record, as a std::array.
 template <class Records, class Numbers>
 Array threes_of(const Records& records, Numbers numbers) {
   Array out = make_array(DType::kInt64, {std::ssize(records), 3});
@@ -107,7 +107,7 @@ Array threes_of(const Records& records, Numbers numbers) {
 
 // Frames, sample rate and channels of every record's audio.
 Array sound_forms_of(const SourceHandle& self, const std::string& name, nb::handle progress) {
-  const size_t number = field_number(*self.source, name);
+  const size_t number = checked_field(*self.source, name);
   const Field& field = self.source->schema()[number];
   if (field.kind != FieldKind::kAudio || !field.encoded) {
     throw nb::value_error(("\"" + name + "\" is not a field of encoded audio clips").c_str());
@@ -126,7 +126,7 @@ Array sound_forms_of(const SourceHandle& self, const std::string& name, nb::hand
 // Height, width and Exif orientation of every record's image.
 Array image_sizes_of(const SourceHandle& self, const std::string& name, int threads,
                      nb::handle progress) {
-  const size_t number = field_number(*self.source, name);
+  const size_t number = checked_field(*self.source, name);
   const Field& field = self.source->schema()[number];
   if (!is_picture(field.kind) || !field.encoded || threads < 1) {
     throw nb::value_error(("\"" + name + "\" is not a field of encoded images").c_str());
@@ -142,12 +142,30 @@ Array image_sizes_of(const SourceHandle& self, const std::string& name, int thre
   });
 }
 
-// All values of one field, which is no file: an array with one row a record where all have one
-// shape, else a list. Throws a bad record's error.
+// Elements of every record's value of a one-dimensional field.
+Array value_lengths_of(const SourceHandle& self, const std::string& name, nb::handle progress) {
+  const size_t number = checked_field(*self.source, name);
+  const Field& field = self.source->schema()[number];
+  if (field.encoded || is_string(field.kind) || field.shape.size() != 1) {
+    throw nb::value_error(("\"" + name + "\" is not a field of one-dimensional values").c_str());
+  }
+  const Progress report = progress_from(progress);
+  std::vector<int64_t> values;
+  {
+    ReleasedGil no_gil;
+    values = value_lengths(*self.source, number, report);
+  }
+  Array out = make_array(DType::kInt64, {std::ssize(values)});
+  if (!values.empty()) std::memcpy(out.view.data, values.data(), out.view.dense_bytes());
+  return out;
+}
+
+// All values of one field that is not a file: an array with one row per record if all have the same
+// shape, otherwise a list. Throws a bad record's error.
 nb::object values_of(const SourceHandle& self, const std::string& name) {
   constexpr int64_t kAtOnce = 256;
   const Source& source = *self.source;
-  const size_t number = field_number(source, name);
+  const size_t number = checked_field(source, name);
   const Field& field = source.schema()[number];
   const bool is_dense = !field.encoded && !is_string(field.kind) &&
                         std::ranges::all_of(field.shape, [](int64_t size) { return size >= 0; });
@@ -231,14 +249,14 @@ void bind_source(nb::module_& module) {
             const MediaRecord* const media = media_of(self.kind);
             return media ? media->name : std::string_view();
           },
-          "What its encoded values are files of, a name of media(); empty where it has none.")
+          "The media type of its encoded values, a name of media(); empty if it has none.")
       .def_ro("encoded", &Field::encoded, "Stored as an encoded image or audio.")
       .def_prop_ro(
           "is_picture", [](const Field& self) { return is_picture(self.kind); },
           "Whether its values are images: an image, a mask.")
       .def_prop_ro(
           "is_spatial", [](const Field& self) { return is_spatial(self.kind); },
-          "Whether its values lie in the coordinates of the record's images, or are these.")
+          "Whether its values are images, or are in the coordinates of the record's images.")
       .def_prop_ro(
           "box_format", [](const Field& self) { return name_of(self.box_format); },
           "Box format: \"xyxy\", \"xywh\" or \"cxcywh\", in pixels, or with \"_normalized\", in "
@@ -246,7 +264,7 @@ void bind_source(nb::module_& module) {
       .def_ro("sample_rate", &Field::sample_rate,
               "Sample rate of audio in Hz; 0: unknown, or records differ.")
       .def_ro("row_group", &Field::row_group,
-              "Fields whose rows are about the same objects have one number; 0: none.")
+              "Fields whose rows describe the same objects share a number; 0: none.")
       .def("__repr__", [](const Field& self) {
         return nb::str("Field({!r}, {!r}, {!r}, {})")
             .format(self.name, name_of(self.kind), name_of(self.dtype),
@@ -291,18 +309,20 @@ void bind_source(nb::module_& module) {
             const int64_t record = checked_record(self, index);
             return str_from_bytes(waited_for([&] { return self.source->where(record).file; }));
           },
-          nb::arg("index"), "The file that the record lies in, where it lies in one.")
+          nb::arg("index"), "The file that contains the record, if any.")
       .def(
           "files_outside", [](const SourceHandle& self) { return files_outside(*self.source); },
-          nb::call_guard<ReleasedGil>(),
-          "How many records are files that do not lie in the source's folder.")
+          nb::call_guard<ReleasedGil>(), "How many records are files outside the source's folder.")
       .def("integer_column", &integer_column, nb::arg("field"))
-      .def(
-          "sound_forms", &sound_forms_of, nb::arg("field"), nb::arg("progress").none(),
-          nb::sig("def sound_forms(self, field: str, progress: "
-                  "collections.abc.Callable[[int, int], object] | None) -> Array"),
-          "Frames, sample rate and channels of every record's audio, by its header; of a bad one -1 "
-          "frames.")
+      .def("sound_forms", &sound_forms_of, nb::arg("field"), nb::arg("progress").none(),
+           nb::sig("def sound_forms(self, field: str, progress: "
+                   "collections.abc.Callable[[int, int], object] | None) -> Array"),
+           "Frames, sample rate and channels of every record's audio, by its header; of a bad "
+           "one -1 frames.")
+      .def("value_lengths", &value_lengths_of, nb::arg("field"), nb::arg("progress").none(),
+           nb::sig("def value_lengths(self, field: str, progress: "
+                   "collections.abc.Callable[[int, int], object] | None) -> Array"),
+           "Elements of every record's value of a one-dimensional field.")
       .def("image_sizes", &image_sizes_of, nb::arg("field"), nb::arg("threads"),
            nb::arg("progress").none(),
            nb::sig("def image_sizes(self, field: str, threads: int, progress: "
@@ -338,7 +358,7 @@ void bind_source(nb::module_& module) {
         return out;
       },
       nb::arg("path"), nb::sig("def shard_files(path: str) -> list[str]"),
-      "The files that a pattern means: braces, wildcards.");
+      "The files that a pattern expands to: braces, wildcards.");
   module.def(
       "media_error", &media_error, nb::arg("encoded"), nb::arg("kind"),
       "Why the header of an encoded image, audio or video is invalid; empty where it is valid.");

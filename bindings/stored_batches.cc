@@ -8,7 +8,7 @@
 namespace headrace::python {
 namespace {
 
-// A batch, with the source whose memory its values may be.
+// A batch, with the source that may own the memory of its values.
 struct HeldBatch {
   SourcePtr source;
   std::shared_ptr<StoredBatch> batch;  // shared: with the views of its values
@@ -33,7 +33,7 @@ BatchHandle read(const StoredReader& reader, nb::handle numbers) {
                                         static_cast<size_t>(view.elements()));
   const int64_t size = reader.source()->size();
   if (std::ranges::any_of(wanted, [&](int64_t one) { return one < 0 || one >= size; })) {
-    throw nb::index_error("a record that the source has not");
+    throw nb::index_error("a record number outside the source");
   }
   std::shared_ptr<StoredBatch> batch;
   {

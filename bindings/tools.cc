@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small things of the engine that tools in Python need as well.
+// Small functions of the engine that Python tools need as well.
 #include <sched.h>
 
 #include <optional>

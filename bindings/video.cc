@@ -14,7 +14,7 @@ namespace headrace::python {
 namespace {
 
 Buffer buffer_of(const nb::bytes& encoded) {
-  Buffer bytes(encoded.size());  // decoders read ahead of the end, which a Buffer allows
+  Buffer bytes(encoded.size());  // decoders read past the end, for which a Buffer has padding
   std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
   return bytes;
 }
@@ -107,7 +107,8 @@ Array decode_video(const nb::bytes& encoded, const std::vector<uint32_t>& frames
   return out;
 }
 
-// Codecs of headrace-av by name, and why each is unavailable; "" if it is available. Starts it.
+// Codecs of headrace-av by name, and why each is unavailable; "" if it is available. Starts the
+// program.
 nb::tuple media_codecs() {
   nb::list names;
   for (int i = 0; i <= static_cast<int>(VideoCodec::kMJPEG); ++i) {
@@ -137,14 +138,15 @@ int64_t video_packets_for(const nb::bytes& encoded, std::vector<uint32_t> frames
 }  // namespace
 
 void bind_video(nb::module_& module) {
-  module.def("media_codecs", &media_codecs, nb::sig("def media_codecs() -> tuple[list[str], str]"),
-             "The codecs of video that headrace-av decodes, and why it cannot here; empty where it "
-             "can.");
-  module.def("video_header", &video_header, nb::arg("encoded"),
-             nb::sig("def video_header(encoded: bytes) -> dict[str, Any]"),
-             "What the container of an encoded video says: codec, frames, width, height, rotation "
-             "in degrees with the clock (width and height are those after it), end_seconds, and of "
-             "each frame the second when it is shown.");
+  module.def(
+      "media_codecs", &media_codecs, nb::sig("def media_codecs() -> tuple[list[str], str]"),
+      "The video codecs that headrace-av decodes, and why it cannot run here; empty if it can.");
+  module.def(
+      "video_header", &video_header, nb::arg("encoded"),
+      nb::sig("def video_header(encoded: bytes) -> dict[str, Any]"),
+      "Facts from the container of an encoded video: codec, frames, width, height (both after "
+      "rotation), rotation in degrees clockwise, end_seconds, and the display time of each frame "
+      "in seconds.");
   module.def("decode_video", &decode_video, nb::arg("encoded"), nb::arg("frames"),
              nb::arg("hdr") = false, nb::arg("isolate") = true,
              nb::sig("def decode_video(encoded: bytes, frames: Sequence[int], hdr: bool = False, "
@@ -153,7 +155,8 @@ void bind_video(nb::module_& module) {
   module.def(
       "video_packets_for", &video_packets_for, nb::arg("encoded"), nb::arg("frames"),
       nb::sig("def video_packets_for(encoded: bytes, frames: Sequence[int]) -> int"),
-      "How many packets are decoded for these frames: themselves, and those that they need.");
+      "How many packets must be decoded for these frames: their own, and those that they depend "
+      "on.");
 }
 
 }  // namespace headrace::python

@@ -9,9 +9,10 @@ set(headrace_standard_headers
     <string_view> <thread> <utility> <variant> <vector>)
 
 # Compiles the sources of one folder together, as many at a time as make some 60 kB: they include the
-# same headers and instantiate the same templates. So what stands in anonymous namespaces has names
-# that differ within its folder. -D HEADRACE_TOGETHER=OFF compiles them one by one, which is quicker
-# for who changes one file again and again.
+# same headers and instantiate the same templates. So names in unnamed namespaces differ within a
+# folder; a test file that shares names with another has a namespace called like the file.
+# -D HEADRACE_TOGETHER=OFF compiles them one by one, which is quicker for who changes one file again
+# and again.
 option(HEADRACE_TOGETHER "Compile the files of a folder together" ON)
 function(compile_together target)
   if(NOT HEADRACE_TOGETHER)

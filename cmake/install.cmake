@@ -15,7 +15,7 @@ endif()
 # Not those of tests, not those behind which another library stands, and not what the files of an
 # instruction set include between their target pragmas.
 install(DIRECTORY headrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h"
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp"
         PATTERN "*_test_*" EXCLUDE
         PATTERN "*_session.h" EXCLUDE
         PATTERN "*_library.h" EXCLUDE

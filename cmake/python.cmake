@@ -17,6 +17,9 @@ if(TARGET headrace-av)
   install(TARGETS headrace-av DESTINATION headrace)
 endif()
 
+# What plug-ins are built with: headrace.include_dir().
+install(FILES headrace/plugin.h headrace/plugin.hpp DESTINATION headrace/include/headrace)
+
 # Stubs come from the module itself, so they cannot differ from it. A sanitizer's run time does not
 # load into a plain interpreter, hence not there.
 if(NOT HEADRACE_SANITIZE)

@@ -11,6 +11,19 @@ set(headrace_module_compile_options "SHELL:-include cstdio")
 set(headrace_module_link_options
     -Wl,--gc-sections -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/bindings/exported.map)
 
+# headrace-av is in a wheel of its own, which brings libavcodec (tools/wheels/build_media.py).
+set_source_files_properties(headrace/codecs/media/media_program.cc PROPERTIES
+                            COMPILE_DEFINITIONS HEADRACE_AV_WHEEL="headrace-media")
+
+set(HEADRACE_CODECS "" CACHE PATH "Folder of the libraries that codecs open, for the wheel")
+if(HEADRACE_CODECS)
+  set_source_files_properties(headrace/codecs/run_time_library.cc PROPERTIES
+                              COMPILE_DEFINITIONS HEADRACE_CODECS_WHEEL=1)
+  install(DIRECTORY ${HEADRACE_CODECS}/ DESTINATION headrace/lib
+          FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+                           WORLD_READ WORLD_EXECUTE)
+endif()
+
 set(HEADRACE_BUNDLED "" CACHE PATH
     "Folder of the licenses and the SBOM of what is inside, for the wheel's dist-info")
 if(HEADRACE_BUNDLED)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small network to tell whether what is heard belongs to what is seen: clips of videos with
-their own audio, in one window of time.
+"""Train a small network to tell whether audio and video are in sync: video clips with their audio,
+from the same time window.
 
     python examples/in_time.py        # on videos that it makes itself (needs PyAV: av)
-    python examples/in_time.py clips/ # a folder of videos with audio, one folder a class
+    python examples/in_time.py clips/ # a folder of videos with audio, one folder per class
 
-A disc flashes and something beeps, at one time (`together`) or not (`apart`). Neither images nor
-audio alone say which: the network is right more often than by chance only if both come from the
+A disc flashes and something beeps, at the same time (`together`) or not (`apart`). Neither images
+nor audio alone say which: the network is right more often than by chance only if both come from the
 same seconds of the file.
 """
 
@@ -28,7 +28,7 @@ FRAMES, SECONDS = 16, 2  # of a clip
 
 
 def make_videos(root: Path, each: int, seed: int) -> None:
-    """Three seconds, H.264 and AAC in MP4: anywhere, as bright and as loud as they are."""
+    """Three-second videos, H.264 and AAC in MP4, with random position, brightness and loudness."""
     import av
 
     random = np.random.default_rng(seed)
@@ -83,7 +83,7 @@ def steps(training: bool) -> list[Any]:
 
 
 def network(classes: int) -> Any:
-    """What is seen in each frame beside what is heard then, and a decision over all of the time."""
+    """Features of each frame next to those of its audio, and one decision over the whole clip."""
     import torch
     from torch import nn
 
@@ -112,7 +112,7 @@ def network(classes: int) -> Any:
 
 
 def train(training: Path, testing: Path, epochs: int, seed: int = 0) -> float:
-    """The share of the videos of ``testing`` that are recognized in the end."""
+    """Returns the final accuracy on the videos of ``testing``."""
     import torch
 
     torch.manual_seed(seed)

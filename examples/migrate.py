@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a torch DataLoader to Headrace, with what becomes of each part.
+"""From a torch DataLoader to Headrace, with a report on each part.
 
 `python examples/migrate.py`
 
-The dataset is one that Headrace does not know, so it goes on as a Python transform, here in two
+Headrace does not know this dataset, so it continues to run as a Python transform, here in two
 processes. torchvision's ImageFolder, CIFAR10, MNIST, CocoDetection and others become native.
 """
 
@@ -34,7 +34,7 @@ class Photos:
         return pixels, index
 
 
-# Worker processes import this file, so what is to run once stands under the guard.
+# Worker processes import this file, so code that must run only once is under the guard.
 if __name__ == "__main__":
     try:
         from torch.utils.data import DataLoader

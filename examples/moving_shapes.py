@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small network to see which way something moves: clips of videos, by the loader's threads.
+"""Train a small network to recognize the direction of a movement: video clips, decoded by the
+loader's threads.
 
     python examples/moving_shapes.py          # on videos that it makes itself (needs PyAV: av)
-    python examples/moving_shapes.py actions/ # a folder of videos, one folder a class
+    python examples/moving_shapes.py actions/ # a folder of videos, one folder per class
 
-No frame alone says anything: what counts is what comes after what. With real sets of actions
-nothing changes but the sizes, the network and --epochs.
+A single frame contains no information about the class: only the order of frames does. With real
+sets of actions nothing changes but the sizes, the network and --epochs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ WAYS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 
 
 def make_videos(root: Path, each: int = 24) -> None:
-    """Squares and discs of any color that cross a noisy ground, in H.264 with B-frames."""
+    """Squares and discs of any color that move over a noisy background, in H.264 with B-frames."""
     import av
 
     random = np.random.default_rng(1)
@@ -63,7 +64,7 @@ def steps(training: bool) -> list[Any]:
 
 
 def train(folder: Path, epochs: int) -> float:
-    """The share of held-out videos whose class is found in the end."""
+    """Returns the final accuracy on held-out videos."""
     import torch
     from torch import nn
 

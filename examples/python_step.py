@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transform of your own: any Python function may stand in the list.
+"""A transform of your own: any Python function may be in the list.
 
 `python examples/python_step.py [FOLDER]`
 """
@@ -30,5 +30,5 @@ for (images,) in loader:
     white = (images == 255).all(axis=1).mean()
     print(f"{images.dtype} {images.shape}, {white:.1%} of the pixels are white")
 
-# The draws are a function of (seed, epoch, position): the same batch again has the same speckles.
+# The draws are a function of (seed, epoch, position): a repeated batch has the same speckles.
 assert np.array_equal(loader.batch(0, 0).image, loader.batch(0, 0).image)

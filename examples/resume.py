@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stop in the middle of an epoch and go on later with exactly the batches that were left.
+"""Stop in the middle of an epoch and continue later with exactly the remaining batches.
 
 `python examples/resume.py [FOLDER]`
 """
@@ -24,7 +24,7 @@ whole = [np.array(batch["image"]) for batch in make_loader(threads=1)]
 first = make_loader(threads=2)
 batches = iter(first)
 taken = [np.array(next(batches)["image"]) for _ in range(min(2, len(first)))]
-checkpoint = json.dumps(first.state_dict())  # a few numbers; put them beside the model's weights
+checkpoint = json.dumps(first.state_dict())  # a few numbers; store them with the model's weights
 first.close()
 
 second = make_loader(threads=1)  # another process, another number of threads

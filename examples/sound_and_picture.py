@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train one network on faces and voices: an image and an audio clip of one name are a record.
+"""Train one network on faces and voices: a record is an image and an audio clip of the same name.
 
     python examples/sound_and_picture.py                # on clips that it makes itself
     python examples/sound_and_picture.py faces/ speech/ # two folders of the same classes and names
@@ -28,7 +28,7 @@ RATE, SIDE = 16000, 32
 
 
 def make_clips(faces: Path, speech: Path, each: int, seed: int) -> None:
-    """Mouths that are open or not, voices that rise or fall: anywhere, and as loud as they are."""
+    """Open or closed mouths, rising or falling voices, at random positions and loudness."""
     random = np.random.default_rng(seed)
     y, x = np.mgrid[:48, :48]
     for number in range(4 * each):
@@ -128,7 +128,7 @@ def train(
     augment: bool = True,
     seed: int = 0,
 ) -> float:
-    """The share of the clips of ``testing`` that are recognized in the end."""
+    """Returns the final accuracy on the clips of ``testing``."""
     import torch
 
     torch.manual_seed(seed)

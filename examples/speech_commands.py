@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small network on spoken commands: log-mel features of clips, by the loader's threads.
+"""Train a small network on spoken commands: log-mel features, computed by the loader's threads.
 
     python examples/speech_commands.py                  # on audio clips that it makes itself
-    python examples/speech_commands.py speech_commands/ # a folder of .wav files, one folder a word
+    python examples/speech_commands.py speech_commands/ # .wav files, one folder per word
 
 With the real set (google's speech_commands, 16 kHz, a second each) nothing changes but --epochs.
 """
@@ -26,7 +26,7 @@ RATE = 16000
 
 
 def make_sounds(root: Path, words: int = 4, each: int = 60) -> None:
-    """Words of three tones, each in another order, at any loudness and place."""
+    """Words of three tones, each in a different order, at random loudness and position."""
     random = np.random.default_rng(1)
     orders = list(itertools.permutations(range(3)))
     for word in range(words):
@@ -57,7 +57,7 @@ def features(training: bool) -> list[Any]:
 
 
 def train(folder: Path, epochs: int) -> float:
-    """The share of held-out audio clips that are recognized in the end."""
+    """Returns the final accuracy on held-out audio clips."""
     import torch
     from torch import nn
 

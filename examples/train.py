@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A folder of images and a training loop: `python examples/train.py [FOLDER]`.
 
-FOLDER has one folder for each class. Without one, the images beside this file are the classes.
+FOLDER has one folder for each class. Without one, the images next to this file are used.
 """
 
 import sys
@@ -26,7 +26,7 @@ train = hr.Loader(
     hr.presets.imagenet_train(96),
     batch_size=32,
     shuffle=True,
-    on_error="substitute",  # a damaged picture is replaced and reported, the run goes on
+    on_error="substitute",  # a damaged image is replaced and reported, and the run continues
 ).torch()
 
 classes = int(source.column("label").max()) + 1

@@ -10,8 +10,8 @@ extern "C" {
 namespace headrace::media {
 namespace {
 
-// The kinds that are understood. Whatever has an alpha channel, a palette, packed samples or other
-// proportions is not among them.
+// The supported formats, which do not include alpha channels, palettes, packed samples or other
+// subsampling.
 bool is_known(AVPixelFormat format) {
   switch (format) {
     case AV_PIX_FMT_GRAY8:
@@ -38,7 +38,7 @@ bool is_known(AVPixelFormat format) {
   }
 }
 
-// The old names of formats that say the range, too.
+// Deprecated formats whose name implies full range.
 bool says_full_range(AVPixelFormat format) {
   return format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_YUVJ422P ||
          format == AV_PIX_FMT_YUVJ444P;
@@ -93,7 +93,7 @@ ColorTransfer transfer_of(const AVFrame& frame) {
   }
 }
 
-// Pictures of HEVC are whole frames or single fields, and never two.
+// HEVC pictures are whole frames or single fields, never two fields.
 bool holds_fields(const AVFrame& frame, AVCodecID codec) {
 #ifdef AV_FRAME_FLAG_INTERLACED
   const bool is_interlaced = frame.flags & AV_FRAME_FLAG_INTERLACED;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libavcodec's words for a frame's planes and colors -> the protocol's.
+// Translates libavcodec's names for a frame's planes and colors to the protocol's.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ extern "C" {
 
 namespace headrace::media {
 
-// Everything but the number and where the planes lie. False where the planes are of a kind that a
+// Everything except the number and the positions of the planes. False for planes of a kind that a
 // Frame cannot hold.
 bool describe(const AVFrame& from, AVCodecID codec, Frame& to);
 

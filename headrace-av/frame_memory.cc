@@ -14,7 +14,7 @@ namespace headrace::media {
 namespace {
 
 constexpr size_t kPage = 4096, kAligned = 64;
-// After a plane: what libavcodec's own buffers have, and what the engine may read.
+// Padding after a plane: as in libavcodec's own buffers, since the engine may read it.
 constexpr size_t kBehindPlane = 16 + kAligned + kReadBeyond;
 
 size_t rounded_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
@@ -40,7 +40,7 @@ AVBufferRef* FrameMemory::allocate(size_t bytes) {
       blocks_, [&](const auto& block) { return !block->used && block->bytes == bytes; });
   if (found == blocks_.end()) {
     if (bytes > bytes_ - end_) {
-      // Blocks of another size, which a stream that has changed its frames' size leaves behind.
+      // Blocks of another size, left over when a stream has changed its frame size.
       if (std::ranges::any_of(blocks_, [](const auto& block) { return block->used; }) ||
           bytes > bytes_)
         return nullptr;

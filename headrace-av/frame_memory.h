@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of frames that the engine sees without a copy: blocks of a file that both have mapped. A
-// block is a decoder's until it has dropped the frame's last reference.
+// Memory of frames that the engine reads without a copy: blocks of a file mapped by both processes.
+// A block belongs to a decoder until the frame's last reference is dropped.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,15 @@ class FrameMemory {
   FrameMemory(const FrameMemory&) = delete;
   FrameMemory& operator=(const FrameMemory&) = delete;
 
-  // Maps the file's first `bytes`. REQUIRES: no block is in use.
+  // Maps at least the file's first `bytes`. REQUIRES: no block is in use.
   bool resize(size_t bytes);
   std::span<uint8_t> bytes() const { return {data_, bytes_}; }
-  // A block that begins at a page, or null where all are in use.
+  // A page-aligned block, or null if all are in use.
   AVBufferRef* allocate(size_t bytes);
-  // Where a frame's plane lies in the file; nothing where it lies elsewhere.
+  // The position of a frame's plane in the file; nothing if it is elsewhere.
   std::optional<uint64_t> offset(const uint8_t* plane) const;
 
-  // Gives a frame its planes, as libavcodec wants them.
+  // Allocates a frame's planes as libavcodec requires.
   int give_planes(AVCodecContext* context, AVFrame* frame);
 
  private:
@@ -44,8 +44,8 @@ class FrameMemory {
 
   int file_;
   uint8_t* data_ = nullptr;
-  size_t bytes_ = 0, end_ = 0;                  // blocks have been cut from [0, end_)
-  std::vector<std::unique_ptr<Block>> blocks_;  // whose addresses buffers keep
+  size_t bytes_ = 0, end_ = 0;                  // blocks are allocated from [0, end_)
+  std::vector<std::unique_ptr<Block>> blocks_;  // addresses that buffers still reference
 };
 
 // For AVCodecContext::get_buffer2; its `opaque` is the memory.

@@ -36,12 +36,13 @@ struct Trouble {
   explicit operator bool() const { return failure != Failure::kNone; }
 };
 
-// The library's messages go nowhere; whether one told of an error since it was asked last is known.
-// Damage that it repairs on the way is told so, and else only by the frame, once that comes out.
+// The library's messages are suppressed; whether one of them was an error since the last query is
+// recorded. Damage that it repairs is only reported this way, otherwise only by the frame, once it
+// is output.
 void listen_to_library();
 bool library_complained();
 
-// A context with what is the same for all decoders, not opened yet; null where there is no memory.
+// A context with the settings common to all decoders, not opened yet; null if there is no memory.
 Context new_context(const AVCodec* codec, std::span<const uint8_t> parameters);
 
 }  // namespace headrace::media

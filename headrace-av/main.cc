@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // headrace-av PROCESS confined|trusted: decodes videos for the engine that has started it, and ends
-// with it. It opens no file: all that it sees are three descriptors (media_protocol.h).
+// with it. It opens no file: it sees only three descriptors (media_protocol.h).
 //
-// This program alone is linked with libavcodec, whose license as Debian ships it is the GPL, and
-// alone meets the bytes of videos with it. Hostile bytes that take it over find a process that can
-// compute, and nothing else (sandbox.h).
+// Only this program is linked with libavcodec, whose Debian build is licensed under the GPL, and
+// only this program parses video data with it. Hostile data that takes it over gets a process that
+// can compute, and nothing else (sandbox.h).
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -27,7 +27,7 @@
 namespace headrace::media {
 namespace {
 
-// The engine has gone, or does not want this process any more: nothing is to be put in order.
+// The engine is gone, or no longer needs this process: nothing to clean up.
 [[noreturn]] void end() { _exit(0); }
 
 void send(const Reply& reply) {
@@ -92,7 +92,7 @@ Trouble answer(const Request& request, std::span<const uint8_t> bytes, StreamDec
       return decoder.decode(request, packets, bytes, sender, reply.number);
     case RequestKind::kOpenSound:
       reply.kind = ReplyKind::kOpened;
-      decoder.close();  // whose frames lie where samples will
+      decoder.close();  // frames are written where samples will go
       return sounds.open(request, bytes.first(request.parameter_bytes));
     case RequestKind::kDecodeSound:
       reply.kind = ReplyKind::kSamples;
@@ -120,8 +120,8 @@ Trouble answer(const Request& request, std::span<const uint8_t> bytes, StreamDec
   }
 }
 
-// Tables that a decoder frees are what the next one asks for: fresh pages would cost more than many
-// a frame. Of videos that are larger than usual they are given back.
+// Keeps freed memory, so that the next decoder reuses it: fresh pages would cost more than decoding
+// many frames. For unusually large videos the memory is released.
 void keep_memory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 16 << 20);
@@ -143,10 +143,11 @@ int run(int count, char** arguments) {
     std::fputs("headrace-av is started by Headrace, which decodes videos with it.\n", stderr);
     return 2;
   }
-  // The second half: the engine may have ended before the first.
+  // The second check: the engine may have exited before prctl().
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != std::atoi(arguments[1])) return 3;
 #ifdef SYS_close_range
-  syscall(SYS_close_range, kFrameMemory + 1, ~0U, 0);  // left open over an exec by others
+  syscall(SYS_close_range, kFrameMemory + 1, ~0U, 0);  // descriptors that other code left open
+                                                       // across exec
 #endif
   std::set_new_handler([] { _exit(4); });
   listen_to_library();

@@ -22,10 +22,10 @@ constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 #else
-#error "headrace-av: the number of this architecture's calls is not known here"
+#error "headrace-av: system call numbers of this architecture are unknown"
 #endif
 
-// Memory, the socket, and the end. mmap is looked at more closely.
+// Memory, the socket, and exit. mmap is checked more closely.
 constexpr int kAllowed[] = {SYS_read,       SYS_write,         SYS_pread64,     SYS_futex,
                             SYS_munmap,     SYS_mremap,        SYS_madvise,     SYS_brk,
                             SYS_close,      SYS_clock_gettime, SYS_sched_yield, SYS_exit,
@@ -61,7 +61,7 @@ bool confine() {
     filter.push_back(unless_equal(static_cast<uint32_t>(number), 1));
     filter.push_back(give(SECCOMP_RET_ALLOW));
   }
-  // Memory that can be executed is not needed.
+  // Executable memory is not needed.
   filter.push_back(unless_equal(SYS_mmap, 3));
   filter.push_back(load(kProtection));
   filter.push_back(if_bits(PROT_EXEC, 1));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks the process down once it has met a file: it can open nothing, start nothing, and speak
-// only to the engine. Needs no privilege.
+// Sandboxes the process before it receives a file's data: afterwards it can open nothing, start
+// nothing, and communicate only with the engine. Needs no privilege.
 #pragma once
 
 namespace headrace::media {
 
-// False where the system does not allow it. From then on a call of the system that is not in the
-// list fails with EPERM.
+// False if the system does not allow it. From then on, system calls that are not in the list fail
+// with EPERM.
 bool confine();
 
 }  // namespace headrace::media

@@ -16,7 +16,7 @@
 namespace headrace::media {
 namespace {
 
-// Exit code of a confined process; 99 if it cannot be confined.
+// Exit code of a sandboxed process; 99 if the sandbox is unavailable.
 int confined(const std::function<int()>& work) {
   const pid_t child = fork();
   if (child == 0) {
@@ -28,7 +28,7 @@ int confined(const std::function<int()>& work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
 }
 
-// 0: the call was refused.
+// 0: the call was rejected.
 int refused(long result) { return result == -1 && errno == EPERM ? 0 : 1; }
 
 TEST(Sandbox, OpensNoFile) {
@@ -78,7 +78,7 @@ TEST(Sandbox, LetsNoMemoryGrowThatItShares) {
   EXPECT_NE(written(0), 1);
   EXPECT_NE(written(4096), 1);
   EXPECT_EQ(lseek(file, 0, SEEK_END), 4096);
-  // Where it has it mapped it may write.
+  // Mapped memory stays writable.
   EXPECT_EQ(confined([&] {
               void* const there = mmap(nullptr, 4096, PROT_WRITE, MAP_SHARED, file, 0);
               if (there == MAP_FAILED) return 1;

@@ -17,7 +17,7 @@ Trouble SoundDecoder::open(const Request& request, std::span<const uint8_t> para
   if (!codec) return {Failure::kNoDecoder, kNoPacket, kName};
   context_ = new_context(codec, parameters);
   if (!context_) return {Failure::kMemory};
-  // Ignore the encoder delay that a packet states: the container's value counts.
+  // Ignores the encoder delay that a packet states: the container's value counts.
   context_->flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;
   if (avcodec_open2(context_.get(), codec, nullptr) < 0) {
     context_.reset();
@@ -43,7 +43,7 @@ Trouble SoundDecoder::decode(std::span<const Packet> packets, std::span<const ui
   return {};
 }
 
-// The one frame of a packet. All of a track are alike.
+// The single frame of a packet. All of a track are alike.
 Trouble SoundDecoder::take(const Packet& packet, Samples& samples) {
   if (avcodec_receive_frame(context_.get(), frame_.get()) < 0) {
     return {Failure::kDamage, packet.number};

@@ -15,7 +15,7 @@ class SoundDecoder {
  public:
   explicit SoundDecoder(FrameMemory& memory);
   Trouble open(const Request& request, std::span<const uint8_t> parameters);
-  // Writes the samples into the frames' memory, and says how many there are.
+  // Writes the samples into the frames' memory, and returns how many there are.
   Trouble decode(std::span<const Packet> packets, std::span<const uint8_t> bytes, Samples& samples);
 
  private:

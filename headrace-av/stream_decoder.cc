@@ -15,7 +15,7 @@ extern "C" {
 namespace headrace::media {
 namespace {
 
-// Decoders by their names, so that no stream chooses another.
+// Decoders by name, so that a stream cannot select another one.
 const char* decoder_name(uint32_t codec) {
   switch (static_cast<VideoCodec>(codec)) {
     case VideoCodec::kH264:
@@ -34,7 +34,7 @@ const char* decoder_name(uint32_t codec) {
       return "mjpeg";
     case VideoCodec::kGIF:
     case VideoCodec::kWebP:
-      break;  // the engine has readers of its own
+      break;  // the engine has its own readers
   }
   return nullptr;
 }
@@ -66,10 +66,10 @@ Trouble StreamDecoder::open(const Request& request, std::span<const uint8_t> par
   context_ = new_context(codec, parameters);
   if (!context_) return {Failure::kMemory};
   context_->max_pixels = request.max_pixels;
-  // Frames behind an open group's key count as damaged until that is shown; the engine knows
-  // better.
+  // Frames after an open group's key frame would be marked damaged until proven otherwise; the
+  // engine handles them itself.
   context_->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
-  // Else columns that are cut off at the left stay, where rows would begin at odd addresses.
+  // Otherwise cropped columns on the left are kept, and rows would begin at odd addresses.
   context_->flags |= AV_CODEC_FLAG_UNALIGNED;
   context_->get_buffer2 = get_frame_buffer;
   context_->opaque = &memory_;
@@ -97,7 +97,7 @@ Trouble StreamDecoder::decode(const Request& request, std::span<const Packet> pa
       if (enough_) return {};
       is_whole_ = is_doubtful_ = false;
     }
-    // Else the decoder guesses it, and gives frames too early or not at all.
+    // Otherwise the decoder guesses it, and returns frames too early or not at all.
     context_->has_b_frames = std::max(context_->has_b_frames, request.reorder);
     if (packet.offset > bytes.size() || packet.size > bytes.size() - packet.offset) {
       return {Failure::kRequest};
@@ -107,7 +107,7 @@ Trouble StreamDecoder::decode(const Request& request, std::span<const Packet> pa
     if (found) is_lost_ = true;
     is_doubtful_ |= library_complained() || is_lost_;
     if (!enough_) continue;
-    // Frames held back may be damaged, and others may have been predicted from them.
+    // Frames held back may be damaged, and other frames may reference them.
     if (is_doubtful_) return finish();
     fed = static_cast<uint32_t>(i) + 1;
     return {};
@@ -125,8 +125,8 @@ Trouble StreamDecoder::feed(const Packet& packet, std::span<const uint8_t> bytes
   packet_->pts = time_of(packet);
   if (packet.flags & kRestart) {
     packet_->flags |= AV_PKT_FLAG_KEY;
-    // Memory commands that name missing pictures would be errors; slices that need one still count
-    // as damaged.
+    // Otherwise memory management commands that refer to missing pictures would be errors; slices
+    // that use such a picture still count as damaged.
     const bool is_open = packet.flags & kOpenStart;
     context_->err_recognition = is_open ? 0 : AV_EF_EXPLODE;
   }
@@ -155,7 +155,7 @@ Trouble StreamDecoder::receive() {
 // An error of the packet that was fed last.
 Trouble StreamDecoder::trouble(int error) const {
   if (error == AVERROR(ENOMEM)) return {Failure::kMemory, fed_.number};
-  if (fed_.flags & kLeading) return {};  // its references were never fed
+  if (fed_.flags & kLeading) return {};  // its reference frames were never fed
   return {error == AVERROR_PATCHWELCOME ? Failure::kFormat : Failure::kDamage, fed_.number};
 }
 
@@ -170,8 +170,8 @@ bool StreamDecoder::is_damaged() {
   if (frame_->decode_error_flags) return true;
   const bool is_corrupt = frame_->flags & AV_FRAME_FLAG_CORRUPT;
   if ((frame_->pts & kRestart) && !is_corrupt) is_whole_ = true;
-  // With H.264 this says only that no first frame has come yet; for frames held back at the
-  // end it says so even where one has come, unless that was an IDR picture.
+  // With H.264 this flag only means that no first frame has been output yet. For frames held back
+  // at the end it is also set after one was, unless that was an IDR picture.
   const bool has_begun = is_whole_ && context_->codec_id == AV_CODEC_ID_H264;
   return is_corrupt && !has_begun;
 }
@@ -194,7 +194,7 @@ Trouble StreamDecoder::give() {
     return {Failure::kFormat, number, name ? name : ""};
   }
   const AVFrame* shown = frame_.get();
-  if (!memory_.offset(shown->data[0])) {  // of decoders that have memory of their own
+  if (!memory_.offset(shown->data[0])) {  // from decoders that use their own memory
     copy_->format = frame_->format;
     copy_->width = frame_->width;
     copy_->height = frame_->height;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stream's decoder: packets in, wanted frames out.
+// One stream's decoder: packets in, requested frames out.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace headrace::media {
 class FrameTaker {
  public:
   virtual ~FrameTaker() = default;
-  // The frame is there until it returns. False: no more are wanted.
+  // The frame is valid until it returns. False: no more are needed.
   virtual bool take(const Frame& frame) = 0;
 };
 
@@ -28,17 +28,17 @@ class StreamDecoder {
  public:
   explicit StreamDecoder(FrameMemory& memory);
   Trouble open(const Request& request, std::span<const uint8_t> parameters);
-  void close() { context_.reset(); }  // its frames are given back
-  // Ends early where the taker wants no more. `fed`: as Reply::number says it.
+  void close() { context_.reset(); }  // its frames are wanted
+  // Ends early if the receiver needs no more. `fed`: see Reply::number.
   Trouble decode(const Request& request, std::span<const Packet> packets,
                  std::span<const uint8_t> bytes, FrameTaker& taker, uint32_t& fed);
 
  private:
   Trouble feed(const Packet& packet, std::span<const uint8_t> bytes);
-  Trouble receive();  // all frames that there are
-  Trouble finish();   // and those that were held back
+  Trouble receive();  // all available frames
+  Trouble finish();   // including those held back
   Trouble give();     // the frame that was received
-  bool is_damaged();  // whether the frame is
+  bool is_damaged();  // whether the frame is damaged
   Trouble trouble(int error) const;
 
   FrameMemory& memory_;
@@ -48,11 +48,11 @@ class StreamDecoder {
   Packet fed_;
   uint32_t first_ = 0;  // packet of the request
   FrameTaker* taker_ = nullptr;
-  std::unordered_set<uint32_t> given_;  // numbers of packets whose frames came
+  std::unordered_set<uint32_t> given_;  // numbers of packets whose frames were output
   bool enough_ = false;
-  bool is_doubtful_ = false;  // since the last restart the library has told of an error
+  bool is_doubtful_ = false;  // the library has reported an error since the last restart
   bool is_lost_ = false;      // packets fed ahead are damaged
-  bool is_whole_ = false;     // the frame was, that the last restart began with
+  bool is_whole_ = false;     // the last restart's first frame was undamaged
 };
 
 }  // namespace headrace::media

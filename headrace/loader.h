@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public door: source + pipeline + sampler -> batches.
+// The public API: source + pipeline + sampler -> batches.
 //
 //   auto source = headrace::open_source("train/");
 //   headrace::Loader loader(source, {.transforms = {{"RandomResizedCrop", {{"size",
@@ -8,9 +8,10 @@
 //   for (int epoch = 0; epoch < 90; ++epoch)
 //     while (auto batch = loader.next()) use((*batch)["image"]);
 //
-// A Loader is moved (next, restart, set_epoch, load_state, take_back, load_resident, close) by one
-// thread at a time; what is const may be asked by others meanwhile, and so may batch() and what is
-// about rows. Batches may be kept and dropped on any thread, also after the Loader is gone.
+// Only one thread at a time may advance a Loader (next, restart, set_epoch, load_state, take_back,
+// load_resident, close); others may call const members meanwhile, and also batch() and the
+// functions about rows. Batches may be kept and dropped on any thread, also after the Loader is
+// gone.
 #pragma once
 
 #include <array>

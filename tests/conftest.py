@@ -14,15 +14,16 @@ from PIL import Image
 
 CLASSES = ("cat", "dog", "eel")
 
-# A shell that starts the tests in the background lets them ignore Ctrl-C, and so would all that
-# they start: the tests of Ctrl-C would wait for ever.
+# A shell that starts the tests in the background makes them ignore Ctrl-C, and all their child
+# processes too: the tests of Ctrl-C would wait forever.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def declare_torchvision_operators() -> Any:
-    """torchvision's wheel for CUDA, beside a torch for the CPU, cannot load its C++ operators, and
-    then fails on import: it describes two of them. The tests need neither, so they are declared."""
+    """With a CPU-only torch, torchvision's CUDA wheel cannot load its C++ operators, and its import
+    fails because two of them are missing. The tests do not use them, so they are only declared.
+    """
     try:
         version = importlib.metadata.version("torch"), importlib.metadata.version("torchvision")
     except importlib.metadata.PackageNotFoundError:
@@ -42,7 +43,7 @@ TORCHVISION_OPERATORS = declare_torchvision_operators()  # which live as long as
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indexes are written where nobody else looks."""
+    """Indexes are written to a folder that only the tests use."""
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
@@ -61,7 +62,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files_of(root: Path) -> list[Path]:
-    """Records in the order of a folder: classes sorted, files sorted in each."""
+    """Records in a folder's order: classes sorted, files sorted in each."""
     return [path for folder in sorted(root.iterdir()) for path in sorted(folder.iterdir())]
 
 

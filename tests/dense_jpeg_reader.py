@@ -126,7 +126,7 @@ class ScanWriter:
         self.run, self.waiting = 0, ""
 
     def finish(self, padding: Callable[[int], str]) -> bytes:
-        """The interval's bytes."""
+        """The bytes of the interval."""
         self.end_run()
         self.predictors = [0] * len(self.parts)
         digits = "".join(self.digits)
@@ -298,7 +298,7 @@ class Remainder:
 
 
 def decompressed(frame: bytes, size: int) -> bytes:
-    """Python has had no Zstandard before 3.14: the C library does it."""
+    """Python has no Zstandard before 3.14, so this calls the C library."""
     zstd = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
     zstd.ZSTD_decompress.restype = ctypes.c_size_t
     zstd.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t] * 2

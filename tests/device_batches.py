@@ -47,7 +47,7 @@ def train(dtype: str = "float32", *more: Any) -> list[Any]:
 
 
 def fields_of(batch: Any) -> list[Any]:
-    """Shape, dtype, strides of NumPy's and bytes of each field; of lists the values."""
+    """Shape, dtype, NumPy strides and bytes of each field; for lists, their values."""
     out = []
     for value in batch:
         if isinstance(value, _core.Array):

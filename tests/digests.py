@@ -11,7 +11,7 @@ import numpy as np
 
 
 def digest(batch: Iterable[Any]) -> str:
-    """Of a batch's fields, whose records may be lists."""
+    """The digest of a batch's fields, whose records may be lists."""
     made = hashlib.sha256()
     for value in batch:
         if isinstance(value, list):
@@ -25,11 +25,11 @@ def digest(batch: Iterable[Any]) -> str:
 
 
 def hashes(loader: Any, epochs: int = 3) -> list[str]:
-    """Of each batch of so many epochs; the loader is closed."""
+    """A digest per batch of this many epochs; closes the loader."""
     with loader:
         return [digest(batch) for _ in range(epochs) for batch in loader]
 
 
 def epoch_hash(loader: Iterable[Any]) -> str:
-    """Of the batches of one epoch together."""
+    """One digest for the batches of an epoch together."""
     return hashlib.sha256("".join(digest(batch) for batch in loader).encode()).hexdigest()

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-OFFLINE = {  # nothing is asked of the network, or written into the user's home
+OFFLINE = {  # no network requests, and nothing is written into the user's home
     "HF_HUB_OFFLINE": "1",
     "NO_ALBUMENTATIONS_UPDATE": "1",
     "YOLO_CONFIG_DIR": tempfile.gettempdir(),
@@ -38,8 +38,9 @@ def free_port() -> int:
 
 
 def ranks(run: Callable[[], None], count: int = 2, timeout: int = 300) -> list[int]:
-    """Runs it in so many processes, with torchrun's variables; 0: in one without them. Their exit
-    codes; -9: killed."""
+    """Runs it in this many processes with torchrun's variables, or for 0 in one without them.
+    Returns exit codes; -9: killed.
+    """
     port = str(free_port())
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": port}
     processes = []
@@ -97,7 +98,7 @@ def notes_of(folder: Path, name: str, rank: int) -> list[Any]:
 
 
 def output_of(program: str, *arguments: object, cwd: Path) -> str:
-    """Standard output and error of a program below this folder, which must end well."""
+    """Standard output and error of a program below this folder, which must exit with 0."""
     code = (
         "import conftest, runpy, sys; sys.argv.pop(0);"  # declares what torchvision's wheel lacks
         "runpy.run_path(sys.argv[0], run_name='__main__')"

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-LIMIT = 60  # seconds; only a hang comes near it
+LIMIT = 60  # seconds; only reached if something hangs
 
 
 class Gate:
@@ -28,7 +28,7 @@ def records(count: int) -> list[dict[str, int]]:
 
 
 def outcome_of(call: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    """The call on a thread of its own, and what will have come of it."""
+    """Starts the call on a thread; its outcome is appended to the list."""
     outcome: list[Any] = []
 
     def run() -> None:

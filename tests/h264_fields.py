@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""H.264 whose frames are pairs of fields (PAFF), which x264 does not write: by hand, after ITU-T
-H.264 7.3, of blocks that hold samples (I_PCM) and of fields that repeat the one before (P_Skip)."""
+"""Writes H.264 whose frames are pairs of fields (PAFF), which x264 cannot: by hand, following ITU-T
+H.264 7.3, with blocks of raw samples (I_PCM) and fields that repeat the previous one (P_Skip).
+"""
 
 from __future__ import annotations
 
@@ -83,8 +84,9 @@ def _field(seed: int) -> Planes:
 
 
 def fields(frames: int, group: int = 4) -> list[tuple[list[Unit], list[Unit]]]:
-    """Of each frame the units of its upper and its lower field. Every other lower field repeats the
-    upper one; each `group` frames decoding can begin."""
+    """The NAL units of each frame's top and bottom field. Every other bottom field repeats the top
+    one; decoding can begin every `group` frames.
+    """
     out = []
     for i in range(frames):
         number = i % group

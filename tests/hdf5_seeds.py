@@ -18,7 +18,7 @@ ROWS = 6
 
 
 def make(path: Path, version: str) -> bytes:
-    """Every structure of the format that the reader knows, as small as it comes."""
+    """Every structure of the format that the reader supports, as small as possible."""
     with h5py.File(path, "w", libver=version) as file:
         file["x"] = np.arange(ROWS * 2 * 3, dtype="u1").reshape(ROWS, 2, 3)
         file["y"] = np.arange(ROWS, dtype=">i2")
@@ -44,7 +44,7 @@ def make(path: Path, version: str) -> bytes:
         if version == "latest":
             halves = pairs.astype("<f2")
             file.create_dataset("everywhere", data=halves, chunks=(2, 1), maxshape=(None, None))
-            for i in range(9):  # more than fit into the group's header
+            for i in range(9):  # more than fit in the group's header
                 file[f"links/{i}"] = h5py.SoftLink("/y")
     return path.read_bytes()
 

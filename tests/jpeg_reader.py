@@ -75,7 +75,7 @@ def codes_of(table: bytes) -> dict[int, str]:
 
 
 def tables_of(body: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Class, slot and definition of each table of a DHT segment."""
+    """Class, slot and definition of each table in a DHT segment."""
     while body:
         size = 17 + sum(body[1:17])
         yield body[0] >> 4, body[0] & 15, body[1:size]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as Caffe puts them into LMDB, by its .proto file, and environments that the lmdb package
-writes: nothing of Headrace."""
+"""Values as Caffe stores them in LMDB, following its .proto file, and environments written by the
+lmdb package; independent of Headrace."""
 
 from __future__ import annotations
 

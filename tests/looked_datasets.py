@@ -30,7 +30,7 @@ FOLDER = ""
 
 
 def use(folder: Path) -> None:
-    """The files of a folder of classes, and a file of annotations beside it for each."""
+    """The files of a folder of classes, each with an annotation file next to it."""
     global FOLDER
     FOLDER = str(folder)
     FILES[:] = sorted(str(path) for path in folder.glob("*/*.png"))
@@ -100,7 +100,7 @@ class Rows(Base):
 
 
 class Notes(Base):
-    """An annotation beside each image, read for each record."""
+    """An annotation file next to each image, read for each record."""
 
     def __getitem__(self, i: int) -> Any:
         with open(os.path.join(os.path.dirname(FOLDER), "notes", f"{i}.json")) as file:
@@ -132,7 +132,7 @@ class FromPathsBytes(Base):
 
 
 class FromReader(Base):
-    """A file that a library opens, whose module is not looked at."""
+    """A file opened by a library whose module is not traced."""
 
     def __getitem__(self, i: int) -> Any:
         return self.transform(Image.open(io.open_code(self.paths[i])).convert("RGB")), self.labels[
@@ -187,7 +187,7 @@ class TwoViews(Base):
 
 
 class Keywords:
-    """Called as a Compose of Albumentations is, with a generator of its own."""
+    """Called like a Compose of Albumentations, with its own random generator."""
 
     def __init__(self) -> None:
         self.set_random_seed(0)
@@ -203,7 +203,7 @@ class Keywords:
 
 
 class Cut:
-    """The same with nothing that is drawn."""
+    """The same without random draws."""
 
     def __call__(self, *, image: Any) -> Any:
         return {"image": torch.from_numpy(np.ascontiguousarray(image[4:14, 3:13]))}
@@ -216,7 +216,8 @@ class OfArrays(Base):
 
 
 class OfOpenCv(Base):
-    """In its colors: red and blue exchanged by a function, by a slice, or not at all."""
+    """With the colors of the image: red and blue swapped by a function, by a slice, or not at
+    all."""
 
     def __init__(self, how: str, aug: Any) -> None:
         super().__init__()
@@ -248,7 +249,7 @@ class Flips(Base):
 
 
 class DrawsRarely(Base):
-    """From a generator of its own, to hardly any effect."""
+    """Draws from its own generator, with hardly any effect."""
 
     def __init__(self, generator: Any) -> None:
         super().__init__()
@@ -273,7 +274,7 @@ def of_torch() -> Any:
 
 
 class DrawsAnew(Base):
-    """From a generator that is made for each record, to hardly any effect."""
+    """Draws from a generator that is created for each record, with hardly any effect."""
 
     def __getitem__(self, i: int) -> Any:
         j = i if self.make[0]().random() < 0.999999 else 0
@@ -292,7 +293,7 @@ class Sets(Base):
 
 
 class Lines(Base):
-    """Labels from one file that stays open, and a log that does, too."""
+    """Labels from one file that stays open, and a log file that stays open, too."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -312,7 +313,7 @@ class Partner(Base):
 
 
 class SameDraw(Base):
-    """One state of the generator for two images, which is what it was before."""
+    """Uses the same generator state for two images, then restores it."""
 
     def __getitem__(self, i: int) -> Any:
         state = torch.get_rng_state()
@@ -327,7 +328,7 @@ class TargetTransform(Base):
 
 
 class Several(Base):
-    """An image, a gray one of another file, and a pair of numbers."""
+    """An image, a grayscale one from another file, and a pair of numbers."""
 
     def __getitem__(self, i: int) -> Any:
         other = Image.open(self.paths[(i + 1) % len(self.paths)]).convert("L")
@@ -410,7 +411,7 @@ class SwallowsSome(Base):
 
 
 class OneRecord(Base):
-    """Another transform for a single record."""
+    """A different transform for a single record."""
 
     def __getitem__(self, i: int) -> Any:
         transform = self.other if i == 17 else self.transform
@@ -482,7 +483,7 @@ class CountsInValues(Base):
 
 
 class Bytes(Base):
-    """Text that is read as bytes looks like a file of pixels."""
+    """Text that is read as bytes resembles a file of pixels."""
 
     def __getitem__(self, i: int) -> Any:
         with open(os.path.join(os.path.dirname(FOLDER), "notes", f"{i}.json"), "rb") as file:
@@ -499,7 +500,7 @@ class AsksClass(Base):
 
 
 class AsksType(Base):
-    """Which no stand-in can know of."""
+    """Not known to any stand-in."""
 
     def __getitem__(self, i: int) -> Any:
         image = self.open(i)
@@ -535,7 +536,7 @@ class Upright(Base):
 
 
 class Plain(Base):
-    """For what wraps it."""
+    """To be wrapped by others."""
 
     def __getitem__(self, i: int) -> Any:
         return Image.open(self.paths[i]).convert("RGB"), self.labels[i]
@@ -566,7 +567,7 @@ class WithPath(datasets.ImageFolder):
 
 
 class Mixed(Base):
-    """Both views come from one call."""
+    """Both views are made by one call."""
 
     def __getitem__(self, i: int) -> Any:
         view = self.transform(self.open(i))
@@ -574,7 +575,7 @@ class Mixed(Base):
 
 
 class Preset:
-    """As torchvision's references have them."""
+    """As in torchvision's references."""
 
     def __init__(self, *transforms: Any) -> None:
         self.transforms = v2.Compose(list(transforms))
@@ -592,7 +593,7 @@ class JointPreset:
 
 
 class TwoCrops:
-    """As MoCo and SimSiam have it."""
+    """As in MoCo and SimSiam."""
 
     def __init__(self, base_transform: Any) -> None:
         self.base_transform = base_transform
@@ -604,7 +605,7 @@ class TwoCrops:
 
 
 class Blur:
-    """As MoCo has it: of Pillow's, drawn from Python's generator."""
+    """As in MoCo, for Pillow images; draws from Python's generator."""
 
     def __init__(self, sigma: Any = (0.1, 2.0)) -> None:
         self.sigma = sigma

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes MDS shards as MosaicML Streaming's MDSWriter lays them out: nothing of Headrace, nothing
-of streaming."""
+"""Writes MDS shards in the layout of MosaicML Streaming's MDSWriter, without using Headrace or
+streaming."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-Columns = Mapping[str, tuple[str, int | None]]  # name -> encoding, size; None: it varies
+Columns = Mapping[str, tuple[str, int | None]]  # name -> encoding, size; None: variable
 
 
 def shard(columns: Columns, samples: Sequence[Sequence[bytes]]) -> bytes:
@@ -28,7 +28,7 @@ def shard(columns: Columns, samples: Sequence[Sequence[bytes]]) -> bytes:
 def write(
     folder: Path, columns: Columns, samples: Sequence[Sequence[bytes]], per_shard: int = 8
 ) -> Path:
-    """Shards and their index.json. Columns must be sorted by name, as MDSWriter sorts them."""
+    """Shards and their index.json. Columns must be sorted by name, as MDSWriter does."""
     folder.mkdir(parents=True)
     shards = []
     for number, begin in enumerate(range(0, len(samples), per_shard)):

@@ -12,7 +12,7 @@ import headrace as hr
 
 
 class Invert:
-    """A transform of the user's own, on images of Pillow."""
+    """A user's transform of Pillow images."""
 
     def __call__(self, image: Any) -> Any:
         from PIL import ImageOps
@@ -21,14 +21,14 @@ class Invert:
 
 
 class Grow:
-    """Another size and another dtype come out."""
+    """Its output has another size and dtype."""
 
     def __call__(self, image: Any) -> Any:
         return np.repeat(np.asarray(image).transpose(2, 0, 1), 2, axis=1).astype(np.float32)
 
 
 class Counting:
-    """Keeps state: each call gives something else."""
+    """Keeps state: each call returns something different."""
 
     calls = 0
 
@@ -40,7 +40,7 @@ class Counting:
 
 
 class Words:
-    """A map-style dataset that nobody knows."""
+    """A map-style dataset of an unknown class."""
 
     def __len__(self) -> int:
         return 11

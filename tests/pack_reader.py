@@ -50,7 +50,7 @@ class PackField:
 
     @property
     def width(self) -> int:
-        """Bytes of a column's value."""
+        """The bytes of a column's value."""
         elements = 1
         for size in self.shape:
             elements *= size
@@ -132,7 +132,7 @@ class PackReader:
         return [number for (number,) in struct.iter_unpack("<" + layout, section)]
 
     def _places(self) -> Iterator[dict[int, tuple[int, int, int]]]:
-        """Of each record: field -> offset, bytes, checksum of its blob."""
+        """For each record: field -> offset, bytes, checksum of its blob."""
         pages = list(struct.iter_unpack("<QQQ", self._section(PAGES, 0)))
         blobs = [i for i, field in enumerate(self.fields) if not field.is_column]
         sizes = {i: self._numbers(STORED, i) for i in blobs}
@@ -148,7 +148,7 @@ class PackReader:
             yield places
 
     def check_pages(self) -> int:
-        """Reads the pages without the index: they say the same. Returns their number."""
+        """Reads the pages without the index, and checks that they agree. Returns their number."""
         at = struct.unpack_from("<I", self.data, 12)[0]
         record = page = 0
         while record < self.records:
@@ -169,7 +169,7 @@ class PackReader:
         return page
 
     def _facts(self, first: int, count: int) -> Iterator[tuple[bytes, bool]]:
-        """The parts of a page's table from the sections, and whether they have to be equal."""
+        """The parts of a page's table from the sections, and whether they must be equal."""
         for i, field in enumerate(self.fields):
             widths = {COLUMN: field.width}
             if not field.is_column:
@@ -194,5 +194,5 @@ class PackReader:
         return values
 
     def form(self, number: int, field: int) -> int:
-        """0: as it is, 1: fast, 2: dense."""
+        """0: unchanged, 1: fast, 2: dense."""
         return self._section(FORMS, field)[number] & 127

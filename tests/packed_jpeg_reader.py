@@ -33,7 +33,7 @@ def divided_up(value: int, by: int) -> int:
 
 
 class Stream:
-    """Bits of bytes, from the least significant one of the first."""
+    """Bits of bytes, starting with the least significant bit of the first byte."""
 
     def __init__(self, data: bytes) -> None:
         self.value, self.left = int.from_bytes(data, "little"), 8 * len(data)
@@ -50,7 +50,7 @@ class Stream:
         return value - (1 << count) if count and value >> (count - 1) else value
 
     def members(self, of: list[int]) -> list[int]:
-        """Those of a list whose bit is one."""
+        """The elements of a list whose bit is one."""
         bits = self.take(len(of))
         return [k for i, k in enumerate(of) if bits >> i & 1]
 
@@ -64,10 +64,11 @@ def read_coefficients(stream: Stream, last: int, levels: int) -> np.ndarray:
     negative = stream.members(present)
     for k in present:
         values[k] = 1
-    for _ in range(2, levels + 1):  # of those that have so many bits: one more
+    for _ in range(2, levels + 1):  # one more bit for the values that have it
         larger = stream.members(present)
         ones = stream.members(larger)
-        # A mantissa is read from its lowest bit: keep the leading one on top of what has come.
+        # A mantissa is read from its lowest bit: the leading one stays on top of the bits read so
+        # far.
         for k in larger:
             size = int(values[k]).bit_length()
             values[k] += (1 << (size - 1)) + ((1 << (size - 1)) if k in ones else 0)
@@ -166,7 +167,7 @@ class PackedJpegReader:
             component.blocks_high = divided_up(divided_up(self.height * v, v_max), 8)
 
     def order(self) -> Iterator[tuple[int, int]]:
-        """(component, row of blocks) of all rows as they stand."""
+        """(component, row of blocks) of all rows in stored order."""
         for m in range(self.mcus_high):
             for c, component in enumerate(self.components):
                 v = self.factors[c][1]

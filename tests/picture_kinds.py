@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of the kinds that codecs read, as Pillow writes them, and Pillow's pixels of them."""
+"""Images of the kinds that codecs read, written by Pillow, and their pixels according to Pillow."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def tiff() -> Iterator[tuple[str, bytes]]:
 
 
 def written_tiff() -> Iterator[tuple[str, bytes]]:
-    """Kinds that Pillow reads and cannot write."""
+    """Kinds that Pillow can read but not write."""
     rng = np.random.default_rng(9)
     width, height = 50, 37
     for order, bits, samples, tiled, white in (
@@ -132,7 +132,7 @@ def tiff_file(
     photometric: int,
     side: int = 16,
 ) -> bytes:
-    """Of random samples, stored as they are; tiles of 16 x 16, or strips of 5 rows."""
+    """Random samples, stored uncompressed; tiles of 16 x 16, or strips of 5 rows."""
     import struct
 
     tile_width, tile_height = (side, side) if tiled else (width, 5)
@@ -223,7 +223,7 @@ SONAMES = {
 
 
 def bomb(kind: str) -> bytes:
-    """A header of 65,535 x 65,535, or the most that the format can say, and few pixels."""
+    """A header of 65,535 x 65,535, or the format's maximum, and few pixels."""
     import struct
 
     side = 65535
@@ -244,7 +244,7 @@ def bomb(kind: str) -> bytes:
     elif kind == "gif":
         data = bytearray(encoded(picture, "GIF"))
         data[6:10] = struct.pack("<HH", side, side)
-    elif kind == "avif":  # in the box that says the size
+    elif kind == "avif":  # in the box with the size
         data = bytearray(encoded(picture, "AVIF"))
         at = data.index(b"ispe") + 8
         data[at : at + 8] = struct.pack(">II", 16384, 16384)
@@ -258,7 +258,7 @@ def bomb(kind: str) -> bytes:
 
 
 def pillow(data: bytes, mode: str = "RGB") -> np.ndarray[Any, Any]:
-    """(C, H, W) of what Pillow makes of it."""
+    """Pillow's pixels, (C, H, W)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pixels = np.asarray(Image.open(io.BytesIO(data)).convert(mode))

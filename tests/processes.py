@@ -9,20 +9,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fork_server
+
 from headrace import _core
 
-COMMAND = [sys.executable, "-c", "from headrace.cli import main; main()"]
-LIMIT = 120  # seconds; only a hang comes near it
+MAIN = "from headrace.cli import main; main()"
+COMMAND = [sys.executable, "-c", MAIN]
+LIMIT = 120  # seconds; only reached if something hangs
 
 
 def run_code(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Python code in an interpreter of its own."""
+    """Runs Python code in a separate interpreter."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
 
 
 def printed_at_each_simd_level(code: str, *arguments: object) -> set[str]:
-    """The lines that Python code prints at the levels that this CPU has, each once."""
+    """The lines that Python code prints at each level of this CPU, each once."""
     lines: set[str] = set()
     for level in _core.simd_levels():
         done = subprocess.run(
@@ -37,15 +40,9 @@ def printed_at_each_simd_level(code: str, *arguments: object) -> set[str]:
     return lines
 
 
-def run_command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """``headrace ARGUMENTS``, as a script sees it."""
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        env={**os.environ, **environment},
-    )
+def run_command(*arguments: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """``headrace ARGUMENTS``, as run by a script."""
+    return fork_server.run(fork_server.COMMAND_LINE, MAIN, *arguments, folder=folder, timeout=LIMIT)
 
 
 def run_on_terminal(
@@ -55,17 +52,19 @@ def run_on_terminal(
     with_errors: bool = True,
     **environment: str,
 ) -> tuple[int, str]:
-    """The exit code of ``headrace ARGUMENTS`` and what a person would see, colors and all."""
+    """The exit code of ``headrace ARGUMENTS`` and its output for a person, colors included."""
     leader, follower = pty.openpty()
     size = {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "24"}
-    process = subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
-        stdin=follower,
-        stdout=follower,
-        stderr=follower if with_errors else subprocess.DEVNULL,
-        cwd=folder,
-        env={**os.environ, **size, **environment},
-    )
+    words = [str(argument) for argument in arguments]
+    with open(os.devnull, "w") as nowhere:
+        process = fork_server.Program(
+            fork_server.COMMAND_LINE,
+            MAIN,
+            words,
+            (follower, follower, follower if with_errors else nowhere.fileno()),
+            folder,
+            {**os.environ, **size, **environment},
+        )
     os.close(follower)
     seen = b""
     while True:
@@ -77,4 +76,4 @@ def run_on_terminal(
             break
         seen += part
     os.close(leader)
-    return process.wait(LIMIT), seen.decode()
+    return process.wait(), seen.decode()

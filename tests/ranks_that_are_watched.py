@@ -37,7 +37,7 @@ def run() -> None:
                 print(compared["slowest"], compared["wait_share"]["max"] > 0.5, seen.status())
                 dist.distributed_c10d._get_default_store().set("done", "")
                 break
-    dist.barrier()  # the store is the first rank's
+    dist.barrier()  # the first rank holds the store
 
 
 print(ranks(run))

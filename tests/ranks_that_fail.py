@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three ranks, of which the second meets a bad record: the fate of the others. See forked.py.
 
-Called with what the others do meanwhile: "python", "collective", "stuck"; or with "nothing": there
-is no bad record then.
+Called with what the others do meanwhile: "python", "collective", "stuck", or "late": as "python",
+and the last rank looks for a message when the one that holds the store could be gone. Or with
+"nothing": there is no bad record then.
 """
 
+import importlib
 import sys
 import time
 
@@ -30,12 +32,14 @@ class Records:
 
 def run() -> None:
     dist.init_process_group("gloo")
+    if what == "late" and dist.get_rank() == 2:
+        importlib.import_module("headrace.fail_together")._POLL = 4
     loader = hr.Loader(Records(), batch_size=2)  # record 8 is the second rank's
     try:
         with hr.fail_together(grace=5):
             for batch in loader.torch():
-                if what == "python":
-                    time.sleep(0.05 if dist.get_rank() == 1 else 600)  # longer than a run may
+                if what in ("python", "late"):
+                    time.sleep(0.05 if dist.get_rank() == 1 else 600)  # longer than a run may take
                 else:
                     dist.all_reduce(batch.x.sum())
         print(f"rank {dist.get_rank()} is done", flush=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes RecordIO as dmlc-core specifies it (include/dmlc/recordio.h) and MXNet's IRHeader: nothing
-of Headrace, nothing of MXNet."""
+"""Writes RecordIO following dmlc-core's specification (include/dmlc/recordio.h) and MXNet's
+IRHeader, without using Headrace or MXNet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _part(kind: int, data: bytes) -> bytes:
 
 
 def frame(data: bytes) -> bytes:
-    """Cut wherever the magic number stands at a multiple of four."""
+    """Split wherever the magic number occurs at a multiple of four."""
     parts, begin = [], 0
     for at in range(0, len(data) - 3, 4):
         if data[at : at + 4] == MAGIC:

@@ -34,7 +34,7 @@ class Clock:
         heapq.heappush(self._events, (self.now + after, self._number, process))
 
     def give(self, server: str) -> None:
-        """Frees one unit, or hands it to who waits longest."""
+        """Frees one unit, or passes it to the process that has waited longest."""
         if self.waiting[server]:
             self.start(self.waiting[server].popleft())
         else:
@@ -61,7 +61,8 @@ class Clock:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What a run of the simulated loop showed: records per second and the share spent waiting."""
+    """The result of a run of the simulated loop: records per second and the share of time spent
+    waiting."""
 
     rate: float
     stall: float
@@ -101,7 +102,7 @@ def simulate(
     servers.update({f"copied {n}": 0 for n in range(records)})
     clock = Clock(servers)
     numbers = iter(range(records))
-    taken: list[tuple[float, float]] = []  # when, and how long it was waited for
+    taken: list[tuple[float, float]] = []  # the time, and how long it was waited for
 
     def worker() -> Process:
         for number in numbers:
@@ -129,7 +130,7 @@ def simulate(
             if not case.copy_overlapped:
                 yield "sleep", vary(case.copy_seconds)
             waited = clock.now - begin
-            if case.step_cores > 0:  # the step computes on a core of the loader's
+            if case.step_cores > 0:  # the step computes on one of the loader's cores
                 yield "take", "cores"
             yield "sleep", vary(case.step_seconds)
             if case.step_cores > 0:

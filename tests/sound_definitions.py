@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def through(sounds: Array, *steps: Any, **options: Any) -> Array:
-    """All records as one batch: of waveforms, (channels, frames) each, or spectrograms."""
+    """All records as one batch of waveforms, (channels, frames) each, or spectrograms."""
     kinds = {"sound": "audio"} if sounds.ndim == 3 else {}
     source = hr.records(sound=sounds, kinds=kinds)
     loader = hr.Loader(source, list(steps), batch_size=len(sounds), **options)
@@ -88,7 +88,7 @@ def decibels(x: Array, multiplier: float = 10, top: float | None = None) -> Arra
 
 
 def kaldi_fbank(x: Array, bins: int = 23, snip: bool = True, **how: Any) -> Array:
-    """Of one channel, at 16 kHz and Kaldi's defaults, without dither."""
+    """For one channel, at 16 kHz with Kaldi's defaults, without dither."""
     x = np.asarray(x, np.float64)
     if snip:
         count = 1 + (len(x) - 400) // 160
@@ -115,7 +115,7 @@ def kaldi_fbank(x: Array, bins: int = 23, snip: bool = True, **how: Any) -> Arra
 
 
 def assert_powers_close(got: Array, want: Array, relative: float = 1e-5) -> None:
-    """Within 1e-6 of the largest of each frame and 1e-5 of each value."""
+    """Within 1e-6 of the largest value of each frame and 1e-5 of each value."""
     assert got.shape == want.shape
     largest = np.abs(want).max(axis=-2, keepdims=True)
     allowed = 1e-6 * largest + relative * np.abs(want) + 1e-30

@@ -25,7 +25,7 @@ def int16_waves(frames: int, channels: int = 1, seed: int = 1) -> np.ndarray[Any
 
 
 def wav(data: bytes, channels: int, bits: int, tag: int = 1, rate: int = RATE) -> bytes:
-    """A WAV of these stored bytes, with a chunk before them that nobody reads."""
+    """A WAV of these stored bytes, after a chunk that readers skip."""
     frame = channels * bits // 8
     form = struct.pack("<HHIIHH", tag, channels, rate, rate * frame, frame, bits)
     chunks = _chunk(b"LIST", b"INFOx") + _chunk(b"fmt ", form) + _chunk(b"data", data)
@@ -49,7 +49,7 @@ def encoded(samples: np.ndarray[Any, Any], rate: int, **how: Any) -> bytes:
 
 
 def decoded(data: bytes) -> tuple[np.ndarray[Any, Any], int]:
-    """What libsndfile makes of a file: (channels, frames) float32, and the rate."""
+    """A file as read by libsndfile: (channels, frames) float32, and the rate."""
     import soundfile
 
     samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AAC in MP4 is FFmpeg's, sample by sample, in the length that was encoded."""
+"""AAC in MP4 equals FFmpeg's, sample by sample, with the encoded length."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ def decoded_by_ffmpeg(folder: Path, m4a: bytes, channels: int) -> np.ndarray[Any
     [(1, 1, 16000), (1000, 1, 8000), (1024, 2, 44100), (44100, 2, 44100), (100001, 1, 16000),
      (50000, 6, 48000)],
 )  # fmt: skip
-def test_a_sound_is_as_long_as_it_was_and_what_ffmpeg_decodes(
+def test_audio_has_the_encoded_length_and_ffmpegs_samples(
     tmp_path: Path, frames: int, channels: int, rate: int
 ) -> None:
     m4a = encoded(tmp_path, frames, channels, rate)
     samples, actual_rate = decoded(m4a)
     assert (samples.shape, actual_rate) == ((channels, frames), rate)
     expected = decoded_by_ffmpeg(tmp_path, m4a, channels)
-    assert expected.shape[1] >= frames  # it leaves in what fills the last packet
+    assert expected.shape[1] >= frames  # it does not trim the padding of the last packet
     np.testing.assert_allclose(samples, expected[:, :frames], atol=1e-5)
 
 
 def distance(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any]) -> float:
-    """How far a clip is from the place of the whole that it is most like."""
+    """The largest difference between a clip and the most similar part of the whole."""
     frames = part.shape[1]
     windows = np.lib.stride_tricks.sliding_window_view(whole[0], frames)
     begin = int(np.abs(windows[:, ::50] - part[0, ::50]).mean(1).argmin())
@@ -91,15 +91,15 @@ def test_a_random_clip_is_a_slice_of_the_whole(tmp_path: Path) -> None:
             assert distance(part, src[number]["audio"]) == 0
 
 
-def test_noise_that_was_coded_as_such_is_the_same_each_time(tmp_path: Path) -> None:
-    # It is drawn from where decoding begins, so it is not that of the whole.
+def test_noise_substitution_is_deterministic(tmp_path: Path) -> None:
+    # It is drawn from where decoding begins, so it differs from the whole's.
     folder = folder_of_sounds(tmp_path, "-b:a", "24k")
     for seed in range(4):
         expected = clips(folder, seed, 1)
         np.testing.assert_array_equal(clips(folder, seed, 2), expected)
 
 
-def test_what_is_cut_off_or_damaged_is_an_error_or_as_long_as_it_says(tmp_path: Path) -> None:
+def test_truncated_or_damaged_files_are_errors_or_have_the_stated_length(tmp_path: Path) -> None:
     m4a = encoded(tmp_path, 20000, 1, 16000, "-movflags", "+faststart")
     draws = random.Random(2)
     refused = 0
@@ -121,7 +121,7 @@ def test_what_is_cut_off_or_damaged_is_an_error_or_as_long_as_it_says(tmp_path: 
     assert decoded(m4a)[0].shape == (1, 20000)
 
 
-def test_other_forms_are_refused_by_name(tmp_path: Path) -> None:
+def test_unsupported_forms_are_refused_by_name(tmp_path: Path) -> None:
     m4a = encoded(tmp_path, 20000, 1, 16000)
     file, adts = tmp_path / "in.m4a", tmp_path / "out.aac"
     file.write_bytes(m4a)
@@ -135,7 +135,7 @@ def test_other_forms_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def locked_in() -> dict[str, str]:
-    """Of each process that decodes for this one, whether the kernel holds it: 0 or 2."""
+    """For each process that decodes for this one, whether the kernel sandboxes it: 0 or 2."""
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (entry / "status").exists():
@@ -145,19 +145,19 @@ def locked_in() -> dict[str, str]:
     return found
 
 
-def test_noises_are_decoded_as_the_loader_says(tmp_path: Path) -> None:
+def test_noises_are_decoded_by_the_loaders_processes(tmp_path: Path) -> None:
     noises = hr.open(folder_of_sounds(tmp_path))
     speech = hr.records(sound=np.ones((4, 1, 400), np.float32), kinds={"sound": "audio"})
     wav = tmp_path / "one"
     wav.mkdir()
     (wav / "it.wav").write_bytes(wav_of(int16_waves(400, 1), 16000))
-    known = T.Resample(16000, 16000)  # an array does not say its rate
+    known = T.Resample(16000, 16000)  # an array has no rate
     for source, first in ((speech, known), (hr.open(wav), T.PadOrTrim(400))):
         steps = [first, T.AddNoise(3.0, source=noises)]
-        others = locked_in()  # of loaders that earlier tests left
+        others = locked_in()  # of loaders left by earlier tests
         loader = hr.Loader(source, steps, batch_size=1, threads=1, isolate=False)
         next(iter(loader))
-        processes = locked_in()  # one of the others may serve this loader, too
+        processes = locked_in()  # another one may serve this loader, too
         assert {held for name, held in processes.items() if name not in others} <= {"0"}
         assert "0" in processes.values()
         loader.close()

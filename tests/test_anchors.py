@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Default boxes get the targets of DALI's box_encoder."""
+"""Default boxes get the same targets as from DALI's box_encoder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace import transforms as T
 
 
 def encoded(boxes: Any, labels: Any, anchors: Any, offset: bool, stds: Any) -> Any:
-    """DALI's box_encoder, by its rules, in float32."""
+    """DALI's box_encoder, following its rules, in float32."""
     f32 = np.float32
     low = np.maximum(boxes[:, None, :2], anchors[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], anchors[None, :, 2:])
@@ -40,7 +40,7 @@ def encoded(boxes: Any, labels: Any, anchors: Any, offset: bool, stds: Any) -> A
 
 
 @pytest.mark.parametrize("offset", [False, True])
-def test_each_anchor_gets_the_box_that_dali_gives_it(offset: bool) -> None:
+def test_each_anchor_gets_the_same_box_as_from_dali(offset: bool) -> None:
     rng = np.random.default_rng(2)
     corners = np.sort(rng.uniform(0, 1, (60, 2, 2)), 1).astype("f4")
     anchors = np.concatenate([corners.reshape(60, 4), corners[:4].reshape(4, 4)])  # some equal

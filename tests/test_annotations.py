@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotations of YOLO and VOC: written as COCO once, and the call suggested by the error does
-the same."""
+"""YOLO and VOC annotations: converted to COCO once, by the code that the error suggests."""
 
 from __future__ import annotations
 
@@ -29,7 +28,8 @@ def text(path: Path, content: str) -> None:
 
 @pytest.fixture
 def yolo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """As Ultralytics has it; of the images of 40 x 20 one has a box and an outline, one no file."""
+    """In Ultralytics' layout; of the images of 40 x 20 one has a box and an outline, one has no
+    file."""
     monkeypatch.chdir(tmp_path)
     root = tmp_path / "data"
     for split in ("train", "val"):
@@ -44,16 +44,14 @@ def yolo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call_in(caught: Any) -> Any:
-    """What the hint says to write, written."""
+    """Annotations written as the hint suggests."""
     found = re.search(r"hr\.coco\(.*\)", caught.value.hint)
     assert found, caught.value.hint
     return eval(found[0], {"hr": hr})
 
 
 @pytest.mark.parametrize("given", ["", "data.yaml", "images and labels"])
-def test_the_call_that_a_refused_folder_of_yolo_names_opens_its_boxes(
-    yolo: Path, given: str
-) -> None:
+def test_the_call_suggested_for_a_yolo_folder_opens_its_boxes(yolo: Path, given: str) -> None:
     with pytest.raises(hr.ConfigError) as caught:
         hr.open(yolo / given if given != "images and labels" else yolo)
     source = call_in(caught)
@@ -74,7 +72,7 @@ def test_outlines_of_yolo_are_masks(yolo: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["0 1 2 3", "0 .1 .1 .2 .2 .9", "cat .5 .5 .1 .1", "0 .1 nan 0 0"])
-def test_a_line_that_is_no_box_is_an_error_with_its_file(yolo: Path, line: str) -> None:
+def test_a_line_that_is_not_a_box_is_an_error_with_its_file(yolo: Path, line: str) -> None:
     text(yolo / "labels/val/a.txt", f"0 .5 .5 .1 .1\n{line}\n")
     with pytest.raises(hr.DataError, match=r"HR1403.*line 2 of .*labels/val/a\.txt"):
         hr.coco_from_yolo(yolo / "images/val", yolo / "labels/val", "val.json")
@@ -85,7 +83,7 @@ def test_a_class_without_a_name_is_an_error(yolo: Path) -> None:
         hr.coco_from_yolo(yolo / "images/val", yolo / "labels/val", "val.json", names=["cat"])
 
 
-def test_fractions_are_of_the_upright_image(yolo: Path) -> None:
+def test_fractions_refer_to_the_upright_image(yolo: Path) -> None:
     image(yolo / "images/val/a.jpg", orientation=6)
     text(yolo / "labels/val/a.txt", "0 0.5 0.5 0.5 0.5")
     images = yolo / "images/val"
@@ -124,7 +122,7 @@ def voc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_boxes_of_voc_are_those_of_torchvisions_annotations(voc: Path) -> None:
+def test_boxes_of_voc_equal_those_of_torchvisions_annotations(voc: Path) -> None:
     datasets = pytest.importorskip("torchvision.datasets")
     theirs = datasets.VOCDetection(str(voc.parent.parent), year="2012", image_set="train")
     with pytest.raises(hr.ConfigError) as caught:
@@ -137,12 +135,12 @@ def test_boxes_of_voc_are_those_of_torchvisions_annotations(voc: Path) -> None:
         corners = [
             [int(o["bndbox"][side]) for side in ("xmin", "ymin", "xmax", "ymax")] for o in objects
         ]
-        # Pixels count from 1 there, and the last one is inside.
+        # Pixels count from 1 in VOC, and the last pixel is inside.
         np.testing.assert_array_equal(record["boxes"], np.array(corners) - [1, 1, 0, 0])
         assert record["crowd"].tolist() == [int(o["difficult"]) for o in objects]
 
 
-def test_images_of_voc_are_those_of_a_list_or_all(voc: Path) -> None:
+def test_images_of_voc_equal_those_of_a_list_or_all(voc: Path) -> None:
     images, annotations = voc / "JPEGImages", voc / "Annotations"
     for ids, count in ((None, 3), (["three"], 1), (voc / "ImageSets/Main/cat_train.txt", 2)):
         file = hr.coco_from_voc(images, annotations, "voc.json", ids=ids)

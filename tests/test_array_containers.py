@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: arrays give the same records, order and epochs from every format that holds arrays."""
+"""Promise: arrays give the same records, order and epochs from every format that can hold
+arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def write_npy_folder(out: Path, image: Any, label: Any) -> None:
 
 
 def write_cifar(out: Path, image: Any, label: Any) -> None:
-    """Two batches, as https://www.cs.toronto.edu/~kriz/cifar.html describes them."""
+    """Two batches in the format described at https://www.cs.toronto.edu/~kriz/cifar.html."""
     out.mkdir()
     rows = [bytes([y]) + x.tobytes() for x, y in zip(image, label, strict=True)]
     (out / "data_batch_1.bin").write_bytes(b"".join(rows[:15]))
@@ -41,7 +42,7 @@ def write_cifar(out: Path, image: Any, label: Any) -> None:
 
 
 def write_idx(out: Path, image: Any, label: Any) -> None:
-    """As http://yann.lecun.com/exdb/mnist/ describes it: sizes big-endian."""
+    """In the format described at http://yann.lecun.com/exdb/mnist/: big-endian sizes."""
     out.mkdir()
     header = struct.pack(">BBBB3I", 0, 0, 8, 3, RECORDS, 28, 28)
     (out / "train-images-idx3-ubyte").write_bytes(header + image.tobytes())
@@ -98,7 +99,7 @@ def values_of(run: hr.Loader) -> list[tuple[bytes, list[int]]]:
     return [(batch.image.tobytes(), batch.label.tolist()) for batch in run]
 
 
-def test_epochs_are_those_of_the_arrays(pair: tuple[hr.Source, hr.Source]) -> None:
+def test_epochs_equal_those_of_the_arrays(pair: tuple[hr.Source, hr.Source]) -> None:
     source, expected = pair
     assert len(source) == RECORDS
     assert source.column("label").tolist() == labels().tolist()

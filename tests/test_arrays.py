@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in files equal what NumPy, safetensors and pyarrow read, or are rejected by name."""
+"""Arrays in files equal those read by NumPy, safetensors and pyarrow, or are rejected by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DTYPES = ["u1", "i1", "<i2", ">i4", "<i8", "<u2", ">u4", "<u8", "<f2", ">f4", "<
 
 
 def same(source: hr.Source, field: str, expected: np.ndarray[Any, Any]) -> None:
-    """All records of a field; images with their channels first."""
+    """All records of a field; images are channels-first."""
     assert len(source) == len(expected)
     for i, wanted in enumerate(expected):
         got = source[i][field]
@@ -34,7 +34,7 @@ def same(source: hr.Source, field: str, expected: np.ndarray[Any, Any]) -> None:
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_npy_is_what_numpy_wrote(tmp_path: Path, dtype: str, order: str) -> None:
+def test_npy_equals_what_numpy_wrote(tmp_path: Path, dtype: str, order: str) -> None:
     random = np.random.default_rng(1)
     for shape in [(5, 3), (70, 2, 3), (4, 2, 3, 5), (3, 100)]:
         array = (random.random(shape) * 100).astype(dtype)
@@ -50,7 +50,7 @@ def test_every_version_of_npy_is_read(tmp_path: Path, version: tuple[int, int]) 
     same(hr.open(tmp_path / "a.npy"), "data", array)
 
 
-def test_channels_come_first_wherever_they_were(tmp_path: Path) -> None:
+def test_channels_always_come_first(tmp_path: Path) -> None:
     images = np.random.default_rng(2).integers(0, 256, (6, 9, 10, 3), dtype=np.uint8)
     np.save(tmp_path / "last.npy", images)
     np.save(tmp_path / "first.npy", images.transpose(0, 3, 1, 2))
@@ -76,7 +76,7 @@ def test_structured_arrays_and_strings_are_fields(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_npz_is_what_numpy_wrote(tmp_path: Path, save: Any) -> None:
+def test_npz_equals_what_numpy_wrote(tmp_path: Path, save: Any) -> None:
     random = np.random.default_rng(3)
     arrays = {
         "x": random.integers(0, 256, (7, 8, 9), dtype=np.uint8),
@@ -138,7 +138,7 @@ def test_objects_are_refused_and_never_loaded(tmp_path: Path) -> None:
 
 
 def sparse_npy(path: Path, descr: str, shape: tuple[int, ...], fortran: bool = False) -> Path:
-    """An array of zeros that takes no room on the disk."""
+    """An array of zeros that takes no disk space."""
     header = {"descr": descr, "fortran_order": fortran, "shape": shape}
     with path.open("wb") as file:
         np.lib.format.write_array_header_2_0(file, header)
@@ -146,7 +146,7 @@ def sparse_npy(path: Path, descr: str, shape: tuple[int, ...], fortran: bool = F
     return path
 
 
-def test_what_would_have_to_be_held_in_memory_has_a_cap(tmp_path: Path) -> None:
+def test_the_size_of_arrays_held_in_memory_is_limited(tmp_path: Path) -> None:
     strings = sparse_npy(tmp_path / "s.npy", "<U1000", (100_000,))
     with pytest.raises(hr.UnsupportedError, match=r"HR0425.*256 MiB is the cap"):
         hr.open(strings)
@@ -168,7 +168,7 @@ def test_a_folder_of_structured_arrays_is_refused(tmp_path: Path) -> None:
         hr.open(tmp_path)
 
 
-def test_old_files_of_torch_are_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_old_files_of_torch_are_refused_with_a_hint(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     path = tmp_path / "weights.bin"
     torch.save({"x": torch.zeros(3)}, path, _use_new_zipfile_serialization=False)
@@ -176,7 +176,7 @@ def test_old_files_of_torch_are_refused_with_the_way_out(tmp_path: Path) -> None
         hr.open(path)
 
 
-def test_idx_is_what_its_description_says(tmp_path: Path) -> None:
+def test_idx_follows_its_description(tmp_path: Path) -> None:
     images = np.random.default_rng(5).integers(0, 256, (11, 28, 28), dtype=np.uint8)
     labels = np.arange(11, dtype=np.uint8) % 10
     with gzip.open(tmp_path / "train-images-idx3-ubyte.gz", "wb") as file:
@@ -188,7 +188,7 @@ def test_idx_is_what_its_description_says(tmp_path: Path) -> None:
     assert source.column("label").tolist() == labels.tolist()
 
 
-def test_safetensors_are_what_the_library_wrote(tmp_path: Path) -> None:
+def test_safetensors_equal_what_the_library_wrote(tmp_path: Path) -> None:
     library = pytest.importorskip("safetensors.numpy")
     random = np.random.default_rng(6)
     arrays = {

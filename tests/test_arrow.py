@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet, Arrow and datasets of Hugging Face give what pyarrow reads."""
+"""Parquet, Arrow and Hugging Face datasets give the same values as pyarrow."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check(source: hr.Source, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 0])
-def test_parquet_is_what_pyarrow_reads(tmp_path: Path, memory: int) -> None:
+def test_parquet_equals_what_pyarrow_reads(tmp_path: Path, memory: int) -> None:
     expected = table()
     pq.write_table(expected, tmp_path / "a.parquet", row_group_size=7)
     check(hr.parquet(tmp_path / "a.parquet", memory=memory), expected)
@@ -98,7 +98,7 @@ def test_fields_are_chosen_and_renamed(tmp_path: Path) -> None:
         hr.open(tmp_path / "a.parquet", fields=["scoer"])
 
 
-def test_pictures_may_be_named_by_path(tmp_path: Path) -> None:
+def test_images_may_be_named_by_path(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     for i, picture in enumerate(PICTURES):
         (tmp_path / "p" / f"{i}.jpg").write_bytes(picture.read_bytes())
@@ -110,7 +110,7 @@ def test_pictures_may_be_named_by_path(tmp_path: Path) -> None:
         assert np.array_equal(source[i]["image"], decode(picture.read_bytes()))
 
 
-def test_a_row_without_a_picture_is_a_bad_record(tmp_path: Path) -> None:
+def test_a_row_without_an_image_is_a_bad_record(tmp_path: Path) -> None:
     pictures = [PICTURES[0].read_bytes(), None, PICTURES[1].read_bytes()]
     pq.write_table(pa.table({"image": pa.array(pictures, pa.binary())}), tmp_path / "a.parquet")
     source = hr.open(tmp_path / "a.parquet")
@@ -120,7 +120,7 @@ def test_a_row_without_a_picture_is_a_bad_record(tmp_path: Path) -> None:
     assert source[2]["image"].ndim == 3
 
 
-def test_what_is_no_field_is_named(tmp_path: Path) -> None:
+def test_a_column_that_cannot_be_a_field_is_named(tmp_path: Path) -> None:
     def refused(**columns: Any) -> str:
         pq.write_table(pa.table(columns), tmp_path / "a.parquet")
         with pytest.raises(hr.UnsupportedError) as caught:
@@ -136,7 +136,7 @@ def test_what_is_no_field_is_named(tmp_path: Path) -> None:
         hr.open(tmp_path / "a.parquet")
 
 
-def test_slices_of_arrow_arrays_are_read_at_their_place(tmp_path: Path) -> None:
+def test_slices_of_arrow_arrays_are_read_from_their_offset(tmp_path: Path) -> None:
     expected = table()
     sliced = expected.slice(3, 10)
     with pa.ipc.new_file(str(tmp_path / "a.arrow"), sliced.schema) as writer:
@@ -175,11 +175,11 @@ def test_the_corpus_is_read_or_refused_by_name() -> None:
         source[0]
 
 
-def test_a_label_that_is_missing_far_down_is_a_bad_record(tmp_path: Path) -> None:
+def test_a_missing_label_late_in_a_file_is_a_bad_record(tmp_path: Path) -> None:
     labels = pa.array([1, 2, 3, None], pa.int64())
     columns = pa.table({"x": [[1.0, 2.0]] * 4, "label": labels})
     pq.write_table(columns, tmp_path / "a.parquet", row_group_size=2)
-    source = hr.parquet(tmp_path / "a.parquet", memory=0)  # a group at a time
+    source = hr.parquet(tmp_path / "a.parquet", memory=0)  # one row group at a time
     assert source.column("label").tolist() == [1, 2, 3, -1]
     with pytest.raises(hr.Error):
         source[3]
@@ -194,7 +194,7 @@ def arrow_file(path: Path, columns: dict[str, Any]) -> bytearray:
 
 @pytest.mark.parametrize("fields", [None, ["label=text"], ["tokens"], ["image"]])
 @pytest.mark.parametrize("far", [4_000, (1 << 30)])
-def test_damaged_offsets_end_no_process(tmp_path: Path, fields: Any, far: int) -> None:
+def test_damaged_offsets_do_not_crash(tmp_path: Path, fields: Any, far: int) -> None:
     rows, path = 100, tmp_path / "a.arrow"
     columns = {
         "image": pa.array([b"x" * 10] * rows, pa.binary()),
@@ -217,7 +217,7 @@ def test_damaged_offsets_end_no_process(tmp_path: Path, fields: Any, far: int) -
         assert caught.value.code == "HR0427"
 
 
-def test_indices_beyond_their_dictionary_end_no_process(tmp_path: Path) -> None:
+def test_indices_beyond_their_dictionary_do_not_crash(tmp_path: Path) -> None:
     path = tmp_path / "a.arrow"
     numbers = np.arange(500, dtype=np.int32) % 7
     words = pa.DictionaryArray.from_arrays(numbers, [f"w{i}" for i in range(7)])
@@ -229,10 +229,10 @@ def test_indices_beyond_their_dictionary_end_no_process(tmp_path: Path) -> None:
         hr.open(path)
 
 
-def test_a_dictionary_that_unpacks_too_far_is_refused_with_a_way_out_that_helps(
+def test_a_dictionary_that_expands_too_much_is_refused_with_a_hint_that_helps(
     tmp_path: Path,
 ) -> None:
-    """memory= has no part in it, and was named."""
+    """memory= does not affect it, and was named in the error."""
     rows = 1 << 19
     words = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), ["x" * 2000])
     arrow_file(tmp_path / "a.arrow", {"word": words, "n": np.zeros(rows, np.int64)})
@@ -242,7 +242,7 @@ def test_a_dictionary_that_unpacks_too_far_is_refused_with_a_way_out_that_helps(
     assert len(hr.open(tmp_path / "a.arrow", fields=["n"])) == rows
 
 
-def test_names_that_are_no_utf8_are_an_error_of_ours(tmp_path: Path) -> None:
+def test_names_that_are_not_utf8_are_a_headrace_error(tmp_path: Path) -> None:
     path = tmp_path / "a.arrow"
     data = arrow_file(path, {"cafe_x": [1, 2, 3], "b": [1, 2, 3]})
     path.write_bytes(data.replace(b"cafe_x", b"caf\xe9\xff!"))
@@ -255,7 +255,7 @@ def test_names_that_are_no_utf8_are_an_error_of_ours(tmp_path: Path) -> None:
 
 
 def large(path: Path, stream: bool, **options: Any) -> Any:
-    """Batches of more than 1 MiB, so that what is not wanted is not read."""
+    """Batches of more than 1 MiB, so that unwanted columns are not read."""
     random = np.random.default_rng(1)
     pictures = [PICTURES[i % len(PICTURES)].read_bytes() + random.bytes(120_000) for i in range(24)]
     expected = table().set_column(
@@ -279,7 +279,7 @@ def test_arrow_values_are_read_by_position(tmp_path: Path, stream: bool) -> None
     expected = large(path, stream)
     check(hr.open(path), expected)
     assert [record["raw"] for record in hr.open(path)] == expected["raw"].to_pylist()
-    with open("/proc/self/maps") as maps:  # of a source that is open
+    with open("/proc/self/maps") as maps:  # of an open source
         source = hr.open(path)
         assert str(path) not in maps.read()
     places = FilesByPosition()
@@ -296,7 +296,7 @@ def bytes_read() -> int:
     return int(counters["rchar"])
 
 
-def test_an_arrow_file_that_is_cut_off_while_it_is_open_is_a_bad_record(tmp_path: Path) -> None:
+def test_an_arrow_file_that_is_truncated_while_it_is_open_is_a_bad_record(tmp_path: Path) -> None:
     path = tmp_path / "a.arrow"
     expected = large(path, stream=False)
     source = hr.open(path)
@@ -310,7 +310,7 @@ def test_an_arrow_file_that_is_cut_off_while_it_is_open_is_a_bad_record(tmp_path
     assert caught.value.code.startswith("HR02") and caught.value.where.record == 21
 
 
-def test_packed_arrow_files_are_read_whole(tmp_path: Path) -> None:
+def test_compressed_arrow_files_are_read_into_memory(tmp_path: Path) -> None:
     for packing in ("lz4", "zstd"):
         options = pa.ipc.IpcWriteOptions(compression=packing)
         expected = large(tmp_path / "a.arrow", False, options=options)

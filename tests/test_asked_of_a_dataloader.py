@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A view of torch tensors has the attributes of a DataLoader that loops and trainers use."""
+"""A view of torch tensors has the DataLoader attributes that training loops and trainers use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, Subset, TensorDa
 
 
 class Squares(Dataset):  # type: ignore[type-arg]
-    """Counts what it is asked for."""
+    """Counts the attributes requested from it."""
 
     classes = ("even", "odd")
 
@@ -38,7 +38,7 @@ def labels_of(batches: Any) -> list[list[int]]:
 
 
 class SkipBatchSampler(BatchSampler):
-    """As accelerate 1.15 has it."""
+    """As in accelerate 1.15."""
 
     def __init__(self, batch_sampler: Any, skip_batches: int) -> None:
         self.batch_sampler, self.skip_batches = batch_sampler, skip_batches
@@ -68,7 +68,7 @@ OPTIONS = [
 
 
 def skip_first_batches(view: Any, count: int) -> Any:
-    """As accelerate 1.15 does it for what it has not prepared."""
+    """As accelerate 1.15 does for loaders that it has not prepared."""
     options = {name: getattr(view, name) for name in OPTIONS}
     batches = SkipBatchSampler(view.batch_sampler, count)
     return DataLoader(view.dataset, batch_sampler=batches, **options)
@@ -92,7 +92,7 @@ def test_without_an_original_it_is_the_source(pictures: Any) -> None:
     assert view.dataset[5]["label"] == view.source[5]["label"]
 
 
-def test_options_are_there_and_may_be_set() -> None:
+def test_options_exist_and_may_be_set() -> None:
     view = hr.Loader(hr.records(x=np.arange(10)), batch_size=4, last_batch="drop").torch()
     assert (view.batch_size, view.drop_last, view.num_workers, view.pin_memory) == (
         4,
@@ -106,7 +106,7 @@ def test_options_are_there_and_may_be_set() -> None:
     assert hr.Loader(hr.records(x=np.arange(10)), batch_size=4).torch().drop_last is False
 
 
-def test_an_unknown_attributes_error_names_the_way() -> None:
+def test_the_error_for_an_unknown_attribute_suggests_what_to_use() -> None:
     view = hr.Loader(hr.records(x=np.arange(10)), batch_size=4).torch()
     assert not hasattr(view, "nonsense")
     with pytest.raises(AttributeError, match=r"no attribute 'nonsense'.*docs/guide/frameworks\.md"):
@@ -115,7 +115,7 @@ def test_an_unknown_attributes_error_names_the_way() -> None:
 
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("last", ["keep", "drop"])
-def test_the_sampler_is_the_order_of_the_epoch_that_comes(ranks: int, last: str) -> None:
+def test_the_sampler_has_the_order_of_the_next_epoch(ranks: int, last: str) -> None:
     for rank in range(ranks):
         loader = hr.Loader(
             hr.records(x=np.arange(53)),
@@ -136,7 +136,7 @@ def test_the_sampler_is_the_order_of_the_epoch_that_comes(ranks: int, last: str)
         assert len(view.batch_sampler) == len(view) and view.batch_sampler.batch_size == 4
 
 
-def test_batches_of_their_own_sizes_are_counted_by_record() -> None:
+def test_batches_of_varying_size_are_counted_by_record() -> None:
     lengths = np.arange(1, 30)
     sampler = hr.sampling.budget(lengths.tolist(), total=60)
     view = hr.Loader(hr.records(x=lengths), sampler=sampler).torch()
@@ -144,7 +144,7 @@ def test_batches_of_their_own_sizes_are_counted_by_record() -> None:
 
 
 @pytest.mark.parametrize("skipped", [0, 2, 5])
-def test_skipping_makes_no_batch_that_is_skipped(skipped: int) -> None:
+def test_skipped_batches_are_not_made(skipped: int) -> None:
     dataset = Squares()
     view = translated(DataLoader(dataset, batch_size=4, shuffle=True), check=False).torch()
     through = translated(DataLoader(Squares(), batch_size=4, shuffle=True)).torch()
@@ -157,7 +157,7 @@ def test_skipping_makes_no_batch_that_is_skipped(skipped: int) -> None:
 
 
 def test_a_trainer_names_the_epoch_on_the_batch_sampler() -> None:
-    """As Hugging Face's Trainer does for what it has skipped batches of."""
+    """As Hugging Face's Trainer does for a loader whose batches were skipped."""
     through = translated(DataLoader(Squares(), batch_size=4, shuffle=True)).torch()
     epochs = [labels_of(through) for _ in range(4)]
     view = translated(DataLoader(Squares(), batch_size=4, shuffle=True)).torch()
@@ -168,7 +168,7 @@ def test_a_trainer_names_the_epoch_on_the_batch_sampler() -> None:
     assert labels_of(view) == epochs[3]
 
 
-def test_states_count_what_a_skipping_loader_gave() -> None:
+def test_states_count_the_batches_of_a_skipping_loader() -> None:
     through = translated(DataLoader(Squares(), batch_size=4, shuffle=True)).torch()
     epochs = [labels_of(through) for _ in range(2)]
     view = translated(DataLoader(Squares(), batch_size=4, shuffle=True)).torch()
@@ -192,7 +192,7 @@ def test_collated_batches_are_skipped_too() -> None:
     assert [batch["labels"].tolist() for batch in rest] == [[16, 17, 18, 19], [20, 21]]
 
 
-def test_records_are_never_taken_for_a_batch() -> None:
+def test_records_are_never_mistaken_for_a_batch() -> None:
     for dataset in (Squares(), [(torch.zeros(2), i) for i in range(22)]):
         view = translated(DataLoader(dataset, batch_size=4)).torch()
         assert labels_of(DataLoader(view.dataset, batch_size=4))[0] == [0, 1, 2, 3]
@@ -205,7 +205,7 @@ def test_records_are_never_taken_for_a_batch() -> None:
         next(iter(DataLoader(view.dataset, batch_sampler=view.batch_sampler)))
 
 
-def test_what_a_worker_is_sent_are_indices() -> None:
+def test_workers_are_sent_indices() -> None:
     view = translated(DataLoader(Squares(), batch_size=4)).torch()
     batches = list(view.batch_sampler)
     assert pickle.loads(pickle.dumps(batches[1])) == [4, 5, 6, 7] == list(batches[1])
@@ -217,7 +217,7 @@ def test_a_tensor_dataset_with_own_batched_reads_keeps_them() -> None:
         def __getitems__(self, indices: Any) -> Any:
             return [self[index] for index in reversed(indices)]
 
-        __getitems__.__module__ = "torch.utils.data"  # a library's, whose records are the same
+        __getitems__.__module__ = "torch.utils.data"  # a library's dataset, with the same records
 
     dataset = Batched(torch.arange(8.0), torch.arange(8))
     view = translated(DataLoader(dataset, batch_size=4), check=False).torch()
@@ -225,7 +225,7 @@ def test_a_tensor_dataset_with_own_batched_reads_keeps_them() -> None:
     assert labels_of(DataLoader(dataset, batch_size=4)) == [[3, 2, 1, 0], [7, 6, 5, 4]]
 
 
-def test_a_transform_that_is_set_later_is_not_passed_over() -> None:
+def test_a_transform_that_is_set_later_is_not_ignored() -> None:
     dataset = Squares()
     dataset.transform = None  # type: ignore[attr-defined]
     view = translated(DataLoader(dataset, batch_size=4), trace=False).torch()

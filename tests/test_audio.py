@@ -45,7 +45,7 @@ def floats(samples: Any) -> Any:
     return samples.astype(np.float32) / 32768
 
 
-def test_a_folder_of_sounds_has_classes_and_waveforms(folder: Path, stored: list[Any]) -> None:
+def test_an_audio_folder_has_classes_and_waveforms(folder: Path, stored: list[Any]) -> None:
     src = hr.open(folder)
     assert src.classes == ["no", "yes"]
     assert [field.name for field in src.schema] == ["audio", "label"]
@@ -57,7 +57,7 @@ def test_a_folder_of_sounds_has_classes_and_waveforms(folder: Path, stored: list
         assert record["label"] == (0 if number < 3 else 1)
 
 
-def test_a_folder_with_pictures_is_one_of_pictures(folder: Path) -> None:
+def test_a_folder_that_also_has_images_is_an_image_folder(folder: Path) -> None:
     save_picture(folder / "yes" / "cover.png")
     save_picture(folder / "no" / "cover.png")
     assert [field.name for field in hr.open(folder).schema] == ["image", "label"]
@@ -82,18 +82,18 @@ def test_padded_batches_have_lengths_and_a_mask(
     assert seen == len(stored)
 
 
-def test_lists_have_each_sound_as_it_is(folder: Path, stored: list[Any]) -> None:
+def test_lists_have_each_clip_unchanged(folder: Path, stored: list[Any]) -> None:
     batch = next(iter(hr.Loader(hr.open(folder), batch_size=6, shuffle=False, ragged="list")))
     for actual, samples in zip(batch["audio"], stored, strict=True):
         np.testing.assert_array_equal(actual, floats(samples))
 
 
-def test_without_a_step_that_fixes_the_length_the_plan_says_so(folder: Path) -> None:
+def test_the_plan_says_that_no_step_fixes_the_length(folder: Path) -> None:
     with pytest.raises(hr.ConfigError, match=r'HR0114.*"audio" is float32 \(1, \?\)'):
         hr.Loader(hr.open(folder), batch_size=2)
 
 
-def test_fixed_lengths_lie_in_one_tensor(folder: Path, stored: list[Any]) -> None:
+def test_clips_of_fixed_length_are_one_tensor(folder: Path, stored: list[Any]) -> None:
     loader = hr.Loader(hr.open(folder), [T.PadOrTrim(1100)], batch_size=6, shuffle=False)
     batch = next(iter(loader))
     assert batch["audio"].shape == (6, 1, 1100)
@@ -103,7 +103,7 @@ def test_fixed_lengths_lie_in_one_tensor(folder: Path, stored: list[Any]) -> Non
         np.testing.assert_array_equal(actual, expected)
 
 
-def test_a_too_short_sound_is_a_bad_record_by_the_policy(folder: Path) -> None:
+def test_a_clip_that_is_too_short_follows_the_error_policy(folder: Path) -> None:
     loader = hr.Loader(hr.open(folder), [T.CenterClip(1000)], batch_size=3, shuffle=False)
     with pytest.raises(hr.DataError, match=r"HR0540(.|\n)*900 frames(.|\n)*1.wav"):
         list(loader)
@@ -113,20 +113,20 @@ def test_a_too_short_sound_is_a_bad_record_by_the_policy(folder: Path) -> None:
     assert sum(len(batch["audio"]) for batch in skipping) == 4
 
 
-def test_sounds_of_another_rate_or_channels_are_refused(folder: Path) -> None:
+def test_audio_clips_of_another_rate_or_channels_are_refused(folder: Path) -> None:
     (folder / "yes" / "4.wav").write_bytes(sounds.wav_of(sounds.int16_waves(1000), 8000))
     with pytest.raises(hr.DataError, match=r"HR0356(.|\n)*8000 Hz, and the first record 16000"):
         list(hr.Loader(hr.open(folder), batch_size=6, ragged="pad"))
     (folder / "yes" / "4.wav").write_bytes(sounds.wav_of(sounds.int16_waves(1000, 2)))
     with pytest.raises(hr.DataError, match=r"HR0741(.|\n)*\(2, 1000\)"):
         list(hr.Loader(hr.open(folder), batch_size=6, ragged="pad"))
-    with pytest.raises(hr.DataError, match=r"HR0741(.|\n)*\(2, 500\)"):  # as many bytes
+    with pytest.raises(hr.DataError, match=r"HR0741(.|\n)*\(2, 500\)"):  # the same number of bytes
         list(hr.Loader(hr.open(folder), [T.PadOrTrim(500)], batch_size=6))
     mixed = hr.Loader(hr.open(folder), [T.Mono(), T.PadOrTrim(500)], batch_size=6)
     assert next(iter(mixed))["audio"].shape == (6, 1, 500)
 
 
-def test_tar_lists_tables_and_columns_carry_sounds(
+def test_tar_files_lists_tables_and_columns_may_contain_audio(
     folder: Path, stored: list[Any], tmp_path: Path
 ) -> None:
     files = sorted(folder.rglob("*.wav"), key=lambda path: path.name)
@@ -159,7 +159,7 @@ def test_tar_lists_tables_and_columns_carry_sounds(
             np.testing.assert_array_equal(actual, floats(samples))
 
 
-def test_arrays_in_memory_are_sounds_where_they_are_called_so(stored: list[Any]) -> None:
+def test_arrays_in_memory_can_be_declared_audio(stored: list[Any]) -> None:
     array = np.stack([floats(samples)[:, :900] for samples in stored])
     src = hr.records(audio=array)
     assert str(src.schema[0].kind) == "audio"
@@ -168,7 +168,7 @@ def test_arrays_in_memory_are_sounds_where_they_are_called_so(stored: list[Any])
 
 
 @pytest.mark.parametrize("to", ["tar", "pack"])
-def test_converted_and_packed_sounds_are_the_same(folder: Path, tmp_path: Path, to: str) -> None:
+def test_converted_and_packed_audio_is_the_same(folder: Path, tmp_path: Path, to: str) -> None:
     src = hr.open(folder)
     target = tmp_path / ("out.tar" if to == "tar" else "out.hrp")
     if to == "tar":
@@ -183,7 +183,7 @@ def test_converted_and_packed_sounds_are_the_same(folder: Path, tmp_path: Path, 
         assert again[number]["label"] == src[number]["label"]
 
 
-def test_a_function_in_python_gets_the_samples(folder: Path, stored: list[Any]) -> None:
+def test_a_python_function_gets_the_samples(folder: Path, stored: list[Any]) -> None:
     def louder(audio: Any) -> Any:
         return audio * np.float32(2)
 
@@ -193,7 +193,7 @@ def test_a_function_in_python_gets_the_samples(folder: Path, stored: list[Any]) 
         np.testing.assert_array_equal(actual, 2 * floats(samples)[:, :500])
 
 
-def test_views_of_a_fork_are_cut_apart(folder: Path, stored: list[Any]) -> None:
+def test_views_of_a_fork_are_cropped_independently(folder: Path, stored: list[Any]) -> None:
     fork = T.Fork("audio", one=[T.RandomClip(400)], two=[T.RandomClip(400), T.Vol(0.5)])
     batch = next(iter(hr.Loader(hr.open(folder), [fork], batch_size=6, shuffle=False)))
     assert batch["one"].shape == batch["two"].shape == (6, 1, 400)
@@ -220,7 +220,7 @@ def test_batches_do_not_depend_on_threads_or_a_resume(folder: Path) -> None:
             np.testing.assert_array_equal(a, b)
 
 
-def test_audio_beside_a_picture(folder: Path, stored: list[Any]) -> None:
+def test_audio_together_with_an_image(folder: Path, stored: list[Any]) -> None:
     files = sorted(folder.rglob("*.wav"), key=lambda path: path.name)
     picture = folder / "cover.png"
     save_picture(picture)
@@ -231,7 +231,7 @@ def test_audio_beside_a_picture(folder: Path, stored: list[Any]) -> None:
     np.testing.assert_array_equal(batch["audio"][3], floats(stored[3])[:, :700])
 
 
-def test_a_long_sound_is_decoded_where_it_is_wanted_alone(tmp_path: Path) -> None:
+def test_only_the_needed_part_of_long_audio_is_decoded(tmp_path: Path) -> None:
     pytest.importorskip("soundfile")
     long = np.zeros((1, 30_000_000), np.int16)  # 120 MB as float32
     long[0, ::1000] = np.arange(30_000)
@@ -248,7 +248,7 @@ def test_a_long_sound_is_decoded_where_it_is_wanted_alone(tmp_path: Path) -> Non
         next(iter(whole))
 
 
-def test_buckets_hold_sounds_of_like_length_in_an_order_that_resumes(folder: Path) -> None:
+def test_buckets_hold_clips_of_similar_length_in_a_resumable_order(folder: Path) -> None:
     src = hr.open(folder)
     assert src.lengths("audio").tolist() == FRAMES
     order = hr.sampling.buckets("audio", batch_size=2, pool=3)
@@ -270,7 +270,7 @@ def test_buckets_hold_sounds_of_like_length_in_an_order_that_resumes(folder: Pat
         hr.Loader(src, batch_size=2, sampler=hr.sampling.buckets([1, 2], 2), ragged="pad")
 
 
-def test_int16_is_what_the_file_had(folder: Path, stored: list[Any]) -> None:
+def test_int16_equals_the_values_in_the_file(folder: Path, stored: list[Any]) -> None:
     steps = [T.PadOrTrim(900), T.ToDtype("int16", scale=True, fields="audio")]
     batch = next(iter(hr.Loader(hr.open(folder), steps, batch_size=6, shuffle=False)))
     assert batch["audio"].dtype == np.int16
@@ -278,7 +278,7 @@ def test_int16_is_what_the_file_had(folder: Path, stored: list[Any]) -> None:
         np.testing.assert_array_equal(actual, samples[:, :900])
 
 
-def test_int16_of_what_lies_beyond_full_scale_is_the_largest(tmp_path: Path) -> None:
+def test_int16_saturates_beyond_full_scale(tmp_path: Path) -> None:
     loud = np.array([[1.5, 1, 0.99999, -1, -1.5, 0.5 / 32768, 1.5 / 32768, np.inf]], np.float32)
     (tmp_path / "a.wav").write_bytes(sounds.wav_of(loud))
     steps = [T.ToDtype("int16", scale=True, fields="audio")]
@@ -286,13 +286,13 @@ def test_int16_of_what_lies_beyond_full_scale_is_the_largest(tmp_path: Path) -> 
     assert batch["audio"][0].tolist() == [[32767, 32767, 32767, -32768, -32768, 0, 2, 32767]]
 
 
-def test_show_draws_sounds(folder: Path, tmp_path: Path) -> None:
+def test_show_draws_waveforms(folder: Path, tmp_path: Path) -> None:
     grid = hr.Loader(hr.open(folder), batch_size=2, ragged="pad").show(4)
     assert grid.pixels.shape[0] == 3 and grid.pixels.std() > 10
     assert grid.save(tmp_path / "grid.png").stat().st_size > 1000
 
 
-def test_a_folder_of_sounds_is_written_as_one(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_of_audio_is_written_as_one(folder: Path, tmp_path: Path) -> None:
     src = hr.open(folder)
     hr.convert(src, tmp_path / "again", "folder")
     again = hr.open(tmp_path / "again")
@@ -343,7 +343,7 @@ def test_batches_are_the_same_whether_lengths_were_predicted_or_not(
         assert again.stats()["predicted"] == 3
 
 
-PACKED: dict[str, tuple[list[Any], int]] = {  # steps, and the axis that they leave open
+PACKED: dict[str, tuple[list[Any], int]] = {  # steps, and the axis whose size they leave unknown
     "waveforms": ([], 1),
     "spectrograms": ([T.MelSpectrogram(16000, n_fft=64, n_mels=8)], 2),
     "rows": ([T.KaldiFbank(num_mel_bins=10, channel=0)], 0),
@@ -360,7 +360,9 @@ def stereo_files(root: Path) -> hr.Source:
 
 @pytest.mark.parametrize("predicted", [False, True])
 @pytest.mark.parametrize("case", list(PACKED))
-def test_sounds_are_packed_along_their_frames(tmp_path: Path, case: str, predicted: bool) -> None:
+def test_audio_clips_are_packed_along_their_frames(
+    tmp_path: Path, case: str, predicted: bool
+) -> None:
     src = stereo_files(tmp_path / "stereo")
     steps, axis = PACKED[case]
     if predicted:
@@ -389,7 +391,7 @@ def test_sounds_are_packed_along_their_frames(tmp_path: Path, case: str, predict
 
 
 @pytest.mark.parametrize("devices", [1, 2, 3])
-def test_devices_get_the_same_packed_sounds(tmp_path: Path, devices: int) -> None:
+def test_devices_get_the_same_packed_audio_clips(tmp_path: Path, devices: int) -> None:
     src = stereo_files(tmp_path / "stereo")
     loader = hr.Loader(src, batch_size=4, shuffle=False, ragged="packed", fields=("audio",))
     got = []
@@ -402,7 +404,7 @@ def test_devices_get_the_same_packed_sounds(tmp_path: Path, devices: int) -> Non
 
 @pytest.mark.parametrize("on_error", ["skip", "substitute"])
 @pytest.mark.parametrize("ragged", ["pad", "packed"])
-def test_what_was_predicted_and_does_not_come_true_changes_nothing(
+def test_a_wrong_prediction_changes_nothing(
     folder: Path, stored: list[Any], ragged: str, on_error: str
 ) -> None:
     src = hr.open(folder)
@@ -415,11 +417,11 @@ def test_what_was_predicted_and_does_not_come_true_changes_nothing(
 
     src.lengths("audio")
     longer = sounds.int16_waves(1700, seed=9)
-    (folder / "no" / "1.wav").write_bytes(sounds.wav_of(longer))  # it was shorter
+    (folder / "no" / "1.wav").write_bytes(sounds.wav_of(longer))  # the file was shorter
     (folder / "yes" / "3.wav").write_bytes(sounds.wav_of(stored[3])[:-300])  # bad from now on
     predicted, count = batches()
     assert count < 2
-    moved = folder.rename(folder.with_name("moved"))  # of which nothing is known
+    moved = folder.rename(folder.with_name("moved"))  # about which nothing is known
     src = hr.open(moved)
     unpredicted, none = batches()
     assert none == 0
@@ -428,7 +430,7 @@ def test_what_was_predicted_and_does_not_come_true_changes_nothing(
     assert rows == (5 if on_error == "skip" else 6)
 
 
-def test_a_budget_of_seconds_decides_how_many_sounds_a_batch_has(folder: Path) -> None:
+def test_a_budget_in_seconds_limits_the_clips_of_a_batch(folder: Path) -> None:
     src = hr.open(folder)
     np.testing.assert_allclose(src.durations("audio"), np.array(FRAMES) / sounds.RATE)
 
@@ -447,10 +449,10 @@ def test_a_budget_of_seconds_decides_how_many_sounds_a_batch_has(folder: Path) -
     resumed.load_state_dict(again.state_dict())
     for got, wanted in zip(resumed, batches[1:], strict=True):
         np.testing.assert_array_equal(got.audio, wanted.audio)
-    with pytest.raises(hr.ConfigError, match=r"HR0710.*sampler says how many records"):
+    with pytest.raises(hr.ConfigError, match=r"HR0710.*sampler sets the number of records"):
         loader(batch_size=2)
     for last_batch in ("drop", "pad"):
-        with pytest.raises(hr.ConfigError, match=r"HR0710.*last_batch would change nothing"):
+        with pytest.raises(hr.ConfigError, match=r"HR0710.*last_batch has no effect"):
             loader(last_batch=last_batch)
     with pytest.raises(hr.ConfigError, match=r"HR0721.*smallest batch has 1 records for 2 ranks"):
         loader(shard=(0, 2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audio clips are decoded as libsndfile decodes them, whole and in windows; damage is an error."""
+"""Audio clips decode as with libsndfile, whole and in windows; damage is an error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def samples_of(data: bytes) -> tuple[np.ndarray[Any, Any], int]:
 @pytest.mark.parametrize("how", LOSSLESS, ids=name)
 @pytest.mark.parametrize("channels", [1, 2, 6])
 @pytest.mark.parametrize("frames", [1, 7, 5000])
-def test_lossless_sounds_are_libsndfiles_bit_for_bit(
+def test_lossless_audio_equals_libsndfiles_bit_for_bit(
     how: dict[str, str], channels: int, frames: int
 ) -> None:
     pytest.importorskip("soundfile")
@@ -58,7 +58,7 @@ def test_lossless_sounds_are_libsndfiles_bit_for_bit(
 
 @pytest.mark.parametrize("how", LOSSY, ids=name)
 @pytest.mark.parametrize("channels", [1, 2])
-def test_lossy_sounds_are_libsndfiles_within_a_bound(how: dict[str, str], channels: int) -> None:
+def test_lossy_audio_equals_libsndfiles_within_a_bound(how: dict[str, str], channels: int) -> None:
     pytest.importorskip("soundfile")
     data = sounds.encoded(sounds.waves(48000, channels, 48000), 48000, **how)
     expected, rate = sounds.decoded(data)
@@ -68,7 +68,7 @@ def test_lossy_sounds_are_libsndfiles_within_a_bound(how: dict[str, str], channe
     np.testing.assert_allclose(actual, expected, atol=bound)
 
 
-def test_eight_bits_are_shares_of_128() -> None:
+def test_eight_bit_samples_are_fractions_of_128() -> None:
     actual, rate = samples_of(sounds.wav(bytes(range(256)), 1, 8))
     assert rate == sounds.RATE
     np.testing.assert_array_equal(actual[0], (np.arange(256) - 128).astype(np.float32) / 128)
@@ -99,7 +99,7 @@ def test_a_random_clip_is_a_slice_of_the_whole(
 
 
 def place_of(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any], bound: float) -> int:
-    """Where a clip begins in the whole; fails where it is not a slice of it."""
+    """The position of a clip in the whole; fails if it is not a slice of it."""
     first = np.abs(whole[0, : whole.shape[1] - part.shape[1] + 1] - part[0, 0])
     for begin in np.argsort(first, kind="stable")[:2000]:
         if first[begin] > bound:
@@ -110,7 +110,7 @@ def place_of(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any], bound: flo
     raise AssertionError("the clip is not a slice of the audio")
 
 
-def test_a_header_that_promises_too_much_costs_nothing() -> None:
+def test_a_header_that_declares_too_much_costs_nothing() -> None:
     pytest.importorskip("soundfile")
     flac = bytearray(sounds.encoded(sounds.waves(1000), 16000, format="FLAC"))
     flac[21] |= 15  # 2^36 frames
@@ -124,7 +124,7 @@ def test_a_header_that_promises_too_much_costs_nothing() -> None:
         _core.decode_audio(bytes(wav))
 
 
-def test_a_wav_from_a_pipe_goes_to_its_end() -> None:
+def test_a_wav_from_a_pipe_is_read_to_its_end() -> None:
     samples = sounds.int16_waves(1000, 2)
     wav = bytearray(sounds.wav_of(samples))
     place = wav.index(b"data") + 4
@@ -134,7 +134,7 @@ def test_a_wav_from_a_pipe_goes_to_its_end() -> None:
 
 
 @pytest.mark.parametrize("how", [{"format": "WAV"}, {"format": "FLAC"}, *LOSSY], ids=name)
-def test_a_sound_that_is_cut_off_is_an_error_or_shorter_and_never_another(
+def test_truncated_audio_is_an_error_or_shorter_but_never_different(
     how: dict[str, str],
 ) -> None:
     pytest.importorskip("soundfile")
@@ -148,7 +148,7 @@ def test_a_sound_that_is_cut_off_is_an_error_or_shorter_and_never_another(
             assert error.code.startswith("HR035")
             refused += 1
         else:
-            assert how["format"] in ("OGG", "MP3")  # their length stands at the end
+            assert how["format"] in ("OGG", "MP3")  # their length is at the end
             assert actual.shape[1] < whole.shape[1]
     assert refused >= (64 if how["format"] in ("WAV", "FLAC") else 1)
 
@@ -172,7 +172,7 @@ def test_damage_in_an_ogg_file_is_an_error_wherever_it_is(subtype: str) -> None:
             _core.decode_audio(without_one)
 
 
-def test_what_is_not_read_says_why_and_what_to_do() -> None:
+def test_unsupported_files_are_refused_with_the_reason_and_a_hint() -> None:
     adpcm = sounds.wav(b"\0" * 64, 1, 8, tag=2)
     with pytest.raises(hr.Error, match=r"HR0352.*ADPCM"):
         _core.decode_audio(adpcm)
@@ -197,14 +197,14 @@ def found(folder: str) -> list[Path]:
 @pytest.mark.parametrize(
     ("folder", "bound"), [("wav", 0), ("flac", 0), ("mp3", 1e-5), ("ogg", 1e-5)]
 )
-def test_found_files_are_decoded_as_libsndfile_does(folder: str, bound: float) -> None:
+def test_real_files_are_decoded_as_by_libsndfile(folder: str, bound: float) -> None:
     pytest.importorskip("soundfile")
     compared = 0
     for path in found(f"audio/{folder}"):
         try:
             expected, rate = sounds.decoded(path.read_bytes())
         except Exception:
-            continue  # libsndfile refuses it
+            continue  # libsndfile rejects it
         actual, actual_rate = samples_of(path.read_bytes())
         assert actual_rate == rate, path
         np.testing.assert_allclose(actual, expected, rtol=0, atol=bound, err_msg=str(path))
@@ -212,7 +212,7 @@ def test_found_files_are_decoded_as_libsndfile_does(folder: str, bound: float) -
     assert compared > 0
 
 
-def test_found_damaged_files_are_errors_or_what_libsndfile_reads() -> None:
+def test_real_damaged_files_are_errors_or_what_libsndfile_reads() -> None:
     pytest.importorskip("soundfile")
     for path in found("corrupt/audio"):
         data = path.read_bytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps on waveforms give torchaudio's numbers, from every kind of file and at any length."""
+"""Steps on waveforms equal torchaudio's, for every file type and length."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 
 def torchaudio() -> Any:
-    """Of its wheels some have libraries for CUDA alone, and fail to load without it."""
+    """Some of its wheels only have CUDA libraries, and fail to load without CUDA."""
     try:
         import torchaudio.transforms
     except (ImportError, OSError) as error:
@@ -47,7 +47,7 @@ def through(samples: Any, tmp_path: Path, *steps: Any) -> Any:
         (9, "db"),
     ],
 )
-def test_vol_is_torchaudios_bit_for_bit(
+def test_vol_equals_torchaudios_bit_for_bit(
     samples: Any, tmp_path: Path, gain: float, gain_type: str
 ) -> None:
     expected = torchaudio().Vol(gain, gain_type)(torch.from_numpy(samples))
@@ -59,7 +59,7 @@ def test_vol_is_torchaudios_bit_for_bit(
     "shape", ["linear", "exponential", "logarithmic", "quarter_sine", "half_sine"]
 )
 @pytest.mark.parametrize(("fade_in", "fade_out"), [(0, 1), (1, 0), (400, 801), (3000, 4000)])
-def test_fade_is_torchaudios(
+def test_fade_equals_torchaudios(
     samples: Any, tmp_path: Path, shape: str, fade_in: int, fade_out: int
 ) -> None:
     expected = torchaudio().Fade(fade_in, fade_out, shape)(torch.from_numpy(samples))
@@ -67,20 +67,22 @@ def test_fade_is_torchaudios(
     np.testing.assert_allclose(actual, expected.numpy(), atol=1e-6)
 
 
-def test_fade_of_a_shorter_sound_is_an_error(samples: Any, tmp_path: Path) -> None:
+def test_fade_of_a_shorter_clip_is_an_error(samples: Any, tmp_path: Path) -> None:
     with pytest.raises(hr.DataError, match=r"HR0541.*5003 frames, the fades 6000"):
         through(samples, tmp_path, T.Fade(6000))
 
 
 @pytest.mark.parametrize("coeff", [0.97, 0.5, 1.0])
-def test_preemphasis_is_torchaudios_bit_for_bit(samples: Any, tmp_path: Path, coeff: float) -> None:
+def test_preemphasis_equals_torchaudios_bit_for_bit(
+    samples: Any, tmp_path: Path, coeff: float
+) -> None:
     expected = torchaudio().Preemphasis(coeff)(torch.from_numpy(samples))
     actual = through(samples, tmp_path, T.Preemphasis(coeff))
     np.testing.assert_array_equal(actual, expected.numpy())
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 7])
-def test_mono_is_torchs_mean(tmp_path: Path, channels: int) -> None:
+def test_mono_equals_torchs_mean(tmp_path: Path, channels: int) -> None:
     samples = sounds.waves(5003, channels).astype(np.float32)
     expected = torch.from_numpy(samples).mean(0, keepdim=True).numpy()
     actual = through(samples, tmp_path, T.Mono())
@@ -115,7 +117,7 @@ def test_a_clip_longer_than_a_fixed_length_is_refused_before_a_thread_starts(
 
 
 def loud_part(samples: Any, top_db: float, length: int, hop: int) -> Any:
-    """librosa.effects.trim by its definition, in float64: the first frame and the one behind."""
+    """librosa.effects.trim by its definition, in float64: the first frame and one past the last."""
     padded = np.pad(samples.astype(np.float64), ((0, 0), (length // 2, length // 2)))
     starts = range(0, padded.shape[1] - length + 1, hop)
     power = np.array([[np.mean(c[t : t + length] ** 2) for t in starts] for c in padded])
@@ -137,7 +139,9 @@ QUIET = {
 
 @pytest.mark.parametrize("how", [(60.0, 2048, 512), (20.0, 400, 160), (35.0, 255, 100)])
 @pytest.mark.parametrize("case", list(QUIET))
-def test_trim_silence_is_librosas(tmp_path: Path, case: str, how: tuple[float, int, int]) -> None:
+def test_trim_silence_equals_librosas(
+    tmp_path: Path, case: str, how: tuple[float, int, int]
+) -> None:
     random = np.random.default_rng(3)
     parts = [gain * random.normal(0, 1, (2, frames)) for gain, frames in QUIET[case]]
     samples = np.concatenate(parts, 1).astype(np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip of long audio reads only its part of the file, and equals a clip of the whole file."""
+"""A clip of long audio only reads its part of the file, and equals a clip of the whole file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ import headrace as hr
 from headrace import transforms as T
 
 MIB = 1 << 20
-HOLE = 512 * MIB  # of zeros, which take no place on the disk
-TAG = 9 * MIB  # more than is read whole
+HOLE = 512 * MIB  # zeros, which take no disk space
+TAG = 9 * MIB  # more than the limit for reading whole files
 STEPS = [T.RandomClip(4000)]
-RATE = 48000  # Opus has no other
+RATE = 48000  # Opus only supports this one
 
 
 def put(path: Path, head: bytes, zeros: int, rest: bytes) -> None:
@@ -35,24 +35,24 @@ def put(path: Path, head: bytes, zeros: int, rest: bytes) -> None:
 
 
 def wav_with_hole(path: Path, data: bytes) -> None:
-    """A chunk of nothing in front of the samples."""
+    """An unused chunk before the samples."""
     at = data.index(b"data")
     put(path, data[:at] + struct.pack("<4sI", b"JUNK", HOLE), HOLE, data[at:])
 
 
 def with_tag(path: Path, data: bytes) -> None:
-    """A tag of nothing in front of the audio."""
+    """An unused tag before the audio."""
     size = bytes(TAG >> shift & 0x7F for shift in (21, 14, 7, 0))
     put(path, b"ID3\x04\x00\x00" + size, TAG, data)
 
 
 def mp4_with_hole(path: Path, data: bytes) -> None:
-    """A box of nothing behind all."""
+    """An unused box at the end."""
     put(path, data + struct.pack(">I4s", HOLE, b"free"), HOLE - 8, b"")
 
 
 def matroska_with_hole(path: Path, data: bytes, zeros: int = HOLE) -> None:
-    """An element of nothing at the end of a segment that does not say its size."""
+    """An unused element at the end of a segment of unknown size."""
     at = data.index(b"\x18\x53\x80\x67")
     live = data[: at + 4] + b"\x01" + b"\xff" * 7 + data[at + 12 :]
     put(path, live + b"\xec\x01" + (zeros - 9).to_bytes(7, "big"), zeros - 9, b"")
@@ -85,7 +85,7 @@ def made(kind: str, folder: Path, seconds: float = 1.0) -> bytes:
 
 
 def bytes_read() -> int:
-    """By this process so far, from files and pipes."""
+    """Bytes read by this process so far, from files and pipes."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(fields["rchar"])
 
@@ -100,7 +100,9 @@ def in_memory(data: bytes) -> hr.Source:
 
 
 @pytest.mark.parametrize("kind", WITH_HOLE)
-def test_a_clip_of_a_large_file_is_that_of_its_bytes_in_memory(tmp_path: Path, kind: str) -> None:
+def test_a_clip_of_a_large_file_equals_that_of_its_bytes_in_memory(
+    tmp_path: Path, kind: str
+) -> None:
     data = made(kind, tmp_path)
     folder = tmp_path / "large"
     folder.mkdir()
@@ -108,20 +110,20 @@ def test_a_clip_of_a_large_file_is_that_of_its_bytes_in_memory(tmp_path: Path, k
     source = hr.open(folder)
     before = bytes_read()
     got = clips(source, memory_limit="96 MiB")
-    if kind != "mp3":  # whose library reads on through a tag
+    if kind != "mp3":  # whose library reads past a tag
         assert bytes_read() - before < 4 * MIB
     np.testing.assert_array_equal(got, clips(in_memory(data)))
 
 
 @pytest.mark.parametrize("kind", ["VORBIS", "OPUS"])
-def test_a_clip_of_a_large_ogg_file_is_that_of_its_bytes_in_memory(
+def test_a_clip_of_a_large_ogg_file_equals_that_of_its_bytes_in_memory(
     tmp_path: Path, kind: str
 ) -> None:
     soundfile = pytest.importorskip("soundfile")
     noise = np.random.default_rng(1).integers(-20000, 20000, (2, 48000 * 170), np.int16)
     path = tmp_path / "it.ogg"
     with soundfile.SoundFile(path, "w", RATE, 2, kind, format="OGG", compression_level=0.0) as file:
-        for begin in range(0, noise.shape[1], RATE):  # Vorbis has no more on its stack
+        for begin in range(0, noise.shape[1], RATE):  # Vorbis uses no more stack
             file.write(noise[:, begin : begin + RATE].T)
     data = path.read_bytes()
     assert len(data) > 8 * MIB
@@ -153,7 +155,7 @@ def test_noises_of_large_files_are_read_by_range(tmp_path: Path) -> None:
     np.testing.assert_array_equal(mixed(hr.open(folder)), mixed(in_memory(data)))
 
 
-def test_a_large_file_that_is_cut_while_it_is_open_is_an_error_with_its_name(
+def test_a_large_file_that_is_truncated_while_open_is_an_error_with_its_name(
     tmp_path: Path,
 ) -> None:
     data = sounds.wav_of(sounds.int16_waves(10 * MIB // 4, 2), RATE)
@@ -167,7 +169,7 @@ def test_a_large_file_that_is_cut_while_it_is_open_is_an_error_with_its_name(
 
 
 @pytest.mark.parametrize("container", ["mp4", "matroska"])
-def test_the_sound_of_a_clip_is_read_by_range_too(tmp_path: Path, container: str) -> None:
+def test_the_audio_of_a_video_clip_is_read_by_range_too(tmp_path: Path, container: str) -> None:
     pytest.importorskip("av", reason="av makes the videos")
     if missing := videos.missing_decoder():
         pytest.skip(missing)
@@ -179,7 +181,7 @@ def test_the_sound_of_a_clip_is_read_by_range_too(tmp_path: Path, container: str
     folder.mkdir()
     if container == "mp4":
         mp4_with_hole(folder / "it.mp4", data)
-    else:  # memory is kept for as much sound as there are bytes beside the pictures
+    else:  # the memory reserved for audio grows with the bytes that are not pictures
         matroska_with_hole(folder / "it.mkv", data, 32 * MIB)
     steps = [
         T.RandomVideoClips(4, fps=8.0, sound=RATE, sound_channels=1, no_sound="silence"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AVI files have the frames of a sequential decode, also where packets hold two images."""
+"""AVI files have the frames of a sequential decode, even if packets contain two images."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def avi(codec: str = "mpeg4", **how: Any) -> bytes:
 
 
 def packets_of(data: bytes) -> Chunks:
-    """Of the list of packets, which libavformat writes with nothing else in it."""
+    """The entries of the packet list, which libavformat writes without other content."""
     at, chunks = data.index(b"movi") + 4, []
     end = data.index(b"movi") + struct.unpack("<I", data[at - 8 : at - 4])[0]
     while at < end:
@@ -42,7 +42,7 @@ def packets_of(data: bytes) -> Chunks:
 
 
 def with_packets(data: bytes, chunks: Chunks) -> bytes:
-    """The file with others in their place, and without its index."""
+    """The file with replaced entries, and without its index."""
     begin = data.index(b"movi") - 8
     content = b"movi" + b"".join(
         struct.pack("<4sI", name, len(packet)) + packet + b"\0" * (len(packet) % 2)
@@ -57,7 +57,7 @@ def packed(chunks: Chunks) -> Chunks:
     an image of nothing in the place that it would have had."""
     picture = b"\0\0\1\xb6"
     kinds = [packet[packet.index(picture) + 4] >> 6 for _, packet in chunks]
-    nothing = picture + b"\x51\xcf"  # P, not coded; its clock has at most a few bits
+    nothing = picture + b"\x51\xcf"  # P, not coded; its clock has only a few bits
     out: Chunks = []
     for number, (name, packet) in enumerate(chunks):
         if number == 0:
@@ -111,7 +111,7 @@ def test_an_avi_has_the_frames_of_a_sequential_decode(tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize("between", [1, 2, 3])
-def test_two_pictures_in_one_packet_are_two_frames(tmp_path: Path, between: int) -> None:
+def test_two_images_in_one_packet_are_two_frames(tmp_path: Path, between: int) -> None:
     plain = avi(bf=between, g=10)
     data = with_packets(plain, packed(packets_of(plain)))
     (tmp_path / "packed.avi").write_bytes(data)
@@ -121,7 +121,7 @@ def test_two_pictures_in_one_packet_are_two_frames(tmp_path: Path, between: int)
     np.testing.assert_allclose(times, np.arange(FRAMES) / 25, atol=1e-9)
 
 
-def test_an_avi_needs_no_index_and_is_an_error_where_it_is_cut_off(tmp_path: Path) -> None:
+def test_an_avi_needs_no_index_and_is_an_error_if_truncated(tmp_path: Path) -> None:
     data = avi(bf=2)
     expected, _ = videos.decoded(data)
     (tmp_path / "a.avi").write_bytes(with_packets(data, packets_of(data)))
@@ -133,7 +133,7 @@ def test_an_avi_needs_no_index_and_is_an_error_where_it_is_cut_off(tmp_path: Pat
             all_frames(tmp_path / "a.avi", FRAMES)
 
 
-def test_a_folder_of_avis_is_one_of_videos(tmp_path: Path) -> None:
+def test_a_folder_of_avis_is_a_video_folder(tmp_path: Path) -> None:
     for number, kind in enumerate(("dive", "jump")):
         (tmp_path / kind).mkdir()
         (tmp_path / kind / f"{number}.avi").write_bytes(avi(bf=number))

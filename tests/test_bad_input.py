@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad files cost their own records and nothing else: no crash, no hang, no stale pixel."""
+"""Bad files only cost their own records: no crash, no hang, no stale pixel."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tarfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +33,7 @@ BATCH = 64
 
 @contextlib.contextmanager
 def at_most(seconds: int) -> Iterator[None]:
-    """A hang becomes a failure; next() lets signals through."""
+    """Turns a hang into a failure; next() handles signals."""
 
     def stop(*_: object) -> None:
         raise TimeoutError(f"no end after {seconds} s")
@@ -47,7 +48,7 @@ def at_most(seconds: int) -> Iterator[None]:
 
 
 def photo(width: int = 75, height: int = 58, seed: int = 0) -> Image.Image:
-    """Smooth areas with noise: something for every coefficient."""
+    """Smooth areas with noise, so that every coefficient is used."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:height, :width]
     waves = np.stack([128 + 90 * np.sin(x / 9 + c) * np.cos(y / 7 - c) for c in range(3)], 2)
@@ -79,7 +80,7 @@ def truncations() -> dict[str, bytes]:
 
 
 def mutations() -> dict[str, bytes]:
-    """1,000 files with one to eight bytes changed, or a piece left out, doubled or overwritten."""
+    """1,000 files with one to eight bytes changed, or a part removed, repeated or overwritten."""
     chance = random.Random(20240607)
     files = {}
     for name, data in good_files().items():
@@ -108,10 +109,10 @@ def corpus(kind: str) -> dict[str, bytes]:
 
 
 class Mixed(NamedTuple):
-    """Suspicious records, with a good one after each."""
+    """Suspicious records, each followed by a good one."""
 
     source: hr.Source
-    suspicious: list[str]  # names, by half the record's number
+    suspicious: list[str]  # names, indexed by half the record's number
     good: np.ndarray[Any, np.dtype[np.uint8]]  # the good picture's pixels
 
 
@@ -161,7 +162,7 @@ def run(source: hr.Source, threads: int) -> Run:
 
 
 def check(mixed: Mixed) -> int:
-    """Returns how many of the suspicious files were refused."""
+    """Returns the number of suspicious files that were rejected."""
     first = run(mixed.source, threads=2)
     assert {run(mixed.source, threads).digest for threads in (1, 3)} == {first.digest}
     refused = {entry["record"]: entry for entry in first.quarantine}
@@ -183,24 +184,24 @@ def check(mixed: Mixed) -> int:
     return len(refused)
 
 
-def test_truncated_files_cost_only_themselves(tmp_path: Path) -> None:
+def test_truncated_files_only_cost_their_records(tmp_path: Path) -> None:
     refused = check(mix(truncations(), tmp_path))
-    assert refused == 5 * 64  # the whole picture is wanted, and none is whole
+    assert refused == 5 * 64  # the whole picture is requested, and none is complete
 
 
-def test_changed_files_cost_only_themselves(tmp_path: Path) -> None:
+def test_changed_files_only_cost_their_records(tmp_path: Path) -> None:
     refused = check(mix(mutations(), tmp_path))
     assert 200 < refused < 900
 
 
 @pytest.mark.parametrize("kind", ["jpeg", "png"])
-def test_the_corpus_costs_only_itself(kind: str, tmp_path: Path) -> None:
+def test_corpus_files_only_cost_their_records(kind: str, tmp_path: Path) -> None:
     files = corpus(kind)
     assert len(files) > 500
     assert 0 < check(mix(files, tmp_path)) < len(files)
 
 
-# By name: each symptom, and what is said about it.
+# Named after each symptom, with its message.
 
 
 def refusal(source: Any, **options: Any) -> hr.Error:
@@ -230,17 +231,17 @@ def test_an_empty_folder(tmp_path: Path) -> None:
 
 def test_an_empty_file(tmp_path: Path) -> None:
     error = refusal(of_one_file(tmp_path, "a.png", b""))
-    says(error, "HR0340", "the file is empty", "a.png", "fetch the file again")
+    says(error, "HR0340", "the file is empty", "a.png", "download the file again")
 
 
-def test_text_that_is_named_as_a_picture(tmp_path: Path) -> None:
+def test_text_with_the_name_of_an_image(tmp_path: Path) -> None:
     error = refusal(of_one_file(tmp_path, "a.jpg", b"<html>404</html>"))
-    says(error, "HR0340", "this is an HTML page", "a.jpg", "fetch the file again")
+    says(error, "HR0340", "this is an HTML page", "a.jpg", "download the file again")
 
 
-def test_bytes_that_nobody_knows(tmp_path: Path) -> None:
+def test_bytes_of_an_unknown_format(tmp_path: Path) -> None:
     error = refusal(of_one_file(tmp_path, "a.jpg", b"nothing that begins like a picture"))
-    says(error, "HR0340", "they begin with 6e 6f 74 68", "a.jpg", "look at the file")
+    says(error, "HR0340", "they begin with 6e 6f 74 68", "a.jpg", "check the file")
 
 
 def test_a_file_that_vanishes_after_it_was_listed(tmp_path: Path) -> None:
@@ -262,15 +263,15 @@ def test_a_file_that_shrinks_after_it_was_listed(
     source = hr.open(of_one_file(tmp_path, name, good_files()[name]))
     with open(tmp_path / "class" / name, "r+b") as file:
         file.truncate(40)
-    says(refusal(source), code, what, name, "fetch")
+    says(refusal(source), code, what, name, "again")
 
 
-def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+def test_a_file_without_read_permission(tmp_path: Path) -> None:
     source = hr.open(of_one_file(tmp_path, "a.png", good_files()["color.png"]))
     (tmp_path / "class" / "a.png").chmod(0)
     user = os.geteuid()
     if user == 0:
-        os.seteuid(65534)  # root may read everything
+        os.seteuid(65534)  # root can read everything
     try:
         error = refusal(source)
     finally:
@@ -278,8 +279,8 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     says(error, "HR0202", "Permission denied", "a.png", "chmod")
 
 
-def test_files_that_come_back_are_read_again(tmp_path: Path) -> None:
-    """Permission and presence are looked at in each epoch, not remembered."""
+def test_files_that_reappear_are_read_again(tmp_path: Path) -> None:
+    """Permission and existence are checked in each epoch, not cached."""
     source = hr.open(of_one_file(tmp_path, "a.png", good_files()["color.png"]))
     path = tmp_path / "class" / "a.png"
     loader = hr.Loader(source, SMALL, batch_size=1)
@@ -290,30 +291,30 @@ def test_files_that_come_back_are_read_again(tmp_path: Path) -> None:
     assert len(list(loader)) == 1
 
 
-def test_a_folder_named_as_a_picture(tmp_path: Path) -> None:
+def test_a_folder_with_the_name_of_an_image(tmp_path: Path) -> None:
     of_one_file(tmp_path, "a.png", good_files()["color.png"])
     (tmp_path / "class" / "x.jpg").mkdir()
     assert len(hr.open(tmp_path)) == 1
     error = refusal(hr.records(image=[tmp_path / "class" / "x.jpg"]))
-    says(error, "HR0203", "a folder is in place of a file", "x.jpg", "remove it")
+    says(error, "HR0203", "a folder is where a file was expected", "x.jpg", "remove it")
 
 
-def test_a_pipe_named_as_a_picture_cannot_hang(tmp_path: Path) -> None:
+def test_a_pipe_with_the_name_of_an_image_does_not_hang(tmp_path: Path) -> None:
     of_one_file(tmp_path, "a.png", good_files()["color.png"])
     os.mkfifo(tmp_path / "class" / "pipe.jpg")
     with at_most(20):
         assert len(list(hr.Loader(tmp_path, SMALL, batch_size=1))) == 1
     error = refusal(hr.records(image=[tmp_path / "class" / "pipe.jpg"]))
-    says(error, "HR0203", "a named pipe is in place of a file", "pipe.jpg", "remove it")
+    says(error, "HR0203", "a named pipe is where a file was expected", "pipe.jpg", "remove it")
 
 
-def test_a_link_that_points_nowhere(tmp_path: Path) -> None:
+def test_a_dangling_link(tmp_path: Path) -> None:
     of_one_file(tmp_path, "a.png", good_files()["color.png"])
     (tmp_path / "class" / "b.jpg").symlink_to("/nowhere/b.jpg")
     says(refusal(tmp_path), "HR0201", "No such file", "b.jpg", "check the path")
 
 
-def test_pictures_of_one_pixel_work(tmp_path: Path) -> None:
+def test_images_of_one_pixel_work(tmp_path: Path) -> None:
     of_one_file(tmp_path, "a.jpg", encoded(Image.new("RGB", (1, 1), (9, 9, 9)), "jpeg"))
     (tmp_path / "class" / "b.png").write_bytes(
         encoded(Image.new("RGB", (1, 1), (20, 30, 40)), "png")
@@ -324,7 +325,7 @@ def test_pictures_of_one_pixel_work(tmp_path: Path) -> None:
 
 
 def huge(kind: str) -> bytes:
-    """A small file whose header promises 65,500 x 65,500 pixels."""
+    """A small file whose header claims 65,500 x 65,500 pixels."""
     if kind == "jpg":
         data = bytearray(encoded(photo(), "jpeg"))
         frame = data.index(b"\xff\xc0")
@@ -364,15 +365,15 @@ def test_a_huge_header_is_refused_before_memory_is_taken(kind: str, tmp_path: Pa
     assert code == "HR0310" and int(growth_kib) < 64 << 10
 
 
-def test_a_huge_picture_that_is_allowed_still_has_to_fit(tmp_path: Path) -> None:
+def test_a_huge_image_that_is_allowed_must_still_fit_in_memory(tmp_path: Path) -> None:
     folder = of_one_file(tmp_path, "huge.jpg", huge("jpg"))
     error = refusal(folder, max_pixels=2**40, memory_limit="128 MiB")
     says(error, "HR0703", "MiB of working memory", "huge.jpg", "raise memory_limit")
 
 
-def test_names_that_are_no_utf8(tmp_path: Path) -> None:
+def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     folder = os.fsencode(of_one_file(tmp_path, "ok.png", good_files()["color.png"])) + b"/class/"
-    names = [b'bad\xfe\n".png', b"ok.png", b"\xff.png"]  # in the order of their bytes
+    names = [b'bad\xfe\n".png', b"ok.png", b"\xff.png"]  # in byte order
     for name, data in ((names[0], b"no"), (names[2], good_files()["color.png"])):
         with open(folder + name, "wb") as file:
             file.write(data)
@@ -391,3 +392,30 @@ def test_names_that_are_no_utf8(tmp_path: Path) -> None:
 
     columns = hr.records(image=[os.fsdecode(folder + names[2])])  # and back into the engine
     assert len(list(hr.Loader(columns, SMALL, batch_size=1))) == 1
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_an_error_in_a_damaged_image_names_file_and_record(tmp_path: Path, kind: str) -> None:
+    suffix = {"JPEG": "jpg", "PNG": "png"}[kind]
+    good, bad = tmp_path / f"0.{suffix}", tmp_path / f"1.{suffix}"
+    good.write_bytes(encoded(photo(), kind))
+    bad.write_bytes(good.read_bytes()[:30])
+    source = hr.open(tmp_path)
+    assert source[0]["image"].shape == (3, 58, 75)
+    with pytest.raises(hr.DataError) as raised:
+        source[1]
+    assert raised.value.where.file == str(bad) and raised.value.where.record == 1
+    assert str(bad) in str(raised.value)
+
+
+def test_an_error_in_damaged_audio_in_an_archive_names_file_and_record(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    with tarfile.open(tmp_path / "set" / "a.tar", "w") as tar:
+        for number in range(2):
+            wav = b"RIFF" + bytes(40)
+            member = tarfile.TarInfo(f"{number}.wav")
+            member.size = len(wav)
+            tar.addfile(member, io.BytesIO(wav))
+    with pytest.raises(hr.DataError) as raised:
+        hr.open(tmp_path / "set" / "a.tar")[1]
+    assert raised.value.where.record == 1 and "a.tar" in raised.value.where.file

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: an invalid number for an order is rejected by name before anything runs; none is
-rounded, wrapped around or replaced by a default."""
+"""Promise: an invalid number in an order is rejected by name before anything runs; numbers are
+never rounded, wrapped around or replaced by defaults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def drawn(weights: Any) -> hr.Loader:
 
 
 @pytest.mark.parametrize("draws", NO_COUNTS)
-def test_draws_that_are_no_count(draws: Any) -> None:
+def test_draws_must_be_a_count(draws: Any) -> None:
     for make in (
         lambda: hr.sampling.weighted([1.0], draws),
         lambda: hr.sampling.balanced(draws=draws),
@@ -53,7 +53,7 @@ def test_draws_that_are_no_count(draws: Any) -> None:
     ],
     ids=str,
 )
-def test_weights_that_nothing_can_be_drawn_by(weights: Any) -> None:
+def test_weights_that_allow_no_draw(weights: Any) -> None:
     with pytest.raises(hr.ConfigError, match="weight"):
         drawn(weights)
 
@@ -67,7 +67,7 @@ def test_weights_and_draws_of_numpy(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("tiny", [4e-7, 1e-12, 5e-324])
-def test_weights_below_a_millionth_have_states_of_their_own(tiny: float) -> None:
+def test_weights_below_a_millionth_have_distinct_states(tiny: float) -> None:
     weights = np.full(60, tiny)
     other = weights.copy()
     other[:30] = 0
@@ -118,6 +118,6 @@ def test_weights_below_a_millionth_have_states_of_their_own(tiny: float) -> None
         lambda: loader().batch(2**63, 0),
     ],
 )
-def test_it_is_an_error_of_the_call(make: Callable[[], Any]) -> None:
+def test_the_call_itself_fails(make: Callable[[], Any]) -> None:
     with pytest.raises(hr.ConfigError):
         make()

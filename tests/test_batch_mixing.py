@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MixUp and CutMix equal torchvision's for the same lambda and box, and give the same rows however
-the loader is run."""
+"""MixUp and CutMix equal torchvision's for the same lambda and box, and give the same rows in every
+configuration of the loader."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("per_record", [False, True])
-def test_mixup_is_torchvisions_for_the_same_lambda(dtype: str, per_record: bool) -> None:
+def test_mixup_equals_torchvisions_for_the_same_lambda(dtype: str, per_record: bool) -> None:
     data = source()
     steps = [T.ToDtype(dtype, scale=True)]
     mix = T.MixUp(alpha=0.8, num_classes=CLASSES, group=8, per_record=per_record)
@@ -68,7 +68,7 @@ def test_mixup_is_torchvisions_for_the_same_lambda(dtype: str, per_record: bool)
     assert len(lambdas) == (96 if per_record else 12)
 
 
-def test_uint8_is_mixed_where_that_is_said_and_rounded_to_the_nearest() -> None:
+def test_uint8_is_mixed_on_request_and_rounded_to_the_nearest() -> None:
     data = source()
     mix = T.MixUp(num_classes=CLASSES, uint8=True)
     for (images, labels), (before, numbers) in zip(
@@ -87,11 +87,11 @@ def test_uint8_is_mixed_where_that_is_said_and_rounded_to_the_nearest() -> None:
 @pytest.mark.parametrize("memory_format", ["channels_first", "channels_last"])
 @pytest.mark.parametrize("per_record", [False, True])
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "float16"])
-def test_cutmix_is_torchvisions_for_the_same_box(
+def test_cutmix_equals_torchvisions_for_the_same_box(
     memory_format: str, per_record: bool, dtype: str
 ) -> None:
     count, height, width = 96, 17, 23
-    # No two rows have one value at one place, so what came from where is seen.
+    # No two rows have the same value at the same position, so the origin of each value is visible.
     images = np.broadcast_to(
         np.arange(count, dtype=np.uint8)[:, None, None, None], (count, 3, 17, 23)
     )
@@ -202,7 +202,7 @@ def test_ranks_threads_and_a_resume_change_no_row(steps: Any) -> None:
 
 
 @pytest.mark.parametrize("steps", MIXED)
-def test_records_that_stay_in_memory_are_mixed_alike(steps: Any) -> None:
+def test_resident_records_are_mixed_the_same(steps: Any) -> None:
     data = source(64)
     streamed = epoch(data, steps, shuffle=True)
     resident = epoch(data, steps, shuffle=True, resident=True)
@@ -211,7 +211,7 @@ def test_records_that_stay_in_memory_are_mixed_alike(steps: Any) -> None:
         np.testing.assert_array_equal(labels, soft)
 
 
-def test_a_group_takes_one_of_them_and_labels_are_rows_always() -> None:
+def test_each_group_gets_one_mix_and_labels_are_always_rows() -> None:
     data = source(800, (1, 4, 4))
     choice = T.RandomChoice(
         [T.MixUp(num_classes=CLASSES, uint8=True), T.CutMix(num_classes=CLASSES, uint8=True)],
@@ -227,10 +227,10 @@ def test_a_group_takes_one_of_them_and_labels_are_rows_always() -> None:
         if (images == before).all() and (labels.max(axis=1) == 1).all():
             np.testing.assert_array_equal(labels.argmax(axis=1), numbers)
             left += 1
-    assert 30 <= left <= 75  # half of 100, and the few boxes that are empty
+    assert 30 <= left <= 75  # half of 100, and the few empty boxes
 
 
-def test_label_smoothing_is_timms() -> None:
+def test_label_smoothing_equals_timms() -> None:
     data = source(16)
     mix = T.MixUp(num_classes=CLASSES, group=16, label_smoothing=0.1, uint8=True)
     ((_, labels),) = epoch(data, [mix])
@@ -241,7 +241,7 @@ def test_label_smoothing_is_timms() -> None:
     np.testing.assert_allclose(labels.max(axis=1), 0.9 + off)
 
 
-def test_what_cannot_be_mixed_is_refused_before_anything_runs() -> None:
+def test_fields_that_cannot_be_mixed_are_refused_before_anything_runs() -> None:
     data = source(32)
     scaled = T.ToDtype("float32", scale=True)
 
@@ -278,7 +278,7 @@ def test_what_cannot_be_mixed_is_refused_before_anything_runs() -> None:
         with_boxes, [scaled, T.CutMix(num_classes=3)], batch_size=16, fields=("image", "label")
     )
     assert next(iter(without)).label.shape == (16, 3)
-    # An image of a branch that is mixed without its label would be taught wrongly.
+    # An image that is mixed in a branch without its label would get a wrong label.
     mixed = [scaled, T.MixUp()]
     with pytest.raises(hr.Error, match="HR0133"):
         hr.Loader(data, {"image": mixed}, batch_size=16)
@@ -298,7 +298,7 @@ def test_a_label_beyond_num_classes_is_a_bad_record() -> None:
         assert soft.shape == (15, 3)
 
 
-def test_targets_that_are_rows_already_are_mixed_where_they_are_named() -> None:
+def test_targets_that_already_are_rows_are_mixed_if_named() -> None:
     random = np.random.default_rng(2)
     target = random.random((32, 5), dtype=np.float32)
     data = hr.records(image=np.zeros((32, 1, 2, 2), np.uint8), target=target)
@@ -310,7 +310,7 @@ def test_targets_that_are_rows_already_are_mixed_where_they_are_named() -> None:
     np.testing.assert_allclose(ours, lam * target[:16] + (1 - lam) * rolled, atol=1e-5)
 
 
-def test_a_record_is_traced_up_to_where_it_is_mixed() -> None:
+def test_a_record_is_traced_up_to_mixing() -> None:
     mixing = [T.MixUp(num_classes=CLASSES, uint8=True), T.CutMix(num_classes=CLASSES, uint8=True)]
     inside = T.RandomApply([T.RandomChoice(mixing)], p=0.5)
     choice = T.RandomChoice([T.RandomInvert(1.0), [T.RandomSolarize(3, 1.0)]])

@@ -65,7 +65,7 @@ def test_list_of_a_loader_works(pictures: Path) -> None:
         np.testing.assert_array_equal(batch.image, copy)
 
 
-def test_copies_are_counted_and_warned_of_once(pictures: Path) -> None:
+def test_copies_are_counted_and_warned_about_once(pictures: Path) -> None:
     loader = hr.Loader(pictures, [T.Resize((160, 160))], batch_size=1)
     with pytest.warns(hr.Warning, match="held by the consumer") as caught:
         kept = list(loader)
@@ -96,7 +96,7 @@ def test_a_batch_is_a_namedtuple_with_names_as_keys(pictures: Path) -> None:
         _ = batch.nothing
 
 
-def test_torch_walks_batches_as_namedtuples(pictures: Path) -> None:
+def test_torch_treats_batches_as_namedtuples(pictures: Path) -> None:
     from torch.utils._pytree import tree_map
 
     batch = first(hr.Loader(pictures, SMALL, batch_size=4).torch())
@@ -162,21 +162,21 @@ def test_dtypes_arrive_as_they_are(pictures: Path, dtype: str) -> None:
         assert first(loader.numpy()).image.dtype == dtype
 
 
-def test_bfloat16_for_numpy_names_the_way(pictures: Path) -> None:
+def test_bfloat16_for_numpy_suggests_a_dtype(pictures: Path) -> None:
     loader = hr.Loader(pictures, [*SMALL, T.ToDtype("bfloat16", scale=True)], batch_size=4)
     with pytest.raises(hr.UnsupportedError, match="NumPy has no bfloat16") as caught:
         first(loader.numpy())
     assert ".torch()" in caught.value.hint
 
 
-def test_pictures_of_differing_shape_come_as_a_list(pictures: Path) -> None:
+def test_images_of_differing_shape_come_as_a_list(pictures: Path) -> None:
     batch = first(hr.Loader(pictures, batch_size=4, ragged="list").torch())
     assert isinstance(batch.image, list) and len({image.shape for image in batch.image}) > 1
     with pytest.raises(hr.ConfigError):
         hr.Loader(pictures, batch_size=4)
 
 
-def test_dlpack_says_what_it_cannot(pictures: Path) -> None:
+def test_dlpack_rejects_what_it_cannot_export(pictures: Path) -> None:
     array = first(hr.Loader(pictures, SMALL, batch_size=4).dlpack()).image
     assert array.__dlpack_device__() == (1, 0)
     with pytest.raises(BufferError):
@@ -186,7 +186,7 @@ def test_dlpack_says_what_it_cannot(pictures: Path) -> None:
     array.__dlpack__(), array.__dlpack__(max_version=(1, 0))  # never consumed: freed
 
 
-def test_numbers_cross_exactly() -> None:
+def test_numbers_are_passed_exactly() -> None:
     batch = first(hr.Loader(Numbers(5), batch_size=5))
     np.testing.assert_array_equal(batch.x, [[i, -i] for i in range(5)])
     assert batch.x.dtype == np.float32 and batch.label.dtype == np.int64

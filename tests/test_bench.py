@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/: the comparison runs, reports every requested peer, and fills in the documents."""
+"""bench/: the comparison runs, reports every requested competitor, and fills in the documents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six of the demo's images, flat; one of them is 4:2:0 and so a set of its own too."""
+    """Six of the demo's images, in one folder; one of them is 4:2:0 and so also a set of its
+    own."""
     made = tmp_path_factory.mktemp("pictures")
     for path in sorted((ROOT / "examples" / "pictures").glob("*.jpg"))[:6]:
         shutil.copy(path, made)
@@ -39,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def compared(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A whole comparison, of our own forms only, as short as it can be."""
+    """A whole comparison, of our own formats only, as short as possible."""
     out = tmp_path_factory.mktemp("run")
     options = (
         "--peers",
@@ -58,7 +59,7 @@ def compared(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
     return out, json.loads((out / "imagenet-train.json").read_text())
 
 
-def test_every_form_of_ours_is_measured(compared: tuple[Path, dict[str, Any]]) -> None:
+def test_all_our_formats_are_measured(compared: tuple[Path, dict[str, Any]]) -> None:
     for pictures in compared[1]["sets"]:
         assert pictures["failed"] == {}
         assert {peer["name"] for peer in pictures["peers"]} == set(OURS)
@@ -69,13 +70,13 @@ def test_every_form_of_ours_is_measured(compared: tuple[Path, dict[str, Any]]) -
             assert (peer["prepare_seconds"] is None) == (peer["name"] == "Headrace, plain files")
 
 
-def test_every_form_of_ours_gives_the_same_batches(compared: tuple[Path, dict[str, Any]]) -> None:
+def test_our_formats_all_give_the_same_batches(compared: tuple[Path, dict[str, Any]]) -> None:
     for pictures in compared[1]["sets"]:
         assert set(pictures["batch_hashes"]) == set(OURS)
         assert len(set(pictures["batch_hashes"].values())) == 1
 
 
-def test_plain_files_are_counted_as_they_are(
+def test_plain_files_are_counted_by_their_size(
     compared: tuple[Path, dict[str, Any]], folder: Path
 ) -> None:
     whole = compared[1]["sets"][0]
@@ -101,7 +102,7 @@ def test_charts_and_tables_are_written(compared: tuple[Path, dict[str, Any]]) ->
         assert f"| **{name}** |" in text
 
 
-def test_figures_fill_their_slots_and_nothing_else(
+def test_figures_only_fill_their_slots(
     compared: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     out, report = compared
@@ -121,7 +122,7 @@ def test_figures_fill_their_slots_and_nothing_else(
     ElementTree.parse(tmp_path / "throughput.svg")
 
 
-def test_every_slot_of_the_documents_has_a_name_that_exists() -> None:
+def test_every_slot_in_the_documents_has_an_existing_name() -> None:
     sys.path.insert(0, str(BENCH))
     try:
         import figures
@@ -141,7 +142,7 @@ def test_every_slot_of_the_documents_has_a_name_that_exists() -> None:
     ("sampling", "subsampling"), [("4:4:4", 0), ("4:2:2", 1), ("4:2:0", 2), ("gray", None)]
 )
 @pytest.mark.parametrize("progressive", [False, True])
-def test_a_picture_set_knows_subsampling_and_coding(
+def test_an_image_set_knows_subsampling_and_coding(
     tmp_path: Path, sampling: str, subsampling: int | None, progressive: bool
 ) -> None:
     image_module = pytest.importorskip("PIL.Image")
@@ -158,7 +159,7 @@ def test_a_picture_set_knows_subsampling_and_coding(
     assert picture_sets.kind_of(path) == (sampling, coding)
 
 
-def test_the_drawings_are_what_their_script_draws(tmp_path: Path) -> None:
+def test_the_drawings_are_up_to_date_with_their_script(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "tools" / "draw_jpeg.py"), str(tmp_path)]
     subprocess.run(command, check=True)
     drawn = sorted(path.name for path in tmp_path.iterdir())
@@ -185,7 +186,7 @@ def test_formats_measures_containers_against_plain_reads(tmp_path: Path) -> None
         assert report["open"][name]["records"] == 200
 
 
-def test_the_full_shuffle_mixes_as_chance_does() -> None:
+def test_the_full_shuffle_mixes_like_a_random_one() -> None:
     small = ("--classes", 50, "--per-class", 100, "--block", 20, "--batch-size", 50, "--epochs", 1)
     done = run("shuffle_quality.py", *small, "--windows", "4,1000", "--json")
     assert done.returncode == 0, done.stderr

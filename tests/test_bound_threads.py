@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where OpenMP binds the main thread, the loader's threads and processes use all cores."""
+"""If OpenMP binds the main thread, the loader's threads and processes still use all cores."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes, keypoints and masks of instances follow their image, number for number as torchvision v2
-moves them, however the pipeline is written and wherever the records come from."""
+"""Boxes, keypoints and instance masks follow their image, number for number as torchvision v2 moves
+them, for every form of pipeline and every source."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def library() -> Any:
 
 
 def coordinates() -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """An image whose pixels say where they were, and that they are no border."""
+    """An image whose pixels encode their original position, and that they are not border."""
     rows, columns = np.indices((HEIGHT, WIDTH), np.uint8)
     return np.stack([columns, rows, np.full_like(rows, 255)])
 
 
 def random_boxes(rng: np.random.Generator, form: str, dtype: str) -> np.ndarray[Any, Any]:
-    """Some over the edge, some without area."""
+    """Some across the edge, some without area."""
     corners = rng.uniform(-0.2, 1.2, (ROWS, 2, 2)) * (WIDTH, HEIGHT)
     low, high = corners.min(1), corners.max(1)
     high[-1] = low[-1]
@@ -49,7 +49,8 @@ def random_boxes(rng: np.random.Generator, form: str, dtype: str) -> np.ndarray[
 
 
 def random_pipeline(choose: random.Random) -> list[Any]:
-    """Images only become smaller by resizing, so that each step's draw shows in the pixels."""
+    """Resizing only ever makes images smaller, so that each step's draw is visible in the
+    pixels."""
     steps: list[Any] = []
     for _ in range(choose.randint(1, 5)):
         step = choose.choice(
@@ -69,7 +70,7 @@ def random_pipeline(choose: random.Random) -> list[Any]:
 
 
 def window_of(before: Any, after: Any) -> tuple[int, int] | None:
-    """Where `after` was cut out; nothing where that may have been at several places."""
+    """Where `after` was cropped from; None if several positions are possible."""
     height, width = after.shape[1:]
     places = [
         (top, left)
@@ -81,7 +82,7 @@ def window_of(before: Any, after: Any) -> tuple[int, int] | None:
 
 
 def resized(rows: Any, height: int, width: int) -> Any:
-    """Masks as Pillow resizes images with "nearest", whose ties are not torch's."""
+    """Masks as resized by Pillow with "nearest", whose ties differ from torch's."""
     functional, tv_tensors, torch = library()
     if not isinstance(rows, tv_tensors.Mask):
         return functional.resize(rows, [height, width])
@@ -91,7 +92,7 @@ def resized(rows: Any, height: int, width: int) -> Any:
 
 
 def moved_by_torchvision(step: Any, before: Any, after: Any, rows: Any) -> Any:
-    """The rows (tv_tensors) after the step, whose draw is read off the images."""
+    """The rows (tv_tensors) after the step, whose draw is inferred from the images."""
     functional, *_ = library()
     if step.name == "RandomApply":
         (inner,) = step.arguments["transforms"]
@@ -111,7 +112,8 @@ def moved_by_torchvision(step: Any, before: Any, after: Any, rows: Any) -> Any:
             side = min(height, width)
             place = ((height - side) // 2, (width - side) // 2, side, side)
             return resized(functional.crop(rows, *place), *after.shape[1:])
-        case "CenterCrop":  # of a small picture: as F.center_crop pads and cuts pictures
+        case "CenterCrop":  # for a small picture: padded and cropped as F.center_crop does with
+            # pictures
             high, wide = max(0, after.shape[1] - height), max(0, after.shape[2] - width)
             if after.shape[1] >= height and after.shape[2] >= width and high % 2 == wide % 2 == 0:
                 return functional.center_crop(rows, list(after.shape[1:]))
@@ -233,7 +235,7 @@ def corners(boxes: Any, form: str) -> Any:
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("way", ["streamed", "resident", "packed", "packed resident"])
-def test_boxes_lie_where_the_pixels_of_their_objects_lie(
+def test_boxes_are_where_the_pixels_of_their_objects_are(
     coco: Path, form: str, way: str, tmp_path: Path
 ) -> None:
     source = hr.coco(str(coco), boxes=form, masks=True)
@@ -264,7 +266,7 @@ def test_boxes_lie_where_the_pixels_of_their_objects_lie(
     assert compared > 10
 
 
-def test_boxes_alone_move_as_they_do_beside_their_picture(coco: Path) -> None:
+def test_boxes_alone_move_as_they_do_with_their_image(coco: Path) -> None:
     both = list(hr.Loader(str(coco), STEPS, seed=1, fields=("image", "boxes"), **LIST))
     alone = list(hr.Loader(str(coco), STEPS, seed=1, fields=("boxes",), **LIST))
     for one, two in zip(both, alone, strict=True):
@@ -272,7 +274,7 @@ def test_boxes_alone_move_as_they_do_beside_their_picture(coco: Path) -> None:
             np.testing.assert_array_equal(with_picture, without)
 
 
-def test_the_word_of_fields_lets_a_picture_move_alone_and_is_not_forgotten(coco: Path) -> None:
+def test_fields_lets_an_image_move_alone_in_later_steps_too(coco: Path) -> None:
     word = [T.RandomHorizontalFlip(1, fields="image")]
     for stored, moved in zip(
         hr.Loader(str(coco), [], **LIST), hr.Loader(str(coco), word, **LIST), strict=True
@@ -285,7 +287,7 @@ def test_the_word_of_fields_lets_a_picture_move_alone_and_is_not_forgotten(coco:
     hr.Loader(str(coco), [*word, said], **LIST).close()
 
 
-def test_boxes_whose_format_nobody_said_are_not_left_behind(coco: Path) -> None:
+def test_boxes_without_a_declared_format_are_not_left_behind(coco: Path) -> None:
     data = [{"image": coordinates(), "boxes": np.zeros((2, 4), np.float32)}] * 4
     with pytest.raises(hr.ConfigError, match=r'HR0180[\s\S]*kinds={"boxes": "boxes:xyxy"}'):
         hr.Loader(data, [T.RandomHorizontalFlip()], batch_size=2)
@@ -314,7 +316,7 @@ def test_a_fork_shares_the_geometry_of_its_record_or_is_refused() -> None:
     np.testing.assert_array_equal(batch.boxes[:, 0], wanted)
 
 
-def test_boxes_beside_pictures_of_two_sizes_are_an_error_of_the_record() -> None:
+def test_boxes_with_images_of_two_sizes_are_an_error_of_the_record() -> None:
     data = [
         {
             "left": np.zeros((3, 8, 8), np.uint8),
@@ -332,12 +334,12 @@ def test_boxes_beside_pictures_of_two_sizes_are_an_error_of_the_record() -> None
     assert sum(len(batch.boxes) for batch in loader) == 1 and len(loader.quarantine) == 1
 
 
-def test_two_sets_of_boxes_of_different_formats_are_not_one(coco: Path) -> None:
+def test_sets_of_boxes_of_different_formats_are_not_merged(coco: Path) -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0\d+.*is in xywh, of source 0 in xyxy"):
         hr.concat(hr.coco(str(coco)), hr.coco(str(coco), boxes="xywh"))
 
 
-def test_objects_of_joined_sets_are_not_the_same_objects(coco: Path) -> None:
+def test_objects_of_joined_sets_stay_separate(coco: Path) -> None:
     left, right = hr.coco(str(coco)), hr.coco(str(coco), boxes="xywh")
     names = {f.name: f"other_{f.name}" for f in right.schema if f.name != "image_id"}
     joined = hr.join(left, right, on="image_id", rename=names)
@@ -346,7 +348,7 @@ def test_objects_of_joined_sets_are_not_the_same_objects(coco: Path) -> None:
     assert of["areas"][0] == 1 and of["other_labels"][0] == 2
 
 
-def test_a_python_step_may_stand_between(coco: Path) -> None:
+def test_a_python_step_may_come_in_between(coco: Path) -> None:
     def right_half(image: Any, boxes: Any) -> dict[str, Any]:
         half = image.shape[2] // 2
         moved = np.clip(boxes - [half, 0, half, 0], 0, None).astype(np.float32)
@@ -364,7 +366,7 @@ def test_a_python_step_may_stand_between(coco: Path) -> None:
 
 
 def test_planes_that_grow_beyond_the_memory_limit_are_a_bad_record(tmp_path: Path) -> None:
-    """None of them is made: 400 of 32 x 32 would be 400 MiB after the step."""
+    """They are never materialized: 400 of 32 x 32 would be 400 MiB after the step."""
     images, annotations = [], []
     for number, count in enumerate((3, 400, 2)):
         Image.new("RGB", (32, 32)).save(tmp_path / f"{number}.png")

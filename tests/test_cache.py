@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: ``cache=`` and ``disk_cache=`` change where data is read from, never a batch, and stay
-within their bytes."""
+"""Promise: ``cache=`` and ``disk_cache=`` only change where data is read from, never a batch, and
+stay within their limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECORD_BYTES = 100 * 100 * 3
 
 @pytest.fixture
 def files(tmp_path: Path) -> hr.Source:
-    """200 images of noise, which no compression makes smaller."""
+    """200 images of noise, which is incompressible."""
     rng = np.random.default_rng(1)
     for i in range(200):
         pixels = rng.integers(0, 256, (3, 100, 100), np.uint8)
@@ -60,7 +60,7 @@ def test_a_cache_of_half_the_set_reads_half_of_it_in_every_later_epoch(files: hr
     assert 0.45 * 200 < first["records"] <= 0.5 * 200
     assert first["bytes"] <= first["limit"]
     left_out = 200 - first["records"]
-    # On a busy machine some of the next epoch is read already, and counted with this one.
+    # On a busy machine part of the next epoch has been read already, and is counted with this one.
     assert 0 <= first["misses"] - 200 <= left_out
     for epoch in range(1, 4):
         for _ in loader:
@@ -71,17 +71,17 @@ def test_a_cache_of_half_the_set_reads_half_of_it_in_every_later_epoch(files: hr
         assert 0 <= now["misses"] - (200 + epoch * left_out) <= left_out
 
 
-def test_loaders_of_one_source_share_what_is_kept(files: hr.Source) -> None:
+def test_loaders_of_one_source_share_the_cache(files: hr.Source) -> None:
     one = small(files, batch_size=50, cache="16 MiB")
     epoch_of(one)
     two = small(files, batch_size=10, shuffle=True, cache="16 MiB")
     epoch_of(two)
     assert two.stats()["cache"]["misses"] == 200
-    # On a busy machine both have read some of their next epochs already.
+    # On a busy machine both have already read part of their next epochs.
     assert 200 <= two.stats()["cache"]["hits"] <= 600
 
 
-def test_a_cache_lies_inside_the_memory_limit(files: hr.Source) -> None:
+def test_a_cache_stays_within_the_memory_limit(files: hr.Source) -> None:
     with pytest.raises(hr.ConfigError, match="leaves nothing of"):
         small(files, batch_size=20, cache="1 GiB", memory_limit="512 MiB")
     loader = small(files, batch_size=20, cache="2 MiB", memory_limit="128 MiB")
@@ -91,7 +91,7 @@ def test_a_cache_lies_inside_the_memory_limit(files: hr.Source) -> None:
     assert stats["memory_used"] >= stats["cache"]["bytes"] > MIB
 
 
-def test_files_that_are_written_again_are_read_again(tmp_path: Path) -> None:
+def test_rewritten_files_are_read_again(tmp_path: Path) -> None:
     def write(value: int, names: range = range(40)) -> None:
         for name in names:
             pixels = np.full((3, 8, 8), value, np.uint8)
@@ -115,7 +115,7 @@ def test_files_that_are_written_again_are_read_again(tmp_path: Path) -> None:
     assert len(warned) == 1
 
 
-# In a process of its own: a disk cache serves the process from then on.
+# In a separate process: a disk cache then serves that process from then on.
 DISK_CACHE = """
 import gc, io, json, os, sys, tarfile
 os.environ["HEADRACE_CACHE"] = sys.argv[1]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a script changes in a DataLoader after from_dataloader is followed, or an error that names
-it: never other batches than the DataLoader's."""
+"""Changes that a script makes to a DataLoader after from_dataloader are followed, or are an error
+that names them: batches never differ from the DataLoader's."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def equal(ours: Any, theirs: Any) -> bool:
 
 
 def assert_named(dataloader: Any, change: Any, name: str, drawn: bool = False) -> None:
-    """The batches before the change, and an error that names it after."""
+    """The batches before the change, and afterwards an error that names it."""
     with translated(dataloader) as loader:
         ours = list(loader.torch())
         assert drawn or equal(ours, dataloader)
@@ -149,7 +149,7 @@ def test_a_change_of_a_class_or_the_environment_is_named(monkeypatch: Any) -> No
 
 
 class Beside(Usual):
-    """Reads what lies beside each image, and the environment."""
+    """Reads files next to each image, and the environment."""
 
     def __getitem__(self, i: int) -> Any:
         image = self.transform(Image.open(self.paths[i]).convert("RGB"))
@@ -159,7 +159,7 @@ class Beside(Usual):
         return image, label + others + int(os.getenv("A_SHIFT", "0"))
 
 
-def test_a_change_of_what_lies_beside_the_pictures_is_named(
+def test_a_change_of_files_next_to_the_images_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes = folder / "a" / "0.txt"
@@ -180,7 +180,8 @@ def test_a_change_of_what_lies_beside_the_pictures_is_named(
 
 
 class Asks(Usual):
-    """Of a database, the command line, torch, and a global that no name of its code shows."""
+    """Uses a database, the command line, torch, and a global that does not appear by name in its
+    code."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -194,7 +195,7 @@ class Asks(Usual):
         return image, torch.tensor(label + len(sys.argv) + eval("MODE['shift']") + 0.5)
 
 
-def test_a_change_of_what_is_asked_of_the_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_of_program_state_that_was_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = Asks()
     update = "update labels set label = 2"
     for change, name in (
@@ -210,7 +211,7 @@ def test_a_change_of_what_is_asked_of_the_program_is_named(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_torchs_default_dtype_is_that_of_the_batches(folder: Path, dtype: Any) -> None:
+def test_batches_have_torchs_default_dtype(folder: Path, dtype: Any) -> None:
     v1 = pytest.importorskip("torchvision.transforms")
     recipe = v1.Compose([v1.Resize((8, 8)), v1.ToTensor(), v1.Normalize([0.5] * 3, [0.5] * 3)])
     dataset = datasets.ImageFolder(folder, recipe)
@@ -231,7 +232,7 @@ def test_torchs_default_dtype_is_that_of_the_batches(folder: Path, dtype: Any) -
 
 
 class Solarized:
-    """As the environment says."""
+    """As specified by the environment."""
 
     def __call__(self, image: Any) -> Any:
         return ImageOps.solarize(image, int(os.environ.get("A_SHIFT", "9")))
@@ -286,12 +287,12 @@ def test_labels_that_change_in_any_holder_are_named(holder: Any) -> None:
     )
 
 
-def test_what_changes_nothing_is_no_change() -> None:
+def test_irrelevant_changes_are_ignored() -> None:
     dataset = Usual()
     dataloader = DataLoader(dataset, batch_size=4)
     with translated(dataloader) as loader:
         dataset[0]
-        dataset.args.epoch = 7  # which no code of the dataset reads
+        dataset.args.epoch = 7  # not read by the dataset's code
         dataset.args.best = 1.0
         dataset.logger.isEnabledFor(10)
         assert equal(loader.torch(), dataloader)
@@ -342,7 +343,7 @@ class Brighter:
         return image.point(lambda value: min(255, value + self.by))
 
 
-def test_what_runs_in_python_follows_every_change() -> None:
+def test_steps_in_python_follow_every_change() -> None:
     numbers, brighter = Numbers(), Brighter()
     tensors = TensorDataset(torch.arange(6.0)[:, None], torch.arange(6))
     transform = v2.Compose([brighter, v2.Resize((8, 8)), v2.PILToTensor()])
@@ -381,7 +382,7 @@ class OfProgram(Numbers):
 def test_worker_processes_have_classes_and_globals_as_the_script_set_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What they import is as it was."""
+    """The modules they import are unchanged."""
 
     def in_a_worker() -> Any:
         sent = pickle.dumps(program.entries({"dataset": OfProgram()}))
@@ -397,7 +398,7 @@ def test_worker_processes_have_classes_and_globals_as_the_script_set_them(
         monkeypatch.setattr(OfProgram, "bump", plus_ten)
         assert in_a_worker() == (3 + 10) * 2 + 30
         monkeypatch.setattr(OfProgram, "bump", lambda self, i: i + 7)
-        with pytest.raises(RuntimeError, match=r"OfProgram\.bump is another function"):
+        with pytest.raises(RuntimeError, match=r"OfProgram\.bump was replaced by the script"):
             in_a_worker()
     finally:
         OfProgram.scale, OfProgram.bump = scale, bump  # type: ignore[method-assign]
@@ -407,7 +408,7 @@ def plus_ten(self: Any, i: int) -> int:
     return i + 10
 
 
-def test_records_that_come_or_go_in_a_python_dataset_are_named() -> None:
+def test_added_or_removed_records_in_a_python_dataset_are_named() -> None:
     numbers = Numbers()
     assert_named(
         DataLoader(numbers, batch_size=5),
@@ -445,7 +446,7 @@ class BatchesByLoss(ByLoss):
 
 
 @pytest.mark.parametrize("options", ["sampler", "batch_sampler", "list"])
-def test_a_sampler_that_learns_is_asked_as_it_is_then(options: str) -> None:
+def test_a_sampler_that_learns_is_called_in_its_current_state(options: str) -> None:
     sampler: Any = {"sampler": ByLoss, "batch_sampler": BatchesByLoss}.get(options, range)(12)
     sampler = list(sampler) if options == "list" else sampler
     given = {"batch_sampler": sampler} if options == "batch_sampler" else {"sampler": sampler}
@@ -463,7 +464,7 @@ def test_a_sampler_that_learns_is_asked_as_it_is_then(options: str) -> None:
         assert equal(loader.torch(), dataloader) and first != next(iter(dataloader))[1].tolist()
 
 
-def test_a_change_of_what_became_an_order_is_named() -> None:
+def test_a_change_of_a_sampler_that_became_an_order_is_named() -> None:
     weighted = WeightedRandomSampler([1.0, 0.0, 0.0], 4)
     dataloader = DataLoader(Numbers(3), batch_size=2, sampler=weighted)
     change = lambda: weighted.weights.__setitem__(1, 5.0)  # noqa: E731
@@ -481,7 +482,7 @@ class Shortened(datasets.ImageFolder):  # type: ignore[misc]
         return 4
 
 
-def test_a_length_of_its_own_is_followed() -> None:
+def test_a_custom_length_is_respected() -> None:
     dataloader = DataLoader(Shortened(FOLDER, resized()), batch_size=3)
     with translated(dataloader) as loader:
         assert equal(loader.torch(), dataloader) and len(loader) == 2
@@ -499,7 +500,7 @@ def test_a_length_of_its_own_is_followed() -> None:
         lambda data: DistributedSampler(range(2), 5, 3, shuffle=False),
     ],
 )
-def test_samplers_of_other_records_and_uneven_ranks_give_theirs(sampler: Any) -> None:
+def test_samplers_of_other_records_and_uneven_ranks_keep_their_order(sampler: Any) -> None:
     data = Numbers()
     dataloader = DataLoader(data, batch_size=2, sampler=sampler(data))
     with translated(dataloader) as loader:
@@ -509,7 +510,7 @@ def test_samplers_of_other_records_and_uneven_ranks_give_theirs(sampler: Any) ->
             assert equal(loader.torch(), dataloader)
 
 
-def test_draws_from_fewer_records_stay_among_them() -> None:
+def test_draws_from_a_subset_stay_in_the_subset() -> None:
     for sampler in (RandomSampler(range(5), replacement=True), RandomSampler(range(5))):
         with translated(DataLoader(Numbers(), batch_size=2, sampler=sampler)) as loader:
             drawn = [int(i) for batch in loader.torch() for i in batch[1]]

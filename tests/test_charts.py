@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages and charts are well-formed, escape what they are given, and PNG files hold their pixels."""
+"""Pages and charts are well-formed, escape their input, and PNG files contain their pixels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHARTS = [
 
 
 @pytest.mark.parametrize("chart", CHARTS)
-def test_a_chart_is_well_formed_alone_and_in_a_page(chart: Chart) -> None:
+def test_a_chart_is_well_formed_by_itself_and_in_a_page(chart: Chart) -> None:
     root = ElementTree.fromstring(standalone(chart))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     markup = figure.html(chart, 1)
@@ -64,7 +64,7 @@ def test_a_page_escapes_text() -> None:
 
 
 @pytest.mark.parametrize("channels, mode", [(1, "L"), (3, "RGB"), (4, "RGBA")])
-def test_a_png_holds_its_pixels(channels: int, mode: str) -> None:
+def test_a_png_contains_its_pixels(channels: int, mode: str) -> None:
     image_module = pytest.importorskip("PIL.Image")
     pixels = np.random.default_rng(0).integers(0, 256, (channels, 7, 5), np.uint8)
     with image_module.open(io.BytesIO(png_from_pixels(pixels))) as picture:
@@ -79,7 +79,7 @@ def test_a_png_of_anything_else_is_refused() -> None:
             png_from_pixels(bad)
 
 
-def test_a_grid_places_pictures_row_by_row() -> None:
+def test_a_grid_places_images_row_by_row() -> None:
     pictures = [np.full((3, 2, 2), value, np.uint8) for value in (10, 20, 30)]
     grid = picture_grid(pictures, columns=2, gap=1)
     assert grid.shape == (3, 5, 5)

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: commands that decode images have a Loader's options about images."""
+"""Promise: commands that decode images have the Loader's options for images."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from processes import run_command
 
 import headrace as hr
 
@@ -20,28 +18,16 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 Image = pytest.importorskip("PIL.Image")
 
-COMMAND = [sys.executable, "-c", "from headrace.cli import main; main()"]
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ},
-    )
-
 
 def run_json(*arguments: object) -> Any:
-    done = run(*arguments, "--json")
+    done = run_command(*arguments, "--json")
     assert done.returncode in (0, 1), done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.fixture
 def gray16(tmp_path: Path) -> Path:
-    """Four grayscale images of 16 bits, all values above 255."""
+    """Four 16-bit grayscale images, all values above 255."""
     folder = tmp_path / "gray/a"
     folder.mkdir(parents=True)
     for number in range(4):
@@ -52,7 +38,7 @@ def gray16(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cut_off(tmp_path: Path) -> Path:
-    """A JPEG whose second half is missing, beside a whole one."""
+    """A JPEG whose second half is missing, and an intact one."""
     folder = tmp_path / "cut/a"
     folder.mkdir(parents=True)
     pixels = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
@@ -63,18 +49,18 @@ def cut_off(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_scan_takes_the_users_word_for_sixteen_bits(gray16: Path) -> None:
+def test_scan_accepts_an_option_for_sixteen_bits(gray16: Path) -> None:
     assert run_json("scan", gray16)["bad"] == 4
     assert run_json("scan", gray16, "--sixteen-bit", "high_byte")["bad"] == 0
 
 
-def test_scan_counts_what_damaged_repair_would_deliver_as_repaired(cut_off: Path) -> None:
+def test_scan_counts_images_that_damaged_repair_would_deliver(cut_off: Path) -> None:
     refused = run_json("scan", cut_off)
     repaired = run_json("scan", cut_off, "--damaged", "repair")
     assert (refused["bad"], repaired["bad"], repaired["repaired"]) == (1, 0, 1)
 
 
-def test_scan_refuses_what_declares_too_many_pixels(cut_off: Path) -> None:
+def test_scan_refuses_images_that_declare_too_many_pixels(cut_off: Path) -> None:
     (first, _) = run_json("scan", cut_off, "--max-pixels", 100)["bad_records"]
     assert first["code"] == "HR0310"
 
@@ -91,32 +77,32 @@ def test_bench_measures_what_the_loader_would_deliver(gray16: Path) -> None:
     assert by_high_byte["batch_hash"] != by_clip["batch_hash"]
 
 
-def test_doctor_examines_the_loader_that_is_asked_for(gray16: Path) -> None:
+def test_doctor_examines_the_requested_loader(gray16: Path) -> None:
     told = ("doctor", gray16, "--seconds", 0.5, "--batch-size", 2, "--skip", "remedies")
-    assert run(*told, "--on-error", "raise").returncode == 3
-    done = run(*told, "--on-error", "raise", "--sixteen-bit", "clip")
+    assert run_command(*told, "--on-error", "raise").returncode == 3
+    done = run_command(*told, "--on-error", "raise", "--sixteen-bit", "clip")
     assert done.returncode in (0, 1), done.stderr
 
 
-def test_a_fields_kind_can_be_told(pictures: Path, tmp_path: Path) -> None:
+def test_a_fields_kind_can_be_declared(pictures: Path, tmp_path: Path) -> None:
     scanned = run_json("scan", pictures, "--kinds", "image=mask")
-    assert scanned["bad"] == 23  # pictures in color are no masks
-    done = run("scan", pictures, "--kinds", "image")
+    assert scanned["bad"] == 23  # color pictures are not masks
+    done = run_command("scan", pictures, "--kinds", "image")
     assert done.returncode == 2
     assert "FIELD=KIND" in done.stderr
-    assert "HR0181" in run("bench", pictures, "--kinds", "label=image").stderr
+    assert "HR0181" in run_command("bench", pictures, "--kinds", "label=image").stderr
 
 
 @pytest.mark.parametrize("command", ["bench", "doctor", "scan"])
-def test_a_wrong_word_is_a_wrong_use(command: str, pictures: Path) -> None:
-    done = run(command, pictures, "--damaged", "ignore")
+def test_an_unknown_choice_is_a_usage_error(command: str, pictures: Path) -> None:
+    done = run_command(command, pictures, "--damaged", "ignore")
     assert done.returncode == 2
     assert "refuse" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["bench", "doctor", "scan"])
-def test_help_has_the_words_of_the_keyword(command: str) -> None:
-    told = " ".join(run(command, "--help").stdout.replace("│", " ").split())
+def test_help_has_the_choices_of_the_keyword(command: str) -> None:
+    told = " ".join(run_command(command, "--help").stdout.replace("│", " ").split())
     for name in ("damaged", "sixteen-bit", "strict", "max-pixels"):
         assert f"--{name}" in told
     doc = str(hr.Loader.__doc__)

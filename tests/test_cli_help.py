@@ -6,11 +6,10 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from processes import COMMAND
+from processes import run_command
 
 import headrace as hr
 
@@ -36,7 +35,7 @@ def step(batch):
 
 
 def told(*arguments: str) -> str:
-    """What a command prints on 80 columns."""
+    """A command's output at 80 columns."""
     done = testing.CliRunner().invoke(
         app, arguments, prog_name="headrace", env={"COLUMNS": "80", "TERM": "dumb"}
     )
@@ -53,7 +52,7 @@ def examples(command: str) -> list[str]:
     return [line.strip() for line in listed.splitlines() if line.strip()]
 
 
-def test_every_command_is_listed_with_a_whole_sentence() -> None:
+def test_every_command_is_listed_with_a_complete_sentence() -> None:
     assert {"bench", "doctor", "scan", "pack", "convert", "operators"} <= set(COMMANDS)
     assert "..." not in LISTED.partition("Commands:")[2]
     assert max(map(len, LISTED.splitlines())) <= 80
@@ -70,7 +69,7 @@ def test_the_help_of_a_command_fits_80_columns_and_has_examples(command: str) ->
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the examples talk of: train/, a pack of it, an image, a training script, a step."""
+    """The files in the examples: train/, a pack of it, an image, a training script, a step."""
     root = tmp_path_factory.mktemp("help")
     for number, picture in enumerate(sorted(PICTURES.glob("*.jpg"))):
         target = root / "train" / ("cat", "dog")[number % 2]
@@ -85,7 +84,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("example", [e for name in COMMANDS for e in examples(name)])
-def test_an_example_of_the_help_runs(example: str, workplace: Path, tmp_path: Path) -> None:
+def test_every_example_in_the_help_runs(example: str, workplace: Path, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     shutil.copytree(workplace, folder)
     arguments = shlex.split(example)[1:]
@@ -93,11 +92,9 @@ def test_an_example_of_the_help_runs(example: str, workplace: Path, tmp_path: Pa
         (folder / "train.hrpack").unlink()
     if arguments[:3:2] == ["merge", "--verify"]:
         hr.convert(folder / "train", folder / "tars", "tar", part=(1, 2))
-    if arguments[0] == "doctor":  # which otherwise takes its 40 seconds
+    if arguments[0] == "doctor":  # which takes 40 seconds by default
         arguments[1:1] = ["--seconds", "1"]
-    done = subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, timeout=300, cwd=folder
-    )
+    done = run_command(*arguments, folder=folder)
     answers = (0, 1) if arguments[0] in ("doctor", "scan", "merge") else (0,)
     assert done.returncode in answers and done.stdout, done.stderr
     assert "Traceback" not in done.stderr

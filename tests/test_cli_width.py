@@ -70,13 +70,13 @@ def test_lines_fit_80_columns(command: str, folder: Path) -> None:
     lines = seen(folder, *command.format(**places).split())
     assert lines
     for line in lines:
-        # What is there to be copied is whole, and the terminal's own business.
+        # Text that is to be copied is not wrapped; the terminal does that.
         whole = ("record ", "use it:", "open it:", "<Source ")
         copied = line.startswith(whole) or line.endswith("b/cat.jpg")
         assert len(line.rstrip()) <= 80 or copied, line
 
 
-def test_warnings_errors_and_what_is_printed_fit_80_columns(tmp_path: Path) -> None:
+def test_warnings_errors_and_output_fit_80_columns(tmp_path: Path) -> None:
     from headrace.printable import fitted
 
     import headrace
@@ -100,13 +100,13 @@ def test_a_long_class_name_keeps_its_ends(folder: Path) -> None:
     assert "…" in line and "long, b" in line and LONG not in line
 
 
-def test_the_key_of_a_bad_record_is_whole_so_that_it_can_be_copied(folder: Path) -> None:
+def test_the_key_of_a_bad_record_is_complete_so_that_it_can_be_copied(folder: Path) -> None:
     (data,) = folder.glob("data_*")
     (broken,) = (data / LONG).glob("broken*")
     assert f"record 0: {broken}" in seen(folder, "scan", data.name)
 
 
-def test_ellipses_stand_in_the_middle() -> None:
+def test_ellipses_are_in_the_middle() -> None:
     from headrace.cli.output import shortened
 
     assert shortened("abcdefghij", 10) == "abcdefghij"

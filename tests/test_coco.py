@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""COCO annotations are read as pycocotools and torchvision read them."""
+"""COCO annotations equal those read by pycocotools and torchvision."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def corpus() -> Path:
     return path
 
 
-def test_a_real_set_equals_what_pycocotools_says() -> None:
+def test_a_real_set_equals_pycocotools_result() -> None:
     path = corpus()
     coco = pytest.importorskip("pycocotools.coco").COCO(path)
     source = hr.open(str(path), masks=True)
@@ -126,7 +126,7 @@ def test_a_real_set_equals_what_pycocotools_says() -> None:
         np.testing.assert_array_equal(record["areas"], np.array([a["area"] for a in rows], "f4"))
         for got, annotation in zip(record["masks"], rows, strict=True):
             if len(annotation["segmentation"][0]) == 4:
-                continue  # two points, which pycocotools takes for a box in the first place
+                continue  # two points, which pycocotools interprets as a box
             np.testing.assert_array_equal(got, coco.annToMask(annotation))
             compared += 1
     assert compared > 20
@@ -154,7 +154,7 @@ def test_a_loader_delivers_rows_as_lists(write: Callable[..., Path]) -> None:
     assert np.asarray(batch["image_id"]).tolist() == [4, 9]
 
 
-def test_a_bad_box_costs_its_record_and_no_other(write: Callable[..., Path]) -> None:
+def test_a_bad_box_only_costs_its_record(write: Callable[..., Path]) -> None:
     path = write([row(9, []), row(4, [], bbox=[float("nan"), 0, 1, 1])])
     source = hr.open(str(path))
     assert "1 record with bad annotations" in repr(source)
@@ -181,7 +181,7 @@ def test_keypoints_have_three_numbers_each(write: Callable[..., Path]) -> None:
     assert keypoints.tolist() == [[[1, 2, 2], [30.5, 4, 1]], [[0, 0, 0], [0, 0, 0]]]
 
 
-def test_a_file_that_is_cut_is_refused_with_the_offset(write: Callable[..., Path]) -> None:
+def test_a_truncated_file_is_refused_with_the_offset(write: Callable[..., Path]) -> None:
     path = write([row(9, [])])
     text = path.read_text()
     for part in range(1, 64):

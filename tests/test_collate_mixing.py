@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collate_fn that is torchvision's MixUp or CutMix becomes a transform; any other one is run."""
+"""A collate_fn that is torchvision's MixUp or CutMix becomes a transform; any other is run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ORDER = [i for label in range(CLASSES) for i in range(24) if i % CLASSES == labe
 
 
 def reference(mixup_or_cutmix: Any) -> Function:
-    """As torchvision's reference script for classification has it."""
+    """As in torchvision's reference script for classification."""
 
     def collate_fn(batch: Any) -> Any:
         return mixup_or_cutmix(*default_collate(batch))
@@ -104,7 +104,7 @@ def translated(folder: Path, function: Function, transform: Any = TENSORS, **opt
 @pytest.mark.parametrize(
     "form", [reference, as_lambda, as_lambda_of_module, as_one, in_steps, by_name]
 )
-def test_the_forms_in_use_are_recognized(folder: Path, form: Callable[[Any], Function]) -> None:
+def test_common_forms_are_recognized(folder: Path, form: Callable[[Any], Function]) -> None:
     loader = translated(folder, form(choice()))
     assert any("collate_fn" in part.name for part in loader.report.native)
     assert not loader.report.python
@@ -115,16 +115,16 @@ def test_the_forms_in_use_are_recognized(folder: Path, form: Callable[[Any], Fun
     assert [value.shape for value in expected] == [images.shape, labels.shape]
 
 
-def test_a_name_of_the_module_is_seen_too(folder: Path) -> None:
+def test_a_function_in_a_module_is_recognized_too(folder: Path) -> None:
     images, labels = next(iter(translated(folder, of_the_module)))
     assert labels.shape == (8, CLASSES)
     mixed = (images != IMAGES[ORDER[:8]].numpy()).any(axis=1)
-    assert mixed.any() and not mixed.all()  # a box of another picture
+    assert mixed.any() and not mixed.all()  # a box from another picture
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
-def test_a_batch_is_torchvisions_for_the_same_share(folder: Path, dtype: str) -> None:
-    """Each batch of torch's is a group: one share, partners are neighbors in it."""
+def test_a_batch_equals_torchvisions_for_the_same_proportion(folder: Path, dtype: str) -> None:
+    """Each batch of torch's is a group: one proportion, and partners are neighbors in it."""
     floats = dtype == "float32"
     pictures = IMAGES if floats else BYTES
     mix = v2.MixUp(num_classes=CLASSES) if floats else v2.CutMix(num_classes=CLASSES)
@@ -147,7 +147,7 @@ def test_a_batch_is_torchvisions_for_the_same_share(folder: Path, dtype: str) ->
     assert len(shares) == 3
 
 
-def test_probabilities_are_those_of_the_choice(folder: Path) -> None:
+def test_probabilities_equal_those_of_the_choice(folder: Path) -> None:
     """MixUp changes every pixel of a batch, CutMix a box."""
     loader = translated(folder, reference(choice([1, 3])), seed=5)
     kinds = []
@@ -159,7 +159,7 @@ def test_probabilities_are_those_of_the_choice(folder: Path) -> None:
 
 
 class RandomMixup(torch.nn.Module):
-    """As torchvision's reference script has it for v1."""
+    """As in torchvision's reference script for v1."""
 
     def __init__(self, p: float = 1.0, alpha: float = 1.0) -> None:
         super().__init__()
@@ -217,7 +217,7 @@ def test_the_reference_scripts_own_mixes_are_native(folder: Path) -> None:
 
 
 class RandomMixUp(RandomMixup):
-    """Another one under the name: partners come from the batch's other end."""
+    """Another function with the same name: partners come from the batch's other end."""
 
     def partners(self, batch: Any) -> Any:
         return batch.flip(0)
@@ -292,19 +292,22 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize("function", DIFFERENT)
-def test_whatever_differs_is_run(folder: Path, function: Function) -> None:
+def test_functions_that_differ_are_run(folder: Path, function: Function) -> None:
     loader = translated(folder, function)
     (part,) = loader.report.python
     assert part.name.startswith("collate_fn=") and "run on each finished batch" in part.note
     plain = [(IMAGES[i], int(LABELS[i])) for i in ORDER[:8]]
     expected = function(plain)
     ours = loader.torch().batch(0, 0)
-    assert len(ours) == len(expected) and len(ours[1]) == 8  # labels are mixed, or by chance not
+    # labels are mixed, or by chance unchanged
+    assert len(ours) == len(expected) and len(ours[1]) == 8
     assert ours[0].shape == expected[0].shape and ours[0].dtype == expected[0].dtype
 
 
 @pytest.mark.parametrize("function", [another_collate(choice()), empty_cell(), choice()])
-def test_what_fails_on_a_list_of_records_is_refused(folder: Path, function: Function) -> None:
+def test_a_function_that_fails_on_a_list_of_records_is_refused(
+    folder: Path, function: Function
+) -> None:
     with pytest.raises(hr.ConfigError, match="HR0834") as refused:
         translated(folder, function)
     assert 'collate="default"' in str(refused.value)
@@ -317,12 +320,12 @@ def test_records_of_other_fields_are_not_mixed() -> None:
         hr.from_dataloader(dataloader, verbose=False)
 
 
-def test_left_out_it_is_counted(folder: Path) -> None:
+def test_a_skipped_collate_fn_is_counted(folder: Path) -> None:
     loader = translated(folder, reference(choice()), collate="default")
     assert next(iter(loader))[1].shape == (8,)
     assert "collate_fn" in loader.report.changed[0].name
 
 
-def test_a_group_is_the_batch_that_is_asked_for(folder: Path) -> None:
+def test_a_group_is_the_requested_batch(folder: Path) -> None:
     loader = translated(folder, reference(choice()), batch_size=4)
     assert [len(images) for images, _ in loader] == [4] * 6

@@ -30,7 +30,7 @@ Pair = collections.namedtuple("Pair", ["x", "y"])
 
 
 class Records:
-    """A dataset of whatever ``make`` gives."""
+    """A dataset of the return values of ``make``."""
 
     def __init__(self, make: Callable[[int], Any], count: int = 10) -> None:
         self.make, self.count = make, count
@@ -104,7 +104,7 @@ def odd(index: int) -> Any:
         (odd, transposed),
     ],
 )
-def test_batches_are_what_the_function_makes_of_the_datasets_own_records(
+def test_batches_equal_the_functions_result_for_the_datasets_records(
     make: Any, function: Any
 ) -> None:
     dataloader = DataLoader(Records(make), batch_size=4, collate_fn=function)
@@ -137,7 +137,7 @@ def test_a_stack_of_all_rows_is_the_batch() -> None:
     assert isinstance(rows[0], torch.Tensor) and rows[0].shape == (3, 4, 5)
 
 
-def test_stacking_takes_no_copy() -> None:
+def test_stacking_does_not_copy() -> None:
     view = translated(DataLoader(PAIRS, batch_size=5, collate_fn=stacked)).torch()
     batch = next(iter(view))["pixel_values"]
     assert batch.storage_offset() == 0 and batch.is_contiguous()
@@ -151,7 +151,7 @@ def noisy(samples: Any) -> Any:
 
 
 class Noisy:
-    """Draws from a generator of its own, and one of its transform."""
+    """Draws from its own generator, and from that of its transform."""
 
     def __init__(self) -> None:
         self.generator, self.transform = np.random.default_rng(), random.Random()
@@ -182,7 +182,7 @@ def test_draws_of_the_function_repeat_after_a_resume(function: Any) -> None:
 
 
 @pytest.mark.parametrize("copies_memory", [True, False])
-def test_global_generators_go_on_where_they_were(
+def test_global_generators_continue_undisturbed(
     copies_memory: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not copies_memory:  # another implementation of Python
@@ -190,7 +190,7 @@ def test_global_generators_go_on_where_they_were(
         monkeypatch.setattr(twisters, "_numpy_offset", lambda: None)
     python, numpy = random.Random(7), np.random.RandomState(7)
 
-    def draw() -> list[Any]:  # an odd number of normal ones: the second is still to be given
+    def draw() -> list[Any]:  # an odd number of normal ones: the second of a pair is still pending
         numbers = [python.gauss(0, 1), python.random(), numpy.randn(), numpy.rand(700)[-1]]
         return [*numbers, numpy.get_state()[2:], python.getstate()[1:]]
 
@@ -212,7 +212,7 @@ def states_of(python: random.Random, numpy: np.random.RandomState) -> list[Any]:
     return [twisters.of_python(python)[0](), twisters.of_numpy(numpy)[0]()]
 
 
-def test_ranks_draw_by_themselves() -> None:
+def test_ranks_draw_independently() -> None:
     same = TensorDataset(torch.zeros(8, 3, 4, 5), torch.arange(8))
     dataloader = DataLoader(same, batch_size=4, collate_fn=noisy)
     parts = [next(iter(translated(dataloader, shard=(rank, 2)).torch()))[0] for rank in range(2)]
@@ -235,8 +235,8 @@ def test_a_function_that_changes_its_stack_in_place_gets_copies() -> None:
         assert "on copies of its records" in str(loader.report)
 
 
-def test_a_batch_is_given_away_once() -> None:
-    """Whatever is written afterwards, or before through a view, is written to other memory."""
+def test_a_batch_is_passed_only_once() -> None:
+    """Writes that happen later, or earlier through a view, go to other memory."""
     batch = IMAGES.clone()
     rows = rows_of(batch)
     first, second = torch.stack(rows), torch.stack(rows)
@@ -272,8 +272,8 @@ def test_a_batch_is_given_away_once() -> None:
         lambda stack: stack.detach().zero_(),
     ],
 )
-def test_rows_of_a_stack_that_was_written_to_are_never_the_changed_ones(write: Any) -> None:
-    """In whatever way, while the function runs; before it, rows and stack are as torch has them."""
+def test_rows_of_a_modified_stack_keep_their_original_values(write: Any) -> None:
+    """However the function modifies it; before that, rows and stack are as in torch."""
     with Lent() as lent:
         rows = lent.rows_of(IMAGES.clone())
         stack = torch.stack(rows)
@@ -299,8 +299,8 @@ def test_a_stack_of_rows_that_are_transposed_in_place_is_transposed() -> None:
     assert torch.equal(torch.stack(rows), square.transpose(2, 3))
 
 
-def test_records_that_a_function_keeps_are_not_those_that_a_loop_has_changed() -> None:
-    """As a bank of earlier records has them: the loop writes to each batch in place."""
+def test_records_kept_by_a_function_are_unaffected_by_the_loop() -> None:
+    """Like a bank of earlier records: the loop writes to each batch in place."""
     kept: list[Any] = []
 
     def remembers(samples: Any) -> Any:
@@ -332,7 +332,7 @@ class Stateful:
         return self.calls, images, again, before
 
 
-def test_an_object_that_keeps_records_and_counts_gives_what_it_gives_a_dataloader() -> None:
+def test_a_stateful_object_gives_the_same_results_as_in_a_dataloader() -> None:
     loader = translated(DataLoader(PAIRS, batch_size=4, collate_fn=(function := Stateful())))
     assert function.calls == 0 and not function.kept
     (part,) = [part for part in loader.report.changed if "Stateful" in part.name]
@@ -399,7 +399,7 @@ def failing(samples: Any) -> Any:
     raise LookupError("no vocabulary")
 
 
-def test_a_function_that_fails_is_refused_with_the_way_out() -> None:
+def test_a_function_that_fails_is_refused_with_a_hint() -> None:
     dataloader = DataLoader(PAIRS, batch_size=4, collate_fn=failing)
     with pytest.raises(hr.ConfigError, match=r"HR0834.*failing.*LookupError: no vocab") as caught:
         translated(dataloader)
@@ -412,7 +412,7 @@ def test_a_function_that_fails_is_refused_with_the_way_out() -> None:
     assert view.state_dict()["batch"] == 0, "a batch that was not received comes again"
 
 
-def test_a_word_that_says_nothing_is_refused() -> None:
+def test_an_unknown_choice_is_refused() -> None:
     with pytest.raises(hr.ConfigError, match="collate"):
         translated(DataLoader(PAIRS, batch_size=4), collate="sane")
 
@@ -423,7 +423,7 @@ def test_torchs_own_function_can_be_run_too() -> None:
         assert same(one, other)
 
 
-def test_what_is_made_is_moved_to_the_device() -> None:
+def test_the_result_is_moved_to_the_device() -> None:
     view = translated(DataLoader(PAIRS, batch_size=4, collate_fn=stacked)).torch("meta")
     batch = next(iter(view))
     assert {value.device.type for value in batch.values()} == {"meta"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: sources made of sources are sources: exact order, exact epochs, exact resume."""
+"""Promise: combined sources are sources: exact order, exact epochs, exact resume."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def test_mix_has_its_weights_in_every_stretch_and_is_a_function_of_the_seed() ->
 
 @pytest.mark.parametrize("world", [1, 2])
 def test_a_shuffled_mix_has_its_weights_in_every_stretch_too(world: int) -> None:
-    """A plain shuffle would have a batch of 20 from the small source be anything from 0 to 12."""
+    """With a plain shuffle, a batch of 20 would have anywhere from 0 to 12 from the small
+    source."""
     source = hr.mix(numbers(100), numbers(1000, 1000), numbers(70, 5000), weights=[2, 6, 1], seed=1)
     options: dict[str, Any] = {"global_batch_size": 18 * world, "shuffle": True, "seed": 3}
     epochs = []
@@ -82,7 +83,7 @@ VIEWS = {
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_of_a_mix_keeps_its_weights_when_it_is_shuffled(view: str) -> None:
-    """A plain shuffle would have the count of small ones stray by some ten."""
+    """With a plain shuffle, the count of small ones would vary by about ten."""
     source = VIEWS[view](hr.mix(numbers(300), numbers(900, 1000), weights=[1, 3], seed=1))
     order = values(source, shuffle=True, seed=3)
     assert sorted(order) == sorted(values(source))
@@ -91,10 +92,10 @@ def test_a_view_of_a_mix_keeps_its_weights_when_it_is_shuffled(view: str) -> Non
     assert np.abs(small - np.arange(1, len(order) + 1) / 4).max() <= 2.5
     again = values(source, shuffle=True, seed=4)
     assert again != order
-    assert [v < 1000 for v in again] == [v < 1000 for v in order]  # each place keeps its source
+    assert [v < 1000 for v in again] == [v < 1000 for v in order]  # each position keeps its source
 
 
-def test_a_source_of_a_shuffled_mix_gives_all_its_records_before_any_comes_again() -> None:
+def test_a_source_of_a_shuffled_mix_gives_all_records_before_repeating_any() -> None:
     source = hr.mix(numbers(40), numbers(1000, 1000), weights=[1, 1])
     seen = [value for value in values(source, shuffle=True) if value < 1000]
     passes = [seen[begin : begin + 40] for begin in range(0, len(seen), 40)]
@@ -125,7 +126,7 @@ def test_kfold_validates_every_record_once() -> None:
     assert sorted(seen) == list(range(100))
 
 
-def test_join_pairs_by_name_and_counts_what_is_left(tmp_path: Path) -> None:
+def test_join_pairs_by_name_and_counts_the_rest(tmp_path: Path) -> None:
     for folder, suffix, names in (("img", "txt", "abc"), ("snd", "wav", "bcd")):
         (tmp_path / folder).mkdir()
         for name in names:
@@ -136,7 +137,7 @@ def test_join_pairs_by_name_and_counts_what_is_left(tmp_path: Path) -> None:
 
     joined = hr.join(files("img"), files("snd"))
     assert len(joined) == 2
-    assert "1 of the left without partner; 1 of the right" in repr(joined)
+    assert "1 of the left source without a match; 1 of the right" in repr(joined)
 
 
 def test_join_by_a_column_and_names_that_collide() -> None:
@@ -150,7 +151,7 @@ def test_join_by_a_column_and_names_that_collide() -> None:
         hr.join(left, right, on="nothing")
 
 
-def test_what_does_not_go_together_is_refused() -> None:
+def test_sources_that_do_not_match_are_refused() -> None:
     with pytest.raises(hr.ConfigError, match="HR0496"):
         hr.concat(numbers(3), hr.records(other=np.arange(3)))
     with pytest.raises(hr.ConfigError, match="HR0497"):

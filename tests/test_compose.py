@@ -29,13 +29,13 @@ def by_loader(record: Any, steps: list[Any], seed: int, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 7, 2**63 - 1])
-def test_a_call_gives_what_a_loader_gives(seed: int) -> None:
+def test_a_call_equals_a_loaders_result(seed: int) -> None:
     expected = by_loader({"image": PIXELS}, STEPS, seed).image[0]
     got = hr.Compose(STEPS)(PIXELS, seed=seed)
     assert np.array_equal(got.transpose(2, 0, 1), expected)
 
 
-def test_the_seed_decides_and_nothing_before_it() -> None:
+def test_results_only_depend_on_the_seed() -> None:
     compose = hr.Compose(STEPS)
     first = [compose(PIXELS, seed=seed) for seed in range(4)]
     again = [compose(PIXELS, seed=seed) for seed in reversed(range(4))][::-1]
@@ -54,7 +54,7 @@ def test_without_a_seed_the_global_generator_decides() -> None:
     assert not np.array_equal(first[0], first[1])
 
 
-def test_images_come_back_in_the_form_that_they_came_in() -> None:
+def test_images_are_returned_in_the_form_of_the_input() -> None:
     flip = hr.Compose([T.RandomHorizontalFlip(p=1), T.CenterCrop((20, 30))])
     flipped = PIXELS[10:30, 10:40][:, ::-1]
     image = flip(Image.fromarray(PIXELS))
@@ -70,7 +70,7 @@ def test_images_come_back_in_the_form_that_they_came_in() -> None:
     assert floats.dtype == np.float32 and floats.shape == (3, 40, 50)
 
 
-def test_a_tensor_comes_back_as_a_tensor() -> None:
+def test_a_tensor_is_returned_as_a_tensor() -> None:
     torch = pytest.importorskip("torch")
     planes = torch.from_numpy(PIXELS.transpose(2, 0, 1).copy())
     got = hr.Compose([T.RandomVerticalFlip(p=1)])(planes)
@@ -120,12 +120,12 @@ def test_one_plan_serves_images_of_all_sizes(monkeypatch: pytest.MonkeyPatch) ->
         assert np.array_equal(flip(each), each[:, ::-1])
         assert np.array_equal(flip({"mask": each[..., 0]})["mask"], each[:, ::-1, 0])
     assert len(made) == 2
-    for shape in ((5, 6, 3), (5, 7, 3)):  # what is not an image keeps its shape
+    for shape in ((5, 6, 3), (5, 7, 3)):  # fields that are not images keep their shape
         values = np.ones(shape)
         assert np.array_equal(flip({"image": PIXELS, "x": values})["x"], values)
 
 
-def test_an_array_whose_channels_are_not_to_be_seen_is_refused() -> None:
+def test_an_array_with_ambiguous_channels_is_refused() -> None:
     flip = hr.Compose([T.RandomHorizontalFlip(p=1)])
     with pytest.raises(hr.ConfigError, match=r"HR0615.*\(40, 50, 2\)"):
         flip(PIXELS[..., :2])
@@ -156,18 +156,18 @@ def test_a_function_in_the_list_runs() -> None:
     [T.MixUp(num_classes=3), T.RandomChoice([[T.CutMix(num_classes=3)], []]), T.Mosaic(32)],
     ids=["MixUp", "CutMix", "Mosaic"],
 )
-def test_what_needs_other_records_is_refused(step: Any) -> None:
+def test_steps_that_need_other_records_are_refused(step: Any) -> None:
     with pytest.raises(hr.ConfigError, match="HR0170"):
         hr.Compose([step])
 
 
-def test_a_seed_that_is_none_is_refused() -> None:
+def test_an_invalid_seed_is_refused() -> None:
     for seed in (-1, 1 << 63, 1.5, True):
         with pytest.raises(hr.ConfigError, match="seed"):
             hr.Compose(STEPS)(PIXELS, seed=seed)
 
 
-def test_threads_and_many_forms_do_not_meet() -> None:
+def test_threads_and_many_input_forms_do_not_interfere() -> None:
     compose = hr.Compose(STEPS)
     inputs = [PIXELS[..., 0], PIXELS, Image.fromarray(PIXELS), Image.fromarray(PIXELS[..., 0])]
     expected = [np.asarray(compose(each, seed=4)) for each in inputs]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a dataset gives the same records, in the same order, from every container; what holds
-for a folder (resume, shards, bad records, columns, commands) holds for each of them."""
+"""Promise: a dataset gives the same records, in the same order, from every container; all promises
+for folders (resume, shards, bad records, columns, commands) hold for each of them."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def values_of(run: hr.Loader) -> list[tuple[bytes, list[int]]]:
     return [(batch.image.tobytes(), batch.label.tolist()) for batch in run]
 
 
-def test_records_are_those_of_the_folder(container: Path, folder: Path) -> None:
+def test_records_equal_those_of_the_folder(container: Path, folder: Path) -> None:
     expected, source = hr.open(folder), hr.open(container)
     assert len(source) == RECORDS
     for i in range(RECORDS):
@@ -123,14 +123,14 @@ def test_records_are_those_of_the_folder(container: Path, folder: Path) -> None:
     assert source.fingerprint == hr.open(container).fingerprint
 
 
-def test_epochs_are_those_of_the_folder(container: Path, folder: Path) -> None:
+def test_epochs_equal_those_of_the_folder(container: Path, folder: Path) -> None:
     expected, run = loader(folder), loader(container, threads=3)
     for _epoch in range(2):
         assert values_of(run) == values_of(expected)
 
 
 def far(path: Path, **behavior: Any) -> tuple[Any, str]:
-    """Its files in a storage that answers late, and their path there."""
+    """Its files in an asynchronous storage, and their path there."""
     volume = _core.MemoryVolume("far", latency_ms=1, **behavior)
     if path.is_dir():
         volume.copy_from(str(path))
@@ -139,7 +139,7 @@ def far(path: Path, **behavior: Any) -> tuple[Any, str]:
 
 
 @pytest.mark.parametrize("faults", [{}, {"short_every": 3, "error_every": 31}])
-def test_epochs_from_a_far_storage_are_the_same(
+def test_epochs_from_remote_storage_are_the_same(
     container: Path, folder: Path, faults: dict[str, int]
 ) -> None:
     volume, path = far(container, **faults)
@@ -150,14 +150,14 @@ def test_epochs_from_a_far_storage_are_the_same(
     expected, run = loader(folder), loader(path, threads=3)
     for _epoch in range(3):
         assert values_of(run) == values_of(expected)
-    run.set_epoch(7)  # what was read of the fourth is dropped
+    run.set_epoch(7)  # the part read of the fourth is dropped
     expected.set_epoch(7)
     assert values_of(run) == values_of(expected)
     run.close()
     del volume
 
 
-def test_a_folder_in_a_far_storage_is_the_same(folder: Path) -> None:
+def test_a_folder_in_remote_storage_is_the_same(folder: Path) -> None:
     volume, path = far(folder)
     expected, run = loader(folder), loader(path)
     for _epoch in range(2):
@@ -185,7 +185,7 @@ def test_shards_make_up_the_dataset(container: Path, folder: Path) -> None:
     assert sorted(met) == list(range(RECORDS))
 
 
-def test_a_column_reads_no_picture(container: Path) -> None:
+def test_a_column_reads_no_image(container: Path) -> None:
     source = hr.open(container)
     assert source.column("label").tolist() == [i // 10 for i in range(RECORDS)]
 
@@ -202,7 +202,7 @@ def test_every_way_to_read_gives_the_same(container: Path) -> None:
     assert sorted(by_blocks) == list(range(RECORDS))
 
 
-def test_commands_take_it(container: Path) -> None:
+def test_commands_accept_it(container: Path) -> None:
     facts = CliRunner().invoke(app, ["info", str(container), "--json"])
     assert facts.exit_code == 0, facts.output
     assert json.loads(facts.stdout)["records"] == RECORDS
@@ -212,7 +212,7 @@ def test_commands_take_it(container: Path) -> None:
 
 
 def damaged(container: Path, tmp_path: Path, source: hr.Source) -> Path:
-    """A copy in which the begin of one image is overwritten."""
+    """A copy in which the beginning of one image is overwritten."""
     import shutil
 
     picture = hr.open(source).engine.read(12)["image"]

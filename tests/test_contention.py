@@ -18,7 +18,7 @@ TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Machine:
-    """Two cores that are this process's, and a third; counters under a /proc of its own."""
+    """Two cores that belong to this process, and a third; counters in a simulated /proc."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
@@ -44,7 +44,7 @@ class Machine:
             (folder / "schedstat").write_text(f"5 {1e9 * seconds:.0f} 3\n")
 
     def contention(self, **passes: Any) -> float:
-        """What is seen of a stretch in which so much time passes."""
+        """What is observed over an interval of this length."""
         contention = Contention(str(self.root))
         with contention.watched():
             for name, value in passes.items():
@@ -58,26 +58,26 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(tmp_path, monkeypatch)
 
 
-def test_time_in_line_behind_other_programs_is_lost(machine: Machine) -> None:
+def test_time_spent_waiting_for_other_programs_is_lost(machine: Machine) -> None:
     share = machine.contention(wall=10, own=6.0, others=14.0, lines={"10": 4.0})
     assert share == pytest.approx(0.4, abs=0.01)
 
 
-def test_a_machine_that_is_busy_elsewhere_or_politely_is_no_crowd(machine: Machine) -> None:
+def test_other_cores_and_low_priority_work_are_no_contention(machine: Machine) -> None:
     assert machine.contention(wall=10, own=6.0, elsewhere=10.0) == pytest.approx(0, abs=1e-9)
     assert machine.contention(wall=20, own=12.0, others=8.0, lines={"10": 0.001}) < 0.001
 
 
-def test_own_threads_that_wait_for_each_other_are_no_crowd(machine: Machine) -> None:
+def test_own_threads_waiting_for_each_other_are_no_contention(machine: Machine) -> None:
     lines = {"10": 4.0, "11": 8.0, "12": 8.0}
     assert machine.contention(wall=10, own=20.0, lines=lines) == pytest.approx(0, abs=1e-9)
 
 
-def test_what_the_hypervisor_took_is_lost(machine: Machine) -> None:
+def test_time_taken_by_the_hypervisor_is_lost(machine: Machine) -> None:
     assert machine.contention(wall=10, own=9.0, stolen=3.0) == pytest.approx(0.25, abs=0.01)
 
 
-def test_where_nobody_counts_lines_full_cores_are_a_crowd(
+def test_without_wait_counters_full_cores_are_contention(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = Machine(tmp_path, monkeypatch)
@@ -87,14 +87,14 @@ def test_where_nobody_counts_lines_full_cores_are_a_crowd(
     assert machine.contention(wall=20, own=12.0, others=14.0) == pytest.approx(0.5, abs=0.01)
 
 
-def test_what_proc_does_not_tell_is_no_crowd(tmp_path: Path) -> None:
+def test_missing_proc_entries_are_no_contention(tmp_path: Path) -> None:
     contention = Contention(str(tmp_path))
     with contention.watched():
         pass
     assert contention.share == 0
 
 
-def test_importing_does_not_use_up_the_patience(
+def test_importing_does_not_count_toward_the_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = tmp_path / "slow_to_import.py"
@@ -112,7 +112,7 @@ def test_importing_does_not_use_up_the_patience(
     del sys.modules["slow_to_import"]
 
 
-def test_a_script_that_trains_while_it_is_imported_has_its_patience(
+def test_a_script_that_trains_during_import_gets_the_full_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "trains_on_import.py").write_text(

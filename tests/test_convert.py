@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: ``convert`` keeps every record, in order, images byte for byte, also after a kill."""
+"""Promise: ``convert`` keeps every record, in order, images byte for byte, also after being
+killed."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ OPTIONAL = {"lmdb": "lmdb", "hdf5": "h5py"}
 
 
 def stored(source: Any) -> list[dict[str, Any]]:
-    """Records as they are stored, without decoding."""
+    """Stored records, without decoding."""
     return [source.engine.read(i) for i in range(len(source))]
 
 
@@ -34,23 +35,21 @@ def converted(source: Any, dest: Path, to: str, **given: Any) -> hr.Source:
 
 
 @pytest.mark.parametrize("to", write.names())
-def test_pictures_and_labels_are_those_of_the_source(
-    pictures: Path, tmp_path: Path, to: str
-) -> None:
+def test_images_and_labels_equal_the_source(pictures: Path, tmp_path: Path, to: str) -> None:
     if to in OPTIONAL:
         pytest.importorskip(OPTIONAL[to])
     source = hr.open(pictures)
     result = converted(source, tmp_path / "out", to, verify=True)
     expected, got = stored(source), stored(result)
     assert [record["label"] for record in got] == [record["label"] for record in expected]
-    if to != "pack":  # which has them in another form
+    if to != "pack":  # which stores them in another form
         assert [record["image"] for record in got] == [record["image"] for record in expected]
     for i in range(len(source)):
         assert np.array_equal(source[i]["image"], result[i]["image"])
 
 
 @pytest.mark.parametrize("to", ["tar", "tfrecord", "hdf5"])
-def test_other_fields_keep_their_values(tmp_path: Path, to: str) -> None:
+def test_other_fields_are_unchanged(tmp_path: Path, to: str) -> None:
     if to in OPTIONAL:
         pytest.importorskip(OPTIONAL[to])
     rng = np.random.default_rng(3)
@@ -69,7 +68,7 @@ def test_other_fields_keep_their_values(tmp_path: Path, to: str) -> None:
 
 
 @pytest.mark.parametrize("to", ["tar", "tfrecord", "hdf5"])
-def test_sounds_and_videos_keep_their_files(tmp_path: Path, to: str) -> None:
+def test_audio_and_video_files_are_unchanged(tmp_path: Path, to: str) -> None:
     if to in OPTIONAL:
         pytest.importorskip(OPTIONAL[to])
     files = {"audio": [sounds.wav_of(sounds.waves(100 + n)) for n in range(3)]}
@@ -97,7 +96,7 @@ def test_shards_are_one_source(pictures: Path, tmp_path: Path, to: str) -> None:
     assert len(hr.open(out)) == len(source)
 
 
-def test_a_tar_is_what_tarfile_reads(pictures: Path, tmp_path: Path) -> None:
+def test_a_tar_equals_what_tarfile_reads(pictures: Path, tmp_path: Path) -> None:
     source = hr.open(pictures)
     hr.convert(source, tmp_path / "out.tar", "tar")
     with tarfile.open(tmp_path / "out.tar") as file:
@@ -136,7 +135,7 @@ hr.convert(sys.argv[1], sys.argv[2], sys.argv[3], shards=int(sys.argv[4]), progr
 
 
 @pytest.mark.parametrize(("to", "shards"), [("tar", 1), ("tfrecord", 2), ("recordio", 1)])
-def test_after_a_kill_it_goes_on_and_the_result_is_the_same(
+def test_after_a_kill_it_resumes_with_the_same_result(
     pictures: Path, tmp_path: Path, to: str, shards: int
 ) -> None:
     whole, out = tmp_path / "whole", tmp_path / "out"
@@ -157,7 +156,7 @@ def test_after_a_kill_it_goes_on_and_the_result_is_the_same(
         assert other.read_bytes() == path.read_bytes()
 
 
-def test_what_stands_there_is_not_overwritten(pictures: Path, tmp_path: Path) -> None:
+def test_existing_output_is_not_overwritten(pictures: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tar"
     out.write_text("mine")
     with pytest.raises(hr.ConfigError, match="HR0415"):
@@ -167,7 +166,7 @@ def test_what_stands_there_is_not_overwritten(pictures: Path, tmp_path: Path) ->
     assert tarfile.is_tarfile(out)
 
 
-def test_what_a_container_cannot_hold_is_refused_before_it_is_written(tmp_path: Path) -> None:
+def test_records_that_a_container_cannot_hold_are_refused_before_writing(tmp_path: Path) -> None:
     source = hr.records(caption=["a", "b"])
     for to in ("folder", "recordio"):
         with pytest.raises(hr.ConfigError, match="HR0414"):
@@ -199,11 +198,11 @@ def test_the_command_prints_its_report(pictures: Path, tmp_path: Path) -> None:
     report = json.loads(result.stdout)
     assert report["records"] == len(hr.open(pictures))
     assert report["verified"] and report["bytes"] == out.stat().st_size
-    assert CliRunner().invoke(app, call).exit_code == 2  # it stands there now
+    assert CliRunner().invoke(app, call).exit_code == 2  # now it exists
 
 
 @pytest.mark.parametrize(("to", "package"), [("hdf5", "h5py"), ("lmdb", "lmdb")])
-def test_a_package_that_is_missing_is_named_with_the_way_to_get_it(
+def test_a_missing_package_is_named_with_how_to_install_it(
     to: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)

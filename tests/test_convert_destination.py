@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: ``convert`` deletes and replaces only what a conversion wrote, and only on request."""
+"""Promise: ``convert`` only deletes and replaces results of a conversion, and only on request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import headrace as hr
 
 @pytest.fixture
 def data(pictures: Path, tmp_path: Path) -> Path:
-    """A project: images, and a script beside them."""
+    """A project: images, and a script next to them."""
     root = tmp_path / "project"
     shutil.copytree(pictures, root / "photos")
     (root / "train.py").write_text("mine")
@@ -39,7 +39,7 @@ def refused(data: Path, dest: Path, to: str, **given: object) -> None:
 
 
 @pytest.mark.parametrize(("to", "shards"), [("tar", 1), ("tar", 2), ("folder", 1)])
-def test_forced_onto_a_parent_of_the_source_everything_stays(
+def test_forcing_output_onto_a_parent_of_the_source_deletes_nothing(
     data: Path, to: str, shards: int
 ) -> None:
     refused(data, data, to, shards=shards)
@@ -94,25 +94,25 @@ def test_the_source_is_not_replaced_by_its_own_conversion(data: Path) -> None:
     assert tree(data) == before
 
 
-def test_pictures_are_not_written_into_the_folder_that_they_come_from(data: Path) -> None:
+def test_images_are_not_written_into_their_source_folder(data: Path) -> None:
     refused(data, data / "photos" / "again", "folder")
-    hr.convert(data / "photos", data / "photos" / "all.tar", "tar")  # no picture: no harm
+    hr.convert(data / "photos", data / "photos" / "all.tar", "tar")  # not a picture: no harm
     assert len(hr.open(data / "photos")) == 23
 
 
 @pytest.mark.parametrize("dest", ["s3://bucket/train", "memory://volume/train"])
 @pytest.mark.parametrize("to", ["tar", "folder", "pack"])
-def test_an_address_is_not_taken_for_a_local_folder(
+def test_an_address_is_not_mistaken_for_a_local_folder(
     data: Path, dest: str, to: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(data)
     before = tree(data)
-    with pytest.raises(hr.ConfigError, match=r"HR0414.*is an address"):
+    with pytest.raises(hr.ConfigError, match=r"HR0414.*is a URL"):
         hr.convert(data / "photos", dest, to)
     assert tree(data) == before
 
 
-def test_a_link_is_replaced_and_what_it_leads_to_is_not(data: Path) -> None:
+def test_a_link_is_replaced_but_not_its_target(data: Path) -> None:
     (data / "out.tar").symlink_to(data / "train.py")
     hr.convert(data / "photos", data / "out.tar", "tar", overwrite=True)
     assert not (data / "out.tar").is_symlink()
@@ -136,7 +136,7 @@ def test_a_foreign_partial_is_not_deleted(data: Path, kind: str) -> None:
     assert tree(data) == before
 
 
-def test_an_index_that_is_there_is_not_overwritten(data: Path) -> None:
+def test_an_existing_index_is_not_overwritten(data: Path) -> None:
     (data / "x.idx").write_text("mine")
     with pytest.raises(hr.ConfigError, match=r"HR0415[^\n]*x\.idx"):
         hr.convert(data / "photos", data / "x.rec", "recordio")
@@ -148,7 +148,7 @@ def test_an_index_that_is_there_is_not_overwritten(data: Path) -> None:
 
 
 @pytest.mark.parametrize("at", ["first", "second", "third"])
-def test_killed_while_it_takes_its_place_it_goes_on(
+def test_killed_while_replacing_the_destination_it_resumes(
     data: Path, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from headrace.write import destination
@@ -174,7 +174,7 @@ def test_killed_while_it_takes_its_place_it_goes_on(
         patched.setattr(destination.shutil, "rmtree", dying(shutil.rmtree))
         with pytest.raises(Killed):
             hr.convert(data / "photos", data / "x.rec", "recordio")
-    if (data / "x.rec").exists():  # it was whole, but for the working folder
+    if (data / "x.rec").exists():  # it was complete, except for the working folder
         assert len(hr.open(data / "x.rec")) == 23
         return
     hr.convert(data / "photos", data / "x.rec", "recordio", verify=True)
@@ -190,7 +190,7 @@ hr.convert(sys.argv[1], sys.argv[2], "tar", progress=tell)
 """
 
 
-def test_two_conversions_to_one_place_do_not_mix(data: Path) -> None:
+def test_concurrent_conversions_to_one_destination_do_not_mix(data: Path) -> None:
     out = data / "out.tar"
     command = [sys.executable, "-c", WAITING, str(data / "photos"), str(out)]
     with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as first:

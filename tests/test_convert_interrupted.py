@@ -19,7 +19,7 @@ from headrace import write
 OPTIONAL = {"lmdb": "lmdb", "hdf5": "h5py"}
 EVERY = write.names()
 
-# Few bytes between journals, and slow, so that a kill finds it anywhere.
+# Few bytes between journals, and slow, so that a kill can hit any point.
 SLOW = """
 import os, sys, time
 import headrace as hr
@@ -47,7 +47,7 @@ def bytes_of(path: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("to", "shards"), [("lmdb", 1), ("folder", 1), ("tar", 2)])
-def test_killed_again_and_again_it_ends_with_the_same_bytes(
+def test_killed_repeatedly_it_ends_with_the_same_bytes(
     pictures: Path, tmp_path: Path, to: str, shards: int
 ) -> None:
     need(to)
@@ -70,10 +70,10 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(
     assert not out.with_name("out.partial").exists()
 
 
-def test_what_a_journal_says_is_on_the_disk_by_then(
+def test_a_journal_only_lists_data_that_is_on_disk(
     pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A power cut takes what was not synced: a journal must not promise it."""
+    """A power failure loses unsynced data: a journal must not promise it."""
     from headrace.write import conversion
     from headrace.write.containers import folder
 
@@ -99,7 +99,7 @@ def test_what_a_journal_says_is_on_the_disk_by_then(
     assert len(promised) > 2 and synced[-1] == len(hr.open(pictures))
 
 
-# A limit of the file's size refuses as a full disk does, and needs no disk of its own.
+# A limit on file size fails like a full disk, and needs no separate disk.
 LIMITED = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -112,7 +112,7 @@ app()
 
 
 @pytest.mark.parametrize("to", EVERY)
-def test_a_full_disk_is_an_error_of_the_environment_and_the_same_command_goes_on(
+def test_a_full_disk_is_an_environment_error_and_the_same_command_resumes(
     tmp_path: Path, to: str
 ) -> None:
     need(to)
@@ -124,12 +124,12 @@ def test_a_full_disk_is_an_error_of_the_environment_and_the_same_command_goes_on
     for limit in (5_000, 300_000):
         limited = [sys.executable, "-c", LIMITED, str(limit), *arguments]
         ended = subprocess.run(limited, capture_output=True, text=True)
-        if to == "folder" and limit > 20_000:  # no file of it is so large
+        if to == "folder" and limit > 20_000:  # no file of it is this large
             assert ended.returncode in (0, 2)
             continue
         assert ended.returncode == 4, ended.stderr
         assert "HR0275" in ended.stderr or "HR0447" in ended.stderr
-        assert "make room on the disk" in ended.stderr, "whatever the library calls it"
+        assert "free space on the disk" in ended.stderr, "whatever the library calls it"
         assert "Traceback" not in ended.stderr and "Exception" not in ended.stderr
         assert not out.exists()
     if not out.exists():
@@ -139,7 +139,7 @@ def test_a_full_disk_is_an_error_of_the_environment_and_the_same_command_goes_on
 
 
 @pytest.mark.parametrize("command", [["formats"], ["explain", "HR0275"], ["operators", "--json"]])
-def test_output_that_cannot_be_written_is_no_traceback(command: list[str]) -> None:
+def test_unwritable_output_is_an_error_without_a_traceback(command: list[str]) -> None:
     with open("/dev/full", "w") as full:
         ended = subprocess.run(
             [sys.executable, "-m", "headrace", *command], stdout=full, stderr=-1, text=True

@@ -19,7 +19,7 @@ FIELDS = ("image", "seg", "boxes", "masks", "labels")
 
 
 def made_records(rng: Any, most: int = 4) -> list[dict[str, Any]]:
-    """Images of several sizes; labels say which instance of which record it is."""
+    """Images of several sizes; labels identify the instance and its record."""
     records = []
     for number in range(RECORDS):
         height, width = [(24, 31), (40, 17), (24, 31), (1, 5)][number % 4]
@@ -105,7 +105,7 @@ def pasted(under: Any, over: Any, chosen: Any, blending: bool, least: float) -> 
 
 
 @pytest.mark.parametrize("how", [{}, {"blending": False}, {"min_visibility": 0.4}, {"p": 0.5}])
-def test_copy_paste_is_the_references(how: dict[str, Any]) -> None:
+def test_copy_paste_equals_the_reference(how: dict[str, Any]) -> None:
     rng = np.random.default_rng(len(how))
     records = made_records(rng)
     acted = 0
@@ -117,20 +117,21 @@ def test_copy_paste_is_the_references(how: dict[str, Any]) -> None:
             under = records[number]
             expected = dict(under)
             if not others and record["labels"].tolist() != under["labels"].tolist():
-                continue  # a record may be its own partner: labels do not say what was drawn then
+                continue  # a record may be its own partner: then labels do not reveal the draw
             if others:
                 other = others.pop()
                 chosen = [int(label) % 100 for label in record["labels"] if label // 100 == other]
                 acted += 1
                 least = how.get("min_visibility", 0.0)
-                # What was drawn and does not show after the resize is not pasted: nor is it here.
+                # Objects that were drawn but are not visible after the resize are not pasted, in
+                # either implementation.
                 expected = pasted(under, records[other], chosen, how.get("blending", True), least)
             for name in FIELDS:
                 np.testing.assert_array_equal(record[name], expected[name], err_msg=name)
     assert acted > (40 if "p" in how else 100)
 
 
-def test_as_many_instances_are_drawn_as_there_are_each_once() -> None:
+def test_each_instance_is_drawn_at_most_once() -> None:
     mask = np.ones((4, 3, 3), np.uint8)
     record = {"image": np.zeros((3, 3, 3), np.uint8), "seg": np.zeros((1, 3, 3), np.uint8)}
     record |= {"boxes": np.zeros((4, 4), "f4"), "masks": mask, "labels": np.arange(4)}
@@ -142,7 +143,7 @@ def test_as_many_instances_are_drawn_as_there_are_each_once() -> None:
     assert all((np.diff(each["labels"]) > 0).all() for each in found)
 
 
-def test_copy_paste_is_of_the_position_alone() -> None:
+def test_copy_paste_only_depends_on_the_position() -> None:
     records = made_records(np.random.default_rng(9))
     one, two = (
         delivered(records, T.CopyPaste(), shuffle=True, threads=threads) for threads in (1, 3)
@@ -152,12 +153,12 @@ def test_copy_paste_is_of_the_position_alone() -> None:
             np.testing.assert_array_equal(left[name], right[name])
 
 
-def test_copy_paste_refuses_what_it_cannot_paste() -> None:
+def test_copy_paste_refuses_records_that_it_cannot_paste() -> None:
     records = made_records(np.random.default_rng(1))
     source = hr.open(records, kinds=KINDS, shapes=SHAPES | {"seg": (1, -1, -1)})
     grouped = source.with_row_group("boxes", "masks", "labels")
     for wrong, steps, fields in (
-        (source, [T.CopyPaste()], FIELDS),  # nothing says that boxes and masks belong together
+        (source, [T.CopyPaste()], FIELDS),  # nothing declares that boxes and masks belong together
         (grouped, [T.ToDtype("float32"), T.CopyPaste()], FIELDS),
         (grouped, [T.RandomApply([T.CopyPaste()])], FIELDS),
     ):
@@ -168,7 +169,7 @@ def test_copy_paste_refuses_what_it_cannot_paste() -> None:
         hr.Loader(bare, [T.CopyPaste()], batch_size=2)
 
 
-def test_a_record_whose_masks_are_not_of_its_picture_is_bad() -> None:
+def test_a_record_whose_masks_do_not_fit_its_image_is_bad() -> None:
     records = made_records(np.random.default_rng(2))
     records[3]["masks"] = np.ones((len(records[3]["labels"]) or 1, 7, 7), np.uint8)
     rows = len(records[3]["masks"])

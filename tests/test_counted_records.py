@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of ragged fields are counted and taken apart by records, also as dictionaries."""
+"""Batches of ragged fields are counted and split by records, also as dictionaries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import headrace as hr
 
 @pytest.mark.parametrize("ragged", ["pad", "packed", "list"])
 @pytest.mark.parametrize("fields", [("boxes",), ("boxes", "image"), ("number", "boxes")], ids=str)
-def test_records_are_counted_whatever_their_rows(ragged: str, fields: tuple[str, ...]) -> None:
+def test_records_are_counted_regardless_of_their_rows(ragged: str, fields: tuple[str, ...]) -> None:
     with loader(ragged=ragged, fields=fields, batch_size=3) as each, hr.watch(each) as seen:
         assert [records_in(batch) for batch in each] == [3, 3, 3, 2]
         assert seen.stats()["records"] == 11
@@ -21,7 +21,7 @@ def test_records_are_counted_whatever_their_rows(ragged: str, fields: tuple[str,
 
 @pytest.mark.parametrize("ragged", ["pad", "packed", "list"])
 @pytest.mark.parametrize("fields", [("boxes",), ("boxes", "image"), ("number", "boxes")], ids=str)
-def test_dictionaries_are_counted_and_taken_apart_as_tuples_are(
+def test_dictionaries_are_counted_and_split_like_tuples(
     ragged: str, fields: tuple[str, ...]
 ) -> None:
     with loader(ragged=ragged, fields=fields, batch_size=3) as one:
@@ -38,7 +38,7 @@ def test_dictionaries_are_counted_and_taken_apart_as_tuples_are(
         assert [len(t["boxes"]) for t in boxes] == [len(t["boxes"]) for t in expected]
 
 
-def test_a_dictionary_that_lost_what_it_needs_says_so() -> None:
+def test_a_dictionary_without_its_offsets_is_an_error() -> None:
     with loader(ragged="packed") as one:
         view = one.numpy(batch="dict")
         batch = next(iter(view))
@@ -53,7 +53,7 @@ def test_a_dictionary_that_lost_what_it_needs_says_so() -> None:
         assert set(first) <= {"image", "number"}
 
 
-def test_offsets_of_others_are_no_records() -> None:
+def test_unrelated_offsets_are_not_records() -> None:
     spans = {"word": np.zeros((5, 2)), "word_offsets": np.arange(5)}
     assert records_in(spans) == 5
     assert records_in({"word": np.zeros((5, 2)), "word_offsets": np.zeros((5, 2), np.int64)}) == 5

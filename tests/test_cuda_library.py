@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def mapped_files(code: str) -> list[str]:
-    """What a fresh interpreter has mapped after running `code`."""
+    """The files that a new interpreter has mapped after running `code`."""
     show = "print(*{line.split()[-1] for line in open('/proc/self/maps')}, sep='\\n')"
     run = [sys.executable, "-c", f"{code}\n{show}"]
     return subprocess.run(run, check=True, capture_output=True, text=True).stdout.splitlines()
@@ -20,11 +20,11 @@ def engine_library() -> Path:
     return Path(next(path for path in mapped_files("import headrace") if "libheadrace" in path))
 
 
-def test_importing_opens_neither_the_driver_nor_a_cuda_library() -> None:
+def test_importing_loads_neither_the_driver_nor_a_cuda_library() -> None:
     assert not [path for path in mapped_files("import headrace") if "/libcuda" in path]
 
 
-def test_the_run_time_inside_does_not_meet_a_frameworks_own() -> None:
+def test_the_bundled_run_time_does_not_clash_with_a_frameworks() -> None:
     library = ctypes.CDLL(str(engine_library()))
     for name in ("cudaMalloc", "cudaLaunchKernel", "cudaGetDeviceCount"):
         assert not hasattr(library, name), name

@@ -67,12 +67,12 @@ def pillow_refuses(data: bytes) -> bool:
     return False
 
 
-# Rows that do not exist.
+# Missing rows.
 
 
 @pytest.mark.parametrize("options", [{}, {"progressive": True}, {"subsampling": 0}])
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_a_truncated_jpeg_was_delivered_with_gray_rows_and_no_bad_record(
+def test_a_truncated_jpeg_is_a_bad_record(
     tmp_path: Path, options: dict[str, Any], share: float
 ) -> None:
     data = cut(photo(**options), share)
@@ -87,7 +87,7 @@ def test_a_truncated_jpeg_was_delivered_with_gray_rows_and_no_bad_record(
         hr.open(pictures)[1]
 
 
-def test_repair_delivers_what_libjpeg_makes_of_it_and_says_so_once(tmp_path: Path) -> None:
+def test_repair_delivers_libjpegs_pixels_and_warns_once(tmp_path: Path) -> None:
     data = cut(photo(), 0.5)
     pictures = folder(tmp_path / "d", {"a.jpg": data, "b.jpg": photo()})
     loader = loaded(pictures, damaged="repair")
@@ -107,7 +107,7 @@ def test_repair_delivers_what_libjpeg_makes_of_it_and_says_so_once(tmp_path: Pat
     assert np.array_equal(images[0].transpose(1, 2, 0), expected)
 
 
-def test_a_crop_of_rows_that_exist_is_fine(tmp_path: Path) -> None:
+def test_a_crop_of_existing_rows_is_delivered(tmp_path: Path) -> None:
     whole = photo(160, 320)
     pictures = folder(tmp_path / "d", {"a.jpg": cut(whole, 0.7)})
     steps = [T.CenterCrop((64, 160))]
@@ -141,10 +141,10 @@ def test_every_form_gives_the_same_verdict(tmp_path: Path, level: str) -> None:
     assert 0 < len(expected) < 16
     assert verdicts(tmp_path / "p.hrpack") == expected
     assert verdicts(pictures, index="auto") == expected
-    assert verdicts(pictures, index="auto") == expected  # with what was learned
+    assert verdicts(pictures, index="auto") == expected  # with the learned index
 
 
-def test_a_cut_picture_that_stays_in_memory_is_not_judged_differently(tmp_path: Path) -> None:
+def test_a_truncated_image_is_judged_the_same_when_resident(tmp_path: Path) -> None:
     files = {f"{i}.jpg": photo(160, 256) for i in range(6)}
     files["6.jpg"] = cut(photo(160, 256), 0.6)
     pictures = folder(tmp_path / "d", files)
@@ -160,7 +160,7 @@ def test_a_cut_picture_that_stays_in_memory_is_not_judged_differently(tmp_path: 
         digest(True)
 
 
-def test_damage_that_decoders_repair_was_never_mentioned(tmp_path: Path) -> None:
+def test_damage_that_decoders_repair_is_reported(tmp_path: Path) -> None:
     data = bytearray(photo(restart_marker_blocks=4))
     del data[data.index(b"\xff\xd2") + 6 : data.index(b"\xff\xd3")]
     pictures = folder(tmp_path / "d", {"a.jpg": bytes(data)})
@@ -181,7 +181,7 @@ def test_strict_and_repair_contradict_each_other(pictures: Path) -> None:
         loaded(pictures, strict=True, damaged="repair")
 
 
-# Values that eight bits do not hold.
+# Values that do not fit in eight bits.
 
 
 def png16(values: np.ndarray[Any, Any]) -> bytes:
@@ -190,7 +190,7 @@ def png16(values: np.ndarray[Any, Any]) -> bytes:
     return out.getvalue()
 
 
-def test_sixteen_bit_pictures_were_clipped_to_255(tmp_path: Path) -> None:
+def test_sixteen_bit_images_are_not_clipped_to_255(tmp_path: Path) -> None:
     values = np.arange(0, 65536, 128, dtype=np.uint16).reshape(16, 32)
     pictures = folder(tmp_path / "d", {"a.png": png16(values)})
     with pytest.raises(hr.Error, match=r"(?s)HR0386.*high_byte"):
@@ -208,7 +208,7 @@ def test_sixteen_bit_pictures_were_clipped_to_255(tmp_path: Path) -> None:
     ],
     ids=["I", "float64"],
 )
-def test_wide_pictures_of_python_objects_were_clipped(value: Any) -> None:
+def test_wide_images_from_python_are_not_clipped(value: Any) -> None:
     with pytest.raises(hr.ConfigError, match="HR0685"):
         hr.open([value])
 
@@ -221,13 +221,13 @@ def test_wide_pictures_of_python_objects_were_clipped(value: Any) -> None:
     ],
     ids=["I;16", "F"],
 )
-def test_wide_pictures_of_pillow_keep_their_values(value: Image.Image) -> None:
+def test_wide_images_of_pillow_keep_their_values(value: Image.Image) -> None:
     (batch,) = hr.Loader(hr.open([value]), batch_size=1)
     assert np.array_equal(batch.image[0, 0], np.asarray(value))
     assert batch.image.dtype == np.asarray(value).dtype
 
 
-def test_a_mask_of_wide_integers_wrapped_around() -> None:
+def test_a_mask_of_wide_integers_does_not_wrap_around() -> None:
     mask = np.zeros((4, 5), np.int64)
     assert hr.open([{"mask": mask + 255}])[0]["mask"].max() == 255
     with pytest.raises(hr.ConfigError, match="HR0685"):
@@ -240,7 +240,7 @@ def test_a_mask_of_wide_integers_wrapped_around() -> None:
 # Formats without a codec.
 
 
-def test_a_file_of_a_kind_that_no_codec_reads_is_named(tmp_path: Path) -> None:
+def test_a_file_that_no_codec_reads_is_named(tmp_path: Path) -> None:
     pictures = folder(tmp_path / "d", {"a.jpg": photo(), "c.webp": b"8BPS" + bytes(24)})
     source = hr.open(pictures)
     with pytest.raises(hr.DataError, match=r"(?s)HR0340.*Photoshop document"):
@@ -256,7 +256,7 @@ def test_a_jpeg_without_a_marker_after_its_first_is_refused_as_in_pillow(tmp_pat
         hr.open(pictures)[0]
 
 
-def test_one_file_that_cannot_be_read_stopped_a_whole_folder() -> None:
+def test_one_unreadable_file_does_not_stop_a_folder() -> None:
     code = (
         "import os, sys, warnings, headrace as hr\n"
         "if os.geteuid() == 0: os.setuid(65534)\n"  # permissions do not bind root
@@ -277,20 +277,20 @@ def test_one_file_that_cannot_be_read_stopped_a_whole_folder() -> None:
 # Epochs without a batch.
 
 
-def test_an_epoch_of_bad_records_alone_was_empty_without_a_word(tmp_path: Path) -> None:
+def test_an_epoch_with_only_bad_records_is_an_error(tmp_path: Path) -> None:
     pictures = folder(tmp_path / "d", {f"{i}.jpg": b"no picture" for i in range(5)})
     loader = loaded(pictures, batch_size=2, on_error="skip")
     with pytest.raises(hr.DataError, match=r"(?s)HR0785.*all 5 records"):
         batches(loader)
 
 
-def test_a_batch_larger_than_the_set_was_dropped_without_a_word(pictures: Path) -> None:
+def test_a_batch_larger_than_the_dataset_is_not_dropped_silently(pictures: Path) -> None:
     with pytest.raises(hr.ConfigError, match='last_batch="drop" leaves no batch'):
         loaded(pictures, batch_size=10_000, last_batch="drop")
 
 
 @pytest.mark.parametrize("to", ["tar", "folder", "pack"])
-def test_convert_ended_well_though_a_record_was_no_picture(tmp_path: Path, to: str) -> None:
+def test_convert_fails_if_a_record_is_not_an_image(tmp_path: Path, to: str) -> None:
     pictures = folder(tmp_path / "d", {"a.jpg": photo(), "b.jpg": b"<html>not found</html>"})
     done = run("convert", str(pictures), "-o", str(tmp_path / "out"), "--to", to, "--json")
     assert done.returncode == 3, done.stderr
@@ -304,7 +304,7 @@ def test_convert_ended_well_though_a_record_was_no_picture(tmp_path: Path, to: s
 # Scans, levels, orientation.
 
 
-def test_scan_gave_up_where_four_bombs_met(tmp_path: Path) -> None:
+def test_scan_continues_after_four_decompression_bombs(tmp_path: Path) -> None:
     def chunk(kind: bytes, data: bytes) -> bytes:
         body = kind + data
         return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
@@ -331,9 +331,7 @@ def test_scan_gave_up_where_four_bombs_met(tmp_path: Path) -> None:
     assert done.stdout.strip() == "[(4, 'HR0385'), (5, 'HR0707')]", done.stderr
 
 
-def test_a_level_that_does_not_exist_aborted_the_command_line(
-    pictures: Path, tmp_path: Path
-) -> None:
+def test_an_unknown_simd_level_is_a_command_line_error(pictures: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "HEADRACE_SIMD": "banana"}
     for arguments in (
         ["scan", str(pictures)],
@@ -348,7 +346,7 @@ def test_a_level_that_does_not_exist_aborted_the_command_line(
 
 @pytest.mark.parametrize("form", ["attribute", "element"])
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])
-def test_an_orientation_in_xmp_alone_was_not_seen(tmp_path: Path, form: str, kind: str) -> None:
+def test_an_orientation_only_in_xmp_is_respected(tmp_path: Path, form: str, kind: str) -> None:
     said = (
         '<rdf:Description tiff:Orientation="6"/>'
         if form == "attribute"
@@ -373,7 +371,7 @@ def test_an_orientation_in_xmp_alone_was_not_seen(tmp_path: Path, form: str, kin
     assert np.array_equal(batch.image[0].transpose(1, 2, 0), expected)
 
 
-def test_trace_failed_on_bfloat16(pictures: Path) -> None:
+def test_trace_works_with_bfloat16(pictures: Path) -> None:
     steps = [T.Resize((8, 8)), T.ToDtype("bfloat16", scale=True)]
     loader = loaded(pictures, steps)
     stages = loader.trace(0)

@@ -44,7 +44,7 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("mode", ["RGB", "L", "RGBA"])
-def test_pixels_are_those_of_pillow(name: str, mode: str) -> None:
+def test_pixels_equal_those_of_pillow(name: str, mode: str) -> None:
     encoded = FILES[name]
     expected = np.asarray(Image.open(io.BytesIO(encoded)).convert(mode))
     expected = expected.reshape(*expected.shape[:2], -1)
@@ -56,7 +56,7 @@ def test_pixels_are_those_of_pillow(name: str, mode: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("filter", ["nearest", "bilinear", "bicubic", "box", "hamming", "lanczos"])
-def test_a_window_that_is_resized_is_pillows_crop_and_resize(name: str, filter: str) -> None:
+def test_a_window_that_is_resized_equals_pillows_crop_and_resize(name: str, filter: str) -> None:
     encoded, draws = FILES[name], random.Random(name + filter)
     picture = Image.open(io.BytesIO(encoded)).convert("RGB")
     for _ in range(6):
@@ -82,7 +82,7 @@ def test_stored_keeps_depth_and_channels() -> None:
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_a_turn_by_exif_comes_before_the_window_or_is_spoken_of(
+def test_exif_rotation_precedes_the_window_or_is_warned_about(
     orientation: int, recwarn: pytest.WarningsRecorder
 ) -> None:
     exif = Image.Exif()
@@ -124,12 +124,12 @@ def test_a_window_outside_of_the_image_is_refused(window: tuple[int, ...]) -> No
         {"exif_orientation": 1},
     ],
 )
-def test_what_no_argument_takes_is_named(arguments: dict[str, Any]) -> None:
+def test_an_unknown_argument_is_named(arguments: dict[str, Any]) -> None:
     with pytest.raises(hr.ConfigError, match=next(iter(arguments))):
         hr.decode(FILES["png"], **arguments)
 
 
-def test_bytes_that_are_no_image_and_files_that_are_none(tmp_path: Path) -> None:
+def test_bytes_that_are_not_an_image_and_missing_files(tmp_path: Path) -> None:
     with pytest.raises(hr.DataError, match="HR0340"):
         hr.decode(b"no image")
     with pytest.raises(hr.StorageError, match="HR0201"):
@@ -141,16 +141,16 @@ def test_bytes_that_are_no_image_and_files_that_are_none(tmp_path: Path) -> None
     assert raised.value.where.file == str(cut)
     with pytest.raises(TypeError):
         hr.decode(np.zeros((3, 3), object))
-    with pytest.raises(TypeError, match="imread"):  # what came from elsewhere opens no file here
+    with pytest.raises(TypeError, match="imread"):  # images from other systems open no file here
         hr.decode(str(PICTURES / "cat.jpg"))  # type: ignore[arg-type, unused-ignore]
 
 
-def test_a_size_that_no_memory_holds_is_refused() -> None:
+def test_a_size_that_exceeds_memory_is_refused() -> None:
     with pytest.raises(hr.Error, match="HR0503"):
         hr.decode(FILES["png"], size=(1 << 30, 1 << 30))
 
 
-def test_a_file_is_read_as_bytes_are() -> None:
+def test_a_file_is_read_like_bytes() -> None:
     path = PICTURES / "cat.jpg"
     expected = np.asarray(Image.open(path).convert("RGB"))
     assert np.array_equal(hr.imread(path), expected)
@@ -158,7 +158,7 @@ def test_a_file_is_read_as_bytes_are() -> None:
     assert np.array_equal(hr.imread(str(path), window=(7, 9, 20, 30)), expected[7:27, 9:39])
 
 
-def test_threads_decode_side_by_side() -> None:
+def test_threads_decode_in_parallel() -> None:
     expected = {name: hr.decode(encoded) for name, encoded in FILES.items()}
     wrong: list[str] = []
 
@@ -178,7 +178,7 @@ def test_threads_decode_side_by_side() -> None:
     assert not wrong
 
 
-def test_arrays_are_the_callers_own() -> None:
+def test_arrays_belong_to_the_caller() -> None:
     first = hr.decode(FILES["jpeg"])
     before = first.copy()
     first[:] = 0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images that steps look at are decoded with their neighbors': nothing may depend on which."""
+"""Images whose pixels steps need are decoded together with neighboring records: no result may
+depend on which."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ STEPS = {
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """JPEGs and PNGs of several sizes, and some that end in the middle."""
+    """JPEGs and PNGs of several sizes, and some that are truncated."""
     folder = tmp_path_factory.mktemp("pictures")
     rng = np.random.default_rng(0)
     for i in range(40):
@@ -61,14 +62,14 @@ def rows(folder: Path, steps: list[Any], **options: Any) -> list[str]:
 
 @pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize("threads", [1, 3])
-def test_rows_are_those_of_pictures_decoded_alone(pictures: Path, steps: str, threads: int) -> None:
+def test_rows_equal_those_of_images_decoded_alone(pictures: Path, steps: str, threads: int) -> None:
     alone = rows(pictures, STEPS[steps])
     assert len(set(alone)) > 20
     assert rows(pictures, STEPS[steps], batch_size=16, threads=threads) == alone
 
 
-def test_one_that_finds_no_memory_beside_the_others_comes_next(pictures: Path) -> None:
-    """What is left beside two batches is enough for some records of a group, not for all."""
+def test_a_record_that_finds_no_memory_in_its_group_comes_next(pictures: Path) -> None:
+    """The memory left next to two batches suffices for some records of a group, not for all."""
     steps = [T.Resize((1100, 1100)), T.AdjustContrast(0.5), T.Resize((64, 64))]
     alone = rows(pictures, steps)
     for mebibytes in (40, 48, 56, 80):
@@ -76,7 +77,7 @@ def test_one_that_finds_no_memory_beside_the_others_comes_next(pictures: Path) -
         assert rows(pictures, steps, batch_size=16, threads=2, memory_limit=limit) == alone
 
 
-def test_a_loader_that_is_left_in_the_middle_begins_anew(pictures: Path) -> None:
+def test_a_loader_left_in_mid_epoch_starts_over(pictures: Path) -> None:
     steps = [T.Resize((64, 64)), T.AdjustContrast(0.5)]
     loader = hr.Loader(pictures, steps, batch_size=8, threads=2, on_error="skip", shuffle=False)
     whole = [batch["image"].copy() for batch in loader]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """hr.from_dataloader() of a dataset in Python: images that it opens with Pillow are decoded,
-resized and cropped by the engine, and their values are the same."""
+resized and cropped by the engine, with the same values."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ STEPS: list[Callable[[Any], Any]] = [
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_an_image_is_pillows_whatever_is_done_to_it(root: Path, name: str) -> None:
+def test_an_image_equals_pillows_after_any_operation(root: Path, name: str) -> None:
     for step in STEPS:
         ours, theirs = opened(root / name), Image.open(root / name)
         assert isinstance(ours, image_class()) and isinstance(ours, Image.Image)
@@ -114,7 +114,7 @@ def test_an_image_is_pillows_whatever_is_done_to_it(root: Path, name: str) -> No
         )
 
 
-def test_what_pillow_says_of_a_file_is_said(root: Path) -> None:
+def test_pillows_attributes_of_a_file_are_kept(root: Path) -> None:
     ours, theirs = opened(root / "rgb.jpg"), Image.open(root / "rgb.jpg")
     assert ours.info == theirs.info and ours.quantization == theirs.quantization
     assert ours.getexif()[0x0112] == 6
@@ -125,7 +125,7 @@ def test_what_pillow_says_of_a_file_is_said(root: Path) -> None:
         assert inside.convert("RGB").tobytes() == theirs.convert("RGB").tobytes()
 
 
-def test_tensors_are_torchvisions(root: Path) -> None:
+def test_tensors_equal_torchvisions(root: Path) -> None:
     def normalized(tensor: Any) -> Any:
         return F.normalize(tensor, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 
@@ -154,7 +154,7 @@ def test_tensors_are_torchvisions(root: Path) -> None:
 
 
 class Joint:
-    """A dataset whose transform takes image and mask together and asks for sizes."""
+    """A dataset whose transform takes image and mask together and queries sizes."""
 
     def __init__(self, root: Path) -> None:
         self.paths = [root / name for name in ("rgb.jpg", "gray.jpg", "rgb.png", "gray.png")]
@@ -194,14 +194,14 @@ def test_a_joint_transform_in_python_decodes_nothing(
     assert "decoded, resized and cropped by the engine (data into the batch)" in str(loader.report)
 
 
-def test_to_another_process_goes_what_an_image_shows(root: Path) -> None:
+def test_pickling_sends_the_visible_pixels(root: Path) -> None:
     picture = _core.DeferredPicture((root / "rgb.jpg").read_bytes(), "RGB").resize(9, 8, "box")
     sent = pickle.loads(pickle.dumps(picture, protocol=5))
     assert np.array_equal(sent, np.asarray(picture.pixels())) and sent.shape == (3, 8, 9)
 
 
 class Plain:
-    """The same, opened by Pillow: torch's images are no deferred ones."""
+    """The same, opened by Pillow: torch images are not deferred."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -217,7 +217,7 @@ class Plain:
             library._inside.depth = depth
 
 
-Plain.__name__ = "Joint"  # by which it draws
+Plain.__name__ = "Joint"  # its draws depend on the name
 
 
 class OwnKind(Joint):
@@ -248,7 +248,7 @@ def test_a_damaged_file_is_an_error_as_it_was(root: Path, tmp_path: Path) -> Non
         next(iter(loader.torch()))
 
 
-def test_images_that_others_open_are_pillows(root: Path) -> None:
+def test_images_opened_elsewhere_stay_pillows(root: Path) -> None:
     data = io.BytesIO((root / "rgb.jpg").read_bytes())
     assert type(Image.open(data)).__name__ == "JpegImageFile"
 
@@ -272,8 +272,8 @@ class Large(Joint):
         return F.to_tensor(image.crop((left, 3, left + 16, 19)))
 
 
-def test_files_that_wait_to_be_decoded_have_a_bound(tmp_path: Path) -> None:
-    """Of a batch of 40 files, 320 MB."""
+def test_memory_of_files_waiting_to_be_decoded_is_bounded(tmp_path: Path) -> None:
+    """A batch of 40 files, 320 MB."""
     dataset = Large(tmp_path)
     loader = hr.from_dataloader(DataLoader(dataset, batch_size=40), verbose=False)
     assert "decoded, resized and cropped by the engine" in str(loader.report)

@@ -32,7 +32,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 class Outside(html.parser.HTMLParser):
-    """Collects what a page would fetch."""
+    """Collects the URLs that a page would fetch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Outside(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """One run of all of it: where its files are, and what it said."""
+    """One complete run: the location of its files, and its output."""
     folder = tmp_path_factory.mktemp("demo")
     done = run(folder)
     assert done.returncode == 0, done.stderr
@@ -60,7 +60,7 @@ def test_demo_makes_photos_and_measures(demo: tuple[Path, str]) -> None:
     assert "\x1b" not in text and "\r" not in text
 
 
-def test_demo_leaves_a_page_that_needs_nothing_else(demo: tuple[Path, str]) -> None:
+def test_demo_writes_a_self_contained_page(demo: tuple[Path, str]) -> None:
     folder, text = demo
     assert str(folder / "report.html") in text
     page = (folder / "report.html").read_text()
@@ -82,13 +82,13 @@ def test_the_page_explains_the_stages_and_draws_all_bars_to_one_scale(
     bars = re.findall(r'<rect class="(?:step|mute)"[^>]* width="([\d.]+)"', wide)
     told = re.findall(r'<td class="n">([\d,]+)</td>', figure[: figure.index("</figure>")])
     rates = [float(text.replace(",", "")) for text in told]
-    in_bars = [*rates[::2], *rates[1::2]]  # a row a side: feeding alone, with training
+    in_bars = [*rates[::2], *rates[1::2]]  # one row per side: feeding alone, with training
     assert len(bars) == len(rates)
     for length, rate in zip(bars, in_bars, strict=True):
         assert float(length) == pytest.approx(424 / 1.02 * rate / max(rates), abs=1.5)
 
 
-def test_demo_compares_with_a_dataloader_where_torch_is(demo: tuple[Path, str]) -> None:
+def test_demo_compares_with_a_dataloader_if_torch_is_installed(demo: tuple[Path, str]) -> None:
     pytest.importorskip("torch")
     folder, text = demo
     table = text[text.index("images per second") :]
@@ -106,16 +106,14 @@ def test_demo_makes_its_photos_only_once(demo: tuple[Path, str]) -> None:
     assert before == {path: path.stat().st_mtime_ns for path in photos.rglob("*.jpg")}
 
 
-def test_demo_takes_a_folder_of_ones_own(demo: tuple[Path, str], tmp_path: Path) -> None:
+def test_demo_accepts_the_users_folder(demo: tuple[Path, str], tmp_path: Path) -> None:
     done = run(tmp_path, "--alone", str(demo[0] / "photos"))
     assert done.returncode == 0, done.stderr
     assert "100 records, 2 classes" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_demo_trains_in_numpy_where_torch_is_missing(
-    demo: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_demo_trains_in_numpy_without_torch(demo: tuple[Path, str], tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['torch'] = None")
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [*DEMO, "--build", str(tmp_path), *QUICK, str(demo[0] / "photos")]
@@ -154,14 +152,14 @@ def test_the_photos_are_a_function_of_the_seed(tmp_path: Path) -> None:
     assert first != contents("other", 1)
 
 
-def test_demo_without_pictures_says_so_and_exits_with_4(tmp_path: Path) -> None:
+def test_demo_without_images_says_so_and_exits_with_4(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "headrace.insight.demo", "--pictures", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 4
     assert "name a folder of photos" in done.stdout
 
 
-def test_demo_with_a_path_that_is_not_there_exits_with_3(tmp_path: Path) -> None:
+def test_demo_with_a_missing_path_exits_with_3(tmp_path: Path) -> None:
     done = run(tmp_path, str(tmp_path / "nowhere"))
     assert done.returncode == 3
     assert "Traceback" not in done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who has a pack of the dense level gets the files out by its specification, without Headrace."""
+"""The owner of a dense pack can extract the files following the specification, without Headrace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def jpeg(size: tuple[int, int], mode: str = "RGB", noise: int = 40, **options: A
 
 
 def with_size(file: bytes, width: int, height: int) -> bytes:
-    """Fewer samples in the same MCUs: blocks beyond the edge that are like any other."""
+    """Fewer samples in the same MCUs: blocks beyond the edge are treated like any other."""
     at = file.index(b"\xff\xc0")
     size = height.to_bytes(2, "big") + width.to_bytes(2, "big")
     return file[: at + 5] + size + file[at + 9 :]
@@ -90,7 +90,7 @@ def test_the_jpeg_inside_has_the_pixels_of_the_original(
     assert np.array_equal(np.asarray(inside), np.asarray(original))
 
 
-def test_the_row_index_says_where_rows_begin(dense: dict[str, DenseJpeg]) -> None:
+def test_the_row_index_locates_the_rows(dense: dict[str, DenseJpeg]) -> None:
     for name in ("large", "large and usual"):
         file = dense[name].jpeg
         begin = file.index(b"\xff\xda")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows, canvases and sizes are drawn as by torchvision; resized pixels are Pillow's to the last
-bit."""
+"""Windows, canvases and sizes are drawn as by torchvision; resized pixels are Pillow's exactly."""
 
 from __future__ import annotations
 
@@ -22,7 +21,8 @@ PROBE = np.float64([[0, 0], [1000, 1000]])
 
 
 def distance(one: Any, two: Any) -> float:
-    """Kolmogorov and Smirnov's, in units of what chance alone exceeds once in a thousand."""
+    """The Kolmogorov-Smirnov statistic, in units that chance alone exceeds once in a thousand
+    times."""
     one, two = np.sort(one), np.sort(two)
     at = np.concatenate([one, two])
     apart = np.abs(
@@ -32,7 +32,7 @@ def distance(one: Any, two: Any) -> float:
 
 
 def ours(step: Any) -> list[dict[str, Any]]:
-    """What the step makes of many records that are alike."""
+    """The step's output for many identical records."""
     image = np.zeros((1, HEIGHT, WIDTH), np.uint8)
     data = [{"image": image, "boxes": BOXES, "probe": PROBE}] * DRAWS
     source = hr.open(data, kinds={"boxes": "boxes:xyxy", "probe": "keypoints"})
@@ -62,7 +62,7 @@ def v2() -> Any:
     return pytest.importorskip("torchvision.transforms.v2", exc_type=Exception)
 
 
-def test_iou_windows_are_drawn_as_torchvisions(v2: Any) -> None:
+def test_iou_windows_have_torchvisions_distribution(v2: Any) -> None:
     found = ours(T.RandomIoUCrop(outside="zero"))
     window = [(*record["probe"][0], *record["image"].shape[1:]) for record in found]
     drawn = theirs(v2.RandomIoUCrop())
@@ -77,7 +77,7 @@ def test_iou_windows_are_drawn_as_torchvisions(v2: Any) -> None:
     assert distance(kept, expected) < 1
 
 
-def test_canvases_and_sizes_are_drawn_as_torchvisions(v2: Any) -> None:
+def test_canvases_and_sizes_have_torchvisions_distribution(v2: Any) -> None:
     zoomed = [r for r in ours(T.RandomZoomOut()) if r["image"].shape[2] > WIDTH]
     paddings = [params["padding"] for params in theirs(v2.RandomZoomOut(p=1))]
     assert 0.42 < len(zoomed) / DRAWS < 0.58
@@ -103,7 +103,7 @@ def test_canvases_and_sizes_are_drawn_as_torchvisions(v2: Any) -> None:
 
 
 def dali_windows(rng: Any, how: dict[str, Any]) -> list[tuple[float, ...]]:
-    """Left, top, width, height in pixels and boxes kept, by the rules that DALI documents."""
+    """Left, top, width, height in pixels and the boxes kept, following DALI's documented rules."""
     boxes = BOXES.astype("f8") / [WIDTH, HEIGHT, WIDTH, HEIGHT]
     area = (boxes[:, 2:] - boxes[:, :2]).prod(1)
     drawn = []
@@ -169,7 +169,7 @@ def test_bbox_crops_are_drawn_by_dalis_rules(how: dict[str, Any]) -> None:
     assert distance([len(r["boxes"]) for r in found], [w[4] for w in expected]) < 1
 
 
-def test_a_bbox_crop_gives_up_and_says_what_cannot_be() -> None:
+def test_a_bbox_crop_gives_up_or_names_impossible_arguments() -> None:
     whole = (1, HEIGHT, WIDTH)
     never = T.RandomBBoxCrop([1.0], num_attempts=7, allow_no_crop=False, scaling=(0.1, 0.2))
     assert all(r["image"].shape == whole and len(r["boxes"]) == 3 for r in ours(never)[:200])
@@ -185,7 +185,7 @@ def test_a_bbox_crop_gives_up_and_says_what_cannot_be() -> None:
             hr.Loader(source, [T.RandomBBoxCrop(**wrong)], batch_size=1)
 
 
-def test_a_safe_crop_holds_all_boxes() -> None:
+def test_a_safe_crop_contains_all_boxes() -> None:
     for record in ours(T.RandomSizedBBoxSafeCrop((40, 50))):
         (left, top), (right, bottom) = record["probe"]
         scale = np.float64([right - left, bottom - top]) / 1000
@@ -196,7 +196,7 @@ def test_a_safe_crop_holds_all_boxes() -> None:
 
 @pytest.mark.parametrize("size", [(64, 96), (96, 64), (33, 40), (200, 150)])
 @pytest.mark.parametrize("how", [{}, {"stride": 32}, {"scaleup": False}, {"center": False}])
-def test_a_letterbox_is_pillows_resize_on_a_canvas(size: Any, how: dict[str, Any]) -> None:
+def test_a_letterbox_equals_pillows_resize_on_a_canvas(size: Any, how: dict[str, Any]) -> None:
     rng = np.random.default_rng(size[0])
     pixels = rng.integers(0, 256, (*size, 3), np.uint8)
     mask = rng.integers(0, 5, size, np.uint8)
@@ -228,7 +228,7 @@ def test_a_letterbox_is_pillows_resize_on_a_canvas(size: Any, how: dict[str, Any
     np.testing.assert_allclose(batch.boxes[0].reshape(2, 2), corners, rtol=1e-6)
 
 
-def test_an_order_in_which_a_size_is_drawn_last_leaves_it_open() -> None:
+def test_a_size_drawn_last_leaves_the_shape_open() -> None:
     data = [{"image": np.zeros((3, 40 + i, 50), np.uint8)} for i in range(4)]
     source = hr.open(data, shapes={"image": (3, -1, -1)})
     crop = T.CenterCrop((56, 36))
@@ -238,7 +238,7 @@ def test_an_order_in_which_a_size_is_drawn_last_leaves_it_open() -> None:
     assert next(iter(hr.Loader(source, steps, batch_size=2))).image.shape == (2, 3, 56, 36)
 
 
-def test_boxes_that_are_none_leave_a_picture_as_it_is() -> None:
+def test_an_image_without_boxes_is_unchanged() -> None:
     image = np.zeros((1, 40, 60), np.uint8)
     nothing = np.float32([[np.nan, 0, 9, 9], [-90, -90, -10, -10], [0, np.inf, 5, np.inf]])
     boxes = {"boxes": np.repeat(nothing, 20000, 0)}
@@ -248,7 +248,7 @@ def test_boxes_that_are_none_leave_a_picture_as_it_is() -> None:
         step = T.RandomIoUCrop(**({"sampler_options": options} if options else {}))
         for batch in hr.Loader(source, [step], batch_size=4, ragged="list"):
             assert all(each.shape == (1, 40, 60) for each in batch.image)
-    # An endless box does not make others unsafe.
+    # An infinite box does not make others unsafe.
     mixed = np.float32([[-np.inf, 5, np.inf, 9], [20, 0, 59, 39], [np.nan] * 4])
     source = hr.open([{"image": image, "boxes": mixed}] * 50, kinds={"boxes": "boxes:xyxy"})
     for batch in hr.Loader(source, [T.RandomSizedBBoxSafeCrop((40, 60))], batch_size=5, seed=3):
@@ -260,7 +260,7 @@ def test_boxes_that_are_none_leave_a_picture_as_it_is() -> None:
 
 
 def test_only_the_window_is_decoded(tmp_path: Any) -> None:
-    """A JPEG whose lower half is missing gives the upper half's windows without an error."""
+    """For a JPEG whose lower half is missing, windows in the upper half give no error."""
     rng = np.random.default_rng(1)
     pixels = rng.integers(0, 256, (320, 320, 3), np.uint8)
     path = tmp_path / "a.jpg"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JPEGs decoded on the device: the batches are those that the CPU decodes."""
+"""JPEGs decoded on the device: the batches equal those decoded on the CPU."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def devices() -> list[Any]:
 
 
 def scene(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
-    """Smooth areas, edges and some noise, as photos have them."""
+    """Smooth areas, edges and some noise, as in photos."""
     y, x = np.mgrid[:height, :width]
     waves = [127 + 80 * np.sin(x / rng.uniform(3, 40) + y / rng.uniform(3, 40)) for _ in range(3)]
     pixels = np.stack(waves, axis=-1) + rng.normal(0, 8, (height, width, 3))
@@ -88,7 +88,7 @@ def on_cpu(source: Any, transforms: list[Any], **options: Any) -> Any:
 
 
 def fields_of(batch: Any) -> list[Any]:
-    """Shape, dtype, strides and bytes of each field; of lists the values."""
+    """Shape, dtype, strides and bytes of each field; for lists, their values."""
     out = []
     for value in batch:
         if isinstance(value, _core.Array):
@@ -128,7 +128,7 @@ def test_batches_equal_those_that_the_cpu_decodes(
 
 
 OF_THE_FILES = {"device", "another format", "no row index"}
-# Of files that no device decodes: a step that looks at all pixels makes them.
+# For files that no device decodes: a step that needs all pixels decodes them.
 AFTER_A_PASS = {"pixels made before", "colors before the end"}
 
 
@@ -218,7 +218,9 @@ AFTER_A_PASS = {"pixels made before", "colors before the end"}
         "wide_blur",
     ],
 )
-def test_whatever_the_steps_are(photos: Path, steps: list[Any], reasons: set[str]) -> None:
+def test_batches_are_equal_for_all_kinds_of_steps(
+    photos: Path, steps: list[Any], reasons: set[str]
+) -> None:
     hr.index(photos)
     for exif in (False, True):
         expected = epoch(on_cpu(photos, steps, exif_orientation=exif))
@@ -246,7 +248,7 @@ def test_a_field_that_the_host_finishes_is_counted_too(photos: Path) -> None:
     assert sum(counts.values()) == 144
 
 
-def test_both_views_of_an_image_are_decoded_there(photos: Path) -> None:
+def test_both_views_of_an_image_are_decoded_on_the_device(photos: Path) -> None:
     hr.index(photos)
     end = [T.ToDtype("float32", scale=True), T.Normalize(MEAN, STD)]
     colors = [T.RandomApply([T.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.8), T.RandomGrayscale(0.2)]
@@ -261,7 +263,7 @@ def test_both_views_of_an_image_are_decoded_there(photos: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "RGBA"])
-def test_in_every_mode(photos: Path, mode: str) -> None:
+def test_batches_are_equal_in_every_mode(photos: Path, mode: str) -> None:
     hr.index(photos)
     steps = [T.RandomResizedCrop(40)]
     expected = epoch(on_cpu(photos, steps, mode=mode))
@@ -270,7 +272,7 @@ def test_in_every_mode(photos: Path, mode: str) -> None:
     assert (decoded(view)["device"] > 50) == (mode != "RGBA")
 
 
-def test_pictures_that_end_otherwise_are_counted(photos: Path) -> None:
+def test_images_decoded_by_the_cpu_are_counted_by_reason(photos: Path) -> None:
     hr.index(photos)
     steps = [*train(), T.RandomErasing(p=1.0, value="random")]
     expected = epoch(on_cpu(photos, steps))
@@ -279,7 +281,7 @@ def test_pictures_that_end_otherwise_are_counted(photos: Path) -> None:
     assert decoded(view)["different final transforms"] == 72
 
 
-def test_without_an_index_the_cpu_decodes_and_says_so(photos: Path) -> None:
+def test_without_an_index_the_cpu_decodes_and_the_stats_say_so(photos: Path) -> None:
     expected = epoch(on_cpu(photos, train()))
     one = loader(photos, train(), index=False)
     view = one.dlpack(_core.open_device("cpu"))
@@ -287,7 +289,7 @@ def test_without_an_index_the_cpu_decodes_and_says_so(photos: Path) -> None:
         assert epoch(view) == expected
     counts = decoded(view)
     assert counts["device"] == 0 and counts["no row index"] == 59
-    assert counts["another format"] == 13  # PNGs, CMYK, progressive ones
+    assert counts["another format"] == 13  # PNGs, CMYK and progressive JPEGs
     note = (
         "81.9 % of 72 images have no row index (index=False leaves it out), "
         "18.1 % are not baseline JPEGs"
@@ -296,14 +298,14 @@ def test_without_an_index_the_cpu_decodes_and_says_so(photos: Path) -> None:
     assert f"on the CPU, {note}" in repr(one)
 
 
-def test_an_index_that_is_learned_serves_the_same_batch(
+def test_a_learned_index_is_used_for_the_same_batch(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
     expected = on_cpu(photos, train())
     both = [epoch(expected) for _ in range(2)]
     with loader(photos, [T.RandomCrop(8, pad_if_needed=True)], index="auto", decode="cpu") as one:
-        next(iter(one))  # of some, the first rows are known
+        next(iter(one))  # for some, the first rows are known
     view = loader(photos, train(), index="auto").dlpack(_core.open_device("cpu"))
     assert [epoch(view), epoch(view)] == both
     counts = decoded(view)
@@ -337,7 +339,7 @@ def combined(name: str, a: list[Path], b: list[Path]) -> Any:
 
 
 @pytest.mark.parametrize("name", COMBINED)
-def test_the_index_of_each_source_serves_what_they_are_combined_to(
+def test_the_index_of_each_source_is_used_in_combinations(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
@@ -356,11 +358,11 @@ def test_the_index_of_each_source_serves_what_they_are_combined_to(
     assert (counts()["device"], counts()["no row index"]) == (28, 28)
     learned = counts(index="auto")
     assert learned["device"] >= 55 and learned["no row index"] == 0
-    assert counts() == learned  # kept, each in the file of its source
+    assert counts() == learned  # cached, each in the file of its source
     assert len(list(tmp_path.glob("rows-*"))) == 2
 
 
-def test_dense_packs_bring_their_index(photos: Path, tmp_path: Path) -> None:
+def test_dense_packs_contain_their_index(photos: Path, tmp_path: Path) -> None:
     pack = tmp_path / "photos.hrpack"
     done = run_command("pack", photos, "-o", pack, "--level", "dense")
     assert done.returncode == 0, done.stderr
@@ -370,7 +372,7 @@ def test_dense_packs_bring_their_index(photos: Path, tmp_path: Path) -> None:
     assert decoded(view)["device"] > 10  # files of 8 KiB and more
 
 
-def test_ranks_and_resumed_runs(photos: Path) -> None:
+def test_ranks_and_resumed_runs_give_the_same_batches(photos: Path) -> None:
     hr.index(photos)
     expected = epoch(on_cpu(photos, train(), batch_size=16))
     ranks = [
@@ -393,7 +395,7 @@ def test_ranks_and_resumed_runs(photos: Path) -> None:
 
 
 def whole(parts: Any) -> list[Any]:
-    """The fields of a batch that was divided over devices, put together."""
+    """The fields of a batch that was divided over devices, joined."""
     fields = [
         np.concatenate([np.asarray(value) for value in field]) for field in zip(*parts, strict=True)
     ]
@@ -415,7 +417,7 @@ def test_each_of_several_devices_decodes_its_part(photos: Path, count: int) -> N
     assert view.stats()["decode"] == "device: simulated"
 
 
-def test_several_devices_of_each_rank_and_resumed_runs(photos: Path) -> None:
+def test_several_devices_per_rank_and_resumed_runs(photos: Path) -> None:
     hr.index(photos)
     expected = [whole([batch]) for batch in on_cpu(photos, train(), batch_size=16)]
     ranks = [
@@ -437,7 +439,7 @@ def test_several_devices_of_each_rank_and_resumed_runs(photos: Path) -> None:
 
 @pytest.fixture
 def damaged(photos: Path, tmp_path: Path) -> Path:
-    """The same with an index, after which bytes were changed: the files' own hash finds that."""
+    """The same with an index made before bytes were changed: the hash of the file detects that."""
     root = tmp_path / "damaged"
     for path in sorted(photos.rglob("*.*")):
         to = root / path.parent.name / path.name
@@ -456,7 +458,7 @@ def damaged(photos: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("policy", ["substitute", "skip"])
-def test_damaged_files_meet_the_policy_as_on_the_cpu(damaged: Path, policy: str) -> None:
+def test_damaged_files_follow_the_policy_as_on_the_cpu(damaged: Path, policy: str) -> None:
     options = {"on_error": policy, "error_budget": 1.0}
     reference = on_cpu(damaged, train(), **options)
     expected = epoch(reference)
@@ -470,7 +472,7 @@ def test_damaged_files_meet_the_policy_as_on_the_cpu(damaged: Path, policy: str)
 
 
 @pytest.mark.parametrize("policy", ["substitute", "skip"])
-def test_damaged_files_in_any_part_meet_the_policy(damaged: Path, policy: str) -> None:
+def test_damaged_files_in_any_part_follow_the_policy(damaged: Path, policy: str) -> None:
     options = {"on_error": policy, "error_budget": 1.0}
     reference = on_cpu(damaged, train(), **options)
     expected = [whole([batch]) for batch in reference]
@@ -502,7 +504,7 @@ def test_corrupt_files_of_the_test_data() -> None:
     assert [epoch(view) for _ in range(2)] == both
 
 
-def test_auto_leaves_it_to_the_cpu_where_there_is_no_gpu(photos: Path) -> None:
+def test_auto_uses_the_cpu_without_a_gpu(photos: Path) -> None:
     view = loader(photos, train(), decode="auto").dlpack(_core.open_device("cpu"))
     next(iter(view))
     assert view.stats()["decode"] == "cpu: cpu is not a GPU"
@@ -518,7 +520,7 @@ def test_auto_leaves_it_to_the_cpu_where_there_is_no_gpu(photos: Path) -> None:
         ({"strict": True}, "strict=True"),
     ],
 )
-def test_what_stands_in_the_way_is_named(photos: Path, options: Any, why: str) -> None:
+def test_obstacles_are_named(photos: Path, options: Any, why: str) -> None:
     with pytest.raises(hr.ConfigError, match=rf"(?s)HR0717.*{why}"):
         iter(loader(photos, train(), **options).dlpack(_core.open_device("cpu")))
     tensors = [(np.zeros((3, 64, 64), np.uint8), 0)] * 9
@@ -526,7 +528,7 @@ def test_what_stands_in_the_way_is_named(photos: Path, options: Any, why: str) -
         iter(loader(tensors, train()).dlpack(_core.open_device("cpu")))
 
 
-def test_bench_has_one_hash_wherever_pictures_are_decoded(photos: Path) -> None:
+def test_bench_has_the_same_hash_on_cpu_and_device(photos: Path) -> None:
     hr.index(photos)
 
     def bench(*options: str) -> Any:
@@ -553,7 +555,7 @@ def noise(root: Path, height: int, width: int, names: list[str]) -> None:
         (root / "a" / name).write_bytes(file.getvalue())
 
 
-def test_large_pictures_have_room_in_the_slot_where_memory_has(tmp_path: Path) -> None:
+def test_large_images_fit_in_the_slot_if_memory_suffices(tmp_path: Path) -> None:
     noise(tmp_path, 600, 700, [f"{number:02}.jpg" for number in range(12)])
     hr.index(tmp_path)
     expected = epoch(on_cpu(tmp_path, train(32)))
@@ -566,8 +568,8 @@ def test_large_pictures_have_room_in_the_slot_where_memory_has(tmp_path: Path) -
     assert decoded(view)["no room in the slot"] > 0
 
 
-def test_a_picture_larger_than_its_share_of_the_slot_is_no_hindrance(tmp_path: Path) -> None:
-    # Sixteen are looked at, every fourth: none of the large ones.
+def test_an_image_larger_than_its_share_of_the_slot_is_accepted(tmp_path: Path) -> None:
+    # Sixteen are sampled, every fourth: none of the large ones.
     noise(tmp_path, 30, 40, [f"{number:02}.jpg" for number in range(64) if number % 4 != 2])
     noise(tmp_path, 1000, 1100, [f"{number:02}.jpg" for number in range(64) if number % 4 == 2])
     hr.index(tmp_path)
@@ -580,10 +582,10 @@ def test_a_picture_larger_than_its_share_of_the_slot_is_no_hindrance(tmp_path: P
     assert counts["device"] > 0 and sum(counts.values()) == 64
 
 
-def test_the_same_pictures_are_too_large_wherever_others_are_decoded(tmp_path: Path) -> None:
+def test_the_size_limit_is_the_same_on_cpu_and_device(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     (tmp_path / "a").mkdir()
-    for number in range(40):  # whose coefficients are held together
+    for number in range(40):  # whose coefficients are held at the same time
         side = 600 + 25 * number
         picture = Image.fromarray(rng.integers(0, 256, (side, side, 3), dtype=np.uint8))
         picture.save(tmp_path / "a" / f"{number:02}.jpg", progressive=True, quality=30)

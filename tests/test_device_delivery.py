@@ -45,7 +45,7 @@ def test_a_loader_delivers_the_same_batches_to_a_device():
     assert equal(second, [copied(batch) for batch in host])
 
 
-def test_a_loaders_slots_are_copied_from_where_they_lie():
+def test_a_loaders_slots_are_copied_in_place():
     view = loader().dlpack(device=simulated())
     for _ in view:
         pass
@@ -79,7 +79,7 @@ def test_a_loader_may_change_between_host_and_device():
     assert equal([copied(train.dlpack(device=simulated()).batch(0, 1))], expected[1:2])
 
 
-def test_a_bad_record_ends_the_run_at_its_batch_and_can_be_tried_again(tmp_path):
+def test_a_bad_record_ends_the_run_at_its_batch_and_can_be_retried(tmp_path):
     for i in range(20):
         Image.new("RGB", (20, 20), (i, 0, 0)).save(tmp_path / f"{i:02}.png")
     (tmp_path / "13.png").write_bytes(b"no picture")

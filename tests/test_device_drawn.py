@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random pipelines, options and devices: drawn from a seed, on one to three devices, the
-batches are those that the CPU makes."""
+"""Random pipelines, options and devices, drawn from a seed: on one to three devices, the batches
+equal those made on the CPU."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FILTERS = [
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
-    """30 files of three classes: gray ones and PNGs among them, some damaged after the index."""
+    """30 files of three classes, including grayscale ones and PNGs, some damaged after indexing."""
     rng = np.random.default_rng(7)
     for number in range(30):
         folder = tmp_path / "abc"[number % 3]
@@ -67,7 +67,7 @@ class Drawn:
         return self.draw.choice([0, 255, (1, 200, 77)])
 
     def place(self, size: tuple[int, int]) -> list[Any]:
-        """To the size, by a window, a resize, a border."""
+        """To the size, by a crop, a resize, a border."""
         draw, resize = self.draw, self.draw.choice(FILTERS)
         near = [max(1, side - draw.randint(-9, 9)) for side in size]
         return draw.choice(
@@ -130,12 +130,12 @@ class Drawn:
 
 
 def fields_of(parts: Any) -> list[Any]:
-    """Of a batch that may be divided over devices, put together."""
+    """A batch that may be divided over devices, joined."""
     fields = [np.concatenate([np.asarray(v.bits()) for v in f]) for f in zip(*parts, strict=True)]
     return [(field.dtype, field.shape, field.tobytes()) for field in fields]
 
 
-def test_batches_of_drawn_pipelines_are_those_of_the_cpu(photos: Path) -> None:
+def test_batches_of_drawn_pipelines_equal_those_of_the_cpu(photos: Path) -> None:
     decoded = 0
     for seed in range(PIPELINES):
         drawn = Drawn(seed)

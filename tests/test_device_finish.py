@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last of the work on images on the device: bytes cross, and the batches are the host's."""
+"""The last operations on images run on the device: bytes are copied, and the batches equal the
+host's."""
 
 from __future__ import annotations
 
@@ -50,13 +51,13 @@ def test_batches_equal_those_finished_on_the_host_in_a_fraction_of_the_bytes(
             if finish == "host":
                 assert counted["bytes"] == counted["delivered_bytes"]
                 assert counted["scratch_bytes"] == 0
-            else:  # besides, some numbers per record, and a table a batch
+            else:  # in addition, some numbers per record, and a table per batch
                 tables = 7 * 3 * 256 * item
                 assert counted["bytes"] == pixels + labels + RECORDS * 48 + tables
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
-def test_bytes_can_be_finished_there_too_for_whoever_asks(channels: int) -> None:
+def test_bytes_can_be_finished_on_the_device_on_request(channels: int) -> None:
     steps = [T.RandomCrop(40), T.RandomHorizontalFlip(), T.RandomErasing(p=0.5, value=7)]
     source = records(channels)
     for memory_format in ("channels_first", "channels_last"):
@@ -65,7 +66,7 @@ def test_bytes_can_be_finished_there_too_for_whoever_asks(channels: int) -> None
             _core.simulated_device(seed=4)
         )
         assert epoch(view) == expected
-        assert "crosses as bytes" in view.stats()["finish"]
+        assert "is copied as uint8" in view.stats()["finish"]
     view = loader(steps, source).dlpack(_core.simulated_device(seed=4))
     next(iter(view))
     assert "delivered as bytes" in view.stats()["finish"]
@@ -83,7 +84,7 @@ def test_bytes_can_be_finished_there_too_for_whoever_asks(channels: int) -> None
     ],
     ids=["noise", "two rectangles", "nothing", "flips", "colors of floats", "several maps"],
 )
-def test_what_a_device_cannot_finish_crosses_as_it_is_delivered(more: list[Any]) -> None:
+def test_fields_that_a_device_cannot_finish_are_copied_as_delivered(more: list[Any]) -> None:
     expected = epoch(loader(train("float32", *more)).dlpack())
     for device in devices():
         for finish in ("auto", "host"):
@@ -97,9 +98,7 @@ def test_what_a_device_cannot_finish_crosses_as_it_is_delivered(more: list[Any])
         ([T.RandomErasing(p=1.0), T.RandomErasing(p=1.0)], "several rectangles"),
     ],
 )
-def test_rows_that_cross_as_they_are_delivered_are_counted_with_the_reason(
-    more: list[Any], why: str
-) -> None:
+def test_rows_copied_as_delivered_are_counted_by_reason(more: list[Any], why: str) -> None:
     erased = loader(train("float32", *more), batch_size=RECORDS)
     view = erased.dlpack(_core.simulated_device(seed=1))
     epoch(view)
@@ -109,7 +108,7 @@ def test_rows_that_cross_as_they_are_delivered_are_counted_with_the_reason(
     assert view.stats()["finished_before_crossing"] == {}
 
 
-def test_a_step_may_draw_whether_there_is_a_map_at_all_for_the_device() -> None:
+def test_a_random_step_may_decide_whether_the_device_has_a_map() -> None:
     steps = [T.RandomResizedCrop(SIZE), T.ToDtype("float32", scale=True)]
     mixed = [*steps, T.RandomChoice([[T.Normalize(MEAN, STD)], [T.Normalize(STD, MEAN)]])]
     expected = epoch(loader(mixed).dlpack())
@@ -125,7 +124,7 @@ def test_a_short_last_batch_is_finished_like_any(last_batch: str) -> None:
         assert epoch(view) == expected
 
 
-def test_several_devices_get_their_rows_of_it() -> None:
+def test_several_devices_get_their_rows_of_a_batch() -> None:
     expected = epoch(loader(train()).dlpack())
     view = loader(train()).dlpack([_core.simulated_device(seed=n) for n in range(3)])
     for parts, whole in zip(view, expected, strict=True):
@@ -198,7 +197,7 @@ def test_a_bad_record_ends_a_run_at_its_batch(damaged: Path) -> None:
     assert view.state_dict()["batch"] == 3  # a/27.jpg is the tenth of its folder
 
 
-def test_ragged_labels_go_beside_it() -> None:
+def test_ragged_labels_are_copied_alongside() -> None:
     rng = np.random.default_rng(2)
     source = [
         {
@@ -216,7 +215,7 @@ def test_ragged_labels_go_beside_it() -> None:
         assert epoch(view) == expected
 
 
-def test_a_step_in_python_before_the_map_is_no_hindrance() -> None:
+def test_a_python_step_before_the_map_does_not_matter() -> None:
     def darker(image: Any) -> Any:
         return image // 2
 
@@ -224,7 +223,7 @@ def test_a_step_in_python_before_the_map_is_no_hindrance() -> None:
     expected = epoch(loader(steps).dlpack())
     view = loader(steps).dlpack(_core.simulated_device(seed=1))
     assert epoch(view) == expected
-    assert "crosses as bytes" in view.stats()["finish"]
+    assert "is copied as uint8" in view.stats()["finish"]
 
 
 def negative(image: Any) -> Any:
@@ -240,7 +239,7 @@ def negative(image: Any) -> Any:
     ],
     ids=["colors", "resize", "python"],
 )
-def test_what_stands_in_the_way_is_named(transforms: list[Any], why: str) -> None:
+def test_obstacles_are_named(transforms: list[Any], why: str) -> None:
     view = loader(transforms).dlpack(_core.simulated_device(seed=1))
     expected = epoch(loader(transforms).dlpack())
     assert epoch(view) == expected
@@ -250,9 +249,9 @@ def test_what_stands_in_the_way_is_named(transforms: list[Any], why: str) -> Non
         iter(loader(transforms, finish="device").dlpack(_core.simulated_device(seed=1)))
 
 
-def test_a_limit_that_is_too_small_for_both_forms_leaves_it_to_the_host() -> None:
+def test_a_small_memory_limit_leaves_finishing_to_the_host() -> None:
     source = [(np.zeros((3, 512, 512), np.uint8), 0)] * 32
-    noise = T.RandomErasing(value="random")  # of which a thread finishes the record
+    noise = T.RandomErasing(value="random")  # for which a thread finishes the record
     steps = [T.RandomCrop(512), T.ToDtype("float32", scale=True), noise]
     given = {"batch_size": 8, "threads": 1, "memory_limit": "72 MiB"}
     view = hr.Loader(source, steps, **given).dlpack(_core.simulated_device(seed=1))
@@ -261,26 +260,26 @@ def test_a_limit_that_is_too_small_for_both_forms_leaves_it_to_the_host() -> Non
     given["memory_limit"] = "128 MiB"
     view = hr.Loader(source, steps, **given).dlpack(_core.simulated_device(seed=1))
     next(iter(view))
-    assert "crosses as bytes" in view.stats()["finish"]
+    assert "is copied as uint8" in view.stats()["finish"]
     assert view.stats()["memory_peak"] <= view.stats()["memory_limit"]
 
 
 @pytest.mark.parametrize("fails_at", [1, 5, 20, 45, 80])
-def test_a_loader_goes_on_with_the_cpu_where_its_device_is_lost(fails_at: int) -> None:
+def test_a_loader_continues_on_the_cpu_if_its_device_is_lost(fails_at: int) -> None:
     expected = epoch(loader(train()).dlpack())
     train_loader = loader(train())
     got = []
     lost = r"(?s)HR0883.*batch \d+ of epoch 0, on its way to simulated"
     with pytest.raises(hr.UnsupportedError, match=lost):
         for batch in train_loader.dlpack(_core.simulated_device(seed=1, fails_at=fails_at)):
-            got.append(len(batch.image.shape))  # its bytes are lost with the device
+            got.append(len(batch.image.shape))  # its bytes are lost together with the device
     assert train_loader.state_dict()["batch"] == len(got)
     train_loader.load_state_dict(train_loader.state_dict())  # the rest of this epoch
     assert epoch(train_loader.dlpack()) == expected[len(got) :]
 
 
 @pytest.mark.filterwarnings("ignore:the consumer keeps")
-def test_bytes_that_were_lost_with_their_device_are_an_error() -> None:
+def test_bytes_lost_with_their_device_are_an_error() -> None:
     for fails_at in range(20, 80, 7):
         batches: list[Any] = []
         with pytest.raises(hr.UnsupportedError, match="HR0883"):
@@ -291,14 +290,14 @@ def test_bytes_that_were_lost_with_their_device_are_an_error() -> None:
                 memoryview(batch.image)
 
 
-def test_resident_records_are_finished_as_ever() -> None:
+def test_resident_records_are_finished_as_usual() -> None:
     expected = epoch(loader(train()).dlpack())
     for device in devices():
         assert epoch(loader(train(), resident=True).dlpack(device)) == expected
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
-def test_bench_has_one_hash_on_every_device(damaged: Path, dtype: str) -> None:
+def test_bench_has_the_same_hash_on_every_device(damaged: Path, dtype: str) -> None:
     def bench(*options: str) -> Any:
         common = ("--size", "48", "--batch-size", "4", "--epochs", "1", "--dtype", dtype, "--json")
         done = run_command("bench", damaged, *common, *options)

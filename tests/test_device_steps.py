@@ -31,7 +31,7 @@ def negative(image: Any) -> Any:
 
 
 def toned(name: str) -> list[Any]:
-    """Tables as the last colors of a recipe, some of which a thread measures."""
+    """Tables for the last colors of a recipe, some of which are measured by a thread."""
     return {
         "brightness": [T.AdjustBrightness(1.3)],
         "gamma": [T.AdjustGamma(0.7)],
@@ -52,7 +52,7 @@ TONES = ["brightness", "gamma", "posterize", "solarize", "invert", "equalize", "
 
 
 @pytest.mark.parametrize("tone", [*TONES, "several", "after colors", "a policy"])
-def test_tables_at_the_end_of_a_recipe_cross_in_place_of_pixels_made_by_them(tone: str) -> None:
+def test_tables_at_the_end_of_a_recipe_are_copied_instead_of_their_results(tone: str) -> None:
     steps = [
         T.RandomResizedCrop(SIZE),
         T.RandomHorizontalFlip(),
@@ -84,7 +84,7 @@ def test_tables_of_every_dtype_and_layout_are_the_hosts(dtype: str, memory_forma
 
 
 @pytest.mark.parametrize("fill", [0, 9, [200, 3, 77]])
-def test_a_border_is_what_the_table_makes_of_it(fill: Any) -> None:
+def test_the_table_applies_to_a_border(fill: Any) -> None:
     last = [T.ToDtype("float32", scale=True)]
     for steps in (
         [T.Resize((60, 60)), T.Pad(2, fill=fill), *toned("several"), *last],
@@ -120,14 +120,14 @@ MIXES = ["mixup", "each its own", "cutmix", "one of them", "both, some"]
 
 
 @pytest.mark.parametrize("mix", MIXES)
-def test_rows_are_mixed_there_as_on_the_host_and_labels_on_the_host(mix: str) -> None:
+def test_rows_are_mixed_on_the_device_and_labels_on_the_host(mix: str) -> None:
     steps = [*train(), *mixing(mix)]
     for memory_format in ("channels_first", "channels_last"):
         expected = epoch(loader(steps, memory_format=memory_format).dlpack())
         for device in devices():
             view = loader(steps, memory_format=memory_format).dlpack(device)
             assert epoch(view) == expected
-            assert "crosses as bytes" in view.stats()["finish"]
+            assert "is copied as uint8" in view.stats()["finish"]
             labels = RECORDS * RECORDS * 4
             pixels = RECORDS * 3 * SIZE * SIZE
             beside = RECORDS * (48 + 56 + 16) + 7 * 3072
@@ -143,14 +143,14 @@ def test_rows_of_every_dtype_are_mixed_as_on_the_host(dtype: str) -> None:
         assert epoch(loader(steps, finish="device").dlpack(_core.simulated_device(2))) == expected
 
 
-def test_rows_that_cross_finished_are_mixed_with_the_others() -> None:
+def test_rows_copied_finished_are_mixed_with_the_others() -> None:
     steps = [*train("float32", T.RandomErasing(p=0.5, value="random")), *mixing("both, some")]
     expected = epoch(loader(steps).dlpack())
     for device in devices():
         assert epoch(loader(steps).dlpack(device)) == expected
 
 
-def test_mixed_rows_of_ranks_and_of_several_devices_are_those_of_one() -> None:
+def test_mixed_rows_of_ranks_and_of_several_devices_equal_those_of_one() -> None:
     steps = [*train(), *mixing("both, some")]
     whole = epoch(loader(steps, batch_size=16, last_batch="drop").dlpack())
     ranks = [
@@ -190,28 +190,28 @@ def test_to_device_is_the_explicit_form_with_the_same_numbers() -> None:
     plain = [T.RandomResizedCrop(SIZE), T.RandomHorizontalFlip(), *tail, *mixing("mixup")]
     expected = epoch(loader(plain).dlpack())
     given = [*plain[:2], T.ToDevice(), *plain[2:]]
-    assert epoch(loader(given).dlpack()) == expected  # the host does it where batches stay
+    assert epoch(loader(given).dlpack()) == expected  # the host does it if batches stay on the host
     for device in devices():
         view = loader(given).dlpack(device)
         assert epoch(view) == expected
-        assert "crosses as bytes" in view.stats()["finish"]
+        assert "is copied as uint8" in view.stats()["finish"]
         assert epoch(loader(given, finish="host").dlpack(device)) == expected
     named = {"image": [*plain[:2], T.ToDevice(), *tail]}
     expected = epoch(loader({"image": [*plain[:2], *tail]}).dlpack())
     assert epoch(loader(named).dlpack(devices()[1])) == expected
 
 
-def test_to_device_finishes_bytes_there_too_where_a_step_stands_behind_it() -> None:
+def test_to_device_finishes_bytes_too_if_a_step_follows() -> None:
     steps = [T.RandomCrop(40), T.ToDevice(), T.RandomInvert(p=0.5)]
     expected = epoch(loader([steps[0], steps[2]]).dlpack())
     view = loader(steps).dlpack(_core.simulated_device(seed=4))
     assert epoch(view) == expected
-    assert "crosses as bytes" in view.stats()["finish"]
+    assert "is copied as uint8" in view.stats()["finish"]
     view = loader([T.RandomCrop(40), T.ToDevice()]).dlpack(_core.simulated_device(seed=4))
     assert epoch(view) == epoch(loader([T.RandomCrop(40)]).dlpack())
 
 
-def test_a_step_behind_to_device_that_none_does_is_refused_before_a_thread_starts() -> None:
+def test_an_unsupported_step_after_to_device_is_refused_before_a_thread_starts() -> None:
     with pytest.raises(hr.ConfigError, match=r"(?s)HR0138.*GaussianBlur.*ToDtype") as caught:
         loader([T.RandomCrop(64), T.ToDevice(), T.GaussianBlur(3)])
     assert "transform 3 of the list" in str(caught.value)
@@ -219,7 +219,7 @@ def test_a_step_behind_to_device_that_none_does_is_refused_before_a_thread_start
         loader([T.RandomCrop(64), T.ToDevice(), negative])
 
 
-def test_what_hinders_a_device_later_is_an_error_for_to_device() -> None:
+def test_a_later_obstacle_is_an_error_for_to_device() -> None:
     source = [(np.zeros((3, 512, 512), np.uint8), 0)] * 32
     steps = [T.RandomCrop(512), T.ToDevice(), T.ToDtype("float32", scale=True)]
     erased = [*steps[:1], T.ToDtype("float32", scale=True), T.RandomErasing(value="random")]
@@ -229,7 +229,7 @@ def test_what_hinders_a_device_later_is_an_error_for_to_device() -> None:
     assert "no room" in view.stats()["finish"]
     view = hr.Loader(source, steps, **given).dlpack(_core.simulated_device(seed=1))
     next(iter(view))
-    assert "crosses as bytes" in view.stats()["finish"]
+    assert "is copied as uint8" in view.stats()["finish"]
     given["memory_limit"] = "20 MiB"
     with pytest.raises(hr.ConfigError, match="HR0702"):
         next(iter(hr.Loader(source, steps, **given).dlpack(_core.simulated_device(seed=1))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation is true: its links lead somewhere and its examples run."""
+"""The documentation is true: its links resolve and its examples run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fork_server
 import pytest
 import sounds
+from processes import LIMIT, run_command
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -35,13 +37,13 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
 
 
 def anchors_of(page: Path) -> set[str]:
-    """Of its headings, as GitHub makes them."""
+    """The anchors of its headings, as made by GitHub."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", h.replace("`", "").lower()).replace(" ", "-") for h in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_anchor_of_a_link_is_a_heading(page: Path) -> None:
+def test_every_anchor_in_a_link_is_a_heading(page: Path) -> None:
     for link, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text()):
         if "://" not in link:
             target = page.parent / link if link else page
@@ -72,14 +74,15 @@ def test_the_readme_example_runs(tmp_path: Path) -> None:
 RUN = [
     (page, number, block)
     for page in sorted((ROOT / "docs").glob("**/*.md"))
-    if page.name != "frameworks.md"  # tests/frameworks runs what it shows
+    # tests/frameworks and tests/test_plugins_named.py run these examples.
+    if page.name not in ("frameworks.md", "plugins.md")
     for number, block in enumerate(python_blocks(page))
 ]
 
 
 @pytest.fixture(scope="module")
 def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder train/ that examples open: eight images in two classes."""
+    """The folder train/ in the examples: eight images in two classes."""
     root = tmp_path_factory.mktemp("docs") / "train"
     for number, picture in enumerate(sorted(PICTURES.glob("*.jpg"))):
         folder = root / ("cat", "dog")[number % 2]
@@ -90,7 +93,7 @@ def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder speech/ that examples open: a second of audio in each of 128 files."""
+    """The folder speech/ in the examples: a second of audio in each of 128 files."""
     root = tmp_path_factory.mktemp("docs") / "speech"
     for number in range(128):
         folder = root / ("no", "yes")[number % 2]
@@ -102,7 +105,7 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder videos/ that examples open: four videos of 40 frames in two classes."""
+    """The folder videos/ in the examples: four videos of 40 frames in two classes."""
     root = tmp_path_factory.mktemp("docs") / "videos"
     for number in range(4):
         name = ("hop", "run")[number % 2]
@@ -115,7 +118,7 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("page", "block"),
     [pytest.param(page, block, id=f"{page.stem}-{number}") for page, number, block in RUN],
 )
-def test_an_example_of_the_docs_runs(
+def test_every_example_in_the_docs_runs(
     page: Path, block: str, train: Path, speech: Path, videos: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "train").symlink_to(train)
@@ -126,9 +129,8 @@ def test_an_example_of_the_docs_runs(
     (tmp_path / "pictures").symlink_to(PICTURES)
     if "torchvision" in block:  # which conftest helps to load
         block = f"import sys; sys.path.append({str(ROOT / 'tests')!r}); import conftest\n" + block
-    done = subprocess.run(
-        [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    modules = fork_server.TORCH if "torch" in block else fork_server.COMMAND_LINE
+    done = fork_server.run(modules, block, folder=tmp_path, timeout=LIMIT)
     missing = re.search(r"No module named '(\w+)'|(HR0370)", done.stderr)
     if missing:
         pytest.skip(f"{page.name} needs {missing[1] or 'headrace-av'}")
@@ -139,8 +141,8 @@ OPTIONS = ROOT / "docs/reference/loader-options.md"
 KEYWORDS = re.split(r"^### `", OPTIONS.read_text(), flags=re.MULTILINE)[1:]
 
 
-def test_the_page_of_the_loaders_keywords_has_each_with_its_default() -> None:
-    """In the docstring, too."""
+def test_the_page_of_loader_keywords_lists_each_with_its_default() -> None:
+    """Also in the docstring."""
     import headrace
 
     signature = inspect.signature(headrace.Loader).parameters.values()
@@ -178,7 +180,7 @@ def test_the_example_of_a_keyword_makes_a_batch(
 
 @pytest.fixture(scope="module")
 def markdown(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site's pages as Sphinx reads them: the guides, and the generated reference."""
+    """The site's pages as read by Sphinx: the guides, and the generated reference."""
     output = tmp_path_factory.mktemp("site")
     tool = ROOT / "tools" / "site" / "make_site.py"
     command = [sys.executable, tool, output, "--markdown"]
@@ -186,7 +188,7 @@ def markdown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output.with_name(output.name + "-markdown")
 
 
-def test_the_reference_has_a_page_for_all_that_is_registered(markdown: Path) -> None:
+def test_the_reference_has_a_page_for_everything_registered(markdown: Path) -> None:
     from headrace.cli.app import app
 
     from headrace import _core, errors
@@ -204,7 +206,7 @@ def test_the_reference_has_a_page_for_all_that_is_registered(markdown: Path) -> 
 
 
 def test_every_page_is_in_a_table_of_contents(markdown: Path) -> None:
-    """And links of the site lead to pages, images and anchors that exist."""
+    """And the site's links lead to existing pages, images and anchors."""
     listed = {"index.md"}
     pages = {page.relative_to(markdown).as_posix(): page for page in markdown.rglob("*.md")}
     for page in pages.values():
@@ -217,8 +219,8 @@ def test_every_page_is_in_a_table_of_contents(markdown: Path) -> None:
     assert {name for name in pages if not name.startswith("files/")} - listed == set()
 
 
-def test_a_reader_finds_from_the_first_page(markdown: Path) -> None:
-    """How to resume, to add boxes, to skip bad files, to add an operator; why a batch is late."""
+def test_a_reader_finds_answers_from_the_first_page(markdown: Path) -> None:
+    """How to resume, add boxes, skip bad files, add an operator; why a batch is late."""
     first = (markdown / "index.md").read_text().partition("## ")[0]
     for words, target in (
         ("resume", "guide/resume.md"),
@@ -237,11 +239,33 @@ def test_the_page_for_agents_has_the_tables_of_the_reference(markdown: Path) -> 
 
     from headrace.loader import dataloader_keywords
 
-    page = re.sub(r"\[(HR\d{4})\]\([^)]*\)", r"\1", (markdown / "start/for-agents.md").read_text())
+    page = (markdown / "start/for-agents.md").read_text()
+    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", page)
     plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", dataloader_keywords.page_table())
-    assert plain in page
+    assert plain in words
+    links = re.findall(r"\]\(([^)#\s]+\.md)", page)
+    assert [link for link in links if not (markdown / "start" / link).is_file()] == []
+    for link in ("migrating/collate-functions.md", "../guide/transforms/detection.md"):
+        assert link in links, "a table of another page keeps its links"
     assert [word for word in verdict.WORDS if f"`{word}`" not in page] == []
     assert "| `RandomResizedCrop` | `T.RandomResizedCrop` | native |" in page
+
+
+def test_no_two_pages_of_the_site_have_the_same_title(markdown: Path) -> None:
+    """Otherwise the sidebar has two entries with the same name."""
+    titles: dict[str, list[str]] = {}
+    for page in sorted(markdown.rglob("*.md")):
+        place = page.relative_to(markdown).as_posix()
+        if not place.startswith("files/"):
+            title = re.search(r"^# (.+)", page.read_text(), re.MULTILINE)
+            titles.setdefault(title[1] if title else place, []).append(place)
+    assert {title: places for title, places in titles.items() if len(places) > 1} == {}
+
+
+def test_help_texts_link_to_the_pages_that_they_name(markdown: Path) -> None:
+    page = (markdown / "reference/loader-options.md").read_text()
+    assert re.findall(r"docs/[\w/-]+\.md", page) == []
+    assert "See [Elastic runs](../guide/elastic.md)" in page
 
 
 def test_the_types_of_the_glossary_exist() -> None:
@@ -267,7 +291,7 @@ def test_the_types_of_the_glossary_exist() -> None:
                 assert re.search(rf"\b{member}\b", code), name
 
 
-def test_every_error_code_that_is_written_somewhere_is_explained() -> None:
+def test_every_error_code_mentioned_is_explained() -> None:
     sources = [*ROOT.glob("headrace/**/*"), *ROOT.glob("python/**/*.py"), *ROOT.glob("bindings/*")]
     pages = [*PAGES, *(path for path in sources if path.suffix in (".cc", ".h", ".py"))]
     written = {
@@ -276,12 +300,11 @@ def test_every_error_code_that_is_written_somewhere_is_explained() -> None:
         if "_test" not in path.stem and "_fuzz" not in path.stem
         for code in re.findall(r"\bHR\d{4}\b", path.read_text())
     }
-    command = [sys.executable, "-c", "from headrace.cli import main; main()", "explain", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = run_command("explain", "--json")
     assert written - {record["id"] for record in json.loads(done.stdout)} == set()
 
 
-def test_every_operator_is_drawn_or_says_why_not() -> None:
+def test_every_operator_has_a_drawing_or_a_reason() -> None:
     from headrace import _core
 
     for name, record in _core.operators().items():

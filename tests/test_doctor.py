@@ -16,21 +16,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import run_command
 
 import headrace as hr
 from headrace import transforms as T
 
 PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
-SHORT = 2.5  # seconds: planted causes are so large that this suffices
+SHORT = 2.5  # seconds: planted causes are large enough for this to suffice
 
 
 def assert_finds(report: Any, cause: str) -> None:
-    """The cause, or none: where other work on the machine makes windows differ it may not guess."""
+    """The cause, or none: if other work on the machine makes windows differ, it must not guess."""
     assert report.verdict in (cause, "unsure"), report
 
 
 def burn(seconds: float) -> None:
-    """Keeps a core busy for so much of this thread's own time."""
+    """Keeps a core busy for this much of this thread's CPU time."""
     stop = time.thread_time() + seconds
     while time.thread_time() < stop:
         pass
@@ -68,7 +69,7 @@ def test_a_slow_consumer_is_the_limit() -> None:
 
 
 class SlowRecords:
-    """Every record takes a while to come, as from a disk far away."""
+    """Every record takes a while, as from a remote disk."""
 
     def __len__(self) -> int:
         return 64
@@ -78,20 +79,20 @@ class SlowRecords:
         return {"x": np.full(4, index, np.float32)}
 
 
-def test_a_slow_source_is_a_matter_of_the_storage() -> None:
+def test_a_slow_source_is_attributed_to_storage() -> None:
     with hr.Loader(SlowRecords(), batch_size=2) as loader:
         report = hr.doctor(loader, nothing, seconds=SHORT)
     assert_finds(report, "storage")
     assert report.detail.cause == "reading"
 
 
-def test_big_pictures_are_a_matter_of_decoding() -> None:
-    for seconds in (SHORT, 2 * SHORT, 4 * SHORT):  # a machine that is busy with others says less
+def test_large_images_are_attributed_to_decoding() -> None:
+    for seconds in (SHORT, 2 * SHORT, 4 * SHORT):  # on a busy machine it reports less
         with hr.Loader(PICTURES, [T.Resize((32, 32))], batch_size=1) as loader:
             report = hr.doctor(loader, nothing, seconds=seconds)
         assert report.verdict in ("decode", "unsure"), report
-        assert "decode" in (report.verdict, report.detail.likely)
-        if any(r["name"] == "pack" for r in report.remedies):
+        found = "decode" in (report.verdict, report.detail.likely)
+        if found and any(r["name"] == "pack" for r in report.remedies):
             return
     raise AssertionError(report)
 
@@ -121,7 +122,7 @@ def test_a_dataloader_without_workers_has_too_few_or_a_slow_operator() -> None:
     assert_finds(report, "workers")
     assert [price.name for price in report.prices] == ["slow_rotation"]
     assert report.prices[0].seconds >= 0.006
-    # Where other programs have the cores, two workers gain nothing.
+    # If other programs occupy the cores, two workers gain nothing.
     assert report.verdict == "unsure" or any("workers" in r["name"] for r in report.remedies)
 
 
@@ -134,7 +135,7 @@ def test_a_dataloader_with_enough_workers_has_a_slow_operator() -> None:
 
 
 class Endless:
-    """An iterable that the doctor knows nothing about."""
+    """An iterable of a class unknown to the doctor."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self.make = make
@@ -168,7 +169,7 @@ def test_without_a_step_only_the_loader_is_judged() -> None:
     assert "is unknown without a step" in str(report)
 
 
-def test_the_first_five_lines_stand_alone() -> None:
+def test_the_first_five_lines_are_self_contained() -> None:
     with loader_of() as loader:
         lines = str(hr.doctor(loader, lambda b: time.sleep(0.02), seconds=1)).splitlines()
     assert lines[5] == "" and all(line.endswith(".") for line in lines[:5])
@@ -187,7 +188,7 @@ def test_json_has_the_keys_of_the_contract() -> None:
 # No harm.
 
 
-def test_the_loader_goes_on_where_it_stood() -> None:
+def test_the_loader_continues_where_it_was() -> None:
     with loader_of() as loader, loader_of() as other:
         iterations = iter(loader), iter(other)
         next(iterations[0]), next(iterations[1])
@@ -196,7 +197,7 @@ def test_the_loader_goes_on_where_it_stood() -> None:
         assert np.array_equal(next(iter(loader)).image, next(iterations[1]).image)
 
 
-def test_model_optimizer_and_generators_are_put_back() -> None:
+def test_model_optimizer_and_generators_are_restored() -> None:
     torch = pytest.importorskip("torch")
     model = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.BatchNorm1d(2))
     model[1].eval()
@@ -232,7 +233,7 @@ def test_nothing_is_written_to_the_dataset(pictures: Path) -> None:
     assert state() == before
 
 
-# Bad input: each ends with what could be measured and a sentence.
+# Bad input: each ends with the available measurements and a sentence.
 
 
 def test_a_step_that_fails() -> None:
@@ -265,7 +266,7 @@ def test_a_loader_that_raises() -> None:
 
 
 @pytest.mark.parametrize("batches", [[], iter([]), (np.zeros(2) for _ in range(3))])
-def test_loaders_of_nothing_or_for_once(batches: Any) -> None:
+def test_empty_and_single_use_loaders(batches: Any) -> None:
     report = hr.doctor(batches, nothing, seconds=0.5)
     assert report.notes and report.verdict == "unsure"
 
@@ -276,19 +277,19 @@ def test_a_dataset_of_three_records() -> None:
     assert report.rates["loader"] > 0, report
 
 
-def test_ragged_batches_and_strange_ones() -> None:
+def test_ragged_and_unusual_batches() -> None:
     batches = [{"text": ["a", "b", "c"], "n": 3}] * 20
     report = hr.doctor(batches, lambda b: burn(0.001), seconds=0.5, skip=["copy"])
     assert 0 < report.rates["real"] <= 3 * 1000
 
 
-def test_steps_longer_than_the_time() -> None:
+def test_steps_longer_than_the_time_limit() -> None:
     with loader_of() as loader:
         report = hr.doctor(loader, lambda b: time.sleep(0.3), seconds=0.2, skip=["remedies"])
     assert_finds(report, "consumer")
 
 
-def test_ctrl_c_ends_with_what_there_is() -> None:
+def test_ctrl_c_reports_what_was_measured() -> None:
     def press() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -318,7 +319,7 @@ def test_ctrl_c_ends_with_what_there_is() -> None:
         (([], nothing, {"seconds": 0}), "seconds=0", "HR0902"),
     ],
 )
-def test_wrong_calls_say_what_is_right(arguments: Any, words: str, code: str) -> None:
+def test_wrong_calls_are_corrected_in_the_message(arguments: Any, words: str, code: str) -> None:
     loader, step, options = arguments
     with pytest.raises(hr.ConfigError, match=words) as caught:
         hr.doctor(loader, step, **options)
@@ -350,9 +351,7 @@ def test_importing_headrace_imports_no_doctor() -> None:
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    code = "from headrace.cli import main; main()"
-    words = [sys.executable, "-c", code, "doctor", *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+    return run_command("doctor", *arguments)
 
 
 QUICK = ("--seconds", "1", "--batch-size", "2", "--size", "32", "--skip", "remedies")
@@ -375,7 +374,7 @@ def test_the_command_says_whether_data_is_the_bottleneck(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["steps", "by_field", "make"])
-def test_the_command_takes_a_pipeline_of_the_users(tmp_path: Path, name: str) -> None:
+def test_the_command_accepts_the_users_pipeline(tmp_path: Path, name: str) -> None:
     pytest.importorskip("typer")
     script = tmp_path / "mine.py"
     script.write_text(
@@ -396,16 +395,17 @@ def test_the_command_takes_a_pipeline_of_the_users(tmp_path: Path, name: str) ->
     [
         (["nowhere"], 3, "file or folder not found"),
         ([PICTURES, "--step", "nowhere.py:step"], 2, "no such file"),
-        ([PICTURES, "--step", f"{__file__}:missing"], 2, "has no function missing"),
-        ([PICTURES, "--pipeline", f"{__file__}:missing"], 2, "is not in that file"),
-        ([PICTURES, "--pipeline", f"{__file__}:nothing"], 2, "calling it failed: TypeError"),
+        ([PICTURES, "--step", "steps.py:missing"], 2, "has no function missing"),
+        ([PICTURES, "--pipeline", "steps.py:missing"], 2, "is not in that file"),
+        ([PICTURES, "--pipeline", "steps.py:nothing"], 2, "calling it failed: TypeError"),
         ([PICTURES, "--skip", "lunch"], 2, "HR0900"),
         ([PICTURES, "--seconds", "0"], 2, "seconds"),
     ],
 )
-def test_the_command_refuses(arguments: list[Any], code: int, words: str) -> None:
+def test_the_command_refuses(arguments: list[Any], code: int, words: str, tmp_path: Path) -> None:
     pytest.importorskip("typer")
-    done = command(*arguments)
+    (tmp_path / "steps.py").write_text("def nothing(batch):\n    pass\n")
+    done = run_command("doctor", *arguments, folder=tmp_path)
     assert (done.returncode, words in done.stderr) == (code, True), done.stderr
 
 
@@ -421,7 +421,7 @@ def test_a_sweep_tries_workers_and_the_other_settings_of_a_dataloader() -> None:
     assert "prefetch_factor=4" in str(report)
 
 
-def test_a_dataloader_made_anew_keeps_what_it_was_given() -> None:
+def test_a_recreated_dataloader_keeps_its_arguments() -> None:
     torch = pytest.importorskip("torch")
     from headrace.insight.probes.torch_dataloader import rebuilt
 
@@ -443,7 +443,7 @@ def test_a_dataloader_made_anew_keeps_what_it_was_given() -> None:
 
 
 class Composed:
-    """As torchvision's Compose is, and what scripts wrap around it."""
+    """Like torchvision's Compose, and typical wrappers around it."""
 
     def __init__(self, transforms: Any) -> None:
         self.transforms = transforms
@@ -494,7 +494,7 @@ class Transformed:
     ],
     ids=["compose", "preset", "nested", "choice", "function"],
 )
-def test_what_a_script_wraps_around_its_transforms_is_timed_and_called_as_it_is(
+def test_wrappers_around_transforms_are_timed_and_called_unchanged(
     transform: Any, without: Any, names: list[str]
 ) -> None:
     torch = pytest.importorskip("torch")
@@ -514,7 +514,7 @@ def test_what_a_script_wraps_around_its_transforms_is_timed_and_called_as_it_is(
     assert [loader.dataset[i] for i in range(4)] == [transform(i) for i in range(4)]
 
 
-def test_a_module_in_a_module_is_timed_as_one() -> None:
+def test_a_nested_module_is_timed_as_one() -> None:
     torch = pytest.importorskip("torch")
     from headrace.insight.probes.torch_dataloader import with_parts
 

@@ -41,7 +41,7 @@ VOID = {"meta", "img", "br", "wbr"}
 
 
 def loop_of(waits: list[float], step: float = 0.008) -> Recording:
-    """Batches one after the other, the first of them before the first window."""
+    """Batches one after another, the first of them before the first window."""
     events, now = [], 50.0
     for number, wait in enumerate(waits):
         events.append(Event(number, min(0, number - 1), now, wait, step, 4, number == 0))
@@ -52,7 +52,7 @@ def loop_of(waits: list[float], step: float = 0.008) -> Recording:
 
 
 def full() -> Report:
-    """A report with everything in it, in round numbers."""
+    """A report with every feature, in round numbers."""
     stages = (
         Stage("reading", "storage", 0.0001, ("disk",)),
         Stage("decode", "decode", 0.0006),
@@ -99,7 +99,7 @@ def full() -> Report:
 
 
 class Structure(html.parser.HTMLParser):
-    """Every element ends where it should; what refers to something else is collected."""
+    """Checks that every element is closed correctly; collects references to other resources."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ def drawings(markup: str) -> list[ElementTree.Element]:
 
 
 def assert_stands_alone(markup: str) -> Structure:
-    """Well-formed, without scripts, without anything from elsewhere, drawings with their words."""
+    """Well-formed, without scripts or external resources, and with text in its drawings."""
     structure = Structure()
     structure.feed(markup)
     structure.close()
@@ -156,7 +156,7 @@ def assert_stands_alone(markup: str) -> Structure:
 
 
 def marks(chart: Any, kind: str, tag: str = "rect", width: float = 760) -> list[dict[str, float]]:
-    """Shapes of a class in a chart's drawing."""
+    """The shapes of a class in a chart's drawing."""
     drawing, height = chart.draw(width)
     root = ElementTree.fromstring(drawing.svg(height, "x", "t", "d", ""))
     found = [e for e in root if e.tag.endswith(tag) and e.get("class") == kind]
@@ -170,11 +170,11 @@ def page_of(report: Report) -> str:
     return page.of(report).html()
 
 
-def test_a_full_page_stands_alone_and_has_every_figure() -> None:
+def test_a_full_page_is_self_contained_and_has_every_figure() -> None:
     markup = page_of(full())
     assert_stands_alone(markup)
     assert len(re.findall("<figcaption>", markup)) == 8
-    assert len(drawings(markup)) == 16  # of each figure one for a desk and one for a phone
+    assert len(drawings(markup)) == 16  # one version of each figure for desktops and one for phones
     assert "was not" not in re.sub("<svg.*?</svg>", "", markup)
     for words in ("Your loop waits for data", "A note.", "a/<wbr>b.jpg", "9.5 ms", "headrace pack",
                   "train.py", "700", "2,987"):  # fmt: skip
@@ -193,7 +193,7 @@ def test_the_five_plain_lines_come_first() -> None:
 
 
 @pytest.mark.parametrize("report", [Report(), Report(verdict="fed"), Report(notes=["x" * 5000])])
-def test_a_report_of_nothing_says_why_there_are_no_figures(report: Report) -> None:
+def test_an_empty_report_says_why_there_are_no_figures(report: Report) -> None:
     markup = page_of(report)
     assert_stands_alone(markup)
     assert drawings(markup) == []
@@ -236,7 +236,7 @@ def test_strings_from_the_data_are_text_everywhere() -> None:
     report.timeline.loops[HOSTILE] = report.timeline.loops["real"]
     markup = page_of(report)
     structure = assert_stands_alone(markup)
-    assert structure.seen.count("img") == 0  # the one of the string is none
+    assert structure.seen.count("img") == 0  # the one in the string is not an element
     assert "\x00" not in markup and "\x1b" not in markup
     markup.encode("utf-8")
     shown = str(report)
@@ -286,7 +286,7 @@ def test_a_dataset_of_one_record_gets_a_page(tmp_path: Path) -> None:
 
 
 def test_text_has_the_contrast_that_accessibility_asks_for() -> None:
-    """WCAG 2.1, 1.4.3: at least 4.5 to 1 for text; 1.4.11: 3 to 1 for what is drawn."""
+    """WCAG 2.1, 1.4.3: at least 4.5 to 1 for text; 1.4.11: 3 to 1 for graphics."""
     palettes = re.findall(r"--paper:[^}]*", style.STYLE)
     assert len(palettes) >= 2
     for palette in palettes:
@@ -297,7 +297,7 @@ def test_text_has_the_contrast_that_accessibility_asks_for() -> None:
 
 
 def contrast(one: str, other: str) -> float:
-    """By the formula of WCAG 2.1."""
+    """By WCAG 2.1's formula."""
 
     def luminance(color: str) -> float:
         digits = color[1:] if len(color) == 7 else "".join(2 * c for c in color[1:])
@@ -318,14 +318,14 @@ def test_shares_divide_the_width() -> None:
     assert marks(chart, "step")[0]["width"] == pytest.approx(0.6 * 760)
 
 
-def test_a_device_that_hides_waits_is_told_of() -> None:
+def test_a_device_that_hides_waits_is_mentioned() -> None:
     report = full()  # whose process waited 5 ms of 13
     assert "the process itself" not in charts.shares(report).told
     report.stall_share = 0.75
     assert "the process itself waited 38%" in charts.shares(report).told
 
 
-def test_stages_are_as_long_as_they_take() -> None:
+def test_stages_are_drawn_as_long_as_they_take() -> None:
     chart = charts.stages(full())
     (heaviest,) = marks(chart, "data")
     reading, flip = marks(chart, "mute")
@@ -334,17 +334,18 @@ def test_stages_are_as_long_as_they_take() -> None:
     assert [row[2] for row in chart.rows] == ["10%", "60%", "30%"]
 
 
-def test_remedies_lie_on_one_axis_with_the_rate_that_was_measured() -> None:
+def test_remedies_share_an_axis_with_the_measured_rate() -> None:
     chart = charts.predictions(full())
     best, other = marks(chart, "good")
-    each = best["width"] / (3600 - 2400)  # pixels for a record a second
+    each = best["width"] / (3600 - 2400)  # pixels per record per second
     assert other["width"] == pytest.approx(each * (1800 - 1200), rel=1e-3)
-    assert best["x"] == pytest.approx(figure.Rows(760, 0).left + each * 2400, abs=0.1)  # from zero
+    # starting at zero
+    assert best["x"] == pytest.approx(figure.Rows(760, 0).left + each * 2400, abs=0.1)
     assert best["x"] - other["x"] == pytest.approx(each * (2400 - 1200), rel=1e-3)
     assert "2.00 times to 3.00 times" in chart.told
 
 
-def test_resources_lie_on_a_logarithmic_axis() -> None:
+def test_resources_are_on_a_logarithmic_axis() -> None:
     chart = charts.resources(full())
     (least,) = marks(chart, "data", "circle")
     device, disk = marks(chart, "mute", "circle")
@@ -364,7 +365,7 @@ def test_a_waterfall_shows_typical_batches_and_the_slowest() -> None:
     report = full()
     typical, slow = time_charts.stretches(report.timeline.loops["real"])
     assert {round(event.waited, 6) for event in typical} == {0.004}
-    assert 21 in [event.number for event in slow]  # which was waited for ten times as long
+    assert 21 in [event.number for event in slow]  # whose wait was ten times as long
     assert [e.number for e in typical] == list(range(typical[0].number, typical[0].number + 8))
     chart = time_charts.waterfall(report)
     waits, steps = marks(chart, "data")[:8], marks(chart, "step")[:8]
@@ -428,7 +429,7 @@ def test_ticks_are_round_numbers_inside() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 300, 200), (1, 10, 1000), (3, 1, 1), (4, 50, 50)])
-def test_small_pictures_are_means_of_areas(shape: tuple[int, int, int]) -> None:
+def test_small_images_are_means_of_areas(shape: tuple[int, int, int]) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
     small = samples.picture_in({"label": 3, "image": pixels})
     assert small is not None and max(small.shape) <= max(3, samples.SIDE)
@@ -436,7 +437,7 @@ def test_small_pictures_are_means_of_areas(shape: tuple[int, int, int]) -> None:
     assert abs(float(small.mean()) - float(pixels[:3].mean())) < 3
 
 
-def test_a_picture_may_be_pillows_or_an_array_of_floats() -> None:
+def test_an_image_may_be_pillows_or_a_float_array() -> None:
     image_module = pytest.importorskip("PIL.Image")
     red = image_module.new("RGB", (20, 10), (255, 0, 0))
     found = samples.picture_in((red, 7))
@@ -449,7 +450,7 @@ def test_a_picture_may_be_pillows_or_an_array_of_floats() -> None:
 
 
 @pytest.mark.parametrize("pillow", [True, False])
-def test_pictures_in_a_page_are_files(pillow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_in_a_page_are_files(pillow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     from headrace.insight.report import pictures
 
     image_module = pytest.importorskip("PIL.Image")
@@ -464,7 +465,7 @@ def test_pictures_in_a_page_are_files(pillow: bool, monkeypatch: pytest.MonkeyPa
             assert abs(np.asarray(picture).mean() - 200) < 2
 
 
-def test_slow_records_are_shown_with_their_pictures() -> None:
+def test_slow_records_are_shown_with_their_images() -> None:
     with hr.Loader(PICTURES, [T.Resize((8, 8))], batch_size=1) as loader:
         skipped = ["cold", "storage", "copy", "remedies", "real"]
         report = hr.doctor(loader, seconds=1, skip=skipped)

@@ -30,7 +30,7 @@ def test_orders_read_the_dataset_as_often_as_a_simulation_of_blocks_found() -> N
         assert plan.best is (streams if nodes > 1 else plan.best)
 
 
-def test_files_of_their_own_are_a_request_each_until_they_are_in_shards(tmp_path: Path) -> None:
+def test_single_files_are_a_request_each_until_they_are_in_shards(tmp_path: Path) -> None:
     source = tmp_path / "source"
     pixels = np.arange(40 * 3 * 8 * 8, dtype=np.uint8).reshape(40, 3, 8, 8)
     hr.convert(hr.records(image=pixels, label=[0, 1] * 20), source, "folder")
@@ -44,10 +44,11 @@ def test_files_of_their_own_are_a_request_each_until_they_are_in_shards(tmp_path
 
 
 @pytest.mark.parametrize("form", ["tar", "folder"])
-def test_a_bucket_is_planned_by_its_listing_and_none_of_its_data_is_read(
+def test_a_bucket_is_planned_from_its_listing_without_reading_data(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Figures are those of the same files on a disk, and the order that is named asks least."""
+    """The figures equal those of the same files on a disk, and the suggested order makes the fewest
+    requests."""
     pytest.importorskip("typer")
     from headrace.cli.app import app
 
@@ -57,7 +58,7 @@ def test_a_bucket_is_planned_by_its_listing_and_none_of_its_data_is_read(
     )
     hr.convert(source, tmp_path / "train", form, **({"shards": 3} if form == "tar" else {}))
 
-    (tmp_path / "train" / "SHA256SUMS").unlink(missing_ok=True)  # is of no shard
+    (tmp_path / "train" / "SHA256SUMS").unlink(missing_ok=True)  # belongs to no shard
 
     def plan(path: str) -> tuple[dict[str, Any], str]:
         given = ["doctor", path, "--nodes", "32", "--global-batch", "64", "--price", "0.4"]

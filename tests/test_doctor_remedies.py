@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted gains of remedies, on a virtual clock; and that useless ones are not offered."""
+"""Predicted gains of remedies, on a virtual clock; useless remedies are not offered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headrace import transforms as T
 from headrace.pipeline import Pipeline
 
 PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
-CASES = 12  # of each cause
+CASES = 12  # for each cause
 
 
 def offered(case: Case, draw: random.Random) -> list[remedies.Remedy]:
@@ -44,7 +44,7 @@ def offered(case: Case, draw: random.Random) -> list[remedies.Remedy]:
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_what_was_compared_predicts_what_the_loop_does(cause: str) -> None:
+def test_comparisons_predict_the_loop(cause: str) -> None:
     missed = []
     for seed in range(CASES):
         case = planted(cause, seed)
@@ -58,7 +58,7 @@ def test_what_was_compared_predicts_what_the_loop_does(cause: str) -> None:
 
 
 @pytest.mark.parametrize("cause", ["decode", "operator", "collate", "workers"])
-def test_ranges_of_what_was_compared_are_narrow(cause: str) -> None:
+def test_predicted_ranges_from_comparisons_are_narrow(cause: str) -> None:
     widths = []
     for seed in range(CASES):
         case = planted(cause, seed)
@@ -68,7 +68,7 @@ def test_ranges_of_what_was_compared_are_narrow(cause: str) -> None:
     assert sorted(widths)[CASES // 2] < 1.4
 
 
-def test_twice_the_rate_alone_is_twice_the_loops_where_the_input_is_the_limit() -> None:
+def test_doubling_the_loaders_rate_doubles_an_input_bound_loop() -> None:
     case = Case((Stage("decode", "decode", 0.01),), workers=2, cores=2, step_seconds=1e-5)
     prediction = remedies.predict(case, remedies.compared(case, "p", "p", (2.0, 2.0)), 200.0)
     assert prediction.low == pytest.approx(400, rel=0.05)
@@ -76,7 +76,7 @@ def test_twice_the_rate_alone_is_twice_the_loops_where_the_input_is_the_limit() 
 
 
 def test_a_step_that_computes_takes_its_cores_from_the_loader() -> None:
-    """Two cores, of which a step of 4 ms takes one: records come as cores are free."""
+    """Two cores, one of which is used by a step of 4 ms: records are made as cores become free."""
     stages = (Stage("decode", "decode", 0.006),)
     case = Case(stages, workers=4, cores=2, step_seconds=0.004, step_cores=0.004)
     low, high = loop_bounds(case)
@@ -108,20 +108,20 @@ def test_short_epochs_pay_for_their_ends(input_seconds: float, step_seconds: flo
 # Turns.
 
 
-def test_turns_that_were_disturbed_do_not_count() -> None:
+def test_disturbed_rounds_do_not_count() -> None:
     quiet = [100.0, 101.0, 99.0, 100.0, 100.5]
     old, new = [*quiet, 60.0, 20.0], [*(2 * rate for rate in quiet), 90.0, 199.0]
     low, high = agreed(old, new)
     assert low < 2 < high and high / low < 1.1
 
 
-def test_turns_that_disagree_make_a_wide_range() -> None:
+def test_rounds_that_disagree_make_a_wide_range() -> None:
     low, high = agreed([100, 130, 90, 120], [200, 260, 300, 150])
     assert high / low > 1.1
 
 
 class Counted:
-    """A loader that notes each epoch that is begun."""
+    """A loader that records the start of each epoch."""
 
     def __init__(self, name: str, log: list[str], batches: int = 2) -> None:
         self.name, self.log, self.batches = name, log, batches
@@ -131,18 +131,18 @@ class Counted:
         return iter([np.zeros((4, 1))] * self.batches)
 
 
-def test_each_of_two_loaders_is_first_as_often_as_the_other() -> None:
+def test_two_loaders_take_turns_being_first() -> None:
     log: list[str] = []
     compare(Counted("a", log), Counted("b", log), 0.0)
     assert log == ["a", "b", "a", "b", "b", "a", "a", "b"]
 
 
-def test_a_loader_of_nothing_is_no_rate() -> None:
+def test_an_empty_loader_has_no_rate() -> None:
     with pytest.raises(ValueError, match="no batch"):
         compare(Counted("a", [], 0), Counted("b", []), 0.0)
 
 
-# What is offered.
+# The remedies offered.
 
 NO_PRICES = Anatomy((Stage("decode", "decode", 0.001),), [], 1000.0)
 
@@ -157,7 +157,7 @@ def loader_of(steps: Any = None, source: Any = PICTURES, **options: Any) -> hr.L
     return hr.Loader(source, steps, batch_size=4, **options)
 
 
-def test_pictures_are_offered_all_that_may_apply() -> None:
+def test_images_are_offered_all_applicable_remedies() -> None:
     with loader_of() as loader:
         assert names(loader) == {
             "4 workers",
@@ -169,7 +169,7 @@ def test_pictures_are_offered_all_that_may_apply() -> None:
         assert "4 workers" not in names(loader, workers=4)
 
 
-def test_no_pack_nor_index_of_a_pack(tmp_path: Path) -> None:
+def test_a_pack_is_offered_neither_a_pack_nor_an_index(tmp_path: Path) -> None:
     hr.pack(PICTURES, tmp_path / "p.hrpack")
     for source in (tmp_path / "p.hrpack", hr.subset(tmp_path / "p.hrpack", [0, 1])):
         with loader_of(source=source) as loader:
@@ -179,14 +179,14 @@ def test_no_pack_nor_index_of_a_pack(tmp_path: Path) -> None:
         assert "pack" not in names(loader)
 
 
-def test_a_folder_that_is_called_pack_is_no_pack(tmp_path: Path, pictures: Path) -> None:
+def test_a_folder_named_pack_is_not_a_pack(tmp_path: Path, pictures: Path) -> None:
     folder = tmp_path / "a pack of wolves"
     folder.symlink_to(pictures)
     with loader_of(source=folder) as loader:
         assert "pack" in names(loader)
 
 
-def test_numbers_have_no_pictures_to_pack_or_keep() -> None:
+def test_data_without_images_is_offered_no_pack() -> None:
     with hr.Loader(hr.records(x=np.zeros((8, 2), np.float32)), batch_size=4) as loader:
         assert names(loader) == {"4 workers"}
 
@@ -197,7 +197,7 @@ def change_named(loader: hr.Loader, name: str) -> Change:
     return found
 
 
-def test_an_index_is_refused_where_no_picture_could_have_one(tmp_path: Path) -> None:
+def test_no_index_is_offered_if_no_image_could_have_one(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     for number in range(4):
         image.new("RGB", (64, 48), (number, 0, 0)).save(tmp_path / f"{number}.png")
@@ -208,7 +208,7 @@ def test_an_index_is_refused_where_no_picture_could_have_one(tmp_path: Path) -> 
     assert caught.value.code == "HR0925"
 
 
-def test_uint8_is_for_what_ends_in_numbers() -> None:
+def test_uint8_is_offered_for_steps_that_end_in_floats() -> None:
     with loader_of(hr.presets.imagenet_train(32, dtype="uint8")) as loader:
         assert not any("uint8" in name for name in names(loader))
     by_field = {"image": hr.presets.imagenet_train(32)}
@@ -218,7 +218,7 @@ def test_uint8_is_for_what_ends_in_numbers() -> None:
             assert next(iter(made)).image.dtype == np.uint8
 
 
-def test_only_dear_steps_are_left_out() -> None:
+def test_only_expensive_steps_are_left_out() -> None:
     prices = [Price("RandomHorizontalFlip", 1e-6, 0.0), Price("Normalize", 5e-4, 0.0)]
     with loader_of() as loader:
         found = names(loader, Anatomy(NO_PRICES.stages, prices, 1000.0))
@@ -233,7 +233,7 @@ def test_steps_of_fields_are_left_out_by_number() -> None:
     assert shorter.dropped == ["label"]
 
 
-def test_resizing_is_offered_where_pictures_are_much_larger(tmp_path: Path) -> None:
+def test_resizing_is_offered_if_images_are_much_larger(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     for folder, side in (("large", 200), ("small", 40)):
         (tmp_path / folder).mkdir()
@@ -258,7 +258,7 @@ def test_resizing_is_offered_where_pictures_are_much_larger(tmp_path: Path) -> N
 WAITS = Case((Stage("decode", "decode", 0.001), Stage("reading", "storage", 0.02, ("disk",))), 4, 4)
 
 
-def test_what_waits_for_a_disk_is_offered_memory_and_long_reads() -> None:
+def test_a_loader_waiting_for_a_disk_is_offered_memory_and_long_reads() -> None:
     reads = Reads({1: 50.0}, 100e6, 1e5, 0.02, 0.0, True, False)
     with loader_of(shuffle=True) as loader:
         found = trials._of_storage(loader, WAITS, reads)
@@ -269,7 +269,7 @@ def test_what_waits_for_a_disk_is_offered_memory_and_long_reads() -> None:
         assert len(trials._of_storage(loader, WAITS, reads)) == 1
 
 
-def test_copies_that_are_pageable_are_offered_pinned_ones() -> None:
+def test_pageable_copies_are_offered_pinned_memory() -> None:
     case = dataclasses.replace(WAITS, copy_seconds=0.01)
     copies = {"host": 1e10, "pageable": 6e9, "pinned": 24e9}
     (found,) = trials._of_copies(case, copies, "hr.prefetch")
@@ -281,7 +281,7 @@ def test_copies_that_are_pageable_are_offered_pinned_ones() -> None:
 @pytest.mark.parametrize(
     ("step_cores", "workers", "told"), [(2, 2, True), (1, 1, False), (2, 0, False)]
 )
-def test_a_step_with_several_threads_beside_workers_is_warned_of(
+def test_a_multithreaded_step_with_workers_is_warned_about(
     step_cores: float, workers: int, told: bool
 ) -> None:
     from headrace.insight.examination import conclusion

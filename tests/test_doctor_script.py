@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headrace doctor --script: scripts as people write them are measured, unchanged and unharmed."""
+"""headrace doctor --script: typical scripts are measured, unmodified and unharmed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import fork_server
 import pytest
+from processes import MAIN
 
 pytest.importorskip("typer")
 pytest.importorskip("torch")
@@ -65,6 +67,7 @@ class Done(NamedTuple):
 
 
 def start(folder: Path, body: str, *options: str, head: str = HEAD) -> Any:
+    """In an interpreter of its own, in which the script imports torch."""
     (folder / "train.py").write_text(head + textwrap.dedent(body))
     words = [sys.executable, "-m", "headrace", "doctor", "--json", "--script", "train.py"]
     return subprocess.Popen(
@@ -76,14 +79,23 @@ def start(folder: Path, body: str, *options: str, head: str = HEAD) -> Any:
     )
 
 
-def examine(folder: Path, body: str, *options: str, head: str = HEAD) -> Done:
+def examine_alone(folder: Path, body: str, *options: str, head: str = HEAD) -> Done:
     with start(folder, body, *options, head=head) as process:
         out, err = process.communicate(timeout=100)
     return Done(process.returncode, json.loads(out) if out else {}, out, err)
 
 
+def examine(folder: Path, body: str, *options: str, head: str = HEAD) -> Done:
+    """Where torch has been imported before."""
+    (folder / "train.py").write_text(head + textwrap.dedent(body))
+    words = ["doctor", "--json", "--script", "train.py", *QUICK, *options]
+    done = fork_server.run(fork_server.TORCH, MAIN, *words, folder=folder, timeout=100)
+    report = json.loads(done.stdout) if done.stdout else {}
+    return Done(done.returncode, report, done.stdout, done.stderr)
+
+
 def line_of(folder: Path, text: str) -> str:
-    """Where a line of the script is, as the report says it."""
+    """The location of a script's line, as in the report."""
     lines = (folder / "train.py").read_text().splitlines()
     (number,) = [n for n, line in enumerate(lines, 1) if line.strip() == text]
     return f"train.py:{number}"
@@ -99,11 +111,11 @@ def notes(done: Done) -> str:
     return "\n".join(done.report["notes"])
 
 
-# Scripts as people write them.
+# Typical scripts.
 
 
 def test_a_plain_loop_is_measured_and_ended(tmp_path: Path) -> None:
-    done = examine(
+    done = examine_alone(
         tmp_path,
         """
         loader = DataLoader(Rows(seconds=0.02), batch_size=4, shuffle=True)
@@ -152,7 +164,7 @@ class tqdm:
         "for x, y in Endless(Rows(), batch_size=4):",
     ],
 )
-def test_what_stands_around_the_loader_does_not_matter(tmp_path: Path, loop: str) -> None:
+def test_code_around_the_loader_does_not_matter(tmp_path: Path, loop: str) -> None:
     (tmp_path / "site-packages").mkdir()
     (tmp_path / "site-packages" / "tqdm.py").write_text(TQDM)
     done = examine(
@@ -197,13 +209,13 @@ def test_workers_main_guard_and_arguments(tmp_path: Path) -> None:
     if __name__ == "__main__":
         main()
     """
-    done = examine(tmp_path, body, "--", "somewhere", "--workers", "2")
+    done = examine_alone(tmp_path, body, "--", "somewhere", "--workers", "2")
     assert_measured(done)
     assert "num_workers=2" in done.report["script"]["loader"]
 
 
-def test_a_loader_of_ours(tmp_path: Path) -> None:
-    done = examine(
+def test_our_own_loader(tmp_path: Path) -> None:
+    done = examine_alone(
         tmp_path,
         """
         loader = hr.Loader(Records(), batch_size=4)
@@ -217,7 +229,7 @@ def test_a_loader_of_ours(tmp_path: Path) -> None:
     assert "batch_size=4" in done.report["script"]["loader"]
 
 
-def test_a_script_that_closes_its_loader_is_examined_all_the_same(tmp_path: Path) -> None:
+def test_a_script_that_closes_its_loader_is_still_examined(tmp_path: Path) -> None:
     done = examine(
         tmp_path,
         """
@@ -232,7 +244,7 @@ def test_a_script_that_closes_its_loader_is_examined_all_the_same(tmp_path: Path
     assert done.report["rates"]["loader"] > 0 and "closed" not in str(done.report["notes"])
 
 
-def test_records_that_a_migration_compares_are_no_loop_of_the_scripts(tmp_path: Path) -> None:
+def test_records_compared_in_a_migration_are_not_the_scripts_loop(tmp_path: Path) -> None:
     done = examine(
         tmp_path,
         """
@@ -250,7 +262,7 @@ def test_records_that_a_migration_compares_are_no_loop_of_the_scripts(tmp_path: 
 
 
 def test_a_program_without_torch_that_iterates_ours(tmp_path: Path) -> None:
-    done = examine(
+    done = examine_alone(
         tmp_path,
         """
         import time
@@ -265,7 +277,7 @@ def test_a_program_without_torch_that_iterates_ours(tmp_path: Path) -> None:
     assert not done.report["script"]["trains"]
 
 
-def test_validation_and_statistics_are_not_taken_for_training(tmp_path: Path) -> None:
+def test_validation_and_statistics_are_not_mistaken_for_training(tmp_path: Path) -> None:
     done = examine(
         tmp_path,
         """
@@ -307,7 +319,7 @@ def test_a_script_that_only_predicts_is_measured_too(tmp_path: Path) -> None:
     assert "does not train" in notes(done)
 
 
-def test_a_step_that_changes_its_batch_gets_whole_ones(tmp_path: Path) -> None:
+def test_a_step_that_changes_its_batch_gets_fresh_batches(tmp_path: Path) -> None:
     done = examine(
         tmp_path,
         """
@@ -321,7 +333,7 @@ def test_a_step_that_changes_its_batch_gets_whole_ones(tmp_path: Path) -> None:
     assert_measured(done)
 
 
-def test_an_iterator_for_each_batch_is_noticed(tmp_path: Path) -> None:
+def test_a_new_iterator_for_each_batch_is_noticed(tmp_path: Path) -> None:
     done = examine(
         tmp_path,
         """
@@ -369,7 +381,7 @@ def test_the_report_is_all_that_is_printed(tmp_path: Path) -> None:
     assert "epoch 1" in done.err and "from a child" in done.err
 
 
-def test_json_is_that_of_the_other_ways_of_calling(tmp_path: Path) -> None:
+def test_json_equals_that_of_the_other_ways_of_calling(tmp_path: Path) -> None:
     import numpy as np
 
     import headrace as hr
@@ -390,7 +402,7 @@ def test_nothing_is_lost_or_reported(tmp_path: Path) -> None:
     (tmp_path / "best.pt").write_bytes(b"the weights of last week")
     (tmp_path / "old.txt").write_text("old")
     (tmp_path / "gone.txt").write_text("still needed")
-    done = examine(
+    done = examine_alone(
         tmp_path,
         """
         import os, wandb
@@ -435,7 +447,7 @@ def test_it_ends_a_script_that_catches_everything(tmp_path: Path) -> None:
     assert "catches what ends it" in notes(done)
 
 
-def test_what_stands_in_finally_is_done_and_nothing_at_exit(tmp_path: Path) -> None:
+def test_finally_blocks_run_but_exit_handlers_do_not(tmp_path: Path) -> None:
     done = examine(
         tmp_path,
         """
@@ -455,7 +467,7 @@ def test_what_stands_in_finally_is_done_and_nothing_at_exit(tmp_path: Path) -> N
     assert "an exception" not in done.err and "at exit" not in done.err
 
 
-# Bad input: each ends with what could be measured and a sentence.
+# Bad input: each ends with the available measurements and a sentence.
 
 
 @pytest.mark.parametrize(
@@ -475,7 +487,7 @@ def test_scripts_without_a_loader(tmp_path: Path, body: str, words: str) -> None
     assert "Traceback" not in done.err
 
 
-def test_scripts_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_scripts(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "headrace", "doctor", "--json"]
     for wrong, said in (
         (["--script", "nowhere.py"], "HR0903 script or module not found: nowhere.py"),
@@ -556,9 +568,9 @@ def test_a_worker_that_dies(tmp_path: Path) -> None:
     assert "DataLoader worker" in notes(done) and done.report["failed"], done
 
 
-def test_a_worker_that_dies_is_told_by_its_loader_alone(tmp_path: Path) -> None:
-    """torch's handler of SIGCHLD would raise wherever the main thread is: here, in the step."""
-    done = examine(
+def test_a_dead_worker_is_only_reported_by_its_loader(tmp_path: Path) -> None:
+    """torch's SIGCHLD handler would raise wherever the main thread is: here, in the step."""
+    done = examine_alone(
         tmp_path,
         """
         import os, time
@@ -619,7 +631,7 @@ def test_ctrl_c_gives_what_was_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
+def test_a_folder_without_write_permission(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(HEAD)
     tmp_path.chmod(0o500)
     try:

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 from headrace.insight.stand_in import StandIn, is_stand_in, stand_in_from
+from processes import run_command
 from virtual_clock import VirtualClock
 
 import headrace as hr
 
 PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
-CLOSE = 2e-5  # looks at the clock
+CLOSE = 2e-5  # reads the clock
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> VirtualClock:
 
 
 def batch_of(size: int, records: int = 4) -> dict[str, Any]:
-    """``size`` bytes in two arrays, beside what has no bytes."""
+    """``size`` bytes in two arrays, and a value without bytes."""
     half = size // 2 // records
     shape = (records, half)
     return {"x": np.zeros(shape, np.uint8), "more": [np.ones(shape, np.uint8)], "name": "cat"}
@@ -42,7 +41,7 @@ def seconds_of(clock: VirtualClock, step: StandIn, batch: Any, times: int = 1) -
     return (clock.now - begin) / times
 
 
-def test_a_step_takes_its_time_and_the_copy_comes_before_it(clock: VirtualClock) -> None:
+def test_a_simulated_step_takes_its_time_after_the_copy(clock: VirtualClock) -> None:
     step = StandIn(0.002, copy_bytes_per_second=1e6)
     assert seconds_of(clock, step, batch_of(8000)) == pytest.approx(0.010, abs=CLOSE)
     there = step.on_device(batch_of(8000))
@@ -58,7 +57,7 @@ def test_a_step_may_take_its_time_for_each_record(clock: VirtualClock) -> None:
 
 
 @pytest.mark.parametrize(("size", "expected"), [(2000, 0.004), (8000, 0.008)])
-def test_overlapped_the_longer_of_copy_and_step_is_what_a_batch_takes(
+def test_with_overlap_a_batch_takes_the_longer_of_copy_and_step(
     clock: VirtualClock, size: int, expected: float
 ) -> None:
     step = StandIn(0.004, copy_bytes_per_second=1e6, overlapped=True)
@@ -101,7 +100,7 @@ def test_rates_are_read_as_people_write_them(text: str, rate: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["train.py:step", "2", "ms", "2ms:step", "-2ms", "2 minutes"])
-def test_what_is_no_time_is_none(text: str) -> None:
+def test_invalid_times_are_refused(text: str) -> None:
     assert not is_stand_in(text)
 
 
@@ -116,14 +115,14 @@ def test_what_is_no_time_is_none(text: str) -> None:
         (lambda: stand_in_from("2ms", "fast"), "'fast' is not a copy rate"),
     ],
 )
-def test_a_stand_in_that_makes_no_sense_is_refused(make: Any, words: str) -> None:
+def test_an_invalid_stand_in_is_refused(make: Any, words: str) -> None:
     with pytest.raises(hr.ConfigError, match=words) as caught:
         make()
     assert caught.value.code == "HR0930"
 
 
 class Batches:
-    """Batches that take a while to come."""
+    """Batches that take a while to arrive."""
 
     def __init__(self, clock: VirtualClock, seconds: float) -> None:
         self.clock, self.seconds = clock, seconds
@@ -151,7 +150,7 @@ def test_a_slow_copy_is_found_without_a_gpu(clock: VirtualClock) -> None:
 
 
 def generated(seed: int) -> tuple[float, StandIn, str]:
-    """Seconds of a batch, a stand-in, and what the loop loses most by."""
+    """Seconds per batch, a stand-in, and the loop's main loss."""
     draw = random.Random(seed)
     step = 10 ** draw.uniform(-3, -2)
     most, least = step * draw.uniform(0.3, 3), step * draw.uniform(0, 0.02)
@@ -161,7 +160,7 @@ def generated(seed: int) -> tuple[float, StandIn, str]:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_generated_stand_ins_are_told_apart(clock: VirtualClock, seed: int) -> None:
+def test_generated_stand_ins_are_distinguished(clock: VirtualClock, seed: int) -> None:
     loader_seconds, step, cause = generated(seed)
     report = examined(clock, loader_seconds, step)
     assert report.verdict == cause, report
@@ -173,7 +172,7 @@ def test_a_fast_copy_leaves_the_step_the_limit(clock: VirtualClock) -> None:
     assert report.copy_hidden is None  # 8 µs of 2 ms
 
 
-def test_a_copy_under_the_step_is_no_limit(clock: VirtualClock) -> None:
+def test_a_copy_hidden_by_the_step_is_not_the_limit(clock: VirtualClock) -> None:
     step = StandIn(0.005, copy_bytes_per_second=2e6, overlapped=True)
     report = examined(clock, 0.0001, step)
     assert report.verdict == "consumer"
@@ -181,18 +180,17 @@ def test_a_copy_under_the_step_is_no_limit(clock: VirtualClock) -> None:
     assert "under the steps, not waited for" in str(report)
 
 
-def test_a_slow_loader_is_not_taken_for_a_slow_copy(clock: VirtualClock) -> None:
+def test_a_slow_loader_is_not_mistaken_for_a_slow_copy(clock: VirtualClock) -> None:
     report = examined(clock, 0.02, StandIn(0.002, copy_bytes_per_second=4e6))
     assert report.input_bound and report.verdict != "copy", report
 
 
 def test_the_command_takes_a_time_for_a_step() -> None:
     pytest.importorskip("typer")
-    code = "from headrace.cli import main; main()"
-    words = [sys.executable, "-c", code, "doctor", PICTURES, "--seconds", "1", "--size", "32"]
+    words = ["doctor", PICTURES, "--seconds", "1", "--size", "32"]
     words += ["--skip", "remedies", "--batch-size", "2", "--json"]
     words += ["--step", "20ms", "--device-copy", "12GB/s"]
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
+    done = run_command(*words)
     assert done.returncode in (0, 1), done.stderr
     value = json.loads(done.stdout)
     assert value["copies"]["pageable"] == 12e9 and value["rates"]["ceiling"] <= 2 / 0.020
@@ -200,7 +198,5 @@ def test_the_command_takes_a_time_for_a_step() -> None:
 
 def test_a_rate_of_copying_needs_a_stand_in() -> None:
     pytest.importorskip("typer")
-    code = "from headrace.cli import main; main()"
-    words = [sys.executable, "-c", code, "doctor", str(PICTURES), "--device-copy", "12GB/s"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = run_command("doctor", PICTURES, "--device-copy", "12GB/s")
     assert (done.returncode, "--step that is a time" in done.stderr) == (2, True), done.stderr

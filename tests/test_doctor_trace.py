@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's trace keeps the rules of Chrome's format, and merges with PyTorch's profiler's."""
+"""The doctor's trace follows Chrome's format, and can be merged with PyTorch's profiler's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import gzip
 import itertools
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from headrace.insight.measure.recording import (
 )
 from headrace.insight.report import trace
 from headrace.insight.report.report import Report
+from processes import run_command
 
 import headrace as hr
 
@@ -35,7 +35,8 @@ Trace = dict[str, Any]
 
 
 def examined(**changes: Any) -> Report:
-    """Two experiments; in the second a loop of three batches, each waited for 2 ms of 10 ms."""
+    """Two experiments; the second has a loop of three batches, each with a wait of 2 ms out of 10
+    ms."""
     events = tuple(Event(n, n - 1, 101.0 + 0.01 * n, 0.002, 0.008, 4, n == 0) for n in range(3))
     timeline = Timeline(
         zero_ns=1_700_000_000_000_000_000,
@@ -47,7 +48,7 @@ def examined(**changes: Any) -> Report:
 
 
 def assert_keeps_the_rules(value: Trace) -> None:
-    """Required keys by phase, microseconds that are not negative, JSON without NaN."""
+    """Required keys by phase, nonnegative microseconds, JSON without NaN."""
     assert json.loads(json.dumps(value, allow_nan=False)) == value
     named = set()
     for event in value["traceEvents"]:
@@ -68,11 +69,11 @@ def slices(value: Trace, kind: str) -> list[Trace]:
     return [event for event in value["traceEvents"] if event.get("cat") == kind]
 
 
-def test_waits_and_steps_lie_where_they_happened() -> None:
+def test_waits_and_steps_are_at_their_times() -> None:
     value = trace.trace_of(examined())
     assert_keeps_the_rules(value)
     base = value["baseTimeNanoseconds"]
-    assert base == 1_700_000_100_000_000_000  # when the first experiment began
+    assert base == 1_700_000_100_000_000_000  # the start of the first experiment
     waits, steps = slices(value, "wait"), slices(value, "step")
     assert [event["ts"] for event in waits] == pytest.approx([1e6, 1.01e6, 1.02e6])
     assert [event["dur"] for event in waits] == pytest.approx([2000] * 3)
@@ -86,7 +87,7 @@ def test_waits_and_steps_lie_where_they_happened() -> None:
     assert memory[0]["ts"] == pytest.approx(1.002e6)  # at the first batch
 
 
-def test_slices_of_a_track_do_not_cut_into_each_other() -> None:
+def test_slices_of_a_track_do_not_overlap() -> None:
     with hr.Loader([{"x": np.zeros(4)}] * 40, batch_size=2) as loader:
         report = hr.doctor(loader, lambda batch: time.sleep(0.001), seconds=0.5)
     value = trace.trace_of(report)
@@ -100,7 +101,7 @@ def test_slices_of_a_track_do_not_cut_into_each_other() -> None:
     assert {"ceiling", "loader", "real"} <= {e["args"]["experiment"] for e in slices(value, "wait")}
 
 
-def test_a_report_of_nothing_makes_a_trace_of_nothing() -> None:
+def test_an_empty_report_makes_an_empty_trace() -> None:
     value = trace.trace_of(Report())
     assert_keeps_the_rules(value)
     assert all(event["ph"] == "M" for event in value["traceEvents"])
@@ -109,7 +110,7 @@ def test_a_report_of_nothing_makes_a_trace_of_nothing() -> None:
 def test_a_long_loop_is_recorded_within_bounds() -> None:
     recorder, count = Recorder(windows=3), 50_000
     took = [0.001] * count
-    took[40_000] = 5.0  # the slowest one comes long after the record is full
+    took[40_000] = 5.0  # the slowest one comes long after the log is full
     for number, wait in enumerate(took):
         recorder.add(min(2, number // 15_000), float(number), wait, 0.0, 1)
     recording = recorder.done(took, [])
@@ -155,7 +156,8 @@ def merged(tmp_path: Path, theirs: Any) -> Trace:
 def test_merged_traces_have_one_clock_and_their_own_processes(
     tmp_path: Path, base: int | None
 ) -> None:
-    begin = (1_700_000_100_500_000_000 - (base or 0)) / 1000  # half a second into the examination
+    # half a second after the examination begins
+    begin = (1_700_000_100_500_000_000 - (base or 0)) / 1000
     theirs = other(base, op(begin), op(begin, "Spans"), {**op(begin), "pid": 2})
     value = merged(tmp_path, theirs)
     assert value["traceEvents"][:3] == theirs["traceEvents"]
@@ -163,7 +165,7 @@ def test_merged_traces_have_one_clock_and_their_own_processes(
     ours = value["traceEvents"][3:]
     assert {event["pid"] for event in ours} == {3}
     real = next(event for event in ours if event["name"] == "real")
-    assert real["ts"] == pytest.approx(begin, abs=0.5)  # began at the same moment
+    assert real["ts"] == pytest.approx(begin, abs=0.5)  # began at the same time
     assert len(ours) == len(trace.trace_of(examined())["traceEvents"])
 
 
@@ -188,14 +190,14 @@ def test_traces_of_different_hours_are_not_merged(tmp_path: Path) -> None:
         ({"traceEvents": [], "baseTimeNanoseconds": "now"}, "baseTimeNanoseconds is 'now'"),
     ],
 )
-def test_what_is_no_trace_is_refused(tmp_path: Path, theirs: Any, words: str) -> None:
+def test_a_file_that_is_not_a_trace_is_refused(tmp_path: Path, theirs: Any, words: str) -> None:
     with pytest.raises(hr.ConfigError, match=words) as caught:
         merged(tmp_path, theirs)
     assert caught.value.code == "HR0920"
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"\x1f\x8b broken"])
-def test_what_is_no_json_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_json_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a").write_bytes(data)
     with pytest.raises(hr.ConfigError) as caught:
         trace.merge(tmp_path / "a", tmp_path / "a", tmp_path / "out")
@@ -224,7 +226,8 @@ def test_a_trace_of_pytorchs_profiler_is_merged(tmp_path: Path) -> None:
     assert value["traceEvents"][:count] == original["traceEvents"]
     added = value["traceEvents"][count:]
     assert {e["pid"] for e in added}.isdisjoint({e["pid"] for e in original["traceEvents"]})
-    # Both saw the same calls: each of PyTorch's lies in one of ours, or began within a millisecond.
+    # Both recorded the same calls: each of PyTorch's is inside one of ours, or began within a
+    # millisecond.
     calls = [e["ts"] for e in original["traceEvents"] if e["name"] == "my step" and "dur" in e]
     steps = [(e["ts"], e["ts"] + e["dur"]) for e in added if e["name"] == "step"]
     near = sum(any(a - 1000 <= ts <= b + 1000 for a, b in steps) for ts in calls)
@@ -236,9 +239,7 @@ def test_a_trace_of_pytorchs_profiler_is_merged(tmp_path: Path) -> None:
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     pytest.importorskip("typer")
-    code = "from headrace.cli import main; main()"
-    words = [sys.executable, "-c", code, "doctor", *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+    return run_command("doctor", *arguments)
 
 
 QUICK = (PICTURES, "--seconds", "0.5", "--size", "16", "--batch-size", "2", "--skip", "remedies")
@@ -253,7 +254,7 @@ def test_the_command_writes_a_page_and_a_trace(tmp_path: Path) -> None:
     assert slices(value, "wait")
 
 
-def test_the_command_tells_why_it_could_not_merge(tmp_path: Path) -> None:
+def test_the_command_says_why_it_could_not_merge(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("not a trace")
     done = command(*QUICK, "--trace", tmp_path / "t.json", "--merge-trace", tmp_path / "other.json")
     assert "HR0920" in done.stderr and "This machine" in done.stdout
@@ -265,9 +266,9 @@ def test_the_command_tells_why_it_could_not_merge(tmp_path: Path) -> None:
     [
         (["--html", "nowhere/p.html"], "--html nowhere/p.html: no such folder"),
         (["--trace", "."], "--trace .: is a folder"),
-        (["--merge-trace", "a.json"], "name the outcome with --trace"),
+        (["--merge-trace", "a.json"], "give the output file with --trace"),
     ],
 )
-def test_what_could_not_be_written_is_refused_at_once(arguments: list[str], words: str) -> None:
+def test_unwritable_output_is_refused_at_once(arguments: list[str], words: str) -> None:
     done = command(PICTURES, *arguments)
     assert done.returncode == 2 and words in done.stderr and done.stdout == ""

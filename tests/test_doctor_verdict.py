@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's model on a virtual clock: planted causes are found, predicted ranges hold."""
+"""The doctor's model on a virtual clock: planted causes are found, and predicted ranges hold."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ CAUSES = (
     "consumer",
     "fed",
 )
-CASES = 24  # of each cause
+CASES = 10  # for each cause
 LEAST = 1.12  # a margin of over 10 %
 
 
 def planted(cause: str, seed: int) -> Case:
-    """A loop with one cause, which is at least 12 % slower than whatever comes next."""
+    """A loop with one cause, which is at least 12 % slower than the next limit."""
     draw = random.Random(f"{cause} {seed}")
     lead = draw.choice([LEAST, 1.3, 2.0, 5.0])
     cores = draw.choice([1, 2, 4, 8])
     unit = 10 ** draw.uniform(-4, -1.5)  # seconds between records at the limit
-    free = unit / lead  # the most that anything else may take between records
+    free = unit / lead  # the maximum time of all other limits per record
 
     def spend(seconds: float) -> float:
         return seconds * draw.uniform(0.3, 1.0)
 
-    # Of the cores: decode, one operator, collate. None leads where it must not.
+    # On the cores: decode, one operator, collate. Each must not be reported as another.
     parts = {"decode": spend(1), "operator": spend(1), "collate": spend(0.5)}
     busy = free * cores * draw.uniform(0.3, 0.8)
     if cause in parts:
@@ -123,7 +123,7 @@ def test_the_planted_cause_is_found_every_time(cause: str) -> None:
 
 
 def offered(case: Case) -> list[remedies.Remedy]:
-    """A remedy of each sort that makes sense for the case."""
+    """A remedy of each kind that makes sense for the case."""
     found = [
         remedies.more_workers(case, case.workers * 2, "threads"),
         remedies.cheaper(case, "pack", "pack", {"decode": (0.6, 0.3), "storage": (0.5, 0.1)}),
@@ -140,7 +140,7 @@ def offered(case: Case) -> list[remedies.Remedy]:
 
 
 def between(remedy: remedies.Remedy, share: float) -> Case:
-    """What really comes of a remedy: somewhere between its worst and its best."""
+    """The actual gain of a remedy: between its predicted minimum and maximum."""
 
     def mixed(name: str) -> float:
         worst, best = getattr(remedy.worst, name), getattr(remedy.best, name)
@@ -154,7 +154,7 @@ def between(remedy: remedies.Remedy, share: float) -> Case:
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_what_a_remedy_brings_lies_in_the_range_that_was_predicted(cause: str) -> None:
+def test_a_remedys_gain_is_in_the_predicted_range(cause: str) -> None:
     missed = []
     for seed in range(CASES):
         case = planted(cause, seed)
@@ -169,7 +169,7 @@ def test_what_a_remedy_brings_lies_in_the_range_that_was_predicted(cause: str) -
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_ranges_are_narrow_where_the_remedy_is_known_exactly(cause: str) -> None:
+def test_ranges_are_narrow_for_exactly_known_remedies(cause: str) -> None:
     widths = []
     for seed in range(CASES):
         case = planted(cause, seed)
@@ -179,8 +179,9 @@ def test_ranges_are_narrow_where_the_remedy_is_known_exactly(cause: str) -> None
     assert sorted(widths)[CASES // 2] < 1.5
 
 
-def test_the_cause_is_what_the_clock_says() -> None:
-    """Without the planted cause the simulated loop runs faster; without another it does not."""
+def test_the_named_cause_is_the_one_on_the_virtual_clock() -> None:
+    """Without the planted cause the simulated loop runs faster; without any other cause it does
+    not."""
     for seed in range(CASES):
         case = planted("decode", seed)
         before = simulate(case).rate
@@ -193,7 +194,7 @@ def test_the_cause_is_what_the_clock_says() -> None:
         assert rate_without("storage") < before * 1.15
 
 
-def test_no_verdict_where_windows_disagree_by_more_than_the_margin() -> None:
+def test_no_verdict_if_windows_disagree_by_more_than_the_margin() -> None:
     stages = (Stage("decode", "decode", 0.010), Stage("read", "storage", 0.008, ("disk",)))
     case = Case(stages, workers=4, cores=1, step_seconds=0.001)
     steady = [Window(100, 0.9), Window(102, 0.9), Window(99, 0.9)]
@@ -204,7 +205,7 @@ def test_no_verdict_where_windows_disagree_by_more_than_the_margin() -> None:
     assert verdict.noise == pytest.approx(0.5) and verdict.margin == pytest.approx(0.25)
 
 
-def test_no_verdict_where_only_some_windows_starve() -> None:
+def test_no_verdict_if_only_some_windows_starve() -> None:
     case = Case((Stage("decode", "decode", 0.01),), workers=1, cores=1, step_seconds=0.02)
     assert judge(case, [Window(50, 0.0), Window(50, 0.01), Window(30, 0.4)]).word == "unsure"
 
@@ -238,7 +239,7 @@ def test_one_stage_of_each_resource_gives_the_textbook_rates() -> None:
     assert sustained(case) == rates
 
 
-def test_some_waiting_of_an_ample_input_is_not_the_inputs_fault() -> None:
+def test_some_waiting_does_not_blame_an_ample_input() -> None:
     case = Case((Stage("decode", "decode", 0.001),), workers=1, cores=1, step_seconds=0.01)
     assert judge(case, [Window(90, 0.10)] * 3).word == "consumer"
     assert judge(case, [Window(60, 0.40)] * 3).word == "unsure"
@@ -250,8 +251,8 @@ def test_one_window_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_beside_other_programs_nothing_is_named(cause: str) -> None:
-    """They take half of the cores, so what is measured is another loop than the planted one."""
+def test_with_other_programs_running_nothing_is_named(cause: str) -> None:
+    """They take half of the cores, so the measured loop is not the planted one."""
     for seed in range(4):
         case = planted(cause, seed)
         less = dataclasses.replace(case, cores=max(1, case.cores // 2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A remedy that is applied for real: its arithmetic, its files, and its refusals."""
+"""Applies a remedy for real: its arithmetic, its files, and its refusals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def loader_of(*steps: Any, **options: Any) -> hr.Loader:
 
 
 def findings(loader: Any, name: str, step: Any = None) -> Findings:
-    """As an examination leaves them that offers one remedy, which doubles the rate."""
+    """The result of an examination that offers one remedy, which doubles the rate."""
     found = Findings(loader, step)
     found.alone = time_loop(loader, None, 0.05)
     found.anatomy = Anatomy(STAGES, [Price("RandomHorizontalFlip", 0.002, 0.0)], 500.0)
@@ -49,7 +49,7 @@ def findings(loader: Any, name: str, step: Any = None) -> Findings:
 MADE = Verified("pack", low=900, high=1100, measured=500, before=400, after=840, records=8, whole=8)
 
 
-def test_gains_are_compared_as_the_machine_was_not_the_same_twice() -> None:
+def test_gains_are_compared_despite_a_varying_machine() -> None:
     assert MADE.predicted_gain == 2.0
     assert MADE.found_gain == pytest.approx(2.1)
     assert MADE.error == pytest.approx(-0.0476, abs=1e-4)
@@ -63,7 +63,7 @@ def test_the_range_has_two_ends(after: float, inside: bool) -> None:
     assert Verified("x", 900, 1100, 500, 400, after, 8, 8).inside is inside
 
 
-def test_it_is_told_in_words_and_in_plain_values() -> None:
+def test_the_result_is_given_as_text_and_as_plain_values() -> None:
     text = "\n".join(": ".join(line) for line in verified_lines(MADE))
     assert "predicted: 2.00x (1.80 to 2.20), 900 to 1,100 records/s" in text
     assert "found: 2.10x, 840 records/s, and 400 without it: inside the range" in text
@@ -76,13 +76,13 @@ def test_it_is_told_in_words_and_in_plain_values() -> None:
     assert "1,000 of 2,000 records" in text and "5.0 MB" in text
 
 
-def test_what_was_not_applied_says_why() -> None:
+def test_remedies_that_were_not_applied_say_why() -> None:
     made = Verified("resize once", reason="left to you")
     assert verified_lines(made) == [("resize once", "not applied: left to you")]
     assert made.json() == {"name": "resize once", "applied": False, "reason": "left to you"}
 
 
-# On real loops: that it was done, never how fast it was.
+# On real loops: that it was applied, never how fast it was.
 
 
 def assert_applied(made: Verified, records: int = 0) -> None:
@@ -104,7 +104,7 @@ def test_threads_are_applied() -> None:
 
 
 @pytest.mark.parametrize("name", ["uint8", "pack", "index", "resident", "without RandomHorizontal"])
-def test_what_can_be_applied_is_and_leaves_nothing(
+def test_applicable_remedies_are_applied_and_cleaned_up(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -123,7 +123,7 @@ def test_what_can_be_applied_is_and_leaves_nothing(
     assert sorted((p, p.stat().st_mtime_ns) for p in PICTURES.rglob("*")) == before
 
 
-def test_a_pack_that_has_no_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pack_without_disk_space_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     full = shutil.disk_usage("/")._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: full)
     with loader_of() as loader:
@@ -131,7 +131,7 @@ def test_a_pack_that_has_no_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert "GB are free; set TMPDIR to another folder" in made.reason and made.before == 0
 
 
-def test_more_records_than_there_is_time_for_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_beyond_the_time_limit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(applying, "_LONGEST", 0.0)
     for name in ("pack", "index"):
         with loader_of() as loader:
@@ -140,7 +140,7 @@ def test_more_records_than_there_is_time_for_are_left_out(monkeypatch: pytest.Mo
             assert 0 < made.records <= made.whole == len(loader.source)
 
 
-def test_a_step_that_wants_numbers_is_said_to_end_early() -> None:
+def test_a_step_that_needs_floats_is_reported_as_ending_early() -> None:
     def step(batch: Any) -> None:
         if batch.image.dtype != np.float32:
             raise TypeError("expected float32")
@@ -164,7 +164,7 @@ def test_views_of_frameworks_are_kept() -> None:
     assert seen == {(torch.Tensor, torch.float32), (torch.Tensor, torch.uint8)}
 
 
-def test_what_is_the_users_to_do_says_so() -> None:
+def test_remedies_left_to_the_user_say_so() -> None:
     with loader_of() as loader:
         made = verify.verify(findings(loader, "resize once"), "resize once", 0.2)
     assert "left to you" in made.reason
@@ -203,7 +203,7 @@ def test_an_iterable_is_prefetched() -> None:
     assert "left to you" in verify.verify(findings(batches, "pack"), "pack", 0.1).reason
 
 
-# The ways in.
+# The entry points.
 
 
 def test_the_doctor_verifies_and_reports() -> None:
@@ -216,12 +216,12 @@ def test_the_doctor_verifies_and_reports() -> None:
     assert "A remedy applied" in str(report)
 
 
-def test_a_report_without_it_has_none() -> None:
+def test_a_report_without_verification_has_no_result() -> None:
     report = hr.doctor([np.zeros((2, 2))] * 9, seconds=0.2)
     assert report.json()["verified"] is None and "A remedy applied" not in str(report)
 
 
-def test_what_no_remedy_is_called_is_refused_at_once() -> None:
+def test_an_unknown_remedy_is_refused_at_once() -> None:
     with pytest.raises(hr.ConfigError, match="did you mean 'pack'") as caught:
         hr.doctor([], verify="packs")
     assert caught.value.code == "HR0926"
@@ -229,6 +229,6 @@ def test_what_no_remedy_is_called_is_refused_at_once() -> None:
         verify.check(name)
 
 
-def test_what_was_never_tried_predicts_nothing() -> None:
+def test_untried_remedies_predict_nothing() -> None:
     made = verify.verify(findings([np.zeros((2, 2))] * 9, "prefetch"), "pack", 0.1)
     assert "no prediction" in made.reason

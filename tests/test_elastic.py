@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: the number of ranks may change at any batch, to any number; by committed steps each
-record comes once an epoch, and the gradient is that of the global batch."""
+"""Promise: the number of ranks may change at any batch, to any number; counting committed steps,
+each record comes once per epoch, and the gradient is that of the global batch.
+"""
 
 from __future__ import annotations
 
@@ -55,21 +56,21 @@ def test_uneven_ranks_make_up_the_batch_and_their_weights_its_gradient(world: in
         assert max(map(len, rows)) - min(map(len, rows)) <= 1
         assert sum(part.weight for part in parts) == pytest.approx(world)
         assert together.weight == 1
-        # What ranks do that average gradients.
+        # The gradient averaging done by the ranks.
         average = sum(part.weight * gradient(part.value) for part in parts) / world
         assert average == pytest.approx(gradient(together.value))
         assert [run.weight for run in runs] == [part.weight for part in parts]
     assert runs[1].batch(0, 5).weight == parts[1].weight
 
 
-def test_ranks_that_do_not_divide_the_batch_are_the_users_word() -> None:
+def test_uneven_ranks_must_be_requested() -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0720[^\0]*uneven=True"):
         loader(last_batch="keep", uneven=False, shard=(0, 3))
     with pytest.raises(hr.ConfigError, match=r"HR0720[^\0]*10 over 11 ranks"):
         loader(last_batch="drop", shard=(0, 11))
 
 
-def test_padding_counts_for_nothing_in_the_weights() -> None:
+def test_padding_has_no_weight() -> None:
     fields = ("number", "valid")
     runs = [loader(last_batch="pad", fields=fields, shard=(rank, 4)) for rank in range(4)]
     *_, last = zip(*runs, strict=True)
@@ -79,7 +80,7 @@ def test_padding_counts_for_nothing_in_the_weights() -> None:
 
 @pytest.mark.parametrize("world", [3, 4, 7])
 @pytest.mark.parametrize("kept", [False, True], ids=["streamed", "resident"])
-def test_ranks_are_padded_to_one_size_and_what_is_valid_is_the_batch(
+def test_padded_ranks_have_one_size_and_their_valid_rows_are_the_batch(
     world: int, kept: bool, last_batch: str
 ) -> None:
     given: dict[str, Any] = {
@@ -99,7 +100,7 @@ def test_ranks_are_padded_to_one_size_and_what_is_valid_is_the_batch(
             assert [len(numbers) for numbers in valid] == [
                 rows * (rank + 1) // world - rows * rank // world for rank in range(world)
             ]
-            for part in parts:  # what is not valid is a record, too
+            for part in parts:  # invalid entries are records, too
                 np.testing.assert_array_equal(part.value, VALUES[part.number])
             means = [part.weight * part.value[part.valid].mean() for part in parts]
             assert np.mean(means) == pytest.approx(together.value.mean(), rel=1e-5)
@@ -108,7 +109,7 @@ def test_ranks_are_padded_to_one_size_and_what_is_valid_is_the_batch(
     assert all(run.state_dict() == whole.state_dict() for run in runs)
 
 
-def test_a_state_goes_on_where_ranks_are_padded_and_where_they_are_not(last_batch: str) -> None:
+def test_a_state_continues_with_and_without_padding(last_batch: str) -> None:
     whole = whole_epochs(last_batch, 1)[0]
     saved: dict[str, int] | None = None
     for number, (rank, world, uneven) in enumerate([(1, 3, "pad"), (0, 2, True), (3, 4, "pad")]):
@@ -128,7 +129,7 @@ def test_a_state_goes_on_where_ranks_are_padded_and_where_they_are_not(last_batc
     assert run.batch(0, 0).valid.tolist() == [True, False]
 
 
-def test_a_bad_record_among_the_padding_counts_where_it_is_valid_alone() -> None:
+def test_a_bad_record_in_the_padding_only_counts_where_it_is_valid() -> None:
     bad = [b"no picture"] * 10
 
     def run(rank: int, world: int) -> hr.Loader:
@@ -149,10 +150,10 @@ def test_a_bad_record_among_the_padding_counts_where_it_is_valid_alone() -> None
             pass
         counts.append(len(one.quarantine))
         assert one.stats()["bad_records"] == counts[-1]
-    assert counts == [2, 3, 2, 3]  # of the first batch: each record once
+    assert counts == [2, 3, 2, 3]  # in the first batch: each record once
 
 
-def test_padding_needs_somebody_who_says_so() -> None:
+def test_padding_must_be_requested() -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0710[^\0]*valid"):
         loader(last_batch="drop", uneven="pad", shard=(0, 3))
     with pytest.raises(hr.ConfigError, match=r"uneven must be True or False or 'pad'"):
@@ -177,7 +178,7 @@ def _photos(count: int) -> list[bytes]:
     return [out.getvalue()] * count
 
 
-def test_an_iterator_goes_on_in_another_world(last_batch: str) -> None:
+def test_an_iterator_continues_in_another_world_size(last_batch: str) -> None:
     whole = whole_epochs(last_batch)
     run = loader(last_batch=last_batch, shuffle="streams")
     streamed = [batch.number.tolist() for batch in run]
@@ -200,7 +201,7 @@ def test_an_iterator_goes_on_in_another_world(last_batch: str) -> None:
         by_rank.set_shard(0, 2)
 
 
-def test_a_step_is_sought_by_its_number(last_batch: str) -> None:
+def test_seek_goes_to_a_step_by_number(last_batch: str) -> None:
     whole = [batch for epoch in whole_epochs(last_batch) for batch in epoch]
     run = loader(last_batch=last_batch)
     length = len(run)
@@ -217,7 +218,7 @@ def test_a_step_is_sought_by_its_number(last_batch: str) -> None:
 
 @pytest.mark.parametrize("uneven", [True, "pad"])
 @pytest.mark.parametrize("shuffle", [False, True, "blocks", "streams"])
-def test_histories_of_crashes_and_worlds_take_each_record_once(
+def test_crashes_and_changes_of_world_size_deliver_each_record_once(
     shuffle: bool | str, uneven: bool | str, last_batch: str
 ) -> None:
     """Runs of three epochs on 4, 2, 3, 8 or 1 ranks, each of which dies some steps after its last
@@ -232,11 +233,11 @@ def test_histories_of_crashes_and_worlds_take_each_record_once(
         "fields": ["number", "valid"],
         "threads": 1,
     }
-    source = hr.simulated(RECORDS, record_bytes=1 << 20, shards=1, image=(1, 1, 1))  # 8 a block
+    source = hr.simulated(RECORDS, record_bytes=1 << 20, shards=1, image=(1, 1, 1))  # 8 per block
     worlds = WORLDS if last_batch == "drop" else WORLDS_OF_SEVEN
     for seed in range(HISTORIES):
         draw = random.Random(seed)
-        # Before the first step: streams are as many as the first world's machines need.
+        # Before the first step: there are as many streams as the first world's machines need.
         first = hr.Loader(source, **given, shard=(0, draw.choice(worlds)))
         saved = first.state_dict()
         whole = hr.Loader(source, **given)
@@ -257,7 +258,7 @@ def test_histories_of_crashes_and_worlds_take_each_record_once(
                 for together in zip(*ranks, strict=True):
                     rows = [batch.number[batch.valid].tolist() for batch in together]
                     steps.append((ranks[0].epoch, list(itertools.chain.from_iterable(rows))))
-                    if draw.random() < 0.4:  # a checkpoint; what follows it may be lost
+                    if draw.random() < 0.4:  # a checkpoint; later steps may be lost
                         saved = ranks[draw.randrange(world)].state_dict()
                         committed += steps
                         steps = []
@@ -272,7 +273,7 @@ def test_histories_of_crashes_and_worlds_take_each_record_once(
 
 
 class Group:
-    """As torch.distributed's process groups and DeviceMesh look."""
+    """Imitates torch.distributed's process groups and DeviceMesh."""
 
     def __init__(self, rank: int, size: int, ndim: int = 1) -> None:
         self._rank, self._size, self.ndim = rank, size, ndim

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``len()`` is right, each record comes once an epoch, early break and restart work."""
+"""``len()`` is right, each record comes once per epoch, early break and restart work."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_iter_without_a_batch_does_not_count() -> None:
     assert loader.epoch == 0
 
 
-def test_looking_does_not_count() -> None:
+def test_peeking_does_not_count() -> None:
     loader = hr.Loader(Numbers(20), batch_size=4, shuffle=True, fields=("x", "id"))
     peeked = loader.peek().id.tolist()
     loader.batch(7, 2)

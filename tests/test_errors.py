@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad data follows the policy; misuse is refused before anything runs; messages say what to do."""
+"""Bad data follows the policy; misuse is rejected before anything runs; messages say what to do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALL = [T.Resize((8, 8))]
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Path:
-    """20 images of which number 7 is not an image and number 13 ends in its header."""
+    """20 images; number 7 is not an image, and number 13 is truncated in its header."""
     folder = tmp_path / "data" / "only"
     folder.mkdir(parents=True)
     for number in range(20):
@@ -37,7 +37,7 @@ def values(loader: hr.Loader) -> list[int]:
     return [int(image[0, 0, 0]) for batch in loader for image in batch.image]
 
 
-def test_the_default_raises_with_code_place_and_way_out(damaged: Path) -> None:
+def test_the_default_raises_with_code_place_and_hint(damaged: Path) -> None:
     with pytest.raises(hr.DataError) as caught:
         list(hr.Loader(damaged, SMALL, batch_size=4))
     error = caught.value
@@ -71,7 +71,7 @@ def test_substitute_fills_the_row_and_moves_nothing(damaged: Path) -> None:
     assert values(hr.Loader(damaged, SMALL, threads=1, **options)) == got
 
 
-def test_the_quarantine_lists_what_where_and_why(damaged: Path, tmp_path: Path) -> None:
+def test_the_quarantine_lists_record_place_and_reason(damaged: Path, tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     loader = hr.Loader(
         damaged, SMALL, batch_size=4, on_error="skip", error_budget=5, quarantine=path
@@ -92,7 +92,7 @@ def test_a_spent_budget_ends_the_run(damaged: Path, budget: Any) -> None:
         list(loader)
 
 
-def test_a_loader_goes_on_after_an_error(damaged: Path) -> None:
+def test_a_loader_continues_after_an_error(damaged: Path) -> None:
     loader = hr.Loader(damaged, SMALL, batch_size=4)
     with pytest.raises(hr.DataError):
         list(loader)
@@ -112,13 +112,13 @@ def test_a_vanished_file_is_a_storage_error(pictures: Path, tmp_path: Path) -> N
 
 
 def test_nothing_at_the_path() -> None:
-    with pytest.raises(hr.StorageError, match="nothing at"):
+    with pytest.raises(hr.StorageError, match="nothing found at"):
         hr.open("/nowhere/at/all")
     with pytest.raises(OSError):
         hr.Loader("/nowhere/at/all", batch_size=2)
 
 
-def test_a_source_says_where_a_record_is_bad(damaged: Path) -> None:
+def test_a_source_locates_a_bad_record(damaged: Path) -> None:
     source = hr.open(damaged)
     with pytest.raises(hr.DataError):
         source[7]
@@ -159,13 +159,13 @@ def test_every_code_explains_itself() -> None:
 
 
 @pytest.mark.parametrize("value", [[[1]], 2**70, [2**70], [None], {1: 2}, object(), [object()]])
-def test_an_argument_that_no_parameter_can_be_is_refused_by_its_name(value: Any) -> None:
+def test_an_invalid_argument_is_refused_by_name(value: Any) -> None:
     with pytest.raises(hr.ConfigError, match="padding") as caught:
         T.Pad(value)
     assert caught.value.code == "HR0105"
 
 
-def test_lists_of_a_fork_in_a_dictionary_are_refused_with_how_to_write_them() -> None:
+def test_lists_of_a_fork_in_a_dictionary_are_refused_with_a_hint() -> None:
     for arguments in ([{"view1": []}], ["image", {"view1": []}]):
         with pytest.raises(hr.ConfigError, match=r'HR0151[^\0]*Fork\("image", view1='):
             T.Fork(*arguments)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact pixels: resizing equals Pillow 13 byte for byte at every size, number of channels and SIMD
 level, in 8 bits and in float32; conversions equal torchvision's arithmetic, computed here with
-NumPy (and with torchvision itself where it is installed)."""
+NumPy (and with torchvision itself if it is installed)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def delivered(pixels: Array, transforms: list[Any], **options: Any) -> Array:
 
 
 def by_pillow(pixels: Array, height: int, width: int, resample: Image.Resampling) -> Array:
-    """Plane by plane: Pillow would multiply an alpha channel into the others."""
+    """Plane by plane: Pillow would premultiply by an alpha channel."""
     planes = [Image.fromarray(plane).resize((width, height), resample) for plane in pixels]
     return np.stack([np.asarray(plane) for plane in planes])
 
@@ -86,7 +86,7 @@ def test_resize_equals_pillow(simd: str) -> None:
         (2, 1500, 1400, 2),
         (2, 2, 1, 1),
         (900, 2, 1, 1),
-        (64, 64, 64, 100),  # one axis stays
+        (64, 64, 64, 100),  # one axis is unchanged
         (64, 64, 100, 64),
     ],
 )
@@ -100,7 +100,8 @@ def test_extreme_sizes_equal_pillow(
 
 
 def test_the_order_of_the_passes_is_pillow_13s() -> None:
-    """On the boundary of the rule: the height shrinks by 2 * what the width does, less or more."""
+    """On the boundary of the rule: the height shrinks by 2 * the width's factor, a little less or
+    more."""
     noise = np.random.default_rng(7)
     for shrink in (-30, -1, 1, 5, 40):
         for off in (-1, 0, 1):
@@ -118,7 +119,7 @@ def test_channels_last_holds_the_same_pixels(simd: str) -> None:
     steps = [T.Resize((77, 61)), T.ToDtype("float32", scale=True)]
     first = delivered(pixels, steps)
     last = delivered(pixels, steps, memory_format="channels_last")
-    if last.shape != first.shape:  # stored so, and shown so
+    if last.shape != first.shape:  # stored and shown in this order
         last = last.transpose(2, 0, 1)
     np.testing.assert_array_equal(first, last)
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
+import fork_server
 import pytest
+from processes import LIMIT
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = [ROOT / "examples", ROOT / "examples/recipes", ROOT / "examples/devices"]
@@ -16,16 +16,17 @@ EXAMPLES = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs(example: Path, tmp_path: Path) -> None:
-    command = [sys.executable, str(example)]
-    if '"--epochs"' in example.read_text():
-        command += ["--epochs", "2"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    text = example.read_text()
+    modules = fork_server.TORCH if "torch" in text else fork_server.COMMAND_LINE
+    code = "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    words = ["--epochs", 2] if '"--epochs"' in text else []
+    done = fork_server.run(modules, code, example, *words, folder=tmp_path, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
 
 
-def test_there_are_pictures_and_each_has_a_source_and_a_license() -> None:
+def test_there_are_images_and_each_has_a_source_and_a_license() -> None:
     folder = ROOT / "examples" / "pictures"
     pictures = {path.name for path in folder.glob("*.jpg")}
     lines = [

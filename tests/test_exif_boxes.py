@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes and masks of instances match the image as its Exif tag rotates it."""
+"""Boxes and instance masks match the image as rotated by its Exif tag."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from headrace import transforms as T
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_boxes_lie_on_the_picture_that_its_exif_tag_turns_upright(
-    orientation: int, tmp_path: Path
-) -> None:
+def test_boxes_fit_the_image_rotated_by_its_exif_tag(orientation: int, tmp_path: Path) -> None:
     upright = np.zeros((24, 32), np.uint8)
     upright[4:12, 18:28] = 255
     stored = {

@@ -25,11 +25,11 @@ from headrace import transforms as T
 PICTURE = waves("RGB", 24, 15)
 SMOOTH = Image.merge(
     "RGB", [Image.linear_gradient("L").rotate(90 * i).resize((24, 16)) for i in range(3)]
-)  # whose colors are not coded more coarsely than they change
+)  # whose colors change slowly enough for subsampled chroma
 
 
 def exif(orientation: int, order: str = "<", kind: int = 3, magic: int = 42) -> bytes:
-    """A TIFF structure with the one tag, as Exif is."""
+    """A TIFF structure with the single tag, as in Exif."""
     value = struct.pack(order + {1: "B3x", 3: "H2x", 4: "I"}[kind], orientation)
     head = (b"II" if order == "<" else b"MM") + struct.pack(order + "HI", magic, 8)
     return head + struct.pack(order + "HHHI", 1, 0x112, kind, 1) + value + bytes(4)
@@ -71,7 +71,7 @@ def with_webp_chunk(name: bytes, body: bytes, flag: int) -> bytes:
 
 
 def raw_profile(orientation: int) -> bytes:
-    """As ImageMagick writes Exif into a PNG: lines of digits."""
+    """As ImageMagick writes Exif into a PNG: lines of hexadecimal digits."""
     body = b"Exif\0\0" + exif(orientation)
     digits = body.hex()
     lines = "\n".join(digits[i : i + 72] for i in range(0, len(digits), 72))
@@ -123,7 +123,7 @@ FORMS: dict[str, Callable[[int], bytes]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_that_pillow_reads_turns_the_picture_as_pillow_does(form: str) -> None:
+def test_every_orientation_tag_that_pillow_reads_rotates_as_in_pillow(form: str) -> None:
     turned = 0
     for orientation in range(0, 10):
         data = FORMS[form](orientation)
@@ -133,11 +133,11 @@ def test_every_form_that_pillow_reads_turns_the_picture_as_pillow_does(form: str
         assert got.shape == expected.shape, orientation
         assert np.abs(got.astype(int) - expected).max() <= ("avif" in form), orientation
         turned += expected.shape[1:] == (24, 15)
-    assert turned == 4  # 5 to 8: the test would see an orientation that is not read
+    assert turned == 4  # 5 to 8: the test would detect an ignored orientation
 
 
 @pytest.mark.parametrize("kind", ["heif", "jpegxl"])
-def test_what_a_plugin_of_pillow_turns_stands_upright(kind: str) -> None:
+def test_formats_rotated_by_pillows_plugins_are_upright(kind: str) -> None:
     plugin = pytest.importorskip("pillow_heif" if kind == "heif" else "pillow_jxl")
     if kind == "heif":
         plugin.register_heif_opener()
@@ -156,7 +156,7 @@ def test_what_a_plugin_of_pillow_turns_stands_upright(kind: str) -> None:
         assert np.abs(got.astype(int) - expected).max() <= 3, orientation
 
 
-def test_orientation_of_another_type_is_none_as_in_pillow() -> None:
+def test_orientation_of_another_type_is_ignored_as_in_pillow() -> None:
     data = with_jpeg_segment(b"Exif\0\0" + exif(6, ">", kind=1))
     assert ImageOps.exif_transpose(Image.open(io.BytesIO(data))).size == (24, 15)
     assert ours([{"image": data}], exif_orientation=True).image[0].shape == (3, 15, 24)
@@ -173,7 +173,7 @@ def on_its_side(folder: Path) -> Path:
     return path
 
 
-def test_a_picture_that_lies_on_its_side_is_said_once_and_counted(tmp_path: Path) -> None:
+def test_a_sideways_image_is_warned_about_once_and_counted(tmp_path: Path) -> None:
     source = hr.records(image=[str(on_its_side(tmp_path))] * 3)
     with pytest.warns(hr.Warning, match=r"rotated or mirrored.*exif_orientation=True") as told:
         loader = hr.Loader(source, [T.Resize((8, 8))], batch_size=1)
@@ -184,7 +184,7 @@ def test_a_picture_that_lies_on_its_side_is_said_once_and_counted(tmp_path: Path
 
 
 @pytest.mark.parametrize("said", [True, False])
-def test_who_says_what_is_meant_hears_nothing(said: bool, tmp_path: Path) -> None:
+def test_an_explicit_choice_gives_no_warning(said: bool, tmp_path: Path) -> None:
     source = hr.records(image=[str(on_its_side(tmp_path))])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -194,7 +194,7 @@ def test_who_says_what_is_meant_hears_nothing(said: bool, tmp_path: Path) -> Non
     assert loader.stats()["exif_ignored"] == 0
 
 
-def test_a_warning_that_is_an_error_costs_no_batch(tmp_path: Path) -> None:
+def test_a_warning_turned_into_an_error_loses_no_batch(tmp_path: Path) -> None:
     source = hr.records(image=[str(on_its_side(tmp_path))] * 2, number=[0, 1])
     loader = hr.Loader(source, [T.Resize((8, 8))], batch_size=1)
     batches = iter(loader)
@@ -206,7 +206,7 @@ def test_a_warning_that_is_an_error_costs_no_batch(tmp_path: Path) -> None:
 
 
 def annotated(folder: Path, width: int, height: int, box: bool = True) -> Path:
-    """COCO's annotations of an image that is stored 24 wide and 15 high, on its side."""
+    """COCO annotations of an image that is stored rotated, 24 wide and 15 high."""
     rows = [{"id": 1, "image_id": 7, "category_id": 1, "bbox": [1, 2, 6, 10]}]
     images = [{"id": 7, "file_name": on_its_side(folder).name, "width": width, "height": height}]
     path = folder / "instances.json"
@@ -223,21 +223,21 @@ def first(path: Path, *, check_sizes: bool = True, **options: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:.*rotated or mirrored")
-def test_annotations_of_the_upright_picture_are_refused_on_the_stored_one(tmp_path: Path) -> None:
+def test_annotations_of_the_upright_image_are_refused_on_the_stored_one(tmp_path: Path) -> None:
     path = annotated(tmp_path, 15, 24)
     with pytest.raises(hr.DataError, match=r"(?s)24 x 15.*of 15 x 24.*exif_orientation=True"):
         first(path)
     assert first(path, exif_orientation=True).image[0].shape == (3, 24, 15)
 
 
-def test_annotations_of_the_stored_picture_are_refused_on_the_upright_one(tmp_path: Path) -> None:
+def test_annotations_of_the_stored_image_are_refused_on_the_upright_one(tmp_path: Path) -> None:
     path = annotated(tmp_path, 24, 15)
     with pytest.raises(hr.DataError, match=r"(?s)15 x 24.*of 24 x 15.*exif_orientation=False"):
         first(path, exif_orientation=True)
     assert first(path, exif_orientation=False).image[0].shape == (3, 15, 24)
 
 
-def test_annotations_of_a_picture_of_another_size_are_refused(tmp_path: Path) -> None:
+def test_annotations_of_an_image_of_another_size_are_refused(tmp_path: Path) -> None:
     path = annotated(tmp_path, 48, 30)
     with pytest.raises(hr.DataError, match=r"(?s)HR0140.*of 48 x 30.*check_sizes=False"):
         first(path, exif_orientation=False)
@@ -245,7 +245,7 @@ def test_annotations_of_a_picture_of_another_size_are_refused(tmp_path: Path) ->
     assert first(path, exif_orientation=False, check_sizes=False).image[0].shape == (3, 15, 24)
 
 
-def test_a_size_that_contradicts_is_found_again_in_the_cache(tmp_path: Path) -> None:
+def test_a_contradicting_size_is_also_found_in_the_cache(tmp_path: Path) -> None:
     source = hr.coco(str(annotated(tmp_path, 48, 30)), images=str(tmp_path))
     options = {"cache": "1 MiB", "exif_orientation": False, "on_error": "skip"}
     loader = hr.Loader(source, [T.Resize((8, 8))], batch_size=1, ragged="list", **options)
@@ -254,13 +254,13 @@ def test_a_size_that_contradicts_is_found_again_in_the_cache(tmp_path: Path) -> 
             list(loader)
 
 
-def test_a_picture_without_annotations_may_have_any_size(tmp_path: Path) -> None:
+def test_an_image_without_annotations_may_have_any_size(tmp_path: Path) -> None:
     path = annotated(tmp_path, 48, 30, box=False)
     assert first(path, exif_orientation=False).image[0].shape == (3, 15, 24)
 
 
-def test_the_info_of_pillow_s_png_text_is_where_the_test_puts_it() -> None:
-    """What PngInfo writes is what the forms above write by hand."""
+def test_pillows_png_text_equals_that_written_by_the_test() -> None:
+    """PngInfo writes the same as the functions above."""
     info = PngInfo()
     info.add_text("Raw profile type exif", raw_profile(6).decode(), zip=True)
     data = encoded(PICTURE, "PNG", pnginfo=info)

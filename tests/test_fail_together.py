@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where one rank of a process group fails, all do, with its message, and none waits for it."""
+"""If one rank of a process group fails, all fail with its message, and none waits for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import headrace as hr
 pytest.importorskip("torch")
 
 
-@pytest.mark.parametrize("meanwhile", ["python", "collective"])
+@pytest.mark.parametrize("meanwhile", ["python", "collective", "late"])
 def test_a_bad_record_of_one_rank_ends_all_with_its_message(meanwhile: str, tmp_path: Path) -> None:
     text = output_of("ranks_that_fail.py", meanwhile, cwd=tmp_path)
     assert "[1, 1, 1]" in text or "[3, 3, 3]" in text
@@ -25,7 +25,7 @@ def test_a_bad_record_of_one_rank_ends_all_with_its_message(meanwhile: str, tmp_
     assert text.count("a shelf of the archive is missing") >= 3
 
 
-def test_what_cannot_be_interrupted_is_ended_with_the_message(tmp_path: Path) -> None:
+def test_a_rank_that_cannot_be_interrupted_is_ended_with_the_message(tmp_path: Path) -> None:
     text = output_of("ranks_that_fail.py", "stuck", cwd=tmp_path)
     assert "[1, 1]" in text
     assert "HR0732 another rank has failed: rank 1: MemoryError: no room" in text
@@ -36,7 +36,7 @@ def test_ranks_that_do_not_fail_end_as_before(tmp_path: Path) -> None:
     assert "[0, 0, 0]" in text and text.count("is done") == 3
 
 
-def test_alone_it_does_nothing() -> None:
+def test_a_single_process_is_unaffected() -> None:
     with hr.fail_together():
         pass
     with pytest.raises(KeyError), hr.fail_together():

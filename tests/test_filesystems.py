@@ -63,7 +63,7 @@ def images_of(source: Any, **given: Any) -> np.ndarray[Any, Any]:
     return np.concatenate([batch.image for batch in loader])
 
 
-def test_records_are_those_of_the_local_folder(fs: Any, pictures: Path) -> None:
+def test_records_equal_those_of_the_local_folder(fs: Any, pictures: Path) -> None:
     local = hr.open(pictures)
     for path in sorted(pictures.rglob("*")):
         if path.is_file():
@@ -78,7 +78,9 @@ def test_records_are_those_of_the_local_folder(fs: Any, pictures: Path) -> None:
     np.testing.assert_array_equal(one[0]["image"], local[0]["image"])
 
 
-def test_a_failure_names_the_file_and_its_exception_and_may_pass(fs: Any, pictures: Path) -> None:
+def test_a_failure_names_the_file_and_exception_and_may_be_temporary(
+    fs: Any, pictures: Path
+) -> None:
     content = next(path for path in sorted(pictures.rglob("*")) if path.is_file()).read_bytes()
     fs.pipe("/a/0.jpg", content)
     source = hr.open("/a", filesystem=fs)
@@ -116,7 +118,7 @@ def test_many_reads_are_under_way_at_once(fs: Any, pictures: Path) -> None:
         arrived.append(number)
         if len(arrived) >= 4:
             met.set()
-        met.wait(20)  # until four are here at a time
+        met.wait(20)  # until four are waiting here at the same time
 
     fs.fault = meets
     assert len(images_of(source, threads=1)) == 40

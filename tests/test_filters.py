@@ -50,7 +50,7 @@ def test_a_median_is_the_median() -> None:
 
 
 def line(size: int, angle: float, direction: float) -> Array:
-    """Albumentations' kernel for MotionBlur, not shifted."""
+    """Albumentations' MotionBlur kernel, not shifted."""
     half = size // 2
     start = -half * (1 - direction) if direction > 0 else float(-half)
     end = half * (1 + direction) if direction < 0 else float(half)
@@ -86,7 +86,7 @@ def test_motion_is_drawn_and_shifted() -> None:
 
 
 def clahe(channel: Array, clip: float, rows: int, columns: int) -> Array:
-    """OpenCV's algorithm: tables of tiles, clipped, and blended between their middles."""
+    """OpenCV's algorithm: tables of tiles, clipped, and interpolated between their centers."""
     height, width = channel.shape
     down, right = rows - height % rows, columns - width % columns
     if height % rows == 0 and width % columns == 0:
@@ -121,7 +121,7 @@ def clahe(channel: Array, clip: float, rows: int, columns: int) -> Array:
     return np.rint(upper * (one - ya) + lower * ya).clip(0, 255).astype(np.uint8)
 
 
-def test_clahe_is_opencvs_on_each_channel() -> None:
+def test_clahe_equals_opencvs_on_each_channel() -> None:
     for random, image in pictures(60, seed=3, most=90):
         clip = float(random.choice([0, 0.5, 1, 2.5, 4, 40]))
         rows, columns = (int(n) for n in random.integers(1, 9, 2))
@@ -130,7 +130,7 @@ def test_clahe_is_opencvs_on_each_channel() -> None:
         np.testing.assert_array_equal(ours, wanted)
 
 
-def test_clahe_on_luma_adds_what_the_gray_gains() -> None:
+def test_clahe_on_luma_adds_the_luma_change_to_each_channel() -> None:
     for _, image in pictures(20, seed=4, most=90):
         ours = through(image, T.CLAHE(3.0, (3, 4), p=1.0))[0].astype(int)
         values = image[0].astype(int)
@@ -143,7 +143,7 @@ def test_clahe_on_luma_adds_what_the_gray_gains() -> None:
 
 
 def hsv_from_rgb(rgb: Array) -> tuple[Array, Array, Array]:
-    """OpenCV's 8-bit conversion, in its fixed point."""
+    """OpenCV's 8-bit conversion, in its fixed-point arithmetic."""
     r, g, b = (channel.astype(np.int64) for channel in rgb)
     number = np.maximum(np.arange(256), 1)
     of_saturation = np.where(np.arange(256) > 0, np.rint((255 << 12) / number), 0).astype(int)
@@ -195,7 +195,7 @@ def test_hsv_of_colors_is_shifted_as_opencv_defines_it(shifts: Any) -> None:
     np.testing.assert_array_equal(through(rgb[None], step)[0], wanted)
 
 
-def test_what_is_drawn_of_hsv_is_spread_evenly() -> None:
+def test_draws_of_hsv_are_uniform() -> None:
     images = np.broadcast_to(np.uint8([200, 100, 100])[:, None, None], (500, 3, 1, 1))
     images = np.ascontiguousarray(images)
     h, s, v = hsv_from_rgb(
@@ -230,13 +230,13 @@ def test_what_is_drawn_of_hsv_is_spread_evenly() -> None:
         lambda: T.RandomHSV(sgain=float("nan")),
     ],
 )
-def test_what_makes_no_sense_is_refused(make: Any) -> None:
+def test_invalid_arguments_are_refused(make: Any) -> None:
     with pytest.raises(hr.ConfigError):
         through(np.zeros((1, 3, 4, 4), np.uint8), make())
 
 
 @pytest.mark.parametrize("make", [T.MedianBlur, T.MotionBlur, T.CLAHE, T.HueSaturationValue])
-def test_floats_are_refused_with_the_way_out(make: Any) -> None:
+def test_floats_are_refused_with_a_hint(make: Any) -> None:
     steps = [T.ToDtype("float32", scale=True), make()]
     with pytest.raises(hr.ConfigError, match=r"(?s)HR0510.*float32 here.*before ToDtype"):
         through(np.zeros((1, 3, 4, 4), np.uint8), *steps)

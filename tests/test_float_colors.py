@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colors of images of float32 are torchvision's on tensors of floats."""
+"""Colors of float32 images equal torchvision's on float tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RNG = np.random.default_rng(5)
 
 
 def pictures(count: int = 3) -> list[Array]:
-    """Of one and three channels and many widths, with grays and equal channels among them."""
+    """One and three channels and many widths, including grays and equal channels."""
     out = []
     for height, width in ((1, 1), (1, 9), (7, 3), (16, 16), (31, 33), (40, 131), (224, 224)):
         for channels in (1, 3):
@@ -75,7 +75,7 @@ AMOUNTS = [0.0, 1.0, 0.5, 0.25, *RNG.uniform(0, 1, 6).tolist()]
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_values_are_torchvisions(name: str) -> None:
+def test_values_equal_torchvisions(name: str) -> None:
     ours, theirs = EXACT[name]
     for number, picture in enumerate(PICTURES):
         amount = float(AMOUNTS[number % len(AMOUNTS)])
@@ -84,7 +84,7 @@ def test_values_are_torchvisions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NEAR)
-def test_values_are_torchvisions_within_the_stated_bound(name: str) -> None:
+def test_values_equal_torchvisions_within_the_stated_bound(name: str) -> None:
     ours, theirs = NEAR[name]
     for number, picture in enumerate(PICTURES):
         amount = float(AMOUNTS[number % len(AMOUNTS)])
@@ -96,14 +96,15 @@ STRANGE = np.array([-3.5, -0.0, 0.0, 1e-30, 0.3, 1.0, 1.7, 1e30, np.inf, -np.inf
 
 
 @pytest.mark.parametrize("name", [name for name in [*EXACT, *NEAR] if name != "sharpness"])
-def test_values_beyond_white_and_none_at_all_are_as_in_torch(name: str) -> None:
-    """By way of Normalize, after which values lie where they like. Hues of infinities are left out:
-    they are the conversion of a NaN to an integer."""
+def test_values_beyond_white_and_nans_are_as_in_torch(name: str) -> None:
+    """After Normalize, values may have any magnitude. Hues of infinities are left out: they convert
+    a NaN to an integer.
+    """
     ours, theirs = (EXACT | NEAR)[name]
     for amount in AMOUNTS[:6]:
         values = RNG.choice(STRANGE[:8] if name == "hue" else STRANGE, (3, 5, 40))
         if name == "equalize":
-            values = np.clip(values, 0, 1)  # beyond, torch leaves it to the machine
+            values = np.clip(values, 0, 1)  # beyond that, torch's result depends on the machine
             values[np.isnan(values)] = 0
         if name in ("autocontrast", "contrast"):
             values[np.isnan(values)] = 0.5
@@ -115,7 +116,7 @@ def test_values_beyond_white_and_none_at_all_are_as_in_torch(name: str) -> None:
 
 
 def of_floats(picture: Array, step: Any) -> Array:
-    """The engine's images are bytes at first: a function makes them floats."""
+    """The engine's images start as bytes: a function converts them to floats."""
 
     def values(image: Array) -> Array:
         return picture
@@ -132,8 +133,9 @@ def test_a_channel_with_a_nan_becomes_nan_by_autocontrast() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_color_jitter_of_floats_is_near_that_of_bytes(seed: int) -> None:
-    """The same draws: factors and order. Bytes are truncated between the steps, floats are not."""
+def test_color_jitter_of_floats_is_close_to_that_of_bytes(seed: int) -> None:
+    """The same draws of factors and order. Bytes are truncated between the steps, floats are
+    not."""
     data = hr.records(image=np.stack([p for p in PICTURES if p.shape == (3, 224, 224)]))
     for jitter in (T.ColorJitter(0.4, 0.4, 0.4, 0.1), T.RandomPhotometricDistort()):
         of_bytes = hr.Loader(data, [jitter, WHITE], batch_size=1, seed=seed)
@@ -142,7 +144,7 @@ def test_color_jitter_of_floats_is_near_that_of_bytes(seed: int) -> None:
             assert np.abs(a.image - b.image).mean() < 0.01
 
 
-def test_a_border_is_colored_too() -> None:
+def test_color_steps_apply_to_borders_too() -> None:
     picture = PICTURES[-1]
     steps = [WHITE, T.Pad(3, fill=0.25), T.RandomInvert(1.0), T.AdjustBrightness(0.5)]
     wanted = F.adjust_brightness(F.invert(F.pad(floats(picture), 3, fill=0.25)), 0.5).numpy()
@@ -159,7 +161,7 @@ def test_a_border_is_colored_too() -> None:
         T.RandomSolarize(128),
     ],
 )
-def test_what_has_no_arithmetic_for_floats_is_refused(step: Any) -> None:
+def test_steps_without_float_arithmetic_are_refused(step: Any) -> None:
     with pytest.raises(hr.ConfigError, match="HR0510"):
         through(PICTURES[-1], WHITE, step)
 

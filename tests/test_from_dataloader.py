@@ -54,8 +54,8 @@ def test_a_tensor_dataset_is_a_source_of_its_tensors() -> None:
             assert set(loader.report.differences.values()) == {0.0}
 
 
-def test_a_folder_of_all_kinds_of_pictures_is_decoded_natively(tmp_path: Path) -> None:
-    """Those that torchvision looks for, in one folder, as its loader opens them with Pillow."""
+def test_a_folder_of_all_kinds_of_images_is_decoded_natively(tmp_path: Path) -> None:
+    """The names that torchvision looks for, in one folder, opened with Pillow by its loader."""
     datasets = pytest.importorskip("torchvision.datasets")
     v2 = pytest.importorskip("torchvision.transforms.v2")
     kinds = {"WebP": "webp", "BMP": "bmp", "TIFF": "tif", "PPM": "ppm", "PNG": "png", "JPEG": "jpg"}
@@ -87,7 +87,7 @@ def test_subsets_of_subsets_are_the_same_records() -> None:
     assert_same_batches(dataloader, translated(dataloader))
 
 
-def test_another_dataset_becomes_a_step_that_runs_in_workers_too() -> None:
+def test_an_unknown_dataset_becomes_a_step_that_runs_in_workers_too() -> None:
     dataloader = DataLoader(own.Words(), batch_size=4)
     theirs = list(dataloader)
     for workers in (0, 2):
@@ -120,7 +120,7 @@ def test_draws_of_a_dataset_leave_the_programs_generators_alone() -> None:
     assert torch.equal(torch.random.get_rng_state(), before[1])
 
 
-def test_samplers_of_torch_become_ours() -> None:
+def test_torch_samplers_become_ours() -> None:
     dataset = numbers(20)
 
     def labels(**options: Any) -> list[int]:
@@ -154,7 +154,7 @@ class Endless(IterableDataset):  # type: ignore[type-arg]
 
 
 class Restless:
-    """Another order each time."""
+    """A different order each time."""
 
     count = 0
 
@@ -185,7 +185,7 @@ class Restless:
         ),
     ],
 )
-def test_what_cannot_be_translated_is_refused_with_the_way_out(
+def test_a_loader_that_cannot_be_translated_is_refused_with_a_hint(
     dataloader: Any, what: str, way_out: str
 ) -> None:
     with pytest.raises(hr.ConfigError) as caught:
@@ -194,7 +194,7 @@ def test_what_cannot_be_translated_is_refused_with_the_way_out(
     assert what in str(caught.value) and way_out in caught.value.hint
 
 
-def test_the_ways_out_lead_out() -> None:
+def test_the_suggested_fixes_work() -> None:
     loader = translated(DataLoader(numbers(), batch_size=2, collate_fn=first_of), collate="default")
     assert next(iter(loader))[1].tolist() == [0, 1]
     assert "first_of" in loader.report.changed[0].name
@@ -209,7 +209,7 @@ def test_the_ways_out_lead_out() -> None:
     assert len(translated(own_batches, batch_size=4, shuffle=True)) == 3
 
 
-def test_the_report_says_what_becomes_of_keywords(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_says_what_happens_to_keywords(capsys: pytest.CaptureFixture[str]) -> None:
     generator = torch.Generator().manual_seed(77)
     dataloader = DataLoader(
         own.Words(), batch_size=4, num_workers=3, timeout=9, shuffle=True, generator=generator
@@ -220,14 +220,14 @@ def test_the_report_says_what_becomes_of_keywords(capsys: pytest.CaptureFixture[
     dropped = {part.name.partition("=")[0]: part.note for part in loader.report.dropped}
     assert set(dropped) == {"num_workers", "timeout"}
     advice = [part.name for part in loader.report.advice]
-    workers = min(3, len(os.sched_getaffinity(0)))  # more than there are cores only wait
+    workers = min(3, len(os.sched_getaffinity(0)))  # more than the number of cores would only wait
     more = [f"python_workers={workers}"] if workers > 1 else []
     assert advice == more
     assert "seed=77" in printed and loader.state_dict()["seed"] == 77
     assert loader.report.records_checked == 11 and "compared     11 records" in printed
 
 
-def test_the_comparison_holds_no_batches_that_the_loader_wants_back() -> None:
+def test_the_comparison_does_not_keep_the_loaders_batches() -> None:
     pictures = [(torch.zeros(3, 200, 200, dtype=torch.uint8), i) for i in range(64)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -241,7 +241,7 @@ def test_headrace_imports_neither_torch_nor_torchvision() -> None:
 
 
 def test_a_translation_imports_no_masked_arrays_of_numpy() -> None:
-    """NumPy does so for np.unique, and when asked for np.ma: 15 ms of each script's start."""
+    """NumPy imports it for np.unique, and when np.ma is accessed: 15 ms at each script's start."""
     code = (
         "import sys, torch\n"
         "before = set(sys.modules)\n"
@@ -254,7 +254,7 @@ def test_a_translation_imports_no_masked_arrays_of_numpy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_records_that_are_compared_are_some_of_all_of_the_dataset() -> None:
+def test_compared_records_are_a_sample_of_the_whole_dataset() -> None:
     assert spread(100, 3) == [0, 49, 99] and spread(5, 9) == [0, 1, 2, 3, 4]
     assert (spread(1, 8), spread(0, 8), spread(7, 1)) == ([0], [], [0])
     for length, count in ((1_281_167, 32), (33, 32), (32, 32)):
@@ -265,7 +265,7 @@ def test_the_records_that_are_compared_are_some_of_all_of_the_dataset() -> None:
 
 
 class DatasetFolder:
-    """Looks like torchvision's DatasetFolder."""
+    """Resembles torchvision's DatasetFolder."""
 
     __module__ = "torchvision.ducks"
 
@@ -292,7 +292,7 @@ load.__module__ = "torchvision.datasets.folder"
 
 
 class Resize:
-    """Looks like torchvision's."""
+    """Resembles torchvision's."""
 
     __module__ = "torchvision.ducks"
 
@@ -304,7 +304,7 @@ class Resize:
 
 
 class ToTensor:
-    """Looks like torchvision's."""
+    """Resembles torchvision's."""
 
     __module__ = "torchvision.ducks"
 
@@ -314,7 +314,7 @@ class ToTensor:
 
 
 class Compose:
-    """Looks like torchvision's."""
+    """Resembles torchvision's."""
 
     __module__ = "torchvision.ducks"
 
@@ -333,12 +333,12 @@ def test_classes_are_recognized_by_name_and_module(pictures: Path) -> None:
     dataloader = DataLoader(DatasetFolder(samples, recipe), batch_size=5)
     loader = translated(dataloader)
     assert_same_batches(dataloader, loader, tolerance=1e-6)
-    assert not loader.report.python  # also what is the script's own, as it calls Pillow
+    assert not loader.report.python  # also the script's own code, in the way it calls Pillow
     assert loader.source.classes == ["a", "b", "c"]
     assert "torchvision.ducks" not in sys.modules
 
 
-def test_what_is_no_dataloader_says_what_to_write() -> None:
+def test_an_argument_that_is_not_a_dataloader_is_refused_with_a_hint() -> None:
     data = [(np.zeros((3, 4, 4), np.uint8), 1)]
     with pytest.raises(hr.ConfigError, match=r"HR0834.*list is not a DataLoader") as caught:
         hr.from_dataloader(data)

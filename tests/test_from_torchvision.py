@@ -42,7 +42,7 @@ def test_evaluation_of_a_folder_is_native_and_equal(pictures: Path) -> None:
 
 
 class Preset:
-    """As torchvision's reference scripts have them."""
+    """As in torchvision's reference scripts."""
 
     def __init__(self, transforms: Any) -> None:
         self.transforms = transforms
@@ -51,8 +51,8 @@ class Preset:
         return self.transforms(image)
 
 
-def test_a_loader_takes_a_composition_in_the_place_of_its_list(pictures: Path) -> None:
-    """As torchvision reads it: images of Pillow go in. What has an operator is native."""
+def test_a_loader_accepts_a_compose_instead_of_a_list(pictures: Path) -> None:
+    """With torchvision's input: Pillow images. Transforms that have an operator are native."""
     from torchvision.transforms import v2
 
     inside = [v2.Resize((20, 24)), v2.CenterCrop(16), v2.PILToTensor()]
@@ -73,7 +73,7 @@ def test_a_loader_takes_a_composition_in_the_place_of_its_list(pictures: Path) -
     np.testing.assert_array_equal(next(iter(loader)).image, expected)
 
 
-def test_a_composition_over_more_than_a_picture_stays_one_call(pictures: Path) -> None:
+def test_a_compose_over_several_fields_stays_one_call(pictures: Path) -> None:
     from torchvision.transforms import v2
 
     images = np.zeros((4, 3, 20, 30), np.uint8)
@@ -113,7 +113,7 @@ def test_training_pipelines_of_both_versions_are_native(pictures: Path) -> None:
         assert next(iter(loader)).image.shape == (4, 3, 16, 16)
 
 
-def test_what_has_no_operator_runs_as_it_is(pictures: Path) -> None:
+def test_transforms_without_an_operator_run_unchanged(pictures: Path) -> None:
     v1 = tv.transforms
     recipe = [
         own.Invert(),
@@ -124,7 +124,7 @@ def test_what_has_no_operator_runs_as_it_is(pictures: Path) -> None:
     ]
     dataset = folder(pictures, v1.Compose(recipe), target_transform=own.plus_ten)
     dataloader = DataLoader(dataset, batch_size=6)
-    # A worker imports torchvision as it is, which fails where conftest has to mend it.
+    # A worker imports the unmodified torchvision, which fails where conftest has to fix it.
     for workers in (0,) if TORCHVISION_OPERATORS else (0, 1):
         with translated(dataloader, python_workers=workers) as loader:
             assert_same_batches(dataloader, loader, tolerance=2e-6)
@@ -172,7 +172,7 @@ def test_arrays_in_memory_are_sources() -> None:
         assert not loader.report.python
 
 
-def test_what_a_dataset_adds_to_its_records_is_a_column(pictures: Path) -> None:
+def test_extra_values_of_a_dataset_become_columns(pictures: Path) -> None:
     class Marked(tv.datasets.ImageFolder):  # type: ignore[misc, name-defined]
         def __getitem__(self, index: int) -> Any:
             image, label = super().__getitem__(index)
@@ -210,8 +210,9 @@ def test_other_pixels_are_an_error_that_names_record_and_step(
     assert translated(dataloader, check=False).report.records_checked == 0
 
 
-def test_how_pictures_are_read_holds_for_the_comparison_too(tmp_path: Path) -> None:
-    """damaged= and sixteen_bit= were the loader's alone, so what they allow was refused."""
+def test_image_options_apply_to_the_comparison_too(tmp_path: Path) -> None:
+    """damaged= and sixteen_bit= only applied to the loader, so the cases they allow were
+    rejected."""
     (tmp_path / "a").mkdir()
     whole = io.BytesIO()
     pixels = np.random.default_rng(0).integers(0, 255, (48, 40, 3)).astype(np.uint8)
@@ -227,7 +228,7 @@ def test_how_pictures_are_read_holds_for_the_comparison_too(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("fields", [None, "image", ["image"]])
-def test_fields_are_said_as_to_a_loader(pictures: Path, fields: Any) -> None:
+def test_fields_are_declared_as_for_a_loader(pictures: Path, fields: Any) -> None:
     recipe = [tv.transforms.Resize((24, 24)), tv.transforms.ToTensor()]
     dataloader = DataLoader(folder(pictures, tv.transforms.Compose(recipe)), batch_size=1)
     loader = hr.from_dataloader(dataloader, verbose=False, fields=fields)
@@ -251,7 +252,7 @@ def test_choices_and_orders_are_native(pictures: Path) -> None:
     assert loader.report.records_checked == 23
 
 
-def test_warps_of_both_kinds_of_pictures_are_native_and_equal(pictures: Path) -> None:
+def test_warps_of_pillow_and_tensor_images_are_native_and_equal(pictures: Path) -> None:
     from torchvision import tv_tensors
     from torchvision.transforms import v2
 
@@ -283,8 +284,8 @@ def test_warps_of_both_kinds_of_pictures_are_native_and_equal(pictures: Path) ->
         assert "fill" in part.note
 
 
-def test_methods_and_hooks_of_the_users_own_are_asked(pictures: Path) -> None:
-    """What they draw is theirs, and a comparison without what is random would not see it."""
+def test_the_users_own_methods_and_hooks_are_called(pictures: Path) -> None:
+    """Their draws are their own, and a comparison without randomness would miss it."""
     from torchvision.transforms import v2
 
     v1 = tv.transforms

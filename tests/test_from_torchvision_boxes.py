@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.from_dataloader() over datasets with boxes: they follow the image, or it is refused."""
+"""hr.from_dataloader() over datasets with boxes: they follow the image, or it is rejected."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_coco_is_read_from_its_file(pictures: Path, tmp_path: Path) -> None:
         translated(dataloader, collate="default")
     given: dict[str, Any] = {"collate": "default", "annotations": file}
     with pytest.raises(hr.ConfigError, match=r"HR0835.* boxes of record"):
-        translated(dataloader, **given)  # ours follow, torchvision's stay where they were
+        translated(dataloader, **given)  # ours follow, torchvision's do not move
     classified = translated(dataloader, **given, fields=("image", "labels"))
     assert classified.report.records_checked == 23
     assert next(iter(classified))._fields == ("image", "labels")
@@ -77,7 +77,7 @@ def test_coco_is_read_from_its_file(pictures: Path, tmp_path: Path) -> None:
 
 
 def detection(pictures: Path, tmp_path: Path, transforms: Any, keys: Any = None) -> Any:
-    """CocoDetection as torchvision's references wrap it; some images have no boxes."""
+    """CocoDetection as wrapped by torchvision's references; some images have no boxes."""
     images, annotations = [], []
     for number, path in enumerate(files_of(pictures)):
         with Image.open(path) as picture:
@@ -132,7 +132,7 @@ def test_transforms_of_image_and_boxes_together(pictures: Path, tmp_path: Path) 
 
 
 def test_torchvisions_recipe_for_ssd_has_no_step_in_python(pictures: Path, tmp_path: Path) -> None:
-    """As its reference script writes it for images of Pillow."""
+    """As in its reference script for Pillow images."""
     pytest.importorskip("pycocotools")
     v2, mask = tv.transforms.v2, tv.tv_tensors.Mask
     recipe = v2.Compose(
@@ -159,13 +159,11 @@ def test_torchvisions_recipe_for_ssd_has_no_step_in_python(pictures: Path, tmp_p
 
 
 def as_tuples(batch: Any) -> Any:
-    """As torchvision's reference scripts for detection have it."""
+    """As in torchvision's reference scripts for detection."""
     return tuple(zip(*batch))  # noqa: B905
 
 
-def test_the_collate_fn_of_torchvisions_detection_becomes_lists(
-    pictures: Path, tmp_path: Path
-) -> None:
+def test_torchvisions_detection_collate_fn_becomes_lists(pictures: Path, tmp_path: Path) -> None:
     pytest.importorskip("pycocotools")
     dataset, file = detection(pictures, tmp_path, tv.transforms.v2.ToImage(), ["boxes", "labels"])
     for function in (as_tuples, lambda batch: list(zip(*batch))):  # noqa: B905
@@ -177,7 +175,7 @@ def test_the_collate_fn_of_torchvisions_detection_becomes_lists(
         for ours, theirs in zip(batch.image, images, strict=True):
             assert np.array_equal(ours, theirs)
         for ours, theirs in zip(batch.target, targets, strict=True):
-            if "boxes" in theirs:  # else it has no objects
+            if "boxes" in theirs:  # otherwise it has no objects
                 assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
     dataloader = DataLoader(dataset, batch_size=4, collate_fn=lambda batch: (*zip(*batch), 1))  # noqa: B905
     with pytest.raises(hr.ConfigError, match="HR0834"):
@@ -185,7 +183,7 @@ def test_the_collate_fn_of_torchvisions_detection_becomes_lists(
 
 
 def test_a_crop_that_pads_by_an_odd_number(pictures: Path, tmp_path: Path) -> None:
-    """Of such a CenterCrop torchvision's boxes are a pixel off, which is no difference of ours."""
+    """For such a CenterCrop torchvision's boxes are a pixel off; the difference is not ours."""
     pytest.importorskip("pycocotools")
     v2 = tv.transforms.v2
     recipe = v2.Compose(
@@ -198,7 +196,7 @@ def test_a_crop_that_pads_by_an_odd_number(pictures: Path, tmp_path: Path) -> No
 
 
 def outlined(path: Path) -> None:
-    """Gives each object of a file an outline, the second of an image one as run lengths."""
+    """Adds an outline to each object of a file; the second object of an image gets run lengths."""
     data = json.loads(path.read_text())
     sizes = {image["id"]: (image["height"], image["width"]) for image in data["images"]}
     for row in data["annotations"]:
@@ -211,7 +209,7 @@ def outlined(path: Path) -> None:
     path.write_text(json.dumps(data))
 
 
-def test_masks_of_coco_follow_their_pictures(pictures: Path, tmp_path: Path) -> None:
+def test_masks_of_coco_follow_their_images(pictures: Path, tmp_path: Path) -> None:
     pytest.importorskip("pycocotools")
     v2 = tv.transforms.v2
     keys = ["boxes", "labels", "masks", "image_id"]
@@ -239,7 +237,7 @@ def test_masks_of_coco_follow_their_pictures(pictures: Path, tmp_path: Path) -> 
 def test_the_file_of_a_coco_dataset_is_found_by_its_contents(
     pictures: Path, tmp_path: Path
 ) -> None:
-    """torchvision does not keep its name. Another file near the images is not taken for it."""
+    """torchvision does not keep its name. Another file near the images is not mistaken for it."""
     pytest.importorskip("pycocotools")
     root = tmp_path / "coco" / "train2017"
     shutil.copytree(pictures, root)
@@ -259,23 +257,25 @@ def test_the_file_of_a_coco_dataset_is_found_by_its_contents(
     assert [int(label) for batch in loader for t in batch.target for label in t["labels"]] == [
         int(label) for i in range(23) for label in dataset[i][1].get("labels", ())
     ]
-    plain.ids = plain.ids[3:17:2]  # a script takes some of them
+    plain.ids = plain.ids[3:17:2]  # a script removes some of them
     picked = translated(dataloader)
     assert [int(t["image_id"]) for batch in picked for t in batch.target] == plain.ids
     row = plain.coco.dataset["annotations"][0]
-    row["category_id"] = 8  # and changes some: what is in memory is now in the other file
+    row["category_id"] = 8  # and changes some: the data in memory is now in the other file
     assert len(translated(dataloader).source) == 7
     plain.coco.imgToAnns[row["image_id"]] = []
     with pytest.raises(hr.ConfigError, match=r"HR0834[^\0]*annotations="):
         translated(dataloader)
 
 
-def test_what_cannot_move_boxes_natively_runs_in_python(pictures: Path, tmp_path: Path) -> None:
+def test_transforms_that_cannot_move_boxes_natively_run_in_python(
+    pictures: Path, tmp_path: Path
+) -> None:
     pytest.importorskip("pycocotools")
 
     def same(image: Any, target: Any) -> Any:
         full = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64), **target}
-        full.pop("image_id", None)  # which torchvision leaves for images without objects alone
+        full.pop("image_id", None)  # which torchvision omits only for images without objects
         return tv.transforms.functional.pil_to_tensor(image), full
 
     dataset, file = detection(pictures, tmp_path, same, ["boxes", "labels"])
@@ -288,7 +288,7 @@ def test_what_cannot_move_boxes_natively_runs_in_python(pictures: Path, tmp_path
     assert all(torch.equal(a["boxes"], b["boxes"]) for a, b in zip(ours[1], targets, strict=True))
 
 
-def test_coco_with_absolute_names_is_read_on_the_users_word(pictures: Path, tmp_path: Path) -> None:
+def test_coco_with_absolute_names_is_read_on_request(pictures: Path, tmp_path: Path) -> None:
     pytest.importorskip("pycocotools")
     images = [
         {"id": number, "file_name": str(path.absolute()), **size_of(path)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.from_dataloader() makes colors native in the arithmetic of their input type."""
+"""hr.from_dataloader() makes color transforms native in the arithmetic of their input type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def folder(root: Path, transform: Any, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_grayscale_is_native_with_the_arithmetic_of_what_it_gets(
+def test_grayscale_is_native_with_the_arithmetic_of_its_input(
     pictures: Path, channels: int
 ) -> None:
     from torchvision.transforms import v2
@@ -46,7 +46,9 @@ def test_grayscale_is_native_with_the_arithmetic_of_what_it_gets(
 
 
 @pytest.mark.parametrize("kind", ["pil", "tensor"])
-def test_colors_are_native_with_the_arithmetic_of_what_they_get(pictures: Path, kind: str) -> None:
+def test_color_transforms_are_native_with_the_arithmetic_of_their_input(
+    pictures: Path, kind: str
+) -> None:
     from torchvision.transforms import v2
 
     steady = (
@@ -76,7 +78,7 @@ def test_colors_are_native_with_the_arithmetic_of_what_they_get(pictures: Path, 
                 next(iter(loader))
 
 
-def test_colors_of_floats_and_of_the_first_transforms_of_tensors_run_as_they_are(
+def test_float_and_v1_tensor_color_transforms_run_unchanged(
     pictures: Path,
 ) -> None:
     v1 = tv.transforms
@@ -122,7 +124,7 @@ def test_noise_on_bytes_is_native_and_erasing_noise_stays_torchvisions(pictures:
         assert part.name.startswith("RandomErasing") and "bytes" in part.note
 
 
-def test_a_jpeg_is_native_and_compared(pictures: Path) -> None:
+def test_jpeg_distortion_is_native_and_compared(pictures: Path) -> None:
     v2 = tv.transforms.v2
     steps = [v2.Resize((40, 40)), v2.JPEG((30, 60)), v2.PILToTensor()]
     dataset = folder(pictures, v2.Compose(steps))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.from_dataloader() over images and masks of classes, as the reference script for segmentation
-of torchvision has them, and the preset with its transforms."""
+"""hr.from_dataloader() over images and class masks, as in torchvision's reference script for
+segmentation, and its preset with the transforms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIZES = ((50, 40), (38, 61), (70, 44))
 
 
 class PadIfSmaller(v2.Transform):
-    """On the right and at the bottom, as the script has it."""
+    """On the right and at the bottom, as in the script."""
 
     def __init__(self, size: int, fill: Any = 0) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ def test_images_and_masks_are_native_and_equal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fill", [0, 9], ids=["black", "gray"])
-def test_a_class_of_that_name_has_to_do_what_it_says(tmp_path: Path, fill: int) -> None:
+def test_a_class_of_the_same_name_must_do_the_same(tmp_path: Path, fill: int) -> None:
     root = pictures_and_masks(tmp_path)
     steps = [v2.CenterCrop(64), *TO_FLOATS]
     loader = translated(DataLoader(wrapped(root, [PadIfSmaller(64, fill), *steps]), batch_size=3))
@@ -126,7 +126,7 @@ def test_the_preset_for_segmentation_pads_as_the_reference_does(tmp_path: Path) 
     assert (mask[0][0, :30, :40] == 5).all() and (mask[0] == 255).sum() == 64 * 64 - 30 * 40
 
 
-def test_boxes_stay_where_they_are_when_a_picture_grows() -> None:
+def test_boxes_stay_where_they_are_when_an_image_grows() -> None:
     pixels = np.zeros((3, 20, 30), np.uint8)
     source = hr.records(
         image=pixels[None], boxes=np.float32([[[1, 2, 11, 12]]]), kinds={"boxes": "boxes:xyxy"}

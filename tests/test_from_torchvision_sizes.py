@@ -20,7 +20,7 @@ def folder(root: Path, transform: Any, **more: Any) -> Any:
     return tv.datasets.ImageFolder(str(root), transform=transform, **more)
 
 
-def test_torchs_own_resize_of_tensors_is_pillows_within_one(pictures: Path) -> None:
+def test_torchs_own_resize_of_tensors_equals_pillows_within_one(pictures: Path) -> None:
     from torchvision.transforms import v2
 
     recipe = v2.Compose([v2.ToImage(), v2.Resize((17, 16), antialias=True)])
@@ -90,10 +90,10 @@ def test_padding_modes_and_filters_are_native_and_compared(pictures: Path) -> No
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
 @pytest.mark.parametrize("padding", [0, 3, (5, 1), (1, 2, 3, 4), [2]])
-def test_a_random_crops_padding_is_on_the_sides_where_it_was(
+def test_a_random_crops_padding_stays_on_its_sides(
     pictures: Path, version: str, padding: Any
 ) -> None:
-    """v2 keeps left, right, top, bottom, and takes left, top, right, bottom."""
+    """v2 stores left, right, top, bottom, and takes left, top, right, bottom."""
     from torchvision.transforms import v2
 
     kind = v2 if version == "v2" else tv.transforms
@@ -107,7 +107,8 @@ def test_a_random_crops_padding_is_on_the_sides_where_it_was(
     white = np.zeros((16, 16))
     for batch in loader:
         white += (batch.image == 255).all(1).sum(0)
-    # A side is padding as often as the window can hang over it: of left + right + 1 places.
+    # A side is padding for as many of the left + right + 1 positions as the window can extend past
+    # it.
     shares = [white[8, 0], white[0, 8], white[8, -1], white[-1, 8]]
     across, down = left + right + 1, top + bottom + 1
     expected = [left / across, top / down, right / across, bottom / down]
@@ -133,7 +134,7 @@ def test_tensors_without_antialiasing_get_torchs_own_pixels(pictures: Path, how:
         assert loader.report.differences["image"] == 0
 
 
-def test_what_torch_resizes_in_floats_stays_a_step_in_python(pictures: Path) -> None:
+def test_resizing_by_torch_in_floats_stays_in_python(pictures: Path) -> None:
     v1, v2 = tv.transforms, tv.transforms.v2
     to_float = v2.ToDtype(torch.float32, scale=True)
     for recipe in (

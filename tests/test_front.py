@@ -36,14 +36,14 @@ from headrace import transforms as T
         ("batch_sampler", "sampler="),
     ],
 )
-def test_keywords_of_dataloader_say_what_is_meant_here(keyword: str, way: str) -> None:
+def test_dataloader_keywords_are_answered_with_the_equivalent(keyword: str, way: str) -> None:
     with pytest.raises(hr.ConfigError, match=keyword) as caught:
         hr.Loader(Numbers(4), batch_size=2, **{keyword: 1})
     assert way in caught.value.hint
 
 
 @pytest.mark.parametrize("keyword", ["nworkers", "numworkers"])
-def test_a_keyword_that_is_almost_dataloaders_says_what_is_meant_here(keyword: str) -> None:
+def test_a_misspelled_dataloader_keyword_is_answered_with_the_equivalent(keyword: str) -> None:
     with pytest.raises(hr.ConfigError, match=r"DataLoader's num_workers: .*threads=N"):
         hr.Loader(Numbers(4), batch_size=2, **{keyword: 1})
 
@@ -69,7 +69,7 @@ def test_a_list_of_files_is_one_source_and_not_their_names_as_text(
         assert "\n" not in repr(src) and "a.tar, " in repr(src)
     with pytest.raises(hr.StorageError, match=r"c\.tar"):
         hr.open([str(tmp_path / "c.tar"), str(shards[0])])
-    with pytest.raises(hr.StorageError, match=r"c\.tar"):  # in a folder that is misspelt
+    with pytest.raises(hr.StorageError, match=r"c\.tar"):  # in a misspelled folder
         hr.open([str(tmp_path / "no" / "c.tar"), str(tmp_path / "no" / "d.tar")])
     files = sorted(map(str, pictures.rglob("*.png")))
     with pytest.raises(hr.ConfigError, match=r"HR0154.*\n.*hr\.records\(image="):
@@ -77,10 +77,8 @@ def test_a_list_of_files_is_one_source_and_not_their_names_as_text(
     assert hr.open(["a story", "another one"])[1]["data"] == "another one"
 
 
-def test_a_path_given_as_an_image_is_one_whatever_its_suffix(
-    pictures: Path, tmp_path: Path
-) -> None:
-    """Content-addressed stores name files by their hash."""
+def test_a_path_given_as_an_image_is_read_for_any_suffix(pictures: Path, tmp_path: Path) -> None:
+    """Content-addressed stores name files after their hash."""
     plain = shutil.copy(pictures / "cat/00.png", tmp_path / "5f3a9c")
     source = hr.records(image=[str(plain)], mask=[str(plain)], story=["5f3a9c"])
     assert [str(field.kind) for field in source.schema] == ["image", "mask", "text"]
@@ -89,7 +87,7 @@ def test_a_path_given_as_an_image_is_one_whatever_its_suffix(
         hr.records(image=["no such file", str(plain)])[0]
 
 
-def test_a_keyword_of_open_is_named_as_such() -> None:
+def test_a_keyword_that_belongs_to_open_is_recognized() -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0159.*split=\n.*hr\.open\(\.\.\., split=\.\.\.\)"):
         hr.Loader("train/", batch_size=4, split="train")  # type: ignore[call-arg]
 
@@ -195,7 +193,7 @@ def test_signatures_come_from_the_registry() -> None:
         assert record["doc"] in cls.__doc__ and record["oracle"] in cls.__doc__
 
 
-def test_every_operators_example_is_python_that_makes_it() -> None:
+def test_every_operators_example_is_valid_python() -> None:
     for name, record in _core.operators().items():
         step = eval(record["example"], {each: getattr(T, each) for each in T.__all__})
         assert type(step).__name__ == name, record["example"]
@@ -204,14 +202,14 @@ def test_every_operators_example_is_python_that_makes_it() -> None:
 @pytest.mark.parametrize(
     "name", ["Resize", "CenterCrop", "RandomResizedCrop", "Normalize", "ToDtype"]
 )
-def test_arguments_stand_where_torchvision_has_them(name: str) -> None:
+def test_positional_arguments_have_torchvisions_order(name: str) -> None:
     v2 = pytest.importorskip("torchvision.transforms.v2")
     theirs = list(inspect.signature(getattr(v2, name)).parameters)
     ours = [n for n in inspect.signature(getattr(T, name)).parameters if n != "fields"]
     assert ours == theirs[: len(ours)]
 
 
-def test_enumerations_and_dtypes_in_every_spelling() -> None:
+def test_enumerations_and_dtypes_are_accepted_in_every_spelling() -> None:
     import enum
 
     class InterpolationMode(enum.Enum):  # as torchvision's
@@ -230,7 +228,7 @@ def test_enumerations_and_dtypes_in_every_spelling() -> None:
         T.ToDtype("float33")
 
 
-def test_arrays_and_tensors_are_numbers() -> None:
+def test_arrays_and_tensors_are_accepted_as_numbers() -> None:
     T.Normalize(np.array([0.5, 0.5, 0.5]), np.float32([1, 1, 1])).spec()
     T.Resize(np.int64(8)).spec()
     with pytest.raises(hr.ConfigError):
@@ -239,7 +237,7 @@ def test_arrays_and_tensors_are_numbers() -> None:
         T.RandomHorizontalFlip(p=2)
 
 
-def test_what_is_no_transform_is_refused(pictures: Path) -> None:
+def test_an_object_that_is_not_a_transform_is_refused(pictures: Path) -> None:
     for entry, message in [
         (3, "not a transform"),
         (T.Resize, "call it"),
@@ -277,7 +275,7 @@ def test_trace_shows_each_step(pictures: Path, tmp_path: Path) -> None:
     assert Image.open(saved).format == "PNG"
 
 
-def test_show_is_a_png_of_the_next_pictures(pictures: Path) -> None:
+def test_show_returns_a_png_of_the_next_images(pictures: Path) -> None:
     loader = hr.Loader(pictures, [T.Resize((8, 8))], batch_size=4)
     grid = loader.show(4)
     import io
@@ -302,7 +300,7 @@ def test_plan_stats_and_bottleneck(pictures: Path) -> None:
     assert "Resize" in repr(loader.plan()) and "uint8 (3, 8, 8)" in loader.plan()
 
 
-def test_sources_show_what_they_have(pictures: Path) -> None:
+def test_sources_describe_their_contents(pictures: Path) -> None:
     source = hr.open(pictures)
     assert (len(source), source.classes) == (23, ["cat", "dog", "eel"])
     assert source.class_to_idx == {"cat": 0, "dog": 1, "eel": 2}
@@ -347,7 +345,7 @@ def test_headrace_never_imports_a_framework_by_itself() -> None:
 
 
 def test_importing_headrace_imports_little_else() -> None:
-    """What a fraction of the calls needs is imported by those: the start is everybody's."""
+    """Modules that few calls need are imported by those calls, to start fast."""
     late = {"asyncio", "base64", "concurrent", "difflib", "hashlib", "html", "logging"}
     late |= {"multiprocessing", "pathlib", "pkgutil", "selectors", "shutil", "signal", "socket"}
     late |= {"subprocess", "tarfile", "traceback", "urllib"}
@@ -373,7 +371,7 @@ def test_a_prompt_completes_what_is_imported_on_first_use() -> None:
     assert not [name for name in listed if name not in hr.__all__ and not name.startswith("__")]
 
 
-def test_torchvisions_transforms_that_no_operator_has_say_what_to_write() -> None:
+def test_torchvision_transforms_without_an_operator_are_answered_with_a_hint() -> None:
     with pytest.raises(
         AttributeError, match=r"HR0153.*\n.*put v2\.LinearTransformation\(\.\.\.\) into"
     ):
@@ -384,7 +382,7 @@ def test_torchvisions_transforms_that_no_operator_has_say_what_to_write() -> Non
         T.RandomHorizontalFlop  # noqa: B018
 
 
-def test_every_transform_of_torchvision_is_an_operator_or_has_a_way_around() -> None:
+def test_every_torchvision_transform_has_an_operator_or_a_workaround() -> None:
     v2 = pytest.importorskip("torchvision.transforms.v2")
     from headrace.absent import NAMES
 
@@ -411,12 +409,14 @@ def test_every_transform_of_torchvision_is_an_operator_or_has_a_way_around() -> 
         ({"HEADRACE_CACHE": "/tmp/not/there/yet", "HEAD": "1"}, ""),
     ],
 )
-def test_a_variable_without_effect_is_said(variables: dict[str, str], said: str) -> None:
+def test_an_environment_variable_without_effect_is_warned_about(
+    variables: dict[str, str], said: str
+) -> None:
     text = "\n".join(environment.complaints(variables))
     assert said in text and bool(text) == bool(said)
 
 
-def test_variables_that_are_not_read_are_said_at_import() -> None:
+def test_unknown_environment_variables_are_warned_about_at_import() -> None:
     script = "import headrace; import headrace.loader"
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -428,12 +428,12 @@ def test_variables_that_are_not_read_are_said_at_import() -> None:
     assert done.stderr.count("HEADRACE_CACHE_LIMIT='200 GB' is not read") == 1
 
 
-def test_variables_that_are_read_are_known() -> None:
+def test_environment_variables_that_are_read_are_declared() -> None:
     root = Path(__file__).parent.parent
     read = set()
     for folder in ("headrace", "python"):
         for path in (root / folder).rglob("*"):
-            if path.suffix in (".cc", ".h", ".py") and not path.stem.endswith("_test"):
+            if path.suffix in (".cc", ".h", ".py") and "_test" not in path.stem:
                 text = path.read_text()
                 read.update(re.findall(r"""(?:getenv\(|environ\W.{0,9})"(HEADRACE_\w+)""", text))
-    assert read - {"HEADRACE_TEST_DATA"} == set(environment.VARIABLES)
+    assert read == set(environment.VARIABLES)

@@ -64,7 +64,7 @@ def resize_to(height: int, width: int, resample: Image.Resampling) -> Step:
 
 
 def draw_step(rng: random.Random) -> tuple[T.Transform, Step]:
-    """A transform and what it means in Pillow."""
+    """A transform and its equivalent in Pillow."""
     name = rng.choice(list(FILTERS))
     height, width = rng.randint(1, 90), rng.randint(1, 90)
     borders = tuple(rng.randint(0, 9) for _ in range(4))
@@ -88,7 +88,7 @@ def draw_step(rng: random.Random) -> tuple[T.Transform, Step]:
 
 
 def write_pictures(folder: Path, orientations: bool) -> list[Path]:
-    """PNG files, which lose nothing; with orientations one for each that EXIF has."""
+    """PNG files, which are lossless; with orientations, one for each Exif value."""
     rng = np.random.default_rng(5)
     paths = []
     for i in range(8):
@@ -114,7 +114,7 @@ def delivered(
 
 @pytest.mark.skipif(PIL.__version__.split(".")[0] != "13", reason="needs Pillow 13: the oracle")
 @pytest.mark.parametrize("seed", range(PIPELINES))
-def test_any_geometry_is_pillows_step_by_step(seed: int, tmp_path: Path) -> None:
+def test_any_geometry_equals_pillows_step_by_step(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     turned = seed % 2 == 1
     paths = write_pictures(tmp_path, turned)
@@ -132,7 +132,7 @@ def test_any_geometry_is_pillows_step_by_step(seed: int, tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(PIL.__version__.split(".")[0] != "13", reason="needs Pillow 13: the oracle")
-def test_conversion_after_geometry_is_torchvisions(tmp_path: Path) -> None:
+def test_conversion_after_geometry_equals_torchvisions(tmp_path: Path) -> None:
     paths = write_pictures(tmp_path, False)
     transforms = [
         T.Resize((40, 50)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`./dev gpu` with programs that were made elsewhere: without a compiler, a GPU or a network."""
+"""`./dev gpu` with programs built elsewhere: without a compiler, a GPU or a network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOOLS = (
     "timeout",
 )  # fmt: skip
 
-# What GoogleTest's programs do when they are asked for their tests, and run them.
+# Behaves like a GoogleTest program that lists its tests, and runs them.
 TEST = """#!/usr/bin/env bash
 echo "$@ $LD_LIBRARY_PATH" >>"$TOLD"
 case "$*" in
@@ -34,7 +34,7 @@ echo "walk 1.000 1.600  ms"
 
 
 def bundled(folder: Path, status: int, test: str = TEST) -> Path:
-    """A checkout as it comes to a bare machine, with a bundle of programs that do nothing."""
+    """A checkout as it arrives on a bare machine, with a bundle of programs that do nothing."""
     checkout = folder / "checkout"
     (checkout / "tools/requirements").mkdir(parents=True)
     for name in ("dev", "tools/gpu.sh", "tools/tally.py", "tools/requirements/debian.txt"):
@@ -74,7 +74,7 @@ def dev_gpu(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(run, env=environment, capture_output=True, text=True, timeout=60)
 
 
-def test_a_bundle_is_all_that_a_bare_machine_needs(tmp_path: Path) -> None:
+def test_a_bundle_is_all_a_bare_machine_needs(tmp_path: Path) -> None:
     checkout = bundled(tmp_path, status=0)
     done = dev_gpu(checkout, "--device", "cpu")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -90,7 +90,7 @@ def test_a_bundle_is_all_that_a_bare_machine_needs(tmp_path: Path) -> None:
     assert [line for line in table if line.startswith("skipped: headrace bench")]
 
 
-def test_photos_of_the_bundle_are_what_figures_are_of(tmp_path: Path) -> None:
+def test_published_figures_are_of_the_bundles_photos(tmp_path: Path) -> None:
     checkout = bundled(tmp_path, status=0)
     photos = tmp_path / "photos"
     photos.mkdir()
@@ -113,7 +113,7 @@ def test_the_package_has_a_module_for_every_python_with_headers() -> None:
     assert (str(sysconfig.get_config_var("SOABI")) in names) == headers.exists()
 
 
-def test_a_step_is_done_alone_and_a_failure_is_counted(tmp_path: Path) -> None:
+def test_a_single_step_can_run_and_failures_are_counted(tmp_path: Path) -> None:
     checkout = bundled(tmp_path, status=1)
     done = dev_gpu(checkout, "--device", "cpu", "start", "tests")
     assert done.returncode == 1
@@ -121,7 +121,7 @@ def test_a_step_is_done_alone_and_a_failure_is_counted(tmp_path: Path) -> None:
     assert "failed: kernels on the device" in done.stdout
 
 
-def test_no_program_is_left_out_for_its_many_tests_or_because_it_does_not_start(
+def test_programs_with_many_tests_or_that_do_not_start_are_counted(
     tmp_path: Path,
 ) -> None:
     many = TEST.replace(
@@ -134,7 +134,7 @@ def test_no_program_is_left_out_for_its_many_tests_or_because_it_does_not_start(
     assert done.returncode == 1 and "failed: kernels on the device" in done.stdout
 
 
-def test_without_a_gpu_it_says_so_and_an_unknown_step_is_usage(tmp_path: Path) -> None:
+def test_a_missing_gpu_and_an_unknown_step_are_reported(tmp_path: Path) -> None:
     checkout = bundled(tmp_path, status=0)
     done = dev_gpu(checkout)
     assert "no GPU here" in done.stdout and "1 skipped" in done.stdout.splitlines()[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GridDistortion: torchvision's elastic pixels of Albumentations' grids, and rows follow."""
+"""GridDistortion: torchvision's elastic pixels for Albumentations' grids, and rows follow."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from torchvision import tv_tensors  # noqa: E402
 from torchvision.transforms.v2 import functional as F  # noqa: E402
 from torchvision.transforms.v2.functional._geometry import _create_identity_grid  # noqa: E402
 
-torch.set_num_threads(1)  # its threads spin where there is little to do
+torch.set_num_threads(1)  # its threads spin if there is little work
 Array = np.ndarray[Any, Any]
 PICTURES = [{"image": np.zeros((3, 9, 9), np.uint8)}]
-DENSE = 3000  # points along each axis, which tell what was drawn
+DENSE = 3000  # points along each axis, which reveal the draw
 
 
 def lines_from(moved: Array, extent: int, cells: int) -> Array:
-    """Where the lines come from: each cell is straight, and so two points in it tell its ends."""
-    at = np.linspace(0, 2 * extent, DENSE)  # columns may show more than the picture has
+    """Where the lines come from: each cell is linear, so two points in it determine its ends."""
+    at = np.linspace(0, 2 * extent, DENSE)  # columns may show more than the width of the picture
     lines = np.full(cells + 1, np.nan)
     for cell in range(cells):
         begin, end = extent * cell / cells, extent * (cell + 1) / cells
@@ -71,7 +71,7 @@ def random_record(rng: np.random.Generator) -> dict[str, Array]:
     }
 
 
-def test_pixels_are_torchvisions_and_rows_lie_between_the_lines() -> None:
+def test_pixels_equal_torchvisions_and_rows_lie_between_the_lines() -> None:
     for seed in range(80):
         rng = np.random.default_rng(seed)
         cells, limit = int(rng.integers(1, 9)), float(rng.uniform(0, 0.9))
@@ -120,7 +120,7 @@ def expect_pixels(
 
 
 def expect_rows(record: dict[str, Array], ours: dict[str, Array], lines: list[Array]) -> None:
-    """Inside of the grid; the last cell goes on beyond it."""
+    """Inside the grid; the last cell continues beyond it."""
     extents = record["image"].shape[:0:-1]
     edges = [np.linspace(0, e, len(each)) for e, each in zip(extents, lines, strict=True)]
     for name, within in (("boxes", 1e-7), ("keypoints", 1e-3)):
@@ -133,7 +133,7 @@ def expect_rows(record: dict[str, Array], ours: dict[str, Array], lines: list[Ar
 
 
 def test_grids_have_albumentations_distribution() -> None:
-    """Of each column's extent, by Kolmogorov and Smirnov, against 1 + a uniform draw."""
+    """Compares each column's extent with 1 + a uniform draw, by Kolmogorov-Smirnov."""
     count, cells = 800, 4
     record = random_record(np.random.default_rng(3))
     height, width = record["image"].shape[1:]
@@ -148,7 +148,7 @@ def test_grids_have_albumentations_distribution() -> None:
             assert apart < 1.9 / count**0.5, (axis, cell)
 
 
-def test_what_it_is_told_wrongly_is_refused() -> None:
+def test_wrong_arguments_are_refused_with_the_reason() -> None:
     for wrong in (
         {"num_steps": 0},
         {"distort_limit": 1.0},
@@ -158,5 +158,5 @@ def test_what_it_is_told_wrongly_is_refused() -> None:
     ):
         with pytest.raises(hr.ConfigError, match=r"\[GridDistortion\]"):
             hr.Loader(PICTURES, [T.GridDistortion(**wrong)], batch_size=1)
-    with pytest.raises(hr.ConfigError, match="interpolation"):  # it was bilinear in silence
+    with pytest.raises(hr.ConfigError, match="interpolation"):  # it was silently bilinear
         T.ElasticTransform(interpolation="bicubic", arithmetic="pillow")

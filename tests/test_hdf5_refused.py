@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDF5 files that are hostile, damaged, or of a kind that is not read: each is refused by name."""
+"""HDF5 files that are hostile, damaged, or of an unsupported kind: each is rejected by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ h5py = pytest.importorskip("h5py")
 VERSIONS = ["earliest", "v108", "v110", "latest"]
 
 
-def test_what_leads_to_other_files_is_never_followed(tmp_path: Path) -> None:
+def test_links_to_other_files_are_never_followed(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "secret.h5", "w") as file:
         file["v"] = np.arange(4)
     raw = tmp_path / "secret.bin"
@@ -53,7 +53,7 @@ def test_what_leads_to_other_files_is_never_followed(tmp_path: Path) -> None:
         assert len(hr.open(tmp_path / "a.h5", fields=["w"])) == 4
 
 
-def test_what_is_not_read_is_named(tmp_path: Path) -> None:
+def test_unsupported_features_are_named(tmp_path: Path) -> None:
     def with_filter(**options: Any) -> Callable[[Any], None]:
         return lambda file: file.create_dataset("v", data=np.arange(4), chunks=(4,), **options)
 
@@ -142,7 +142,7 @@ def test_a_damaged_label_is_minus_one_in_the_column(tmp_path: Path) -> None:
         hr.open(path, classes=classes[:24])
 
 
-def test_what_is_no_table_of_rows_is_refused(tmp_path: Path) -> None:
+def test_datasets_that_are_not_rows_are_refused(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["v"] = np.arange(4)
         file["one"] = 5.0
@@ -153,7 +153,7 @@ def test_what_is_no_table_of_rows_is_refused(tmp_path: Path) -> None:
             hr.open(tmp_path / "a.h5", fields=[name])
 
 
-def test_a_damaged_row_of_any_layout_says_where(tmp_path: Path) -> None:
+def test_the_error_of_a_damaged_row_has_its_offset(tmp_path: Path) -> None:
     """The bytes of the rows are truncated after the file was opened."""
     rows = np.arange(40_000, dtype="<i4").reshape(100, 400)
     for options in ({}, {"chunks": (1, 400)}, {"chunks": (10, 400), "compression": "gzip"}):
@@ -201,7 +201,7 @@ def test_trusted_files_are_read_through_h5py(tmp_path: Path) -> None:
             hr.open(tmp_path / "b.h5", trusted=True, fields=fields)
 
 
-def test_names_that_are_no_utf8_are_fields_or_an_error_of_ours(tmp_path: Path) -> None:
+def test_names_that_are_not_utf8_are_fields_or_a_headrace_error(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset(b"caf\xe9\xff", data=np.arange(10))
     assert [field.name for field in hr.open(tmp_path / "a.h5").schema] == ["caf__"]

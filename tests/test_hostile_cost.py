@@ -15,7 +15,7 @@ import pytest
 import headrace as hr
 
 
-def test_labels_that_nobody_wrote_are_refused_before_they_are_named(tmp_path: Path) -> None:
+def test_unwritten_labels_are_refused_before_classes_are_made(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("label", (60_000_000,), "S1")
@@ -24,7 +24,7 @@ def test_labels_that_nobody_wrote_are_refused_before_they_are_named(tmp_path: Pa
     assert caught.value.code == "HR0499"
 
 
-def test_columns_that_nobody_wrote_are_not_loaded(tmp_path: Path) -> None:
+def test_unwritten_columns_are_not_loaded(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "a.h5", "w") as file:
         for i in range(60):
@@ -33,7 +33,7 @@ def test_columns_that_nobody_wrote_are_not_loaded(tmp_path: Path) -> None:
     assert int(np.asarray(source[59_999_999]["v59"])) == 59
 
 
-def test_an_archive_of_many_that_unpack_far_is_refused(tmp_path: Path) -> None:
+def test_an_archive_of_many_members_that_expand_too_much_is_refused(tmp_path: Path) -> None:
     zeros = io.BytesIO()
     np.save(zeros, np.zeros(63 << 20, np.uint8))
     with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -64,22 +64,22 @@ def mds(folder: Path, shards: int, offsets: list[int], body: bytes, columns: int
     return folder
 
 
-def test_a_shard_that_is_named_again_is_refused(tmp_path: Path) -> None:
+def test_a_shard_listed_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(hr.DataError, match="as a shard before it is") as caught:
         hr.open(mds(tmp_path, 1000, [12, 17], b"\1\0\0\0x"))
     assert caught.value.code == "HR0486"
 
 
-def test_a_shard_of_samples_without_a_place_is_a_short_list_of_damage(tmp_path: Path) -> None:
+def test_a_shard_of_samples_without_offsets_gives_a_short_error_list(tmp_path: Path) -> None:
     samples = 300_000
     source = hr.open(mds(tmp_path, 1, [0xFFFFFFFF] * (samples + 1), b""))
     size = (tmp_path / "shard.00000.mds").stat().st_size
     assert len(source) == 1000 + size // 4096 + 1
-    with pytest.raises(hr.DataError, match="nothing more is looked for"):
+    with pytest.raises(hr.DataError, match="the rest is not read"):
         source[len(source) - 1]
 
 
-def test_columns_of_like_names_are_numbered(tmp_path: Path) -> None:
+def test_columns_of_the_same_name_are_numbered(tmp_path: Path) -> None:
     columns = 4000
     body = struct.pack(f"<{columns}I", *([1] * columns)) + b"x" * columns
     begin = 12
@@ -102,7 +102,7 @@ def test_a_file_of_a_hundred_thousand_tensors_is_refused(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kept_as", ["strings", "structs", "dictionary", "arrow"])
-def test_a_string_that_stands_once_for_all_rows_is_refused(tmp_path: Path, kept_as: str) -> None:
+def test_a_string_shared_by_all_rows_is_refused(tmp_path: Path, kept_as: str) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     rows = 3000
     words = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["x" * (1 << 20), "y"])
@@ -121,7 +121,7 @@ def test_a_string_that_stands_once_for_all_rows_is_refused(tmp_path: Path, kept_
     assert len(hr.open(path, fields=["n"])) == rows
 
 
-def test_rows_that_are_one_run_of_a_number_are_not_held(tmp_path: Path) -> None:
+def test_run_length_encoded_rows_are_not_expanded_in_memory(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = pa.table({"n": np.zeros(1 << 20, np.int64)})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=1 << 18)

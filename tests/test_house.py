@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: an addition is as few files as CONTRIBUTING says, and nothing lists it. One of each,
-from tools/templates, is put into a copy of the checkout, found by the build, compiled against the
-engine that is installed, and passes its tests there."""
+"""Promise: an addition only needs the files that CONTRIBUTING lists, and no list has to name it.
+One of each kind, from tools/templates, is put into a copy of the checkout, found by the build,
+compiled against the installed engine, and passes its tests there.
+"""
 
 from __future__ import annotations
 
@@ -24,25 +25,25 @@ ROOT = Path(__file__).parent.parent
 TEMPLATES = ROOT / "tools" / "templates"
 KINDS = sorted(folder.name for folder in TEMPLATES.iterdir() if folder.is_dir())
 IN_PYTHON = {"framework", "writer"}
-# What has no fuzz target of its own: by the one of its kind, with the inputs below fuzz/NAME.
+# Additions without their own fuzz target use that of their kind, with the inputs below fuzz/NAME.
 FUZZED_BY_KIND = {
     "template_format": "format",
     "template_codec": "picture",
     "template_sound": "sound",
 }
-SCRATCH = ROOT / "build" / "house"  # always the same, so that a compiler cache knows it
+SCRATCH = ROOT / "build" / "house"  # always the same, so that a compiler cache hits
 WHAT_IS_NEEDED = ("CMakeLists.txt", "cmake", "headrace", "headrace-av", "LICENSE", "tools", "docs")
 INSTALLED = Path(headrace.__file__).parent
 
 
 def files_of(kind: str) -> list[Path]:
-    """Where they belong in the checkout; edits have the suffix .edit."""
+    """Their paths in the checkout; edits have the suffix .edit."""
     folder = TEMPLATES / kind
     return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
 
 
 def add(kinds: Iterable[str], checkout: Path) -> list[Path]:
-    """Puts the templates into a copy of the checkout; returns files that are new or changed."""
+    """Copies the templates into a copy of the checkout; returns new and changed files."""
     new = []
     for kind in kinds:
         for name in files_of(kind):
@@ -62,7 +63,7 @@ def add(kinds: Iterable[str], checkout: Path) -> list[Path]:
             at = (
                 whole.index(line) if where == "before" else whole.index("\n", whole.index(line)) + 1
             )
-            target.unlink()  # not the checkout's own, where the copy is a link to it
+            target.unlink()  # not the checkout's own file, if the copy links to it
             target.write_text(whole[:at] + more + whole[at:])
             new.append(name.with_suffix(""))
     return new
@@ -73,20 +74,20 @@ def is_source(path: Path) -> bool:
 
 
 def test_contributing_has_each_template() -> None:
-    """Its table is theirs: tests/test_loader_options.py compares the two."""
+    """It shares their table: tests/test_loader_options.py compares the two."""
     page = (ROOT / "CONTRIBUTING.md").read_text()
     rows = re.findall(r"^\| ([a-z ]+?) \| (\d+) \|", page, re.MULTILINE)
     assert dict(rows) == {kind.replace("_", " "): str(len(files_of(kind))) for kind in KINDS}
 
 
 def compile_commands(new: list[Path]) -> dict[Path, list[str]]:
-    """How the build compiles each of them, which it has found by itself."""
+    """The compile command of each of them, which the build has found by itself."""
     known = json.loads((SCRATCH / "build" / "compile_commands.json").read_text())
     by_file = {Path(entry["file"]): shlex.split(entry["command"]) for entry in known}
     commands = {}
     for name in filter(is_source, new):
         at = SCRATCH / name
-        if name.stem.endswith("_fuzz"):  # built with clang alone: compiled as its neighbor is
+        if name.stem.endswith("_fuzz"):  # only built with clang: compiled like its neighbor
             neighbor = at.with_name(name.stem.removesuffix("_fuzz") + ".cc")
             commands[name] = [w.replace(str(neighbor), str(at)) for w in by_file[neighbor]]
         else:
@@ -105,7 +106,7 @@ def run(command: list[str], folder: Path, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def built() -> Path:
-    """The program of the additions and their tests, on the engine that is installed."""
+    """The program of the additions and their tests, linked with the installed engine."""
     if shutil.which("cmake") is None or not (INSTALLED / "libheadrace.so").exists():
         pytest.skip("needs cmake, and an engine that was built here")
     shutil.rmtree(SCRATCH, ignore_errors=True)
@@ -157,8 +158,8 @@ def test_the_build_finds_each_addition_and_its_tests_pass(built: Path) -> None:
     assert "[  PASSED  ] " in said and "FAILED" not in said, said
 
 
-def test_what_is_fuzzed_has_inputs_that_are_run_once_more(built: Path) -> None:
-    """As the build under the sanitizers does it, with the inputs below fuzz/NAME."""
+def test_fuzz_targets_have_inputs_that_are_replayed(built: Path) -> None:
+    """As in the sanitizer build, with the inputs below fuzz/NAME."""
     kinds = [name.parts for kind in KINDS for name in files_of(kind)]
     fuzzed = {parts[1] for parts in kinds if parts[0] == "fuzz"}
     assert len(fuzzed) >= 3
@@ -166,8 +167,8 @@ def test_what_is_fuzzed_has_inputs_that_are_run_once_more(built: Path) -> None:
         assert "/000" in run([str(SCRATCH / f"{kept}_replay"), f"fuzz/{kept}"], SCRATCH)
 
 
-def test_what_registers_itself_is_in_the_programs_lists(built: Path) -> None:
-    """Beside those of the engine: the program links it and nothing else."""
+def test_registered_additions_are_in_the_programs_lists(built: Path) -> None:
+    """In addition to those of the engine: the program only links the engine."""
     said = run([str(built), "--gtest_list_tests"], SCRATCH)
     for kind in set(KINDS) - IN_PYTHON:
         for name in files_of(kind):
@@ -198,7 +199,7 @@ assert report["verified"] and Path(sys.argv[2]).read_bytes() == bytes(n % 3 for 
 
 
 def in_python(tmp_path: Path, kinds: Iterable[str]) -> Path:
-    """A copy of the package with these additions, on the engine that is installed."""
+    """A copy of the package with these additions, on the installed engine."""
     package = tmp_path / "python"
     shutil.copytree(ROOT / "python", package)
     for binary in (*INSTALLED.glob("_core.*.so"), INSTALLED / "libheadrace.so"):
@@ -232,13 +233,13 @@ REGISTERED = re.compile(r"Register<(?:OpRecord|CodecRecord|AudioCodecRecord|Vide
 
 
 def names_registered_in(text: str) -> list[str]:
-    """Of the records of a file, whose names stand in them or in a constant before."""
+    """The names of a file's records, which are literals or a preceding constant."""
     names: list[str] = re.findall(r'\.name = "(\w+)",\s*\.doc', text)
     return names or re.findall(r'std::string_view k\w+ = "(\w+)";', text)
 
 
-def test_operators_and_codecs_have_tests_beside_them_or_a_suite_that_names_them() -> None:
-    """The file's own x_test.cc, any test that has the name, or "Tested by PATH" in the file."""
+def test_operators_and_codecs_have_tests_next_to_them_or_in_a_named_suite() -> None:
+    """The file's own x_test.cc, any test with the name, or "Tested by PATH" in the file."""
     folders = ("headrace/**/*_test.cc", "tests/**/*.py")
     suites = [path for pattern in folders for path in ROOT.glob(pattern) if path != Path(__file__)]
     words = {word for path in suites for word in re.findall(r"\w+", path.read_text())}

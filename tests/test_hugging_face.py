@@ -36,7 +36,7 @@ PHOTOS = [photo(orientation) for orientation in (1, 6, 8, 3, 5)]
 
 
 class StandIn:
-    """As much of a `datasets.Dataset` as is looked at."""
+    """As much of a `datasets.Dataset` as Headrace uses."""
 
     def __init__(self, table: dict[str, Any], **form: Any) -> None:
         self.data = type("Table", (), {"table": pa.table(table)})()
@@ -50,7 +50,7 @@ class StandIn:
         return len(self.data.table)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        return {"x": 10 * index}  # what a function of the user's made
+        return {"x": 10 * index}  # the result of a user's function
 
 
 StandIn.__module__ = "datasets.arrow_dataset"
@@ -69,13 +69,13 @@ def resized(batch: dict[str, Any]) -> dict[str, Any]:
     return {"pixel_values": arrays, "label": batch["label"]}
 
 
-def test_images_stand_upright() -> None:
+def test_images_are_upright() -> None:
     source = hr.open(StandIn(columns()))
     loader = hr.Loader(source, batch_size=1, shuffle=False, ragged="list")
     for i, batch in enumerate(loader):
         np.testing.assert_array_equal(batch.image[0], upright(PHOTOS[i]))
         np.testing.assert_array_equal(source[i]["image"], upright(PHOTOS[i]))
-    part = hr.subset(source, [1])  # what is made of it, too
+    part = hr.subset(source, [1])  # and values derived from it
     np.testing.assert_array_equal(
         next(iter(hr.Loader(part, batch_size=1, ragged="list"))).image[0], source[1]["image"]
     )
@@ -83,12 +83,12 @@ def test_images_stand_upright() -> None:
     assert next(iter(stored)).image[0].shape == (3, 6, 10)
 
 
-def test_columns_that_are_not_shown_are_not_read() -> None:
+def test_hidden_columns_are_not_read() -> None:
     source = hr.open(StandIn(columns(), columns=["label", "image"]))
     assert sorted(field.name for field in source.schema) == ["image", "label"]
 
 
-def test_what_a_transform_of_the_dataset_makes_are_the_records() -> None:
+def test_records_are_the_results_of_the_datasets_transform() -> None:
     source = hr.open(StandIn(columns(), type="custom"))
     assert [record["x"] for record in source] == [0, 10, 20, 30, 40]
 
@@ -108,7 +108,7 @@ def test_the_library_agrees(tmp_path: Path) -> None:
     data = datasets.Dataset(
         pa.table(given, schema=features.arrow_schema),
         info=datasets.DatasetInfo(features=features),
-        fingerprint="given",  # else the library hashes all by way of pickle
+        fingerprint="given",  # otherwise the library hashes everything with pickle
     )
     for form in (data, data.with_format("numpy"), data.select([3, 1])):
         source = hr.open(form)

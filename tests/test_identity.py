@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: ``cache=`` and resume states belong to one dataset, whatever another one has in
+"""Promise: ``cache=`` and resume states belong to one dataset, even if another one has much in
 common with it."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def png(value: int) -> bytes:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """rgb/0.png ... hold 0 to 3, depth/0.png ... 100 to 103."""
+    """rgb/0.png ... contain 0 to 3, depth/0.png ... 100 to 103."""
     monkeypatch.chdir(tmp_path)
     for name, base in (("rgb", 0), ("depth", 100)):
         for folder in (name, f"run_{name}/train"):
@@ -119,7 +119,7 @@ def lmdb(here: Path) -> tuple[Open, Open]:
 
 def in_memory(here: Path) -> tuple[Open, Open]:
     class Pixels:
-        """Both look alike from outside."""
+        """Both look the same from outside."""
 
         def __init__(self, base: int) -> None:
             self.base = base
@@ -173,7 +173,7 @@ CASES = [
     joins,
     kinds,
 ]
-# A copy of a dataset in another place is the same to a resume state.
+# To a resume state, a copy of a dataset in another place is the same dataset.
 LIKE_COPIES = {coco, manifest, relative, in_memory, views, joins}
 
 
@@ -209,7 +209,7 @@ def test_a_cache_is_shared_by_sources_that_were_opened_alike(here: Path) -> None
         assert again.stats()["cache"]["hits"] >= 4
 
 
-def test_a_resume_state_is_of_the_options_that_decide_what_records_are(
+def test_a_resume_state_depends_on_options_that_determine_records(
     pair: tuple[Open, Open], request: pytest.FixtureRequest
 ) -> None:
     if request.node.callspec.params["pair"] in LIKE_COPIES:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A row index lets decoding begin at the crop and changes no batch: whole, in part, stale, lost."""
+"""A row index lets decoding begin at the crop and changes no batch: complete, partial, stale,
+missing."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from processes import run_command
 
 import headrace as hr
 from headrace import transforms as T
@@ -24,7 +26,7 @@ COUNT, BASELINE = 40, 36  # pictures; those that can have an index
 
 
 def jpeg(seed: int, **options: Any) -> bytes:
-    """An image with something to decode in every row."""
+    """An image with details in every row."""
     rng = np.random.default_rng(seed)
     height, width = rng.integers(120, 260, 2)
     noise = rng.integers(0, 256, (height // 8 + 1, width // 8 + 1, 3), dtype=np.uint8)
@@ -67,7 +69,8 @@ def hashes_of(loader: hr.Loader, epochs: int = 1) -> list[str]:
 
 
 def read(epochs: int, pictures: int = BASELINE) -> range:
-    """How many a loader has read after so many epochs: of the next it may have read some ahead."""
+    """The number that a loader has read after this many epochs: some of the next epoch may have
+    been read ahead."""
     return range(epochs * pictures, (epochs + 1) * pictures + 1)
 
 
@@ -81,7 +84,7 @@ def index_file(tmp_path: Path) -> Path:
     return file
 
 
-def test_what_is_made_is_used_by_itself_and_changes_no_batch(photos: Path) -> None:
+def test_a_built_index_is_used_automatically_and_changes_no_batch(photos: Path) -> None:
     expected = run(photos, index=False)
     built = hr.index(photos)
     assert (built["records"], built["images"]) == (COUNT, COUNT)
@@ -106,8 +109,9 @@ def test_auto_learns_in_the_first_epoch_and_changes_no_batch(photos: Path, threa
         assert (stats["learned"], stats["entries"]) == (BASELINE, BASELINE)
         assert first + hashes_of(loader, 3) == expected
         stats = loader.stats().index
-        assert stats["used"] in range(2 * BASELINE, 4 * BASELINE + 1)  # the second's read early
-        assert BASELINE < stats["learned"] < 3 * BASELINE  # only what lies below what was known
+        # the second source's were read early
+        assert stats["used"] in range(2 * BASELINE, 4 * BASELINE + 1)
+        assert BASELINE < stats["learned"] < 3 * BASELINE  # only rows below the known part
     with loader_of(photos, threads=threads) as loader:
         assert hashes_of(loader, 4) == expected
         assert loader.stats().index["used"] in read(4)
@@ -115,7 +119,7 @@ def test_auto_learns_in_the_first_epoch_and_changes_no_batch(photos: Path, threa
 
 def test_a_run_that_resumes_in_the_middle_gives_the_same_batches(photos: Path) -> None:
     expected = run(photos, index=False)
-    for index in ("auto", "auto", "use"):  # none yet, in part, in part
+    for index in ("auto", "auto", "use"):  # none yet, partial, partial
         with loader_of(photos, index=index) as loader:
             iterator = iter(loader)
             for _ in range(3):
@@ -127,7 +131,7 @@ def test_a_run_that_resumes_in_the_middle_gives_the_same_batches(photos: Path) -
                 assert hashes_of(loader, 2) == expected[3:]
 
 
-def test_whole_pictures_and_resized_ones_are_the_same(photos: Path) -> None:
+def test_whole_images_and_resized_ones_are_the_same(photos: Path) -> None:
     def record_hashes(**options: Any) -> list[bytes]:
         loader = hr.Loader(photos, [], batch_size=5, ragged="list", **options)
         with loader:
@@ -139,7 +143,7 @@ def test_whole_pictures_and_resized_ones_are_the_same(photos: Path) -> None:
 
 
 def padded(content: bytes, size: int) -> bytes:
-    """The JPEG with so many bytes after its end that it has this size."""
+    """The JPEG, padded after its end to this size."""
     return content + bytes(size - len(content))
 
 
@@ -157,14 +161,14 @@ def test_a_file_that_is_replaced_at_the_same_size_and_time_is_not_decoded_by_the
         assert hashes_of(loader, 2) == expected
         assert loader.stats().index["stale"] == 2
         assert loader.stats().index["used"] in read(2, BASELINE - 1)
-    with loader_of(photos, index="auto") as loader:  # which is told anew
+    with loader_of(photos, index="auto") as loader:  # which is learned again
         assert hashes_of(loader, 2) == expected
     with loader_of(photos) as loader:
         assert hashes_of(loader, 2) == expected
         assert loader.stats().index["stale"] == 0
 
 
-def test_files_that_change_places_take_no_index_along(photos: Path) -> None:
+def test_swapped_files_do_not_keep_their_index(photos: Path) -> None:
     hr.index(photos)
     one, other = photos / "a" / "00.jpg", photos / "a" / "02.jpg"
     contents = one.read_bytes(), other.read_bytes()
@@ -176,9 +180,7 @@ def test_files_that_change_places_take_no_index_along(photos: Path) -> None:
         assert loader.stats().index["stale"] == 2
 
 
-def test_another_dataset_with_the_same_names_uses_nothing_of_it(
-    photos: Path, tmp_path: Path
-) -> None:
+def test_another_dataset_with_the_same_names_does_not_use_it(photos: Path, tmp_path: Path) -> None:
     hr.index(photos)
     twin = tmp_path / "twin"
     for number, path in enumerate(sorted(photos.rglob("*.jpg"))):
@@ -214,12 +216,12 @@ def test_a_named_file_is_used_and_one_of_another_dataset_is_refused(
 
 
 @pytest.mark.parametrize("index", [True, None, 3, "always", "auot"])
-def test_what_index_may_be_is_said(photos: Path, index: Any) -> None:
+def test_an_invalid_index_argument_lists_the_choices(photos: Path, index: Any) -> None:
     with pytest.raises(hr.ConfigError, match="index must be 'use' or 'auto' or False or a path"):
         loader_of(photos, index=index)
 
 
-def test_damage_of_the_index_costs_only_time(photos: Path, tmp_path: Path) -> None:
+def test_a_damaged_index_only_costs_time(photos: Path, tmp_path: Path) -> None:
     expected = run(photos, index=False)
     hr.index(photos)
     file = index_file(tmp_path)
@@ -237,7 +239,7 @@ def test_damage_of_the_index_costs_only_time(photos: Path, tmp_path: Path) -> No
         assert run(photos, index="auto") == expected
 
 
-def test_a_cache_that_cannot_be_written_is_none(
+def test_an_unwritable_cache_is_not_used(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = run(photos, index=False)
@@ -286,7 +288,7 @@ def combined(a: Any, b: Any) -> dict[str, Any]:
     ["concat", "mix", "subset of concat", "concat of subsets", "concat of concat", "slice", "join"],
 )
 @pytest.mark.parametrize("options", [{}, {"cache": "64 MiB"}, {"index": "auto"}], ids=str)
-def test_an_index_serves_whatever_its_dataset_is_a_part_of(
+def test_an_index_is_used_in_all_combinations_of_its_dataset(
     photos: Path, name: str, options: dict[str, Any]
 ) -> None:
     a, b = (
@@ -322,7 +324,7 @@ def test_a_loader_says_which_of_its_sources_have_no_index(photos: Path, tmp_path
     hr.index(b)
     with hr.Loader(both, [T.Resize((9, 9))], batch_size=4) as loader:
         assert "1 source of 2 without" in repr(loader)
-    built = hr.index(both)  # each its own
+    built = hr.index(both)  # each has its own
     assert (built["records"], built["indexed"]) == (COUNT, BASELINE)
     assert len(list((tmp_path / "cache").glob("rows-*"))) == 2
     named = tmp_path / "both.rows"
@@ -334,7 +336,7 @@ def test_a_loader_says_which_of_its_sources_have_no_index(photos: Path, tmp_path
             assert loader.stats().index["used"] in read(1, count)
 
 
-def test_several_pictures_of_a_record_have_an_index_each(photos: Path) -> None:
+def test_several_images_of_a_record_have_an_index_each(photos: Path) -> None:
     paths = sorted(str(path) for path in photos.rglob("*.jpg"))[:18]  # all baseline
     source = hr.records(image=paths[:9], other=paths[9:])
     pipeline = {"image": [T.RandomResizedCrop(32)], "other": [T.RandomResizedCrop(40)]}
@@ -357,7 +359,7 @@ def test_bad_records_are_counted_and_left_out(photos: Path) -> None:
     assert (built["bad"], built["indexed"]) == (2, BASELINE - 2)
 
 
-def test_records_without_encoded_pictures_are_refused() -> None:
+def test_records_without_encoded_images_are_refused() -> None:
     with pytest.raises(hr.ConfigError, match="HR0462 nothing to index"):
         hr.index(hr.records(image=np.zeros((4, 3, 8, 8), np.uint8)))
     with hr.Loader(hr.records(x=np.zeros(4)), batch_size=2, index="auto") as loader:
@@ -365,7 +367,7 @@ def test_records_without_encoded_pictures_are_refused() -> None:
         assert "no encoded images" in loader.stats().index["note"]
 
 
-def test_progress_is_told_and_may_cancel(photos: Path, tmp_path: Path) -> None:
+def test_progress_is_reported_and_may_cancel(photos: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     hr.index(photos, tmp_path / "a.rows", progress=lambda *now: told.append(now))
     assert told[-1] == (COUNT, COUNT)
@@ -405,24 +407,18 @@ def test_several_processes_may_build_and_learn_at_once(photos: Path) -> None:
         assert loader.stats().index["stale"] == 0
 
 
-def test_a_process_that_is_killed_leaves_what_it_had_learned(photos: Path, tmp_path: Path) -> None:
+def test_a_killed_process_leaves_what_it_had_learned(photos: Path, tmp_path: Path) -> None:
     expected = run(photos, index=False)
     command = [sys.executable, "-c", LEARN, str(photos), "1", "die"]
     assert subprocess.run(command, check=False, timeout=120).returncode == -9
-    assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [""]  # nothing half made
+    assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [""]  # nothing partial
     with loader_of(photos) as loader:
         assert hashes_of(loader, 2) == expected
         assert loader.stats().index["used"] > 0
 
 
-def headrace(*arguments: str) -> subprocess.CompletedProcess[str]:
-    code = "from headrace.cli import main; main()"
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_the_command_makes_what_loaders_use(photos: Path, tmp_path: Path) -> None:
-    done = headrace("index", str(photos), "--json", "--threads", "1")
+def test_the_command_builds_the_index_that_loaders_use(photos: Path, tmp_path: Path) -> None:
+    done = run_command("index", str(photos), "--json", "--threads", "1")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["file"] == str(index_file(tmp_path))
@@ -430,13 +426,13 @@ def test_the_command_makes_what_loaders_use(photos: Path, tmp_path: Path) -> Non
     with loader_of(photos) as loader:
         hashes_of(loader)
         assert loader.stats().index["used"] in read(1)
-    named = headrace("index", str(photos), "-o", str(tmp_path / "x.rows"))
+    named = run_command("index", str(photos), "-o", str(tmp_path / "x.rows"))
     assert named.returncode == 0
     assert f"{BASELINE} of {COUNT} images" in named.stdout
     assert "index='" in named.stdout
-    assert headrace("index", str(tmp_path / "none")).returncode == 3
-    assert headrace("index", str(photos), "-o", str(tmp_path / "no" / "x.rows")).returncode == 4
-    assert headrace("index", str(photos), "--threads", "0").returncode == 2
+    assert run_command("index", str(tmp_path / "none")).returncode == 3
+    assert run_command("index", str(photos), "-o", str(tmp_path / "no" / "x.rows")).returncode == 4
+    assert run_command("index", str(photos), "--threads", "0").returncode == 2
 
 
 LIMITED = """
@@ -450,7 +446,7 @@ app()
 """
 
 
-def test_a_full_disk_says_so_and_leaves_nothing(photos: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(photos: Path, tmp_path: Path) -> None:
     for limit in (100, 2000):
         command = [sys.executable, "-c", LIMITED, str(limit), "index", str(photos)]
         ended = subprocess.run(

@@ -77,14 +77,14 @@ def refused(call: Callable[[int], Any], index: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["key", "file", "read"])
-def test_records_of_the_engines_sources(source: hr.Source, method: str) -> None:
+def test_record_numbers_of_the_engines_sources(source: hr.Source, method: str) -> None:
     call = getattr(source.engine, method)
     call(len(source) - 1)
     for index in (*FAR, len(source)):
         refused(call, index)
 
 
-def test_the_last_record_is_named_from_the_end_as_a_list_does(source: hr.Source) -> None:
+def test_negative_indices_count_from_the_end_as_in_a_list(source: hr.Source) -> None:
     assert source.key(-1) == source.key(len(source) - 1)
     assert source.key(-len(source)) == source.key(0)
     for index in (-len(source) - 1, len(source), *FAR[1:]):
@@ -95,7 +95,7 @@ def test_the_last_record_is_named_from_the_end_as_a_list_does(source: hr.Source)
 
 
 def made(name: str, values: list[Any], records: int = 5, parts: int = 1, **given: Any) -> Any:
-    """An order by its record, as hr.sampling asks for it."""
+    """An order by record number, as hr.sampling requests it."""
     return _core.make_sampler(name, given, values, parts, records, True)
 
 
@@ -167,7 +167,7 @@ def test_batches_of_loaders(tmp_path: Path) -> None:
             engine.set_epoch(epoch)
 
 
-def test_an_order_of_indices_that_the_source_has_not_is_refused(tmp_path: Path) -> None:
+def test_an_order_with_indices_outside_the_source_is_refused(tmp_path: Path) -> None:
     for index in (*FAR, 4):
         with pytest.raises((hr.ConfigError, IndexError, ValueError)):
             next(iter(loader(folder(tmp_path), sampler=made("indices", [0, index]))))
@@ -183,7 +183,7 @@ def test_fields_and_numbers_of_stored_batches(tmp_path: Path) -> None:
             reader.read(np.array([index]))
     batch = reader.read(np.arange(2))
     first = [bytes(np.asarray(view)) for view in batch.views(0)]
-    others = reader.read(np.arange(2, 4))  # in memory of its own while the first is held
+    others = reader.read(np.arange(2, 4))  # in separate memory while the first is held
     assert [bytes(np.asarray(view)) for view in batch.views(0)] == first
     assert len(others) == len(batch) == 2 and batch.values(0)
     for field in (*FAR, len(engine.schema)):
@@ -192,7 +192,7 @@ def test_fields_and_numbers_of_stored_batches(tmp_path: Path) -> None:
                 call(field)
 
 
-def test_sides_of_deferred_pictures() -> None:
+def test_sides_of_deferred_images() -> None:
     picture = _core.DeferredPicture(png_from_pixels(np.zeros((3, 6, 8), np.uint8)), "RGB")
     for number in (*FAR, -(2**31), 2**31 - 1):
         for at in range(4):
@@ -207,7 +207,7 @@ def test_sides_of_deferred_pictures() -> None:
                     method(*arguments)
 
 
-# Those that the tests above call, and numbers that are no index.
+# The methods that the tests above call, and numbers that are not indexes.
 SWEPT = {
     "Source": {"key(index)", "file(index)", "read(index)", "image_sizes(threads)"},
     "Sampler": {"index(seed)", "index(epoch)", "index(position)"}
@@ -224,7 +224,7 @@ SWEPT = {
 }
 
 
-def test_no_method_that_takes_a_number_is_missing_above() -> None:
+def test_every_method_that_takes_a_number_is_tested_here() -> None:
     spec = importlib.util.find_spec("headrace._core")
     assert spec is not None and spec.origin is not None
     stub = Path(spec.origin).with_name("_core.pyi").read_text()

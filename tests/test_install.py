@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installing from the checkout: the packages that are named are those that are needed."""
+"""Installing from the checkout: the packages listed are those needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_docs_name_the_list_of_packages_that_dev_installs(page: str) -> None
 
 def test_the_build_names_the_package_of_each_library() -> None:
     named = re.findall(r"^needs\((\S+) ", (ROOT / "cmake/deps.cmake").read_text(), re.MULTILINE)
-    beside_the_engine = {"libavcodec-dev"}  # headrace-av alone takes it, and may be absent
+    beside_the_engine = {"libavcodec-dev"}  # only headrace-av needs it, and may be absent
     assert set(named) == debian_packages() - {"g++"} - beside_the_engine
 
 
@@ -42,7 +42,7 @@ def test_a_library_that_is_missing_is_named_with_its_package(tmp_path: Path) -> 
 
 
 def test_the_public_python_needs_nothing_that_it_does_not_declare() -> None:
-    """Beside NumPy, an import at the top of a module is Python's own or Headrace's."""
+    """Except for NumPy, top-level imports of modules are Python's own or Headrace's."""
     declared = {"numpy", "headrace"}
     for path in (ROOT / "python/headrace").glob("*.py"):
         tops = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
@@ -62,7 +62,7 @@ def test_help_of_dev_fits_80_columns_and_builds_nothing() -> None:
     assert "./dev demo ~/photos --with-torch" in dev("demo", "--help").stdout
 
 
-def test_a_folder_that_is_not_there_is_told_before_the_build() -> None:
+def test_a_missing_folder_is_reported_before_the_build() -> None:
     done = dev("demo", "nowhere/at/all")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == "dev: no such file or folder: nowhere/at/all\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A signal at any time, a fork, and the interpreter's end leave nothing hanging."""
+"""A signal at any time, a fork, or the interpreter's exit never makes anything hang."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ assert inside.wait(60)
 
 
 def test_an_object_that_reads_with_headrace_does_not_hang_the_end(tmp_path: Path) -> None:
-    """It came back from a call without the GIL, and stayed away as daemon threads do."""
+    """It returned from a call without the GIL, and then slept like daemon threads."""
     for name in "ab":
         (tmp_path / name).mkdir()
         Image.new("RGB", (64, 64)).save(tmp_path / name / "0.jpg")
@@ -151,14 +151,14 @@ def step(x):
     return x
 
 loader = hr.Loader(Slow(), [step], batch_size=8)
-for epoch in range(60):
+for epoch in range(30):
     next(iter(loader))
     loader.set_epoch(epoch + 2)
 """
 
 
-def test_an_iteration_that_is_stopped_between_two_stages_of_a_record_ends() -> None:
-    """Its run was put aside, as if it lacked memory, and nobody took it up again."""
+def test_an_iteration_stopped_between_two_stages_of_a_record_ends() -> None:
+    """Its run was set aside, as if memory were short, and no thread resumed it."""
     done = run_code(STOPPED)
     assert done.returncode == 0, done.stderr
 
@@ -193,7 +193,7 @@ except hr.ConfigError as error:
 """
 
 
-def test_a_signals_handler_may_ask_for_the_state_and_close_the_loader() -> None:
+def test_a_signal_handler_may_read_the_state_and_close_the_loader() -> None:
     done = run_code(HANDLER)
     assert done.stdout == "HR0161 [0]\n", done.stderr
 
@@ -229,3 +229,33 @@ def test_a_forked_child_that_drops_a_loader_does_not_hang() -> None:
         [sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=LIMIT
     )
     assert done.returncode == 0, done.stderr
+
+
+DROPPED = """
+import time
+from headrace.finalizers import on_drop
+
+class Owner: pass
+
+def close():
+    calls.append(1)
+    if len(calls) == 1:
+        raise KeyboardInterrupt  # as a Ctrl-C that arrives here does
+    time.sleep(SECONDS)
+
+calls, owner = [], Owner()
+on_drop(owner, close)
+try:
+    del owner
+    begin = time.monotonic()
+    time.sleep(20)
+    print("lost")
+except KeyboardInterrupt:
+    print("interrupted", len(calls), time.monotonic() - begin < 10)
+"""
+
+
+@pytest.mark.parametrize("seconds", [0, 0.3])
+def test_ctrl_c_while_a_dropped_loader_is_closed_is_not_lost(seconds: float) -> None:
+    code = DROPPED.replace("SECONDS", str(seconds))
+    assert run_code(code).stdout == "interrupted 2 True\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One hash, however the loader is run: threads, instruction set, ranks, resume, memory, the way the
+"""One hash for every way to run the loader: threads, instruction set, ranks, resume, memory, how
 images are read, and whether steps are fused."""
 
 from __future__ import annotations
@@ -124,12 +124,16 @@ def expected(photos: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
-def test_threads(pipeline: str, photos: Path, expected: dict[str, list[str]]) -> None:
+def test_any_number_of_threads_gives_the_same_hash(
+    pipeline: str, photos: Path, expected: dict[str, list[str]]
+) -> None:
     for threads in range(1, 9):
         assert run(photos, pipeline, threads=threads) == expected[pipeline], threads
 
 
-def test_instruction_sets(photos: Path, expected: dict[str, list[str]]) -> None:
+def test_all_instruction_sets_give_the_same_hash(
+    photos: Path, expected: dict[str, list[str]]
+) -> None:
     for level in _core.simd_levels():
         done = subprocess.run(
             [sys.executable, __file__, str(photos)],
@@ -145,7 +149,7 @@ def test_instruction_sets(photos: Path, expected: dict[str, list[str]]) -> None:
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("world", [1, 2, 3, 4])
-def test_ranks(pipeline: str, world: int, photos: Path) -> None:
+def test_any_number_of_ranks_gives_the_same_hash(pipeline: str, world: int, photos: Path) -> None:
     whole = make(photos, pipeline)
     parts = [
         make(photos, pipeline, batch_size=None, global_batch_size=BATCH, shard=(rank, world))
@@ -175,8 +179,8 @@ def test_resume_at_every_step(pipeline: str, photos: Path, expected: dict[str, l
         assert got == expected[pipeline][step:]
 
 
-def test_memory(photos: Path, expected: dict[str, list[str]]) -> None:
-    """How far the engine may run ahead, and what the consumer keeps."""
+def test_any_memory_limit_gives_the_same_hash(photos: Path, expected: dict[str, list[str]]) -> None:
+    """How far the engine may run ahead, and how many batches the consumer keeps."""
     for limit in ("20 MiB", "64 MiB", "2 GiB"):
         assert run(photos, "fused", threads=1, memory_limit=limit) == expected["fused"]
         assert (
@@ -190,7 +194,7 @@ def test_memory(photos: Path, expected: dict[str, list[str]]) -> None:
 
 
 class Objects:
-    """The folder's records as a Python object has them."""
+    """The folder's records as a Python object."""
 
     def __init__(self, source: hr.Source, read: Callable[[str], Any]) -> None:
         self.keys = [source.key(i) for i in range(len(source))]
@@ -204,7 +208,7 @@ class Objects:
         return {"image": self.read(self.keys[index]), "label": self.labels[index]}
 
 
-def test_ways_to_read(photos: Path, expected: dict[str, list[str]]) -> None:
+def test_all_read_options_give_the_same_hash(photos: Path, expected: dict[str, list[str]]) -> None:
     folder = hr.open(photos)
     keys = [folder.key(i) for i in range(len(folder))]
     labels = folder.column("label")
@@ -223,7 +227,7 @@ def test_ways_to_read(photos: Path, expected: dict[str, list[str]]) -> None:
             assert run(source, threads=threads) == expected["fused"], name
 
 
-def test_decoded_pictures_are_read_as_encoded_ones(photos: Path) -> None:
+def test_decoded_images_give_the_same_hash_as_encoded_ones(photos: Path) -> None:
     folder = hr.open(photos)
     sound = [i for i in range(len(folder)) if Path(folder.key(i)).stat().st_size > 50]
     assert len(sound) == RECORDS - 2
@@ -233,11 +237,11 @@ def test_decoded_pictures_are_read_as_encoded_ones(photos: Path) -> None:
         assert run(decoded, pipeline) == run(encoded, pipeline), pipeline
 
 
-# Fused = step by step: each transform by itself in a loader of its own, arrays in between.
+# Fused = step by step: each transform in a separate loader, with arrays in between.
 
 
 def random_pipeline(chance: random.Random) -> list[T.Transform]:
-    """Random transforms come at most once each, so that they draw the same alone."""
+    """Random transforms occur at most once each, so that they draw the same values when alone."""
     size = lambda: chance.randint(8, 70)  # noqa: E731
     filters = ["nearest", "bilinear", "bicubic"]
     choices: list[Callable[[], T.Transform]] = [
@@ -264,7 +268,7 @@ def lists(source: Any, steps: list[Any]) -> list[np.ndarray[Any, Any]]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_fused_is_step_by_step(seed: int, photos: Path) -> None:
+def test_fused_steps_equal_single_steps(seed: int, photos: Path) -> None:
     folder = hr.open(photos)
     sound = [i for i in range(len(folder)) if Path(folder.key(i)).stat().st_size > 50]
     source = hr.subset(folder, sound[seed % 3 :: 3])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: the recipes of docs/tools/jobs.md make a dataset, as a scheduler would run them."""
+"""Promise: the recipes of docs/tools/jobs.md make a dataset, when run by a scheduler."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check_merged(root: Path) -> None:
     assert len(made) == PARTS
 
 
-def test_a_slurm_array_makes_the_parts_and_says_which_are_to_go_again(root: Path) -> None:
+def test_a_slurm_array_makes_the_parts_and_lists_those_to_rerun(root: Path) -> None:
     script = script_of("Slurm", root)
     assert re.search(
         rf"^#SBATCH --array=0-{PARTS - 1}%", script.replace("255", str(PARTS - 1)), re.M
@@ -66,7 +66,7 @@ def test_a_slurm_array_makes_the_parts_and_says_which_are_to_go_again(root: Path
     (again,) = re.findall(r"`sbatch --array=\$\((.*?)\) convert\.sbatch`", PAGE)
     left = run(again.replace("/shared/", f"{root}/"), root)
     assert left.stdout.strip() == "1-2"
-    for task in ("1", "2", "2"):  # a scheduler may repeat what it likes
+    for task in ("1", "2", "2"):  # a scheduler may repeat any of them
         done = run(script, root, SLURM_ARRAY_TASK_ID=task, SLURM_CPUS_PER_TASK="1")
         assert done.returncode == 0, done.stderr
     check_merged(root)

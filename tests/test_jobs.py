@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a job of many processes, killed anywhere, gives the result of one process."""
+"""Promise: a job of many processes, killed at any point, gives the result of one process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARTS = 3
 
 @pytest.fixture
 def source(tmp_path: Path) -> hr.Source:
-    """Seven records, two of which are no images."""
+    """Seven records, two of which are not images."""
     folder = tmp_path / "source"
     hr.convert(_records(), folder, "folder")
     bad = sorted(folder.rglob("*.png"))
@@ -50,7 +50,7 @@ def test_parts_are_the_shards_that_one_process_writes(
     job = hr.jobs.Job("pack" if to == "pack" else "convert", source.path, out, PARTS, options)
     job = pickle.loads(pickle.dumps(job))
     assert not job(2)["kept"] and not job(0)["kept"]
-    with pytest.raises(hr.Error):  # nothing takes an unfinished job for a dataset
+    with pytest.raises(hr.Error):  # an unfinished job is not opened as a dataset
         hr.open(out)
     assert not job(1)["kept"]
     manifest = hr.jobs.merge(out, verify=True)
@@ -74,7 +74,7 @@ def test_parts_are_the_shards_that_one_process_writes(
     assert job(1)["kept"] and hr.jobs.merge(out) == manifest
 
 
-def test_a_part_that_is_whole_is_kept_and_a_damaged_one_made_again(
+def test_a_complete_part_is_kept_and_a_damaged_one_remade(
     source: hr.Source, tmp_path: Path
 ) -> None:
     job = hr.jobs.Job("convert", source, tmp_path / "out", PARTS, {"to": "tar"})
@@ -104,7 +104,7 @@ def test_parts_of_another_job_are_refused(source: hr.Source, tmp_path: Path) -> 
     for arguments in ({"src": other}, {"src": source, "parts": 4}, {"src": source, "to": "pack"}):
         with pytest.raises(hr.ConfigError, match=r"HR0279|HR0414"):
             make(**arguments)
-    # Copied together by hand: what makes them one is their entries.
+    # Copied together by hand: their entries combine them.
     for part in (1, 2):
         hr.convert(other, tmp_path / "other", "tar", part=(part, PARTS))
     for file in (tmp_path / "other").rglob("part-0000[12]*.*"):
@@ -124,7 +124,7 @@ def test_parts_of_another_job_are_refused(source: hr.Source, tmp_path: Path) -> 
         make(source, to="folder", dest=tmp_path / "wrong")
 
 
-# Dies at the step that is counted, of all that change what is on the disk; or goes to the end.
+# Dies at the given step among those that change the disk; or runs to the end.
 KILLED = """
 import os, shutil, signal, sys
 from pathlib import Path
@@ -188,7 +188,7 @@ def test_killed_at_any_step_the_next_process_makes_the_same_part_and_leaves_noth
     assert int(ended.stdout) > 10
 
 
-def test_no_file_is_removed_that_no_part_made(source: hr.Source, tmp_path: Path) -> None:
+def test_only_files_made_by_a_part_are_removed(source: hr.Source, tmp_path: Path) -> None:
     mine = tmp_path / "mine" / "notes.txt"
     mine.parent.mkdir()
     mine.write_text("kept")
@@ -216,7 +216,7 @@ def test_no_file_is_removed_that_no_part_made(source: hr.Source, tmp_path: Path)
     assert hr.jobs.merge(out)["records"] == 7
 
 
-def test_indexes_by_parts_are_the_index_of_the_whole(tmp_path: Path) -> None:
+def test_indexes_of_parts_make_up_the_index_of_the_whole(tmp_path: Path) -> None:
     source = hr.open(Path(__file__).parent.parent / "examples" / "pictures")
     once = hr.index(source, tmp_path / "whole.rows", threads=1)
     for part in range(PARTS):
@@ -231,8 +231,8 @@ def test_indexes_by_parts_are_the_index_of_the_whole(tmp_path: Path) -> None:
         hr.index(source, part=(0, PARTS))
 
 
-def test_parts_of_a_subsets_index_are_those_of_its_source(tmp_path: Path) -> None:
-    """As the index of the whole is; of combinations they are the combination's."""
+def test_parts_of_a_subsets_index_equal_those_of_its_source(tmp_path: Path) -> None:
+    """Equal to the index of the whole; for combinations, the combination's."""
     photos = hr.open(Path(__file__).parent.parent / "examples" / "pictures")
     some = hr.subset(hr.subset(photos, [5, 2, 3]), [2, 0])
     sources = {
@@ -275,7 +275,7 @@ def test_a_part_that_was_converted_is_hashed_once(
 def test_progress_of_a_part_ends_at_its_records(
     source: hr.Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Packs give the first parts what does not come out even, conversions the last ones."""
+    """Packs give the remainder to the first parts, conversions to the last ones."""
     pytest.importorskip("typer")
     from headrace.cli import output
     from headrace.cli.part import records_of
@@ -330,7 +330,7 @@ def test_the_command_line_runs_a_job(
 ) -> None:
     out = tmp_path / "out"
     make = ("convert", source.path, "-o", out, "--to", "tar")
-    assert run(*make, "--part", "0/3", capsys=capsys)[0] == 0  # with a bad record: it is made
+    assert run(*make, "--part", "0/3", capsys=capsys)[0] == 0  # with a bad record: it is still made
     assert run("merge", out, "--missing", capsys=capsys) == (1, "1-2\n")
     assert run("merge", out, capsys=capsys)[0] == 3
     for part in ("1/3", "2/3"):
@@ -341,7 +341,7 @@ def test_the_command_line_runs_a_job(
     assert "there already" in run(*make, "--part", "1/3", capsys=capsys)[1]
 
 
-def test_scans_by_parts_list_what_one_scan_lists(
+def test_scans_of_parts_list_the_same_as_one_scan(
     source: hr.Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "scanned"

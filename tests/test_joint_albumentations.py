@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Compose of Albumentations gets image, boxes, masks and points in one call, and rows that it
-drops go with their labels."""
+"""A Compose of Albumentations gets image, boxes, masks and points in one call, and labels are
+dropped together with their rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_albumentations_drops_rows_with_their_labels() -> None:
     assert dropped > 0
 
 
-def test_albumentations_drops_rows_of_a_group_that_is_said_and_of_no_other() -> None:
+def test_albumentations_only_drops_rows_of_the_declared_group() -> None:
     A = albumentations()
     source, records = opened(("image", "boxes", "labels", "masks", "points"))
     crop = composed(A, A.CenterCrop(12, 12), min_visibility=0.3)
@@ -110,7 +110,7 @@ def test_albumentations_drops_rows_of_a_whole_group(tmp_path: Any) -> None:
         ({"points": "xy", "remove_invisible": True}, {}, "remove_invisible=False"),
     ],
 )
-def test_albumentations_is_refused_by_what_is_missing(
+def test_albumentations_is_refused_if_parameters_are_missing(
     params: dict[str, Any], kinds: dict[str, str], text: str
 ) -> None:
     A = albumentations()

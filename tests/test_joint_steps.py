@@ -72,7 +72,7 @@ def _masks(returns: dict[str, Any]) -> dict[str, Any]:
     return returns | {"masks": ("uint8", (-1, -1, -1), "masks")}
 
 
-def test_one_draw_moves_all_and_is_the_records_own() -> None:
+def test_one_draw_per_record_moves_all_fields() -> None:
     source, _ = opened()
     step = T.Python(v2.RandomCrop((16, 16)), returns=_masks({
         "image": ("uint8", (3, 16, 16)), "mask": ("uint8", (1, 16, 16))}))  # fmt: skip
@@ -91,7 +91,7 @@ def test_one_draw_moves_all_and_is_the_records_own() -> None:
             np.testing.assert_array_equal(value, b[name])
 
 
-def test_what_only_colors_takes_the_image_alone() -> None:
+def test_a_color_transform_only_gets_the_image() -> None:
     source, records = opened()
     for got, each in zip(through(source, [v2.RandomInvert(1)]), records, strict=True):
         np.testing.assert_array_equal(got["image"], 255 - each["image"])
@@ -101,7 +101,7 @@ def test_what_only_colors_takes_the_image_alone() -> None:
 SMALL = v2.Compose([v2.CenterCrop((12, 12)), v2.SanitizeBoundingBoxes(min_size=2.5)])
 
 
-def test_rows_that_are_dropped_go_with_their_labels() -> None:
+def test_dropped_rows_take_their_labels_with_them() -> None:
     source, records = opened(("image", "boxes", "labels", "masks"))
     returns = {"image": CUT["image"], "masks": ("uint8", (-1, 12, 12), "masks")}
     got = through(source, [T.Python(SMALL, returns=returns)])
@@ -114,7 +114,7 @@ def test_rows_that_are_dropped_go_with_their_labels() -> None:
     assert dropped > 0
 
 
-def test_rows_that_would_lose_their_boxes_are_found_out() -> None:
+def test_rows_that_would_lose_their_boxes_are_detected() -> None:
     records = [each | {"areas": np.ones(len(each["boxes"]), np.float32)} for each in opened()[1]]
     names = ("image", "boxes", "labels", "areas")
     records = [{name: each[name] for name in names} for each in records]
@@ -130,7 +130,7 @@ def test_rows_that_would_lose_their_boxes_are_found_out() -> None:
         assert len(target["boxes"]) == len(target["labels"]) == len(target["areas"])
 
 
-def test_boxes_that_are_not_clamped_stay_beyond_the_picture() -> None:
+def test_boxes_that_are_not_clamped_stay_beyond_the_image() -> None:
     source, records = opened(("image", "boxes"))
     steps = [T.SetClampingMode("none"), T.Python(v2.CenterCrop((12, 12)), {"image": CUT["image"]})]
     for target, each in zip(through(source, steps), records, strict=True):
@@ -151,14 +151,14 @@ class Mirror(v2.Transform):
         return v2.functional.horizontal_flip(inpt)
 
 
-def test_a_transform_of_the_users_own_is_torchvisions_too() -> None:
+def test_a_users_transform_is_called_like_torchvisions() -> None:
     source, records = opened()
     for got, each in zip(through(source, [Mirror()]), records, strict=True):
         assert_same(got, v2.RandomHorizontalFlip(1)(as_tv(each)))
 
 
-def test_a_lambda_of_torchvisions_is_called_with_all_that_lies_in_the_picture() -> None:
-    """As there: of a function of the user's nobody knows that it only colors."""
+def test_torchvisions_lambda_is_called_with_all_fields_of_the_image() -> None:
+    """As in torchvision: it cannot be known that a user's function only changes colors."""
     source, records = opened()
     mirror = v2.Lambda(v2.functional.horizontal_flip)
     for got, each in zip(through(source, [mirror]), records, strict=True):
@@ -169,14 +169,14 @@ def test_a_lambda_of_torchvisions_is_called_with_all_that_lies_in_the_picture() 
 
 
 class Widen(v2.Transform):
-    """Moves the image, and says nothing of it to the boxes."""
+    """Moves the image without passing the boxes."""
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         is_image = isinstance(inpt, tv_tensors.Image)
         return v2.functional.pad(inpt, [2, 0, 2, 0]) if is_image else inpt
 
 
-def test_boxes_of_another_canvas_or_format_are_found_out() -> None:
+def test_boxes_of_another_canvas_or_format_are_detected() -> None:
     source, _ = opened(("image", "boxes"))
     step = T.Python(Widen(), returns={"image": OPEN["image"]})
     with pytest.raises(hr.DataError, match=r"came back for an image of \(24, 32\), and the"):
@@ -197,7 +197,7 @@ def test_boxes_of_another_canvas_or_format_are_found_out() -> None:
         (("image", "name"), {}, ".name. is not a number"),
     ],
 )
-def test_what_it_cannot_take_is_refused_before_a_thread_starts(
+def test_unsupported_fields_are_refused_before_a_thread_starts(
     fields: tuple[str, ...], kinds: dict[str, str], text: str
 ) -> None:
     each = record(0, 2) | {"name": "an image"}
@@ -209,13 +209,13 @@ def test_what_it_cannot_take_is_refused_before_a_thread_starts(
     assert raised.value.code == "HR0680"
 
 
-def test_boxes_of_no_format_are_left_behind_and_refused() -> None:
+def test_boxes_without_a_format_would_be_left_behind_and_are_refused() -> None:
     data = [{"image": each["image"], "boxes": each["boxes"][:1]} for each in opened()[1][2:]]
     with pytest.raises(hr.ConfigError, match="HR0180"):
         hr.Loader(data, [v2.RandomHorizontalFlip(1)], batch_size=1)
 
 
-def test_one_box_and_integers_keep_their_form() -> None:
+def test_single_boxes_and_integers_keep_their_form() -> None:
     data = [{"image": np.zeros((3, 8, 10), np.uint8), "box": np.int64([1, 2, 4, 6])}]
     source = hr.open(data, kinds={"box": "boxes:xyxy"})
     (target,) = through(source, [v2.RandomHorizontalFlip(1)])
@@ -238,7 +238,7 @@ def test_the_iou_crop_of_torchvision_sees_the_boxes() -> None:
             assert len(target["boxes"]) == len(target["labels"])
 
 
-def test_masks_of_another_size_and_boxes_that_are_nan_harm_one_record() -> None:
+def test_masks_of_another_size_and_nan_boxes_only_affect_one_record() -> None:
     records = opened(("image", "boxes", "masks"))[1][2:]
     records[0]["masks"] = np.ones((1, 5, 6), np.uint8)
     records[1]["boxes"][0] = np.nan
@@ -254,7 +254,7 @@ def test_masks_of_another_size_and_boxes_that_are_nan_harm_one_record() -> None:
     np.testing.assert_array_equal(target["masks"], records[1]["masks"][:, :, ::-1])
 
 
-def test_the_plan_and_a_trace_say_what_it_takes() -> None:
+def test_the_plan_and_a_trace_show_its_inputs() -> None:
     source, records = opened(("image", "boxes", "labels"))
     with hr.Loader(source, [v2.RandomHorizontalFlip(1)], batch_size=2, ragged="list") as loader:
         assert "RandomHorizontalFlip(image, boxes, labels)" in str(loader.plan())
@@ -264,7 +264,7 @@ def test_the_plan_and_a_trace_say_what_it_takes() -> None:
     assert (stages[1].values["boxes"] != records[0]["boxes"]).any()
 
 
-def test_a_fork_and_a_list_of_one_field_give_it_what_they_show() -> None:
+def test_forks_and_field_lists_pass_their_visible_fields() -> None:
     source, records = opened(("image", "mask"))
     views = T.Fork("image", a=[v2.RandomHorizontalFlip(1)], b=[])
     got = through(source, [views], fields=("a", "b"))

@@ -24,7 +24,7 @@ def through(images: Array, *steps: Any) -> Array:
 
 
 def pictures(count: int, seed: int) -> Any:
-    """Noise, and what is as smooth as photos; of 1 x 1 to 90 pixels, and some larger ones."""
+    """Noise, and smooth pictures like photos; of 1 x 1 to 90 pixels, and some larger ones."""
     random = np.random.default_rng(seed)
     for number in range(count):
         most = 300 if number % 20 == 0 else 90
@@ -37,7 +37,7 @@ def pictures(count: int, seed: int) -> Any:
 
 
 @needs_pillow
-def test_a_jpeg_leaves_what_pillow_leaves() -> None:
+def test_jpeg_artifacts_equal_pillows() -> None:
     for random, image in pictures(250, seed=1):
         quality = int(random.integers(1, 101))
         rows = image[0].transpose(1, 2, 0)
@@ -48,7 +48,7 @@ def test_a_jpeg_leaves_what_pillow_leaves() -> None:
         np.testing.assert_array_equal(through(image, T.JPEG(quality))[0], wanted)
 
 
-def test_a_jpeg_leaves_what_torchvision_leaves() -> None:
+def test_jpeg_artifacts_equal_torchvisions() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("torchvision")
     from torchvision.transforms.v2 import functional as F
@@ -63,7 +63,7 @@ def test_a_jpeg_leaves_what_torchvision_leaves() -> None:
         np.testing.assert_array_equal(through(image, T.JPEG(quality)), wanted)
 
 
-def test_a_picture_that_no_jpeg_holds_is_a_bad_record() -> None:
+def test_an_image_too_large_for_jpeg_is_a_bad_record() -> None:
     images = np.zeros((1, 1, 1, 65_501), np.uint8)
     with pytest.raises(hr.DataError, match=r"HR0389.*1 x 65501"):
         through(images, T.JPEG(50))
@@ -77,7 +77,7 @@ def test_the_quality_is_drawn_with_both_ends() -> None:
     assert sum(counts) == 300 and min(counts) > 60, counts
 
 
-def test_a_jpeg_of_pictures_that_are_decoded_together(tmp_path: Any) -> None:
+def test_jpeg_distortion_of_images_decoded_together(tmp_path: Any) -> None:
     random = np.random.default_rng(5)
     images = random.integers(0, 256, (12, 3, 40, 48), dtype=np.uint8)
     for number, image in enumerate(images):
@@ -119,11 +119,11 @@ def test_lighting_moves_colors_along_alexnets_directions() -> None:
         lambda: T.PCALighting(-1),
     ],
 )
-def test_what_makes_no_sense_is_refused(make: Any) -> None:
+def test_invalid_arguments_are_refused(make: Any) -> None:
     with pytest.raises((hr.ConfigError, TypeError)):
         through(np.zeros((1, 3, 4, 4), np.uint8), make())
 
 
-def test_what_has_no_colors_has_no_lighting() -> None:
+def test_grayscale_images_have_no_lighting() -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0510.*1 channel"):
         through(np.zeros((1, 1, 4, 4), np.uint8), T.PCALighting())

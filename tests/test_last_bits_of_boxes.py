@@ -25,7 +25,7 @@ DTYPES = ("float32", "float64", "int64")
 
 
 def record_of(form: str, dtype: str, seed: int) -> dict[str, Array]:
-    """Boxes inside of the image, over its edge and beyond it, at fractions without an end."""
+    """Boxes inside the image, across its edge and beyond it, at non-terminating fractions."""
     rng = np.random.default_rng(seed)
     low = rng.uniform(-0.2, 1.0, (ROWS, 2)) * (WIDTH, HEIGHT)
     extents = rng.uniform(0, 0.7, (ROWS, 2)) * (WIDTH, HEIGHT)
@@ -59,8 +59,9 @@ def tensors(record: dict[str, Array], form: str, **more: Any) -> tuple[Any, Any]
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("more", [(0, 0), (8, 6), (0, 40), (30, 0), (201, 2)], ids=str)
 def test_a_center_crop_that_only_pads(form: str, dtype: str, more: tuple[int, int]) -> None:
-    """By an odd number torchvision pads an image by half a pixel less than its boxes; ours lie
-    where the image does."""
+    """For odd padding torchvision pads an image by half a pixel less than its boxes; ours match the
+    image.
+    """
     size = [HEIGHT + more[0], WIDTH + more[1]]
     for seed in range(4):
         record = record_of(form, dtype, seed)
@@ -83,7 +84,8 @@ def fused(a: Any, b: Any, c: Any) -> Any:
 
 
 def products(points: Any, by: Any) -> Any:
-    """(n, 3) times (3, 2) as MKL adds up on Intel's CPUs; of a canvas's four corners otherwise."""
+    """(n, 3) times (3, 2) with MKL's summation order on Intel CPUs; for a canvas's four corners
+    another order."""
     rows = []
     for x, y, _ in points.numpy():
         rows.append([])
@@ -98,7 +100,7 @@ def products(points: Any, by: Any) -> Any:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_rotation_that_expands(form: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Boxes end at the image that there is; torchvision's may end at one that is 1 off."""
+    """Boxes end at our image's edge; torchvision's may end at an edge that is 1 off."""
     monkeypatch.setattr(torch, "matmul", products)  # which differs between CPUs
     angles = [0.0, 90.0, 180.0, -90.0, 45.0, *np.random.default_rng(2).uniform(-400, 400, 4)]
     for seed, angle in enumerate(map(float, angles)):

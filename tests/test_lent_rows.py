@@ -32,7 +32,7 @@ class Makers:
 
     def __init__(self, whims: str, count: int, carried: float, most: int) -> None:
         self.whims, self.count, self.carried, self.most = whims, count, carried, most
-        self.out: dict[int, int] = {}  # rows asked for
+        self.out: dict[int, int] = {}  # rows requested
         self.largest = 0  # sum of them so far
         self.draws = random.Random(3)
         self.asked: queue.Queue[tuple[int, Rows] | None] = queue.Queue()
@@ -105,7 +105,7 @@ class Makers:
 
 
 class Pool:
-    """What ``workers=`` takes."""
+    """The argument of ``workers=``."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ def told(loader: hr.Loader) -> list[Any]:
         {"transforms": [*STEPS, brighter], "on_error": "substitute", "last_batch": "pad"},
     ],
 )
-def test_batches_and_bad_records_are_those_of_one_process(
+def test_batches_and_bad_records_equal_those_of_one_process(
     photos: Path, given: dict[str, Any], whims: str
 ) -> None:
     given = {"global_batch_size": 16, "seed": 4, "threads": 1, "error_budget": 50, **given}
@@ -198,7 +198,7 @@ def test_a_fatal_error_elsewhere_is_raised_in_its_place(photos: Path) -> None:
     assert seen[0] == seen[1]
 
 
-def test_a_loader_goes_on_where_another_with_workers_stopped(photos: Path) -> None:
+def test_a_loader_continues_where_another_with_workers_stopped(photos: Path) -> None:
     given: dict[str, Any] = {"batch_size": 8, "shuffle": True, "on_error": "skip", "threads": 1}
     with hr.Loader(photos, STEPS, **given) as alone:
         wanted = [batch.image.copy() for batch in alone]
@@ -213,7 +213,7 @@ def test_a_loader_goes_on_where_another_with_workers_stopped(photos: Path) -> No
         np.testing.assert_array_equal(image, its)
 
 
-def test_workers_that_fail_are_given_up_and_rows_made_here(
+def test_failing_workers_are_abandoned_and_rows_made_locally(
     photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Failing(Pool):
@@ -227,7 +227,7 @@ def test_workers_that_fail_are_given_up_and_rows_made_here(
             return made
 
     given: dict[str, Any] = {"batch_size": 8, "on_error": "skip", "threads": 1}
-    expected = pytest.warns(hr.Warning, match="given up, and rows made here: RuntimeError: no clu")
+    expected = pytest.warns(hr.Warning, match="abandoned, and rows are made here: RuntimeError")
     with expected, hr.Loader(photos, STEPS, **given, workers=Failing()) as loader:
         for _ in range(2):
             assert sum(len(batch.image) for batch in loader) == 58
@@ -235,13 +235,14 @@ def test_workers_that_fail_are_given_up_and_rows_made_here(
 
 
 def slowly(image: Any) -> Any:
-    """Work of 2 ms for other machines' cores, which a test on one machine does not have."""
+    """Takes 2 ms without using a core, like work on other machines, which a test on one machine
+    does not have."""
     time.sleep(0.002)
     return image
 
 
 def until(loader: hr.Loader, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Epochs of the loader, until its counters of remote workers are so."""
+    """Runs epochs of the loader until its counters of remote workers have these values."""
     end = time.monotonic() + 60
     while not holds(remote := loader.stats().remote):
         assert time.monotonic() < end, remote
@@ -250,7 +251,7 @@ def until(loader: hr.Loader, holds: Callable[[dict[str, Any]], bool]) -> dict[st
     return remote
 
 
-def test_it_is_said_whether_remote_workers_pay_and_those_that_do_not_are_not_asked(
+def test_remote_workers_that_do_not_pay_off_are_reported_and_not_used(
     photos: Path,
 ) -> None:
     given: dict[str, Any] = {"batch_size": 16, "on_error": "skip", "threads": 1}
@@ -264,12 +265,12 @@ def test_it_is_said_whether_remote_workers_pay_and_those_that_do_not_are_not_ask
         assert remote["says"] in repr(loader)
         asked = remote["asked"]
         assert until(loader, lambda remote: remote["asked"] > asked)["says"].startswith("remote")
-    # The same rows, where bringing one takes more than half of what making it does.
+    # The same rows, if transferring one takes more than half as long as making it.
     with hr.Loader(photos, steps, **given, workers=Pool(always=False, carried=10)) as loader:
         remote = until(loader, lambda remote: remote["rows"] >= 256 and not remote["out"])
         made, own = remote["maker_ms_per_row"], remote["own_ms_per_row"]
         assert own >= 10_000 and made < 2 * own
-        says = f"remote workers do not pay: making a row takes {made:.2f} ms, taking it over"
+        says = f"remote workers do not pay off: making a row takes {made:.2f} ms, receiving it"
         assert remote["says"].startswith(says) and says in repr(loader)
         for _ in range(3):
             for _ in loader:
@@ -277,7 +278,7 @@ def test_it_is_said_whether_remote_workers_pay_and_those_that_do_not_are_not_ask
         assert loader.stats().remote["asked"] == remote["asked"]
 
 
-def test_rows_on_their_way_are_bounded_by_bytes(photos: Path) -> None:
+def test_rows_in_transit_are_bounded_in_bytes(photos: Path) -> None:
     given: dict[str, Any] = {"batch_size": 16, "on_error": "skip", "threads": 1}
     row = 3 * 32 * 32 * 4 + 8
     for most in (row, 5 * row):
@@ -285,7 +286,7 @@ def test_rows_on_their_way_are_bounded_by_bytes(photos: Path) -> None:
         with hr.Loader(photos, STEPS, **given, workers=pool) as loader:
             until(loader, lambda remote: remote["arrived"] >= 10)
             assert pool.last is not None and 1 <= pool.last.largest <= most // row
-    mixed = [*STEPS, T.MixUp(num_classes=3, group=8)]  # whose rows go together by eight
+    mixed = [*STEPS, T.MixUp(num_classes=3, group=8)]  # whose rows are sent in groups of eight
     for steps, most, rows in ((STEPS, row - 1, 1), (mixed, 7 * row, 8)):
         expected = pytest.warns(hr.Warning, match=rf"HR0839[^\0]*: {rows} rows of 12,\d+ bytes")
         workers = Pool(most=most)
@@ -296,7 +297,7 @@ def test_rows_on_their_way_are_bounded_by_bytes(photos: Path) -> None:
         assert workers.last is not None and workers.last.closed
 
 
-def test_what_cannot_be_lent_is_made_here_and_said(photos: Path) -> None:
+def test_rows_that_cannot_be_lent_are_made_locally_with_a_message(photos: Path) -> None:
     with hr.Loader(
         photos, STEPS, batch_size=8, on_error="skip", fields=["image", "key"], workers=Pool()
     ) as loader:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a folder that cannot be read to its end is an error, not a smaller dataset."""
+"""Promise: a folder that cannot be listed completely is an error, not a smaller dataset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 import headrace as hr
 
-# Folders named "failing" break off after a few entries, as a disk or a network does.
+# Listing folders named "failing" stops after a few entries, as with a bad disk or network.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -97,7 +97,7 @@ def photos(folder: Path, pictures: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["", "*"])
 @pytest.mark.parametrize("make", [tars, idx, npy, classes_of_npy, photos])
-def test_a_listing_that_breaks_off_is_an_error(
+def test_an_incomplete_listing_is_an_error(
     shim: Path, pictures: Path, tmp_path: Path, make: Callable[[Path, Path], None], pattern: str
 ) -> None:
     if pattern and make is not tars:
@@ -120,7 +120,7 @@ def test_a_listing_that_breaks_off_is_an_error(
     assert kind == "opened" or make is idx, answer  # which has several splits
 
 
-def test_a_link_to_nowhere_is_no_reason_not_to_list(pictures: Path, tmp_path: Path) -> None:
+def test_a_dangling_link_does_not_prevent_a_listing(pictures: Path, tmp_path: Path) -> None:
     tars(tmp_path, pictures)
     (tmp_path / "notes").symlink_to(tmp_path / "nowhere")
     assert len(hr.open(tmp_path)) == 23

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LMDB environments are read as the lmdb package reads them; what holds for every container is in
+"""LMDB environments are read as by the lmdb package; promises for all containers are in
 test_containers.py."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ lmdb = pytest.importorskip("lmdb", reason="the lmdb package is not installed")
 
 @pytest.fixture(scope="session")
 def datums(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder's images in its order, as Caffe's convert_imageset writes them."""
+    """The folder's images in its order, as written by Caffe's convert_imageset."""
     entries = {
         b"%08d_%s" % (i, path.name.encode()): datum(path.read_bytes(), label)
         for i, (path, label) in enumerate(labeled_files_of(pictures))
@@ -42,7 +42,7 @@ def test_records_keys_and_labels(datums: Path, pictures: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_history_of_writes_leaves_what_lmdb_finds(tmp_path: Path, seed: int) -> None:
+def test_any_history_of_writes_reads_the_same_as_lmdb(tmp_path: Path, seed: int) -> None:
     """Values of all sizes put, changed and deleted in many transactions, read back in order."""
     rng = np.random.default_rng(seed)
     env = lmdb.open(str(tmp_path / "db"), map_size=1 << 27, max_dbs=2, subdir=seed % 2 == 0)
@@ -77,7 +77,7 @@ def test_a_deep_tree_of_small_values(tmp_path: Path) -> None:
     assert [source.key(i) for i in picked] == [f"{i:06}" for i in picked]
 
 
-def test_several_environments_are_one(datums: Path, tmp_path: Path) -> None:
+def test_several_environments_are_one_source(datums: Path, tmp_path: Path) -> None:
     for name in "ab":
         write(tmp_path / f"{name}_lmdb", {name.encode(): datum(b"\x89PNG\r\n\x1a\n", ord(name))})
     source = hr.open(tmp_path / "*_lmdb")
@@ -104,7 +104,7 @@ def test_dupsort_is_refused(tmp_path: Path) -> None:
         hr.open(tmp_path / "db")
 
 
-def test_pickles_are_refused_and_their_bytes_can_be_had(tmp_path: Path) -> None:
+def test_pickles_are_refused_but_their_bytes_are_available(tmp_path: Path) -> None:
     import pickle
 
     entries = {b"%d" % i: pickle.dumps((b"picture", i)) for i in range(3)}
@@ -114,8 +114,8 @@ def test_pickles_are_refused_and_their_bytes_can_be_had(tmp_path: Path) -> None:
     assert len(hr.open(path, values="bytes")) == 3
 
 
-def test_bad_records_are_told_exactly(datums: Path, pictures: Path, tmp_path: Path) -> None:
-    """One value that is no datum, and one whose overflow page says that it is another."""
+def test_bad_records_are_reported_exactly(datums: Path, pictures: Path, tmp_path: Path) -> None:
+    """One value that is not a Datum, and one whose overflow page claims to be another."""
     bad = tmp_path / "bad"
     entries = {
         b"%02d" % i: datum(p.read_bytes(), c) for i, (p, c) in enumerate(labeled_files_of(pictures))
@@ -144,10 +144,10 @@ def test_bad_records_are_told_exactly(datums: Path, pictures: Path, tmp_path: Pa
     assert five["member"] == "05" and five["file"] == str(file)
     assert data[five["offset"] :].startswith(b"\x22\xff")
     assert (nine["record"], nine["code"], nine["offset"]) == (9, "HR0482", place)
-    assert "calls itself page" in nine["what"]
+    assert "declares itself page" in nine["what"]
 
 
-def test_every_cut_is_an_error_or_bad_records(datums: Path, tmp_path: Path) -> None:
+def test_every_truncation_is_an_error_or_gives_bad_records(datums: Path, tmp_path: Path) -> None:
     whole = (datums / "data.mdb").read_bytes()
     for cut in range(64):
         path = tmp_path / "cut.mdb"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a loader's options are declared once; all documents agree with the declaration."""
+"""Promise: a loader's options are declared once, and all documents agree with the declaration."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def test_the_stub_has_every_keyword_with_its_type() -> None:
     assert told == {name: p.annotation for name, p in described().items()}
 
 
-def test_every_option_of_the_engine_is_a_keyword_or_of_its_own_use() -> None:
-    own = {"sampler", "shard", "workers"}  # of Python alone
+def test_every_engine_option_is_a_keyword_or_internal() -> None:
+    own = {"sampler", "shard", "workers"}  # only in Python
     groups = {record["name"]: record["group"] for record in _core.loader_options()}
     assert {name for name, group in groups.items() if group} == set(described()) - own
     assert all(record["doc"] for record in _core.loader_options() if record["group"])
 
 
-# Else what is available, of which there is now more and now less; pictures of differing size.
+# Otherwise available memory is used, which fluctuates; and pictures of differing size.
 USUAL: dict[str, Any] = {"batch_size": 4, "memory_limit": "64 MiB", "ragged": "list"}
 
 
 @pytest.mark.parametrize("name", sorted(set(described()) - set(USUAL)))
-def test_a_default_that_is_given_changes_nothing(name: str, pictures: Path) -> None:
+def test_passing_a_default_explicitly_changes_nothing(name: str, pictures: Path) -> None:
     given = USUAL | {name: described()[name].default}
     with hr.Loader(pictures, [], **given) as loader, hr.Loader(pictures, [], **USUAL) as plain:
         assert repr(loader) == repr(plain)
@@ -86,14 +86,14 @@ def test_a_value_that_does_not_fit_is_refused_by_name(
         hr.Loader(pictures, [], **given)
 
 
-def test_ragged_has_a_word_for_what_it_does_by_default(pictures: Path) -> None:
+def test_ragged_has_a_name_for_its_default(pictures: Path) -> None:
     given = USUAL | {"ragged": "refuse"}
     with pytest.raises(hr.ConfigError, match="HR0114"):
         hr.Loader(pictures, [], **given)
     hr.Loader(pictures, [hr.transforms.Resize((8, 8))], **given).close()
 
 
-def test_a_seed_of_64_bits_stays_what_it_is(pictures: Path) -> None:
+def test_a_64_bit_seed_is_unchanged(pictures: Path) -> None:
     with hr.Loader(pictures, [], seed=2**64 - 1, **USUAL) as loader:
         assert loader.state_dict()["seed"] == 2**64 - 1
 
@@ -122,7 +122,7 @@ def test_every_keyword_of_torchs_dataloader_has_an_answer() -> None:
             hr.Loader([], [], **{name: 1})
 
 
-def test_from_dataloader_tells_of_each_keyword_that_is_not_needed() -> None:
+def test_from_dataloader_reports_each_unneeded_keyword() -> None:
     torch = pytest.importorskip("torch")
     pixels = torch.zeros(8, 3, 4, 4, dtype=torch.uint8)
     dataloader = torch.utils.data.DataLoader(
@@ -161,7 +161,7 @@ def test_type_checkers_know_the_keywords(tmp_path: Path) -> None:
     (tmp_path / "good.py").write_text(GOOD)
     (tmp_path / "bad.py").write_text(BAD)
 
-    cache = Path(__file__).parent.parent / "build" / ".mypy_cache"  # that of `./dev test`
+    cache = Path(__file__).parent.parent / "build" / ".mypy_cache"  # the value in `./dev test`
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache)]
     said = subprocess.run(
         [*command, "good.py", "bad.py"], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -171,6 +171,6 @@ def test_type_checkers_know_the_keywords(tmp_path: Path) -> None:
     assert '"batch_sise"' in said
 
 
-def test_a_wait_may_be_allowed_to_last_for_ever(pictures: Path) -> None:
+def test_a_wait_may_be_unlimited(pictures: Path) -> None:
     with hr.Loader(pictures, [], **USUAL, patience=float("inf")) as loader:
         assert len(list(loader)) == len(loader)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.from_dataloader() traces a dataset: what it does with files and transforms becomes native
-where that is proven, and anything else stays as it is, with the reason."""
+"""hr.from_dataloader() traces a dataset: its use of files and transforms becomes native if that is
+proven, and everything else stays in Python, with the reason."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ RECOGNIZED: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("made", RECOGNIZED.values(), ids=RECOGNIZED)
-def test_it_is_native_and_its_batches_are_the_same(made: Callable[[], Any]) -> None:
+def test_a_traced_dataset_is_native_with_the_same_batches(made: Callable[[], Any]) -> None:
     dataset = made()
     dataloader = DataLoader(dataset, batch_size=4)
     loader = translated(dataloader)
@@ -123,9 +123,9 @@ def object_of_slots() -> Any:
     return calls
 
 
-# What they change in one of many calls shows in none of the records that are traced.
+# A change that they make in one of many calls shows in none of the traced records.
 COUNTING: dict[str, tuple[Callable[[], Any], str]] = {
-    "in values": (lambda: sets.CountsInValues(), r"record \d+ is another one the second time"),
+    "in values": (lambda: sets.CountsInValues(), r"record \d+ differs the second time"),
     "in a default": (lambda: sets.CountsInDefault(), r"__defaults__\[0\] has \d+ entries now"),
     "in an object": (
         lambda: sets.CountsInObject(calls=object_of_slots()),
@@ -197,7 +197,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-def test_a_library_that_refuses_a_stand_in_is_named_in_one_line(
+def test_a_library_that_rejects_a_traced_value_is_named_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_: Any) -> Any:
@@ -210,7 +210,9 @@ def test_a_library_that_refuses_a_stand_in_is_named_in_one_line(
 
 
 @pytest.mark.parametrize(("made", "reason"), REFUSED.values(), ids=REFUSED)
-def test_it_stays_as_it_is_and_the_report_says_why(made: Callable[[], Any], reason: str) -> None:
+def test_an_untraceable_dataset_stays_in_python_and_the_report_says_why(
+    made: Callable[[], Any], reason: str
+) -> None:
     loader = translated(DataLoader(made(), batch_size=4))
     (part,) = loader.report.python
     assert part.note.startswith("left as it is: ")
@@ -219,7 +221,7 @@ def test_it_stays_as_it_is_and_the_report_says_why(made: Callable[[], Any], reas
 
 
 @pytest.mark.parametrize("made", [made for made, _ in COUNTING.values()], ids=COUNTING)
-def test_one_that_counts_its_calls_gives_what_it_gives_a_dataloader(
+def test_a_dataset_that_counts_calls_gives_the_same_as_in_a_dataloader(
     made: Callable[[], Any],
 ) -> None:
     """Nothing that from_dataloader tries is counted."""
@@ -237,12 +239,12 @@ def test_one_that_counts_its_calls_gives_what_it_gives_a_dataloader(
         assert_alike(ours, theirs)
 
 
-def test_it_can_be_told_not_to_look() -> None:
+def test_tracing_can_be_disabled() -> None:
     loader = translated(DataLoader(sets.Usual(), batch_size=4), trace=False)
     assert "does not know this class" in loader.report.python[0].note
 
 
-def test_what_would_take_too_long_is_left_and_the_report_says_how_to_allow_it() -> None:
+def test_tracing_that_takes_too_long_is_skipped_and_the_report_says_how_to_allow_it() -> None:
     loader = translated(DataLoader(sets.Usual(), batch_size=4), trace=1e-6)
     assert re.search(r"limit is 1e-06 s; trace=2e-06 allows", loader.report.python[0].note)
 
@@ -288,15 +290,15 @@ def crash() -> None:
         (lambda: threading.Event().wait(), "gave no answer for 0.5 s"),
     ],
 )
-def test_a_dataset_that_ends_or_hangs_its_process_is_left(
+def test_a_dataset_that_ends_or_hangs_its_process_stays_in_python(
     how: Any, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child, "SILENCE", 0.5)
     assert reason in looking.look(Ends(how)).reason
 
 
-def test_a_lock_that_another_thread_holds_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is held for ever in the child, whose only thread is another one."""
+def test_a_lock_held_by_another_thread_is_not_fatal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is held forever in the child, whose only thread is another one."""
     monkeypatch.setattr(child, "SILENCE", 0.5)
     lock, held, done = threading.Lock(), threading.Event(), threading.Event()
 
@@ -315,7 +317,7 @@ def test_a_lock_that_another_thread_holds_is_no_end(monkeypatch: pytest.MonkeyPa
         thread.join()
 
 
-def test_a_loader_that_runs_goes_on_beside_a_fork() -> None:
+def test_a_running_loader_continues_despite_a_fork() -> None:
     first = translated(DataLoader(sets.Usual(), batch_size=4), threads=2)
     running = iter(first.torch())
     seen = [next(running)]
@@ -325,7 +327,7 @@ def test_a_loader_that_runs_goes_on_beside_a_fork() -> None:
         assert_alike(one, other)
 
 
-def test_other_threads_of_the_program_see_no_stand_in() -> None:
+def test_other_threads_of_the_program_are_not_traced() -> None:
     done, seen = threading.Event(), set()
 
     def opens() -> None:
@@ -342,14 +344,14 @@ def test_other_threads_of_the_program_see_no_stand_in() -> None:
     assert seen == {Image.Image}
 
 
-def test_skipping_of_damaged_files_is_said() -> None:
+def test_skipped_damaged_files_are_reported() -> None:
     loader = translated(DataLoader(sets.Retries(), batch_size=4))
     assert not loader.report.python
     (part,) = [part for part in loader.report.changed if "except" in part.name]
     assert 'on_error="substitute"' in part.note
 
 
-def test_a_compose_of_arrays_stays_and_decoding_becomes_native() -> None:
+def test_a_compose_over_arrays_stays_in_python_and_decoding_becomes_native() -> None:
     loader = translated(DataLoader(sets.OfArrays(aug=sets.Keywords()), batch_size=4))
     (part,) = loader.report.python
     assert part.name.startswith("Keywords")
@@ -362,7 +364,7 @@ def test_a_compose_of_arrays_stays_and_decoding_becomes_native() -> None:
 
 
 class TorchvisionIo:
-    """torchvision.io's functions by Pillow: its wheel may lack those that decode."""
+    """Pillow replaces torchvision.io's functions: its wheel may lack the decoders."""
 
     @staticmethod
     def read_file(path: str) -> str:
@@ -395,7 +397,7 @@ def test_images_of_torchvision_io_are_decoded_natively(monkeypatch: pytest.Monke
 def test_images_of_opencv_are_decoded_natively_and_upright(
     how: str, monkeypatch: pytest.MonkeyPatch, files: Path, tmp_path: Path
 ) -> None:
-    """OpenCV turns them by their Exif orientation, unasked."""
+    """OpenCV rotates them by their Exif orientation by default."""
 
     def imread(path: str, flags: int = 1) -> Any:
         image = ImageOps.exif_transpose(Image.open(path)).convert("RGB")
@@ -432,7 +434,7 @@ def test_transforms_of_torchvisions_weights_are_native() -> None:
         torch.testing.assert_close(ours[0], theirs[0], rtol=0, atol=1e-6)
 
 
-def test_two_views_draw_apart_and_share_their_file() -> None:
+def test_two_views_draw_independently_and_share_their_file() -> None:
     for blur in ([], [v1.RandomApply([sets.Blur()], p=1.0)]):
         views = sets.TwoCrops(v1.Compose([v1.RandomResizedCrop(16), *blur, v1.ToTensor()]))
         dataset = datasets.ImageFolder(sets.FOLDER, views)
@@ -453,7 +455,7 @@ def test_one_of_two_views_can_be_left_out() -> None:
 
 def test_a_loader_ends_with_its_last_reference() -> None:
     dataset = datasets.ImageFolder(sets.FOLDER, sets.TwoCrops(sets.fixed()))  # a second attempt
-    gc.disable()  # which would end it some time, and its threads with it
+    gc.disable()  # which would end it eventually, together with its threads
     try:
         loader = weakref.ref(translated(DataLoader(dataset, batch_size=4)))
         assert loader() is None
@@ -461,10 +463,10 @@ def test_a_loader_ends_with_its_last_reference() -> None:
         gc.enable()
 
 
-def test_files_that_headrace_refuses_are_left(
+def test_datasets_with_files_that_headrace_refuses_stay_in_python(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Gray of 16 bits, which Pillow alters without a word."""
+    """16-bit gray, which Pillow silently alters."""
     deep = np.linspace(0, 65535, 400, dtype=np.uint16).reshape(20, 20)
     Image.fromarray(deep).save(tmp_path / "deep.png")
     monkeypatch.setattr(sets, "FILES", [str(tmp_path / "deep.png")] * 4)
@@ -478,7 +480,7 @@ def test_classes_of_a_dataset_name_its_labels() -> None:
     assert translated(DataLoader(dataset)).source.classes == ["cat", "dog", "eel"]
 
 
-def test_files_that_are_decoded_to_other_pixels_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_decoded_to_other_pixels_stay_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a library's own decoder may."""
     monkeypatch.setattr(traced, "opened", lambda path, ops: sets.load(path).rotate(180))
     loader = translated(DataLoader(sets.Usual(), batch_size=4))
@@ -506,7 +508,7 @@ class Numbers(sets.Usual):
         return np.random.rand(3), i
 
 
-def test_what_a_step_in_python_costs_is_in_the_report() -> None:
+def test_the_report_has_the_cost_of_a_python_step() -> None:
     loader = translated(DataLoader(sets.OfArrays(aug=sets.Keywords()), batch_size=4))
     (part,) = loader.report.python
     assert re.fullmatch(
@@ -533,7 +535,7 @@ def test_what_a_step_in_python_costs_is_in_the_report() -> None:
 
 
 class OfAlbumentations:
-    """Looks like a Compose of theirs."""
+    """Resembles their Compose."""
 
     def __init__(self, *names: str) -> None:
         self.transforms = [type(name, (), {})() for name in names]
@@ -542,7 +544,7 @@ class OfAlbumentations:
 OfAlbumentations.__module__ = "albumentations.core.composition"
 
 
-def test_a_compose_of_albumentations_is_told_what_to_write() -> None:
+def test_a_compose_of_albumentations_gets_a_hint() -> None:
     known = OfAlbumentations("RandomResizedCrop", "HorizontalFlip", "Normalize", "ToTensorV2")
     way = ways.way_of(traced.Keyword(known, "image", "image"))
     assert "[T.RandomResizedCrop, T.RandomHorizontalFlip, T.ToDtype, T.Normalize]" in way
@@ -550,7 +552,7 @@ def test_a_compose_of_albumentations_is_told_what_to_write() -> None:
 
 
 class DrawsByItself(sets.Base):
-    """From generators of its own, and one of its module."""
+    """From its own generators, and one of its module."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -565,7 +567,7 @@ class DrawsByItself(sets.Base):
 
 
 def test_generators_of_a_dataset_are_a_function_of_seed_epoch_and_record() -> None:
-    """As the global ones are: what they draw repeats after a resume."""
+    """Like the global ones: their draws repeat after a resume."""
     dataset = DrawsByItself()
     before = dataset.generators[0].bit_generator.state, sets.GENERATOR.bit_generator.state
     loader = translated(DataLoader(dataset, batch_size=4))
@@ -615,7 +617,7 @@ def test_a_record_on_which_the_original_raises_is_named() -> None:
     assert loader.report.records_checked == 29
 
 
-def test_the_report_says_that_torchs_seed_is_another_one() -> None:
+def test_the_report_says_that_torchs_seed_is_separate() -> None:
     def said(**options: Any) -> bool:
         transform = options.pop("transform", sets.fixed())
         loader = translated(DataLoader(sets.Usual(transform), batch_size=4, **options))
@@ -624,8 +626,8 @@ def test_the_report_says_that_torchs_seed_is_another_one() -> None:
     assert said(shuffle=True) and said(transform=sets.drawn()) and not said()
 
 
-def test_equal_is_said_of_the_originals_own_bytes_alone() -> None:
-    """Tensors are resized by torch's filter there, and by Pillow's here."""
+def test_the_report_only_says_equal_for_identical_bytes() -> None:
+    """Tensors are resized by torch's filter in the original, and by Pillow's here."""
     for transform, own in (
         (v2.Compose([v2.ToImage(), v2.Resize((9, 9))]), False),
         (v2.Compose([v2.Resize((9, 9)), v2.ToImage()]), True),

@@ -35,7 +35,7 @@ def first_loop_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Drawing(Dataset[Any]):
-    """Its records are numbers from the global generators; others get every chance to run."""
+    """Its records are numbers from the global generators; other threads get every chance to run."""
 
     def __init__(self, inside: threading.Event) -> None:
         self.inside = inside
@@ -54,7 +54,7 @@ class Drawing(Dataset[Any]):
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_neither_the_loop_nor_the_steps_get_the_others_numbers(name: str) -> None:
+def test_loop_and_steps_have_separate_random_numbers(name: str) -> None:
     neither_gets_the_others_numbers(*DRAWS[name])
 
 
@@ -75,13 +75,13 @@ def neither_gets_the_others_numbers(seed: Any, draw: Any) -> None:
     assert drawn == [draw() for _ in drawn]
 
 
-def test_nor_while_the_watch_serves_its_page() -> None:
+def test_loop_and_steps_have_separate_random_numbers_while_the_watch_serves_its_page() -> None:
     watched = hr.Loader([{"x": 0}] * 4, batch_size=2)
     with hr.watch(watched, port=0):
         neither_gets_the_others_numbers(*DRAWS["random"])
 
 
-def test_nor_after_a_thread_has_ended_that_left_its_loader_in_mid_epoch() -> None:
+def test_loop_and_steps_have_separate_random_numbers_after_a_thread_left_its_loader() -> None:
     def left() -> None:
         next(iter(hr.Loader([{"x": 0}] * 48, batch_size=2)))
 
@@ -91,7 +91,7 @@ def test_nor_after_a_thread_has_ended_that_left_its_loader_in_mid_epoch() -> Non
     neither_gets_the_others_numbers(*DRAWS["random"])
 
 
-def test_a_thread_that_left_its_loader_is_not_waited_for_in_its_next_line() -> None:
+def test_a_thread_that_left_its_loader_does_not_wait() -> None:
     loader = hr.Loader([{"x": 0}] * 48, batch_size=2)
     iterator = iter(loader)
     next(iterator)
@@ -111,7 +111,7 @@ def test_a_loop_that_begins_to_draw_late_is_warned_and_waited_for(
     for _ in range(2 * global_draws._LOOK):
         loop.come_in()
         loop.go_out(True)
-    assert not global_draws._turns.loops  # steps run next to it
+    assert not global_draws._turns.loops  # steps run at the same time
     random.random()
     with pytest.warns(hr.Warning, match="loop draws from random, and Python transforms"):
         loop.come_in()
@@ -159,14 +159,14 @@ print("end")
 """
 
 
-def test_numbers_of_a_step_that_runs_are_not_taken_for_the_loops(
+def test_a_running_steps_numbers_are_not_mistaken_for_the_loops(
     monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
     monkeypatch.setattr(global_draws._turns, "are_used", True)
-    loader = threading.Event()  # for its lifetime
+    loader = threading.Event()  # as long as it exists
     loop = global_draws.LoopTurn(loader)
     for _ in range(2 * global_draws._LOOK):
-        loop.go_out(True)  # the last of them is looked at
+        loop.go_out(True)  # the last of them is checked
     assert loop._left
     runs, go_on = threading.Event(), threading.Event()
 
@@ -187,7 +187,7 @@ def test_numbers_of_a_step_that_runs_are_not_taken_for_the_loops(
     assert not recwarn.list and not global_draws._turns.drawing
 
 
-def test_no_one_waits_for_ever_for_steps_that_wait_for_the_loop() -> None:
+def test_steps_that_wait_for_the_loop_do_not_deadlock() -> None:
     done = run_code(WAITS)
     assert (done.stdout, done.stderr, done.returncode) == ("end\n", "", 0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests read what Python's csv and json modules wrote."""
+"""Manifests equal the data written by Python's csv and json modules."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_json_lines_are_read_as_python_wrote_them(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.asarray(batch["f"]), np.array(shares))
 
 
-def test_pictures_masks_and_labels_come_together(tmp_path: Path) -> None:
+def test_images_masks_and_labels_are_read_together(tmp_path: Path) -> None:
     for name, mode in (("1.png", "RGB"), ("1_mask.png", "L")):
         Image.new(mode, (6, 5), 7).save(tmp_path / name)
     (tmp_path / "t.csv").write_text("photo,mask_file,class,note\n1.png,1_mask.png,owl,\n")
@@ -92,7 +92,7 @@ def test_a_table_of_path_and_label_stays_a_list(tmp_path: Path) -> None:
     assert "manifest" in repr(hr.open(str(tmp_path / "t.csv"), format="manifest"))
 
 
-def test_numbers_that_float32_cannot_tell_apart_are_float64(tmp_path: Path) -> None:
+def test_numbers_that_float32_cannot_distinguish_are_float64(tmp_path: Path) -> None:
     columns = {
         "patient": ["123456789.0", "123456790.0", "123456791.0"],
         "time": ["1700000000.25", "1700000010.5", "1700000020.75"],
@@ -122,7 +122,7 @@ def test_numbers_that_float32_cannot_tell_apart_are_float64(tmp_path: Path) -> N
     assert {str(f.dtype) for f in said.schema if f.name != "serial"} == {"float32"}
 
 
-def test_an_id_that_is_missing_does_not_merge_the_others(tmp_path: Path) -> None:
+def test_a_missing_id_does_not_merge_the_others(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,id,b\nx,123456789,1\ny,,2\nz,123456790,3\n")
     ids = [record["id_"] for record in hr.open(tmp_path / "a.csv", missing="fill")]
     assert ids[0] == 123456789 and np.isnan(ids[1]) and ids[2] == 123456790
@@ -145,7 +145,7 @@ def test_the_index_that_pandas_writes_is_a_field(tmp_path: Path) -> None:
     assert [record["index"] for record in source] == [7, 8]
 
 
-def test_text_beside_audio_is_read_without_the_audio(tmp_path: Path) -> None:
+def test_text_next_to_audio_is_read_without_the_audio(tmp_path: Path) -> None:
     (tmp_path / "whole.wav").write_bytes(sounds.wav_of(sounds.int16_waves(800, seed=1)))
     (tmp_path / "broken.wav").write_bytes(b"this is not audio")
     names = ("whole.wav", "broken.wav", "missing.wav")

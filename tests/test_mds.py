@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MDS shards are read as MosaicML Streaming reads them; what holds for every container is in
+"""MDS shards are read as by MosaicML Streaming; promises for all containers are in
 test_containers.py."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from PIL import Image
 import headrace as hr
 
 
-def test_bad_samples_are_told_exactly(pictures: Path, tmp_path: Path) -> None:
+def test_bad_samples_are_reported_exactly(pictures: Path, tmp_path: Path) -> None:
     samples = [(path.read_bytes(), np.int64(c).tobytes()) for path, c in labeled_files_of(pictures)]
     folder = write(tmp_path / "bad", {"image": ("png", None), "label": ("int", 8)}, samples)
     file = folder / "shard.00001.mds"
@@ -43,7 +43,7 @@ def test_pickled_columns_are_refused_and_can_be_left_out(tmp_path: Path) -> None
 
 
 def streaming() -> Any:
-    """The writer and reader of the streaming package, without what it imports for the cloud."""
+    """The writer and reader of the streaming package, without its imports for clouds."""
     pytest.importorskip(
         "streaming", reason="mosaicml-streaming is not installed", exc_type=ImportError
     )
@@ -54,9 +54,7 @@ def streaming() -> Any:
 
 
 @pytest.mark.parametrize("compression", [None, "zstd:7", "gz"])
-def test_what_streaming_writes_is_what_streaming_reads(
-    tmp_path: Path, compression: str | None
-) -> None:
+def test_our_records_equal_those_read_by_streaming(tmp_path: Path, compression: str | None) -> None:
     MDSWriter, MDSReader = streaming()
     rng = np.random.default_rng(3)
     columns = {

@@ -42,7 +42,7 @@ needs_gil = pytest.mark.skipif(not has_gil(), reason="this interpreter has no GI
 
 @contextmanager
 def running(work: Callable[[], object]) -> Iterator[None]:
-    """``work`` again and again on a thread of its own."""
+    """Repeats ``work`` on a separate thread."""
     done = threading.Event()
 
     def loop() -> None:
@@ -63,7 +63,7 @@ def count() -> None:
 
 
 def spin() -> None:
-    """Half of the time in Python, half away, by its own clock."""
+    """Half of the time in Python, half outside, by its own clock."""
     begin = time.perf_counter()
     while time.perf_counter() - begin < 0.01:
         pass
@@ -78,7 +78,7 @@ def requests_beside(work: Callable[[], object], seconds: float = 2.0) -> Request
 
 
 @needs_gil
-def test_a_thread_in_python_holds_the_gil_nearly_always() -> None:
+def test_a_python_thread_holds_the_gil_almost_always() -> None:
     requests = requests_beside(count)
     assert requests.held > 0.8 * requests.asked
 
@@ -102,7 +102,7 @@ def test_an_idle_interpreter_is_free() -> None:
     assert share is None or error is None or share < 0.1 + 2 * error
 
 
-def test_late_requests_widen_the_error_until_nothing_is_said() -> None:
+def test_late_samples_widen_the_error_until_no_result_is_given() -> None:
     share, error = Requests(400.0, 100.0, 0.0).share
     assert (share, error) == (0.25, pytest.approx((0.25 * 0.75 / 400) ** 0.5))
     assert Requests(400.0, 100.0, 100.0).share[1] == pytest.approx(0.1, rel=0.05)
@@ -111,7 +111,7 @@ def test_late_requests_widen_the_error_until_nothing_is_said() -> None:
 
 
 @pytest.mark.parametrize("arguments", [(-1.0, 0.1), (1.0, 0.0), (1.0, -1.0), (float("nan"), 1.0)])
-def test_nonsense_is_refused(arguments: tuple[float, float]) -> None:
+def test_invalid_arguments_are_refused(arguments: tuple[float, float]) -> None:
     with pytest.raises(ValueError):
         _core.ask_for_gil(*arguments)
 
@@ -119,7 +119,7 @@ def test_nonsense_is_refused(arguments: tuple[float, float]) -> None:
 # The sampler.
 
 
-def test_cpu_seconds_are_those_of_the_process() -> None:
+def test_cpu_seconds_cover_the_whole_process() -> None:
     with ProcessSampler(every=0.05) as sampler:
         begin, cpu = sampler.now(), time.process_time()
         while time.process_time() - cpu < 0.5:
@@ -151,7 +151,7 @@ def test_processes_that_were_started_count_while_they_live_and_after() -> None:
     assert seconds - before >= 0.5
 
 
-def test_memory_that_is_touched_shows() -> None:
+def test_touched_memory_is_counted() -> None:
     with ProcessSampler(every=0.05) as sampler:
         begin = sampler.readings[0]
         held = np.ones(1 << 25)
@@ -162,7 +162,7 @@ def reading(moment: float, cpu: float = 0.0, asked: float = 0.0, held: float = 0
     return Reading(moment, cpu, 0.0, 1000, 0, asked, held)
 
 
-def test_between_two_beats_is_on_the_line_between_them() -> None:
+def test_values_between_two_samples_are_interpolated() -> None:
     sampler = ProcessSampler()
     for one in (reading(0), reading(10, 4.0, 100, 50), reading(20, 5.0, 200, 60)):
         sampler._readings.add(one)
@@ -185,9 +185,9 @@ def test_the_list_stays_short_and_even_however_long_it_runs() -> None:
     assert len(set(np.diff(values[:-1]))) == 1
 
 
-def test_growth_is_that_of_a_line_and_not_of_the_start() -> None:
+def test_growth_is_a_fitted_line_without_the_start() -> None:
     steps = np.arange(400)
-    filled = 1e9 * np.minimum(steps, 40) / 40  # slots that are filled once
+    filled = 1e9 * np.minimum(steps, 40) / 40  # slots that are filled only once
     noise = np.random.default_rng(0).normal(0, 2e4, 400)
     assert growth(steps, filled + noise) == pytest.approx(0, abs=200)
     assert growth(steps, filled + noise + 5000 * steps) == pytest.approx(5000, abs=200)
@@ -196,12 +196,13 @@ def test_growth_is_that_of_a_line_and_not_of_the_start() -> None:
     assert growth([1, 2, 3], [1, 2, 3]) is None and growth([0] * 20, range(20)) is None
 
 
-def test_vitals_of_a_loop_leave_its_start_out() -> None:
+def test_vitals_of_a_loop_exclude_its_start() -> None:
     sampler = ProcessSampler()
     now = sampler.now()
     for number in range(41):
         moment = now - 4 + number / 10
-        start = 30.0 if number >= 10 else 3.0 * number  # CPU of the start-up, in the first second
+        start = 30.0 if number >= 10 else 3.0 * number  # CPU time of the start-up, in the first
+        # second
         cpu, asked = start + (moment - now + 4), float(number)
         sampler._readings.add(Reading(moment, cpu, 0.0, 1000 + 100 * number, 500, asked, asked / 4))
     loop = SimpleNamespace(first=1.0, batches=300, records=3000)
@@ -228,7 +229,7 @@ def test_the_doctors_report_has_the_pulse() -> None:
 
 
 @pytest.mark.parametrize("threads, batch_size", [(1, 1), (3, 7), (2, 100)])
-def test_stored_records_come_in_their_order_whatever_the_threads(
+def test_stored_records_keep_their_order_with_any_number_of_threads(
     threads: int, batch_size: int
 ) -> None:
     source = hr.open([{"x": number} for number in range(50)])
@@ -245,7 +246,7 @@ def test_stored_records_come_in_their_order_whatever_the_threads(
 # Files that are missing or not as expected.
 
 
-def test_a_system_that_tells_nothing_is_no_error(tmp_path: Path) -> None:
+def test_a_system_without_information_is_not_an_error(tmp_path: Path) -> None:
     there = Processes(tmp_path)
     assert there.memory() == 0
     times = os.times()
@@ -271,14 +272,14 @@ def test_processes_of_processes_are_found_in_a_planted_tree(tmp_path: Path) -> N
     plant("self", "11 12 ")
     plant("11", "13", "a) S 9 (b", cpu=ticks, pages=3)
     plant("12", "")
-    plant("13", "11", cpu=2 * ticks, pages=4)  # a cycle, which no system has
+    plant("13", "11", cpu=2 * ticks, pages=4)  # a cycle, which does not occur on real systems
     times = os.times()
     ended = times.children_user + times.children_system
     seconds, memory = Processes(tmp_path).children()
     assert (seconds - ended, memory) == (pytest.approx(6.0, abs=0.5), 7 * page)
 
 
-# The host, as planted trees tell of it.
+# The host, as described by simulated /proc and /sys trees.
 
 
 def plant(root: Path, files: dict[str, str]) -> Path:
@@ -291,7 +292,7 @@ def plant(root: Path, files: dict[str, str]) -> Path:
 MOUNT_V2 = "31 23 0:28 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw"
 
 
-def test_the_nearest_memory_limit_of_version_2_counts(tmp_path: Path) -> None:
+def test_the_tightest_memory_limit_of_version_2_applies(tmp_path: Path) -> None:
     top = "sys/fs/cgroup/"
     plant(tmp_path, {
         "proc/self/mountinfo": MOUNT_V2,
@@ -325,7 +326,7 @@ def test_limits_of_version_1_and_of_both_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0::/../..", "nonsense", "0:::::", "4:memory:"])
-def test_cgroups_that_make_no_sense_have_no_limit(text: str, tmp_path: Path) -> None:
+def test_invalid_cgroups_have_no_limit(text: str, tmp_path: Path) -> None:
     files = {"proc/self/mountinfo": MOUNT_V2 + "\nx y\n- -", "proc/self/cgroup": text}
     plant(tmp_path, {**files, "sys/fs/cgroup/cpu.max": "1 0", "sys/fs/cgroup/memory.max": "much"})
     assert machine.memory_limit(tmp_path) is None and machine.cpu_limit(tmp_path) is None
@@ -421,7 +422,7 @@ def test_shared_memory_that_is_too_small_for_the_workers() -> None:
     assert machine.shared_memory_remark({}, 1e12) is None
 
 
-def test_a_machine_that_tells_nothing_has_facts_that_are_none(tmp_path: Path) -> None:
+def test_a_machine_without_information_has_facts_of_none(tmp_path: Path) -> None:
     facts = machine.look(["/somewhere"], tmp_path)
     assert {n for n, v in facts.items() if v is not None} <= {"cores", "gpu", "instructions"}
     assert machine.remarks(facts) == []
@@ -444,7 +445,7 @@ def test_a_machine_that_tells_nothing_has_facts_that_are_none(tmp_path: Path) ->
         ("scalar", (True, "neon", 0.0, ""), "forced by HEADRACE_SIMD; NEON would run without it"),
     ],
 )
-def test_the_instruction_set_says_why_it_is_that_one(
+def test_the_reason_for_the_instruction_set_is_given(
     level: str, reason: tuple[bool, str, float, str], said: str
 ) -> None:
     assert said in instructions.text(level, instructions.Reason(*reason))

@@ -222,20 +222,21 @@ def test_the_process_stays_inside_the_limit(
     paths = (camera * 10)[: case["records"]]
     found = report(LIMIT, **{**case, "options": options}, paths=paths, tiny=tiny[0])
     assert found["records"] == 2 * len(paths)
-    consumers = 2 * 4 * 3 * 64 * 64  # its batch, and the one before it
+    consumers = 2 * 4 * 3 * 64 * 64  # its batch, and the previous one
     if case.get("object"):
-        consumers += 2 * max(Path(path).stat().st_size for path in paths)  # bytes in Python
+        # bytes allocated by Python
+        consumers += 2 * max(Path(path).stat().st_size for path in paths)
     assert found["growth"] <= 1.05 * limit_mib * MIB + consumers
     assert found["peak"] <= limit_mib * MIB
-    # All that is large goes back to the system; of blocks below a mebibyte, malloc keeps some for
-    # each thread that there was.
+    # Everything large goes back to the system; of blocks below a mebibyte, malloc keeps some per
+    # thread that existed.
     threads = case.get("options", {}).get("threads", 2)
     assert found["left"] <= max(16, 3 * threads) * MIB
 
 
 @pytest.mark.parametrize(
     ("steps", "most_mib"),
-    # Python's allocator takes mebibytes; losing every picture would be 17 of them.
+    # Python's allocator takes mebibytes; leaking every picture would take 17 of them.
     [("fused", 1), ("tiny between", 1), ("python", 4)],
 )
 def test_nothing_grows_with_the_epochs(steps: str, most_mib: int, tiny: list[str]) -> None:
@@ -249,8 +250,9 @@ def test_dropped_loaders_leave_nothing(tiny: list[str]) -> None:
     assert found["growth"] < 4 * MIB
 
 
-def test_pictures_that_steps_enlarge_are_refused_before_they_are_made() -> None:
-    """What a header says is reserved; what becomes of it may be a thousand times as large."""
+def test_images_that_steps_enlarge_are_refused_before_they_are_made() -> None:
+    """Memory is reserved for the header's size; the decoded picture may be a thousand times as
+    large."""
     found = report(ENLARGED, options={"memory_limit": "64 MiB", "batch_size": 1, "threads": 1})
     codes = {name: code for name, (code, _) in found.items()}
     listed = dict.fromkeys(("listed", "open"), "HR0707")
@@ -285,7 +287,7 @@ def test_a_limit_that_is_too_small_names_one_that_suffices(tiny: list[str]) -> N
         make(f"{int(least[1]) - 1} MiB")
 
 
-def test_kept_batches_are_the_consumers_and_the_limit_still_holds(tiny: list[str]) -> None:
+def test_kept_batches_belong_to_the_consumer_and_the_limit_holds(tiny: list[str]) -> None:
     source = hr.records(image=tiny)
     options: dict[str, Any] = {"batch_size": 4, "threads": 2, "memory_limit": "32 MiB"}
     loader = hr.Loader(source, [T.Resize((200, 200))], **options)

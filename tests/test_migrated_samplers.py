@@ -40,7 +40,7 @@ def flat(batches: list[list[int]]) -> list[int]:
 
 
 class Subclass(DistributedSampler):  # type: ignore[type-arg]
-    """A DistributedSampler as projects have it: rank r takes a block, not every W-th record."""
+    """A typical custom DistributedSampler: rank r takes a block, not every W-th record."""
 
     def __iter__(self) -> Iterator[int]:
         generator = torch.Generator().manual_seed(self.seed + self.epoch)
@@ -49,7 +49,7 @@ class Subclass(DistributedSampler):  # type: ignore[type-arg]
 
 
 class RASampler:
-    """Repeated augmentation, as torchvision's references have it."""
+    """Repeated augmentation, as in torchvision's references."""
 
     def __init__(self, dataset: Any, num_replicas: int, rank: int, repetitions: int = 3) -> None:
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
@@ -70,7 +70,7 @@ class RASampler:
 
 
 class OrderedDistributedSampler:
-    """As timm has it for validation: no epochs, one rank's records."""
+    """As in timm for validation: no epochs, one rank's records."""
 
     def __init__(self, dataset: Any, num_replicas: int, rank: int) -> None:
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
@@ -84,7 +84,7 @@ class OrderedDistributedSampler:
 
 @pytest.mark.parametrize(("records", "ranks"), [(24, 2), (25, 3)])
 @pytest.mark.parametrize("kind", [Subclass, RASampler])
-def test_each_rank_has_its_samplers_own_records_in_every_epoch(
+def test_each_rank_has_the_records_of_its_sampler_in_every_epoch(
     kind: Any, records: int, ranks: int
 ) -> None:
     dataset = numbers(records)
@@ -147,7 +147,7 @@ def test_an_epoch_that_was_set_before_counts_too() -> None:
     assert loader.epoch == 3 and epoch_of(loader) == epochs[3]
 
 
-def test_a_state_in_mid_epoch_stays_where_the_script_sets_its_epoch() -> None:
+def test_a_mid_epoch_state_survives_set_epoch_of_the_same_epoch() -> None:
     dataset = numbers(24)
     sampler = Subclass(dataset, num_replicas=2, rank=0)
     dataloader = DataLoader(dataset, batch_size=4, sampler=sampler)
@@ -161,7 +161,7 @@ def test_a_state_in_mid_epoch_stays_where_the_script_sets_its_epoch() -> None:
     sampler.set_epoch(0)
     resumed = translated(dataloader)
     resumed.load_state_dict(state)
-    sampler.set_epoch(2)  # as a loop does that goes on with epoch 2
+    sampler.set_epoch(2)  # like a loop that continues with epoch 2
     assert epoch_of(resumed) == rest and first not in rest
 
 
@@ -209,7 +209,7 @@ def test_draws_of_a_sampler_are_a_function_of_seed_and_epoch(make: Any) -> None:
     assert torch.equal(torch.random.get_rng_state(), before[0]) and random.getstate() == before[1]
 
 
-def test_ranks_divide_an_order_that_knows_none() -> None:
+def test_ranks_divide_an_order_without_ranks() -> None:
     dataset = numbers(24)
     alone = translated(DataLoader(dataset, batch_size=8, sampler=Curriculum(24)))
     ranks = [
@@ -221,7 +221,7 @@ def test_ranks_divide_an_order_that_knows_none() -> None:
         assert [one + other for one, other in parts] == epoch_of(alone)
 
 
-def test_a_state_goes_to_no_other_number_of_ranks() -> None:
+def test_a_state_is_refused_for_another_number_of_ranks() -> None:
     dataset = numbers(24)
     states = []
     for replicas in (2, 3):
@@ -252,7 +252,7 @@ class Grouped(BatchSampler):
             if len(group) == self.batch_size:
                 given += 1
                 yield waiting.pop(self.group_ids[index])
-        for group in waiting.values():  # filled up with what it has
+        for group in waiting.values():  # filled up with its own records
             if given < len(self):
                 given += 1
                 yield (group * self.batch_size)[: self.batch_size]
@@ -307,7 +307,7 @@ def test_batches_may_differ_in_size() -> None:
 
 
 class Growing:
-    """One batch more in each epoch."""
+    """One more batch in each epoch."""
 
     epoch = 0
 
@@ -367,8 +367,8 @@ def test_a_sampler_that_fails_is_named() -> None:
     assert epoch_of(loader) == [[0, 1], [2, 3]]
 
 
-def test_a_sampler_is_asked_where_batches_are_copied_ahead_too() -> None:
-    """The thread that copies them asks, and hands on what the sampler raises."""
+def test_a_sampler_is_called_when_batches_are_copied_ahead() -> None:
+    """The copying thread calls the sampler, and passes on what it raises."""
     loader = translated(DataLoader(numbers(4), batch_size=2, sampler=Failing()))
     view = loader.dlpack(_core.simulated_device(seed=1))
     assert len(list(view)) == 2
@@ -379,14 +379,14 @@ def test_a_sampler_is_asked_where_batches_are_copied_ahead_too() -> None:
     assert len(list(view)) == 2
 
 
-def test_global_batches_and_a_ranks_own_sampler_do_not_go_together() -> None:
+def test_global_batches_with_a_per_rank_sampler_are_refused() -> None:
     dataset = numbers(24)
     dataloader = DataLoader(dataset, batch_size=4, sampler=RASampler(dataset, 2, 0))
     with pytest.raises(hr.ConfigError, match=r"HR0834.*RASampler gives this rank's records"):
         translated(dataloader, global_batch_size=8)
 
 
-def test_lists_and_torchs_own_stay_what_they_were() -> None:
+def test_lists_and_torchs_own_samplers_are_unaffected() -> None:
     dataset = numbers(20)
     for sampler in (SequentialSampler(dataset), [4, 4, 1], SubsetRandomSampler([3, 9, 12])):
         loader = translated(DataLoader(dataset, batch_size=5, sampler=sampler))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/start/migrating/torchvision-transforms.md lists all of torchvision v2's public classes,
-and says what is true of each."""
+"""docs/start/migrating/torchvision-transforms.md lists all of torchvision v2's public classes, and
+its statement about each is true."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_TRANSFORMS = {
     "Transform",
     "AutoAugmentPolicy",
     "InterpolationMode",
-}  # a base, two lists of words
+}  # a base class, two lists of words
 
 
 def rows() -> dict[str, tuple[str, str, str]]:
@@ -42,7 +42,7 @@ def test_every_public_class_has_its_row() -> None:
 
 
 @pytest.mark.parametrize("name", rows())
-def test_a_row_says_what_is_true(name: str) -> None:
+def test_every_row_is_true(name: str) -> None:
     operator, how, remark = rows()[name]
     if operator == "not yet":
         assert not hasattr(T, name), f"{NAME}: {name} has an operator now"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mosaic shows four records where their rows say, on any thread, rank and after any resume."""
+"""A mosaic shows four records where their rows say, for any thread and rank, and after any
+resume."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ BOXES = np.float32([[10, 10, 40, 60], [50, 20, 90, 70], [20, 60, 30, 75]])
 
 
 def tiles(**more: Any) -> Any:
-    """Images of one color each, which their only box covers and their label names."""
+    """Images of one color each; the color is covered by the only box and named by the label."""
     rng = np.random.default_rng(6)
     data = []
     for number in range(24):
@@ -31,7 +32,7 @@ def tiles(**more: Any) -> Any:
     return hr.Loader(source.with_row_group("boxes", "labels", "masks"), steps, **options)
 
 
-def test_a_mosaic_shows_each_of_four_where_its_boxes_say() -> None:
+def test_a_mosaic_shows_four_records_where_its_boxes_are() -> None:
     met = set()
     for batch in tiles():
         for i in range(6):
@@ -74,8 +75,8 @@ def test_a_mosaic_is_the_same_on_any_thread_and_after_a_resume(within: int | Non
     equal_batches(batches[1:], rest)
 
 
-def test_partners_within_an_epoch_are_those_of_all_of_it() -> None:
-    # So what is kept of a record is what it would be, were it made for each of its mosaics.
+def test_partners_within_the_whole_epoch_equal_those_without_a_bound() -> None:
+    # So a record kept for several mosaics is the same as if it were made for each of them.
     equal_batches(tiles(), tiles(within=24))
     equal_batches(tiles(), tiles(within=1000))
 
@@ -102,7 +103,7 @@ def test_near_partners_are_drawn_evenly_from_the_positions_before(within: int) -
     assert ((away[1:] - mean) ** 2 / mean).sum() < within + 5 * (2 * within) ** 0.5
 
 
-def test_a_record_alone_within_is_its_own_partner() -> None:
+def test_a_record_without_neighbors_is_its_own_partner() -> None:
     for batch in tiles(within=1):
         for labels in batch.labels:
             assert len(set(labels.tolist())) == 1
@@ -119,7 +120,7 @@ def test_a_mosaic_is_the_same_on_two_ranks(within: int | None) -> None:
                     np.testing.assert_array_equal(a, b, name)
 
 
-def test_a_mosaic_refuses_what_it_cannot_join() -> None:
+def test_a_mosaic_refuses_fields_that_it_cannot_join() -> None:
     image = np.zeros((3, 20, 20), np.uint8)
     record = {"image": image, "boxes": BOXES, "points": np.zeros((3, 2), "f4")}
     source = hr.open([record] * 4, kinds={"boxes": "boxes:xyxy", "points": "keypoints"})

@@ -29,7 +29,7 @@ CLASSES = [
 
 @pytest.fixture(scope="module")
 def hostile(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset whose classes and files are called what they should not be, some of them broken."""
+    """A dataset whose classes and files have hostile names, some of them broken."""
     root = tmp_path_factory.mktemp("names") / os.fsdecode(b"d[/b]\x1b[31m\xff")
     picture = next(pictures.glob("*/*.png"))
     for name in CLASSES:
@@ -65,7 +65,9 @@ def run(arguments: list[str], **given: object) -> subprocess.CompletedProcess[by
     return subprocess.run(command, env=environment, capture_output=True, **given)  # type: ignore[call-overload, no-any-return]
 
 
-def test_every_command_shows_them_and_ends_as_it_should(hostile: Path, tmp_path: Path) -> None:
+def test_every_command_shows_hostile_names_and_exits_normally(
+    hostile: Path, tmp_path: Path
+) -> None:
     for arguments in commands(hostile, tmp_path):
         ended = run(arguments)
         said = (ended.stdout + ended.stderr).decode()
@@ -75,8 +77,9 @@ def test_every_command_shows_them_and_ends_as_it_should(hostile: Path, tmp_path:
     assert b"[/b]" in run(["info", str(hostile)]).stdout
 
 
-def test_on_a_terminal_too(hostile: Path) -> None:
-    """With colors and an image: what rich means stays, what the names mean does not."""
+def test_hostile_names_are_escaped_on_a_terminal_too(hostile: Path) -> None:
+    """With colors and an image: rich's markup still works, and the names are not interpreted as
+    markup."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ.pop("NO_COLOR", None)
@@ -107,7 +110,7 @@ def test_json_gives_the_names_back(hostile: Path, tmp_path: Path) -> None:
     assert set(map(os.fsencode, answer["classes"])) == set(CLASSES)
 
 
-def test_what_is_printable_stays() -> None:
+def test_printable_names_are_unchanged() -> None:
     text = "caf\u00e9 \u65e5\u672c\u8a9e \U0001f600 e\u0301 [b]\\ 'quotes'\n\tnext"
     assert printable(text) == text
     assert "\n" not in printable(text, lines=False)

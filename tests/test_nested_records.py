@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that nest: batches of hr.from_dataloader() nest as those of torch's DataLoader do."""
+"""Nested records: batches of hr.from_dataloader() nest like those of torch's DataLoader."""
 
 from __future__ import annotations
 
@@ -52,23 +52,23 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("records", RECORDS.values(), ids=RECORDS)
-def test_batches_nest_as_those_of_torch(records: Any) -> None:
+def test_batches_nest_like_torchs(records: Any) -> None:
     dataloader = DataLoader(records, batch_size=3)
     loader = translated(dataloader)
     for ours, theirs in zip(loader.torch(), dataloader, strict=True):
         assert_alike(ours, theirs)
-    seen = loader.torch().peek()  # which has id and key beside the fields
+    seen = loader.torch().peek()  # which has id and key next to the fields
     assert_alike(seen[0] if isinstance(theirs, torch.Tensor) else seen, next(iter(dataloader)))
 
 
-def test_a_loop_of_moco_finds_both_views() -> None:
+def test_a_moco_loop_gets_both_views() -> None:
     loader = translated(DataLoader(RECORDS["two views as a list"], batch_size=7))
     for images, labels in loader.torch():
         assert images[0].shape == images[1].shape == (7, 3, 4, 5) and len(images) == 2
         assert not torch.equal(images[0], images[1]) and labels.tolist() == list(range(7))
 
 
-def test_records_of_a_nested_batch_are_taken_apart() -> None:
+def test_a_nested_batch_is_split_into_records() -> None:
     records = RECORDS["image and dictionary"]
     batch = next(iter(translated(DataLoader(records, batch_size=7)).torch()))
     for part, (image, target) in zip(batch.per_record(), records, strict=True):
@@ -77,7 +77,7 @@ def test_records_of_a_nested_batch_are_taken_apart() -> None:
         assert int(part["target"]["label"]) == target["label"]
 
 
-def test_a_batch_as_a_dictionary_keeps_what_nests() -> None:
+def test_a_batch_as_a_dictionary_keeps_its_nesting() -> None:
     batch = next(
         iter(translated(DataLoader(RECORDS["two views as a list"], 4)).torch(batch="dict"))
     )
@@ -98,20 +98,22 @@ def test_targets_of_detection_are_a_tuple_of_dictionaries() -> None:
         assert_alike(ours, theirs)
 
 
-def test_a_record_that_nests_otherwise_is_an_error() -> None:
+def test_a_record_that_nests_differently_is_an_error() -> None:
     records = [[[view(0), view(1)], 0], [[view(0)], 1], [[view(0), view(1)], 2]]
     with pytest.raises(Exception, match="record 1 has the fields"):
         translated(DataLoader(records, batch_size=1))
 
 
 class Boxes:
-    """As datasets for detection: a record without boxes has empty tensors of torch's own dtype."""
+    """Like datasets for detection: a record without boxes has empty tensors of torch's default
+    dtype."""
 
     def __len__(self) -> int:
         return 40
 
     def __getitem__(self, index: int) -> Any:
-        count = 0 if index in (0, 7, 23) else 1 + (index == 31)  # one box in each that is looked at
+        # one box in each record that is sampled
+        count = 0 if index in (0, 7, 23) else 1 + (index == 31)
         boxes = torch.tensor([[1.0, 2, 3, 4 + index]] * count)
         size = 6 if index == 13 else 5
         labels = torch.tensor([index] * count)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise and holes are spread as the library that an operator names spreads them, in each record
-others, and masks keep their labels."""
+"""Noise and holes are distributed as in the library that an operator names, differ between records,
+and masks keep their labels."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def normal_share(low: float, high: float) -> float:
     return (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2
 
 
-def test_noise_on_bytes_is_torchvisions_in_distribution() -> None:
+def test_noise_on_bytes_equals_torchvisions_in_distribution() -> None:
     """chi-square over all values, against the probabilities of torchvision's formula."""
     mean, sigma = 0.02, 0.04
     images = np.full((4, 3, 200, 151), 100, np.uint8)
     noisy = through(images, T.GaussianNoise(mean, sigma)).astype(int) - 100
     statistic, cells = 0.0, 0
-    for level in range(-25, 36):  # cut off towards zero: 0 has two intervals
+    for level in range(-25, 36):  # truncated towards zero: 0 gets two intervals
         low, high = (level - 1, level) if level < 0 else (level, level + 1)
         low = -1 if level == 0 else low
         expected = noisy.size * normal_share(
@@ -62,7 +62,7 @@ def test_noise_is_clipped_or_wraps_as_in_torchvision() -> None:
     np.testing.assert_array_equal(wrapped[wrapped > 127], clipped[wrapped > 127])
 
 
-def test_noise_on_floats_is_torchvisions_in_distribution() -> None:
+def test_noise_on_floats_equals_torchvisions_in_distribution() -> None:
     images = np.full((3, 2, 100, 99), 51, np.uint8)
     steps = [T.ToDtype("float32", scale=True), T.GaussianNoise(0.1, 0.2, clip=False)]
     noise = (through(images, *steps) - np.float32(0.2) - 0.1) / 0.2
@@ -91,7 +91,7 @@ def rectangles(mask: Array) -> tuple[Array, Array]:
     return np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
 
 
-def test_a_hole_is_spread_as_albumentations_spreads_it() -> None:
+def test_holes_have_albumentations_distribution() -> None:
     images = np.full((600, 1, 20, 30), 9, np.uint8)
     one = T.CoarseDropout(1, (3, 5), (0.2, 0.5), fill=200, p=1.0)
     heights, widths, tops = [], [], []
@@ -157,7 +157,7 @@ def with_mask(tmp_path: Path) -> Any:
     )
 
 
-def test_holes_are_cut_into_masks_only_where_that_is_said(tmp_path: Path) -> None:
+def test_holes_are_only_cut_into_masks_on_request(tmp_path: Path) -> None:
     source = with_mask(tmp_path)
     sized = T.CenterCrop((20, 25))
     plain = next(iter(hr.Loader(source, [sized], batch_size=6)))
@@ -175,7 +175,7 @@ def test_holes_are_cut_into_masks_only_where_that_is_said(tmp_path: Path) -> Non
         assert (batch.image != plain.image).any()
 
 
-def test_erasing_noise_is_normal_and_cropped_and_mirrored_with_its_picture() -> None:
+def test_erasing_noise_is_normal_and_follows_its_image() -> None:
     images = np.zeros((300, 3, 40, 50), np.uint8)
     floats = T.ToDtype("float32", scale=True)
     erase = T.RandomErasing(1.0, scale=(0.1, 0.3), value="random")
@@ -184,7 +184,7 @@ def test_erasing_noise_is_normal_and_cropped_and_mirrored_with_its_picture() -> 
     assert len(noise) > 100_000
     for edge in (-2.0, -0.7, 0.1, 1.2):
         assert abs((noise < edge).mean() - normal_share(-40, edge)) < 0.01
-    # The same noise, wherever its picture goes.
+    # The same noise, whatever later steps do with the picture.
     mirrored = through(images, floats, erase, T.RandomHorizontalFlip(1.0), T.CenterCrop((30, 41)))
     wanted = np.flip(out, -1)[:, :, 5:35, 4:45]
     np.testing.assert_array_equal(mirrored, wanted)
@@ -194,7 +194,7 @@ def test_erasing_noise_is_normal_and_cropped_and_mirrored_with_its_picture() -> 
     np.testing.assert_array_equal(last, out)
 
 
-def test_erasing_noise_on_bytes_is_refused_with_the_way_out() -> None:
+def test_erasing_noise_on_bytes_is_refused_with_a_hint() -> None:
     images = np.zeros((1, 3, 8, 8), np.uint8)
     with pytest.raises(hr.ConfigError, match=r"(?s)HR0510.*uint8 here.*after ToDtype"):
         through(images, T.RandomErasing(1.0, value="random"))
@@ -218,7 +218,7 @@ def test_erasing_noise_on_bytes_is_refused_with_the_way_out() -> None:
         lambda: T.GaussianNoise(float("inf")),
     ],
 )
-def test_what_makes_no_sense_is_refused(make: Any) -> None:
+def test_invalid_arguments_are_refused(make: Any) -> None:
     with pytest.raises(hr.ConfigError):
         through(np.zeros((1, 3, 4, 4), np.uint8), make())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AddNoise with source=: which noise, which stretch of it and how loud is a draw of each record."""
+"""AddNoise with source=: the noise, its segment and its loudness are drawn for each record."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def added(step: T.Transform, values: Array = SPEECH, **how: Any) -> Array:
 
 
 def drawn(difference: Array, noises: list[Array]) -> tuple[int, int, float]:
-    """Of all stretches of all noises the one that was added: its noise, place and scale."""
+    """Of all segments of all noises the one that was added: its noise, position and scale."""
     best = (0.0, 0, 0, 0.0)
     for number, noise in enumerate(noises):
         windows = np.lib.stride_tricks.sliding_window_view(
@@ -70,7 +70,7 @@ def drawn(difference: Array, noises: list[Array]) -> tuple[int, int, float]:
     return best[1:]
 
 
-def test_a_stretch_of_a_noise_is_added_at_a_ratio_all_drawn() -> None:
+def test_noise_segment_and_ratio_are_drawn() -> None:
     noises = list(white(5, 1000))
     found = []
     differences = added(T.AddNoise((5.0, 20.0), source=arrays(np.stack(noises))))
@@ -86,7 +86,7 @@ def test_a_stretch_of_a_noise_is_added_at_a_ratio_all_drawn() -> None:
     assert ratios.min() > 4.99 and ratios.max() < 20.01 and 10.5 < ratios.mean() < 14.5
 
 
-def test_the_numbers_are_torchaudios() -> None:
+def test_values_equal_torchaudios() -> None:
     torch = pytest.importorskip("torch")
     functional = pytest.importorskip("torchaudio.functional", exc_type=ImportError)
     noises = list(white(3, 700))
@@ -99,13 +99,13 @@ def test_the_numbers_are_torchaudios() -> None:
         assert np.abs(want.numpy() - sound - difference).max() < 1e-6
 
 
-def test_a_noise_of_next_to_nothing_is_silent() -> None:
+def test_nearly_silent_noise_is_treated_as_silence() -> None:
     noise = np.zeros((1, 1, 400), np.float32)
-    noise[..., ::2] = 1e-42  # as what fades away leaves
+    noise[..., ::2] = 1e-42  # as left by a fade-out
     assert not added(T.AddNoise(0.0, source=arrays(noise))).any()
 
 
-def test_a_noise_comes_to_the_rate_of_its_sound(tmp_path: Path) -> None:
+def test_noise_is_resampled_to_the_rate_of_its_audio(tmp_path: Path) -> None:
     stored = files(tmp_path / "noises", [44100, 16000, 8000, 22050])
     whole = [
         through(noise[None], T.Resample(rate, 16000))[0]
@@ -124,9 +124,11 @@ def test_a_noise_comes_to_the_rate_of_its_sound(tmp_path: Path) -> None:
     assert seen == {0, 1, 2, 3}
 
 
-def test_a_short_noise_is_repeated_at_the_users_word_alone(tmp_path: Path) -> None:
+def test_short_noise_is_only_repeated_on_request(tmp_path: Path) -> None:
     noises = arrays(white(2, 150))
-    with pytest.raises(hr.DataError, match=r"HR0545.*400 frames, and its noise 150: repeat=True"):
+    with pytest.raises(
+        hr.DataError, match=r"HR0545.*400 frames, and its noise 150: use repeat=True"
+    ):
         added(T.AddNoise(3.0, source=noises))
     differences = added(T.AddNoise(3.0, source=noises, repeat=True))[:, 0]
     assert np.abs(differences[:, :250] - differences[:, 150:]).max() < 1e-6
@@ -142,7 +144,7 @@ def test_a_short_noise_is_repeated_at_the_users_word_alone(tmp_path: Path) -> No
         assert np.abs(difference[:336] - difference[64:]).max() < 1e-6
 
 
-def test_channels_go_each_to_its_own_or_one_to_all() -> None:
+def test_noise_channels_match_or_one_applies_to_all() -> None:
     stereo = np.concatenate([SPEECH, SPEECH[::-1]], axis=1)
     one = added(T.AddNoise(6.0, source=arrays(white(1, 400))), stereo)
     shares = one / white(1, 400)
@@ -180,7 +182,7 @@ def test_batches_do_not_depend_on_threads_ranks_or_a_resume(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("form", ["list", "tar", "records", "objects", "pack", "part"])
-def test_any_source_of_sounds_will_do(tmp_path: Path, form: str) -> None:
+def test_any_audio_source_works(tmp_path: Path, form: str) -> None:
     stored = files(tmp_path / "noises", [16000] * 3)
     paths = sorted((tmp_path / "noises").iterdir())
     noises: Any = hr.open(tmp_path / "noises")
@@ -213,7 +215,7 @@ def through_noise(noises: hr.Source) -> Array:
     return np.array(next(iter(hr.Loader(source, steps, batch_size=60, threads=2))).sound)
 
 
-def test_only_the_stretch_of_a_long_noise_is_decoded(tmp_path: Path) -> None:
+def test_only_the_segment_of_a_long_noise_is_decoded(tmp_path: Path) -> None:
     pytest.importorskip("soundfile")
     long = np.zeros((1, 30_000_000), np.int16)  # 120 MB as float32
     long[0, ::50] = 999
@@ -230,7 +232,7 @@ def test_only_the_stretch_of_a_long_noise_is_decoded(tmp_path: Path) -> None:
     assert len(list(loader)) == 3
 
 
-def test_a_bad_noise_is_an_error_with_its_name_or_the_policys(tmp_path: Path) -> None:
+def test_a_bad_noise_is_named_and_follows_the_policy(tmp_path: Path) -> None:
     files(tmp_path / "noises", [16000] * 3)
     bad = tmp_path / "noises" / "1.wav"
     bad.write_bytes(bad.read_bytes()[:-500])
@@ -252,7 +254,7 @@ def test_a_bad_noise_is_an_error_with_its_name_or_the_policys(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_no_number_has_no_ratio(value: float) -> None:
+def test_nans_have_no_ratio(value: float) -> None:
     noises = white(1, 400)
     noises[0, 0, 17] = value
     with pytest.raises(hr.DataError, match=r"HR0545.*not finite.*(.|\n)*noise 0 of source="):
@@ -263,7 +265,7 @@ def test_what_is_no_number_has_no_ratio(value: float) -> None:
         added(T.AddNoise(3.0, source=arrays(white(1, 400))), loud)
 
 
-def test_silence_and_emptiness() -> None:
+def test_silent_and_empty_audio() -> None:
     silent = added(T.AddNoise(3.0, source=arrays(np.zeros((1, 1, 400), np.float32))))
     assert not silent.any()
     assert not added(T.AddNoise(3.0, source=arrays(white(1, 400))), np.zeros_like(SPEECH)).any()
@@ -273,13 +275,13 @@ def test_silence_and_emptiness() -> None:
     assert nothing.shape == (60, 1, 0)
 
 
-def test_a_share_of_the_records_gets_noise() -> None:
+def test_p_is_the_fraction_of_records_with_noise() -> None:
     step = T.RandomApply([T.AddNoise(3.0, source=arrays(white(2, 500)))], p=0.5)
     noisy = added(step).any(axis=(1, 2)).sum()
     assert 15 < noisy < 45
 
 
-def test_sounds_of_a_record_get_the_same_noise() -> None:
+def test_all_audio_of_a_record_gets_the_same_noise() -> None:
     source = hr.records(a=SPEECH, b=SPEECH, kinds={"a": "audio", "b": "audio"})
     step = T.AddNoise((0.0, 20.0), source=arrays(white(5, 900)))
     batch = next(iter(hr.Loader(source, [step], batch_size=9)))
@@ -289,7 +291,7 @@ def test_sounds_of_a_record_get_the_same_noise() -> None:
     assert not np.array_equal(batch.a, batch.b)
 
 
-def test_what_is_no_source_of_noise_is_refused(tmp_path: Path) -> None:
+def test_an_object_that_is_not_a_noise_source_is_refused(tmp_path: Path) -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0103.*source must be a source.*\"noises/\""):
         T.AddNoise(3.0, source="noises/")
     with pytest.raises(hr.ConfigError, match=r"HR0105.*source is given a dict"):

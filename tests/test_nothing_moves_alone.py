@@ -44,7 +44,7 @@ def coco(tmp_path: Path) -> Path:
 
 
 def unsaid() -> list[dict[str, Any]]:
-    """Images with boxes whose format nobody has said, which therefore cannot follow."""
+    """Images with boxes without a declared format, which therefore cannot follow."""
     boxes = np.float32([[1, 2, 4, 6]])
     return [{"image": np.zeros((3, 10, 20), np.uint8), "boxes": boxes, "id": i} for i in range(2)]
 
@@ -70,7 +70,7 @@ def test_boxes_and_masks_of_coco_follow(coco: Path, step: Any, masks: bool) -> N
             assert not masks or batch.masks[row].shape == (1, *image.shape[1:])
 
 
-def test_the_ways_out_of_the_message_are_ways_out(coco: Path) -> None:
+def test_the_fixes_suggested_by_the_message_work(coco: Path) -> None:
     with pytest.raises(hr.ConfigError, match='fields="image" of the transform'):
         hr.Loader(unsaid(), [T.RandomHorizontalFlip(1)], **LIST)
     alone = hr.Loader(str(coco), [T.RandomHorizontalFlip(1, fields="image")], **LIST)
@@ -91,7 +91,7 @@ def test_the_ways_out_of_the_message_are_ways_out(coco: Path) -> None:
 
 
 @pytest.mark.parametrize("resident", [True, "auto"])
-def test_resident_data_obeys_too(coco: Path, resident: Any) -> None:
+def test_resident_data_follows_the_same_rule(coco: Path, resident: Any) -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0180"):
         hr.Loader(unsaid(), [T.Resize((8, 8))], resident=resident, **LIST)
     loader = hr.Loader(
@@ -104,12 +104,12 @@ def test_resident_data_obeys_too(coco: Path, resident: Any) -> None:
     assert next(iter(loader)).image.shape == (2, 3, 8, 8)
 
 
-def test_presets_obey() -> None:
+def test_presets_follow_the_same_rule() -> None:
     with pytest.raises(hr.ConfigError, match=r"RandomResizedCrop.* would leave .boxes"):
         hr.Loader(unsaid(), hr.presets.imagenet_train(8), **LIST)
 
 
-def test_steps_can_still_be_looked_at(coco: Path) -> None:
+def test_steps_can_still_be_inspected(coco: Path) -> None:
     loader = hr.Loader(str(coco), [T.Resize((8, 8))], batch_size=2, fields="image")
     assert loader.trace(0)[1].values["image"].shape == (3, 8, 8)
     assert "Resize" in loader.plan()
@@ -123,7 +123,7 @@ def records(mask: Any = np.uint8) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_function_that_returns_another_size_is_found_out() -> None:
+def test_a_function_that_returns_another_size_is_detected() -> None:
     shrink = lambda image: image[:, :, ::2]  # noqa: E731
     with pytest.raises(hr.ConfigError, match=r"HR0601|HR0180"):
         list(hr.Loader(records(), [shrink], **LIST))
@@ -134,7 +134,7 @@ def test_a_function_that_returns_another_size_is_found_out() -> None:
     assert next(iter(hr.Loader(records(), [said], **LIST))).image.shape == (2, 3, 6, 4)
 
 
-def test_a_function_of_pictures_of_any_size_is_found_out_by_the_record(pictures: Path) -> None:
+def test_a_function_of_images_of_any_size_is_detected_per_record(pictures: Path) -> None:
     open_sizes = [
         {"image": np.zeros((3, n, 8), np.uint8), "boxes": np.zeros((1, 4))} for n in (4, 5, 6)
     ]
@@ -144,7 +144,7 @@ def test_a_function_of_pictures_of_any_size_is_found_out_by_the_record(pictures:
 
 
 def library_steps() -> list[tuple[Any, bool]]:
-    """Transforms of libraries that mirror an image, and whether that library is here."""
+    """Transforms of libraries that mirror an image, and whether that library is installed."""
     out = []
     try:
         from torchvision.transforms import v2
@@ -175,9 +175,9 @@ def test_transforms_of_libraries_move_the_mask_with_the_image() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::headrace.Warning")
-def test_what_a_library_moves_without_the_mask_is_refused() -> None:
+def test_library_transforms_that_leave_the_mask_are_refused() -> None:
     first = pytest.importorskip("torchvision.transforms", exc_type=Exception)
-    step = first.RandomHorizontalFlip(p=1)  # of version 1, which knows no masks
+    step = first.RandomHorizontalFlip(p=1)  # of version 1, which does not support masks
     with pytest.raises(hr.ConfigError, match=r"HR0180.* moves .image. and would leave .mask"):
         hr.Loader(records(), [step], **LIST)
     hr.Loader(records(), [step], fields="image", **LIST).close()
@@ -195,7 +195,7 @@ def test_draws_of_a_library_are_shared_by_image_and_mask() -> None:
         assert len({image.tobytes() for image in batch.image}) > 1
 
 
-def test_what_a_library_cannot_take_is_refused_by_name() -> None:
+def test_unsupported_fields_for_a_library_are_refused_by_name() -> None:
     v2 = pytest.importorskip("torchvision.transforms.v2", exc_type=Exception)
     data = [record | {"boxes": np.zeros((1, 4), np.float32)} for record in records()]
     step = T.Python(v2.RandomHorizontalFlip(), fields=("image", "mask", "boxes"))
@@ -203,13 +203,13 @@ def test_what_a_library_cannot_take_is_refused_by_name() -> None:
         list(hr.Loader(data, [step], on_error="skip", **LIST))
 
 
-def test_a_native_transform_given_as_torchvisions_is_named() -> None:
+def test_a_native_transform_passed_as_torchvisions_is_named() -> None:
     v2 = pytest.importorskip("torchvision.transforms.v2", exc_type=Exception)
     with pytest.warns(hr.Warning, match=r"headrace.transforms has RandomHorizontalFlip natively"):
         hr.Loader(records(), [v2.RandomHorizontalFlip()], fields="image", **LIST)
 
 
-def test_two_arrays_of_resident_pictures_do_not_part() -> None:
+def test_two_resident_image_arrays_stay_aligned() -> None:
     images, ids = np.zeros((6, 3, 8, 8), np.uint8), np.zeros((6, 1, 8, 8), np.uint8)
     steps = [T.RandomHorizontalFlip()]
     with pytest.raises(hr.ConfigError, match=r"would leave .image2"):
@@ -218,7 +218,7 @@ def test_two_arrays_of_resident_pictures_do_not_part() -> None:
     hr.resident((images, ids), 2).close()
 
 
-def test_a_bench_of_coco_measures_its_pictures(coco: Path) -> None:
+def test_a_bench_of_coco_measures_its_images(coco: Path) -> None:
     from headrace.cli.preset import loader_of
 
     for preset in ("imagenet-train", "imagenet-eval"):
@@ -227,7 +227,7 @@ def test_a_bench_of_coco_measures_its_pictures(coco: Path) -> None:
     assert "boxes" in next(iter(loader_of(hr.open(str(coco)), "decode", 8, batch_size=2)))._fields
 
 
-def test_what_moves_alone_by_the_users_word_is_the_same_resident() -> None:
+def test_images_that_move_alone_on_request_are_the_same_when_resident() -> None:
     rng = np.random.default_rng(0)
     data = [
         {
@@ -243,8 +243,10 @@ def test_what_moves_alone_by_the_users_word_is_the_same_resident() -> None:
         np.testing.assert_array_equal(streamed.boxes, kept.boxes)
 
 
-def test_what_a_function_returns_without_a_kind_stays_what_it_was() -> None:
-    """Its name says nothing of it: as a plain tensor every later step would leave it behind."""
+def test_results_without_a_kind_keep_the_fields_kind() -> None:
+    """Its name does not tell its kind: if it became a plain tensor, later steps would no longer
+    move it.
+    """
     planes = np.zeros((2, 10, 20), bool)
     planes[:, :, :5] = True
     record = {
@@ -269,7 +271,7 @@ def test_what_a_function_returns_without_a_kind_stays_what_it_was() -> None:
     for batch in others:
         for name in record:
             np.testing.assert_array_equal(batch[name], expected[name], name)
-    # Said otherwise, or of a form that cannot be it, it is a tensor, which stays.
+    # If declared otherwise, or of an impossible shape, it is a tensor, which is not moved.
     for form in (("bool", (2, 10, 20), "tensor"), ("bool", (2,))):
         shape = (2, 10, 20) if len(form[1]) == 3 else (2,)
         made = T.Python(lambda masks, s=shape: np.ones(s, bool), {"masks": form}, fields="masks")

@@ -56,13 +56,13 @@ def test_extensible_wavs_of_many_channels(channels: int, kind: str) -> None:
     np.testing.assert_array_equal(got, want)
 
 
-def test_more_channels_than_are_read_say_what_to_do() -> None:
+def test_too_many_channels_are_refused_with_a_hint() -> None:
     with pytest.raises(hr.Error, match=r"HR0352.*65 channels(.|\n)*convert it to fewer"):
         samples_of(extensible(np.zeros((65, 3), np.int16), 1, 16))
 
 
 @pytest.mark.parametrize("rate", [1, 7, 8001, 11025, 44099, 192000, 768000])
-def test_odd_rates(rate: int) -> None:
+def test_unusual_rates(rate: int) -> None:
     wave = sounds.int16_waves(1000)
     got, found = samples_of(sounds.wav_of(wave, rate))
     assert found == rate
@@ -70,14 +70,14 @@ def test_odd_rates(rate: int) -> None:
 
 
 @pytest.mark.parametrize("rate", [0, 768001, 2**30])
-def test_rates_that_are_none_or_too_high(rate: int) -> None:
+def test_rates_that_are_zero_or_too_high(rate: int) -> None:
     with pytest.raises(hr.Error, match=r"HR035[02].*Hz"):
         samples_of(sounds.wav_of(sounds.int16_waves(10), rate))
 
 
 @pytest.mark.parametrize("format", ["WAV", "RF64", "FLAC", "OGG", "MP3"])
 @pytest.mark.parametrize("frames", [0, 1])
-def test_no_sound_and_one_frame(tmp_path: Path, format: str, frames: int) -> None:
+def test_empty_audio_and_a_single_frame(tmp_path: Path, format: str, frames: int) -> None:
     pytest.importorskip("soundfile")
     data = sounds.encoded(sounds.waves(frames, 2), 16000, format=format)
     try:
@@ -91,7 +91,7 @@ def test_no_sound_and_one_frame(tmp_path: Path, format: str, frames: int) -> Non
         return
     assert found == rate and got.shape == want.shape
     np.testing.assert_allclose(got, want, atol=1e-5)
-    (tmp_path / "a.wav").write_bytes(data)  # of any format: its bytes say which
+    (tmp_path / "a.wav").write_bytes(data)  # of any format: it is recognized by its bytes
     steps = [T.PadOrTrim(50), T.MelSpectrogram(16000, n_fft=32, n_mels=4)]
     batch = next(iter(hr.Loader(hr.open(tmp_path), steps, batch_size=1)))
     assert np.isfinite(batch.audio).all()
@@ -99,14 +99,14 @@ def test_no_sound_and_one_frame(tmp_path: Path, format: str, frames: int) -> Non
         next(iter(hr.Loader(hr.open(tmp_path), [T.RandomClip(50)], batch_size=1)))
 
 
-def test_numbers_that_are_none_come_as_they_are_and_become_no_integers(tmp_path: Path) -> None:
+def test_nans_are_delivered_but_not_converted_to_integers(tmp_path: Path) -> None:
     odd = np.array([[0.5, np.nan, np.inf, -np.inf, 1e38, -0.0, 1e-42, -3]], np.float32)
     for stored in (odd, odd.astype(np.float64)):
         got, _ = samples_of(sounds.wav_of(stored))
         np.testing.assert_array_equal(got.view(np.uint32), odd.view(np.uint32))
     (tmp_path / "a.wav").write_bytes(sounds.wav_of(odd))
     steps = [T.ToDtype("int16", scale=True, fields="audio")]
-    with pytest.raises(hr.DataError, match=r"HR0545.*NaN, which int16 has no number for"):
+    with pytest.raises(hr.DataError, match=r"HR0545.*NaN, which int16 cannot represent"):
         next(iter(hr.Loader(hr.open(tmp_path), steps, batch_size=1, ragged="list")))
     doubles = np.array([[1e300, -1e300, 1e-300]])
     got, _ = samples_of(sounds.wav_of(doubles))
@@ -114,7 +114,7 @@ def test_numbers_that_are_none_come_as_they_are_and_become_no_integers(tmp_path:
 
 
 @pytest.mark.parametrize("format", ["MP3", "FLAC"])
-def test_a_tag_of_ten_megabytes_before_the_sound(tmp_path: Path, format: str) -> None:
+def test_a_tag_of_ten_megabytes_before_the_audio(tmp_path: Path, format: str) -> None:
     pytest.importorskip("soundfile")
     data = sounds.encoded(sounds.waves(16000), 16000, format=format)
     want, _ = sounds.decoded(data)
@@ -126,7 +126,7 @@ def test_a_tag_of_ten_megabytes_before_the_sound(tmp_path: Path, format: str) ->
         got, _ = samples_of(tags + data)
         np.testing.assert_allclose(got, want, atol=1e-5)
     (tmp_path / f"a.{format.lower()}").write_bytes(cover + data)
-    (tmp_path / "b").write_bytes(cover + data)  # a name that says nothing
+    (tmp_path / "b").write_bytes(cover + data)  # a name without information
     source = hr.open(tmp_path)
     batch = next(iter(hr.Loader(source, [T.CenterClip(4000)], batch_size=len(source))))
     np.testing.assert_allclose(batch.audio[0], want[:, 6000:10000], atol=1e-5)
@@ -136,7 +136,7 @@ def test_a_tag_of_ten_megabytes_before_the_sound(tmp_path: Path, format: str) ->
         samples_of(cover[:1000])
 
 
-def test_an_mp3_of_varying_bit_rate_without_a_table_has_its_whole_length() -> None:
+def test_a_vbr_mp3_without_a_table_has_its_full_length() -> None:
     soundfile = pytest.importorskip("soundfile")
     waves = sounds.waves(80000, rate=16000)
     waves[:, :30000] *= 1e-3
@@ -147,7 +147,7 @@ def test_an_mp3_of_varying_bit_rate_without_a_table_has_its_whole_length() -> No
         pytest.skip(f"soundfile {soundfile.__version__} writes no varying bit rates")
     at = max(data.find(b"Xing"), data.find(b"Info"))
     assert 0 < at < 200
-    second = data.find(data[:2], at)  # the frame behind the one that is the table
+    second = data.find(data[:2], at)  # the frame after the one with the table
     got, _ = samples_of(data[second:])
     want, _ = sounds.decoded(data[second:])
     assert abs(got.shape[1] - 80000) < 4 * 1152
@@ -167,14 +167,14 @@ def test_chained_ogg_files_are_refused_by_name(subtype: str) -> None:
 
 
 def without_total(flac: bytes) -> bytes:
-    """The number of samples in STREAMINFO is 36 bits; 0 says that nobody knows it."""
+    """The number of samples in STREAMINFO has 36 bits; 0 means unknown."""
     data = bytearray(flac)
     data[21] &= 0xF0
     data[22:26] = bytes(4)
     return bytes(data)
 
 
-def test_a_flac_that_does_not_say_how_long_it_is(tmp_path: Path) -> None:
+def test_a_flac_without_a_length(tmp_path: Path) -> None:
     pytest.importorskip("soundfile")
     data = without_total(sounds.encoded(sounds.waves(20000, 2), 16000, format="FLAC"))
     want, _ = sounds.decoded(sounds.encoded(sounds.waves(20000, 2), 16000, format="FLAC"))
@@ -188,7 +188,7 @@ def test_a_flac_that_does_not_say_how_long_it_is(tmp_path: Path) -> None:
             samples_of(data[:end])
 
 
-def test_chunks_that_lie_about_their_length_cost_nothing() -> None:
+def test_chunks_with_wrong_lengths_cost_nothing() -> None:
     good = sounds.wav_of(sounds.int16_waves(300))
     tracemalloc.start()
     for at in range(0, 60, 2):
@@ -204,7 +204,7 @@ def test_chunks_that_lie_about_their_length_cost_nothing() -> None:
     tracemalloc.stop()
 
 
-def test_chunks_behind_the_sound_and_an_odd_number_of_bytes() -> None:
+def test_chunks_after_the_audio_and_an_odd_number_of_bytes() -> None:
     wave = np.arange(33, dtype=np.uint8)[None]
     data = sounds.wav(wave.tobytes(), 1, 8) + b"id3 " + struct.pack("<I", 4) + b"tail"
     got, _ = samples_of(data)
@@ -225,7 +225,7 @@ EACH = {
 @pytest.mark.parametrize("case", EACH)
 @pytest.mark.parametrize("frames", [0, 1, 2, 399, 400])
 @pytest.mark.parametrize("channels", [1, 32])
-def test_steps_on_odd_sounds_give_numbers_or_errors_with_a_way_out(
+def test_steps_on_unusual_audio_give_numbers_or_errors_with_a_hint(
     tmp_path: Path, case: str, frames: int, channels: int
 ) -> None:
     wave = sounds.waves(frames, channels).astype(np.float32)
@@ -241,7 +241,7 @@ def test_steps_on_odd_sounds_give_numbers_or_errors_with_a_way_out(
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("case", EACH)
-def test_what_is_no_number_stays_in_its_record(tmp_path: Path, case: str, value: float) -> None:
+def test_nans_stay_in_their_record(tmp_path: Path, case: str, value: float) -> None:
     waves = sounds.waves(4000, 2).astype(np.float32)
     for number in range(3):
         each = waves.copy()
@@ -255,7 +255,7 @@ def test_what_is_no_number_stays_in_its_record(tmp_path: Path, case: str, value:
     assert np.isfinite(made[0]).all() and len(made) >= 2
 
 
-def test_an_mp3_that_is_cut_off_is_no_shorter_sound_where_its_tag_tells_its_length() -> None:
+def test_a_truncated_mp3_is_an_error_if_its_tag_has_the_length() -> None:
     pytest.importorskip("soundfile")
     data = sounds.encoded(sounds.int16_waves(64000, 1), 16000, format="MP3")
     assert b"Info" in data[:64] or b"Xing" in data[:64]

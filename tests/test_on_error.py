@@ -18,7 +18,7 @@ import headrace as hr
 from headrace import transforms as T
 
 RECORDS, BATCH = 60, 4
-BAD = (5, 6, 7, 20, 33, 59)  # 5, 6, 7: most of a batch in order
+BAD = (5, 6, 7, 20, 33, 59)  # 5, 6, 7: most of a batch in sequential order
 AUGMENT = [T.RandomCrop(12), T.RandomHorizontalFlip(), T.ToDtype("float32", scale=True)]
 FIELDS = ("image", "label", "id", "key")
 
@@ -30,7 +30,7 @@ class Folders(NamedTuple):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    """Twice the same images; in one of them BAD are truncated in their header."""
+    """The same images twice; in one of the folders, BAD are truncated in their header."""
     roots = Folders(tmp_path_factory.mktemp("damaged"), tmp_path_factory.mktemp("sound"))
     rng = np.random.default_rng(3)
     for number in range(RECORDS):
@@ -61,7 +61,7 @@ class Row(NamedTuple):
     image: bytes
     label: int
     id: int
-    key: str  # below the root
+    key: str  # below the root folder
 
 
 def rows_of(batch: Any) -> list[Row]:
@@ -75,7 +75,7 @@ def epoch(source: hr.Loader) -> list[list[Row]]:
     return [rows_of(batch) for batch in source]
 
 
-def test_raise_comes_at_the_batch_of_the_record(folders: Folders) -> None:
+def test_raise_happens_at_the_records_batch(folders: Folders) -> None:
     expected = epoch(loader(folders.sound, seed=6))
     failing = loader(folders.damaged, "raise", seed=6)
     first_bad = next(k for k, batch in enumerate(expected) if any(row.id in BAD for row in batch))
@@ -115,7 +115,7 @@ def test_substitutes_move_nothing_else(folders: Folders, shuffle: bool, world: i
                 assert row.key == f"class{row.label}/{row.id:02}.png" and row.label == row.id // 20
 
 
-def test_substitutes_are_drawn_anew_in_each_epoch(folders: Folders) -> None:
+def test_substitutes_are_redrawn_in_each_epoch(folders: Folders) -> None:
     source = loader(folders.damaged, shuffle=False)
     chosen = [[row.id for batch in epoch(source) for row in batch] for _ in range(3)]
     assert len({tuple(ids[bad] for bad in BAD) for ids in chosen}) == 3
@@ -130,7 +130,7 @@ def test_skip_shortens_the_batch_and_keeps_the_order(folders: Folders) -> None:
     assert {len(batch) for batch in got} > {BATCH}
 
 
-def test_a_batch_of_which_nothing_is_left_is_left_out(folders: Folders) -> None:
+def test_a_batch_of_only_bad_records_is_skipped(folders: Folders) -> None:
     source = loader(folders.damaged, "skip", batch_size=1, shuffle=False)
     got = [row.id for batch in epoch(source) for row in batch]
     assert got == [number for number in range(RECORDS) if number not in BAD]
@@ -169,7 +169,7 @@ def test_the_count_ends_the_run_at_its_batch(folders: Folders, policy: str) -> N
         source = loader(folders.damaged, policy, shuffle=False, error_budget=budget)
         iteration = iter(source)
         if budget == len(BAD):
-            assert len(list(iteration)) == len(source)  # as many as it tolerates
+            assert len(list(iteration)) == len(source)  # as many as the budget tolerates
             continue
         for _ in range(BAD[budget] // BATCH):
             next(iteration)
@@ -180,17 +180,17 @@ def test_the_count_ends_the_run_at_its_batch(folders: Folders, policy: str) -> N
         assert "headrace scan" in caught.value.hint and ".png" in caught.value.note
 
 
-def test_the_count_begins_anew_with_each_epoch(folders: Folders) -> None:
+def test_the_count_restarts_with_each_epoch(folders: Folders) -> None:
     source = loader(folders.damaged, error_budget=len(BAD))
     for _ in range(3):
         epoch(source)
     assert source.stats().bad_records == 3 * len(BAD)
 
 
-def test_the_count_goes_on_after_a_resume(folders: Folders) -> None:
+def test_the_count_continues_after_a_resume(folders: Folders) -> None:
     first = loader(folders.damaged, shuffle=False)
     iteration = iter(first)
-    for _ in range(3):  # records 5, 6, 7 come after it
+    for _ in range(3):  # records 5, 6, 7 follow it
         next(iteration)
     state = first.state_dict()
     assert state["bad_records"] == 3
@@ -200,7 +200,7 @@ def test_the_count_goes_on_after_a_resume(folders: Folders) -> None:
         epoch(second)
 
 
-def test_the_share_counts_once_a_thousand_records_are_seen(folders: Folders) -> None:
+def test_the_fraction_applies_after_a_thousand_records(folders: Folders) -> None:
     # Every tenth record is bad from record 0 on.
     order = [0 if i % 10 else BAD[0] for i in range(2000)]
     many = hr.subset(hr.open(folders.damaged), order)
@@ -211,7 +211,7 @@ def test_the_share_counts_once_a_thousand_records_are_seen(folders: Folders) -> 
     iteration = iter(strict)
     for _ in range(9):
         next(iteration)
-    with pytest.raises(hr.DataError, match=r"100 of 1000 records.*share is 0\.099"):
+    with pytest.raises(hr.DataError, match=r"100 of 1000 records.*fraction is 0\.099"):
         next(iteration)
 
 
@@ -251,7 +251,7 @@ def test_a_quarantine_on_a_full_disk_has_whole_lines_and_a_warning(
     path = tmp_path / "bad.jsonl"
     path.write_text("what is there\n" * 10)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # Of the file's size: refuses as a full disk does. One line fits, and a part of the second.
+    # A limit on file size, which fails like a full disk. One line fits, and a part of the second.
     resource.setrlimit(resource.RLIMIT_FSIZE, (600, before[1]))
     try:
         filling = loader(folders.damaged, "skip", quarantine=path, shuffle=False)
@@ -275,7 +275,7 @@ def test_a_quarantine_that_cannot_be_written_is_refused_at_once(
     assert caught.value.code == "HR0730"
 
 
-def test_nothing_is_drawn_where_everything_is_bad(folders: Folders) -> None:
+def test_no_substitute_is_drawn_if_everything_is_bad(folders: Folders) -> None:
     source = hr.subset(hr.open(folders.damaged), list(BAD))
     with pytest.raises(hr.DataError, match="100 substitutes were bad as well"):
         list(hr.Loader(source, AUGMENT, batch_size=2, on_error="substitute"))
@@ -310,7 +310,7 @@ def test_an_outage_ends_the_run_and_is_not_counted(folders: Folders, policy: str
     source = loader(folders.sound, policy, threads=1)
     iteration = iter(source)
     next(iteration)
-    source.set_epoch(0)  # nothing is read ahead any more
+    source.set_epoch(0)  # nothing is read ahead any longer
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # no file can be opened
     try:
@@ -320,7 +320,7 @@ def test_an_outage_ends_the_run_and_is_not_counted(folders: Folders, policy: str
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert caught.value.code == "HR0207" and isinstance(caught.value, OSError)
     assert source.quarantine == [] and source.stats().bad_records == 0
-    assert len(list(source)) == len(source)  # and it goes on when the outage is over
+    assert len(list(source)) == len(source)  # and it continues after the outage
 
 
 def raises_by_chance(image: Any, rng: Any) -> Any:
@@ -331,7 +331,8 @@ def raises_by_chance(image: Any, rng: Any) -> Any:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_substitute_has_draws_of_its_own_in_python(folders: Folders, threads: int) -> None:
-    """A step that raises by its own draws would raise for every substitute of that position."""
+    """A step that raises depending on its draws would raise for every substitute of that
+    position."""
     options: dict[str, Any] = {"batch_size": BATCH, "on_error": "substitute", "error_budget": 36}
     source = hr.open(folders.sound)
     steps = [*AUGMENT, raises_by_chance]

@@ -41,7 +41,7 @@ def test_records_come_in_the_order_of_the_source(pictures: Path) -> None:
         np.testing.assert_array_equal(image, resized(path, 16, 20))
 
 
-def test_labels_belong_to_their_pictures(pictures: Path) -> None:
+def test_labels_belong_to_their_images(pictures: Path) -> None:
     fields = ("label", "key")
     loader = hr.Loader(pictures, batch_size=4, shuffle=True, fields=fields)
     for labels, keys in loader:
@@ -68,7 +68,7 @@ def test_the_order_does_not_depend_on_the_instruction_set(pictures: Path) -> Non
     assert len(hashes) == 1
 
 
-def test_ranks_together_give_what_one_process_gives(pictures: Path) -> None:
+def test_ranks_together_equal_one_process(pictures: Path) -> None:
     whole = hr.Loader(pictures, AUGMENT, batch_size=6, shuffle=True, last_batch="drop")
     parts = [
         hr.Loader(
@@ -87,7 +87,7 @@ def test_ranks_together_give_what_one_process_gives(pictures: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**40])
-def test_a_seed_gives_the_same_batches_again(pictures: Path, seed: int) -> None:
+def test_a_seed_reproduces_the_batches(pictures: Path, seed: int) -> None:
     make = lambda: hr.Loader(pictures, AUGMENT, batch_size=8, shuffle=True, seed=seed)  # noqa: E731
     assert two_epochs(make()) == two_epochs(make())
 
@@ -101,7 +101,7 @@ def test_seeds_and_epochs_differ(pictures: Path) -> None:
     assert len(set(hashes)) == len(hashes)
 
 
-def test_a_batch_can_be_had_again_by_its_number(pictures: Path) -> None:
+def test_a_batch_can_be_recreated_by_its_number(pictures: Path) -> None:
     loader = hr.Loader(pictures, AUGMENT, batch_size=4, shuffle=True)
     taken = [[batch.image.copy() for batch in loader] for _ in range(2)]
     for epoch in range(2):
@@ -118,14 +118,14 @@ def test_a_deterministic_operator_leaves_the_draws_of_others(pictures: Path) -> 
     np.testing.assert_array_equal(next(iter(plain)).image, next(iter(padded)).image)
 
 
-def test_two_views_of_a_picture_differ(pictures: Path) -> None:
+def test_two_views_of_an_image_differ(pictures: Path) -> None:
     views = T.Fork("image", view1=[T.RandomResizedCrop(16)], view2=[T.RandomResizedCrop(16)])
     batch = next(iter(hr.Loader(pictures, [views], batch_size=23)))
     assert batch._fields == ("view1", "view2", "label")
     assert (batch.view1 != batch.view2).any()
 
 
-def test_weights_decide_how_often_a_record_comes() -> None:
+def test_weights_decide_how_often_a_record_is_drawn() -> None:
     source = hr.open([{"x": i} for i in range(4)])
     sampler = hr.sampling.weighted([0, 1, 3, 0], draws=4000)
     loader = hr.Loader(source, batch_size=100, sampler=sampler)
@@ -134,7 +134,7 @@ def test_weights_decide_how_often_a_record_comes() -> None:
     assert 0.70 < seen[2] / 4000 < 0.80
 
 
-def test_balanced_labels_come_equally_often() -> None:
+def test_balanced_labels_are_equally_frequent() -> None:
     source = hr.open([{"label": 0}] * 90 + [{"label": 1}] * 10)
     sampler = hr.sampling.balanced("label", draws=4000)
     loader = hr.Loader(source, batch_size=100, sampler=sampler)
@@ -151,8 +151,8 @@ def test_an_index_array_is_an_order() -> None:
     assert sorted(next(iter(shuffled)).x.tolist()) == [0, 3, 3, 9]
 
 
-def test_the_classes_of_samplers_are_their_records() -> None:
-    """What a user gives, sees and is refused; type checkers see the same."""
+def test_sampler_classes_have_the_declared_parameters() -> None:
+    """The settings a user passes, reads and gets rejected; type checkers agree."""
     stub = ast.parse(Path(hr.sampling.__file__).with_suffix(".pyi").read_text())
     typed = {
         each.name: [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every order is one global sequence: the same on any number of ranks, from wherever a run resumes.
+"""Every order is one global sequence: the same on any number of ranks, wherever a run resumes.
 
 The orders are those of the registry, with each switch and each choice; a new one is among them.
 """
@@ -37,7 +37,7 @@ REQUIRED: dict[str, Any] = {"int": BATCH, "ints": BATCH, "float": 900.0, "floats
 
 
 def calls() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Each order of the registry, and again with every switch turned and every other choice."""
+    """Each order of the registry, and again with each switch set and with each other choice."""
     for name, record in _core.samplers().items():
         params = record["params"]
         per_record = record["per_record"]
@@ -90,7 +90,7 @@ def batches(of: hr.Loader) -> Iterator[list[int]]:
 
 
 def following(of: hr.Loader) -> list[int]:
-    """The next batch; a state that was taken with an epoch's last one is at that epoch's end."""
+    """The next batch; a state taken with an epoch's last batch is at that epoch's end."""
     taken = next(batches(of), None)
     return taken if taken is not None else next(batches(of))
 
@@ -148,7 +148,7 @@ def test_epochs_and_seeds_differ(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_state_is_small_and_of_these_records_alone(name: str) -> None:
+def test_a_state_is_small_and_only_fits_these_records(name: str) -> None:
     _, states = whole(name)
     assert max(map(len, states)) < 500
     with loader(name) as other:
@@ -167,7 +167,7 @@ def test_seek_goes_to_any_step_of_any_order() -> None:
                 assert next(batches(alone)) == taken[step], (name, step)
 
 
-# Orders of a user's function.
+# Orders given by a user's function.
 
 
 def order_by(function: Any, **given: Any) -> hr.Loader:
@@ -190,7 +190,7 @@ def order_by(function: Any, **given: Any) -> hr.Loader:
         (7, "HR0150", "takes a function of the epoch"),
     ],
 )
-def test_a_function_that_decides_no_order_is_refused(function: Any, code: str, text: str) -> None:
+def test_a_function_that_returns_no_order_is_refused(function: Any, code: str, text: str) -> None:
     with pytest.raises(hr.ConfigError, match=text) as caught:
         order_by(function)
     assert caught.value.code == code
@@ -208,7 +208,7 @@ def later(epoch: int, bad: Callable[[], Any]) -> Any:
         (lambda: 1 / 0, "HR0727"),
     ],
 )
-def test_an_epoch_that_goes_wrong_later_is_an_error_and_no_hang(bad: Any, code: str) -> None:
+def test_a_later_epoch_that_fails_is_an_error_not_a_hang(bad: Any, code: str) -> None:
     run = order_by(functools.partial(later, bad=bad), shard=(0, 2), batch_size=5)
     assert len(list(run)) == 2
     for _ in range(2):  # and stays one
@@ -217,7 +217,7 @@ def test_an_epoch_that_goes_wrong_later_is_an_error_and_no_hang(bad: Any, code: 
         assert caught.value.code == code
 
 
-def test_a_function_that_changed_is_a_state_of_another_run() -> None:
+def test_a_changed_function_invalidates_a_state() -> None:
     state = order_by(lambda epoch: np.arange(20)).state_dict()
     with pytest.raises(hr.ConfigError, match="HR0711"):
         order_by(lambda epoch: np.arange(20)[::-1]).load_state_dict(state)
@@ -270,17 +270,17 @@ def test_an_endless_epoch_resumes_beyond_any_pass() -> None:
         assert next(batches(other)) == expected
 
 
-# Batches that are not N records.
+# Batches with other sizes than N records.
 
 
-def test_groups_have_one_key_each_whatever_it_is() -> None:
+def test_groups_have_one_key_of_any_type() -> None:
     names = np.array(["wide", "tall", "square"])[np.arange(RECORDS) % 3]
     order = hr.sampling.grouped(names, batch_size=16)
     for batch in hr.Loader(SOURCE, sampler=order, fields="number"):
         assert len(set(names[batch.number])) == 1
 
 
-def test_two_budgets_hold_at_once() -> None:
+def test_two_budgets_apply_at_once() -> None:
     tokens, images = DRAW.integers(10, 900, 2000), DRAW.integers(0, 9, 2000)
     src = hr.records(number=np.arange(2000), tokens=tokens, images=images)
     order = hr.sampling.budget(("tokens", "images"), total=(8192, 48), max_records=30)

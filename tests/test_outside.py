@@ -19,7 +19,7 @@ LEADING_OUT = ("{root}/secret.png", "../secret.png", "a/../../secret.png", "..")
 
 @pytest.fixture
 def data(pictures: Path, tmp_path: Path) -> Path:
-    """A dataset's folder with one image, beside a file and an image that are none of it."""
+    """A dataset's folder with one image, next to a file and an image that are not part of it."""
     folder = tmp_path / "data"
     folder.mkdir()
     (tmp_path / "secret.png").write_text(SECRET)
@@ -54,7 +54,7 @@ def table(data: Path, name: str, suffix: str) -> Path:
 
 @pytest.mark.parametrize("name", LEADING_OUT)
 @pytest.mark.parametrize("kind", ["coco", "arrow", "parquet"])
-def test_data_that_names_a_file_elsewhere_is_refused(data: Path, kind: str, name: str) -> None:
+def test_data_that_refers_to_outside_files_is_refused(data: Path, kind: str, name: str) -> None:
     name = name.format(root=data.parent)
     path = coco(data, name) if kind == "coco" else table(data, name, kind)
     with pytest.raises(hr.ConfigError, match=r"HR0276[^\n]*1 name of 2"):
@@ -66,7 +66,7 @@ def test_data_that_names_a_file_elsewhere_is_refused(data: Path, kind: str, name
 
 @pytest.mark.parametrize("kind", ["coco", "arrow", "parquet"])
 @pytest.mark.parametrize("to", ["tar", "pack"])
-def test_where_it_is_asked_for_it_must_still_be_a_picture(
+def test_an_allowed_outside_file_must_still_be_an_image(
     data: Path, kind: str, to: str, tmp_path: Path
 ) -> None:
     def opened(name: str) -> hr.Source:
@@ -86,9 +86,7 @@ def test_where_it_is_asked_for_it_must_still_be_a_picture(
 
 
 @pytest.mark.parametrize("suffix", ["txt", "csv"])
-def test_a_list_may_name_any_picture_and_no_other_file(
-    data: Path, suffix: str, tmp_path: Path
-) -> None:
+def test_a_list_may_only_name_image_files(data: Path, suffix: str, tmp_path: Path) -> None:
     def written(*names: str) -> hr.Source:
         path = data / f"list.{suffix}"
         head = "path,label,size\n" if suffix == "csv" else ""
@@ -111,8 +109,8 @@ def test_a_list_may_name_any_picture_and_no_other_file(
     assert not (tmp_path / "leak.tar").exists()
 
 
-def test_what_lies_in_the_folder_may_be_broken_and_linked(data: Path, tmp_path: Path) -> None:
-    """A broken image is a bad record; a link is how people put datasets together."""
+def test_files_in_the_folder_may_be_broken_or_links(data: Path, tmp_path: Path) -> None:
+    """A broken image is a bad record; links are a normal way to assemble datasets."""
     (data / "list.txt").write_text("good.png 0\nbroken.png 1\nlinked.png 0\n")
     (data / "broken.png").write_text("")
     (data / "linked.png").symlink_to(tmp_path / "other.png")
@@ -123,10 +121,8 @@ def test_what_lies_in_the_folder_may_be_broken_and_linked(data: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["folder", "list", "manifest", "coco", "arrow"])
-def test_a_link_out_of_the_folder_leads_to_pictures_alone(
-    data: Path, kind: str, tmp_path: Path
-) -> None:
-    """An archive brings links, too; none of them gets another file's bytes into what is written."""
+def test_a_link_out_of_the_folder_only_gives_images(data: Path, kind: str, tmp_path: Path) -> None:
+    """An archive can contain links, too; none of them gets another file's bytes into the output."""
     (data / "linked.png").symlink_to(tmp_path / "secret.png")
     if kind == "folder":
         source = hr.open(data)
@@ -154,7 +150,7 @@ def test_a_link_out_of_the_folder_leads_to_pictures_alone(
     assert [len(batch.image) for batch in loader] == [1]
 
 
-def test_a_folder_that_is_linked_into_place_is_read(data: Path, tmp_path: Path) -> None:
+def test_a_linked_folder_is_read(data: Path, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     (tmp_path / "set/a").symlink_to(data)
     (tmp_path / "again").symlink_to(tmp_path / "set")
@@ -165,7 +161,7 @@ def test_a_folder_that_is_linked_into_place_is_read(data: Path, tmp_path: Path) 
     assert hr.pack(source, tmp_path / "out.hrpack")["unusable_count"] == 2
 
 
-def test_relative_roots_are_roots(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_roots_work(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (data / "list.txt").write_text(f"good.png 0\n{data}/good.png 0\n{data.parent}/other.png 0\n")
     for folder, path in ((data, "list.txt"), (data.parent, "data/list.txt"), (data, "./list.txt")):
         monkeypatch.chdir(folder)
@@ -175,7 +171,7 @@ def test_relative_roots_are_roots(data: Path, monkeypatch: pytest.MonkeyPatch) -
     assert hr.open(table(data, "good.png", "arrow").name)[1]["image"].any()
 
 
-def test_shards_of_mds_elsewhere_are_read_on_the_users_word(data: Path) -> None:
+def test_outside_mds_shards_are_read_on_request(data: Path) -> None:
     folder = mds_writer.write(data / "mds", {"label": ("int", 8)}, [[bytes(8)]] * 3)
     (data.parent / "elsewhere.mds").write_bytes((folder / "shard.00000.mds").read_bytes())
     for name in ("../../elsewhere.mds", str(data.parent / "elsewhere.mds")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device that "cuda" means in one of several processes, and the error if there is none."""
+"""The device that "cuda" refers to in each of several processes, and the error if there is none."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from headrace.loader import own_device
         (0, {"LOCAL_RANK": "2"}, 0),
     ],
 )
-def test_cuda_is_the_process_own_device(
+def test_cuda_is_the_device_of_the_process(
     count: int, environment: dict[str, str], index: int
 ) -> None:
     assert own_index(count, environment) == index
@@ -50,7 +50,7 @@ def test_cuda_is_the_process_own_device(
         ),
     ],
 )
-def test_a_rank_without_a_device_is_an_error_that_says_what_is_seen(
+def test_a_rank_without_a_device_is_an_error_that_lists_visible_devices(
     count: int, environment: dict[str, str], said: str
 ) -> None:
     with pytest.raises(hr.ConfigError, match="HR0897") as caught:
@@ -58,7 +58,9 @@ def test_a_rank_without_a_device_is_an_error_that_says_what_is_seen(
     assert said in str(caught.value) and f"--nproc-per-node {count}" in str(caught.value)
 
 
-def test_whoever_says_cuda_gets_the_own_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_api_resolves_cuda_to_the_device_of_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     opened: list[str] = []
     device = _core.simulated_device(seed=1)
 
@@ -80,7 +82,7 @@ def test_whoever_says_cuda_gets_the_own_device(monkeypatch: pytest.MonkeyPatch) 
     assert opened[:3] == ["cuda:2", "cuda:1", "cuda:2"] and opened[3:] == ["cuda:2"]
 
 
-# A libcuda.so.1 as CUDA 12.2 had it, in two functions.
+# A libcuda.so.1 like that of CUDA 12.2, with two functions.
 OLD_DRIVER = """
 int cuInit(unsigned flags) { (void)flags; return 0; }
 int cuDriverGetVersion(int* version) { *version = 12020; return 0; }
@@ -96,7 +98,7 @@ print([int(batch[0][0][0]) for batch in loader])
 """
 
 
-def test_a_driver_that_is_too_old_is_named_and_the_cpu_goes_on(tmp_path: Path) -> None:
+def test_an_outdated_driver_is_named_and_the_cpu_still_works(tmp_path: Path) -> None:
     if "without CUDA" in _core.cuda_devices()[1]:
         pytest.skip("this build has no CUDA")
     compiler = shutil.which("cc") or shutil.which("g++")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms that people write with Pillow become operators, of the same pixels and
-probabilities, where all that they do has one; else they stay, and the report says why."""
+"""Users' Pillow transforms become operators, with the same pixels and probabilities, if all their
+calls have one; otherwise they stay in Python, and the report says why."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ OPERATORS = {
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_what_calls_pillow_is_the_operator(operator: str, pictures: Path) -> None:
+def test_transforms_that_only_call_pillow_become_operators(operator: str, pictures: Path) -> None:
     loader = translated(pictures, OPERATORS[operator])
     assert not loader.report.python and loader.report.records_checked == 6
     assert loader.report.differences["image"] == 0
     assert operator in " ".join(str(loader).split())
 
 
-def test_each_way_comes_as_often_as_in_the_original(pictures: Path) -> None:
+def test_each_outcome_is_as_frequent_as_in_the_original(pictures: Path) -> None:
     loader = translated(pictures, v1.Grayscale(3), one_of_three)
     assert not loader.report.python
     images = np.concatenate([np.asarray(batch.image) for _ in range(100) for batch in loader])
@@ -153,6 +153,6 @@ KEPT = {
 
 
 @pytest.mark.parametrize("reason", KEPT)
-def test_what_shows_more_stays_in_python(reason: str, pictures: Path) -> None:
+def test_transforms_that_do_more_stay_in_python(reason: str, pictures: Path) -> None:
     loader = translated(pictures, KEPT[reason])
     assert reason in next(part.note for part in loader.report.python)

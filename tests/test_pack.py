@@ -53,7 +53,7 @@ def packs(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """Images of many pages: noise, which nothing makes smaller."""
+    """Images of many pages: noise, which is incompressible."""
     rng = np.random.default_rng(5)
     (tmp_path / "large").mkdir()
     for number in range(40):
@@ -85,7 +85,7 @@ def test_bench_gives_one_batch_hash_for_folder_and_packs(large: Path, tmp_path: 
     assert len(hashes) == 1
 
 
-def test_order_labels_classes_and_keys_are_those_of_the_folder(
+def test_order_labels_classes_and_keys_equal_those_of_the_folder(
     photos: Path, packs: dict[str, Path]
 ) -> None:
     folder = hr.open(photos)
@@ -110,11 +110,11 @@ def test_a_state_of_a_packs_loader_resumes_on_any_pack_of_the_dataset(
     from test_invariance import digest
 
     assert [digest(batch) for batch in resumed] == whole[1 : RECORDS // 12]
-    with pytest.raises(hr.ConfigError):  # the folder's fingerprint is another one
+    with pytest.raises(hr.ConfigError):  # the folder's fingerprint differs
         make(photos).load_state_dict(state)
 
 
-# The files back.
+# Restoring the files.
 
 
 @pytest.mark.parametrize("name", [*LEVELS, "shards"])
@@ -173,7 +173,7 @@ def test_bad_files_are_kept_and_listed(photos: Path, packs: dict[str, Path]) -> 
     ]
 
 
-def test_fields_of_every_kind_come_back(photos: Path, tmp_path: Path) -> None:
+def test_fields_of_every_kind_are_restored(photos: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     paths = sorted(photos.rglob("*.png"))[:5]
     fields = {
@@ -204,7 +204,7 @@ def test_fields_of_every_kind_come_back(photos: Path, tmp_path: Path) -> None:
         assert (tmp_path / "out" / entry["key"]).read_bytes() == path.read_bytes()
 
 
-def test_python_objects_with_ragged_arrays_come_back(tmp_path: Path) -> None:
+def test_python_objects_with_ragged_arrays_are_restored(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     objects = [
         {"boxes": rng.normal(size=(i % 4, 4)).astype(np.float32), "name": f"é{i}", "label": i}
@@ -238,7 +238,7 @@ def interrupted(source: Path, out: Path, shards: int, at: int, name: str) -> int
 
 @pytest.mark.parametrize("shards", [1, 3])
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
-def test_a_killed_pack_goes_on_to_the_same_bytes(
+def test_a_killed_pack_resumes_to_the_same_bytes(
     name: str, shards: int, large: Path, tmp_path: Path
 ) -> None:
     whole, out = tmp_path / "whole", tmp_path / "out"
@@ -255,7 +255,7 @@ def test_a_killed_pack_goes_on_to_the_same_bytes(
         assert files_below(out) == files_below(whole)
 
 
-def test_what_a_kill_leaves_opens_when_asked_to(large: Path, tmp_path: Path) -> None:
+def test_an_unfinished_pack_opens_on_request(large: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert interrupted(large, out, 1, 35, "SIGKILL") == -signal.SIGKILL
     partial = tmp_path / "out.partial"
@@ -304,7 +304,7 @@ def test_pack_and_info_report_levels_reasons_and_sizes(photos: Path, tmp_path: P
     assert sum(share["count"] for share in levels.values()) == RECORDS
     reasons = {entry["reason"]: entry["count"] for entry in result["stored_as_they_are"]}
     pngs = [path for path in photos.rglob("*.png") if path.stat().st_size > 50]
-    assert reasons["no JPEG but png"] == len(pngs)
+    assert reasons["not a JPEG but png"] == len(pngs)
     assert sum(reasons.values()) == levels["none"]["count"]
     facts = run_json("info", out)
     shared = {name: value for name, value in facts["pack"].items() if name in result}
@@ -313,10 +313,10 @@ def test_pack_and_info_report_levels_reasons_and_sizes(photos: Path, tmp_path: P
     assert facts["pack"]["ratio"] == pytest.approx(ratio, abs=1e-4)
     assert facts["fingerprint"] == result["fingerprint"] == hr.open(out).fingerprint
     text = run_command("info", out).stdout
-    assert "no JPEG but png" in text and "shards 2" in text
+    assert "not a JPEG but png" in text and "shards 2" in text
 
 
-def test_scan_finds_what_a_disk_has_changed(photos: Path, tmp_path: Path) -> None:
+def test_scan_finds_disk_corruption(photos: Path, tmp_path: Path) -> None:
     sound = hr.subset(hr.open(photos), [0, 1, 2, 3])
     hr.pack(sound, tmp_path / "x", level="none")
     content = bytearray((tmp_path / "x").read_bytes())
@@ -328,7 +328,7 @@ def test_scan_finds_what_a_disk_has_changed(photos: Path, tmp_path: Path) -> Non
     assert (entry["record"], entry["code"]) == (2, "HR0444")
     assert entry["file"] == str(tmp_path / "x") and entry["offset"] == content.index(victim[:200])
     assert "index_damage" not in done
-    # Labels have a page of their own: a picture that is bad does not cost its label.
+    # Labels have a separate page: a bad picture does not cost its label.
     labels = hr.open(tmp_path / "x").column("label")
     assert labels.tolist() == sound.column("label").tolist()
     content[4096 + 70] ^= 1  # in the first page's table
@@ -349,7 +349,8 @@ def test_exit_codes_of_pack_and_unpack(photos: Path, tmp_path: Path) -> None:
     done = run_command("pack", photos, "-o", photos, "--force")
     assert done.returncode == 2 and "not a pack" in done.stderr
     assert run_command("unpack", out, "-o", tmp_path / "files").returncode == 0
-    assert run_command("unpack", out, "-o", tmp_path / "files").returncode == 0  # it is all there
+    # the pack is complete
+    assert run_command("unpack", out, "-o", tmp_path / "files").returncode == 0
     next((tmp_path / "files").rglob("*.png")).write_bytes(b"mine")
     done = run_command("unpack", out, "-o", tmp_path / "files")
     assert done.returncode == 2 and "HR0451" in done.stderr
@@ -363,7 +364,7 @@ def test_a_terminal_gets_a_progress_bar(photos: Path, tmp_path: Path) -> None:
     assert "packing" in seen and f"{RECORDS} records" in seen
 
 
-def test_a_disk_that_is_full_is_the_environments_fault(large: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_an_environment_error(large: Path, tmp_path: Path) -> None:
     code = (
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (12_000_000, 12_000_000))\n"
@@ -376,7 +377,7 @@ def test_a_disk_that_is_full_is_the_environments_fault(large: Path, tmp_path: Pa
     assert hr.pack(large, tmp_path / "x")["resumed_records"] > 0
 
 
-def test_names_that_are_no_utf8_come_back(tmp_path: Path) -> None:
+def test_names_that_are_not_utf8_are_restored(tmp_path: Path) -> None:
     name = os.fsdecode(b"\xff\xfe photo.jpg")
     (tmp_path / "data" / "a").mkdir(parents=True)
     Image.new("RGB", (20, 10), (1, 200, 3)).save(tmp_path / "data" / "a" / "x.jpg")
@@ -395,8 +396,6 @@ def test_names_that_are_no_utf8_come_back(tmp_path: Path) -> None:
         lambda place: hr.pack([], place / "x"),
     ],
 )
-def test_wrong_options_are_refused_with_the_way_out(
-    call: Callable[[Path], Any], photos: Path
-) -> None:
+def test_wrong_options_are_refused_with_a_hint(call: Callable[[Path], Any], photos: Path) -> None:
     with pytest.raises(hr.ConfigError):
         call(photos)

@@ -58,7 +58,7 @@ def test_a_plain_reader_reads_fields_of_every_storage(tmp_path: Path) -> None:
         }
 
 
-def test_the_specifications_example_is_what_is_written(tmp_path: Path) -> None:
+def test_the_specifications_example_equals_the_written_file(tmp_path: Path) -> None:
     page = (DOCS / "spec" / "pack-format.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)

@@ -55,7 +55,7 @@ def samples_of(plane: np.ndarray, quantization: np.ndarray) -> np.ndarray:
 
 
 def expected_samples(file: bytes) -> list[np.ndarray]:
-    """What Pillow decodes, without conversion of colors; for files without subsampling."""
+    """Pillow's decoded samples, without color conversion; for files without subsampling."""
     image = Image.open(io.BytesIO(file))
     if image.mode == "RGB":
         image.draft("YCbCr", image.size)
@@ -64,7 +64,7 @@ def expected_samples(file: bytes) -> list[np.ndarray]:
 
 
 def packed_pictures(folder: Path, pack: Path) -> list[tuple[bytes, bytes]]:
-    """(file, packed) of those files that are packed."""
+    """(file, packed) for those files that are packed."""
     hr.pack(folder, pack, level="fast")
     reader = PackReader(pack)
     return [
@@ -131,7 +131,7 @@ def test_a_plain_reader_gets_the_coefficients_of_photos(tmp_path: Path) -> None:
             ]
 
 
-def test_the_specifications_example_is_a_picture() -> None:
+def test_the_specifications_example_is_an_image() -> None:
     page = (DOCS / "spec" / "packed-jpeg.md").read_text()
     shown = re.findall(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)", page, re.MULTILINE)
     packed = b"".join(bytes.fromhex(line) for _, line in shown)

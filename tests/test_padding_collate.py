@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's collate function for segmentation is padding by the engine; one that differs from
-it in anything is run."""
+"""torchvision's collate function for segmentation becomes padding by the engine; one that differs
+from it in any way is run."""
 
 # ruff: noqa: B905
 
@@ -55,7 +55,7 @@ class Pairs:
 
 @pytest.mark.parametrize("function", [collate_fn, other_fill])
 @pytest.mark.parametrize("dtype", [torch.int64, torch.uint8])
-def test_batches_are_padded_as_the_function_does_it(function: Any, dtype: Any) -> None:
+def test_batches_are_padded_like_the_functions(function: Any, dtype: Any) -> None:
     dataloader = DataLoader(Pairs(dtype), batch_size=5, collate_fn=function)
     loader = translated(dataloader)
     assert ("padded to the largest" in str(loader.report)) == (function is collate_fn)
@@ -65,6 +65,6 @@ def test_batches_are_padded_as_the_function_does_it(function: Any, dtype: Any) -
             assert one.dtype == other.dtype and torch.equal(one, other)
 
 
-def test_lists_that_are_asked_for_stay_lists() -> None:
+def test_requested_lists_stay_lists() -> None:
     dataloader = DataLoader(Pairs(), batch_size=5, collate_fn=collate_fn)
     assert "padded to the largest" not in str(translated(dataloader, ragged="list").report)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Borders that repeat the image, and the filters of Resize that few use, are the libraries'."""
+"""Borders that repeat the image, and the rarely used filters of Resize, equal the libraries'."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ def cases(count: int, seed: int, least: int = 1) -> Any:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_border_is_numpys_and_so_torchvisions_on_pillows_pictures(
-    mode: Any, tmp_path: Path
-) -> None:
+def test_borders_equal_numpys_and_torchvisions_on_pillow_images(mode: Any, tmp_path: Path) -> None:
     for random, images in cases(60, seed=1):
         left, top, right, bottom = (int(n) for n in random.integers(0, 70, 4))
         wanted = np.pad(images, ((0, 0), (0, 0), (top, bottom), (left, right)), mode)
@@ -52,7 +50,7 @@ def test_a_border_is_numpys_and_so_torchvisions_on_pillows_pictures(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_border_is_torchvisions_on_tensors(mode: Any, tmp_path: Path) -> None:
+def test_a_border_equals_torchvisions_on_tensors(mode: Any, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("torchvision")
     from torchvision.transforms.v2 import functional as F
@@ -69,7 +67,7 @@ def test_a_border_is_torchvisions_on_tensors(mode: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_random_crop_shows_a_part_of_the_padded_picture(mode: Any, tmp_path: Path) -> None:
+def test_a_random_crop_shows_a_part_of_the_padded_image(mode: Any, tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     image = random.integers(0, 256, (1, 3, 8, 9), dtype=np.uint8)
     images = np.repeat(image, 200, axis=0)
@@ -79,7 +77,7 @@ def test_a_random_crop_shows_a_part_of_the_padded_picture(mode: Any, tmp_path: P
         padded[:, y : y + 6, x : x + 7].tobytes(): (y, x) for y in range(9) for x in range(11)
     }
     seen = [windows[crop.tobytes()] for crop in through(images, tmp_path, step)]
-    assert len(set(seen)) > 60  # of 99 places
+    assert len(set(seen)) > 60  # of 99 positions
     grown = through(
         image[..., :3, :2],
         tmp_path,
@@ -122,7 +120,7 @@ def test_boxes_follow_a_crop_that_adds_no_border(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_planes_get_the_border_of_their_picture(mode: Any, tmp_path: Path) -> None:
+def test_mask_planes_get_the_border_of_their_image(mode: Any, tmp_path: Path) -> None:
     source = boxed(tmp_path, "planes")
     batch = next(iter(hr.Loader(source, [T.Pad([3, 9], padding_mode=mode)], batch_size=2)))
     planes = np.random.default_rng(5).integers(0, 9, (2, 4, 9, 8), dtype=np.int16)
@@ -140,7 +138,7 @@ FILTERS = {
 
 @needs_pillow
 @pytest.mark.parametrize("name", FILTERS)
-def test_a_filter_is_pillows(name: Any, tmp_path: Path) -> None:
+def test_a_filter_equals_pillows(name: Any, tmp_path: Path) -> None:
     for random, images in cases(120, seed=6):
         large = np.tile(images, (1, 1, *random.integers(1, 9, 2)))
         height, width = (int(n) for n in random.integers(1, 90, 2))
@@ -153,7 +151,7 @@ def test_a_filter_is_pillows(name: Any, tmp_path: Path) -> None:
 
 @needs_pillow
 @pytest.mark.parametrize("name", ["lanczos", "hamming", "box"])
-def test_a_filter_is_the_same_in_a_window_and_mirrored(name: Any, tmp_path: Path) -> None:
+def test_filters_are_the_same_in_a_window_and_mirrored(name: Any, tmp_path: Path) -> None:
     for _, images in cases(30, seed=7, least=20):
         if images.shape[1] == 1:
             continue

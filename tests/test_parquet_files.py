@@ -38,7 +38,7 @@ def test_more_files_than_a_process_may_open(tmp_path: Path) -> None:
     assert run.stdout.split() == ["True", "True"], run.stderr
 
 
-def test_pages_of_zeros_are_not_unpacked_beyond_what_the_file_accounts_for(
+def test_decompression_of_pages_is_limited_by_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_groups, "LEAST_UNPACKED", 1 << 20)
@@ -53,7 +53,7 @@ def test_pages_of_zeros_are_not_unpacked_beyond_what_the_file_accounts_for(
 
 @pytest.mark.parametrize("packing", ["zstd", "lz4"])
 @pytest.mark.parametrize("stream", [False, True])
-def test_packed_batches_are_not_unpacked_beyond_what_the_file_accounts_for(
+def test_decompression_of_batches_is_limited_by_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packing: str, stream: bool
 ) -> None:
     table = pa.table(
@@ -72,7 +72,7 @@ def test_packed_batches_are_not_unpacked_beyond_what_the_file_accounts_for(
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
-def test_whatever_the_library_raises_about_a_damaged_file_is_an_error_of_ours(
+def test_any_library_exception_for_a_damaged_file_becomes_our_error(
     tmp_path: Path, kind: str
 ) -> None:
     table = pa.table({"x": [1.5, 2.5], "näme": ["a", "bé"], "label": ["ä", "b"]})
@@ -96,7 +96,7 @@ def test_whatever_the_library_raises_about_a_damaged_file_is_an_error_of_ours(
             pass
 
 
-def test_an_exception_that_is_none_of_arrows_is_an_error_of_ours(
+def test_a_non_arrow_exception_becomes_our_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "a.parquet")
@@ -154,8 +154,8 @@ def test_files_with_the_same_class_names_have_them(tmp_path: Path, kind: str) ->
 
 
 @pytest.mark.parametrize("door", ["file", "arrow", "frame", "columns", "objects", "bytes"])
-def test_images_in_tables_are_images_through_every_door(tmp_path: Path, door: str) -> None:
-    """As Hugging Face stores them, {"bytes", "path"}; under any name in a table."""
+def test_images_in_tables_are_images_for_every_way_of_opening(tmp_path: Path, door: str) -> None:
+    """In Hugging Face's layout, {"bytes", "path"}; under any name in a table."""
     stored = []
     for value in (7, 200):
         Image.fromarray(np.full((4, 5, 3), value, np.uint8)).save(tmp_path / "x.png")

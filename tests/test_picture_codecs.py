@@ -28,7 +28,7 @@ ERRORS = ("HR0340", "HR0345", "HR0346", "HR0347", "HR0348")
 
 
 def codes_of(data: bytes) -> str:
-    """Of the error that reading the image gives; empty where it gives pixels."""
+    """The code of the error from reading the image; empty if it gives pixels."""
     try:
         ours([{"image": data}])
     except hr.Error as error:
@@ -37,7 +37,7 @@ def codes_of(data: bytes) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_picture_is_pillows_rgb(kind: str) -> None:
+def test_every_image_equals_pillows_rgb(kind: str) -> None:
     named = list(KINDS[kind]())
     batch = ours([{"image": data} for _, data in named])
     for (name, data), got in zip(named, batch.image, strict=True):
@@ -45,7 +45,7 @@ def test_every_picture_is_pillows_rgb(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_window_is_the_slice_of_the_picture(kind: str) -> None:
+def test_a_window_is_the_slice_of_the_image(kind: str) -> None:
     """Both are cropped alike, as fields of one record."""
     records = [
         {"image": data, "second": pillow(data)}
@@ -69,9 +69,9 @@ def test_a_window_is_the_slice_of_the_picture(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_truncated_picture_is_an_error_or_whole(kind: str) -> None:
+def test_a_truncated_image_is_an_error_or_complete(kind: str) -> None:
     rng = np.random.default_rng(5)
-    text = ("P1", "P2", "P3")  # whose last number may be cut in two
+    text = ("P1", "P2", "P3")  # whose last number may be truncated
     named = [(name, data) for name, data in KINDS[kind]() if not name.startswith(text)]
     for number in rng.permutation(len(named))[:8]:
         name, data = named[number]
@@ -86,7 +86,7 @@ def test_a_truncated_picture_is_an_error_or_whole(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_mutated_pictures_are_errors_or_pictures(kind: str) -> None:
+def test_mutated_images_are_errors_or_images(kind: str) -> None:
     rng = np.random.default_rng(6)
     named = [data for _, data in KINDS[kind]() if len(data) < 20_000]
     for _ in range(80):
@@ -100,7 +100,7 @@ def test_mutated_pictures_are_errors_or_pictures(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_header_that_lies_about_its_size_allocates_nothing(kind: str) -> None:
+def test_a_header_with_a_false_size_allocates_nothing(kind: str) -> None:
     with pytest.raises(hr.Error, match="HR0310"):
         ours([{"image": picture_kinds.bomb(kind)}], max_pixels=1 << 26)
 
@@ -117,7 +117,7 @@ def test_a_mask_with_colors_is_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", ["BMP", "WebP", "PPM", "TIFF", "GIF", "AVIF"])
-def test_a_folder_of_them_is_read_without_a_word(
+def test_a_folder_of_all_codecs_is_read_without_warnings(
     kind: str, tmp_path: Path, recwarn: pytest.WarningsRecorder
 ) -> None:
     for number in range(3):
@@ -129,7 +129,7 @@ def test_a_folder_of_them_is_read_without_a_word(
     assert not recwarn.list
 
 
-def test_gray_of_sixteen_bits_is_refused_until_the_user_says_what_is_meant() -> None:
+def test_sixteen_bit_gray_is_refused_without_an_option() -> None:
     data = dict(picture_kinds.pnm())["I 37x23"]
     with pytest.raises(hr.Error, match=r"(?s)HR0386.*high_byte"):
         ours([{"image": data}], sixteen_bit="refuse")
@@ -138,19 +138,19 @@ def test_gray_of_sixteen_bits_is_refused_until_the_user_says_what_is_meant() -> 
     assert np.array_equal(got, np.broadcast_to(values >> 8, (3, *values.shape)))
 
 
-def test_a_page_that_no_file_has_is_an_error() -> None:
-    with pytest.raises(hr.DataError, match=r"HR0349.*page 2 is asked for.*has 1"):
+def test_a_page_number_beyond_the_file_is_an_error() -> None:
+    with pytest.raises(hr.DataError, match=r"HR0349.*page 2 was requested.*has 1"):
         ours([{"image": encoded(waves("RGB", 9, 9), "PNG")}], page=2)
 
 
 def libraries() -> dict[str, str]:
     found = {name: _core.codec_library(name) for name in _core.media()["image"]["formats"]}
-    return {name: package for name, (package, _) in found.items() if package}
+    return {name: package for name, (package, _, _) in found.items() if package}
 
 
 @pytest.mark.parametrize("kind", sorted(libraries()))
 def test_a_missing_library_is_named_with_its_package(kind: str, tmp_path: Path) -> None:
-    """The loader looks into LD_LIBRARY_PATH first, and finds no library in an empty file."""
+    """The loader searches LD_LIBRARY_PATH first, and finds no library in an empty file."""
     folder, pictures = tmp_path / "lib", tmp_path / "pictures"
     folder.mkdir()
     pictures.mkdir()
@@ -181,17 +181,17 @@ def test_a_missing_library_is_named_with_its_package(kind: str, tmp_path: Path) 
     assert f"apt-get install {libraries()[kind]}" in done.stdout
 
 
-def test_formats_tells_what_a_codec_needs() -> None:
+def test_formats_lists_what_a_codec_needs() -> None:
     from headrace.cli.app import app
     from typer.testing import CliRunner
 
     for name, package in libraries().items():
         told: Any = CliRunner().invoke(app, ["formats", name])
         assert told.exit_code == 0
-        assert f"{package}, which is there" in " ".join(told.output.split())
+        assert f"{package}, installed" in " ".join(told.output.split())
 
 
-def test_a_page_of_a_tiff_is_that_of_pillow() -> None:
+def test_a_page_of_a_tiff_equals_that_of_pillow() -> None:
     pages = [waves("RGB", 20 + i, 30 - i, seed=i) for i in range(3)]
     data = encoded(pages[0], "TIFF", save_all=True, append_images=pages[1:], compression="tiff_lzw")
     for number, page in enumerate(pages):
@@ -210,7 +210,8 @@ def test_a_tiff_of_floats_or_wide_integers_is_refused(mode: str) -> None:
 
 
 def test_a_fax_that_is_damaged_or_ends_early_is_an_error() -> None:
-    """libtiff says that all is well, and leaves the rows behind as they were in its memory."""
+    """libtiff reports success, and leaves the remaining rows with the previous contents of its
+    memory."""
     bits = waves("L", 64, 48).convert("1")
     data = encoded(bits, "TIFF", compression="group4")
     assert ours([{"image": data}]).image[0].shape == (3, 48, 64)
@@ -230,15 +231,16 @@ def test_a_fax_that_is_damaged_or_ends_early_is_an_error() -> None:
             ours([{"image": bytes(bad)}])
 
 
-def test_a_tiff_is_turned_where_the_user_asks_for_it() -> None:
+def test_a_tiff_is_rotated_on_request() -> None:
     for orientation in range(1, 9):
         data = encoded(waves("RGB", 12, 7), "TIFF", tiffinfo={274: orientation})
         got = np.asarray(ours([{"image": data}], exif_orientation=True).image[0])
         assert np.array_equal(got, pillow(data)), orientation
 
 
-def test_strict_looks_at_checksums_of_a_tiff_that_libtiff_passes_over() -> None:
-    """It stops inflating where a strip has its rows; the sum comes after whatever follows them."""
+def test_strict_checks_tiff_checksums_that_libtiff_skips() -> None:
+    """It stops inflating when a strip has its rows; the checksum comes after any data that
+    follows."""
     data = bytearray(encoded(waves("RGB", 64, 48), "TIFF", compression="tiff_adobe_deflate"))
     directory = int.from_bytes(data[4:8], "little")
     tags = {
@@ -259,7 +261,7 @@ def test_strict_looks_at_checksums_of_a_tiff_that_libtiff_passes_over() -> None:
 
 
 def gray_tiff(rows: np.ndarray, strip: bytes, compression: int) -> bytes:
-    """One strip, as it is."""
+    """One strip, unchanged."""
     height, width = rows.shape
     tags = {256: width, 257: height, 258: 8, 259: compression, 262: 1, 273: 122, 277: 1}
     tags |= {278: height, 279: len(strip)}
@@ -279,8 +281,9 @@ def zstd_with_sum(data: bytes) -> bytes:
     return out.raw[:written]
 
 
-def test_checksums_of_zstandard_and_lzma_inside_of_a_tiff() -> None:
-    """libtiff's own, where a strip ends with its rows; else strict=True looks at Zstandard's."""
+def test_zstandard_and_lzma_checksums_in_a_tiff() -> None:
+    """libtiff verifies its own checksum if a strip ends with its rows; otherwise strict=True
+    verifies Zstandard's."""
     rows = np.arange(40 * 32, dtype=np.uint32).reshape(40, 32).astype(np.uint8)
 
     def shown(strip: bytes, compression: int, height: int = 40, strict: bool = False) -> Any:
@@ -311,13 +314,13 @@ def test_checksums_of_zstandard_and_lzma_inside_of_a_tiff() -> None:
             np.testing.assert_array_equal(shown(bytes(damaged), compression, 32), rows[:32])
 
 
-def test_jpeg_inside_of_a_tiff_is_libjpegs(tmp_path: Path) -> None:
+def test_jpeg_in_a_tiff_equals_libjpegs(tmp_path: Path) -> None:
     data = encoded(waves("RGB", 130, 67), "TIFF", compression="jpeg", quality=80)
     difference = np.abs(np.asarray(ours([{"image": data}]).image[0]).astype(int) - pillow(data))
     assert difference.max() <= 1
 
 
-def test_lossy_jpeg2000_is_pillows_within_a_level() -> None:
+def test_lossy_jpeg2000_equals_pillows_within_a_level() -> None:
     for width, height in picture_kinds.SIZES:
         data = encoded(
             waves("RGB", width, height),
@@ -331,8 +334,8 @@ def test_lossy_jpeg2000_is_pillows_within_a_level() -> None:
 
 
 @pytest.mark.parametrize(("kind", "bound"), [("heif", 2), ("jpegxl", 2)])
-def test_a_kind_that_a_plugin_of_pillow_reads_is_its_rgb(kind: str, bound: int) -> None:
-    """Of lossy images, versions of the library round differently."""
+def test_formats_of_pillow_plugins_equal_their_rgb(kind: str, bound: int) -> None:
+    """For lossy images, versions of the library round differently."""
     if kind == "heif":
         pytest.importorskip("pillow_heif").register_heif_opener()
     else:
@@ -349,7 +352,7 @@ def test_a_kind_that_a_plugin_of_pillow_reads_is_its_rgb(kind: str, bound: int) 
 
 
 @pytest.mark.parametrize("kind", ["heif", "jpegxl"])
-def test_a_damaged_picture_of_any_kind_is_an_error_or_a_picture(kind: str) -> None:
+def test_a_damaged_image_of_any_kind_is_an_error_or_an_image(kind: str) -> None:
     rng = np.random.default_rng(8)
     kept = [path.read_bytes() for path in sorted((ROOT / "fuzz" / kind).iterdir())]
     for _ in range(60):
@@ -360,8 +363,8 @@ def test_a_damaged_picture_of_any_kind_is_an_error_or_a_picture(kind: str) -> No
         assert codes_of(bytes(data)) in ("", *ERRORS)
 
 
-def test_the_corpus_is_pillows_rgb() -> None:
-    """Whatever Pillow reads gives its pixels here, or is refused by name."""
+def test_the_corpus_equals_pillows_rgb() -> None:
+    """Every image that Pillow reads gives its pixels here, or is rejected by name."""
     root = os.environ.get("HEADRACE_TEST_DATA")
     if not root:
         pytest.skip("HEADRACE_TEST_DATA names no corpus")

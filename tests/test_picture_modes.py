@@ -20,13 +20,13 @@ from headrace import transforms as T
 
 
 def stored(data: bytes, *steps: Any, **options: Any) -> np.ndarray[Any, Any]:
-    """The image as its file holds it."""
+    """The image as stored in its file."""
     batch = ours([{"image": data}], *steps, mode="stored", sixteen_bit="refuse", **options)
     return np.asarray(batch.image[0])
 
 
 def png(pixels: np.ndarray[Any, Any], color_type: int, transparent: bytes = b"") -> bytes:
-    """Of (H, W, C) samples of 8 or 16 bits, without filters."""
+    """(H, W, C) samples of 8 or 16 bits, without filters."""
 
     def chunk(kind: bytes, body: bytes) -> bytes:
         return (
@@ -58,8 +58,8 @@ def tiff(
 ) -> bytes:
     """Of (C, H, W) uint8, uint16 or float32, uncompressed, in strips of 7 rows or square tiles.
 
-    photometric: 1 gray, 2 RGB; extra: what channels beside these are (0 unsaid, 1 alpha whose
-    colors are multiplied by it, 2 alpha).
+    photometric: 1 gray, 2 RGB; extra: the meaning of additional channels (0 unspecified, 1
+    premultiplied alpha, 2 alpha).
     """
     count, height, width = pixels.shape
     bits = 8 * pixels.dtype.itemsize
@@ -114,7 +114,7 @@ def tiff(
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "RGB"])
 @pytest.mark.parametrize("kind", [*KINDS, "png", "jpeg"])
-def test_a_mode_is_pillows_convert(kind: str, mode: str) -> None:
+def test_a_mode_equals_pillows_convert(kind: str, mode: str) -> None:
     if kind == "jpeg":
         named = [(m, encoded(of_mode(m, 37, 23), "JPEG")) for m in ("L", "RGB", "CMYK")] + [
             ("progressive", encoded(waves("RGB", 50, 31), "JPEG", progressive=True))
@@ -127,7 +127,7 @@ def test_a_mode_is_pillows_convert(kind: str, mode: str) -> None:
     else:
         wide = ("I;16", "I ", "P2 300", "P2 65535", "P5 300", "P5 65535")
         named = [(n, d) for n, d in KINDS[kind]() if mode != "RGBA" or not n.startswith(wide)]
-    if kind == "tiff":  # 8-bit RGB with a fourth sample that means nothing: Pillow's mode is RGBX
+    if kind == "tiff":  # 8-bit RGB with a fourth sample of undefined meaning: Pillow's mode is RGBX
         named = [(n, d) for n, d in named if Image.open(io.BytesIO(d)).mode != "RGBX"]
     batch = ours([{"image": data} for _, data in named], mode=mode)
     for (name, data), got in zip(named, batch.image, strict=True):
@@ -137,7 +137,7 @@ def test_a_mode_is_pillows_convert(kind: str, mode: str) -> None:
 def test_transparent_entries_and_colors_of_a_png_are_alpha() -> None:
     rng = np.random.default_rng(3)
     palette = waves("RGB", 37, 23).quantize(40)
-    entries = bytes(rng.integers(0, 256, 30, np.uint8))  # fewer than the palette has
+    entries = bytes(rng.integers(0, 256, 30, np.uint8))  # fewer than the palette's entries
     data = encoded(palette, "PNG", transparency=entries)
     assert np.array_equal(ours([{"image": data}], mode="RGBA").image[0], pillow(data, "RGBA"))
     assert np.array_equal(stored(data), pillow(data, "RGBA"))
@@ -150,7 +150,7 @@ def test_transparent_entries_and_colors_of_a_png_are_alpha() -> None:
         got = np.asarray(ours([{"image": data}], mode="RGBA").image[0])
         assert np.array_equal(got, pillow(data, "RGBA"))
         assert 0 < (got[3] == 0).mean() < 1
-        assert len(stored(data)) == pixels.shape[2]  # a color that is transparent is no channel
+        assert len(stored(data)) == pixels.shape[2]  # a transparent color is not a channel
 
 
 def test_a_transparent_index_of_a_gif_is_alpha() -> None:
@@ -162,15 +162,15 @@ def test_a_transparent_index_of_a_gif_is_alpha() -> None:
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_a_png_comes_as_it_is_stored(channels: int, dtype: type) -> None:
+def test_a_png_is_delivered_as_stored(channels: int, dtype: type) -> None:
     rng = np.random.default_rng(channels)
     pixels = rng.integers(0, np.iinfo(dtype).max + 1, (23, 37, channels), dtype)
     got = stored(png(pixels, (0, 4, 2, 6)[channels - 1]))
     assert got.dtype == dtype and np.array_equal(got, pixels.transpose(2, 0, 1))
 
 
-def test_an_interlaced_png_of_sixteen_bits_comes_as_it_is_stored() -> None:
-    cv2 = pytest.importorskip("cv2")  # only to write it
+def test_an_interlaced_sixteen_bit_png_is_delivered_as_stored() -> None:
+    cv2 = pytest.importorskip("cv2")  # Pillow only supports it for writing
     pixels = np.random.default_rng(1).integers(0, 65536, (23, 37, 3), np.uint16)
     ok, data = cv2.imencode(".png", pixels)
     assert ok
@@ -179,7 +179,7 @@ def test_an_interlaced_png_of_sixteen_bits_comes_as_it_is_stored() -> None:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5, 16])
-def test_a_tiff_comes_as_it_is_stored(channels: int, dtype: type) -> None:
+def test_a_tiff_is_delivered_as_stored(channels: int, dtype: type) -> None:
     rng = np.random.default_rng(channels)
     pixels = (
         rng.normal(0, 300, (channels, 33, 50))
@@ -196,7 +196,7 @@ def test_a_tiff_comes_as_it_is_stored(channels: int, dtype: type) -> None:
 
 @pytest.mark.parametrize("extra", [0, 1, 2])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_what_a_tiff_stores_beside_its_colors_comes_as_it_is(dtype: type, extra: int) -> None:
+def test_extra_channels_of_a_tiff_are_delivered_as_stored(dtype: type, extra: int) -> None:
     rng = np.random.default_rng(extra)
     pixels = rng.integers(0, np.iinfo(dtype).max + 1, (4, 33, 50)).astype(dtype)
     for layout in ({}, {"planes": True}, {"tile": 16}):
@@ -206,14 +206,14 @@ def test_what_a_tiff_stores_beside_its_colors_comes_as_it_is(dtype: type, extra:
             assert np.array_equal(ours([{"image": data}]).image[0], pixels[:3])
 
 
-def test_what_no_mode_agrees_on_is_refused_with_the_mode_that_does() -> None:
+def test_ambiguous_images_are_refused_with_a_suitable_mode() -> None:
     for pixels in (np.zeros((5, 9, 9), np.uint8), np.zeros((1, 9, 9), np.float32)):
         with pytest.raises(hr.Error, match=r'(?s)HR0347.*mode="stored"'):
             ours([{"image": tiff(pixels)}])
 
 
 @pytest.mark.parametrize("kind", ["pnm", "tiff", "bmp", "gif", "webp"])
-def test_other_kinds_come_as_they_are_stored(kind: str) -> None:
+def test_other_formats_are_delivered_as_stored(kind: str) -> None:
     for name, data in KINDS[kind]():
         picture = Image.open(io.BytesIO(data))
         if picture.mode in ("CMYK", "RGBX"):
@@ -226,7 +226,7 @@ def test_other_kinds_come_as_they_are_stored(kind: str) -> None:
         expected = expected[None] if expected.ndim == 2 else expected.transpose(2, 0, 1)
         got = stored(data)
         if kind in ("bmp", "gif") and picture.mode in ("1", "L"):
-            got = got[:1]  # their grays are a palette
+            got = got[:1]  # their grays are stored as a palette
         if got.dtype == np.uint16 and expected.dtype == np.uint8:  # Pillow has no such mode
             exact = kind == "tiff"
             got = got >> 8 if exact else (got / 65535 * 255).round().astype(np.uint8)
@@ -235,7 +235,7 @@ def test_other_kinds_come_as_they_are_stored(kind: str) -> None:
             assert np.array_equal(got, expected), name
 
 
-def test_a_jpeg_comes_with_its_channels() -> None:
+def test_a_jpeg_is_delivered_with_its_channels() -> None:
     gray, colors = encoded(waves("L", 37, 23), "JPEG"), encoded(waves("RGB", 37, 23), "JPEG")
     assert np.array_equal(stored(gray), pillow(gray, "L"))
     assert np.array_equal(stored(colors), pillow(colors))
@@ -243,14 +243,14 @@ def test_a_jpeg_comes_with_its_channels() -> None:
         stored(encoded(waves("CMYK", 37, 23), "JPEG"))
 
 
-def test_inks_of_a_tiff_are_no_colors_and_alpha() -> None:
+def test_inks_of_a_tiff_are_not_colors_and_alpha() -> None:
     data = encoded(waves("CMYK", 37, 23), "TIFF")
     assert np.array_equal(ours([{"image": data}]).image[0], pillow(data))
     with pytest.raises(hr.Error, match=r"HR0134.*inks"):
         stored(data)
 
 
-def test_pictures_of_another_form_than_the_first_are_bad_records() -> None:
+def test_images_of_another_form_than_the_first_are_bad_records() -> None:
     gray, colors = encoded(waves("L", 9, 9), "PNG"), encoded(waves("RGB", 9, 9), "PNG")
     source = hr.open([{"image": gray}, {"image": colors}, {"image": gray}])
     crop = [T.CenterCrop(9)]
@@ -261,7 +261,7 @@ def test_pictures_of_another_form_than_the_first_are_bad_records() -> None:
         list(hr.Loader(source, crop, batch_size=3, mode="stored"))
 
 
-def test_the_first_picture_that_opens_says_how_all_are_stored() -> None:
+def test_the_first_readable_image_determines_the_stored_form() -> None:
     wide = png(np.full((9, 9, 1), 700, np.uint16), 0)
     source = hr.open([{"image": b"\x89PNG\r\n\x1a\n"}, {"image": wide}])
     crop = [T.CenterCrop(9)]
@@ -300,7 +300,7 @@ def test_a_folder_in_every_mode(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "stored"])
-def test_a_mode_without_encoded_pictures_is_refused(mode: str) -> None:
+def test_a_mode_without_encoded_images_is_refused(mode: str) -> None:
     arrays = hr.open([{"image": np.zeros((3, 9, 9), np.uint8), "label": 1}])
     with pytest.raises(hr.ConfigError, match="HR0137"):
         hr.Loader(arrays, [T.CenterCrop(9)], batch_size=1, mode=mode)
@@ -309,7 +309,7 @@ def test_a_mode_without_encoded_pictures_is_refused(mode: str) -> None:
         hr.Loader(both, batch_size=1, mode=mode, fields=["label"])
 
 
-def test_pictures_that_nobody_wants_are_not_looked_at() -> None:
+def test_unused_images_are_not_read() -> None:
     good, bad = encoded(waves("L", 9, 9), "PNG"), b"\x89PNG\r\n\x1a\n"
     source = hr.open([{"image": good, "view": bad}], kinds={"view": "image"})
     (batch,) = hr.Loader(source, [T.CenterCrop(9)], batch_size=1, mode="stored", fields=["image"])
@@ -318,14 +318,14 @@ def test_pictures_that_nobody_wants_are_not_looked_at() -> None:
         hr.Loader(source, [T.CenterCrop(9)], batch_size=1, mode="stored")
 
 
-def test_pictures_that_others_are_made_of_are_looked_at() -> None:
+def test_images_that_others_are_derived_from_are_read() -> None:
     gray = hr.open([{"image": encoded(waves("L", 9, 9), "PNG")}])
     views = [T.CenterCrop(9), T.Fork("image", a=[], b=[T.RandomHorizontalFlip(1)])]
     (batch,) = hr.Loader(gray, views, batch_size=1, mode="stored", fields=["b"])
     assert batch.b.shape == (1, 1, 9, 9)
 
 
-def test_a_first_file_that_cannot_be_read_is_said_as_such(tmp_path: Path) -> None:
+def test_an_unreadable_first_file_is_reported_as_such(tmp_path: Path) -> None:
     (tmp_path / "cat").mkdir()
     for number in range(2):
         (tmp_path / "cat" / f"{number}.png").write_bytes(encoded(waves("L", 9, 9), "PNG"))
@@ -335,7 +335,9 @@ def test_a_first_file_that_cannot_be_read_is_said_as_such(tmp_path: Path) -> Non
         hr.Loader(source, [T.CenterCrop(9)], batch_size=1, mode="stored")
 
 
-def test_a_row_index_is_used_below_a_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_index_is_used_through_a_view(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
     (tmp_path / "cat").mkdir()
     for number in range(4):

@@ -27,7 +27,7 @@ def many_at_once() -> Any:
 
 
 def sizes_that_change() -> Any:
-    """Each level is planned three times, since its lists change the size."""
+    """Each level is planned three times, because its lists change the size."""
     step: Any = T.RandomCrop(4)
     for _ in range(14):
         step = T.SomeOf([step, T.RandomCrop(4)], n=2)
@@ -42,19 +42,19 @@ def deep() -> Any:
 
 
 @pytest.mark.parametrize("make", [some_of_some_of, many_at_once, sizes_that_change, deep])
-def test_what_multiplies_is_refused(make: Callable[[], Any]) -> None:
+def test_lists_that_multiply_are_refused(make: Callable[[], Any]) -> None:
     with pytest.raises(hr.ConfigError, match="HR0128"):
         hr.Loader(DATA, [make()], batch_size=2, ragged="list")
 
 
-def test_lists_that_hold_one_another_are_refused_where_they_are_written() -> None:
+def test_lists_that_contain_each_other_are_refused_where_written() -> None:
     step: Any = T.RandomInvert()
     with pytest.raises(hr.ConfigError, match=r"HR0151.*transforms"):
         for _ in range(60):
             step = T.RandomChoice([step, step])
 
 
-def test_what_is_in_use_is_far_below() -> None:
+def test_typical_plans_are_far_below_the_limit() -> None:
     steps = [
         T.SomeOf([T.RandomInvert(), T.RandomVerticalFlip()] * 5, n=20, replace=True),
         T.RandAugment(num_ops=8),

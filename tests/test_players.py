@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""show() of video and audio clips is a page that plays them, as other software reads it."""
+"""show() of video and audio clips makes a page that plays them, readable by other software."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def frames(count: int = 5, side: int = 24) -> list[np.ndarray[Any, Any]]:
 
 
 def inside(html: str, kind: str) -> list[bytes]:
-    """The files of the page of that kind."""
+    """The page's embedded files of that kind."""
     return [base64.b64decode(data) for data in re.findall(rf"data:{kind};base64,([^\"]+)", html)]
 
 
@@ -47,7 +47,7 @@ def test_an_animated_png_has_all_frames_and_their_times() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "int16"])
 @pytest.mark.parametrize("channels", [1, 2])
-def test_a_sound_in_the_page_is_the_sound(dtype: str, channels: int) -> None:
+def test_audio_in_the_page_equals_the_clip(dtype: str, channels: int) -> None:
     random = np.random.default_rng(2)
     values = random.integers(-32768, 32768, (channels, 500)).astype(np.int16)
     samples = values if dtype == "int16" else (values / np.float32(32768)).astype(np.float32)
@@ -61,7 +61,7 @@ def test_a_sound_in_the_page_is_the_sound(dtype: str, channels: int) -> None:
     np.testing.assert_array_equal(read, values)
 
 
-def test_sounds_without_a_rate_or_samples_have_no_player() -> None:
+def test_audio_clips_without_a_rate_or_samples_have_no_player() -> None:
     assert player.audio_element(np.zeros((1, 100), np.float32), 0) == ""
     assert player.audio_element(np.zeros((1, 0), np.float32), RATE) == ""
 
@@ -75,12 +75,12 @@ def test_sounds_without_a_rate_or_samples_have_no_player() -> None:
         ([0.0, 0.5, 0.0], [0.5, 0.5, 0.5]),  # wrapped
     ],
 )
-def test_frames_are_shown_until_the_next_one_is(times: Any, seconds: list[float]) -> None:
+def test_frames_are_shown_until_the_next_one(times: Any, seconds: list[float]) -> None:
     shown = None if times is None else np.array(times)
     np.testing.assert_allclose(player.seconds_of(3, shown), seconds)
 
 
-def test_show_of_sounds_is_a_page_that_plays_them(tmp_path: Path) -> None:
+def test_show_of_audio_is_a_page_that_plays_it(tmp_path: Path) -> None:
     folder = tmp_path / "sounds"
     folder.mkdir()
     tone = (np.sin(np.arange(RATE) * 0.2) * 20000).astype("<i2")
@@ -100,7 +100,7 @@ def test_show_of_sounds_is_a_page_that_plays_them(tmp_path: Path) -> None:
     assert grid.save(tmp_path / "page.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_show_of_pictures_stays_a_picture(tmp_path: Path) -> None:
+def test_show_of_images_stays_an_image(tmp_path: Path) -> None:
     source = hr.open([{"image": frame} for frame in frames(2)])
     grid = hr.Loader(source, batch_size=2).show(2)
     assert grid._repr_html_() is None
@@ -110,7 +110,7 @@ def test_show_of_pictures_stays_a_picture(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(bool(videos.missing_decoder()), reason="no headrace-av")
 @pytest.mark.parametrize("pillow", [True, False], ids=["with Pillow", "without"])
-def test_show_of_clips_is_a_page_in_which_they_move(
+def test_show_of_clips_is_a_page_that_plays_them(
     tmp_path: Path, pillow: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("av")
@@ -139,5 +139,5 @@ def test_show_of_clips_is_a_page_in_which_they_move(
         off = np.abs(seen - first[number])
         assert off.mean() < (12 if pillow else 1), "as training has it, but for the normalization"
         assert picture.info["duration"] == 80, "25 frames a second, every second one"
-    around = re.sub(r"base64,[^\"]+", "", html)  # in which any word may stand by chance
+    around = re.sub(r"base64,[^\"]+", "", html)  # in which any word may occur by chance
     assert "<script" not in around and "http" not in around

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact pixels: a PNG of any kind equals Pillow 13's convert("RGB"); a mask keeps its
-stored values."""
+"""Exact pixels: a PNG of any kind equals Pillow 13's convert("RGB"); a mask keeps its stored
+values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from PIL import Image
 import headrace as hr
 
 WIDTH, HEIGHT = 37, 23
-SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of a pixel, by PNG's color type
+SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # per pixel, by PNG's color type
 DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 KINDS = [(kind, depth) for kind, depths in DEPTHS.items() for depth in depths]
 
@@ -51,7 +51,7 @@ def png(kind: int, depth: int, colors: int | None = None, transparent: bool = Fa
 
 
 def ours(path: Path, field: str = "image") -> np.ndarray:
-    """Gray of 16 bits by Pillow's rule, which has to be asked for."""
+    """16-bit gray by Pillow's rule, which must be requested."""
     source = hr.records(**{field: [path]})
     (batch,) = hr.Loader(source, batch_size=1, threads=1, ragged="list", sixteen_bit="clip")
     return np.asarray(batch[0])[0]
@@ -64,7 +64,7 @@ def pillow_rgb(path: Path) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("kind", "depth"), KINDS)
-def test_every_kind_is_pillows_rgb(kind: int, depth: int, tmp_path: Path) -> None:
+def test_every_kind_equals_pillows_rgb(kind: int, depth: int, tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png(kind, depth))
     assert np.array_equal(ours(path), pillow_rgb(path))
@@ -93,14 +93,14 @@ def test_a_palette_mask_keeps_its_indices(depth: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", DEPTHS[0])
-def test_a_gray_mask_is_pillows_l(depth: int, tmp_path: Path) -> None:
+def test_a_gray_mask_equals_pillows_l(depth: int, tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png(0, depth))
     expected = np.asarray(Image.open(path).convert("L"))[None]
     assert np.array_equal(ours(path, "mask"), expected)
 
 
-def test_the_corpus_is_pillows_rgb() -> None:
+def test_the_corpus_equals_pillows_rgb() -> None:
     root = os.environ.get("HEADRACE_TEST_DATA")
     if not root:
         pytest.skip("HEADRACE_TEST_DATA names no corpus")

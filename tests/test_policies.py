@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Automatic augmentation gives torchvision's pixels for each operation at each strength, on tensors
-and on Pillow's images, and draws them as often."""
+and on Pillow images, and draws them with the same frequency."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ARITHMETIC = ["torch", pytest.param("pillow", marks=needs_pillow)]
 
 
 def picture(channels: int, height: int, width: int, seed: int = 1) -> Array:
-    """Smooth with an edge and some noise: each operation shows."""
+    """Smooth with an edge and some noise, so that each operation has a visible effect."""
     random = np.random.default_rng(seed)
     y, x = np.mgrid[:height, :width]
     planes = [40 + 3 * x + y, 200 - 2 * y + x, 30 + 5 * ((x + y) % 30)][:channels]
@@ -45,7 +45,7 @@ def through(image: Array, count: int, step: Any, seed: int = 1) -> list[bytes]:
 
 
 class Theirs:
-    """What torchvision makes of one image by an operation."""
+    """One image after an operation of torchvision."""
 
     def __init__(self, policy: Any, arithmetic: str, interpolation: str, fill: Any = None) -> None:
         self.policy, self.arithmetic = policy, arithmetic
@@ -67,7 +67,7 @@ class Theirs:
         return array.tobytes()
 
     def strengths(self, image: Array, bins: int) -> dict[str, list[tuple[int, float]]]:
-        """Of each operation by name: (bin, magnitude), both signs."""
+        """For each operation by name: (bin, magnitude), both signs."""
         space = self.policy._AUGMENTATION_SPACE
         out: dict[str, list[tuple[int, float]]] = {}
         for name, (magnitudes, signed) in space.items():
@@ -78,7 +78,8 @@ class Theirs:
 
 
 def expect_drawn(found: list[bytes], wanted: dict[bytes, float]) -> None:
-    """Each outcome is one of theirs, each of theirs comes, as often as it should (chi-square)."""
+    """Each result is one of theirs, and each of theirs occurs with the expected frequency
+    (chi-square)."""
     counts = Counter(found)
     assert set(counts) <= set(wanted), f"{len(set(counts) - set(wanted))} outcomes of no operation"
     rare = [key for key, p in wanted.items() if p * len(found) >= 12 and key not in counts]
@@ -151,7 +152,7 @@ def test_auto_augment_does_each_pair(policy: str, arithmetic: str) -> None:
 
 
 @needs_fused_products
-def test_pictures_of_all_sizes_and_bins_are_torchvisions() -> None:
+def test_images_of_all_sizes_and_bins_equal_torchvisions() -> None:
     random = np.random.default_rng(5)
     for trial in range(8):
         height, width = (int(n) for n in random.integers(1, 90, 2))
@@ -167,9 +168,9 @@ def test_pictures_of_all_sizes_and_bins_are_torchvisions() -> None:
 
 
 def share_of(ours: Array, own: Array, aug: Array) -> float | None:
-    """The share with which the two give ours, truncated to whole numbers; None: there is none.
-
-    Shares are float32: what they give may lie just below a whole number."""
+    """The proportion with which blending the two gives ours, truncated to integers, or None.
+    Proportions are float32, so results may be just below an integer.
+    """
     apart = aug - own
     still = np.abs(apart) < 0.5
     lost = (own - ours)[still]
@@ -216,9 +217,9 @@ def test_aug_mix_mixes_an_image_with_a_chain_of_operations(all_ops: bool) -> Non
     assert min(shares) < 0.2 and max(shares) > 0.8
 
 
-def test_aug_mix_of_many_chains_is_no_brighter_than_its_parts() -> None:
+def test_aug_mix_of_many_chains_is_not_brighter_than_its_parts() -> None:
     white = np.full((3, 9, 9), 255, np.uint8)
-    # Turns and moves bring black in; nothing comes out that wraps around.
+    # Rotations and translations add black; wrapped values would show.
     for row in through(white, 400, T.AugMix(mixture_width=7, all_ops=False, fill=255)):
         assert len(row) == 3 * 9 * 9
     gray = np.full((1, 5, 5), 255, np.uint8)
@@ -258,7 +259,7 @@ def test_threads_ranks_and_a_resume_change_nothing(step: Any) -> None:
         np.testing.assert_array_equal(ours.image, batch)
 
 
-def test_masks_and_boxes_follow_what_moves_as_torchvision_moves_them() -> None:
+def test_masks_and_boxes_follow_the_image_as_in_torchvision() -> None:
     image = picture(3, 41, 37)
     mask = np.random.default_rng(6).integers(0, 5, (1, 41, 37), dtype=np.uint8)
     boxes = np.float32([[3.5, 4, 20, 30.25], [15, 2, 36, 11]])
@@ -299,7 +300,7 @@ def test_masks_and_boxes_follow_what_moves_as_torchvision_moves_them() -> None:
     assert len(moved) > 200
 
 
-def test_what_cannot_be_done_is_refused_before_anything_runs() -> None:
+def test_impossible_requests_are_refused_before_anything_runs() -> None:
     image = np.zeros((8, 3, 9, 9), np.uint8)
     data = hr.records(image=image, mask=image[:, :1], kinds={"mask": "mask"})
 
@@ -308,7 +309,7 @@ def test_what_cannot_be_done_is_refused_before_anything_runs() -> None:
             hr.Loader(of, list(steps), batch_size=4)
         return str(caught.value)
 
-    assert "HR0510" in refusal(T.AugMix()) and "has no single position" in refusal(T.AugMix())
+    assert "HR0510" in refusal(T.AugMix()) and "would not match all of them" in refusal(T.AugMix())
     hr.Loader(data, [T.AugMix(fields="image")], batch_size=4)
     boxes = hr.records(
         image=image,
@@ -334,7 +335,7 @@ def test_what_cannot_be_done_is_refused_before_anything_runs() -> None:
 
 
 @pytest.mark.parametrize("vertical", [False, True])
-def test_five_and_ten_crops_are_torchvisions(vertical: bool) -> None:
+def test_five_and_ten_crops_equal_torchvisions(vertical: bool) -> None:
     images = np.stack([picture(3, 31, 26, seed=n) for n in range(6)])
     data = hr.records(image=images, label=np.arange(6))
     for size in (9, [31, 25], [12, 26]):

@@ -59,7 +59,7 @@ def test_every_batch_equals_its_source_also_where_shapes_change():
     assert i == 499
 
 
-def test_structures_stay_what_they_are():
+def test_structures_are_kept():
     image = np.arange(12, dtype=np.float32).reshape(3, 4)
     source = [
         image,
@@ -78,10 +78,10 @@ def test_structures_stay_what_they_are():
     np.testing.assert_array_equal(got[6].labels, np.arange(3))
     np.testing.assert_array_equal(got[7].image, image)
     assert got[7].name == "a.jpg"
-    assert got[7].image is not image  # the source's own is left alone
+    assert got[7].image is not image  # the source's own state is unchanged
 
 
-def test_arrays_of_any_strides_and_byte_order_come_as_numbers():
+def test_arrays_of_any_strides_and_byte_order_keep_their_values():
     base = np.arange(60, dtype=np.int16).reshape(3, 4, 5)
     source = [
         base.T,
@@ -95,7 +95,7 @@ def test_arrays_of_any_strides_and_byte_order_come_as_numbers():
         np.testing.assert_array_equal(got, given)
 
 
-def test_an_error_of_the_source_comes_at_its_batch_with_its_traceback():
+def test_a_source_error_is_raised_at_its_batch_with_its_traceback():
     def source():
         yield from numbered(5)
         raise KeyError("the sixth")
@@ -127,7 +127,7 @@ def test_len_and_other_attributes_are_the_sources():
         batches.no_such_thing  # noqa: B018
 
 
-def test_it_is_iterated_again_and_an_early_break_loses_nothing():
+def test_it_can_be_iterated_again_and_an_early_break_loses_nothing():
     source = list(numbered(20))
     batches = hr.prefetch(source, simulated(), depth=3)
     for stop in (0, 1, 7, 19):
@@ -148,7 +148,7 @@ def test_a_second_iteration_closes_the_first():
         next(first)
 
 
-def test_what_was_dropped_reads_no_further():
+def test_a_dropped_iterator_stops_reading():
     asked = []
 
     def source():
@@ -161,7 +161,7 @@ def test_what_was_dropped_reads_no_further():
     gc.collect()
     seen = len(asked)
     assert seen < 10
-    time.sleep(0.05)  # nothing asks any more; a failure here would be a race won by luck
+    time.sleep(0.05)  # nothing requests any more; a failure here would depend on a race
     assert len(asked) == seen
 
 
@@ -183,7 +183,7 @@ def test_a_transform_on_the_device_sees_the_copies():
     assert [batch.flat[0] for batch in got] == [2.0 * i for i in range(10)]
 
 
-def test_batches_without_arrays_are_refused_with_what_came():
+def test_batches_without_arrays_are_refused_with_their_type():
     with pytest.raises(hr.ConfigError, match=r"HR0885 .*: str"):
         next(iter(hr.prefetch(["a path"], simulated())))
     with pytest.raises(hr.UnsupportedError, match=r"HR0886 .* complex128"):
@@ -192,7 +192,7 @@ def test_batches_without_arrays_are_refused_with_what_came():
         next(iter(hr.prefetch([np.array([None])], simulated())))
 
 
-def test_no_gpu_and_names_that_make_no_sense():
+def test_missing_gpus_and_invalid_names():
     if _core.cuda_devices()[0] == 0:
         with pytest.raises(hr.UnsupportedError, match="HR0882 device not found: cuda:0: "):
             hr.prefetch([], "cuda")
@@ -202,7 +202,7 @@ def test_no_gpu_and_names_that_make_no_sense():
         hr.prefetch([], "cpu", depth=0)
 
 
-def test_waiting_is_counted_and_a_long_wait_says_for_what():
+def test_waiting_is_counted_and_a_long_wait_names_its_cause():
     release = threading.Event()
 
     def source():
@@ -213,7 +213,7 @@ def test_waiting_is_counted_and_a_long_wait_says_for_what():
     batches = hr.prefetch(source(), simulated(), patience=0.1)
     run = iter(batches)
     next(run)
-    with ended_by_warning("the source's next batch does not come", release.set):
+    with ended_by_warning("the source does not deliver its next batch", release.set):
         assert (next(run) == 1).all()
     assert batches.stats()["wait_seconds"] >= 0.1
     assert batches.stats()["source_seconds"] >= 0.1
@@ -260,11 +260,11 @@ def test_nothing_is_left_behind():
     del batches
     gc.collect()
     assert gone() is None
-    assert threading.active_count() <= before + 1  # the engine's thread as Python saw it
+    assert threading.active_count() <= before + 1  # the engine's thread as seen by Python
 
 
 def test_the_order_of_waits_around_a_transform(monkeypatch):
-    """The rule that makes memory of the side stream safe, on streams that only take notes."""
+    """The rule that makes memory of the side stream safe, on streams that only record calls."""
     notes = []
 
     class Noted:
@@ -287,10 +287,10 @@ def test_the_order_of_waits_around_a_transform(monkeypatch):
     batches._streams = Noted()
     for i, batch in enumerate(batches):
         assert (batch == i + 1).all()
-        # Its transform was queued before, and this stream waits for it last of all.
+        # Its transform was queued before, and this stream waits for it last.
         assert notes[-1] == f"current waits {i}"
         notes.append("step")
-    # No transform is queued unless the side stream waited since the step before it.
+    # No transform is queued unless the side stream has waited since the step before it.
     since = []
     for note in notes:
         if note == "step":
@@ -301,7 +301,7 @@ def test_the_order_of_waits_around_a_transform(monkeypatch):
     assert notes.count("step") == 6
 
 
-def test_an_error_of_the_transform_comes_at_its_batch():
+def test_a_transform_error_is_raised_at_its_batch():
     class Free:
         def side_waits_for_current(self): ...
         def current_waits_for(self, event): ...

@@ -30,7 +30,7 @@ def test_the_source_is_at_most_depth_ahead():
                 yield np.full(4, i)
 
         for i, _ in enumerate(hr.prefetch(source(), simulated(), depth=depth)):
-            # one more may be in the source's hands
+            # the source may hold one more
             assert len(taken) <= i + 1 + depth + 1
 
 
@@ -47,7 +47,7 @@ def test_memory_does_not_grow_and_kept_batches_stay_valid():
     assert stats["batches"] == 3000
     for i, batch in kept:
         assert (batch == i).all()
-    # 3 batches in the ring; those that are kept beyond have memory of their own
+    # 3 batches in the ring; additional batches that are kept have separate memory
     assert before <= 3 * 64 * 1024 * 4 * 9 // 8 + 3 * 8192
     assert stats["device_bytes"] <= before + (len(kept) + 1) * 64 * 1024 * 4 * 9 // 8 + 65536
 
@@ -60,7 +60,7 @@ def test_a_consumer_that_keeps_everything_is_warned_once_and_gets_everything():
         assert (batch == i).all()
 
 
-def test_out_of_device_memory_is_an_error_with_the_numbers_and_not_the_end():
+def test_out_of_device_memory_is_an_error_with_the_sizes_and_recoverable():
     batches = hr.prefetch(
         [np.zeros(1 << n, np.uint8) for n in range(10, 24)], simulated(memory_limit=1 << 20)
     )
@@ -70,7 +70,7 @@ def test_out_of_device_memory_is_an_error_with_the_numbers_and_not_the_end():
     assert (next(iter(batches)) == 0).all()
 
 
-def test_memory_that_cannot_be_pinned_serves_with_one_warning():
+def test_unpinnable_memory_is_used_with_one_warning():
     with pytest.warns(hr.Warning, match="cannot be pinned"):
         got = list(hr.prefetch(numbered(5), simulated(pins=False)))
     assert len(got) == 5

@@ -65,7 +65,7 @@ def test_memory_formats_and_views():
     assert got[1].stride() == source[1].stride()
 
 
-def test_kept_tensors_stay_valid_while_the_ring_goes_on():
+def test_kept_tensors_stay_valid_while_the_ring_continues():
     source = [torch.full((300, 300), float(i)) for i in range(40)]
     kept = []
     for batch in hr.prefetch(iter(source), simulated()):
@@ -74,7 +74,7 @@ def test_kept_tensors_stay_valid_while_the_ring_goes_on():
         assert (view == i).all()
 
 
-def test_sparse_and_foreign_tensors_are_refused():
+def test_sparse_tensors_and_tensors_of_other_libraries_are_refused():
     with pytest.raises(hr.UnsupportedError, match=r"HR0886 .*sparse_coo tensor of shape \(3, 3\)"):
         next(iter(hr.prefetch([torch.eye(3).to_sparse()], simulated())))
     with pytest.raises(
@@ -83,7 +83,7 @@ def test_sparse_and_foreign_tensors_are_refused():
         next(iter(hr.prefetch([torch.empty(3, device="meta")], simulated())))
 
 
-def test_subclasses_stay_what_they_are():
+def test_subclasses_are_kept():
     class Named(torch.Tensor):
         pass
 
@@ -91,12 +91,12 @@ def test_subclasses_stay_what_they_are():
     assert type(got) is Named and (got == 1).all()
 
 
-def test_numpy_beside_torch_stays_numpy_on_the_host():
+def test_numpy_arrays_next_to_torch_tensors_stay_on_the_host():
     (got,) = hr.prefetch([{"x": torch.ones(2), "y": np.ones(2)}], simulated())
     assert isinstance(got["x"], torch.Tensor) and isinstance(got["y"], np.ndarray)
 
 
-def test_a_loader_of_ours_takes_its_own_way():
+def test_our_own_loader_uses_its_own_prefetching():
     data = [(np.full((3, 4, 4), i, np.uint8), i) for i in range(10)]
     view = hr.prefetch(hr.Loader(data, batch_size=4), "cpu")
     images, labels = next(iter(view))

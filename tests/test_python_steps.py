@@ -29,7 +29,7 @@ def test_a_function_sees_its_fields_and_returns_them(pictures: Path) -> None:
         assert label >= 10
 
 
-def test_a_value_alone_stands_for_the_only_field(pictures: Path) -> None:
+def test_a_bare_return_value_is_the_only_field(pictures: Path) -> None:
     plain = next(iter(hr.Loader(pictures, [SMALL], batch_size=4))).image
     steps = [SMALL, lambda image: image[:, ::-1]]
     np.testing.assert_array_equal(
@@ -37,7 +37,7 @@ def test_a_value_alone_stands_for_the_only_field(pictures: Path) -> None:
     )
 
 
-def test_native_steps_go_on_after_a_function(pictures: Path) -> None:
+def test_native_steps_may_follow_a_function(pictures: Path) -> None:
     steps = [lambda image: image, SMALL, T.ToDtype("float32", scale=True)]
     image = next(iter(hr.Loader(pictures, steps, batch_size=1))).image[0]
     # torchvision's to_dtype multiplies by 1 / 255.
@@ -86,7 +86,7 @@ def test_an_exception_is_the_records_error(pictures: Path) -> None:
     assert {int(label) for batch in skipping for label in batch.label} == {0, 2}
 
 
-def test_a_broken_promise_is_named(pictures: Path) -> None:
+def test_a_result_that_differs_from_its_declaration_is_named(pictures: Path) -> None:
     with pytest.raises(hr.Error, match="came back as float32") as caught:
         list(hr.Loader(pictures, [SMALL, lambda image: image / np.float32(2)], batch_size=4))
     assert "declare" in str(caught.value)
@@ -96,7 +96,7 @@ def test_a_broken_promise_is_named(pictures: Path) -> None:
         list(hr.Loader(pictures, [SMALL, lambda image: {"nonsense": image}], batch_size=4))
 
 
-def test_what_differs_is_declared(pictures: Path) -> None:
+def test_changed_dtypes_and_shapes_are_declared(pictures: Path) -> None:
     step = T.Python(
         lambda image: {"image": image / np.float32(255), "mean": np.float64(image.mean())},
         returns={"image": ("float32", (3, 8, 8)), "mean": ("float64", ())},
@@ -107,7 +107,7 @@ def test_what_differs_is_declared(pictures: Path) -> None:
     np.testing.assert_allclose(batch.mean, [image.mean() for image in expected])
 
 
-def test_fields_may_be_named_apart_from_the_arguments(pictures: Path) -> None:
+def test_fields_may_be_named_independently_of_the_arguments(pictures: Path) -> None:
     fork = T.Fork("image", a=[SMALL], b=[SMALL])
     step = T.Python(lambda picture: 255 - picture, fields="b")
     batch = next(iter(hr.Loader(pictures, [fork, step], batch_size=3)))
@@ -136,7 +136,7 @@ def test_steps_run_on_one_thread(pictures: Path) -> None:
     assert len(threads) == 1 and threads != {threading.get_ident()}
 
 
-def test_a_torchvision_transform_may_stand_in_the_list(pictures: Path) -> None:
+def test_a_torchvision_transform_may_be_in_the_list(pictures: Path) -> None:
     v2 = pytest.importorskip("torchvision.transforms.v2")
     torch = pytest.importorskip("torch")
     before = torch.random.get_rng_state()
@@ -164,7 +164,7 @@ def test_dictionaries_name_the_fields() -> None:
 
 
 @pytest.mark.parametrize("form", [tuple, lambda pair: Pair(*pair), lambda p: Pair(*p)._asdict()])
-def test_pictures_of_pillow_are_pictures(pictures: Path, form: Any) -> None:
+def test_pillow_images_are_images(pictures: Path, form: Any) -> None:
     files = files_of(pictures)
     records = [form((Image.open(path), number)) for number, path in enumerate(files)]
     source = hr.open(records)
@@ -174,7 +174,7 @@ def test_pictures_of_pillow_are_pictures(pictures: Path, form: Any) -> None:
     np.testing.assert_array_equal(batch.image[5], resized(files[5], 8, 8))
 
 
-def test_arrays_and_tensors_are_pictures_or_tensors() -> None:
+def test_arrays_and_tensors_are_images_or_tensors() -> None:
     torch = pytest.importorskip("torch")
     picture = np.arange(5 * 6 * 3, dtype=np.uint8).reshape(5, 6, 3)
     records = [(picture, torch.tensor(3), torch.ones(2), 1.5, "words", b"bytes")] * 2
@@ -216,7 +216,7 @@ def test_records_that_do_not_fit_record_0_are_bad_data() -> None:
     assert [value.shape for value in batch.x] == [(3,), (4,)]
 
 
-def test_pictures_of_one_size_need_no_resize() -> None:
+def test_images_of_one_size_need_no_resize() -> None:
     same = [{"image": np.full((3, 4, 5), i, np.uint8), "label": i} for i in range(9)]
     batch = next(iter(hr.Loader(same, [T.RandomHorizontalFlip()], batch_size=9)))
     assert batch.image.shape == (9, 3, 4, 5)
@@ -251,7 +251,7 @@ def test_subsets_and_splits() -> None:
     assert len(xs) == 100
 
 
-def test_a_long_wait_says_which_stage_it_waits_for() -> None:
+def test_a_long_wait_names_its_stage() -> None:
     release = threading.Event()
 
     def slow(image: np.ndarray) -> np.ndarray:
@@ -263,7 +263,7 @@ def test_a_long_wait_says_which_stage_it_waits_for() -> None:
         list(loader)
 
 
-def test_an_argument_that_is_no_field_is_told_what_arguments_are(pictures: Path) -> None:
+def test_an_argument_that_is_not_a_field_is_explained(pictures: Path) -> None:
     with pytest.raises(hr.ConfigError, match=r"arguments are fields by their names") as caught:
         hr.Loader(pictures, [SMALL, lambda x: x], batch_size=2)
     assert 'T.Python(function, fields="' in str(caught.value)
@@ -275,14 +275,14 @@ def test_the_only_field_may_have_any_name(pictures: Path) -> None:
     np.testing.assert_array_equal(batch.image[0], 255 - resized(files_of(pictures)[0], 8, 8))
 
 
-def test_floats_are_not_told_to_become_bytes(pictures: Path) -> None:
+def test_float_images_get_no_hint_to_convert_to_uint8(pictures: Path) -> None:
     with pytest.raises(hr.Error, match=r"came back as float32") as caught:
         list(hr.Loader(pictures, [SMALL, lambda image: image / np.float32(255)], batch_size=4))
     assert '"image": ("float32", (3, 8, 8))' in str(caught.value)
     assert "astype" not in str(caught.value)
 
 
-def test_calls_that_cannot_be_meant_so_say_what_is(pictures: Path) -> None:
+def test_likely_mistakes_are_refused_with_a_hint(pictures: Path) -> None:
     paths = files_of(pictures)
     with pytest.raises(hr.ConfigError, match=r"write it as a keyword: batch_size="):
         hr.Loader(pictures, [SMALL], 32)

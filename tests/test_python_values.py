@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that come from Python arrive as they are, or are their record's error: nothing is cut,
-parsed, unmasked, or read after it was overwritten."""
+"""Values from Python arrive unchanged, or are their record's error: nothing is truncated, parsed,
+unmasked, or read after it was overwritten."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headrace import transforms as T
 
 
 def delivered(records: Any, field: str, **options: Any) -> list[Any]:
-    """Values of a field, in order, of those records that are not refused."""
+    """Values of a field, in order, of the records that are not rejected."""
     loader = hr.Loader(hr.open(records, **options), batch_size=1, on_error="skip", error_budget=99)
     return [value for batch in loader for value in np.asarray(getattr(batch, field)).tolist()]
 
@@ -29,36 +29,38 @@ def delivered(records: Any, field: str, **options: Any) -> list[Any]:
 @pytest.mark.parametrize("field", ["age", "label"])
 @pytest.mark.parametrize("first", [31, np.int32(31), True])
 @pytest.mark.parametrize("later", [27.5, 27.0, np.float32(27.5), Decimal("27.5"), Fraction(1, 2)])
-def test_an_integer_first_does_not_cut_later_numbers(field: str, first: Any, later: Any) -> None:
+def test_an_integer_in_the_first_record_does_not_truncate_later_floats(
+    field: str, first: Any, later: Any
+) -> None:
     records = [{field: first}, {field: later}, {field: np.uint8(3)}]
     assert delivered(records, field) == [int(first), 3]
     with pytest.raises(hr.DataError, match=rf"{field} is .*27.*record 0 had an integer|Fraction"):
         list(hr.Loader(records, batch_size=3))
-    assert hr.open(records).column(field).tolist() == [int(first), -1, 3]  # as of any bad record
+    assert hr.open(records).column(field).tolist() == [int(first), -1, 3]  # as for any bad record
 
 
-def test_tensors_of_one_number_are_not_cut() -> None:
+def test_single_element_tensors_are_not_truncated() -> None:
     torch = pytest.importorskip("torch")
     records = [{"age": v} for v in (31, torch.tensor(27.5), torch.tensor(4), torch.tensor(True))]
     assert delivered(records, "age") == [31, 4, 1]
 
 
-def test_integers_fit_a_field_of_floats_that_holds_them() -> None:
+def test_exactly_representable_integers_fit_a_float_field() -> None:
     assert delivered([{"x": v} for v in (0.5, 31, np.int16(-2))], "x") == [0.5, 31, -2]
     thirds = [{"x": v} for v in (np.float32(0.5), 3, (1 << 24) + 1)]
-    assert delivered(thirds, "x") == [0.5, 3]  # float32 has no 16,777,217
+    assert delivered(thirds, "x") == [0.5, 3]  # float32 cannot represent 16,777,217
     lists = [{"x": [0.5, 1.5]}, {"x": [1, 2]}]
     assert delivered(lists, "x") == [[0.5, 1.5], [1, 2]]
 
 
-def test_text_and_bytes_are_not_made_of_numbers() -> None:
+def test_numbers_are_not_converted_to_text_or_bytes() -> None:
     assert delivered([{"words": v} for v in ("a", 5, None, "b")], "words") == ["a", "b"]
     assert delivered([{"raw": v} for v in (b"a", 5, [1, 2], b"b")], "raw") == [b"a", b"b"]
     assert delivered([{"label": v} for v in (1, "7", 2)], "label") == [1, 2]
 
 
 class Buffered:
-    """Records that share one array, filled again each time."""
+    """Records that share one array, refilled each time."""
 
     def __init__(self, images: np.ndarray) -> None:
         self.images, self.buffer = images, np.empty_like(images[0])
@@ -76,13 +78,13 @@ def images() -> np.ndarray:
     return np.random.default_rng(0).integers(0, 255, (48, 3, 16, 16), np.uint8)
 
 
-def test_a_dataset_may_fill_one_array_again(images: np.ndarray) -> None:
+def test_a_dataset_may_reuse_one_array(images: np.ndarray) -> None:
     loader = hr.Loader(hr.open(Buffered(images)), batch_size=4, threads=2)
     np.testing.assert_array_equal(np.concatenate([np.array(b.image) for b in loader]), images)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_step_may_fill_one_array_again(images: np.ndarray, workers: int) -> None:
+def test_a_step_may_reuse_one_array(images: np.ndarray, workers: int) -> None:
     steps = [T.Python(Refilled(images.shape[1:]), fields="image")]
     with hr.Loader(
         hr.records(image=images), steps, batch_size=4, threads=2, python_workers=workers
@@ -95,7 +97,7 @@ def test_a_step_may_fill_one_array_again(images: np.ndarray, workers: int) -> No
 
 
 class Listed:
-    """A Dataset with a list of labels that are not its records'."""
+    """A Dataset with a list of labels that differs from its records'."""
 
     targets = (0, 1, 0, 1)
 
@@ -116,15 +118,15 @@ def test_targets_that_a_target_transform_changes_are_not_the_labels(pictures: Pa
     plain = datasets.ImageFolder(str(pictures))
     assert hr.open(plain).column("label").tolist() == plain.targets
     assert hr.open(plain).classes == plain.classes
-    plain.samples = plain.samples[::-1]  # which ImageFolder reads, and not its targets
+    plain.samples = plain.samples[::-1]  # which ImageFolder reads, without using its targets
     assert hr.open(plain).column("label").tolist() == plain.targets[::-1]
     merged = datasets.ImageFolder(str(pictures), target_transform=lambda label: label // 2)
     source = hr.open(merged)
     assert source.column("label").tolist() == [label // 2 for label in merged.targets]
-    assert source.classes == []  # those of the folder are not the labels'
+    assert source.classes == []  # the folder's classes are not those of the labels
 
 
-def test_labels_that_are_given_are_held_to_the_records() -> None:
+def test_given_labels_must_match_the_records() -> None:
     source = hr.open(Listed(), labels=[1, 0, 1, 0])
     assert source.column("label").tolist() == [1, 0, 1, 0] and source[3]["label"] == 0
     with pytest.raises(hr.DataError, match=r"label is 1, and labels= says 0"):
@@ -138,7 +140,7 @@ def test_labels_that_are_given_are_held_to_the_records() -> None:
 HIDDEN = np.ma.masked_equal(np.float32([1, 9.96921e36, 3]), np.float32(9.96921e36))
 
 
-def test_what_is_masked_is_not_delivered() -> None:
+def test_masked_values_are_not_delivered() -> None:
     with pytest.raises(hr.ConfigError, match=r"x: 1 of 3 values are masked.*\.filled"):
         hr.records(x=HIDDEN)
     assert delivered([{"x": HIDDEN[i : i + 1]} for i in (0, 1, 2)], "x") == [[1], [3]]
@@ -159,7 +161,7 @@ def test_what_is_masked_is_not_delivered() -> None:
         lambda masked: masked.astype(int) % 3,
     ],
 )
-def test_what_is_masked_is_no_weight_length_or_index(sampler: Any) -> None:
+def test_masked_values_are_refused_as_weight_length_or_index(sampler: Any) -> None:
     with pytest.raises(hr.ConfigError, match="masked"):
         masked = np.ma.masked_equal([1.0, 2.0, 3.0], 2.0)
         hr.Loader(hr.records(x=np.arange(3)), batch_size=1, sampler=sampler(masked))
@@ -171,7 +173,7 @@ def test_arrays_of_another_byte_order_are_read() -> None:
     assert delivered([{"x": values[i : i + 1]} for i in range(3)], "x") == [[0], [1], [2]]
 
 
-def test_bfloat16_says_what_to_return() -> None:
+def test_bfloat16_is_refused_with_a_hint() -> None:
     torch = pytest.importorskip("torch")
     values = torch.arange(3.0).bfloat16()
     with pytest.raises(hr.ConfigError, match=r"x: bfloat16, .*\.float\(\)"):
@@ -183,13 +185,13 @@ def test_bfloat16_says_what_to_return() -> None:
 # --- Axes -----------------------------------------------------------------------------------------
 
 
-def test_axes_of_pillows_images_are_known() -> None:
+def test_axes_of_pillow_images_are_known() -> None:
     pixels = np.arange(3 * 8 * 3, dtype=np.uint8).reshape(3, 8, 3)  # 3 high, 8 wide
     source = hr.open([Image.fromarray(pixels)] * 2)
     np.testing.assert_array_equal(source[0]["image"], pixels.transpose(2, 0, 1))
 
 
-def test_axes_of_arrays_are_those_of_the_other_records() -> None:
+def test_arrays_have_the_axis_order_of_the_other_records() -> None:
     def image(height: int) -> np.ndarray:
         return np.arange(height * 50 * 3, dtype=np.uint8).reshape(height, 50, 3)
 
@@ -203,7 +205,7 @@ def test_axes_of_arrays_are_those_of_the_other_records() -> None:
 
 @pytest.mark.parametrize("channels", [2, 5, 16])
 @pytest.mark.parametrize("width", [1, 3, 4])
-def test_many_channels_of_a_narrow_image_are_asked_about(channels: int, width: int) -> None:
+def test_an_ambiguous_channel_axis_is_an_error(channels: int, width: int) -> None:
     pixels = np.arange(channels * 7 * width, dtype=np.uint8).reshape(channels, 7, width)
     said = {"kinds": {"image": "image"}}
     with pytest.raises(hr.ConfigError, match=r"channels may come first or last") as caught:
@@ -240,7 +242,7 @@ OF_MODES["RGB"] = COLORS.convert("RGB")
 
 
 @pytest.mark.parametrize("mode", OF_MODES)
-def test_an_image_of_pillow_is_what_its_convert_makes_of_it(mode: str) -> None:
+def test_a_pillow_image_equals_the_result_of_its_convert(mode: str) -> None:
     image = OF_MODES[mode]
     want = np.asarray(image.convert("RGB"))
     sources = [[image] * 2, [(image, 1)] * 2, [{"image": image}] * 2, [{"x": image}] * 2]
@@ -268,7 +270,7 @@ def test_a_mask_of_a_palette_keeps_its_ids() -> None:
     np.testing.assert_array_equal(np.asarray(flipped), ids[:, ::-1])
 
 
-def test_whether_a_palette_holds_ids_or_colors_is_asked_where_the_name_does_not_say() -> None:
+def test_a_palette_of_unclear_meaning_is_an_error() -> None:
     record = {"image": OF_MODES["RGB"], "target": CLEAR}
     for ask in (
         lambda **said: hr.open([record] * 2, **said),
@@ -292,7 +294,7 @@ def test_columns_of_pillows_images_are_of_one_size() -> None:
         hr.records(image=[Image.new("I", (8, 6))])
 
 
-def test_records_of_another_shape_say_what_to_write() -> None:
+def test_records_of_another_shape_are_refused_with_a_hint() -> None:
     gray, color = Image.new("L", (8, 6)), Image.new("RGB", (8, 6))
     records = [(gray, 0)] * 3 + [(color, 1)] + [(gray, 0)] * 4
     with pytest.raises(hr.DataError, match=r'return \.convert\("RGB"\) of every image'):
@@ -305,7 +307,7 @@ def test_records_of_another_shape_say_what_to_write() -> None:
         list(hr.Loader([{"x": np.zeros((2, 2))}, {"x": np.zeros(2)}], batch_size=1))
 
 
-def test_a_gray_image_in_a_dataloader_is_not_answered_with_what_its_user_cannot_do() -> None:
+def test_the_hint_for_a_gray_image_in_a_dataloader_is_applicable() -> None:
     data = pytest.importorskip("torch.utils.data")
 
     class Shapes(data.Dataset):
@@ -321,7 +323,7 @@ def test_a_gray_image_in_a_dataloader_is_not_answered_with_what_its_user_cannot_
     assert "returns=" not in caught.value.hint and '.convert("RGB")' in caught.value.hint
 
 
-def test_a_dataset_that_draws_by_itself_is_said_to() -> None:
+def test_a_dataset_that_draws_random_numbers_is_reported() -> None:
     class Drawing:
         def __init__(self) -> None:
             self.draws = np.random.default_rng(0)
@@ -332,7 +334,9 @@ def test_a_dataset_that_draws_by_itself_is_said_to() -> None:
         def __getitem__(self, index: int) -> Any:
             return {"x": self.draws.random(3), "label": index}
 
-    with pytest.warns(UserWarning, match=r"record 0 of Drawing differs .*\(x\).*draws by itself"):
+    with pytest.warns(
+        UserWarning, match=r"record 0 of Drawing differs .*\(x\).*draws its own random numbers"
+    ):
         hr.open(Drawing())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -384,7 +388,7 @@ def test_columns_in_a_dictionary_are_a_source(pictures: Path) -> None:
     np.testing.assert_array_equal(source[1]["image"], pixels_of(files[1]))
 
 
-def test_a_dataframe_is_read_as_a_manifest_is(pictures: Path) -> None:
+def test_a_dataframe_is_read_like_a_manifest(pictures: Path) -> None:
     pandas = pytest.importorskip("pandas")
     names = [str(path.relative_to(pictures)) for path in files_of(pictures)[:3]]
     frame = pandas.DataFrame({"path": names, "class": ["b", "a", "b"], "age": [1.5, 2.5, 3.5]})
@@ -405,7 +409,7 @@ def test_a_dataframe_may_have_a_column_id(pictures: Path) -> None:
     assert source[1]["id_"] == 6 and source[1]["key_"] == "b"
 
 
-def test_text_that_ends_as_files_do_is_text_where_it_is_said() -> None:
+def test_text_that_looks_like_a_file_name_can_be_declared_text() -> None:
     texts = ["what is in 1.jpg", "see 2.png"]
     with pytest.raises(hr.ConfigError, match=r'no file .*(?s:.)*kinds=\{"caption": "text"\}'):
         hr.records(caption=texts)

@@ -31,7 +31,7 @@ def children() -> set[int]:
 
 
 def descriptors() -> list[str]:
-    """What this process has open, as far as it could be the workers'."""
+    """The file descriptors of this process that could be the workers'."""
     links = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
     return sorted(link for link in links if link.startswith(("socket:", "pipe:", "/memfd:")))
 
@@ -73,7 +73,7 @@ def test_a_run_resumes_with_another_number_of_workers(pictures: Path) -> None:
     np.testing.assert_array_equal(np.concatenate(got), np.concatenate(expected))
 
 
-def test_a_batch_by_number_is_the_iterations_own(pictures: Path) -> None:
+def test_a_batch_by_number_equals_the_iterations(pictures: Path) -> None:
     with hr.Loader(pictures, [SMALL, steps.noise], batch_size=4, python_workers=1) as loader:
         by_number = loader.batch(0, 2).image.copy()
         np.testing.assert_array_equal(list(loader)[2].image, by_number)
@@ -95,7 +95,7 @@ def test_steps_run_in_as_many_other_processes(pictures: Path) -> None:
         assert "2" in repr(loader).split("python_workers")[1].splitlines()[0]
 
 
-def test_nested_steps_go_to_the_workers_too(pictures: Path) -> None:
+def test_nested_steps_run_in_workers_too(pictures: Path) -> None:
     def run(workers: int) -> np.ndarray[Any, Any]:
         nested = [SMALL, T.RandomApply([steps.noise], p=0.5)]
         with hr.Loader(pictures, nested, batch_size=23, python_workers=workers) as loader:
@@ -106,7 +106,7 @@ def test_nested_steps_go_to_the_workers_too(pictures: Path) -> None:
     np.testing.assert_array_equal(run(1), run(0))
 
 
-def test_text_bytes_and_numbers_cross() -> None:
+def test_text_bytes_and_numbers_can_be_passed() -> None:
     vector = np.arange(300.0)
     records = [{"text": f"äb{i}", "data": bytes([i, 0]), "vector": vector} for i in range(3)]
     with hr.Loader(records, [steps.words], batch_size=3, python_workers=1) as loader:
@@ -121,7 +121,7 @@ def test_steps_may_change_what_they_get(pictures: Path) -> None:
         assert (next(iter(loader)).image == 7).all()
 
 
-def test_errors_are_those_of_the_step_in_process(pictures: Path) -> None:
+def test_errors_equal_those_of_the_step_in_process(pictures: Path) -> None:
     def text(step: Any, workers: int) -> str:
         options: dict[str, Any] = {"batch_size": 4, "python_workers": workers}
         with (
@@ -165,7 +165,7 @@ def test_a_worker_that_dies_ends_the_run(pictures: Path, step: Any, end: str) ->
     assert "python_workers=0" in caught.value.hint
 
 
-def test_another_worker_takes_the_place_of_one_that_died(pictures: Path, tmp_path: Path) -> None:
+def test_a_dead_worker_is_replaced(pictures: Path, tmp_path: Path) -> None:
     step = steps.Once(tmp_path / "died")
     with hr.Loader(pictures, [SMALL, step], batch_size=4, python_workers=1) as loader:
         with pytest.raises(hr.StorageError, match="exited with status 9"):
@@ -173,7 +173,7 @@ def test_another_worker_takes_the_place_of_one_that_died(pictures: Path, tmp_pat
         assert sum(len(batch.image) for batch in loader) == 23
 
 
-def test_a_worker_that_somebody_else_kills_is_replaced(pictures: Path) -> None:
+def test_a_worker_killed_from_outside_is_replaced(pictures: Path) -> None:
     with hr.Loader(pictures, [SMALL, steps.same], batch_size=4, python_workers=1) as loader:
         list(loader)
         (process,) = loader.stats()["python_workers"]["processes"]
@@ -183,17 +183,17 @@ def test_a_worker_that_somebody_else_kills_is_replaced(pictures: Path) -> None:
         assert sum(len(batch.image) for batch in loader) == 23
 
 
-def test_memory_is_that_of_the_largest_message() -> None:
+def test_shared_memory_is_that_of_the_largest_message() -> None:
     records = [{"image": np.full((3, 200, 200), i, np.uint8)} for i in range(240)]
     with hr.Loader(records, [steps.same], batch_size=120, python_workers=1) as loader:
         for _ in range(3):
             images = np.concatenate([batch.image.copy() for batch in loader])
             assert (images == np.arange(240, dtype=np.uint8).reshape(-1, 1, 1, 1)).all()
-        # 4 MiB of arrays a message, rounded up to a record, in either direction.
+        # 4 MiB of arrays per message, rounded up to a record, in either direction.
         assert loader.stats()["python_workers"]["shared_bytes"] < 2 * (4 << 20) + (1 << 20)
 
 
-def test_steps_that_cannot_cross_are_refused_before_anything_starts(pictures: Path) -> None:
+def test_steps_that_cannot_be_pickled_are_refused_before_anything_starts(pictures: Path) -> None:
     def local(image: Any) -> Any:
         return image
 
@@ -258,8 +258,8 @@ def wait_until_gone(pids: list[int]) -> None:
         os.close(descriptor)
 
 
-def test_a_process_with_many_open_files_has_workers(tmp_path: Path) -> None:
-    """select() takes no descriptor above 1023."""
+def test_workers_work_in_a_process_with_many_open_files(tmp_path: Path) -> None:
+    """select() does not support descriptors above 1023."""
     run = start(
         tmp_path,
         """
@@ -310,7 +310,7 @@ def test_a_script_without_a_guard_gets_an_error(tmp_path: Path) -> None:
     assert "HR0832" in err.splitlines()[-2] and "__name__ == '__main__'" in err.splitlines()[-1]
 
 
-def test_a_function_of_a_prompt_is_refused(tmp_path: Path) -> None:
+def test_a_function_defined_at_a_prompt_is_refused(tmp_path: Path) -> None:
     code = HEAD.format(tests=str(Path(__file__).parent)) + textwrap.dedent(
         """
         def double(x):
@@ -354,7 +354,7 @@ def test_workers_end_at_the_interpreters_end(tmp_path: Path) -> None:
     wait_until_gone([int(pid) for pid in out.split()])
 
 
-def test_workers_find_the_package_where_this_process_has_it() -> None:
+def test_workers_import_the_package_of_this_process() -> None:
     from headrace.workers.pool import _command
 
     folder = Path(hr.__file__).parents[1]

@@ -55,7 +55,7 @@ def assert_same(got: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("multiple", [1, 4])
-def test_padded_values_lengths_and_mask_are_what_numpy_makes_of_the_records(multiple: int) -> None:
+def test_padded_values_lengths_and_mask_equal_numpys(multiple: int) -> None:
     first = 0
     for batch in loader(ragged="pad", pad_to_multiple_of=multiple):
         here = RECORDS[first : first + len(batch.number)]
@@ -89,7 +89,7 @@ def test_packed_values_are_the_records_rows_one_after_another() -> None:
 
 @pytest.mark.parametrize("ragged", ["pad", "packed", "list"])
 @pytest.mark.parametrize("view", ["numpy", "torch"])
-def test_per_record_gives_the_records_again(ragged: str, view: str) -> None:
+def test_per_record_restores_the_records(ragged: str, view: str) -> None:
     got = []
     for batch in getattr(loader(ragged=ragged), view)():
         targets = batch.per_record(*RAGGED, "number")
@@ -114,7 +114,7 @@ def test_per_record_gives_views_and_survives_a_pickle() -> None:
     assert torch.equal(again[2]["boxes"], part)
 
 
-def test_companions_stand_behind_all_fields_unless_they_are_named() -> None:
+def test_companion_fields_come_last_unless_named() -> None:
     padded = loader(ragged="pad", fields=("boxes", "image"))
     assert next(iter(padded))._fields == ("boxes", "image", "boxes_lengths", "boxes_mask")
     padded = loader(ragged="pad", fields=("boxes_mask", "boxes", "image"))
@@ -135,7 +135,7 @@ def test_a_row_group_shares_its_companions(tmp_path: Any) -> None:
     assert [len(each["areas"]) for each in batch.per_record()] == [2, 0, 1]
 
 
-def test_a_row_group_that_is_said_shares_its_companions_too() -> None:
+def test_a_declared_row_group_shares_its_companions_too() -> None:
     grouped = source().with_row_group("boxes", "labels", "points", "masks")
     with hr.Loader(grouped, batch_size=4, ragged="packed") as packed:
         batch = next(iter(packed))
@@ -144,7 +144,7 @@ def test_a_row_group_that_is_said_shares_its_companions_too() -> None:
         assert_same(target, expected)
 
 
-def test_a_step_that_drops_rows_of_one_field_of_a_group_is_found_out(tmp_path: Any) -> None:
+def test_a_step_that_drops_rows_of_one_field_of_a_group_is_detected(tmp_path: Any) -> None:
     def thin(boxes: Any) -> Any:
         return boxes[:1]
 
@@ -191,7 +191,7 @@ PICTURES = [
 
 
 @pytest.mark.parametrize("memory_format", ["channels_first", "channels_last"])
-def test_pictures_are_padded_with_a_mask_of_their_pixels(memory_format: str) -> None:
+def test_images_are_padded_with_a_mask_of_their_pixels(memory_format: str) -> None:
     with hr.Loader(PICTURES, batch_size=5, ragged="pad", memory_format=memory_format) as padded:
         batch = next(iter(padded.torch()))
     assert batch.image.shape == (5, 3, 8, 9)
@@ -201,7 +201,7 @@ def test_pictures_are_padded_with_a_mask_of_their_pixels(memory_format: str) -> 
         expected = np.zeros((3, 8, 9), np.uint8)
         expected[:, :height, :width] = picture["image"]
         np.testing.assert_array_equal(batch.image[row], expected)
-        ids = np.full((1, 8, 9), 255, np.uint8)  # what cross-entropy is told to ignore
+        ids = np.full((1, 8, 9), 255, np.uint8)  # the value that cross-entropy ignores
         ids[:, :height, :width] = picture["mask"]
         np.testing.assert_array_equal(batch.mask[row], ids)
         inside = np.zeros((8, 9), bool)
@@ -213,14 +213,14 @@ def test_pictures_are_padded_with_a_mask_of_their_pixels(memory_format: str) -> 
         assert_same(target, picture)
 
 
-def test_pictures_stay_lists_where_rows_are_packed() -> None:
+def test_images_stay_lists_if_rows_are_packed() -> None:
     with hr.Loader(PICTURES, batch_size=5, ragged="packed") as packed:
         batch = next(iter(packed))
     assert batch._fields == ("image", "mask")
     assert [each.shape for each in batch.image] == [each["image"].shape for each in PICTURES]
 
 
-def test_a_number_for_padding() -> None:
+def test_padding_may_be_any_number() -> None:
     batch = next(iter(loader(ragged="pad", pad_value={"labels": -100, "boxes": float("nan")})))
     assert batch.labels[1].tolist() == [-100] * 5
     assert np.isnan(batch.boxes[1]).all()
@@ -245,7 +245,7 @@ def test_a_number_for_padding() -> None:
         ({"ragged": "list", "fields": ("boxes", "boxes_mask")}, "HR0112", "does not exist"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_before_a_thread_starts(
+def test_impossible_options_are_refused_before_a_thread_starts(
     options: dict[str, Any], code: str | None, text: str
 ) -> None:
     with pytest.raises(hr.ConfigError, match=text) as raised:
@@ -355,7 +355,7 @@ def test_bad_records_are_skipped_with_their_rows(ragged: str) -> None:
         assert_same(mine, theirs)
 
 
-def test_text_and_views_of_a_fork_stand_beside_padded_pictures() -> None:
+def test_text_and_views_of_a_fork_come_with_padded_images() -> None:
     records = [{"image": each["image"], "caption": "x" * i} for i, each in enumerate(PICTURES)]
     views = T.Fork("image", a=[T.RandomHorizontalFlip(1)], b=[T.ToDtype("bfloat16", scale=True)])
     with hr.Loader(records, [views], batch_size=5, ragged="pad", pad_value={"b": 0.5}) as padded:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of ragged fields keep to the memory limit, and are made before the consumer asks."""
+"""Tensors of ragged fields stay within the memory limit, and are made before the consumer requests
+them."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from headrace import _core
 from headrace import transforms as T
 
 
-def test_one_record_with_many_rows_meets_the_memory_limit_not_the_machine() -> None:
+def test_one_record_with_many_rows_hits_the_memory_limit_not_the_machines() -> None:
     records = [{"boxes": np.ones((1, 4), np.float32)} for _ in range(127)]
     records.append({"boxes": np.ones((100_000, 4), np.float32)})
     options = {"records": records, "batch_size": 128, "memory_limit": "64 MiB", "threads": 1}
@@ -28,14 +29,14 @@ def test_one_record_with_many_rows_meets_the_memory_limit_not_the_machine() -> N
         with pytest.raises(hr.ConfigError, match="packed"):
             padded.batch(0, 0)
         there = padded.torch([_core.simulated_device(1)])
-        for view in (padded, there, padded):  # again, and as often as it is asked
+        for view in (padded, there, padded):  # again, each time it is requested
             with pytest.raises(hr.ConfigError, match="HR0706"):
                 next(iter(view))
     with loader(ragged="packed", **options) as packed:
         assert next(iter(packed)).boxes.shape == (100_127, 4)
 
 
-def test_extents_whose_product_no_integer_holds_are_an_error() -> None:
+def test_extents_whose_product_overflows_are_an_error() -> None:
     huge = 2**40
     records = [{"rows": np.zeros((huge, 0), np.float32)}, {"rows": np.zeros((0, huge), np.float32)}]
     opened = hr.open(records, shapes={"rows": (-1, -1)})
@@ -47,13 +48,13 @@ def test_extents_whose_product_no_integer_holds_are_an_error() -> None:
 
 
 def long_records(count: int) -> list[dict[str, Any]]:
-    """Every eighth has many rows, so that padding makes much of little."""
+    """Every eighth has many rows, so that padding enlarges batches a lot."""
     rows = [2000 if index % 8 == 3 else 1 for index in range(count)]
     return [{"boxes": np.full((n, 4), i, np.float32)} for i, n in enumerate(rows)]
 
 
 def test_padding_is_done_before_the_consumer_asks() -> None:
-    """What a batch takes when it is padded is held while the consumer is elsewhere."""
+    """Memory for a padded batch stays reserved while the consumer is busy."""
     options: dict[str, Any] = {"ragged": "pad", "batch_size": 64, "threads": 2}
     with loader(records=long_records(640), **options) as padded:
         batches = iter(padded)
@@ -67,8 +68,10 @@ def test_padding_is_done_before_the_consumer_asks() -> None:
 
 @pytest.mark.parametrize("ragged", ["pad", "packed"])
 @pytest.mark.parametrize("limit", ["80 MiB", "100 MiB", "512 MiB"])
-def test_batches_and_the_limit_are_the_same_with_little_room(ragged: str, limit: str) -> None:
-    """Where few padded batches fit into their share, or one alone."""
+def test_batches_are_the_same_and_the_limit_holds_with_little_memory(
+    ragged: str, limit: str
+) -> None:
+    """If few padded batches fit into their share, or only one."""
     options: dict[str, Any] = {"ragged": ragged, "batch_size": 256, "shuffle": True, "seed": 3}
     records = long_records(2048)
     with loader(records=records, threads=1, **options) as one:
@@ -108,7 +111,7 @@ def test_masks_count_too() -> None:
 
 
 def long_value(index: int) -> dict[str, Any]:
-    """Most are of some hundred KiB, whose memory is used again, between small ones."""
+    """Most take some hundred KiB, whose memory is reused, with small ones in between."""
     rows = 7 if index % 5 == 4 else 20_000 + 7_000 * (index % 4)
     return {"boxes": np.full((rows, 4), index, np.float32)}
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a source pickles as the call that made it, and is the same source elsewhere, or an error
-says what differs. A loader's description is plain data."""
+"""Promise: a source pickles as the call that made it, and is the same source in another process, or
+an error says what differs. A loader's description is plain data."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ SOURCES: dict[str, Callable[[Path], hr.Source]] = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_source_pickles_as_what_made_it(
+def test_a_source_pickles_as_the_call_that_made_it(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(folder.parent)
     source = SOURCES[name](Path("photos") if name in ("folder", "slice") else folder)
     pickled = pickle.dumps(source)
-    monkeypatch.chdir(os.sep)  # where another process may be
+    monkeypatch.chdir(os.sep)  # where another process may run
     copies = [pickle.loads(pickled)]
     if name not in ("object", "list"):
         copies.append(source_of_plain(json.loads(json.dumps(plain_recipe(source)))))
@@ -75,7 +75,7 @@ def test_a_source_pickles_as_what_made_it(
         ]
 
 
-def test_arrays_go_along_while_they_are_small(tmp_path: Path) -> None:
+def test_small_arrays_are_pickled_too(tmp_path: Path) -> None:
     large = hr.concat(hr.records(x=np.zeros((150_000, 1))), hr.records(x=np.zeros((5, 1))))
     with pytest.raises(hr.ConfigError, match=r"HR0171.*1,200,000 bytes.*\n.*hr.npy"):
         pickle.dumps(large)
@@ -86,7 +86,9 @@ def test_arrays_go_along_while_they_are_small(tmp_path: Path) -> None:
     assert len(pickle.dumps(hr.npy(tmp_path / "x.npy"))) < 2000
 
 
-def test_other_records_there_are_an_error_that_names_the_first_difference(folder: Path) -> None:
+def test_different_records_in_the_other_process_are_an_error_that_names_the_difference(
+    folder: Path,
+) -> None:
     pickled = pickle.dumps(hr.concat(hr.folder(folder), hr.folder(folder)))
     last = folder / "b" / "3.png"
     last.rename(folder / "b" / "5.png")
@@ -119,7 +121,7 @@ STEPS = [
         ([T.Resize((8, 8)), T.Fork("image", a=STEPS, b=[T.Resize(4)])], {"batch_size": 3}),
     ],
 )
-def test_a_loader_is_made_again_from_its_description(
+def test_a_loader_can_be_recreated_from_its_description(
     folder: Path, steps: Any, given: dict[str, Any]
 ) -> None:
     loader = hr.Loader(folder, steps, **given)
@@ -133,18 +135,18 @@ def test_a_loader_is_made_again_from_its_description(
     assert copy.description() == described
 
 
-def test_a_description_that_fits_no_more_is_refused(folder: Path) -> None:
+def test_an_outdated_description_is_refused(folder: Path) -> None:
     described = hr.Loader(folder, STEPS, batch_size=2).description()
     resize = {"Resize": {"size": [4, 4]}}
     with pytest.raises(hr.ConfigError, match=r"HR0174.*the transforms or the outputs"):
         hr.Loader.from_description({**described, "transforms": [resize]})
-    with pytest.raises(hr.ConfigError, match=r"HR0174.*records 4, described were 5"):
+    with pytest.raises(hr.ConfigError, match=r"HR0174.*records is 4, described was 5"):
         hr.Loader.from_description({**described, "records": 5})
     with pytest.warns(hr.Warning, match="described by Headrace 0.0.1"):
         hr.Loader.from_description({**described, "plan": "", "headrace": "0.0.1"})
 
 
-def test_what_has_no_plain_form_is_refused_by_name(folder: Path) -> None:
+def test_objects_without_a_plain_form_are_refused_by_name(folder: Path) -> None:
     def invert(image: Any) -> Any:
         return 255 - image
 
@@ -166,16 +168,14 @@ def test_what_has_no_plain_form_is_refused_by_name(folder: Path) -> None:
         ["add_bytes", "x", "text", np.zeros(8, np.uint8), np.array([-1, 8])],
     ],
 )
-def test_plain_data_reads_no_memory_but_its_own(column: list[Any]) -> None:
+def test_plain_data_only_reads_its_own_memory(column: list[Any]) -> None:
     arguments = {"columns": [column], "title": "", "kinds": [], "evident_kinds": True}
     recipe = {"make": "source_of_columns", "arguments": plain_value(arguments)["named"]}
     with pytest.raises(hr.ConfigError, match=r"HR0160|HR0420"):
         source_of_plain(recipe)
 
 
-def test_an_absolute_path_opens_where_the_current_folder_is_gone(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_an_absolute_path_opens_without_a_current_folder(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     code = (
         "import os, pickle, sys; import headrace as hr\n"

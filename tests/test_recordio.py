@@ -39,7 +39,7 @@ def batches_of(source: Any, **options: Any) -> list[bytes]:
     return [np.asarray(b["image"]).tobytes() + np.asarray(b["label"]).tobytes() for b in loader]
 
 
-def test_records_and_batches_are_those_of_the_folder(packed: Path, pictures: Path) -> None:
+def test_records_and_batches_equal_those_of_the_folder(packed: Path, pictures: Path) -> None:
     source = hr.open(packed)
     assert [(f.name, f.kind, f.dtype) for f in source.schema] == [
         ("image", "image", "uint8"),
@@ -84,12 +84,12 @@ def test_all_shards_of_a_run_are_the_dataset(pictures: Path, tmp_path: Path) -> 
     assert seen == set(range(23))
 
 
-def test_a_record_that_holds_the_magic_number_comes_back_whole(tmp_path: Path) -> None:
+def test_a_record_that_contains_the_magic_number_is_restored(tmp_path: Path) -> None:
     contents = [
         MAGIC,
         MAGIC * 3,
         b"abcd" + MAGIC + b"ef",
-        b"a" + MAGIC + b"bc" + MAGIC,  # not at multiples of four: not cut
+        b"a" + MAGIC + b"bc" + MAGIC,  # not at multiples of four: not split
         b"",
         b"xyz",
         MAGIC + struct.pack("<I", 5) + b"hello" + MAGIC,
@@ -146,11 +146,11 @@ def test_an_index_names_the_records(pictures: Path, tmp_path: Path) -> None:
         beside.write_text(index(records, keys))
         assert [hr.open(path).key(n) for n in range(23)] == [str(key) for key in keys]
     lines = index(records, range(23)).splitlines(keepends=True)
-    beside.write_text("".join(lines[::-1][:20]))  # in any order, and not of all
+    beside.write_text("".join(lines[::-1][:20]))  # in any order, and not for all records
     assert [hr.open(path).key(n) for n in (2, 3, 22)] == ["x.rec:2", "3", "22"]
     for wrong in ("1\t2\n", "no index", "", "1\t-5\n"):
         beside.write_text(wrong)
-        assert hr.open(path).key(5) == "x.rec:5"  # found, but not believed
+        assert hr.open(path).key(5) == "x.rec:5"  # found, but not trusted
         with pytest.raises(hr.ConfigError, match=r"HR0479.*is not the index of"):
             hr.open(path, index=str(beside))
 
@@ -164,8 +164,8 @@ def quarantine(path: Path, tmp_path: Path) -> tuple[list[dict[str, Any]], list[i
 
 
 @pytest.mark.parametrize("at", [0, 4, 7])
-def test_damage_costs_the_record_that_it_is_in(tmp_path: Path, at: int) -> None:
-    """Of the magic number, the length, the kind."""
+def test_damage_only_costs_its_record(tmp_path: Path, at: int) -> None:
+    """Damage of the magic number, the length, the kind."""
     frames = [bytearray(frame(ir(n, n, b"x" * (n * 7)))) for n in range(30)]
     frames[12][at] ^= 0x40
     path = tmp_path / "x.rec"
@@ -187,7 +187,7 @@ def test_a_length_that_swallows_the_next_record_is_seen_when_it_is_read(tmp_path
     assert labels == [0, 1, 2, 3, 6, 7, 8, 9]
 
 
-def test_every_cut_leaves_the_records_before_it(tmp_path: Path) -> None:
+def test_every_truncation_leaves_the_records_before_it(tmp_path: Path) -> None:
     records = [ir(n, n, MAGIC + b"x" * n) for n in range(40)]
     whole = recordio(records)
     ends = np.cumsum([len(frame(record)) for record in records])
@@ -238,7 +238,7 @@ def test_files_of_mxnet_are_read_as_mxnet_reads_them(tmp_path: Path, pictures: P
             packed.append(mxnet.recordio.pack(header(0, label, n, 0), content))
             theirs.write_idx(n * 3, packed[-1])
         theirs.close()
-        assert path.read_bytes() == recordio(packed)  # these tests' own writer
+        assert path.read_bytes() == recordio(packed)  # written by the tests themselves
         source = hr.open(path)
         reader = mxnet.recordio.MXRecordIO(str(path), "r")
         raw = hr.open(path, header=False)

@@ -49,7 +49,7 @@ def kept(src: hr.Source) -> list[int]:
         ("number not in (1, 2, 3)", lambda i: i not in (1, 2, 3)),
     ],
 )
-def test_an_expression_is_what_python_says_of_each_record(text: str, truth: Any) -> None:
+def test_an_expression_equals_pythons_result_for_each_record(text: str, truth: Any) -> None:
     expected = [i for i in range(60) if truth(i)]
     assert kept(table().filter(text)) == expected
     assert kept(table().filter(truth_of(truth))) == expected
@@ -85,7 +85,7 @@ def truth_of(truth: Any) -> Any:
         "",
     ],
 )
-def test_what_is_no_condition_is_refused(text: str) -> None:
+def test_an_invalid_condition_is_refused(text: str) -> None:
     with pytest.raises(hr.ConfigError) as caught:
         table().filter(text)
     assert caught.value.code in ("HR0144", "HR0145", "HR0155")
@@ -113,7 +113,7 @@ def test_records_are_sorted_by_any_key_and_equal_ones_keep_their_order() -> None
         table().sort_by(np.where(np.arange(60) == 4, np.nan, SCORE))
 
 
-def test_columns_of_every_kind_come_as_they_are() -> None:
+def test_columns_of_every_kind_are_unchanged() -> None:
     src = table()
     np.testing.assert_array_equal(src.column("score"), SCORE)
     assert src.column("story") == TEXTS
@@ -213,7 +213,7 @@ def doubled(record: Any) -> dict[str, Any]:
     return {"double": record["number"] * 2}
 
 
-def test_what_is_refined_pickles_and_has_a_state() -> None:
+def test_refined_sources_pickle_and_have_a_state() -> None:
     src = table().filter("score > 0.3").sort_by("score").map(doubled)
     again = pickle.loads(pickle.dumps(src))
     assert again.fingerprint == src.fingerprint

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a step's time goes: named regions, regions from torch, and no hooks left."""
+"""Where a step spends its time: named regions, regions from torch, and no leftover hooks."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_regions_of_other_threads_are_left_out() -> None:
     assert [region.name for region in recorder.regions()] == ["here"]
 
 
-def test_a_step_that_fails_in_the_experiment_is_told(clock: VirtualClock) -> None:
+def test_a_step_that_fails_in_the_experiment_is_reported(clock: VirtualClock) -> None:
     calls: Iterator[int] = iter(range(10**6))
 
     def step(batch: Any) -> None:
@@ -148,7 +148,7 @@ def test_a_step_that_fails_in_the_experiment_is_told(clock: VirtualClock) -> Non
     assert by_path(report)["step/fusion"].seconds == pytest.approx(0.01, rel=0.01)
 
 
-def test_a_long_step_is_left_alone(clock: VirtualClock) -> None:
+def test_a_long_step_is_not_repeated(clock: VirtualClock) -> None:
     counts = {"regions": 0}
     present = ""
 
@@ -166,7 +166,7 @@ def test_a_long_step_is_left_alone(clock: VirtualClock) -> None:
     assert any("too long for its regions" in note for note in report.notes)
 
 
-# What torch tells by itself.
+# Regions that torch reports by itself.
 
 
 def make_step(clock: VirtualClock | None = None) -> tuple[Any, Any, Any]:
@@ -224,7 +224,7 @@ def test_forward_children_loss_backward_and_optimizer_are_found(clock: VirtualCl
     assert {region.calls for region in found.values()} == {1}
 
 
-def test_a_region_named_loss_takes_the_place_of_the_guess(clock: VirtualClock) -> None:
+def test_a_region_named_loss_replaces_the_guess(clock: VirtualClock) -> None:
     torch = pytest.importorskip("torch")
     model, optimizer, _ = make_step(clock)
 
@@ -241,7 +241,7 @@ def test_a_region_named_loss_takes_the_place_of_the_guess(clock: VirtualClock) -
     assert found["step/loss"].calls == 1 and found["step/backward"].calls == 1
 
 
-def test_hooks_and_methods_are_as_they_were_afterwards() -> None:
+def test_hooks_and_methods_are_restored() -> None:
     torch = pytest.importorskip("torch")
     model, optimizer, step = make_step()
     modules = [model, *model.children()]
@@ -265,12 +265,12 @@ def test_hooks_and_methods_are_as_they_were_afterwards() -> None:
 
     report = examined(watching, model=model, optimizer=optimizer)
     assert by_path(report)["step/backward"].seconds > 0
-    assert any(seen != before for seen in during)  # else nothing was tested
+    assert any(seen != before for seen in during)  # otherwise nothing was tested
     assert state() == before
     assert (torch.Tensor.backward, torch.autograd.backward) == backward
 
 
-def test_they_are_as_they_were_after_ctrl_c() -> None:
+def test_hooks_and_methods_are_restored_after_ctrl_c() -> None:
     torch = pytest.importorskip("torch")
     model, optimizer, step = make_step()
     backward = torch.Tensor.backward

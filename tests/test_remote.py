@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promise: a dataset on a web server or in a bucket gives the same records as from a disk, despite
-temporary errors of the server; permanent ones are errors that say so, and bytes of
-another version, another range or another host are never taken for the object's."""
+temporary errors of the server; permanent errors are reported as such, and data of another version,
+another range or another host is never mistaken for the object's."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def server() -> Iterator[ObjectServer]:
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectServer]:
-    """Signed requests only."""
+    """Only accepts signed requests."""
     with ObjectServer(keys=Keys(), bucket="photos") as running:
         monkeypatch.setenv("AWS_ENDPOINT_URL", running.url)
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", Keys.key)
@@ -94,7 +94,7 @@ def every(number: int, fault: Fault) -> Any:
         every(4, Fault(status=500)),
     ],
 )
-def test_an_epoch_over_http_is_that_of_the_file(
+def test_an_epoch_over_http_equals_that_of_the_file(
     server: ObjectServer, tar: Path, fault: Any
 ) -> None:
     server.objects["/data/train.tar"] = tar.read_bytes()
@@ -139,7 +139,7 @@ def test_a_hanging_request_is_sent_again(server: ObjectServer, tar: Path) -> Non
         (Fault(status=503), "HR0221"),
     ],
 )
-def test_what_does_not_pass_is_an_error(
+def test_permanent_failures_are_errors(
     server: ObjectServer, tar: Path, fault: Fault, code: str
 ) -> None:
     server.objects["/train.tar"] = tar.read_bytes()
@@ -159,7 +159,7 @@ def test_an_object_that_is_replaced_is_found(server: ObjectServer, tar: Path) ->
     assert server.requests[-1].headers["if-match"].startswith('"')
 
 
-def test_redirects_leave_what_authorizes_at_home(server: ObjectServer, tar: Path) -> None:
+def test_redirects_do_not_forward_credentials(server: ObjectServer, tar: Path) -> None:
     hr.remote.configure(headers={"Authorization": "Bearer secret"})
     server.objects["/real.tar"] = tar.read_bytes()
     moved = Fault(status=302, headers={"Location": "/real.tar"})
@@ -190,21 +190,21 @@ def test_no_message_shows_a_token(server: ObjectServer, tar: Path) -> None:
     assert "word" not in f"{source!r} {hr.Loader(source, STEPS, batch_size=2)}"
 
 
-def test_a_folder_in_a_bucket_is_that_of_the_disk(bucket: ObjectServer, pictures: Path) -> None:
-    bucket.page = 3  # entries of a page of the listing
+def test_a_folder_in_a_bucket_equals_that_of_the_disk(bucket: ObjectServer, pictures: Path) -> None:
+    bucket.page = 3  # entries per page of the listing
     put_folder(bucket, pictures, "/photos/set 1/train+é")
     path = "s3://photos/set 1/train+é"
     source = hr.open(path)
     assert len(source) == 23
     listed = len(bucket.requests)
     assert same(epoch_of(path), epoch_of(pictures))
-    # One request for each picture of this epoch and of the next, and the listing once more at most.
+    # One request for each picture of this epoch and of the next, and at most one more listing.
     assert len(bucket.requests) - listed <= 2 * 23 + listed
 
 
 def test_an_empty_folder_in_a_bucket_has_no_records(bucket: ObjectServer, pictures: Path) -> None:
     put_folder(bucket, pictures, "/photos/train")
-    bucket.objects["/photos/train/empty/"] = b""  # as consoles make folders
+    bucket.objects["/photos/train/empty/"] = b""  # as made by cloud consoles
     with pytest.raises(hr.ConfigError, match=r"HR0407.*'empty'"):  # as on a disk
         hr.open("s3://photos/train")
 
@@ -217,7 +217,7 @@ def test_shards_in_a_bucket_need_no_request_for_their_size(bucket: ObjectServer,
     ranges = {(request.path, request.headers.get("range")) for request in reads}
     assert len(ranges) == len(reads), "no range is asked for twice"
     before = len(bucket.requests)
-    assert len(hr.open("s3://photos/train")) == 5 * 23  # the index is kept
+    assert len(hr.open("s3://photos/train")) == 5 * 23  # the index is cached
     assert len(bucket.requests) - before <= 1
     result = CliRunner().invoke(app, ["info", "s3://photos/train"])
     assert result.exit_code == 0 and "115" in result.output, result.output
@@ -247,7 +247,7 @@ def test_expired_credentials_are_renewed_once(
     assert count < len(given) <= count + 2  # once for each of the record's two reads
 
 
-def test_a_bucket_says_what_is_wrong(
+def test_bucket_errors_name_the_cause(
     bucket: ObjectServer, tar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket.objects["/photos/train.tar"] = tar.read_bytes()
@@ -282,7 +282,7 @@ def test_the_region_that_a_bucket_names_is_taken(bucket: ObjectServer, tar: Path
     assert len(hr.open("s3://far/train.tar")) == 23
 
 
-def test_options_that_make_no_sense_are_refused() -> None:
+def test_invalid_options_are_refused() -> None:
     for bad in (
         {"retries": -1},
         {"connections": 0},

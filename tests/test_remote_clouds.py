@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a folder or a shard in Google Cloud Storage, Azure Blob Storage or a repository of the
-Hugging Face Hub gives the same as from a disk, with any authorization that the cloud accepts; and
+"""Promise: a folder or a shard in Google Cloud Storage, Azure Blob Storage or a Hugging Face Hub
+repository gives the same records as from a disk, with any authorization that the cloud accepts; and
 credentials are never exposed."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("by", ["hmac", "token", "provider", "nothing"])
-def test_google_gives_what_the_disk_gives(
+def test_google_equals_the_disk(
     pictures: Path, tar: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     token = "ya29.secret" if by in ("token", "provider") else ""
@@ -88,7 +88,7 @@ def test_an_expired_token_of_google_is_renewed(tar: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("by", ["key", "sas", "token", "connection", "nothing"])
-def test_azure_gives_what_the_disk_gives(
+def test_azure_equals_the_disk(
     pictures: Path, tar: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     server = AzureServer(
@@ -119,7 +119,7 @@ def test_azure_gives_what_the_disk_gives(
         assert same(epoch_of("az://photos/train.tar"), epoch_of(tar))
 
 
-def test_azure_says_what_is_wrong_and_shows_no_signature(
+def test_azure_errors_name_the_cause_without_the_signature(
     tar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0225(.|\n)*AZURE_STORAGE_ACCOUNT_NAME"):
@@ -133,7 +133,7 @@ def test_azure_says_what_is_wrong_and_shows_no_signature(
         assert "other" not in str(raised.value)
 
 
-def test_a_name_that_xml_cannot_hold_is_taken_for_what_it_is(
+def test_a_name_that_xml_cannot_hold_is_decoded(
     pictures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with AzureServer() as server:
@@ -146,7 +146,7 @@ def test_a_name_that_xml_cannot_hold_is_taken_for_what_it_is(
 
 
 @pytest.mark.parametrize("by", ["variable", "provider", "nothing"])
-def test_the_hub_gives_what_the_disk_gives(
+def test_the_hub_equals_the_disk(
     pictures: Path, tar: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     token = "" if by == "nothing" else "hf_secret"
@@ -166,7 +166,7 @@ def test_the_hub_gives_what_the_disk_gives(
         assert server.large.requests, "large files are delivered by another host"
 
 
-def test_the_hub_is_asked_once_where_a_file_lies(
+def test_the_hub_is_asked_once_for_a_files_location(
     tar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with HubServer() as server:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: what a server does to a run in its middle passes, or ends the run with an error that
-says what happened: storms of refusals, names that do not resolve, listings without end. Nothing
-hangs, and no record is left out because of it."""
+"""Promise: a server's failures in the middle of a run pass, or end the run with an error that says
+what happened: bursts of rejections, names that do not resolve, endless listings. Nothing hangs, and
+no record is skipped because of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["bucket", "quick", "server", "tar"]
 
 
 class Storm:
-    """All requests are answered so, from the moment that it is raised until it is over."""
+    """All requests get this answer, from the moment it is raised until it is over."""
 
     def __init__(self, status: int) -> None:
         self.fault = Fault(status=status, headers={"Retry-After": "0"} if status == 503 else {})
@@ -37,7 +37,7 @@ class Storm:
 
 @pytest.mark.parametrize("on_error", ["raise", "skip", "substitute"])
 @pytest.mark.parametrize("status", [403, 503])
-def test_a_storm_that_does_not_pass_ends_the_run(
+def test_failures_that_persist_end_the_run(
     bucket: ObjectServer, pictures: Path, status: int, on_error: str
 ) -> None:
     put_folder(bucket, pictures, "/photos/train")
@@ -58,7 +58,7 @@ def test_a_storm_that_does_not_pass_ends_the_run(
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_storm_that_passes_changes_no_batch(
+def test_temporary_failures_change_no_batch(
     bucket: ObjectServer, pictures: Path, status: int
 ) -> None:
     put_folder(bucket, pictures, "/photos/train")
@@ -78,7 +78,7 @@ def test_a_storm_that_passes_changes_no_batch(
     assert storm.met and len(again) == len(first + rest)
 
 
-def test_files_that_are_gone_in_mid_run_are_counted_by_the_policy(
+def test_files_that_vanish_in_mid_run_follow_the_policy(
     bucket: ObjectServer, pictures: Path
 ) -> None:
     put_folder(bucket, pictures, "/photos/train")
@@ -113,7 +113,7 @@ def test_a_length_that_contradicts_the_range_is_an_error(
         source[20]
 
 
-def test_a_name_that_does_not_resolve_is_said(tar: Path) -> None:
+def test_a_host_name_that_does_not_resolve_is_reported(tar: Path) -> None:
     hr.remote.configure(retries=2)
     begun = time.monotonic()
     with pytest.raises(hr.StorageError, match=r"HR0221.*(resolve|host).*after 3 tries"):
@@ -121,7 +121,7 @@ def test_a_name_that_does_not_resolve_is_said(tar: Path) -> None:
     assert time.monotonic() - begun < 60
 
 
-def test_a_server_that_is_gone_in_mid_run_ends_it(tar: Path) -> None:
+def test_a_server_that_vanishes_in_mid_run_ends_the_run(tar: Path) -> None:
     hr.remote.configure(retries=3)
     with ObjectServer() as running:
         running.objects["/train.tar"] = tar.read_bytes()
@@ -221,7 +221,7 @@ def test_hostile_names_are_records_under_their_names(
     assert asked == set(bucket.objects)
 
 
-# An index beside the data.
+# An index next to the data.
 
 
 @pytest.fixture
@@ -234,15 +234,15 @@ def shards(bucket: ObjectServer, tar: Path) -> ObjectServer:
 def opened_elsewhere(
     server: ObjectServer, path: str, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> tuple[int, list[Request]]:
-    """Records, and what is asked for, of a machine that has nothing in its cache."""
+    """The records, and the requests of a machine with an empty cache."""
     monkeypatch.setenv("HEADRACE_CACHE", str(cache))
-    before = hr.remote.configure(retries=5)  # forgets what is known of objects
+    before = hr.remote.configure(retries=5)  # clears what is known about objects
     hr.remote.configure(**before)
     begun = len(server.requests)
     return len(hr.open(path)), server.requests[begun:]
 
 
-def test_an_index_beside_the_data_serves_other_machines(
+def test_an_index_next_to_the_data_is_used_by_other_machines(
     shards: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     records, asked = opened_elsewhere(shards, "s3://photos/train", monkeypatch, tmp_path / "a")
@@ -276,7 +276,7 @@ def tar_of(count: int) -> bytes:
     return out.getvalue()
 
 
-def test_a_damaged_index_beside_the_data_is_not_used(
+def test_a_damaged_index_next_to_the_data_is_not_used(
     shards: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     hr.index("s3://photos/train", beside=True)
@@ -302,7 +302,7 @@ def test_an_upload_that_is_interrupted_leaves_nothing(
     with pytest.raises(hr.StorageError, match=r"HR0221.*500"):
         hr.index("s3://photos/train", beside=True)
     assert not [path for path in shards.objects if ".headrace" in path]
-    # The answer is lost, the object is not: the second try finds it there.
+    # The answer is lost, the object is not: the second try finds it.
     shards.fault = lambda request: (
         Fault(closes=0) if request.method == "PUT" and len(puts(shards)) == 4 else None
     )
@@ -315,13 +315,13 @@ def puts(server: ObjectServer) -> list[Request]:
     return [request for request in server.requests if request.method == "PUT"]
 
 
-def test_an_index_of_a_storage_that_can_only_be_read_is_written_to_a_folder(
+def test_an_index_of_read_only_storage_is_written_to_a_folder(
     server: ObjectServer, tar: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for number in range(3):
         server.objects[f"/data/part-{number}.tar"] = tar.read_bytes()
     pattern = f"{server.url}/data/part-{{0..2}}.tar"
-    with pytest.raises(hr.Error, match="HR0221"):
+    with pytest.raises(hr.Error, match="HR0229"):
         hr.index(pattern, beside=True)
     (written,) = hr.index(pattern, beside=tmp_path / "index")["files"]
     (file,) = (tmp_path / "index").iterdir()
@@ -331,7 +331,7 @@ def test_an_index_of_a_storage_that_can_only_be_read_is_written_to_a_folder(
     assert any(file.name in request.path for request in asked)
 
 
-def test_what_has_no_index_beside_it_is_refused(pictures: Path, bucket: ObjectServer) -> None:
+def test_formats_without_an_index_file_are_refused(pictures: Path, bucket: ObjectServer) -> None:
     put_folder(bucket, pictures, "/photos/train")
     for source in (str(pictures), "s3://photos/train"):
         with pytest.raises(hr.ConfigError, match="HR0230"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers and buckets that make trouble slowly or quietly: drips, keys that are no paths, listings
-with a key twice, addresses that are signed, certificates, and a program that ends meanwhile."""
+"""Servers and buckets with slow or silent failures: trickling data, keys that are not paths,
+listings with duplicate keys, signed addresses, certificates, and a program that exits meanwhile."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ import pytest
 from processes import run_code
 from servers.object_server import Fault, Keys, ObjectServer, Request, etag_of
 from test_remote import STEPS, bucket, put_folder, quick, server, tar
+from token_files import megatron_index
 
 import headrace as hr
 
 __all__ = ["bucket", "quick", "server", "tar"]
 
 
-def test_a_drip_has_an_end(server: ObjectServer, tar: Path) -> None:
+def test_a_trickling_response_times_out(server: ObjectServer, tar: Path) -> None:
     server.objects["/train.tar"] = tar.read_bytes()
     source = hr.open(f"{server.url}/train.tar")
     hr.remote.configure(stall_seconds=0.2, least_rate=1e6, retries=2)
     server.fault = lambda request: Fault(drip=0.05, drip_bytes=1)  # each byte before the stall
-    with pytest.raises(hr.StorageError, match=r"HR0221.*hardly one.*after 3 tries"):
+    with pytest.raises(hr.StorageError, match=r"HR0221.*hardly any.*after 3 tries"):
         source[20]
 
 
 @pytest.mark.parametrize("on_error", ["skip", "substitute", "raise"])
-def test_record_timeout_gives_a_record_that_drips_to_the_error_policy(
+def test_record_timeout_applies_the_error_policy_to_a_trickling_record(
     bucket: ObjectServer, pictures: Path, tmp_path: Path, on_error: str
 ) -> None:
     put_folder(bucket, pictures, "/photos/train")
@@ -65,7 +66,7 @@ def test_record_timeout_gives_a_record_that_drips_to_the_error_policy(
 
 
 @pytest.mark.parametrize("key", ["x//9.png", "x/./9.png", "x/../9.png"])
-def test_a_key_that_is_no_path_is_not_left_out_in_silence(
+def test_a_key_that_is_not_a_path_is_not_silently_skipped(
     bucket: ObjectServer, pictures: Path, key: str
 ) -> None:
     put_folder(bucket, pictures, "/photos/c/x")
@@ -85,7 +86,48 @@ def test_a_key_that_a_listing_names_twice_is_not_two_records(
         hr.open("s3://photos/train")
 
 
-def test_signed_addresses_open_and_their_secrets_are_kept_nowhere(
+def test_a_server_that_fails_at_the_first_bytes_does_not_change_the_tokens(
+    server: ObjectServer, quick: None
+) -> None:
+    """An index that could not be read is not treated as missing."""
+    hr.remote.configure(retries=1)
+    tokens = np.arange(600, dtype=np.int32) + 1_000_000_000
+    for status in (500, 403):
+        server.objects[f"/{status}.bin"] = tokens.tobytes()
+        server.objects[f"/{status}.idx"] = megatron_index([600], "int32")
+    answers = {"/500.idx": Fault(status=500), "/403.idx": Fault(status=403)}
+    server.fault = lambda request: answers.get(request.path)
+    with pytest.raises(hr.StorageError, match=r"HR0221.*500"):
+        hr.tokens(f"{server.url}/500.bin", window=8)
+    # Buckets without list permission answer this way for missing objects.
+    source = hr.tokens(f"{server.url}/403.bin", window=8, dtype="int32")
+    assert source[1]["tokens"].tolist() == tokens[8:16].tolist()
+
+
+def test_a_folder_listed_on_two_pages_is_one_folder(bucket: ObjectServer, pictures: Path) -> None:
+    bucket.page, bucket.repeats = 2, True
+    for part in "ab":
+        put_folder(bucket, pictures, f"/photos/train/{part}")
+    source = hr.open("s3://photos/train")
+    keys = [source.key(i).removeprefix("s3://photos/train/") for i in range(len(source))]
+    names = sorted(str(path.relative_to(pictures)) for path in pictures.rglob("*.png"))
+    assert keys == [f"{part}/{name}" for part in "ab" for name in names]
+
+
+def test_keys_of_token_files_do_not_contain_the_signature(server: ObjectServer) -> None:
+    """And the file next to a signed .bin was requested by truncating the signature."""
+    server.objects["/a.bin"] = np.arange(1, 65, dtype=np.int32).tobytes()
+    address = f"{server.url}/a.bin?sig=verysecret&se=2027-01-01"
+    for source, keys in (
+        (hr.tokens(address, window=8, dtype="int32"), ["a.bin:0", "a.bin:8"]),
+        (hr.tokens(address, window=None, dtype="int32", eos=8), ["a.bin/0", "a.bin/1"]),
+    ):
+        assert [source.key(number) for number in range(2)] == keys
+        assert "verysecret" not in repr(source)
+    assert {request.path for request in server.requests} == {"/a.bin"}
+
+
+def test_signed_addresses_open_and_their_secrets_are_not_stored(
     server: ObjectServer, tar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
@@ -172,7 +214,7 @@ def test_a_program_may_end_while_a_client_asks_for_credentials(
 
 
 def certificates(folder: Path) -> None:
-    """authority.pem, and server.pem with server.key, which it has signed, for 127.0.0.1."""
+    """authority.pem, and server.pem with server.key, signed by it, for 127.0.0.1."""
     key = "req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
     for command in (
@@ -209,7 +251,7 @@ def test_tls_is_checked_with_the_certificates_that_are_named(
     hr.remote.configure(ca_file=str(authority))
     assert len(hr.open(f"{running.url}/train.tar")) == 23
     assert etag_of(running.objects["/train.tar"]) == running.requests[-1].headers["if-match"]
-    wrong = running.url.replace("127.0.0.1", "localhost")  # the certificate is for the number
+    wrong = running.url.replace("127.0.0.1", "localhost")  # the certificate is for the IP address
     with pytest.raises(hr.StorageError, match="HR0221"):
         hr.open(f"{wrong}/train.tar")
 

@@ -32,7 +32,7 @@ def arrays(records: int = 50) -> dict[str, Any]:
 
 @pytest.mark.parametrize("last_batch", ["keep", "drop", "pad"])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_fields_are_the_rows_that_a_loader_draws(shuffle: bool, last_batch: str) -> None:
+def test_fields_are_the_rows_drawn_by_a_loader(shuffle: bool, last_batch: str) -> None:
     data = arrays()
     order = hr.Loader(
         [{"label": i} for i in range(50)],
@@ -51,7 +51,7 @@ def test_fields_are_the_rows_that_a_loader_draws(shuffle: bool, last_batch: str)
                 assert batch[name].dtype == values.dtype
 
 
-def test_each_record_comes_once_an_epoch() -> None:
+def test_each_record_comes_once_per_epoch() -> None:
     for epoch in range(3):
         batches = hr.resident({"x": np.arange(1000)}, 7, shuffle=True, seed=epoch)
         drawn = np.concatenate([batch.x for batch in batches])
@@ -107,16 +107,16 @@ def test_views_are_the_data_itself() -> None:
         ({"shuffle": True}, r"the order is shuffled"),
         ({"sampler": [1, 0]}, r"the order is 2 given indices"),
         ({"last_batch": "pad"}, r'last_batch="pad" repeats records'),
-        ({"transforms": [T.ToDtype("float32")]}, r"ToDtype\(dtype=float32\) is done again"),
+        ({"transforms": [T.ToDtype("float32")]}, r"ToDtype\(dtype=float32\) is applied again"),
     ],
     ids=str,
 )
-def test_views_that_cannot_be_are_refused(given: Any, reason: str) -> None:
+def test_impossible_views_are_refused(given: Any, reason: str) -> None:
     with pytest.raises(hr.ConfigError, match=f"HR0892.*{reason}"):
         hr.resident(arrays(), 2, view=True, **given)
 
 
-def test_transforms_on_arrays_are_those_of_a_loader() -> None:
+def test_transforms_on_arrays_equal_those_of_a_loader() -> None:
     data = {name: arrays()[name] for name in ("image", "label")}
     for transforms in (
         [T.Pad(2), T.RandomCrop(8), T.RandomHorizontalFlip(), T.ToDtype("float32", scale=True)],
@@ -129,7 +129,7 @@ def test_transforms_on_arrays_are_those_of_a_loader() -> None:
         assert hashes(hr.resident(data, 8, True, seed=2, transforms=transforms)) == streamed
 
 
-def test_tuples_and_tensor_datasets_are_named_by_what_they_hold() -> None:
+def test_fields_of_tuples_and_tensor_datasets_are_named_by_content() -> None:
     torch = pytest.importorskip("torch")
     images = torch.arange(6 * 4, dtype=torch.uint8).reshape(6, 1, 2, 2)
     labels, extra = torch.arange(6), torch.ones(6, 3)
@@ -160,13 +160,13 @@ def test_tensors_are_not_copied() -> None:
     ],
     ids=str,
 )
-def test_what_are_no_records_is_refused(data: Any, reason: str) -> None:
+def test_objects_that_are_not_records_are_refused(data: Any, reason: str) -> None:
     with pytest.raises(hr.ConfigError, match=f"HR0893.*{reason}"):
         hr.resident(data, 2)
 
 
 def large(records: int = 700) -> dict[str, Any]:
-    """Batches of 64 take 480 kB, so that threads make them ahead."""
+    """Batches of 64 take 480 kB, so that they are made ahead by threads."""
     random = np.random.default_rng(4)
     return {
         "image": random.integers(0, 256, (records, 3, 50, 50), np.uint8),
@@ -175,7 +175,7 @@ def large(records: int = 700) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_batches_that_are_made_ahead_are_the_rows_that_are_drawn(threads: int) -> None:
+def test_batches_made_ahead_have_the_drawn_rows(threads: int) -> None:
     data = large()
     batches = hr.resident(data, 64, True, seed=3, threads=threads)
     kept: list[Any] = []
@@ -189,7 +189,7 @@ def test_batches_that_are_made_ahead_are_the_rows_that_are_drawn(threads: int) -
         assert sorted(seen) == list(range(700))
 
 
-def test_crops_and_flips_are_those_of_streaming_on_any_number_of_threads() -> None:
+def test_crops_and_flips_equal_those_of_streaming_on_any_number_of_threads() -> None:
     data = large()
     steps = [T.RandomCrop(46, padding=3), T.RandomHorizontalFlip(), *FLOATS]
     for order in ("channels_first", "channels_last"):
@@ -220,7 +220,7 @@ def test_a_run_is_left_and_resumed_while_batches_are_made_ahead() -> None:
     assert next(iter(second)).label.tolist() == whole[0]
 
 
-def test_a_forked_child_is_told_rather_than_left_waiting() -> None:
+def test_a_forked_child_gets_an_error_instead_of_waiting() -> None:
     program = """
 import os, sys
 import numpy as np
@@ -241,7 +241,7 @@ sys.exit(code if sum(1 for _ in batches) == 10 else 3)
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 7
 
 
-def test_a_function_of_other_fields_is_not_lost_on_a_device() -> None:
+def test_a_function_of_other_fields_still_runs_with_a_device() -> None:
     def doubled(x: Any) -> Any:
         return {"x": x * 2}
 
@@ -262,7 +262,7 @@ def test_a_fraction_is_refused_on_the_host() -> None:
 FLOATS = [T.ToDtype("float32", scale=True), T.Normalize([0.4, 0.5, 0.6], [0.2, 0.25, 0.3])]
 
 
-# On a device, which is simulated: it does its work as late and as much out of order as it may.
+# On a simulated device, which does its work as late and as much out of order as allowed.
 
 
 def device(seed: int = 1, **given: Any) -> Any:
@@ -289,15 +289,15 @@ def test_data_on_a_device_gives_the_same_batches(shuffle: bool, fraction: float)
         assert there.stats()["copies"] == 0
 
 
-def test_batches_of_a_device_are_kept_changed_left_and_resumed_one_by_one() -> None:
-    """Many are cut at once there, which shows nowhere."""
+def test_batches_on_a_device_can_be_kept_changed_and_resumed_individually() -> None:
+    """Many are sliced at once on a device, which has no visible effect."""
     data = {"x": np.arange(2000, dtype=np.int32).reshape(200, 10), "label": np.arange(200)}
     whole = [[np.array(v) for v in batch] for batch in hr.resident(data, 4, True)]
     there = hr.resident(data, 4, True, device=device())
     here = hr.resident(data, 4, True)
     kept = []
     for number, batch in enumerate(there):
-        if number % 7 == 0:  # what is received counts, and no more
+        if number % 7 == 0:  # only received batches count
             assert there.state_dict()["batch"] == number + 1
             here.load_state_dict(there.state_dict())
             following = next(iter(here), None)
@@ -307,7 +307,7 @@ def test_batches_of_a_device_are_kept_changed_left_and_resumed_one_by_one() -> N
         np.asarray(batch.x)[:] += 1
     for batch, expected in zip(kept, whole, strict=True):
         np.testing.assert_array_equal(np.asarray(batch.x), expected[0] + 1)
-    for first in (0, 3, 13):  # the ones that were changed, and an arena that is left
+    for first in (0, 3, 13):  # the ones that were changed, and an arena that is released
         there.set_epoch(0)
         batches = iter(there)
         for number in range(first + 1):
@@ -316,12 +316,12 @@ def test_batches_of_a_device_are_kept_changed_left_and_resumed_one_by_one() -> N
     np.testing.assert_array_equal(np.array(next(batches).x), whole[14][0])
 
 
-def test_a_batch_that_does_not_arrive_is_given_again_as_it_was() -> None:
+def test_an_undelivered_batch_is_delivered_again_unchanged() -> None:
     data = {"x": np.arange(40)}
     fails = [False, True, False, False, True, True] + [False] * 20
 
     def convert(array: Any) -> Any:
-        np.asarray(array)[:] += 100  # and it is no more what it was
+        np.asarray(array)[:] += 100  # and it no longer has its old contents
         if fails.pop(0):
             raise RuntimeError("no memory there")
         return np.array(array)
@@ -336,7 +336,7 @@ def test_a_batch_that_does_not_arrive_is_given_again_as_it_was() -> None:
     assert got == list(range(100, 140))
 
 
-def test_a_step_that_a_device_does_not_do_now_and_then_fails_at_its_batch() -> None:
+def test_a_step_that_a_device_sometimes_cannot_do_fails_at_its_batch() -> None:
     data = {"image": np.random.default_rng(2).integers(0, 256, (4000, 1, 4, 4), np.uint8)}
     steps = [T.RandomHorizontalFlip(), T.RandomApply([T.RandomInvert(1.0)], p=0.003)]
     host = [batch.image for batch in hr.Loader(hr.records(**data), steps, batch_size=8)]
@@ -388,7 +388,7 @@ RESIZED: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("fraction", [1.0, 0.3])
 @pytest.mark.parametrize("name", RESIZED)
-def test_pictures_are_resized_on_the_device(name: str, fraction: float) -> None:
+def test_images_are_resized_on_the_device(name: str, fraction: float) -> None:
     random = np.random.default_rng(4)
     data = {"image": random.integers(0, 256, (50, 3, 40, 36), np.uint8), "label": np.arange(50)}
     for shuffle, memory_format in ((True, "channels_first"), (False, "channels_last")):
@@ -403,7 +403,7 @@ def test_pictures_are_resized_on_the_device(name: str, fraction: float) -> None:
         assert "not on simulated" not in there.stats()["resident"]
 
 
-def test_gray_pictures_and_two_views_are_resized_on_the_device() -> None:
+def test_gray_images_and_two_views_are_resized_on_the_device() -> None:
     random = np.random.default_rng(4)
     data = {"image": random.integers(0, 256, (30, 1, 33, 27), np.uint8)}
     views = {name: [T.RandomResizedCrop(size)] for name, size in (("a", 16), ("b", 20))}
@@ -436,7 +436,7 @@ def test_a_step_that_a_device_does_not_do_is_named_and_done_on_the_host(
     assert f"not on simulated: {named}" in text and "is not done there" in text
 
 
-def test_what_does_not_fit_on_a_device_is_refused_with_a_fraction_that_does() -> None:
+def test_data_too_large_for_a_device_is_refused_with_a_fraction_that_fits() -> None:
     data = {"x": np.zeros((1000, 1000), np.uint8)}
     small = device(memory_limit=600_000)
     with pytest.raises(hr.ResourceLimitError, match=r"HR0891.*1\.0 MiB for 1000 records") as caught:

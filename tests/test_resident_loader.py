@@ -95,7 +95,7 @@ def make(source: Any, transforms: Any, **given: Any) -> hr.Loader:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_batches_are_those_of_streaming(photos: Path, name: str) -> None:
+def test_batches_equal_those_of_streaming(photos: Path, name: str) -> None:
     streamed = hashes(make(photos, PIPELINES[name]()))
     assert len(set(streamed)) == len(streamed)
     for use in (True, "auto"):
@@ -120,7 +120,7 @@ def test_batches_are_those_of_streaming(photos: Path, name: str) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("name", ["crop and flip after a resize", "nothing random"])
-def test_batches_are_those_of_streaming_with(photos: Path, name: str, given: Any) -> None:
+def test_batches_equal_streaming_with_options(photos: Path, name: str, given: Any) -> None:
     streamed = hashes(make(photos, PIPELINES[name](), **given))
     assert hashes(make(photos, PIPELINES[name](), resident=True, **given)) == streamed
 
@@ -199,7 +199,7 @@ def test_memory_is_counted_and_shown(photos: Path) -> None:
         assert "resident        off" in repr(loader)
 
 
-def test_what_does_not_fit_is_refused_with_the_numbers_or_streamed(photos: Path) -> None:
+def test_data_that_does_not_fit_is_refused_with_the_sizes_or_streamed(photos: Path) -> None:
     transforms = [T.Resize((1200, 1200)), T.RandomCrop(32)]
     with pytest.raises(hr.ConfigError, match=r"HR0890.*164\.8 MiB after Resize.*120\.0 MiB"):
         make(photos, transforms, resident=True, memory_limit="120 MiB")
@@ -210,7 +210,7 @@ def test_what_does_not_fit_is_refused_with_the_numbers_or_streamed(photos: Path)
 
 
 def test_records_that_turn_out_larger_than_the_first_ones_looked_at(tmp_path: Path) -> None:
-    for number in range(33):  # every second one is looked at
+    for number in range(33):  # every second one is sampled
         size = 8 if number % 2 == 0 else 2000
         Image.new("RGB", (size, size)).save(tmp_path / f"{number:02}.png")
     streamed = hr.Loader(tmp_path, [T.RandomCrop(8)], batch_size=4, memory_limit="240 MiB")
@@ -231,7 +231,7 @@ def test_a_wrong_value_is_refused(photos: Path) -> None:
             make(photos, [], resident=value)
 
 
-def test_a_folder_is_taken_too(photos: Path) -> None:
+def test_a_folder_is_accepted_too(photos: Path) -> None:
     given = {"on_error": "skip", "error_budget": 100}
     transforms = [T.Resize((8, 8)), T.RandomHorizontalFlip()]
     streamed = hashes(hr.Loader(photos, transforms, batch_size=6, shuffle=True, **given))
@@ -253,7 +253,7 @@ DIFFERING: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", DIFFERING)
-def test_pictures_that_differ_in_size_stay_on_the_device(photos: Path, name: str) -> None:
+def test_images_that_differ_in_size_stay_on_the_device(photos: Path, name: str) -> None:
     good = hr.subset(photos, [number for number in range(RECORDS) if number not in (11, 23)])
     for given in ({}, {"shuffle": False, "memory_format": "channels_last"}):
         streamed = make(good, DIFFERING[name](), **given)
@@ -266,7 +266,7 @@ def test_pictures_that_differ_in_size_stay_on_the_device(photos: Path, name: str
         assert "not on simulated" not in loader.stats()["resident"]
 
 
-def test_what_keeps_pictures_that_differ_in_size_off_the_device(photos: Path) -> None:
+def test_obstacles_to_images_of_different_sizes_on_the_device(photos: Path) -> None:
     bad = make(photos, [T.RandomResizedCrop(24)], resident=True)
     next(iter(bad.dlpack(_core.simulated_device(4))))
     assert "not on simulated" in bad.stats()["resident"]
@@ -278,7 +278,7 @@ def test_what_keeps_pictures_that_differ_in_size_off_the_device(photos: Path) ->
     assert "HR0891" in kept.stats()["resident"] or "MiB for 7 records" in kept.stats()["resident"]
 
 
-def test_a_loaders_records_stay_on_the_device_that_its_batches_go_to(photos: Path) -> None:
+def test_resident_records_are_on_the_device_of_the_batches(photos: Path) -> None:
     steps = PIPELINES["crop and flip after a resize"]
     good = {"on_error": "skip", "sampler": [0, 1, 2, 3, 4, 5, 6], "shuffle": False}
     streamed = [on_host(batch) for batch in make(photos, steps(), **good)]
@@ -300,7 +300,7 @@ def test_a_loaders_records_stay_on_the_device_that_its_batches_go_to(photos: Pat
 
 
 @pytest.mark.parametrize("kind", ["folder", "shard"])
-def test_files_that_are_written_again_are_warned_of(kind: str, tmp_path: Path) -> None:
+def test_rewritten_files_cause_a_warning(kind: str, tmp_path: Path) -> None:
     def write(value: int) -> None:
         for number in range(6):
             (tmp_path / "a").mkdir(exist_ok=True)

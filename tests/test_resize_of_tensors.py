@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Without antialiasing pixels equal torch's for tensors, to the last bit.
 
-torch itself has other ones on CPUs without AVX2, and with ATEN_CPU_CAPABILITY=default.
+torch itself gives different ones on CPUs without AVX2, and with ATEN_CPU_CAPABILITY=default.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ def test_sizes_of_all_kinds_have_torchs_pixels(how: str) -> None:
         if number % 10 == 0:
             width = int(random.integers(1, 1500))
         if number % 15 == 0:
-            size[0] = height  # one axis alone
+            size[0] = height  # only one axis
         shape = (1, int(random.integers(1, 5)), height, width)
         image = random.integers(0, 256, shape, dtype=np.uint8)
         if number % 3 == 0:
-            image = np.where(image > 127, 255, 0).astype(np.uint8)  # overshoots are cut off
+            image = np.where(image > 127, 255, 0).astype(np.uint8)  # overshoots are clamped
         ours = through(image, T.Resize(size, interpolation=how, antialias=False))[0]
         np.testing.assert_array_equal(ours, torchs(image[0], tuple(size), how))
 
 
 @needs_avx2
 @pytest.mark.parametrize("how", BLENDS + CHOOSES)
-def test_places_far_along_are_rounded_as_torch_rounds_them(how: str) -> None:
+def test_positions_at_large_offsets_are_rounded_as_in_torch(how: str) -> None:
     random = np.random.default_rng(11)
     for before, after in ((5000, 4999), (8999, 9000), (40000, 7), (3, 20000), (65535, 65536)):
         image = random.integers(0, 256, (1, 1, 2, before), dtype=np.uint8)
@@ -71,7 +71,7 @@ def test_places_far_along_are_rounded_as_torch_rounds_them(how: str) -> None:
 
 @needs_avx2
 @pytest.mark.parametrize("how", BLENDS + CHOOSES)
-def test_what_stands_around_it_sees_the_same_pixels(how: str) -> None:
+def test_surrounding_steps_see_the_same_pixels(how: str) -> None:
     """Crops and flips that are done in one pass with it, and steps that are not."""
     random = np.random.default_rng(8)
     for _ in range(40):
@@ -90,7 +90,7 @@ def test_what_stands_around_it_sees_the_same_pixels(how: str) -> None:
 
 
 @pytest.mark.parametrize("how", CHOOSES)
-def test_neighbors_of_floats_are_torchs_too(how: str) -> None:
+def test_neighbors_of_floats_equal_torchs_too(how: str) -> None:
     random = np.random.default_rng(9)
     for _ in range(40):
         height, width, *size = (int(each) for each in random.integers(1, 140, 4))
@@ -115,10 +115,10 @@ def test_all_steps_that_resize_have_it() -> None:
         assert (smooth != sharp).mean() > 0.5, step(antialias=False)
 
 
-def test_what_torch_has_not_is_refused_and_masks_do_not_ask() -> None:
+def test_unsupported_combinations_are_refused_and_masks_are_exempt() -> None:
     image = np.zeros((2, 3, 8, 8), np.uint8)
     for how in ("box", "hamming", "lanczos"):
-        with pytest.raises(hr.ConfigError, match=rf'HR0513.*"{how}" has no antialias=False'):
+        with pytest.raises(hr.ConfigError, match=rf'HR0513.*"{how}" does not support'):
             through(image, T.Resize(4, interpolation=how, antialias=False))
     floats = T.ToDtype("float32", scale=True)
     for how in BLENDS:

@@ -77,7 +77,7 @@ def test_resume_on_another_number_of_ranks(world: int) -> None:
         np.testing.assert_array_equal(np.concatenate([part.id for part in parts]), want)
 
 
-def test_another_global_batch_is_refused_in_numbers(pictures: Path) -> None:
+def test_another_global_batch_is_refused_with_both_sizes(pictures: Path) -> None:
     state = make(pictures).state_dict()
     with pytest.raises(hr.ConfigError, match="global batch of 4, this loader's is 8") as caught:
         make(pictures, batch_size=8).load_state_dict(state)
@@ -91,7 +91,7 @@ def test_another_source_is_refused(pictures: Path) -> None:
         other.load_state_dict(state)
 
 
-def test_what_is_no_state_is_refused(pictures: Path) -> None:
+def test_an_invalid_state_is_refused(pictures: Path) -> None:
     with pytest.raises(hr.ConfigError, match=r"it has no .*epoch"):
         make(pictures).load_state_dict({})
     state = make(pictures).state_dict()
@@ -99,7 +99,7 @@ def test_what_is_no_state_is_refused(pictures: Path) -> None:
         make(pictures).load_state_dict({**state, "headrace": 99})
 
 
-def test_the_seed_travels_with_the_state(pictures: Path) -> None:
+def test_the_seed_is_part_of_the_state(pictures: Path) -> None:
     first = make(pictures, seed=1)
     expected = two_epochs(first)
     first.set_epoch(0)
@@ -135,7 +135,7 @@ def numbers(**changes: Any) -> hr.Loader:
 
 
 def stopped_after(batches: int, **changes: Any) -> tuple[dict[str, int], list[list[int]]]:
-    """A state in epoch 1, and what comes after it."""
+    """A state in epoch 1, and the batches after it."""
     first = numbers(**changes)
     first.set_epoch(1)
     iteration = iter(first)
@@ -144,12 +144,12 @@ def stopped_after(batches: int, **changes: Any) -> tuple[dict[str, int], list[li
     return first.state_dict(), ids(iteration)
 
 
-def test_set_epoch_with_the_epoch_of_a_loaded_state_stays_where_it_stands() -> None:
+def test_set_epoch_with_the_epoch_of_a_loaded_state_keeps_the_position() -> None:
     state, rest = stopped_after(3)
     loader = numbers()
     loader.load_state_dict(state)
     seen = []
-    for epoch in range(state["epoch"], 3):  # as training loops are written
+    for epoch in range(state["epoch"], 3):  # as in typical training loops
         loader.set_epoch(epoch)
         seen.append(ids(loader))
     assert seen[0] == rest
@@ -162,11 +162,11 @@ def test_set_epoch_with_another_epoch_begins_it() -> None:
     loader.load_state_dict(state)
     loader.set_epoch(0)
     assert ids(loader) == ids(numbers())
-    loader.set_epoch(1)  # a batch was received since: the state is history
+    loader.set_epoch(1)  # a batch was received since: the state is outdated
     assert len(ids(loader)) == 10
 
 
-def test_set_epoch_may_come_behind_iter_as_in_the_hooks_of_frameworks() -> None:
+def test_set_epoch_may_be_called_after_iter_as_in_framework_hooks() -> None:
     state, rest = stopped_after(3)
     loader = numbers()
     iteration = iter(loader)
@@ -185,14 +185,14 @@ def test_set_epoch_may_come_behind_iter_as_in_the_hooks_of_frameworks() -> None:
     loader.set_epoch(2)
     iteration = iter(loader)
     next(iteration)
-    loader.set_epoch(2)  # now it is a wish to begin again
+    loader.set_epoch(2)  # now it means to start again
     with pytest.raises(hr.ConfigError, match="HR0161"):
         next(iteration)
     assert len(ids(loader)) == 10
 
 
-def test_an_iterator_from_which_nothing_came_does_not_take_the_position_along() -> None:
-    """Frameworks make one to look at the loader, and another one to train."""
+def test_an_unused_iterator_does_not_consume_the_position() -> None:
+    """Frameworks make one iterator to inspect the loader, and another one to train."""
     state, rest = stopped_after(3)
     loader = numbers()
     loader.load_state_dict(state)
@@ -223,7 +223,7 @@ def test_a_state_of_the_last_batch_is_followed_by_the_next_epoch(hook: bool, loo
     assert loader.epoch == 3
 
 
-def test_looking_ahead_shows_the_loaded_seed() -> None:
+def test_peeking_shows_the_loaded_seed() -> None:
     state, rest = stopped_after(3)
     loader = numbers(seed=8)
     loader.peek()
@@ -249,7 +249,7 @@ def test_a_state_may_be_loaded_before_the_ranks_are_there(
     assert ids(loader) == [batch[3:] for batch in rest]
 
 
-def test_ranks_that_never_come_leave_no_place_for_their_state() -> None:
+def test_a_state_for_ranks_that_never_start_is_refused() -> None:
     state, rest = stopped_after(3)
     loader = numbers(batch_size=3)
     loader.load_state_dict(state)
@@ -278,7 +278,7 @@ def test_ranks_that_never_come_leave_no_place_for_their_state() -> None:
         ("epoch", 2**62),
     ],
 )
-def test_numbers_that_are_none_are_refused_and_nothing_moves(name: str, value: Any) -> None:
+def test_invalid_numbers_are_refused_and_change_nothing(name: str, value: Any) -> None:
     state, rest = stopped_after(3)
     loader = numbers()
     loader.load_state_dict(state)
@@ -295,7 +295,7 @@ def test_a_state_survives_numpy_and_torch(pictures: Path) -> None:
     assert ids(loader) == rest
 
 
-def test_what_is_refused_while_a_run_is_under_way_does_not_end_it_in_silence() -> None:
+def test_a_refused_call_during_a_run_does_not_silently_end_it() -> None:
     for form in (hr.Loader.numpy, lambda loader: loader.dlpack(_core.simulated_device(1))):
         loader = numbers()
         iteration = iter(form(loader))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotated boxes follow their image as torchvision v2 moves them, in each of
-its formats and clamping modes."""
+"""Rotated boxes follow their image as torchvision v2 moves them, in each of its formats and
+clamping modes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from torchvision import tv_tensors  # noqa: E402
 from torchvision.transforms import v2  # noqa: E402
 from torchvision.transforms.v2 import functional as F  # noqa: E402
 
-torch.set_num_threads(1)  # its threads spin where there is little to do
+torch.set_num_threads(1)  # its threads spin if there is little work
 Array = np.ndarray[Any, Any]
 FORMATS = {"xywhr": 5, "cxcywhr": 5, "xyxyxyxy": 8}
 HEIGHT, WIDTH, ROWS = 61, 84, 24
 
 
 def random_boxes(rng: np.random.Generator, form: str, dtype: str) -> Array:
-    """Some over the edge, some beyond it, some upright."""
+    """Some across the edge, some beyond it, some upright."""
     centers = rng.uniform(-0.2, 1.2, (ROWS, 2)) * (WIDTH, HEIGHT)
     extents = rng.uniform(1, 40, (ROWS, 2))
     degrees = rng.uniform(-360, 360, (ROWS, 1))
@@ -41,7 +41,7 @@ def converted(boxes: Any, form: str, to: str) -> Any:
 
 
 def random_step(choose: random.Random, form: str) -> tuple[Any, Any]:
-    """One of ours, and torchvision's function of boxes and of an image."""
+    """One of our operators, and torchvision's functions for boxes and images."""
     angle = choose.choice([choose.uniform(-200, 200), 90.0, 180.0, -90.0])
     size = [choose.randint(30, 90), choose.randint(30, 90)]
     borders = [choose.randint(0, 20) for _ in range(4)]
@@ -71,7 +71,7 @@ def random_step(choose: random.Random, form: str) -> tuple[Any, Any]:
 
 
 def turned(value: Any, angle: float, expand: bool) -> Any:
-    """Boxes end at the image that there is, where torchvision's canvas of theirs can be 1 off."""
+    """Boxes end at our image's edge; torchvision's canvas for them can be 1 off."""
     if not expand or not isinstance(value, tv_tensors.BoundingBoxes):
         return F.rotate(value, angle, expand=expand)
     mode, canvas = value.clamping_mode, value.canvas_size
@@ -87,7 +87,7 @@ def clamped(value: Any, mode: str) -> Any:
 
 
 def rows_apart(ours: Array, theirs: Array, form: str, within: float, context: str) -> int:
-    """How many differ. Angles that differ by whole turns are equal; so are NaNs."""
+    """The number of differences. Angles that differ by whole turns are equal; so are NaNs."""
     assert ours.shape == theirs.shape, context
     apart = np.abs(ours.astype("float64") - theirs)
     if form != "xyxyxyxy":
@@ -135,7 +135,8 @@ def test_random_pipelines_move_rotated_boxes_as_torchvision_does(part: int) -> N
         assert image.shape == picture.shape
         form = theirs.format.value.lower()
         apart += rows_apart(ours, theirs.numpy(), form, within, f"{seed}: {steps}")
-    # Of 6,240: where a corner lies on an edge, or a side is upright, to the last bit of a sine.
+    # Out of 6,240: where a corner lies on an edge, or a side is upright, up to the last bit of a
+    # sine.
     assert apart <= 2
 
 
@@ -186,7 +187,7 @@ def test_sanitizing_measures_the_sides_of_a_rotated_box() -> None:
         assert target["boxes"].shape == (2, FORMATS[form])
 
 
-def test_what_computes_with_upright_boxes_refuses_rotated_ones() -> None:
+def test_steps_that_need_upright_boxes_refuse_rotated_ones() -> None:
     boxes = np.float32([[40, 30, 20, 10, 30]])
     image = np.zeros((3, HEIGHT, WIDTH), np.uint8)
     kinds = {"boxes": "boxes:cxcywhr"}
@@ -206,7 +207,7 @@ def test_what_computes_with_upright_boxes_refuses_rotated_ones() -> None:
             hr.open([{"image": image, "boxes": wrong}], kinds=kinds)
 
 
-def test_shares_of_corners_become_pixels_and_back() -> None:
+def test_relative_corners_convert_to_pixels_and_back() -> None:
     corners = np.float64([[0.1, 0.2, 0.5, 0.1, 0.6, 0.4, 0.2, 0.5]])
     ours = moved(corners, "xyxyxyxy_normalized", [T.ConvertBoundingBoxFormat("xyxyxyxy")])[1]
     np.testing.assert_array_equal(ours, corners * ([WIDTH, HEIGHT] * 4))
@@ -216,7 +217,7 @@ def test_shares_of_corners_become_pixels_and_back() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*in Python")
-def test_packs_and_joint_steps_know_what_they_are(tmp_path: Any) -> None:
+def test_packs_and_joint_steps_keep_the_rotated_format(tmp_path: Any) -> None:
     boxes = random_boxes(np.random.default_rng(4), "cxcywhr", "float32")
     image = np.zeros((1, HEIGHT, WIDTH), np.uint8)
     source = hr.open([{"image": image, "boxes": boxes}] * 3, kinds={"boxes": "boxes:cxcywhr"})
@@ -234,8 +235,8 @@ def test_packs_and_joint_steps_know_what_they_are(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_strange_boxes_stay_their_own_affair(form: str) -> None:
-    """What is not a number, or endless, or flat, breaks nothing, and no other row."""
+def test_invalid_boxes_do_not_affect_other_rows(form: str) -> None:
+    """Boxes with NaNs, infinities or zero size cause no error, and change no other row."""
     good = random_boxes(np.random.default_rng(7), form, "float32")
     strange = good.copy()
     strange[::2] = np.float32([np.nan, np.inf, 0, -1e38])[np.arange(ROWS // 2) % 4, None]

@@ -65,7 +65,7 @@ FIELDS = {
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """JPEGs (some turned by EXIF, some progressive) and PNGs of several sizes."""
+    """JPEGs (some rotated by EXIF, some progressive) and PNGs of several sizes."""
     folder = tmp_path_factory.mktemp("pictures")
     rng = np.random.default_rng(0)
     for i in range(36):
@@ -86,7 +86,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def damaged(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, some of which end early, and some with changed bytes in the middle."""
+    """The same; some are truncated, and some have changed bytes in the middle."""
     folder = tmp_path_factory.mktemp("damaged")
     for i, path in enumerate(sorted(pictures.iterdir())):
         data = bytearray(path.read_bytes())
@@ -102,7 +102,7 @@ def damaged(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def digests(
     folder: Path, steps: list[Any], fields: tuple[str, ...], **options: Any
 ) -> dict[int, tuple[str, ...]]:
-    """Of each field, by record; bad records are left out."""
+    """Each field, by record; bad records are left out."""
     options = {"batch_size": 1, "threads": 1, "on_error": "skip", "ragged": "list"} | options
     out = {}
     with hr.Loader(hr.open(folder), steps, seed=3, fields=("id", *fields), **options) as loader:
@@ -117,7 +117,9 @@ def digests(
 @pytest.mark.parametrize("damage", [False, True])
 @pytest.mark.filterwarnings("ignore:.*damage that the decoder repaired")
 @pytest.mark.filterwarnings("ignore:.*skipped")
-def test_a_view_is_what_it_is_alone(pictures: Path, damaged: Path, name: str, damage: bool) -> None:
+def test_a_view_equals_one_decoded_alone(
+    pictures: Path, damaged: Path, name: str, damage: bool
+) -> None:
     folder, steps, fields = damaged if damage else pictures, RECIPES[name], FIELDS[name]
     alone = [digests(folder, steps, (field,)) for field in fields]
     good = set.intersection(*(set(view) for view in alone))
@@ -128,7 +130,7 @@ def test_a_view_is_what_it_is_alone(pictures: Path, damaged: Path, name: str, da
 
 
 def test_the_plan_shows_where_views_are_decoded(pictures: Path) -> None:
-    """After what crops them, before the first step that asks for pixels."""
+    """After its cropping steps, before the first step that needs pixels."""
 
     def steps(recipe: str) -> list[str]:
         text = hr.Loader(hr.open(pictures), RECIPES[recipe], batch_size=1, ragged="list").plan()
@@ -144,7 +146,7 @@ def test_the_plan_shows_where_views_are_decoded(pictures: Path) -> None:
 
 
 def test_views_fit_into_little_memory(pictures: Path) -> None:
-    """What ten views hold at once is reserved before a record is begun."""
+    """The memory that ten views hold at once is reserved before a record is begun."""
     steps = hr.presets.dino(224, dtype="uint8")
     fields = ("global1", "local8")
     expected = digests(pictures, steps, fields)

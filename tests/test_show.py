@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes, masks and points are drawn over an image; the image itself is what training gets."""
+"""Boxes, masks and points are drawn over an image; the image is the one that training gets."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def test_a_box_is_an_outline_at_its_edges(box_format: str, box: tuple[int, ...])
     assert (pixels[:, 80:180, 60:120] == GRAY).all(), "nothing inside"
 
 
-def test_boxes_are_drawn_where_the_steps_have_put_them() -> None:
+def test_boxes_are_drawn_at_their_transformed_position() -> None:
     boxes = np.float32([[40, 60, 140, 200]])
     pixels = shown({"boxes": "boxes:xyxy"}, [T.RandomHorizontalFlip(1)], boxes=boxes)
     _, xs = np.nonzero(is_color(pixels, ORANGE))
     assert abs(xs.min() - 180) <= 1 and abs(xs.max() - 280) <= 1
 
 
-def test_names_stand_at_the_boxes_in_their_colors() -> None:
+def test_class_names_are_drawn_at_the_boxes_in_their_colors() -> None:
     boxes = np.float32([[40, 60, 140, 200], [180, 60, 300, 200]])
     plain = shown({"boxes": "boxes:xyxy"}, boxes=boxes)
     named = shown({"boxes": "boxes:xyxy"}, boxes=boxes, labels=np.int64([7, 12]))
@@ -89,7 +89,7 @@ def test_names_stand_at_the_boxes_in_their_colors() -> None:
     assert is_color(named, BLUE)[50:60, 180:200].sum() > is_color(plain, BLUE)[50:60, 180:200].sum()
 
 
-def test_the_names_of_classes_are_the_sources(tmp_path: Any) -> None:
+def test_class_names_come_from_the_source(tmp_path: Any) -> None:
     from test_ragged import coco
 
     path = coco(tmp_path)
@@ -132,7 +132,7 @@ def test_points_are_dots_and_unlabeled_ones_are_not_drawn() -> None:
     assert (pixels[:, 90:110, 190:210] == GRAY).all()
 
 
-def test_a_normalization_is_undone_and_drawing_can_be_left() -> None:
+def test_a_normalization_is_undone_and_drawing_can_be_disabled() -> None:
     source = hr.open(records(boxes=np.float32([[1, 2, 3, 4]])), kinds={"boxes": "boxes:xyxy"})
     steps = hr.presets.normalized()
     with hr.Loader(source, steps, batch_size=2) as loader:
@@ -154,7 +154,7 @@ def test_a_trace_draws_each_stage_at_one_scale() -> None:
     np.testing.assert_array_equal(stages[0].values["image"], records[0]["image"])
 
 
-def test_small_pictures_are_enlarged_by_a_whole_number_where_something_is_drawn() -> None:
+def test_small_images_with_drawings_are_enlarged_by_an_integer() -> None:
     image = np.arange(3 * 16 * 20, dtype=np.uint8).reshape(3, 16, 20)
     drawn = draw(image, Overlay(points=[np.zeros((0, 1, 2))]))
     assert drawn.shape == (3, 128, 160)
@@ -162,7 +162,7 @@ def test_small_pictures_are_enlarged_by_a_whole_number_where_something_is_drawn(
     assert draw(image, Overlay()) is image
 
 
-def test_padded_pictures_are_shown_in_their_own_size() -> None:
+def test_padded_images_are_shown_in_their_own_size() -> None:
     pictures = [{"image": np.full((3, h, w), GRAY, np.uint8)} for h, w in ((8, 4), (6, 9))]
     with hr.Loader(pictures, batch_size=2, ragged="pad") as loader:
         assert loader.show(1).pixels.shape == (3, 8, 4)
@@ -182,7 +182,7 @@ def test_padded_pictures_are_shown_in_their_own_size() -> None:
     ],
     ids=str,
 )
-def test_strange_boxes_are_drawn_or_left_and_never_fail(box: tuple[float, ...]) -> None:
+def test_invalid_boxes_are_drawn_or_skipped_and_never_fail(box: tuple[float, ...]) -> None:
     pixels = shown({"boxes": "boxes:xyxy"}, boxes=np.float32([box]), labels=np.int64([2**40]))
     assert pixels.shape == (3, 240, 320)
     if box == (0, 0, 320, 240):
@@ -190,7 +190,7 @@ def test_strange_boxes_are_drawn_or_left_and_never_fail(box: tuple[float, ...]) 
         assert edge[-1].all() and edge[:, -1].all() and edge[20:, 0].all()
 
 
-def test_no_rows_boxes_of_no_format_and_masks_of_another_size_leave_the_picture() -> None:
+def test_without_usable_rows_the_image_is_shown_alone() -> None:
     none = shown({"boxes": "boxes:xyxy"}, boxes=np.zeros((0, 4), np.float32))
     unsaid = shown({"boxes": "boxes"}, boxes=np.float32([[1, 2, 3, 4]]))
     other = shown({"masks": "masks"}, masks=np.ones((1, 7, 9), np.uint8))
@@ -198,7 +198,7 @@ def test_no_rows_boxes_of_no_format_and_masks_of_another_size_leave_the_picture(
         assert (pixels == GRAY).all()
 
 
-def test_names_that_are_too_long_are_cut_and_without_pillow_there_are_none(
+def test_long_names_are_shortened_and_omitted_without_pillow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     boxes = [np.float32([[(10, 40), (30, 40), (30, 60), (10, 60)]])]
@@ -221,7 +221,7 @@ def test_the_png_has_the_pixels() -> None:
 
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("frames", [1, 3, 4])
-def test_frames_are_told_from_channels_whatever_the_order_of_the_axes(
+def test_frames_and_channels_are_distinguished_in_any_axis_order(
     frames: int, channels: int
 ) -> None:
     clip = np.arange(frames * channels * 30, dtype=np.uint8).reshape(frames, channels, 5, 6)

@@ -25,7 +25,7 @@ def values(batches: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("shuffle", ["blocks", "streams"])
-def test_every_record_comes_once_in_another_order_each_epoch(shuffle: str) -> None:
+def test_every_record_comes_once_in_a_new_order_each_epoch(shuffle: str) -> None:
     run = loader(shuffle=shuffle)
     epochs = [values(run) for _ in range(3)]
     for epoch in epochs:
@@ -34,7 +34,7 @@ def test_every_record_comes_once_in_another_order_each_epoch(shuffle: str) -> No
     assert values(loader(shuffle=shuffle, threads=1)) == epochs[0]
 
 
-def test_a_window_of_blocks_is_read_at_a_time() -> None:
+def test_one_window_of_blocks_is_read_at_a_time() -> None:
     order = np.array(values(loader()))
     for begin in range(0, RECORDS - 768, 768):
         assert len(set(order[begin : begin + 768] // 256)) <= 4  # three, and the short last one
@@ -76,7 +76,7 @@ def streams(**given: Any) -> hr.Loader:
 
 
 @pytest.mark.parametrize("last_batch", ["keep", "drop", "pad"])
-def test_streams_go_on_at_every_batch_in_any_world(last_batch: str) -> None:
+def test_streams_resume_at_every_batch_in_any_world_size(last_batch: str) -> None:
     first = streams(last_batch=last_batch)
     assert first.state_dict()["streams"] == 8  # of 64, halved: there are twelve blocks
     states = [first.state_dict()]
@@ -97,7 +97,7 @@ def test_streams_go_on_at_every_batch_in_any_world(last_batch: str) -> None:
         assert rows == whole[number]
 
 
-def test_the_number_of_streams_is_the_runs_and_not_the_worlds(
+def test_the_number_of_streams_does_not_depend_on_the_world_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source = hr.records(value=np.arange(40_000))  # 157 blocks

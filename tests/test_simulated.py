@@ -56,8 +56,9 @@ def thousand(shuffle: bool | str, world: int, rank: int = 0, size: int = 2000) -
 def test_ranks_of_a_thousand_tile_a_batch_of_a_billion_records(shuffle: bool | str) -> None:
     loader = thousand(shuffle, 1000)
     whole = thousand(shuffle, 1)
-    whole.load_state_dict(loader.state_dict())  # as many streams
-    # All ranks; of blocks, whose order of 13 million each rank makes for itself, two.
+    whole.load_state_dict(loader.state_dict())  # the same number of streams
+    # All ranks; for blocks only two, because each rank computes the order of 13 million blocks
+    # itself.
     is_cheap = shuffle in (False, True)
     ranks = range(1000) if is_cheap else (0, 999)
     batches = (0, 123_456, len(loader) - 1) if is_cheap else (123_456,)
@@ -70,9 +71,10 @@ def test_ranks_of_a_thousand_tile_a_batch_of_a_billion_records(shuffle: bool | s
 
 
 @pytest.mark.parametrize("shuffle", ORDERS)
-def test_histories_of_a_billion_records_on_a_thousand_ranks_are_exact(shuffle: bool | str) -> None:
-    """Crashes, and worlds of any size: each rank goes on with its slice of the next batch, by a
-    state of less than 4 kB."""
+def test_crashes_with_a_billion_records_on_a_thousand_ranks_are_exact(shuffle: bool | str) -> None:
+    """Crashes, and changes to any world size: each rank continues with its slice of the next batch,
+    from a state of less than 4 kB.
+    """
     whole = thousand(shuffle, 1)
     saved = thousand(shuffle, 1000).state_dict()
     whole.load_state_dict(saved)
@@ -89,7 +91,7 @@ def test_histories_of_a_billion_records_on_a_thousand_ranks_are_exact(shuffle: b
         saved = {**loader.state_dict(), "batch": draw.randrange(len(loader)), "epoch": epoch // 2}
 
 
-def test_a_state_of_a_billion_records_is_small_and_goes_on_exactly() -> None:
+def test_a_state_of_a_billion_records_is_small_and_continues_exactly() -> None:
     src = hr.simulated(BILLION, image=(1, 1, 1))
 
     def loader() -> hr.Loader:
@@ -105,8 +107,8 @@ def test_a_state_of_a_billion_records_is_small_and_goes_on_exactly() -> None:
 
 
 @pytest.mark.parametrize("order", ["records", "blocks", "streams"])
-def test_a_billion_records_take_a_rank_of_a_thousand_less_than_100_mb(order: str) -> None:
-    """Order, blocks and index; bench/scale.py has the seconds, too."""
+def test_a_billion_records_take_less_than_100_mb_on_one_of_a_thousand_ranks(order: str) -> None:
+    """Order, blocks and index; bench/scale.py also measures the time."""
     script = Path(__file__).parent.parent / "bench" / "scale.py"
     command = [sys.executable, str(script), "--order", order, "--json"]
     (row,) = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
@@ -121,7 +123,7 @@ def test_parts_of_it_need_no_lists_of_numbers() -> None:
     assert len(hr.subset(part, np.arange(0, 999_001, 1000))) == 1000
 
 
-def test_blocks_and_shards_are_those_of_a_dataset_of_that_size() -> None:
+def test_blocks_and_shards_equal_those_of_a_dataset_of_that_size() -> None:
     src = hr.simulated(1000, record_bytes=1 << 20, shards=3, image=(1, 1, 1))
     assert "3 shards" in repr(src) and src.key(333) == "1/0"
     for shuffle in (True, "blocks"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands on folders of audio files, without an option that declares what they are."""
+"""The commands on folders of audio files, without an option that declares their kind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def speech(tmp_path: Path) -> Path:
     return root
 
 
-def test_info_tells_rates_and_lengths(speech: Path) -> None:
+def test_info_shows_rates_and_lengths(speech: Path) -> None:
     facts = run_json("info", speech)["audio"][0]
     seconds = [frames / (8000 if n == 5 else 16000) for n, frames in enumerate(FRAMES)]
     assert facts["sample_rates"] == {"16000": 5, "8000": 1} and facts["channels"] == {"1": 6}
@@ -50,7 +50,7 @@ def test_info_tells_rates_and_lengths(speech: Path) -> None:
     assert "16,000 (5), 8,000 (1) Hz" in text and "0.50 to 1.25 seconds" in text
 
 
-def test_scan_counts_rates_and_finds_what_is_bad_at_any(speech: Path) -> None:
+def test_scan_counts_rates_and_finds_bad_files_at_any_rate(speech: Path) -> None:
     assert run_json("scan", speech)["bad"] == 0
     whole = (speech / "yes" / "5.wav").read_bytes()
     (speech / "yes" / "5.wav").write_bytes(whole[:-100])
@@ -65,9 +65,9 @@ def test_scan_counts_rates_and_finds_what_is_bad_at_any(speech: Path) -> None:
 
 
 @pytest.mark.parametrize("preset", [(), ("--preset", "decode"), ("--preset", "raw")])
-def test_bench_takes_sounds(speech: Path, preset: tuple[str, ...]) -> None:
+def test_bench_accepts_audio(speech: Path, preset: tuple[str, ...]) -> None:
     if preset[-1:] == ("decode",):
-        (speech / "yes" / "5.wav").unlink()  # batches of it have one rate
+        (speech / "yes" / "5.wav").unlink()  # its batches have one rate
     done = run_json("bench", speech, *preset, "--epochs", 1, "--batch-size", 2)
     assert done["images_per_second"] > 0 and done["bad_records"] == 0
 
@@ -84,18 +84,18 @@ def test_doctor_names_the_extraction_of_features(speech: Path) -> None:
     assert "decode" in names and any(name.startswith("extracting features") for name in names)
 
 
-def test_doctor_examines_a_folder_of_sounds(speech: Path) -> None:
+def test_doctor_examines_an_audio_folder(speech: Path) -> None:
     done = run_command("doctor", speech, "--seconds", 2, "--batch-size", 2, "--json")
     assert done.returncode in (0, 1), done.stderr
 
 
-def test_a_class_without_sounds_is_said_to_be_one(speech: Path) -> None:
+def test_a_class_without_audio_is_reported(speech: Path) -> None:
     (speech / "maybe").mkdir()
     with pytest.raises(hr.ConfigError, match=r"HR0407.*no audio clip in 'maybe'"):
         hr.open(speech)
 
 
-def test_a_pack_says_that_sounds_are_kept_as_sounds(speech: Path, tmp_path: Path) -> None:
+def test_a_pack_says_that_audio_is_stored_unchanged(speech: Path, tmp_path: Path) -> None:
     done = run_json("pack", speech, "-o", tmp_path / "speech.hrpack")
     reasons = [each["reason"] for each in done["stored_as_they_are"]]
     assert reasons == ["audio clips (wav)"]

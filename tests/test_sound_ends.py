@@ -33,7 +33,7 @@ def ffmpeg(*arguments: str, into: str = "-f f32le -", data: bytes | None = None)
 
 
 def ffmpegs(path: Path, channels: int = 1) -> Array:
-    """(channels, frames) as the program ffmpeg decodes it."""
+    """(channels, frames) as decoded by ffmpeg's command line."""
     raw = ffmpeg("-i", str(path), into=f"-map 0:a -ac {channels} -f f32le -")
     return np.frombuffer(raw, np.float32).reshape(-1, channels).T
 
@@ -75,19 +75,19 @@ def rf64(data: int, riff: int = 0, name: bytes = b"RF64") -> bytes:
     ids=["killed", "no data", "pipe", "no riff", "half", "rf64", "rf64 pipe", "bw64", "whole"],
 )
 @needs_ffmpeg
-def test_a_recording_whose_lengths_nobody_wrote_is_all_there(tmp_path: Path, data: bytes) -> None:
+def test_a_recording_without_stored_lengths_is_complete(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.wav").write_bytes(data)
     np.testing.assert_array_equal(samples_of(data), WAVE / np.float32(32768))
-    if data.startswith(b"RIFF"):  # of RF64 it takes such lengths as they are
+    if data.startswith(b"RIFF"):  # for RF64 it does not check such lengths
         np.testing.assert_array_equal(ffmpegs(tmp_path / "a.wav"), WAVE / np.float32(32768))
 
 
-def test_silence_behind_a_length_that_nobody_wrote_is_as_long_as_it_is() -> None:
+def test_silence_without_a_stored_length_has_its_actual_length() -> None:
     silence = np.zeros((1, 500), np.int16)
     assert samples_of(wav(**KILLED, samples=silence)).shape == (1, 500)
 
 
-def test_an_empty_sound_with_chunks_behind_it_is_empty() -> None:
+def test_empty_audio_followed_by_chunks_is_empty() -> None:
     pytest.importorskip("soundfile")
     none = WAVE[:, :0]
     for behind in (b"", b"LIST" + struct.pack("<I", 4) + b"INFO", b"id3 \x01\0\0\0x\0"):
@@ -114,7 +114,7 @@ BEHIND = {
 
 @pytest.mark.parametrize("format", ["FLAC", "MP3"])
 @pytest.mark.parametrize("behind", BEHIND)
-def test_tags_behind_a_sound_are_no_sound(format: str, behind: str) -> None:
+def test_tags_after_audio_are_not_audio(format: str, behind: str) -> None:
     pytest.importorskip("soundfile")
     data = sounds.encoded(sounds.waves(9000), 16000, format=format)
     want = samples_of(data)
@@ -124,7 +124,7 @@ def test_tags_behind_a_sound_are_no_sound(format: str, behind: str) -> None:
 
 
 @pytest.mark.parametrize("behind", BEHIND)
-def test_tags_behind_a_flac_that_does_not_say_how_long_it_is(behind: str) -> None:
+def test_tags_after_a_flac_without_a_length(behind: str) -> None:
     pytest.importorskip("soundfile")
     data = bytearray(sounds.encoded(sounds.waves(20000), 16000, format="FLAC"))
     want = samples_of(bytes(data))
@@ -135,7 +135,7 @@ def test_tags_behind_a_flac_that_does_not_say_how_long_it_is(behind: str) -> Non
             samples_of(bytes(damaged))
 
 
-def test_a_flac_with_more_frames_than_it_promises_is_an_error() -> None:
+def test_a_flac_with_more_frames_than_declared_is_an_error() -> None:
     pytest.importorskip("soundfile")
     data = sounds.encoded(sounds.waves(9000), 16000, format="FLAC")
     want = samples_of(data)
@@ -149,7 +149,7 @@ def test_a_flac_with_more_frames_than_it_promises_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("between", [b"", ID3, b"ID3\4\0\0\0\0\0\x14" + bytes(20)], ids=range(3))
-def test_two_mp3s_under_one_tag_are_no_half_of_both(between: bytes) -> None:
+def test_concatenated_mp3s_are_an_error(between: bytes) -> None:
     pytest.importorskip("soundfile")
     one = sounds.encoded(sounds.int16_waves(64000), 16000, format="MP3")
     two = sounds.encoded(sounds.int16_waves(8000, seed=3), 16000, format="MP3")
@@ -176,7 +176,7 @@ def test_two_mp3s_under_one_tag_are_no_half_of_both(between: bytes) -> None:
     ids=lambda how: how.split()[3],
 )
 @pytest.mark.parametrize("seconds", [1.0, 1.2345])
-def test_sounds_in_matroska_end_where_ffmpeg_ends_them(
+def test_audio_in_matroska_ends_where_ffmpeg_ends_it(
     tmp_path: Path, how: str, seconds: float
 ) -> None:
     rate = int(how.split()[1])
@@ -185,7 +185,7 @@ def test_sounds_in_matroska_end_where_ffmpeg_ends_them(
     ffmpeg(source, how, into=str(path))
     want = ffmpegs(path)
     got = samples_of(path.read_bytes())
-    if "aac" in how or "vorbis" in how:  # nothing says where those end
+    if "aac" in how or "vorbis" in how:  # nothing marks their end
         assert got.shape[1] >= want.shape[1]
         got = got[:, : want.shape[1]]
     assert got.shape == want.shape
@@ -215,7 +215,7 @@ def test_a_window_of_opus_is_the_slice_of_the_whole(
 
 
 @needs_ffmpeg
-def test_a_window_behind_a_minute_of_silk_is_near_the_slice(tmp_path: Path) -> None:
+def test_a_window_after_a_minute_of_silk_is_close_to_the_slice(tmp_path: Path) -> None:
     speech = sounds.waves(140 * 16000) * np.abs(np.sin(np.arange(140 * 16000) / 3000))
     (tmp_path / "in.wav").write_bytes(sounds.wav_of(speech.astype(np.float32)))
     ffmpeg(f"-i {tmp_path}/in.wav -c:a libopus -b:a 12k", into=f"{tmp_path}/a.opus")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spectra, mel filters, coefficients and sample rates are those of their definitions in float64,
-at every SIMD level the same bytes, and their lengths are known before a record is read."""
+"""Spectra, mel filters, coefficients and sample rates equal their definitions in float64, with the
+same bytes at every SIMD level, and their lengths are known before a record is read."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ MODES = {"reflect": "reflect", "constant": "constant", "replicate": "edge", "cir
 
 @pytest.mark.parametrize("n_fft", [8, 15, 400, 512, 882])
 @pytest.mark.parametrize("pad_mode", MODES)
-def test_a_spectrogram_is_its_definition(n_fft: int, pad_mode: str) -> None:
+def test_a_spectrogram_follows_its_definition(n_fft: int, pad_mode: str) -> None:
     x, hop = noises(2, 2, 2500), n_fft // 3
     got = through(x, T.Spectrogram(n_fft, hop_length=hop, pad_mode=pad_mode))
     want = powers(frames_of(x, n_fft, hop, hann(n_fft), mode=MODES[pad_mode]))
     assert_powers_close(got, want)
 
 
-def test_a_spectrograms_parameters_are_torchaudios() -> None:
+def test_a_spectrograms_parameters_equal_torchaudios() -> None:
     x = noises(1, 1, 3000)
     got = through(x, T.Spectrogram(512, 400, 160, pad=30, power=1, normalized=True))
     spectra = powers(frames_of(np.pad(x, ((0, 0), (0, 0), (30, 30))), 512, 160, hann(400)))
@@ -56,7 +56,7 @@ def test_mel_spectra_are_filters_over_spectra(slaney: bool) -> None:
     how: dict[str, Any] = {"mel_scale": "slaney", "norm": "slaney"} if slaney else {}
     got = through(x, T.MelSpectrogram(16000, 512, 400, 160, 20, 7600, n_mels=40, **how))
     filters = mel_filters(40, 257, 16000, 20, 7600, slaney, slaney)
-    # torchaudio's filters are computed in float32, which is 3e-5 off; librosa's are not.
+    # torchaudio's filters are computed in float32, with an error of 3e-5; librosa's are not.
     bound = 1e-5 if slaney else 5e-5
     assert_powers_close(got, summed(filters, powers(frames_of(x, 512, 160, hann(400)))), bound)
     in_two = through(
@@ -95,7 +95,7 @@ def test_coefficients_are_a_cosine_transform(log_mels: bool) -> None:
 
 
 @pytest.mark.parametrize("log_lf", [False, True])
-def test_linear_coefficients_are_a_cosine_transform_of_filters_an_equal_step_apart(
+def test_linear_coefficients_are_a_cosine_transform_of_equally_spaced_filters(
     log_lf: bool,
 ) -> None:
     x = noises(2, 2, 6000)
@@ -111,7 +111,7 @@ def test_linear_coefficients_are_a_cosine_transform_of_filters_an_equal_step_apa
 
 
 @pytest.mark.parametrize("how", [{}, {"snip_edges": False}, {"use_energy": True}])
-def test_filter_banks_are_kaldis(how: dict[str, bool]) -> None:
+def test_filter_banks_equal_kaldis(how: dict[str, bool]) -> None:
     x = noises(2, 1, 4000) * 30000
     got = through(x, T.KaldiFbank(num_mel_bins=40, **how))
     for record, row in zip(x, got, strict=True):
@@ -120,7 +120,7 @@ def test_filter_banks_are_kaldis(how: dict[str, bool]) -> None:
         assert np.abs(row - want).max() < 1e-3
 
 
-def test_whispers_input_is_what_transformers_makes_of_the_sound() -> None:
+def test_whispers_input_equals_that_of_transformers() -> None:
     x = noises(2, 1, 40000)
     got = through(x, T.WhisperLogMel(chunk_length=3))
     padded = np.pad(x[:, 0], ((0, 0), (0, 8000)))
@@ -162,7 +162,7 @@ def test_resampling_is_a_windowed_sinc(rates: tuple[int, int], window: str) -> N
     assert np.abs(got - want).max() < 1e-6 * np.abs(want).max() + 1e-7
 
 
-def test_a_faster_sound_is_a_resampled_one() -> None:
+def test_speeding_up_audio_is_resampling() -> None:
     x = noises(40, 1, 2000)
     faster = through(x, T.Speed(16000, 1.1))
     np.testing.assert_array_equal(faster, through(x, T.Resample(17600, 16000)))
@@ -194,7 +194,7 @@ def stretches(masked: np.ndarray[Any, Any], axis: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_masks_are_spread_as_torchaudio_spreads_them(axis: int) -> None:
+def test_masks_have_torchaudios_distribution(axis: int) -> None:
     x = np.ones((4000, 2, 30, 50), np.float32)
     step = [T.FrequencyMasking(8), T.TimeMasking(12)][axis]
     extent, most = x.shape[2 + axis], (8, 12)[axis]
@@ -215,7 +215,7 @@ def test_masks_are_spread_as_torchaudio_spreads_them(axis: int) -> None:
     assert each[0::2] != each[1::2]
 
 
-def test_a_mask_in_time_takes_its_share_at_most() -> None:
+def test_a_time_mask_is_limited_to_its_fraction() -> None:
     x = np.ones((300, 1, 3, 40), np.float32)
     widths = [width for _, width in stretches(through(x, T.TimeMasking(30, p=0.2)), 1)]
     assert max(widths) == 7 and min(widths) == 0
@@ -235,7 +235,7 @@ def test_known_lengths_give_known_shapes() -> None:
         assert through(x, step).shape[1:] == shape
 
 
-def test_sounds_that_a_step_cannot_take_are_refused() -> None:
+def test_audio_clips_that_a_step_cannot_take_are_refused() -> None:
     short = noises(1, 1, 200)
     with pytest.raises(hr.ConfigError, match=r"HR0510.*200 frames, and 200 are mirrored"):
         through(short, T.Spectrogram())
@@ -253,7 +253,7 @@ def test_sounds_that_a_step_cannot_take_are_refused() -> None:
         through(short, T.Resample(999983, 999979))
 
 
-def test_numbers_beside_a_spectrogram_are_let_alone() -> None:
+def test_tensors_next_to_a_spectrogram_are_unchanged() -> None:
     spectra = np.random.default_rng(1).random((4, 1, 5, 7), dtype=np.float32)
     numbers = np.arange(4, dtype=np.float32)
     source = hr.records(spectrum=spectra, gain=numbers, vector=np.ones((4, 3), np.float32))
@@ -277,7 +277,7 @@ def sound_files(root: Path, rates: list[int]) -> Path:
     return root
 
 
-def test_the_rate_of_a_file_is_checked_and_taken(tmp_path: Path) -> None:
+def test_the_rate_of_a_file_is_checked_and_used(tmp_path: Path) -> None:
     source = hr.open(sound_files(tmp_path, [44100, 16000, 8000, 16000]))
     steps = [T.Resample(new_freq=16000), T.MelSpectrogram(n_mels=80)]
     mels = next(iter(hr.Loader(source, steps, batch_size=4, ragged="pad"))).audio
@@ -290,7 +290,7 @@ def test_the_rate_of_a_file_is_checked_and_taken(tmp_path: Path) -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0510.*44100 Hz, and orig_freq is 48000"):
         hr.Loader(source, [T.Resample(48000)], batch_size=1)
     without = hr.records(audio=noises(1, 1, 900), kinds={"audio": "audio"})
-    with pytest.raises(hr.DataError, match=r"HR0545.*no known sample rate: orig_freq="):
+    with pytest.raises(hr.DataError, match=r"HR0545.*no known sample rate: set orig_freq="):
         next(iter(hr.Loader(without, [T.Resample(new_freq=8000)], batch_size=1, ragged="list")))
 
 
@@ -310,7 +310,9 @@ def test_noise_is_added_at_its_ratio() -> None:
     share = added / noise
     assert np.abs(share / share[..., 5:6] - 1).max() < 1e-2, "the noise itself, scaled"
     short = noises(200, 1, 100, seed=2)
-    with pytest.raises(hr.DataError, match=r"HR0545.*500 frames, and its noise 100: repeat=True"):
+    with pytest.raises(
+        hr.DataError, match=r"HR0545.*500 frames, and its noise 100: use repeat=True"
+    ):
         mixed(np.repeat(noises(1, 2, 500), 200, axis=0), short, (0.0, 20.0))
     again = mixed(np.repeat(noises(1, 2, 500), 200, axis=0), short, (0.0, 20.0), repeat=True)
     added = again - np.repeat(noises(1, 2, 500), 200, axis=0)
@@ -327,7 +329,7 @@ def test_noise_that_does_not_fit_is_refused() -> None:
     with pytest.raises(hr.DataError, match=r"HR0545.*2 channels, and its noise 3"):
         mixed(sound, noises(1, 3, 400), 3.0)
     source = hr.records(sound=sound, kinds={"sound": "audio"})
-    with pytest.raises(hr.ConfigError, match=r"HR0136.*combines 2 fields, and here are"):
+    with pytest.raises(hr.ConfigError, match=r"HR0136.*combines 2 fields, and here there are"):
         hr.Loader(source, [T.AddNoise(3.0, fields=["sound"])], batch_size=1)
 
 
@@ -354,7 +356,7 @@ def test_all_levels_give_the_same_bytes() -> None:
     assert len(printed_at_each_simd_level(PRINTED, Path(__file__).parent)) == 7
 
 
-def test_numbers_beside_a_spectrogram_stay_what_they_are() -> None:
+def test_scalars_next_to_a_spectrogram_are_unchanged() -> None:
     source = hr.records(sound=np.ones((2, 1, 900), "f4"), score=np.array([1.5, 2.5], "f4"))
     source = source.with_kinds({"sound": "audio"})
     (batch,) = hr.Loader(source, [T.Spectrogram(256), T.AmplitudeToDB()], batch_size=2)

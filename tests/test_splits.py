@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: parts of a dataset (train, val, test) are never opened as one without a word."""
+"""Promise: parts of a dataset (train, val, test) are never silently opened as one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def png(value: int) -> bytes:
 
 @pytest.fixture
 def pictures(tmp_path: Path) -> Path:
-    """train/, test/ and validation/ of flat folders; the first pixel says which record it is."""
+    """train/, test/ and validation/ of flat folders; the first pixel identifies the record."""
     folder = tmp_path / "pictures"
     for n, (split, count) in enumerate(SPLITS.items()):
         (folder / split).mkdir(parents=True)
@@ -137,7 +137,7 @@ def test_a_repository_of_hugging_face_opens_its_splits_by_name(
         ("Train1", "dev"),
     ],
 )
-def test_folders_that_are_named_alike_but_for_the_split_are_no_classes(
+def test_folders_whose_names_only_differ_by_split_are_not_classes(
     tmp_path: Path, names: tuple[str, str]
 ) -> None:
     for name in (*names, "seg_pred"):
@@ -150,7 +150,7 @@ def test_folders_that_are_named_alike_but_for_the_split_are_no_classes(
     assert len(meant) == 3
 
 
-def test_classes_whose_names_have_such_words_are_classes(tmp_path: Path) -> None:
+def test_classes_whose_names_contain_split_words_are_classes(tmp_path: Path) -> None:
     names = ["bullet_train", "crash_test", "test_tube", "valley"]
     for name in names:
         (tmp_path / name).mkdir()
@@ -159,7 +159,7 @@ def test_classes_whose_names_have_such_words_are_classes(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("targets", ["masks", "labels", "Annotations"])
-def test_images_and_masks_are_no_classes(tmp_path: Path, targets: str) -> None:
+def test_images_and_masks_are_not_classes(tmp_path: Path, targets: str) -> None:
     for name in ("images", targets):
         (tmp_path / name).mkdir()
         (tmp_path / name / "1.png").write_bytes(png(1))
@@ -172,7 +172,7 @@ def test_images_and_masks_are_no_classes(tmp_path: Path, targets: str) -> None:
 
 
 @pytest.mark.parametrize("above", ["", "VOCdevkit/VOC2012"])
-def test_a_dataset_of_voc_says_what_to_write(tmp_path: Path, above: str) -> None:
+def test_a_voc_dataset_is_refused_with_a_hint(tmp_path: Path, above: str) -> None:
     root = tmp_path / above
     for name in ("JPEGImages", "Annotations", "SegmentationClass", "ImageSets/Main"):
         (root / name).mkdir(parents=True)
@@ -195,7 +195,7 @@ def test_a_dataset_of_voc_says_what_to_write(tmp_path: Path, above: str) -> None
         hr.open(root / "ImageSets/Main/train.txt")
 
 
-def test_masks_named_otherwise_than_their_images_are_listed(tmp_path: Path) -> None:
+def test_masks_named_differently_from_their_images_are_listed(tmp_path: Path) -> None:
     for name in ("images/train/a.png", "masks/train/a_mask.png"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_bytes(png(1))
@@ -207,7 +207,7 @@ def test_masks_named_otherwise_than_their_images_are_listed(tmp_path: Path) -> N
     assert len(eval(caught.value.hint, {"hr": hr})) == 1
 
 
-def test_folders_that_file_servers_add_are_no_classes(tmp_path: Path) -> None:
+def test_folders_that_file_servers_add_are_not_classes(tmp_path: Path) -> None:
     for name in ("cat", "dog", "@eaDir", "__MACOSX", "cat/@eaDir"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "1.png").write_bytes(png(1))
@@ -215,7 +215,7 @@ def test_folders_that_file_servers_add_are_no_classes(tmp_path: Path) -> None:
     assert source.classes == ["cat", "dog"] and len(source) == 2
 
 
-def test_folders_of_arrays_that_are_splits_are_no_classes(tmp_path: Path) -> None:
+def test_folders_of_arrays_that_are_splits_are_not_classes(tmp_path: Path) -> None:
     for name in ("train", "val"):
         (tmp_path / name).mkdir()
         np.save(tmp_path / name / "1.npy", np.zeros(3, np.float32))
@@ -258,7 +258,7 @@ def test_archives_joined_with_cat_are_refused(pictures: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("yaml", [True, False])
-def test_a_dataset_of_yolo_says_what_to_write(tmp_path: Path, yaml: bool) -> None:
+def test_a_yolo_dataset_is_refused_with_a_hint(tmp_path: Path, yaml: bool) -> None:
     for name in ("images", "labels"):
         (tmp_path / name / "train").mkdir(parents=True)
     (tmp_path / "images/train/1.png").write_bytes(png(1))

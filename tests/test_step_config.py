@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A list of transforms as plain data, as YAML and Hydra have it, and back."""
+"""A list of transforms as plain data, as in YAML and Hydra, and back."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ LISTS: list[Any] = [
 
 
 @pytest.mark.parametrize("steps", LISTS, ids=lambda steps: steps[0].name)
-def test_lists_come_back_through_json(steps: list[Any]) -> None:
+def test_lists_survive_json(steps: list[Any]) -> None:
     config = json.loads(json.dumps(T.to_config(steps)))
     again = T.from_config(config)
     assert T.to_config(again) == config
     assert [step.name for step in again] == [step.name for step in steps]
     source = [{"image": np.zeros((3, 90, 80), np.uint8), "label": 1}] * 16
-    if steps is not LISTS[4]:  # which wants boxes
+    if steps is not LISTS[4]:  # which requires boxes
         texts = [
             hr.Loader(source, list_, batch_size=8).assembly.engine().plan_text()
             for list_ in (steps, again)
@@ -41,7 +41,7 @@ def test_lists_come_back_through_json(steps: list[Any]) -> None:
         assert texts[0] == texts[1]
 
 
-def test_every_operator_that_needs_no_argument_comes_back() -> None:
+def test_every_operator_without_required_arguments_survives_json() -> None:
     for name in T.__all__:
         kind = getattr(T, name)
         if not (isinstance(kind, type) and kind is not T.Transform):
@@ -49,7 +49,7 @@ def test_every_operator_that_needs_no_argument_comes_back() -> None:
         try:
             step = kind()
         except hr.ConfigError:
-            continue  # it has arguments without a default
+            continue  # it has required arguments
         assert T.from_config(T.to_config([step])) == [step]
 
 
@@ -83,12 +83,12 @@ def test_short_forms_and_a_configurations_own_lists() -> None:
         (["to_config"], "no transform"),
     ],
 )
-def test_what_is_no_configuration_is_refused(config: Any, message: str) -> None:
+def test_an_invalid_configuration_is_refused(config: Any, message: str) -> None:
     with pytest.raises(hr.ConfigError, match=message):
         T.from_config(config)
 
 
-def test_functions_have_no_such_form() -> None:
+def test_functions_have_no_configuration() -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0176.*invert"):
         T.to_config([T.Resize(8), invert])
 

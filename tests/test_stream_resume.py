@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader of a stream resumes at every step: by the iterable's state where it has one, else by
+"""A loader of a stream resumes at every step: by the iterable's state if it has one, otherwise by
 reading again, with a warning."""
 
 import itertools
@@ -31,7 +31,8 @@ def ids(loader: hr.Loader) -> list[list[int]]:
 
 
 class Stateful:
-    """As a streaming dataset of Hugging Face: its state is the object's, of the pass begun last."""
+    """Like a streaming dataset of Hugging Face: the state belongs to the object, for the last pass
+    begun."""
 
     def __init__(self, records: Records) -> None:
         self.records = records
@@ -57,7 +58,7 @@ class Stateful:
 
 
 class WithStatefulIterator:
-    """The state is the iterator's, as torchdata's are."""
+    """The state belongs to the iterator, as in torchdata."""
 
     def __init__(self, records: Records) -> None:
         self.records = records
@@ -136,7 +137,7 @@ def test_resume_at_every_step(form: str, buffer: int, last_batch: str) -> None:
             assert rest == expected[epoch][batch:]
 
 
-def test_a_resume_with_a_state_reads_only_what_is_near() -> None:
+def test_a_resume_with_a_state_only_reads_nearby_records() -> None:
     first = Stateful(numbers(2000))
     loader = hr.Loader(hr.stream(first, shuffle_buffer=20), batch_size=10, seed=4)
     batches = iter(loader)
@@ -151,11 +152,11 @@ def test_a_resume_with_a_state_reads_only_what_is_near() -> None:
         warnings.simplefilter("error")
         assert ids(resumed) == rest
     assert second.given < 600
-    assert len(ids(resumed)) == 200  # the next epoch is a whole one
+    assert len(ids(resumed)) == 200  # the next epoch is complete
     assert len(json.dumps(state)) < 400
 
 
-def test_a_replay_is_warned_of_with_its_count() -> None:
+def test_a_replay_is_warned_about_with_its_count() -> None:
     loader = hr.Loader(hr.stream(given_by(numbers(20))), batch_size=4)
     batches = iter(loader)
     next(batches), next(batches)
@@ -185,7 +186,7 @@ def test_a_resume_of_a_stream_that_became_shorter() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*read.* again")
-def test_breaks_and_other_epochs() -> None:
+def test_early_breaks_and_other_epochs() -> None:
     loader = hr.Loader(hr.stream(given_by(numbers(9))), batch_size=2)
     assert next(iter(loader)).i.tolist() == [0, 1]
     assert len(ids(loader)) == 5 and loader.epoch == 2  # a break ended epoch 0
@@ -202,7 +203,7 @@ def test_the_world_changes_in_mid_epoch() -> None:
     assert next(batches).i.tolist() == [6, 7]
 
 
-def test_an_iterator_with_a_state_is_good_for_many_epochs() -> None:
+def test_an_iterator_with_a_state_works_for_many_epochs() -> None:
     loader = hr.Loader(hr.stream(_Cursor(numbers(5))), batch_size=2)
     assert ids(loader) == ids(loader) == [[0, 1], [2, 3], [4]]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: with shuffle="streams" the processes of a run read each byte of the dataset about once
-an epoch between them, and each record exactly once, however many they are."""
+"""Promise: with shuffle="streams" the processes of a run together read each byte of the dataset
+about once per epoch, and each record exactly once, for any number of processes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def shards(pictures: Path) -> dict[str, bytes]:
     return out
 
 
-# Where the number of streams, 64, is not a multiple of the processes, two read those on a border.
+# If the number of streams, 64, is not a multiple of the processes, two of them read a stream at a
+# border.
 @pytest.mark.parametrize(("world", "most"), [(2, 1.02), (3, 1 + 3 / 64), (4, 1.02)])
 def test_processes_read_each_byte_about_once(
     world: int,
@@ -67,10 +68,10 @@ def test_processes_read_each_byte_about_once(
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
     with ObjectServer() as server:
         paths = []
-        for rank in range(world):  # each by names of its own, so that the server knows who asks
+        for rank in range(world):  # each uses its own names, so that the server knows the client
             server.objects.update({f"/{rank}{name}": data for name, data in shards.items()})
             paths.append(f"{server.url}/{rank}/train-{{00..{SHARDS - 1:02}}}.tar")
-            assert len(hr.open(paths[-1])) == SHARDS * EACH  # the index, which is kept
+            assert len(hr.open(paths[-1])) == SHARDS * EACH  # the index, which is cached
         opened = len(server.requests)
         ranks = [
             subprocess.Popen(
@@ -84,12 +85,12 @@ def test_processes_read_each_byte_about_once(
         asked = server.requests[opened:]
         total = sum(map(len, shards.values()))
     assert sorted(labels) == list(range(SHARDS * EACH))
-    # Which bytes went to whom. That a rank begins to read its next epoch, whose bytes are the same,
-    # is not counted; that two ranks read the same is.
+    # Which bytes went to which rank. A rank that reads ahead into its next epoch, whose bytes are
+    # the same, is not counted; two ranks reading the same bytes are.
     went = {path: bytearray(len(data)) for path, data in server.objects.items()}
     for request in asked:
         if request.path not in went or request.headers["range"] == "bytes=0-4095":
-            continue  # looks of opening: whether the pattern is a file, what version a shard has
+            continue  # requests when opening: whether the pattern is a file, the version of a shard
         first, last = map(int, request.headers["range"].removeprefix("bytes=").split("-"))
         went[request.path][first : last + 1] = b"\1" * (last + 1 - first)
     sent = sum(sum(each) for each in went.values())

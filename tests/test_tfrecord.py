@@ -58,11 +58,11 @@ def batches_of(source: Any, **options: Any) -> list[bytes]:
     return [np.asarray(b["image"]).tobytes() + np.asarray(b["label"]).tobytes() for b in loader]
 
 
-def test_the_checksum_of_these_tests_is_that_of_the_rfc() -> None:
+def test_the_tests_checksum_follows_the_rfc() -> None:
     assert crc32c(b"123456789") == 0xE3069283  # RFC 3720, B.4
 
 
-def test_features_get_the_names_and_kinds_that_people_expect(shards: Path) -> None:
+def test_features_get_the_expected_names_and_kinds(shards: Path) -> None:
     source = hr.open(f"{shards}/train-*")
     assert [(f.name, f.kind, f.dtype, f.shape) for f in source.schema] == [
         ("image", "image", "uint8", (-1, -1, -1)),
@@ -76,7 +76,7 @@ def test_features_get_the_names_and_kinds_that_people_expect(shards: Path) -> No
     assert f"tfrecord {shards}/train-* (23 records in 3 files)" in repr(source)
 
 
-def test_records_are_those_of_the_files(shards: Path, pictures: Path) -> None:
+def test_records_equal_those_of_the_files(shards: Path, pictures: Path) -> None:
     source = hr.open(f"{shards}/train-{{00000..00002}}-of-00003", label_offset=-1)
     paths = files_of(pictures)
     for record, path in zip(source, paths, strict=True):
@@ -88,7 +88,7 @@ def test_records_are_those_of_the_files(shards: Path, pictures: Path) -> None:
     assert source.column("image_height").tolist() == [7] * 23
 
 
-def test_batches_are_those_of_the_folder(shards: Path, pictures: Path) -> None:
+def test_batches_equal_those_of_the_folder(shards: Path, pictures: Path) -> None:
     source = hr.open(f"{shards}/train-*", label_offset=-1)
     for threads in (1, 3):
         assert batches_of(source, threads=threads, seed=4) == batches_of(pictures, seed=4)
@@ -132,7 +132,7 @@ def test_a_folder_of_shards_and_other_suffixes(tmp_path: Path) -> None:
     assert source.column("n").tolist() == list(range(12))
 
 
-def test_lists_packed_or_not_and_of_any_length(tmp_path: Path) -> None:
+def test_lists_of_any_length_packed_or_not(tmp_path: Path) -> None:
     records = [
         example({"ints": [1, -1, 2**62], "floats": [0.5, -2.0], "same": [7, 8]}, packed=True),
         example({"ints": [5], "floats": [1.0, 3.0], "same": [9, 300]}, packed=False),
@@ -149,7 +149,7 @@ def test_lists_packed_or_not_and_of_any_length(tmp_path: Path) -> None:
     assert [r["same"].tolist() for r in source] == [[7, 8], [9, 300], [-4, 6]]
 
 
-def test_of_two_features_with_one_name_the_later_one_counts(tmp_path: Path) -> None:
+def test_a_repeated_feature_name_uses_the_last_value(tmp_path: Path) -> None:
     entries = [field(1, field(1, b"n") + field(2, feature(value))) for value in (1, 2)]
     message = field(1, b"".join(entries)) + field(7, b"unknown") + b"\x45\0\0\0\0"
     source = hr.open(write_tfrecord(tmp_path / "x", [message]))
@@ -186,11 +186,11 @@ def test_a_sequence_example_gives_tensors_of_its_steps(tmp_path: Path) -> None:
     assert video[1]["rgb"].tolist() == [[0] * 4, [1] * 4]
     with pytest.raises(hr.ConfigError, match=r'HR0474.*"words": it cannot be a field'):
         hr.open(path, fields=["words"])
-    with pytest.raises(hr.DataError, match=r"HR0473.*step 0 has 4 values, and the field wants 5"):
+    with pytest.raises(hr.DataError, match=r"HR0473.*step 0 has 4 values, and the field expects 5"):
         hr.open(path, fields=["rgb:uint8[-1,5]"])[0]
 
 
-def test_fields_are_as_they_are_named(tmp_path: Path) -> None:
+def test_fields_can_be_named_explicitly(tmp_path: Path) -> None:
     pixels = np.arange(24, dtype=np.uint8).reshape(4, 3, 2)
     values = {
         "id": b"first",
@@ -234,7 +234,7 @@ def test_fields_are_as_they_are_named(tmp_path: Path) -> None:
         ("x=", "no feature is named"),
     ],
 )
-def test_a_field_that_cannot_be_is_refused(tmp_path: Path, spec: str, message: str) -> None:
+def test_an_impossible_field_is_refused(tmp_path: Path, spec: str, message: str) -> None:
     path = write_tfrecord(tmp_path / "x", [example({"label": 1, "text": b"a"})])
     with pytest.raises(hr.ConfigError, match=rf"HR0474(.|\n)*{message}"):
         hr.open(path, fields=[spec])
@@ -259,7 +259,7 @@ def test_a_field_that_cannot_be_is_refused(tmp_path: Path, spec: str, message: s
 def test_a_record_that_differs_is_that_record_s_error(
     tmp_path: Path, spec: str, good: Any, bad: Any, message: str
 ) -> None:
-    before = 3000  # more than are looked at when the file is opened
+    before = 3000  # more than are sampled when the file is opened
     path = write_tfrecord(tmp_path / "x", [*[example({"x": good})] * before, example({"x": bad})])
     source = hr.open(path, fields=[spec])
     _ = source[0]
@@ -268,7 +268,7 @@ def test_a_record_that_differs_is_that_record_s_error(
     assert caught.value.where.record == before
 
 
-def test_records_that_are_no_examples_are_one_field(tmp_path: Path, pictures: Path) -> None:
+def test_records_that_are_not_examples_are_one_field(tmp_path: Path, pictures: Path) -> None:
     words = [b"hello", b"", b"\xff\x00 world" * 100]
     source = hr.open(write_tfrecord(tmp_path / "x", words))
     assert [(f.name, f.kind) for f in source.schema] == [("data", "bytes")]
@@ -289,7 +289,7 @@ def test_records_that_are_no_examples_are_one_field(tmp_path: Path, pictures: Pa
     assert source[0]["data"] == example({"a": 1})
 
 
-def test_an_index_is_used_where_it_fits(tmp_path: Path) -> None:
+def test_a_matching_index_is_used(tmp_path: Path) -> None:
     records = [example({"n": n}) for n in range(30)]
     path = write_tfrecord(tmp_path / "x.tfrecord", records)
     offsets = np.cumsum([0, *[len(frame(record)) for record in records]])
@@ -301,11 +301,13 @@ def test_an_index_is_used_where_it_fits(tmp_path: Path) -> None:
         place.write_text("".join(wrong))
         with pytest.raises(hr.ConfigError, match=r"HR0475.*is not that of the file"):
             hr.open(path, index=str(place))
-        (tmp_path / "x.tfrecord.idx").write_text("".join(wrong))  # found, but not believed
+        (tmp_path / "x.tfrecord.idx").write_text("".join(wrong))  # found, but not trusted
         assert hr.open(path).column("n").tolist() == list(range(30))
 
 
-def test_packed_shards_are_the_same(tmp_path: Path, shards: Path, pictures: Path) -> None:
+def test_compressed_shards_give_the_same_records(
+    tmp_path: Path, shards: Path, pictures: Path
+) -> None:
     packers = {
         "gz": gzip.compress,
         "zlib": zlib.compress,
@@ -343,7 +345,7 @@ def test_every_file_is_read_as_tensorflow_reads_it() -> None:
         for number, raw in enumerate(theirs):
             try:
                 record = source[number]
-            except hr.DataError as error:  # a feature that all those looked at have
+            except hr.DataError as error:  # a feature that all sampled records have
                 missing = re.search('feature "(.*)": the record does not have it', str(error))
                 message = tensorflow.train.Example.FromString(raw)
                 assert missing, error

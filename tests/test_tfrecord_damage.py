@@ -18,7 +18,7 @@ import headrace as hr
 
 
 def test_a_missing_feature_is_an_error_of_its_record(tmp_path: Path) -> None:
-    records = [example({"a": 1, "t": b"x"})] * 5000  # of which 77 and 99 are not looked at
+    records = [example({"a": 1, "t": b"x"})] * 5000  # 77 and 99 of these are not sampled
     records[77] = example({"t": b"x"})
     records[99] = example({"a": 1})
     path = write_tfrecord(tmp_path / "x", records)
@@ -75,7 +75,7 @@ def test_a_wrong_length_is_the_end_of_its_shard(tmp_path: Path) -> None:
     assert labels.tolist() == [*range(100, 120), *range(100, 105), -1, *range(100, 120)]
 
 
-def test_every_cut_leaves_the_records_before_it(tmp_path: Path) -> None:
+def test_every_truncation_leaves_the_records_before_it(tmp_path: Path) -> None:
     records = [example({"n": n, "t": b"x" * n}) for n in range(40)]
     whole = tfrecord(records)
     ends = np.cumsum([len(frame(record)) for record in records])
@@ -117,14 +117,17 @@ def test_enormous_lengths_are_refused(tmp_path: Path, length: int) -> None:
     [
         b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",  # a length of 2^64 - 1
         b"\x0b\x0c",  # a group
-        b"\x0a\x05hello",  # features that are none
-        field(1, field(1, field(1, b"n") + field(2, field(3, field(1, b"\xff"))))),  # cut varint
+        b"\x0a\x05hello",  # invalid features
+        # truncated varint
+        field(1, field(1, field(1, b"n") + field(2, field(3, field(1, b"\xff"))))),
         field(1, field(1, field(1, b"n") + field(2, field(2, field(1, b"abc"))))),  # 3/4 of a float
         field(1, field(1, field(1, b"n") + field(2, b"") + field(2, b""))),  # two values
         b"\x0a" * 1000,
     ],
 )
-def test_what_is_no_protobuf_is_an_error_of_its_record(tmp_path: Path, message: bytes) -> None:
+def test_data_that_is_not_protobuf_is_an_error_of_its_record(
+    tmp_path: Path, message: bytes
+) -> None:
     records = [example({"n": n}) for n in range(50)]
     records[13] = message
     path = write_tfrecord(tmp_path / "x", records)
@@ -136,7 +139,7 @@ def test_what_is_no_protobuf_is_an_error_of_its_record(tmp_path: Path, message: 
     assert source.column("n").tolist() == [*range(13), -1, *range(14, 50)]
 
 
-def test_a_packed_shard_that_is_cut_off_loses_its_end(tmp_path: Path) -> None:
+def test_a_truncated_compressed_shard_loses_its_end(tmp_path: Path) -> None:
     whole = gzip.compress(tfrecord([example({"n": n, "t": os.urandom(99)}) for n in range(99)]))
     path = tmp_path / "x.tfrecord.gz"
     path.write_bytes(whole[: len(whole) // 2])

@@ -57,7 +57,7 @@ def test_eight_threads_on_one_iterator_get_no_record_twice(view: int) -> None:
         assert sorted(x for batch in taken for x in batch.x) == list(range(400))
 
 
-def test_a_second_thread_in_next_is_refused_and_the_first_one_goes_on(gate: Gate) -> None:
+def test_a_second_thread_in_next_is_refused_and_the_first_one_continues(gate: Gate) -> None:
     iterator = iter(hr.Loader(records(2), [gate], batch_size=1))
     thread, outcome = outcome_of(lambda: next(iterator))
     assert gate.reached.wait(LIMIT)
@@ -79,7 +79,7 @@ ENDINGS: dict[str, Callable[[hr.Loader, dict[str, int]], Any]] = {
 
 @pytest.mark.parametrize("view", [0, 1], ids=["host", "device"])
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_consumer_that_waits_is_told_when_its_iteration_ends(
+def test_a_waiting_consumer_is_notified_when_its_iteration_ends(
     ending: str, view: int, gate: Gate
 ) -> None:
     loader = hr.Loader(records(2), [gate], batch_size=1)
@@ -99,7 +99,7 @@ def test_a_consumer_that_waits_is_told_when_its_iteration_ends(
         assert [batch.x.tolist() for batch in loader] == [[0], [1]]
 
 
-def test_close_beside_everything_else_is_no_use_after_free() -> None:
+def test_close_during_any_other_call_is_safe() -> None:
     calls = [
         lambda loader, iterator: next(iterator, None),
         lambda loader, iterator: loader.stats(),
@@ -136,7 +136,7 @@ def test_close_beside_everything_else_is_no_use_after_free() -> None:
             assert outcome == [None]
 
 
-def test_a_prefetcher_tells_a_consumer_that_waits(gate: Gate) -> None:
+def test_a_prefetcher_notifies_a_waiting_consumer(gate: Gate) -> None:
     def source() -> Iterator[list[int]]:
         gate(0)
         yield [1]
@@ -159,8 +159,8 @@ def test_a_prefetcher_tells_a_consumer_that_waits(gate: Gate) -> None:
     assert list(second[0]) == [[1]]
 
 
-def test_a_close_that_ran_out_of_patience_leaves_no_turn_behind() -> None:
-    """The consumer leaves while close() works; what comes later would wait for it for ever."""
+def test_a_close_that_timed_out_releases_its_turn() -> None:
+    """The consumer exits while close() works; a later call would wait for it forever."""
     turn = Turn()
     turn.holder = threading.get_ident() + 1  # a consumer on another thread
 
@@ -171,7 +171,7 @@ def test_a_close_that_ran_out_of_patience_leaves_no_turn_behind() -> None:
     assert turn.holder is None
 
 
-def test_closing_a_prefetcher_beside_its_consumer_ends_the_wait(gate: Gate) -> None:
+def test_closing_a_prefetcher_ends_its_consumers_wait(gate: Gate) -> None:
     def source() -> Iterator[list[int]]:
         gate(0)
         yield [1]
@@ -187,7 +187,7 @@ def test_closing_a_prefetcher_beside_its_consumer_ends_the_wait(gate: Gate) -> N
         prefetch.stats()
 
 
-def test_a_warning_that_is_an_error_costs_no_batch() -> None:
+def test_a_warning_turned_into_an_error_loses_no_batch() -> None:
     source = [{"image": np.zeros((256, 256, 3), "uint8"), "n": i} for i in range(160)]
     expected = [batch.n.tolist() for batch in hr.Loader(source, batch_size=8)]
     iterator = iter(hr.Loader(source, batch_size=8))
@@ -207,7 +207,7 @@ def test_a_warning_that_is_an_error_costs_no_batch() -> None:
     assert [batch.n.tolist() for batch in kept] == expected
 
 
-def test_a_hand_over_that_fails_costs_no_batch() -> None:
+def test_a_failed_delivery_loses_no_batch() -> None:
     loader = hr.Loader(records(6), batch_size=2)
     view = loader.dlpack()
     refused = [MemoryError(), None, KeyboardInterrupt(), None, MemoryError(), MemoryError(), None]
@@ -230,7 +230,7 @@ def test_a_hand_over_that_fails_costs_no_batch() -> None:
     assert next(iterator, None) is None
 
 
-def test_a_hand_over_to_a_device_that_fails_costs_no_batch() -> None:
+def test_a_failed_delivery_to_a_device_loses_no_batch() -> None:
     loader = hr.Loader(records(6), batch_size=2)
     view = loader.dlpack(_core.simulated_device(1))
     refused = [MemoryError(), None, MemoryError(), None, None]

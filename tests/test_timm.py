@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's augmentation strings give timm's pixels for each operation and level on Pillow's images,
-and draw them as often."""
+"""timm's augmentation strings give timm's pixels for each operation and level on Pillow images, and
+draw them with the same frequency."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def planes(image: Any) -> bytes:
 
 
 class Chance:
-    """In place of timm's random numbers: all of its coins fall alike."""
+    """Replaces timm's random numbers: all of its coins have the same result."""
 
     def __init__(self, coin: float, choice: int) -> None:
         self.coin, self.chosen = coin, choice
@@ -71,7 +71,7 @@ class Chance:
 
 
 def outcomes(op: Any, pixels: bytes, shape: tuple[int, ...]) -> Outcomes:
-    """What timm's operation makes of an image, noise aside."""
+    """An image after timm's operation, except for noise."""
     out: Outcomes = defaultdict(float)
     out[pixels] += 1 - op.prob
     always = timm.AugmentOp(op.name, 1.0, op.magnitude, op.hparams)
@@ -101,7 +101,7 @@ def mixture(each: list[tuple[float, Outcomes]]) -> Outcomes:
 
 
 def posterize(image: Any, bits: int) -> Any:
-    """Pillow's, of 0 bits too, which it made black before it refused them."""
+    """Pillow's, also for 0 bits, which gave black before Pillow rejected them."""
     return image.point([value & ~(2 ** (8 - bits) - 1) for value in range(256)] * 3)
 
 
@@ -117,7 +117,7 @@ def rand(text: str, transforms: Any = None, **hparams: Any) -> Any:
 
 
 @needs_pillow
-def test_the_usual_string_is_what_pillow_does_with_its_arguments() -> None:
+def test_the_common_policy_string_equals_pillow_with_its_arguments() -> None:
     image = picture(30, 41)
     source = pil(image.tobytes(), image.shape)
     w, h = source.size
@@ -161,7 +161,7 @@ def test_the_usual_string_is_what_pillow_does_with_its_arguments() -> None:
 @needs_pillow
 @pytest.mark.parametrize("more", ["", "-inc1", "-inc1-mmax15", "-t3a", "-t3aw", "-tweights-inc1"])
 @pytest.mark.parametrize("magnitude", [0, 4, 9, 12])
-def test_each_operation_at_its_level_is_timms(magnitude: int, more: str) -> None:
+def test_each_operation_at_its_level_equals_timms(magnitude: int, more: str) -> None:
     image = picture(31 + magnitude, 38, seed=magnitude)
     text = f"rand-m{magnitude}-n1-p0.8{more}"
     theirs = rand(text)
@@ -178,7 +178,7 @@ def test_each_operation_at_its_level_is_timms(magnitude: int, more: str) -> None
 @needs_timm
 @needs_pillow
 @pytest.mark.parametrize("interpolation", INTERPOLATIONS)
-def test_pictures_of_all_sizes_are_timms(interpolation: str) -> None:
+def test_images_of_all_sizes_equal_timms(interpolation: str) -> None:
     random = np.random.default_rng(5)
     sizes = [(1, 1), (1, 9), (7, 1), (2, 2), (64, 65)]
     for trial, (height, width) in enumerate(sizes):
@@ -193,7 +193,7 @@ def test_pictures_of_all_sizes_are_timms(interpolation: str) -> None:
 @needs_timm
 @needs_pillow
 @pytest.mark.parametrize("name", ["original", "originalr", "v0", "v0r"])
-def test_each_pair_of_a_policy_is_timms(name: str) -> None:
+def test_each_pair_of_a_policy_equals_timms(name: str) -> None:
     image = picture(24, 27, seed=3)
     theirs = timm.auto_augment_transform(name, {"img_mean": FILL})
     each = [(1 / 25, one_after_another(pair, image)) for pair in theirs.policy]
@@ -202,7 +202,7 @@ def test_each_pair_of_a_policy_is_timms(name: str) -> None:
 
 @needs_timm
 @needs_pillow
-def test_operations_follow_each_other_and_by_weights_come_once() -> None:
+def test_operations_are_sequential_and_weighted_ones_are_not_repeated() -> None:
     image = picture(12, 13, seed=2)
     theirs = rand("rand-m8-n2-inc1")
     each = [
@@ -247,10 +247,11 @@ def normal_below(x: float) -> float:
     ("rand-m9-n1-p1-mstd2-mmax12", 9, 2, 12),
     ("rand-m8-n1-p1-mstd101", 8, math.inf, 10),
 ])  # fmt: skip
-def test_magnitudes_are_noisy_as_timms_are(
+def test_magnitude_noise_equals_timms(
     text: str, mean: float, deviation: float, most: float
 ) -> None:
-    black = np.zeros((3, 4, 4), np.uint8)  # of which solarize-add makes int(11 level), at most 128
+    black = np.zeros((3, 4, 4), np.uint8)  # from which solarize-add computes int(11 level), at most
+    # 128
     count = 30_000
     found = Counter(row[0] for row in through(black, count, T.TimmAugment(text, fill=0)))
 
@@ -302,10 +303,10 @@ def test_a_mixture_of_one_chain_is_blended_as_timm_blends(blended: int) -> None:
 @needs_timm
 @needs_pillow
 @pytest.mark.parametrize("text", ["augmix-m5-w4-d2", "augmix-m9-b1", "augmix"])
-def test_mixtures_are_as_timms_on_average(text: str) -> None:
+def test_mixtures_equal_timms_on_average(text: str) -> None:
     image = picture(10, 12, seed=6)
     source, count = pil(image.tobytes(), image.shape), 1600
-    np.random.seed(1)  # which timm draws from, beside Python's
+    np.random.seed(1)  # timm draws from it, in addition to Python's
     timm.random.seed(1)
     theirs = timm.augment_and_mix_transform(text, {"img_mean": FILL, "translate_pct": 0.3})
     step = T.TimmAugment(text, fill=FILL, translate_pct=0.3)

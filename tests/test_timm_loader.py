@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's PrefetchLoader in from_dataloader, as timm's train.py makes it. Where timm is not
-installed, as classes of the same names and methods."""
+"""timm's PrefetchLoader in from_dataloader, made as in timm's train.py. If timm is not installed,
+with classes of the same names and methods."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ fast_collate.__module__ = "timm.data.loader"
 
 
 class FastCollateMixup:
-    """Blends a batch with itself turned round, in the modes' simplest form."""
+    """Blends a batch with its reverse, in the simplest form of each mode."""
 
     mixup_enabled = True
 
@@ -169,7 +169,7 @@ def test_its_random_erasing_is_native(files: list[Path]) -> None:
         {"dtype": torch.float16},
     ],
 )
-def test_what_has_no_operator_is_done_to_batches(files: list[Path], options: Any) -> None:
+def test_steps_without_an_operator_are_applied_to_batches(files: list[Path], options: Any) -> None:
     loader = translated(prefetch(files, **options))
     assert any("done to the batches" in part.note for part in loader.report.python)
     plain = prefetch(files, dtype=options.get("dtype", torch.float32))
@@ -181,7 +181,7 @@ def test_what_has_no_operator_is_done_to_batches(files: list[Path], options: Any
     assert torch.equal(again[-1], images)
 
 
-def test_mixup_is_run_and_may_be_turned_off(files: list[Path]) -> None:
+def test_mixup_runs_and_can_be_disabled(files: list[Path]) -> None:
     theirs = prefetch(files, FastCollateMixup())
     view = translated(theirs).torch()
     assert view.mixup_enabled is True

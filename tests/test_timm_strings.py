@@ -62,11 +62,11 @@ def test_masks_and_boxes_follow_what_is_moved() -> None:
     ("rand-p1.5", '"p1.5" is out of range'),
     ("rand-mstd1e999", '"mstd1e999" has no number'),
     ("rand-tfoo", '"tfoo" names no set'),
-    ("rand-n16-tweights", '"n16" wants more operations than there are'),
+    ("rand-n16-tweights", '"n16" requests more operations than exist'),
     ("rand--m9", '"" is not part of it'),
     ("original-m9", '"m9" is not part of it'),
-    ("orginal", '"orginal" is not a policy'),
-    ("", '"" is not a policy'),
+    ("orginal", '"orginal" is not a timm policy'),
+    ("", '"" is not a timm policy'),
     ("augmix-n2", '"n2" is not part of it'),
     ("augmix-a0", '"a0" is out of range'),
 ])  # fmt: skip
@@ -77,10 +77,10 @@ def test_a_misspelt_string_names_the_piece_before_anything_runs(text: str, words
     assert words in str(caught.value) and "help: " in str(caught.value)
 
 
-def test_a_mixture_is_refused_what_it_cannot_move() -> None:
+def test_a_mixture_with_fields_that_it_cannot_move_is_refused() -> None:
     image = np.zeros((4, 3, 8, 8), np.uint8)
     data = hr.records(image=image, mask=image[:, :1], kinds={"mask": "mask"})
-    with pytest.raises(hr.Error, match="has no single position"):
+    with pytest.raises(hr.Error, match="would not match all of them"):
         hr.Loader(data, [T.TimmAugment("augmix")], batch_size=2)
     hr.Loader(data, [T.TimmAugment("rand")], batch_size=2)
     boxes = hr.records(

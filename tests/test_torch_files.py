@@ -38,14 +38,14 @@ def saved(path: Path, value: Any, **options: Any) -> Path:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_tensor_of_each_dtype_is_what_torch_saved(tmp_path: Path, dtype: str) -> None:
+def test_tensors_of_each_dtype_equal_what_torch_saved(tmp_path: Path, dtype: str) -> None:
     values = torch.randint(0, 2, (7, 3, 2)).to(getattr(torch, dtype))
     src = hr.open(saved(tmp_path / "a.pt", {"values": values}))
     np.testing.assert_array_equal(src.column("values"), values.numpy())
 
 
-def test_data_and_target_are_pictures_and_labels(tmp_path: Path) -> None:
-    """As torchvision's MNIST kept its processed files."""
+def test_data_and_target_are_images_and_labels(tmp_path: Path) -> None:
+    """In the format of torchvision's processed MNIST files."""
     images = torch.randint(0, 255, (9, 28, 28), dtype=torch.uint8)
     labels = torch.arange(9)
     src = hr.open(saved(tmp_path / "training.pt", (images, labels)))
@@ -69,7 +69,7 @@ def test_data_and_target_are_pictures_and_labels(tmp_path: Path) -> None:
         lambda x: {"x": x[:0]},
     ],
 )
-def test_rows_lie_where_the_file_says(tmp_path: Path, value: Any) -> None:
+def test_rows_are_at_the_stated_offsets(tmp_path: Path, value: Any) -> None:
     given = value(torch.arange(48, dtype=torch.float32).reshape(12, 4))
     of = given if isinstance(given, torch.Tensor) else given["x"]
     src = hr.open(saved(tmp_path / "a.pt", given))
@@ -100,12 +100,14 @@ def test_tensors_that_share_a_storage_and_fields_that_are_named(tmp_path: Path) 
         (lambda: torch.nn.Linear(2, 2), "names"),
     ],
 )
-def test_what_is_not_read_is_refused_by_name(tmp_path: Path, value: Any, text: str) -> None:
+def test_unsupported_files_are_refused_by_name_and_reason(
+    tmp_path: Path, value: Any, text: str
+) -> None:
     with pytest.raises(hr.Error, match=text):
         hr.open(saved(tmp_path / "a.pt", value()))
 
 
-def test_old_files_are_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_old_files_are_refused_with_a_hint(tmp_path: Path) -> None:
     old = saved(tmp_path / "a.pt", {"x": torch.zeros(3)}, _use_new_zipfile_serialization=False)
     with pytest.raises(hr.Error, match="HR0429") as caught:
         hr.open(old)
@@ -113,7 +115,7 @@ def test_old_files_are_refused_with_the_way_out(tmp_path: Path) -> None:
 
 
 class Attack:
-    """Runs what it is given when it is unpickled."""
+    """Runs its argument when it is unpickled."""
 
     def __init__(self, function: Any, *given: Any) -> None:
         self.call = function, given
@@ -189,7 +191,7 @@ def test_changed_pickles_are_errors_or_tensors_within_their_storage(tmp_path: Pa
             opened += 1
         except hr.Error:
             pass
-    assert opened > 20  # and some were still sound
+    assert opened > 20  # and some were still intact
 
 
 @pytest.mark.parametrize(
@@ -265,5 +267,5 @@ def test_a_tensor_beyond_its_storage_is_an_error(tmp_path: Path, change: dict[st
             hr.open(path)
 
 
-def test_the_hand_written_pickle_is_a_tensor_without_a_change(tmp_path: Path) -> None:
+def test_the_unmodified_hand_written_pickle_is_a_tensor(tmp_path: Path) -> None:
     test_a_tensor_beyond_its_storage_is_an_error(tmp_path, {})

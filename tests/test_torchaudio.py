@@ -21,14 +21,14 @@ Array = np.ndarray[Any, Any]
 
 
 @pytest.fixture(scope="module")
-def A() -> Any:  # as torchaudio.transforms is called everywhere
+def A() -> Any:  # the usual call of torchaudio.transforms
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip("torchaudio.transforms", exc_type=ImportError)
 
 
 def theirs(transform: Any, sounds: Array) -> Array:
-    """Record by record: what torchaudio makes of a batch's largest value is another."""
+    """Record by record: torchaudio clips at the batch's maximum, which differs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.stack([transform(torch.from_numpy(sound)) for sound in sounds]).numpy()
@@ -62,7 +62,7 @@ MELS: list[dict[str, Any]] = [
 def test_mel_spectrograms(A: Any, how: dict[str, Any]) -> None:
     x = noises(3, 2, 8000)
     want = theirs(A.MelSpectrogram(**how), x)
-    # Its float32 filters are that far from librosa's.
+    # Its float32 filters differ from librosa's by this much.
     bound = 5e-5 if "norm" in how else 1e-5
     assert_powers_close(through(x, T.MelSpectrogram(**how)), want, bound)
 

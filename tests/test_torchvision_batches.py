@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches have the form that torchvision's reference scripts pass to its models: images and
-targets of detection, images and class ids of segmentation, padded as the reference pads."""
+"""Batches have the form that torchvision's reference scripts pass to its models: images and targets
+of detection, images and class ids of segmentation, padded as in the reference."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def loaded(path: Path, ragged: str, category_ids: str = "keep") -> Any:
 
 
 @pytest.mark.parametrize("ragged", ["list", "pad", "packed"])
-def test_targets_are_those_of_torchvisions_detectors(annotations: Path, ragged: str) -> None:
+def test_targets_equal_those_of_torchvisions_detectors(annotations: Path, ragged: str) -> None:
     (batch,) = loaded(annotations, ragged)
     images, targets = batch.detection()
     assert [image.shape for image in images] == [(3, 16, 16)] * 3
@@ -73,7 +73,7 @@ def test_boxes_of_another_format_are_refused(annotations: Path) -> None:
         batch.detection()
 
 
-def test_classes_follow_the_ids_that_labels_keep(annotations: Path) -> None:
+def test_class_names_follow_the_original_ids(annotations: Path) -> None:
     kept = hr.coco(str(annotations), category_ids="keep")
     assert len(kept.classes) == 19
     assert (kept.classes[0], kept.classes[1], kept.classes[18]) == (
@@ -116,7 +116,7 @@ def test_masks_are_class_ids_without_an_axis_of_channels() -> None:
         assert np.array_equal(np.asarray(masks), np.asarray(batch.mask)[:, 0])
 
 
-def test_masks_of_torch_are_what_cross_entropy_takes() -> None:
+def test_torch_masks_fit_cross_entropy() -> None:
     torch = pytest.importorskip("torch")
     (batch,) = hr.Loader(masked([(20, 30)] * 4), [T.ToDtype("float32")], batch_size=4).torch()
     masks = batch.segmentation()[1]
@@ -134,10 +134,10 @@ def test_masks_that_are_not_one_tensor_are_refused() -> None:
 
 
 @pytest.mark.parametrize("size", [(20, 30), (50, 30), (20, 70), (50, 70)])
-def test_what_is_smaller_than_the_crop_is_padded_on_the_right_and_below(
+def test_images_smaller_than_the_crop_are_padded_on_the_right_and_bottom(
     size: tuple[int, int],
 ) -> None:
-    """As PadIfSmaller of torchvision's reference for segmentation: black, and 255 in masks."""
+    """Like PadIfSmaller of torchvision's reference for segmentation: black, and 255 in masks."""
     source = masked([size])
     (batch,) = hr.Loader(source, [T.PadIfSmaller(40, mask_fill=255)], batch_size=1)
     border = (0, 0, max(0, 40 - size[1]), max(0, 40 - size[0]))
@@ -146,8 +146,8 @@ def test_what_is_smaller_than_the_crop_is_padded_on_the_right_and_below(
             assert np.array_equal(got, ImageOps.expand(Image.fromarray(plane), border, fill))
 
 
-def test_the_preset_for_segmentation_keeps_small_pictures_in_the_corner() -> None:
-    """Where nothing is truncated, the image's first row and column are the crop's."""
+def test_the_segmentation_preset_keeps_small_images_in_the_corner() -> None:
+    """If nothing is cropped at the top left, the image's first row and column are the crop's."""
     source = masked([(10, 12)] * 8)
     steps = hr.presets.segmentation_train(96, base=40, dtype="uint8")
     for batch in hr.Loader(source, steps, batch_size=8):

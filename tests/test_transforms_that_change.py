@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transform that the dataset, or a call of it, changes is not constant: from_dataloader() leaves
-it in Python, even if it is unchanged in the end."""
+"""A transform that is changed by the dataset, or by its own calls, is not constant:
+from_dataloader() leaves it in Python, even if it is unchanged in the end."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Changes(sets.Base):
-    """For one record ``change(self)`` is made, and taken back by what it returns."""
+    """Calls ``change(self)`` for one record, and undoes it with the function that it returns."""
 
     def __init__(self, change: Callable[[Any], Any], transform: Any = None, **more: Any) -> None:
         super().__init__(transform, **more)
@@ -59,7 +59,7 @@ class Changes(sets.Base):
 
 
 def setting(*path: str, name: str = "p", value: Any = 1.0) -> Callable[[Any], Any]:
-    """Sets an attribute of what the path leads to."""
+    """Sets an attribute of the object at the path."""
 
     def change(dataset: Any) -> Any:
         holder = functools.reduce(
@@ -77,7 +77,7 @@ def flips() -> Any:
 
 
 class Brighter:
-    """A function of the user's, whose strength other code may set."""
+    """A user's function, whose strength other code may set."""
 
     strength = 1.0
     table: ClassVar[dict[str, float]] = {"more": 0.0}
@@ -144,7 +144,7 @@ class Lends(sets.Base):
 
 
 class Flags(sets.Base):
-    """Says in a dictionary, which the transform has, too, what it should do."""
+    """Controls the transform through a shared dictionary."""
 
     def __init__(self) -> None:
         self.flags = {"double": False}
@@ -202,7 +202,7 @@ MADE: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize(("made", "reason"), MADE.values(), ids=MADE)
-def test_a_transform_that_is_changed_for_one_record_and_put_back_is_seen(
+def test_a_transform_changed_for_one_record_and_restored_is_detected(
     made: Callable[[], Any], reason: str
 ) -> None:
     found = looking.look(made())
@@ -210,7 +210,7 @@ def test_a_transform_that_is_changed_for_one_record_and_put_back_is_seen(
 
 
 class Counts:
-    """A preset that takes another list after some calls."""
+    """A preset that switches to another list after some calls."""
 
     def __init__(self) -> None:
         self.transforms, self.strong, self.calls = flips(), flips(), 0
@@ -222,7 +222,7 @@ class Counts:
 
 
 class CountsInside(Counts):
-    """Its counter stands in a dictionary, in an object, in its class."""
+    """Its counter is in a dictionary, in an object, in its class."""
 
     numbers = SimpleNamespace(calls=0)
 
@@ -232,7 +232,7 @@ class CountsInside(Counts):
 
 
 @pytest.mark.parametrize("kind", [Counts, CountsInside])
-def test_a_preset_that_counts_its_calls_is_not_looked_through_and_stays_as_it_was(
+def test_a_preset_that_counts_its_calls_is_not_traced_and_stays_unchanged(
     kind: Any,
 ) -> None:
     preset = kind()
@@ -242,15 +242,15 @@ def test_a_preset_that_counts_its_calls_is_not_looked_through_and_stays_as_it_wa
     assert before == (preset.__dict__, CountsInside.numbers.calls)
 
 
-def test_its_batches_are_those_of_the_dataloader() -> None:
+def test_its_batches_equal_those_of_the_dataloader() -> None:
     dataset = Changes(setting("transform", "transforms", "0"), flips())
     dataloader = DataLoader(dataset, batch_size=10)
-    expected = list(dataloader)  # not beside the view: both would set the one attribute
+    expected = list(dataloader)  # not together with the view: both would set the same attribute
     for ours, theirs in zip(translated(dataloader).torch(), expected, strict=True):
         assert torch.equal(ours[0], theirs[0])
 
 
-def test_what_a_call_keeps_for_itself_does_not_matter() -> None:
+def test_private_state_of_a_call_does_not_matter() -> None:
     assert not looking.look(sets.Usual(flips())).reason
     assert not looking.look(sets.Usual(v2.Compose([v2.Resize((8, 8)), v2.ToImage()]))).reason
     assert not looking.look(sets.Usual(Brighter())).reason

@@ -44,7 +44,7 @@ def refusal(root: Path) -> str:
         ("train.txt", "1.png 0\n", '"ROOT/train.txt", root="ROOT/images")'),
     ],
 )
-def test_a_table_beside_one_folder_makes_it_no_class(
+def test_a_table_next_to_one_folder_makes_it_not_a_class(
     tmp_path: Path, table: str, content: str, advice: str
 ) -> None:
     root = folder_of(tmp_path, {"images/1.png": PNG, table: content})
@@ -56,7 +56,7 @@ def test_a_table_beside_one_folder_makes_it_no_class(
         assert hr.open(root, classes=["images"]).classes == ["images"]
 
 
-def test_a_document_beside_one_class_is_no_table(tmp_path: Path) -> None:
+def test_a_document_next_to_one_class_is_not_a_table(tmp_path: Path) -> None:
     files = {"cat/1.png": PNG, "README.txt": "1.png", "classes.txt": "cat\n", "a.json": "{}"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -85,7 +85,7 @@ def test_a_document_beside_one_class_is_no_table(tmp_path: Path) -> None:
         ({"1.jpg": PNG, "1.png": PNG}, "1 image such as 1.png"),
     ],
 )
-def test_files_beside_records_are_named(
+def test_other_files_next_to_records_are_named(
     tmp_path: Path, files: dict[str, str | bytes], said: str
 ) -> None:
     root = folder_of(tmp_path, files)
@@ -97,7 +97,7 @@ def test_files_beside_records_are_named(
     ("images", "masks"),
     [("PNGImages", "PedMasks"), ("leftImg8bit", "gtFine"), ("train", "train_masks")],
 )
-def test_folders_named_for_masks_in_other_words_are_no_classes(
+def test_folders_with_other_names_for_masks_are_not_classes(
     tmp_path: Path, images: str, masks: str
 ) -> None:
     said = refusal(folder_of(tmp_path, {f"{images}/1.png": PNG, f"{masks}/1.png": PNG}))
@@ -151,7 +151,7 @@ def test_ids_of_a_table_are_files_of_its_root(
     ],
 )
 @pytest.mark.parametrize("columns", ["path,label", "path,label,x"])
-def test_files_of_a_table_that_are_nowhere_are_one_error(
+def test_missing_files_of_a_table_are_one_error(
     tmp_path: Path, at: str, paths: str, way: str, columns: str
 ) -> None:
     rows = "\n".join(
@@ -165,7 +165,7 @@ def test_files_of_a_table_that_are_nowhere_are_one_error(
     assert f'"{paths.format(1)}"' in said and "nor any of 2 others tried" in said and way in said
 
 
-def test_columns_of_files_that_are_nowhere_are_one_error(tmp_path: Path) -> None:
+def test_columns_of_missing_files_are_one_error(tmp_path: Path) -> None:
     paths = [str(tmp_path / f"{i}.png") for i in range(3)]
     with pytest.raises(hr.ConfigError, match=r"HR1402.*/0\.png.*any of 2 others") as error:
         hr.records(image=paths, label=[0, 1, 2])
@@ -200,7 +200,7 @@ def test_files_of_a_table_in_memory_are_looked_for_at_once(tmp_path: Path, kind:
     assert source[1]["image"].shape == (3, 4, 4) and source.key(1) == f"{root}/images/2.png"
 
 
-def test_annotations_whose_images_are_elsewhere_say_where(tmp_path: Path) -> None:
+def test_annotations_with_images_elsewhere_get_a_hint(tmp_path: Path) -> None:
     coco = {"images": [{"id": 1, "file_name": "1.png", "width": 4, "height": 4}]}
     coco |= {"annotations": [], "categories": [{"id": 1, "name": "cat"}]}
     root = folder_of(tmp_path, {"photos/1.png": PNG, "a.json": json.dumps(coco)})
@@ -237,7 +237,9 @@ def test_lines_of_more_than_a_path_and_a_label_are_refused(
         ("image,caption\na/1.png,a cat\n", "text"),
     ],
 )
-def test_a_second_column_that_is_no_label_is_a_field(tmp_path: Path, table: str, kind: str) -> None:
+def test_a_second_column_that_is_not_a_label_is_a_field(
+    tmp_path: Path, table: str, kind: str
+) -> None:
     root = folder_of(tmp_path, {"a/1.png": PNG, "a/2.png": PNG, "t.csv": table})
     field = hr.open(root / "t.csv").schema[1]
     assert (field.name, field.kind) == (table.split("\n")[0].split(",")[1], kind)

@@ -22,8 +22,7 @@ import headrace as hr
 from headrace import _core
 
 ROOT = Path(__file__).parent.parent
-FILES = 150  # of each codec
-# What fills memory that is allocated and freed, and no lists of freed pieces that escape it.
+# Fills memory that is allocated and freed, without free lists that would escape it.
 DIRT = ("glibc.malloc.perturb={}:glibc.malloc.tcache_count=0", (90, 165))
 
 
@@ -45,11 +44,11 @@ def seeds(kind: str) -> list[bytes]:
 
 
 def damaged(kind: str) -> list[bytes]:
-    """With a byte or two that are others, or truncated."""
+    """With one or two changed bytes, or truncated; few of HEIF are still images."""
     rng = np.random.default_rng(11)
     kept = seeds(kind)
     out = []
-    for number in range(FILES if kept else 0):
+    for number in range((150 if kind == "heif" else 60) if kept else 0):
         data = bytearray(kept[rng.integers(len(kept))])
         for _ in range(rng.integers(1, 3) if number % 4 else 0):
             data[int(len(data) * rng.random())] = int(rng.integers(256))
@@ -78,7 +77,7 @@ def outcomes(path: Path, backwards: bool) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", sorted(set(_core.media()["image"]["formats"]) - {"dense_jpeg"}))
-def test_damage_gives_the_same_whatever_was_in_memory(kind: str, tmp_path: Path) -> None:
+def test_damage_gives_the_same_result_for_any_memory_contents(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "files"
     path.write_bytes(pickle.dumps(damaged(kind)))
     runs = []
@@ -92,7 +91,6 @@ def test_damage_gives_the_same_whatever_was_in_memory(kind: str, tmp_path: Path)
             check=True,
         )
         runs.append(json.loads(done.stdout))
-    assert len(runs[0]) == FILES
     differing = [number for number, (a, b) in enumerate(zip(*runs, strict=True)) if a != b]
     assert differing == []
     decoded = sum(not each.startswith("HR") for each in runs[0])
@@ -101,7 +99,7 @@ def test_damage_gives_the_same_whatever_was_in_memory(kind: str, tmp_path: Path)
 
 @pytest.mark.parametrize("cut", [0.4, 0.6, 0.9])
 def test_heif_that_ends_early_or_has_other_bytes_is_an_error(cut: float) -> None:
-    """libheif gives the blocks that are there, and for the others what the memory held."""
+    """libheif returns the existing blocks, and for the others the previous contents of memory."""
     pytest.importorskip("pillow_heif").register_heif_opener()
     data = encoded(waves("RGB", 200, 120), "HEIF", quality=70)
     assert ours([{"image": data}]).image[0].shape == (3, 120, 200)
@@ -117,7 +115,7 @@ if __name__ == "__main__":
 
 
 def test_other_users_of_libde265_keep_its_own_memory() -> None:
-    """Planes of ours have data of a user; the library's own have none."""
+    """Our planes have user data; the library's own have none."""
     plugin = pytest.importorskip("pillow_heif")
     av = pytest.importorskip("av")
     plugin.register_heif_opener()

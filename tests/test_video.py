@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clips hold the frames of a sequential decode, for every request, in any order."""
+"""Clips have the frames of a sequential decode, for every request, in any order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytest.importorskip("av", reason="av makes the videos, and says what is in them"
 if MISSING := videos.missing_decoder():
     pytest.skip(MISSING, allow_module_level=True)
 
-WHOLE = T.CenterCrop((48, 64))  # of videos.h264(): all of a frame, and says so
+WHOLE = T.CenterCrop((48, 64))  # all of a frame of videos.h264(), which declares the size
 LENGTHS = [30, 41, 22, 55, 35, 60, 28, 33]
 
 
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def frames(folder: Path) -> list[Any]:
-    """By record, all frames of it."""
+    """All frames, by record."""
     paths = sorted(folder.rglob("*.mp4"))
     return [videos.decoded(path.read_bytes())[0] for path in paths]
 
@@ -51,7 +51,7 @@ def one(tmp_path: Path, data: bytes, suffix: str = "mp4") -> hr.Source:
 
 
 def clip_of(source: hr.Source, *steps: Any, seed: int = 0, **options: Any) -> Any:
-    """Of a source of one video."""
+    """Frames of a source with one video."""
     loader = hr.Loader(source, [*steps], batch_size=1, seed=seed, ragged="list", **options)
     return next(iter(loader))["video"][0]
 
@@ -84,7 +84,7 @@ def batch_hash(loader: hr.Loader) -> str:
     ],
     ids=str,
 )
-def test_frames_in_any_order_are_those_of_a_sequential_decode(how: dict[str, Any]) -> None:
+def test_frames_in_any_order_equal_those_of_a_sequential_decode(how: dict[str, Any]) -> None:
     data = videos.h264(**how)
     frames, times = videos.decoded(data)
     header = _core.video_header(data)
@@ -105,7 +105,7 @@ def test_containers_hold_the_same_frames(tmp_path: Path, suffix: str, container:
 
 
 def turned(data: bytes, quarter_turns: int) -> bytes:
-    """The same file, which says that it is to be turned with the clock (ISO 14496-12, 8.3.2)."""
+    """The same file, marked as rotated clockwise (ISO 14496-12, 8.3.2)."""
     one = 1 << 16
     cos, sin = [(one, 0), (0, one), (-one, 0), (0, -one)][quarter_turns]
     matrix = struct.pack(">9i", cos, sin, 0, -sin, cos, 0, 0, 0, 1 << 30)
@@ -114,14 +114,14 @@ def turned(data: bytes, quarter_turns: int) -> bytes:
 
 
 @pytest.mark.parametrize("quarter_turns", [0, 1, 2, 3])
-def test_videos_of_a_turned_camera_stand_upright(tmp_path: Path, quarter_turns: int) -> None:
+def test_videos_of_a_rotated_camera_are_upright(tmp_path: Path, quarter_turns: int) -> None:
     data = videos.h264(6)
     frames, _ = videos.decoded(data)
     clip = clip_of(one(tmp_path, turned(data, quarter_turns)), T.CenterVideoClip(6))
     np.testing.assert_array_equal(clip, np.rot90(frames, -quarter_turns, (2, 3)))
 
 
-def test_a_timescale_of_0_is_players_1_or_an_error() -> None:
+def test_a_timescale_of_0_is_treated_as_1_or_an_error() -> None:
     data = videos.h264(6)
     where = {name: data.index(name) + 16 for name in (b"mvhd", b"mdhd")}
     without = {name: data[:at] + bytes(4) + data[at + 4 :] for name, at in where.items()}
@@ -191,7 +191,7 @@ def test_every_place_is_equally_probable(tmp_path: Path) -> None:
     ("policy", "expected"),
     [("repeat_last", [0, 2, 4, 4, 4, 4]), ("wrap", [0, 2, 4, 0, 2, 4])],
 )
-def test_a_short_video_goes_on_by_the_policy(
+def test_a_short_video_continues_by_the_policy(
     tmp_path: Path, policy: str, expected: list[int]
 ) -> None:
     data = videos.h264(5)
@@ -204,7 +204,7 @@ def test_a_short_video_goes_on_by_the_policy(
         clip_of(source, T.CenterVideoClip(6, stride=2, policy="error"))
 
 
-def test_fps_takes_what_is_shown_at_each_time(tmp_path: Path) -> None:
+def test_fps_takes_the_frame_shown_at_each_time(tmp_path: Path) -> None:
     shown = [0, 40, 300, 340, 380, 420, 900, 940, 980, 1000]  # ms
     data = videos.h264(10, times=shown)
     frames, times = videos.decoded(data)
@@ -216,7 +216,7 @@ def test_fps_takes_what_is_shown_at_each_time(tmp_path: Path) -> None:
     np.testing.assert_array_equal(clip, frames[expected])
 
 
-def test_a_clip_stands_around_the_time_of_its_record(tmp_path: Path) -> None:
+def test_a_clip_surrounds_the_time_of_its_record(tmp_path: Path) -> None:
     data = videos.h264(50)
     frames, _ = videos.decoded(data)
     (tmp_path / "it.mp4").write_bytes(data)
@@ -233,7 +233,7 @@ def test_a_clip_stands_around_the_time_of_its_record(tmp_path: Path) -> None:
         next(iter(hr.Loader(late, [T.VideoClipAt(5, time="second"), WHOLE], batch_size=1)))
 
 
-def test_axes_come_in_the_order_that_is_asked_for(tmp_path: Path) -> None:
+def test_axes_have_the_requested_order(tmp_path: Path) -> None:
     data = videos.h264(10)
     frames, _ = videos.decoded(data)
     source = one(tmp_path, data)
@@ -247,7 +247,7 @@ def test_axes_come_in_the_order_that_is_asked_for(tmp_path: Path) -> None:
     np.testing.assert_array_equal(with_clips[1], frames[6:].transpose(1, 0, 2, 3))
 
 
-# What is done to frames
+# Operations on frames
 
 
 def test_a_clip_is_cropped_flipped_and_normalized_as_a_whole(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_clip_is_cropped_flipped_and_normalized_as_a_whole(tmp_path: Path) -> 
             v2.ToDtype(torch.float32, scale=True)(torch.from_numpy(pixels.copy()))
         )
         np.testing.assert_array_equal(clip, expected.numpy())
-        # The same draws on a picture of coordinates say which window it was.
+        # The same draws on a picture of coordinates reveal the window.
         nearest = [T.RandomResizedCrop(32, interpolation="nearest"), T.RandomHorizontalFlip()]
         shown = next(iter(hr.Loader(places, nearest, batch_size=1, seed=seed)))["image"][0]
         across, down = shown[0, 0].astype(int), shown[1, :, 0].astype(int)
@@ -306,7 +306,7 @@ def test_a_clip_is_cropped_flipped_and_normalized_as_a_whole(tmp_path: Path) -> 
 
 
 def spans(places: Any, extent: int) -> list[tuple[int, int]]:
-    """Begin and length of what a nearest resize to as many pixels shows so."""
+    """Begin and length of the range that a nearest resize to this many pixels shows as this."""
     steps = np.arange(len(places)) + 0.5
     return [
         (begin, length)
@@ -319,7 +319,7 @@ def spans(places: Any, extent: int) -> list[tuple[int, int]]:
 def resized_window(
     frames: Any, top: int, height: int, left: int, width: int, mirrored: bool
 ) -> Any:
-    """By Pillow, frame by frame."""
+    """With Pillow, frame by frame."""
     out = []
     for frame in frames[:, :, top : top + height, left : left + width].transpose(0, 2, 3, 1):
         picture = Image.fromarray(np.ascontiguousarray(frame))
@@ -381,7 +381,7 @@ def test_views_of_a_clip_and_of_a_video(tmp_path: Path) -> None:
 
 
 class Rows:
-    """A dataset of somebody's own."""
+    """A user's dataset."""
 
     def __init__(self, paths: list[Path]) -> None:
         self.paths = paths
@@ -426,7 +426,7 @@ def test_videos_in_a_tar_in_parquet_in_lists_and_from_python(
             )
 
 
-def test_a_column_of_videos_with_sound_is_one_of_videos(tmp_path: Path) -> None:
+def test_a_column_of_videos_with_audio_is_a_video_column(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     import pyarrow.parquet as parquet
 
@@ -505,7 +505,7 @@ def test_damage_is_one_bad_record(folder: Path, tmp_path: Path) -> None:
     assert [len(batch["video"]) for batch in replacing] == [4]
 
 
-def test_misuse_is_said_before_anything_runs(folder: Path) -> None:
+def test_misuse_is_reported_before_anything_runs(folder: Path) -> None:
     source = hr.open(folder)
     with pytest.raises(hr.ConfigError, match=r"HR0372(.|\n)*RandomVideoClips"):
         hr.Loader(source, batch_size=2)

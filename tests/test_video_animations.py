@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GIF and animated WebP as videos: each frame is Pillow's in RGB, from any starting frame."""
+"""GIF and animated WebP as videos: each frame equals Pillow's in RGB, from any starting frame."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ CONTENTS = {
 
 
 @pytest.mark.parametrize("name", CONTENTS)
-def test_all_frames_are_pillows(tmp_path: Path, name: str) -> None:
+def test_all_frames_equal_pillows(tmp_path: Path, name: str) -> None:
     if name.startswith("webp") and not features.check("webp"):
         pytest.skip("Pillow has no WebP here")
     content = CONTENTS[name]()
@@ -82,7 +82,7 @@ def test_all_frames_are_pillows(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gif, as it was", "webp, lossy"])
-def test_a_frame_by_itself_is_the_same(tmp_path: Path, name: str) -> None:
+def test_a_frame_decoded_alone_is_the_same(tmp_path: Path, name: str) -> None:
     content = CONTENTS[name]()
     path = tmp_path / "animation"
     path.write_bytes(content)
@@ -95,7 +95,7 @@ def test_a_frame_by_itself_is_the_same(tmp_path: Path, name: str) -> None:
     assert len(seen) == FRAMES
 
 
-def test_a_gif_in_a_folder_stays_a_picture(tmp_path: Path) -> None:
+def test_a_gif_in_a_folder_stays_an_image(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "1.gif").write_bytes(CONTENTS["gif"]())
     loader = hr.Loader(hr.open(tmp_path), [T.Resize((8, 8))], batch_size=1, threads=1)

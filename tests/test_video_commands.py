@@ -27,7 +27,7 @@ if MISSING := videos.missing_decoder():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six videos of 40 frames, one key frame each; and one that is truncated."""
+    """Six videos of 40 frames, with one key frame each; and a truncated one."""
     root = tmp_path_factory.mktemp("videos")
     for number in range(7):
         path = root / ("run" if number % 2 else "hop") / f"{number}.mp4"
@@ -48,7 +48,7 @@ def run(*arguments: Any, code: int = 0) -> Any:
     return json.loads(done.stdout)
 
 
-def test_info_tells_what_the_videos_are(folder: Path) -> None:
+def test_info_describes_the_videos(folder: Path) -> None:
     facts = run("info", folder)["video"]
     assert facts["looked_at"] == 7
     assert facts["unreadable"] == 1
@@ -58,12 +58,12 @@ def test_info_tells_what_the_videos_are(folder: Path) -> None:
     assert facts["frames_per_second"] == 25
 
 
-def test_scan_finds_the_one_that_is_cut_off(folder: Path) -> None:
+def test_scan_finds_the_truncated_video(folder: Path) -> None:
     bad = run("scan", folder, code=1)["bad_records"]
     assert [Path(entry["file"]).name for entry in bad] == ["5.mp4"]
 
 
-def test_bench_takes_clips(folder: Path) -> None:
+def test_bench_accepts_video_clips(folder: Path) -> None:
     result = run("bench", folder, "--size", 32, "--batch-size", 2, "--epochs", 1)
     assert result["images_per_second"] > 0
     assert result["stages"]["entropy"] > 0
@@ -84,13 +84,13 @@ def test_the_work_of_decoding_processes_is_counted() -> None:
     assert Processes().cpu_seconds() - before > 0.25
 
 
-def test_the_doctor_tells_seeking_from_decoding(folder: Path) -> None:
+def test_the_doctor_distinguishes_seeking_from_decoding(folder: Path) -> None:
     good = hr.subset(hr.open(folder), [0, 1, 2, 3])
     steps = [T.CenterVideoClip(4), T.Resize((24, 32))]
     far = hr.Loader(good, steps, batch_size=2)
     share = seek_share(far)
     assert share is not None
-    assert share > 0.6  # 18 frames come before the clip's 4, and no other key frame
+    assert share > 0.6  # 18 frames come before the clip's 4, without another key frame
     whole = [T.CenterVideoClip(40), T.Resize((24, 32))]
     assert seek_share(hr.Loader(good, whole, batch_size=2)) == 0
     stages, _ = stages_of(far, None, 0.2)

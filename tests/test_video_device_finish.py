@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clips are finished on a device as images are: bytes cross, and the batches are the host's."""
+"""Clips are finished on a device like images: bytes are copied, and the batches equal the
+host's."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def test_clips_equal_those_finished_on_the_host_in_a_fraction_of_the_bytes(
             assert counted["delivered_bytes"] == pixels * 4 + labels
             if finish == "host":
                 assert counted["bytes"] == counted["delivered_bytes"]
-            else:  # besides, some numbers per frame, and a table a batch
+            else:  # in addition, some numbers per frame, and a table per batch
                 tables = 3 * 3 * 256 * 4
                 assert counted["bytes"] == pixels + labels + RECORDS * frames * 48 + tables
                 assert view.stats()["finished_before_crossing"] == {}
@@ -108,9 +109,7 @@ def test_clips_of_every_dtype_are_the_hosts(folder: Path, dtype: str, form: str)
     ],
     ids=["autocontrast", "equalize", "jitter", "several", "a policy"],
 )
-def test_tables_that_are_measured_frame_by_frame_cross_with_their_frames(
-    folder: Path, tone: list[Any]
-) -> None:
+def test_per_frame_tables_are_copied_with_their_frames(folder: Path, tone: list[Any]) -> None:
     steps = train()
     steps[3:3] = tone
     expected = epoch(loader(folder, steps).dlpack())
@@ -129,7 +128,7 @@ def test_tables_that_are_measured_frame_by_frame_cross_with_their_frames(
     ],
     ids=["noise", "two rectangles"],
 )
-def test_a_clip_that_crosses_as_it_is_delivered_is_counted_once(
+def test_a_clip_copied_as_delivered_is_counted_once(
     folder: Path, more: list[Any], why: str
 ) -> None:
     for form in ("CTHW", "KTCHW"):
@@ -153,14 +152,16 @@ def test_a_clip_that_crosses_as_it_is_delivered_is_counted_once(
     ids=["mixup", "cutmix", "both, some"],
 )  # fmt: skip
 @pytest.mark.parametrize("form", CLIPS)
-def test_clips_are_mixed_there_as_on_the_host(folder: Path, form: str, mix: list[Any]) -> None:
+def test_clips_are_mixed_on_the_device_as_on_the_host(
+    folder: Path, form: str, mix: list[Any]
+) -> None:
     steps = train("float32", *mix, clip=CLIPS[form])
     for memory_format in ("channels_first", "channels_last"):
         expected = epoch(loader(folder, steps, memory_format=memory_format).dlpack())
         for device in devices():
             view = loader(folder, steps, memory_format=memory_format).dlpack(device)
             assert epoch(view) == expected
-            assert "crosses as bytes" in view.stats()["finish"]
+            assert "is copied as uint8" in view.stats()["finish"]
 
 
 @pytest.mark.parametrize("last_batch", ["keep", "drop", "pad"])
@@ -172,7 +173,7 @@ def test_a_short_last_batch_of_clips_is_finished_like_any(folder: Path, last_bat
 
 
 @pytest.mark.parametrize("more", [[], [T.MixUp(num_classes=2, group=2)]], ids=["plain", "mixed"])
-def test_several_devices_get_whole_records_of_it(folder: Path, more: list[Any]) -> None:
+def test_several_devices_get_whole_records_of_a_batch(folder: Path, more: list[Any]) -> None:
     steps = train("float32", *more, clip=CLIPS["KTCHW"])
     expected = epoch(loader(folder, steps).dlpack())
     for finish in ("host", "device"):
@@ -235,7 +236,7 @@ def negative(video: Any) -> Any:
     return 1 - video
 
 
-def test_a_function_on_clips_before_the_map_is_no_hindrance_and_is_one_behind_it(
+def test_a_function_on_clips_may_precede_the_map_but_not_follow_it(
     folder: Path,
 ) -> None:
     steps = train()
@@ -243,7 +244,7 @@ def test_a_function_on_clips_before_the_map_is_no_hindrance_and_is_one_behind_it
     expected = epoch(loader(folder, steps).dlpack())
     view = loader(folder, steps).dlpack(_core.simulated_device(seed=1))
     assert epoch(view) == expected
-    assert "crosses as bytes" in view.stats()["finish"]
+    assert "is copied as uint8" in view.stats()["finish"]
     behind = [*train(), negative]
     expected = epoch(loader(folder, behind).dlpack())
     view = loader(folder, behind).dlpack(_core.simulated_device(seed=1))
@@ -260,12 +261,12 @@ def test_to_device_in_a_list_with_clips_gives_the_same_numbers(folder: Path) -> 
     for device in devices():
         view = loader(folder, given).dlpack(device)
         assert epoch(view) == expected
-        assert "crosses as bytes" in view.stats()["finish"]
+        assert "is copied as uint8" in view.stats()["finish"]
         assert epoch(loader(folder, given, finish="host").dlpack(device)) == expected
     bytes_alone = [*head, T.ToDevice(), T.RandomInvert(p=0.5)]
     view = loader(folder, bytes_alone).dlpack(_core.simulated_device(seed=4))
     assert epoch(view) == epoch(loader(folder, [*head, T.RandomInvert(p=0.5)]).dlpack())
-    assert "crosses as bytes" in view.stats()["finish"]
+    assert "is copied as uint8" in view.stats()["finish"]
     with pytest.raises(hr.ConfigError, match=r"(?s)HR0138.*GaussianBlur"):
         loader(folder, [*head, T.ToDevice(), T.GaussianBlur(3)])
 
@@ -285,7 +286,7 @@ def test_each_branch_of_a_fork_has_a_finish_of_its_own(folder: Path) -> None:
         view = loader(folder, steps).dlpack(device)
         assert epoch(view) == expected
         said = view.stats()["finish"]
-        assert '"slow" crosses' in said and '"fast" crosses' in said and '"bytes"' not in said
+        assert '"slow" is copied' in said and '"fast" is copied' in said and '"bytes"' not in said
 
 
 def jpeg(seed: int) -> bytes:
@@ -295,7 +296,7 @@ def jpeg(seed: int) -> bytes:
     return out.getvalue()
 
 
-def test_pictures_beside_clips_may_be_decoded_there_and_clips_by_threads(folder: Path) -> None:
+def test_images_next_to_clips_may_be_decoded_on_the_device(folder: Path) -> None:
     paths = sorted(folder.rglob("*.mp4"))
     records = [
         {"image": jpeg(number), "video": path.read_bytes()} for number, path in enumerate(paths)
@@ -312,12 +313,12 @@ def test_pictures_beside_clips_may_be_decoded_there_and_clips_by_threads(folder:
         view = loader(source, steps, decode="device").dlpack(device)
         assert epoch(view) == expected
         assert sum(view.stats()["decoded"].values()) == RECORDS  # pictures, and no frame
-        assert '"video" crosses as bytes' in view.stats()["finish"]
+        assert '"video" is copied as uint8' in view.stats()["finish"]
     with pytest.raises(hr.ConfigError, match=r"(?s)HR0717.*only clips"):
         iter(loader(folder, train(), decode="device").dlpack(_core.simulated_device(seed=1)))
 
 
-def test_clips_that_are_lists_stay_with_the_host(folder: Path) -> None:
+def test_clips_in_lists_stay_on_the_host(folder: Path) -> None:
     steps = [T.CenterVideoClip(2), T.ToDtype("float32", scale=True)]
     expected = epoch(loader(folder, steps, ragged="list").dlpack())
     view = loader(folder, steps, ragged="list").dlpack(_core.simulated_device(seed=1))
@@ -325,7 +326,7 @@ def test_clips_that_are_lists_stay_with_the_host(folder: Path) -> None:
     assert "records differ in shape" in view.stats()["finish"]
 
 
-def test_bench_has_one_hash_of_clips_on_every_device(folder: Path) -> None:
+def test_bench_has_the_same_hash_of_clips_on_every_device(folder: Path) -> None:
     def bench(*options: str) -> Any:
         common = ("--size", "32", "--batch-size", "4", "--epochs", "1", "--json")
         done = run_command("bench", folder, *common, *options)

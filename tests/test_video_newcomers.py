@@ -18,7 +18,7 @@ needs_decoder = pytest.mark.skipif(bool(videos.missing_decoder()), reason=videos
 
 
 def folder_of(root: Path, **files: bytes) -> Path:
-    """Files by their names, `class__name__suffix`."""
+    """Files named `class__name__suffix`."""
     for name, content in files.items():
         path = root / "/".join(name.rsplit("__", 1)[0].split("__"))
         path = path.with_suffix("." + name.rsplit("__", 1)[1])
@@ -27,7 +27,7 @@ def folder_of(root: Path, **files: bytes) -> Path:
     return root
 
 
-def test_a_folder_with_one_picture_says_that_its_sounds_are_left_out(tmp_path: Path) -> None:
+def test_a_folder_with_one_image_warns_that_its_audio_is_skipped(tmp_path: Path) -> None:
     wav = sounds.wav_of(sounds.waves(100))
     folder = folder_of(tmp_path, a__x__wav=wav, a__y__wav=wav)
     Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(folder / "a" / "cover.png")
@@ -40,7 +40,7 @@ def test_a_folder_with_one_picture_says_that_its_sounds_are_left_out(tmp_path: P
 
 
 @pytest.mark.parametrize(("suffix", "field"), [("mp4", "video"), ("wav", "audio")])
-def test_one_file_is_no_dataset_and_is_told_how_to_become_one(
+def test_a_single_file_is_refused_with_a_hint_to_make_a_dataset(
     tmp_path: Path, suffix: str, field: str
 ) -> None:
     path = tmp_path / f"one.{suffix}"
@@ -49,14 +49,14 @@ def test_one_file_is_no_dataset_and_is_told_how_to_become_one(
         hr.open(path)
 
 
-def test_sounds_of_unequal_length_are_told_the_steps_of_sounds(tmp_path: Path) -> None:
+def test_audio_of_unequal_length_gets_a_hint_at_audio_steps(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, a__x__wav=sounds.wav_of(sounds.waves(100)))
     with pytest.raises(hr.ConfigError, match=r"PadOrTrim"):
         hr.Loader(folder, batch_size=1)
 
 
 @needs_decoder
-def test_a_step_on_pictures_is_told_that_frames_come_first(tmp_path: Path) -> None:
+def test_an_image_step_on_videos_gets_a_hint_to_select_frames_first(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, a__x__mp4=videos.h264(8))
     with pytest.raises(hr.ConfigError, match=r"RandomVideoClips\(num_frames=16\)"):
         hr.Loader(folder, [T.RandomResizedCrop(16)], batch_size=1)
@@ -72,7 +72,7 @@ def test_a_trace_shows_the_frames_of_clips(tmp_path: Path) -> None:
         assert "pack" not in loader.bottleneck()
 
 
-def test_a_trace_without_anything_to_look_at_says_so() -> None:
+def test_a_trace_without_images_says_so() -> None:
     source = hr.records(number=np.arange(3))
     with (
         hr.Loader(source, batch_size=1) as loader,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pack has an index of each video's container, and restores the file as it was."""
+"""A pack has an index of each video's container, and restores the file unchanged."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def clips(source: Any, **options: Any) -> np.ndarray[Any, Any]:
     return np.concatenate([batch["video"] for batch in loader])
 
 
-def test_clips_of_a_pack_are_those_of_its_files(folder: Path, pack: Path) -> None:
+def test_clips_of_a_pack_equal_those_of_its_files(folder: Path, pack: Path) -> None:
     expected = clips(hr.open(folder))
     for index in ("use", "auto", False):
         np.testing.assert_array_equal(clips(hr.open(pack), index=index), expected)
@@ -82,10 +82,10 @@ def test_an_index_in_a_pack_is_read_in_place_of_the_container(pack: Path, tmp_pa
     reader = PackReader(pack)
     content = bytearray(pack.read_bytes())
     expected = clips(hr.open(pack))
-    for number in range(4):  # what says where packets lie, in the files themselves
+    for number in range(4):  # the packet positions, in the files themselves
         offset = reader.places[number][0][0]
         stored = reader.record(number)["video"]
-        for box in (b"moov", b"\x15\x49\xa9\x66"):  # of Matroska the element Info
+        for box in (b"moov", b"\x15\x49\xa9\x66"):  # Matroska's element Info
             at = stored.find(box)
             if at >= 0:
                 content[offset + at : offset + at + 4] = b"\xec\xec\xec\xec"
@@ -94,7 +94,7 @@ def test_an_index_in_a_pack_is_read_in_place_of_the_container(pack: Path, tmp_pa
     np.testing.assert_array_equal(clips(found, index=False), expected)
 
 
-def test_animations_and_files_that_cannot_be_read_have_none(tmp_path: Path) -> None:
+def test_animations_and_unreadable_files_have_no_index(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     frames = [Image.fromarray(f) for f in random.integers(0, 256, (5, 48, 64, 3), dtype=np.uint8)]
     gif = io.BytesIO()
@@ -111,7 +111,7 @@ def test_animations_and_files_that_cannot_be_read_have_none(tmp_path: Path) -> N
     assert sizes[:2] == [0, 0] and sizes[2] > 0
 
 
-def test_a_pack_at_level_none_has_the_files_alone(folder: Path, tmp_path: Path) -> None:
+def test_a_pack_at_level_none_only_has_the_files(folder: Path, tmp_path: Path) -> None:
     hr.pack(folder, tmp_path / "it.hrpack", level="none")
     assert not PackReader(tmp_path / "it.hrpack").video_indexes
     np.testing.assert_array_equal(clips(hr.open(tmp_path / "it.hrpack")), clips(hr.open(folder)))

@@ -40,7 +40,8 @@ while True:
 
 @pytest.fixture(autouse=True)
 def alone() -> None:
-    """No loader of another test shares the threads, each of which has a process of its own."""
+    """The threads are not shared with loaders of other tests; each thread has a process of its
+    own."""
     for loader in list(live):
         loader.close()
 
@@ -64,7 +65,7 @@ def clips(folder: Path, **options: Any) -> hr.Loader:
 
 
 def decoding(parent: int | None = None) -> set[int]:
-    """The processes that decode videos for a process."""
+    """The child processes of a process that decode videos."""
     return {number for number, by in all_decoding() if by == (parent or os.getpid())}
 
 
@@ -79,7 +80,7 @@ def all_decoding() -> Iterator[tuple[int, int]]:
 
 
 def wait_until_gone(processes: set[int]) -> None:
-    while processes & {number for number, _ in all_decoding()}:  # the test has a time limit
+    while processes & {number for number, _ in all_decoding()}:  # the test's time limit ends a hang
         os.sched_yield()
 
 
@@ -94,7 +95,7 @@ def test_processes_end_with_their_loader(folder: Path) -> None:
     assert len(os.listdir("/dev/shm")) == before
 
 
-def test_partners_of_a_record_are_decoded_by_the_process_that_there_is(folder: Path) -> None:
+def test_partners_of_a_record_are_decoded_by_the_existing_process(folder: Path) -> None:
     paths = sorted(map(str, folder.iterdir()))
     boxes = np.tile(np.float32([4, 4, 40, 40]), (len(paths), 1, 1))
     source = hr.records(video=paths, boxes=boxes, kinds={"boxes": "boxes:xyxy"})
@@ -106,7 +107,7 @@ def test_partners_of_a_record_are_decoded_by_the_process_that_there_is(folder: P
     assert len(processes) == 1
 
 
-def test_loaders_that_take_turns_share_the_processes_of_their_threads(folder: Path) -> None:
+def test_alternating_loaders_share_the_processes_of_their_threads(folder: Path) -> None:
     paths = sorted(map(str, folder.iterdir())) * 8
     steps = [T.CenterVideoClip(2), T.CenterCrop((48, 64))]
     one, other = (
@@ -118,7 +119,7 @@ def test_loaders_that_take_turns_share_the_processes_of_their_threads(folder: Pa
     assert len(processes) == 1
 
 
-def test_a_process_that_is_killed_costs_no_more_than_records(folder: Path) -> None:
+def test_a_killed_process_only_costs_records(folder: Path) -> None:
     expected = [np.asarray(batch["video"]) for batch in clips(folder)]
     lost = 0
     loader = clips(folder, on_error="substitute")
@@ -131,7 +132,7 @@ def test_a_process_that_is_killed_costs_no_more_than_records(folder: Path) -> No
     np.testing.assert_array_equal(actual, expected)
 
 
-def test_a_forked_process_lets_go_of_them(folder: Path) -> None:
+def test_a_forked_process_releases_the_decoding_processes(folder: Path) -> None:
     data = (folder / "0.mp4").read_bytes()
     frames = np.asarray(_core.decode_video(data, [0, 7]))
     expected = [np.asarray(batch["video"]) for batch in clips(folder)]
@@ -157,7 +158,7 @@ def test_a_forked_process_lets_go_of_them(folder: Path) -> None:
 def descriptors(kind: str) -> list[str]:
     links = []
     for entry in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):  # the folder's own
+        with contextlib.suppress(OSError):  # the descriptor of this listing
             links.append(str(entry.readlink()))
     return [link for link in links if link.startswith(kind)]
 
@@ -175,6 +176,6 @@ def test_no_process_outlives_python(folder: Path, how: signal.Signals) -> None:
         assert process.stdout.readline() == b"batch\n"
     started = decoding(process.pid)
     assert started
-    os.killpg(process.pid, how)  # as Ctrl-C does, to all of the group
+    os.killpg(process.pid, how)  # like Ctrl-C, to the whole group
     process.communicate(timeout=60)
     wait_until_gone(started)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip of a long file costs its packets, and the tables of a file are read once."""
+"""A clip of a long file only costs its packets, and a file's tables are read once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if MISSING := videos.missing_decoder():
     pytest.skip(MISSING, allow_module_level=True)
 
 MIB = 1 << 20
-HOLE = 512 * MIB  # of zeros, which take no place on the disk
+HOLE = 512 * MIB  # zeros, which take no disk space
 STEPS = [T.RandomVideoClips(4, stride=2), T.CenterCrop((48, 64))]
 
 
@@ -31,7 +31,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def with_hole(path: Path, data: bytes, before_moov: bool) -> None:
-    """The MP4, with a box of nothing in it: behind all, or in front of its tables."""
+    """The MP4 with an unused box: at the end, or before its tables."""
     boxes, at = [], 0
     while at < len(data):
         size = struct.unpack(">I", data[at : at + 4])[0]
@@ -51,13 +51,13 @@ def with_hole(path: Path, data: bytes, before_moov: bool) -> None:
 
 
 def matroska_with_hole(path: Path, data: bytes) -> None:
-    """The same of Matroska: a Void element at the end of a segment of unknown size."""
+    """The same for Matroska: a Void element at the end of a segment of unknown size."""
     path.write_bytes(data + b"\xec\x01" + (HOLE - 9).to_bytes(7, "big"))
     os.truncate(path, len(data) + HOLE)
 
 
 def bytes_read() -> int:
-    """By this process so far, from files and pipes."""
+    """Bytes read by this process so far, from files and pipes."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(fields["rchar"])
 
@@ -68,7 +68,7 @@ def clips(path: Path, **options: Any) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", ["moov in the middle", "moov at the end", "matroska"])
-def test_a_clip_of_a_large_file_reads_its_packets_alone(tmp_path: Path, kind: str) -> None:
+def test_a_clip_of_a_large_file_only_reads_its_packets(tmp_path: Path, kind: str) -> None:
     small, large = tmp_path / "small", tmp_path / "large"
     small.mkdir()
     large.mkdir()
@@ -85,7 +85,7 @@ def test_a_clip_of_a_large_file_reads_its_packets_alone(tmp_path: Path, kind: st
     found = clips(large, memory_limit="128 MiB", index="auto")
     assert bytes_read() - before < 4 * MIB
     np.testing.assert_array_equal(found, expected)
-    # The next time from what is kept.
+    # The next time from the cache.
     loader = hr.Loader(hr.open(large), STEPS, batch_size=1, seed=5)
     np.testing.assert_array_equal(next(iter(loader))["video"], expected)
     assert loader.stats().index["used"] == 1
@@ -119,7 +119,7 @@ def test_the_index_is_kept_once_and_used_by_all_later_loaders(tmp_path: Path, ca
     assert (stats["used"], stats["stale"], stats["learned"]) == (6, 0, 0)
 
 
-def test_an_index_of_the_whole_set_is_made_ahead(tmp_path: Path) -> None:
+def test_an_index_of_the_whole_dataset_is_built_ahead(tmp_path: Path) -> None:
     folder = tmp_path / "videos"
     folder.mkdir()
     for number in range(3):
@@ -147,7 +147,7 @@ def test_a_video_that_is_replaced_is_not_read_by_the_index_of_the_old_one(
             (folder / "it.mp4").write_bytes(data)
 
     write(1)
-    source = hr.open(folder)  # and so the fingerprint stays what it is
+    source = hr.open(folder)  # so the fingerprint is unchanged
     hr.index(source)
     write(2)
     loader = hr.Loader(source, STEPS, batch_size=1, seed=5)
@@ -170,7 +170,7 @@ def test_a_damaged_kept_index_changes_no_frame(tmp_path: Path, cache: Path) -> N
     np.testing.assert_array_equal(clips(folder), expected)
 
 
-def test_a_large_file_that_is_cut_off_is_an_error_of_its_record(tmp_path: Path) -> None:
+def test_a_large_file_that_is_truncated_is_an_error_of_its_record(tmp_path: Path) -> None:
     folder = tmp_path / "videos"
     folder.mkdir()
     with_hole(folder / "it.mp4", videos.h264(30), before_moov=True)
@@ -182,7 +182,7 @@ def test_a_large_file_that_is_cut_off_is_an_error_of_its_record(tmp_path: Path) 
         next(iter(hr.Loader(source, STEPS, batch_size=1)))
 
 
-def test_large_files_in_memory_and_in_caches_are_whole(tmp_path: Path) -> None:
+def test_large_files_in_memory_and_caches_are_complete(tmp_path: Path) -> None:
     folder = tmp_path / "videos"
     folder.mkdir()
     data = videos.h264(40)

@@ -38,7 +38,7 @@ def batches(source: hr.Source, *steps: Any, **options: Any) -> list[Any]:
 
 
 def seen_and_heard(source: hr.Source, step: Any, **options: Any) -> tuple[float, Any, Any]:
-    """The second when the clip's first frame is shown, its frames' numbers, and its audio."""
+    """The second at which the clip's first frame is shown, its frames' numbers, and its audio."""
     batch = batches(source, step, T.CenterCrop((16, 128)), T.Mono(), **options)[0]
     numbers = [number_of(frame) for frame in np.asarray(batch.video)[0]]
     return float(np.asarray(batch.video_times)[0][0]), numbers, np.asarray(batch.video_sound)[0, 0]
@@ -51,8 +51,7 @@ def seen_and_heard(source: hr.Source, step: Any, **options: Any) -> tuple[float,
         {"rate": 44100},
         {"rate": 44100, "channels": 2},
         {"fps": 30, "rate": 22050},
-        # A packet of AAC holds 1024 samples before the first that was meant, and MP4 says in
-        # milliseconds how late a track begins.
+        # The AAC stream has 1024 priming samples, and MP4 stores a track's start in milliseconds.
         {"late": 0.3 + 1024 / 48000},
         {"late": 0.3 + 1024 / 44100, "rate": 44100},
         {"pictures_late": 0.2},
@@ -70,14 +69,14 @@ def seen_and_heard(source: hr.Source, step: Any, **options: Any) -> tuple[float,
     ],
     ids=lambda how: "-".join(f"{key}={value}" for key, value in how.items()) or "plain",
 )
-def test_the_sound_of_a_clip_is_what_is_heard_while_it_is_shown(
+def test_the_audio_of_a_clip_matches_its_frames_in_time(
     tmp_path: Path, how: dict[str, Any]
 ) -> None:
     rate = how.get("rate", RATE)
     source = one(tmp_path, film(**how))
     step = T.RandomVideoClips(8, stride=3, sound=rate, times=True)
     for seed in range(4):
-        # Of clips that begin before a late sound does, nothing is heard: they are not asked here.
+        # Clips that begin before late audio starts are silent and are not requested here.
         begin, numbers, sound = 0.0, [0], np.zeros(0)
         for attempt in range(50):
             try:
@@ -91,7 +90,7 @@ def test_the_sound_of_a_clip_is_what_is_heard_while_it_is_shown(
         assert begin == pytest.approx(numbers[0] / fps + how.get("pictures_late", 0.0), abs=1e-3)
         assert numbers == list(range(numbers[0], numbers[0] + 24, 3))
         assert len(sound) == pytest.approx(22 / fps * rate, abs=2)
-        # Matroska's clock tells milliseconds apart.
+        # Matroska's clock has a resolution of milliseconds.
         coarse = 0.5e-3 if how.get("container") in ("matroska", "webm") else 0.0
         assert abs(off_by(sound, begin, rate)) <= 0.51 / rate + 2 * coarse
 
@@ -99,7 +98,7 @@ def test_the_sound_of_a_clip_is_what_is_heard_while_it_is_shown(
 @pytest.mark.skipif(not shutil.which("ffmpeg"), reason="ffmpeg encodes and cuts")
 @pytest.mark.parametrize("cut", ["", "-ss 0.9"])
 @pytest.mark.parametrize("rate", [48000, 44100])
-def test_the_first_packet_of_vorbis_brings_no_sample(tmp_path: Path, cut: str, rate: int) -> None:
+def test_the_first_vorbis_packet_gives_no_samples(tmp_path: Path, cut: str, rate: int) -> None:
     (tmp_path / "a.mkv").write_bytes(film(container="matroska", sound="pcm_s16le", rate=rate))
     for how, made in (
         (["-i", "a.mkv", "-c:v", "copy", "-c:a", "libvorbis", "-q:a", "8"], "b.mkv"),
@@ -113,11 +112,11 @@ def test_the_first_packet_of_vorbis_brings_no_sample(tmp_path: Path, cut: str, r
     for seed in range(12):
         _, numbers, sound = seen_and_heard(source, step, seed=seed, ragged="pad")
         late.append(off_by(sound[rate // 5 :], numbers[0] / 25 + 0.2, rate))
-    assert abs(np.mean(late)) < 1.1e-3  # Matroska's clock tells milliseconds apart
+    assert abs(np.mean(late)) < 1.1e-3  # Matroska's clock has a resolution of milliseconds
 
 
 @pytest.mark.parametrize("wanted", [16000, 22050, 44100, 96000])
-def test_at_another_rate_it_is_the_same_sound(tmp_path: Path, wanted: int) -> None:
+def test_audio_at_another_rate_is_the_same_signal(tmp_path: Path, wanted: int) -> None:
     source = one(tmp_path, film(rate=44100))
     step = T.CenterVideoClip(16, fps=10.0, sound=wanted, times=True)
     batch = batches(source, step, T.CenterCrop((16, 128)), T.Mono())[0]
@@ -129,7 +128,7 @@ def test_at_another_rate_it_is_the_same_sound(tmp_path: Path, wanted: int) -> No
     assert numbers == [int((begin + i / 10) * 25 + 1e-6) for i in range(16)]
 
 
-def test_at_another_rate_it_equals_resampling_all_of_it(tmp_path: Path) -> None:
+def test_audio_at_another_rate_equals_resampling_the_whole_track(tmp_path: Path) -> None:
     (tmp_path / "it.mp4").write_bytes(film(rate=44100))
     files = [str(tmp_path / "it.mp4")]
     source = hr.records(video=files, t=np.array([2.0]))
@@ -137,11 +136,12 @@ def test_at_another_rate_it_equals_resampling_all_of_it(tmp_path: Path) -> None:
     sound = batches(source, step, T.CenterCrop((16, 128)), T.Mono())[0].video_sound
     steps = [T.CenterClip(4 * 44100), T.Resample(44100, 16000)]
     whole = batches(hr.records(audio=files, kinds={"audio": "audio"}), *steps)[0]
-    expected = np.asarray(whole.audio)[0, 0, 24000:40000]  # 1.5 s is a whole sample of both rates
+    expected = np.asarray(whole.audio)[0, 0, 24000:40000]  # 1.5 s is a whole number of samples at
+    # both rates
     assert np.abs(np.asarray(sound)[0, 0] - expected).max() < 1e-6
 
 
-def test_several_clips_have_a_sound_each(tmp_path: Path) -> None:
+def test_each_of_several_clips_has_its_audio(tmp_path: Path) -> None:
     source = one(tmp_path, film(seconds=6.0))
     step = T.UniformVideoClips(8, num_clips=3, fps=8.0, sound=16000, times=True)
     batch = batches(source, step, T.CenterCrop((16, 128)), T.Mono())[0]
@@ -153,7 +153,7 @@ def test_several_clips_have_a_sound_each(tmp_path: Path) -> None:
         assert times[0, clip, 0] == pytest.approx(begin, abs=0.041)
 
 
-def test_features_of_several_sounds_are_one_field(tmp_path: Path) -> None:
+def test_features_of_several_audio_clips_are_one_field(tmp_path: Path) -> None:
     source = one(tmp_path, film(seconds=6.0))
     steps = [
         T.UniformVideoClips(8, num_clips=3, fps=8.0, sound=16000),
@@ -171,7 +171,7 @@ def test_features_of_several_sounds_are_one_field(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [{"stride": 2}, {"fps": 5.0}], ids=["stride", "fps"])
-def test_variable_frame_rates_change_no_second(tmp_path: Path, how: dict[str, Any]) -> None:
+def test_variable_frame_rates_do_not_shift_audio(tmp_path: Path, how: dict[str, Any]) -> None:
     random = np.random.default_rng(3)
     times = np.cumsum(random.integers(20, 90, 80))
     times -= times[0]
@@ -180,7 +180,7 @@ def test_variable_frame_rates_change_no_second(tmp_path: Path, how: dict[str, An
     step = T.VideoClipAt(6, time="t", sound=RATE, times=True, **how)
     begin, numbers, sound = seen_and_heard(source, step, ragged="pad")
     assert begin == pytest.approx(times[numbers[0]] / 1000, abs=1e-3)
-    if "fps" in how:  # from 0.6 s before that time on, whichever frame is seen then
+    if "fps" in how:  # from 0.6 s before that time on, for any frame shown then
         begin = 2.0 - 6 / 5 / 2
         seen = begin + np.arange(6) / 5
         assert numbers == (np.searchsorted(times / 1000, seen, side="right") - 1).tolist()
@@ -190,11 +190,11 @@ def test_variable_frame_rates_change_no_second(tmp_path: Path, how: dict[str, An
     assert abs(off_by(sound, begin, RATE)) <= 0.51 / RATE
 
 
-def test_a_late_sound_is_silence_or_an_error_where_there_is_none(tmp_path: Path) -> None:
+def test_late_audio_is_padded_with_silence_or_an_error(tmp_path: Path) -> None:
     source = one(tmp_path, film(late=0.98 + 1024 / 48000))
     clip = {"fps": 4.0, "sound": 16000}
     step = T.UniformVideoClips(8, num_clips=2, **clip)  # 0 to 2 s, 2 to 4 s
-    with pytest.raises(hr.Error, match=r"HR0549(.|\n)*from 0\.0+ s(.|\n)*no_sound=\"silence\""):
+    with pytest.raises(hr.Error, match=r"HR0549(.|\n)*from 0 s(.|\n)*no_sound=\"silence\""):
         batches(source, step, T.Resize((16, 16)), T.Mono())
     step = T.UniformVideoClips(8, num_clips=2, **clip, no_sound="silence")
     sound = np.asarray(batches(source, step, T.Resize((16, 16)), T.Mono())[0].video_sound)[0, :, 0]
@@ -203,11 +203,11 @@ def test_a_late_sound_is_silence_or_an_error_where_there_is_none(tmp_path: Path)
     assert abs(off_by(sound[1], 2.0, 16000)) <= 0.51 / 48000
 
 
-def test_a_sound_that_ends_early_is_silence_or_an_error(tmp_path: Path) -> None:
+def test_audio_that_ends_early_is_padded_with_silence_or_an_error(tmp_path: Path) -> None:
     source = one(tmp_path, film(lasts=3.0))
     clip = {"fps": 4.0, "sound": 16000}
     step = T.UniformVideoClips(8, num_clips=2, **clip)
-    with pytest.raises(hr.Error, match=r"HR0549(.|\n)*to 3\.0"):
+    with pytest.raises(hr.Error, match=r"HR0549(.|\n)*to 3 s"):
         batches(source, step, T.Resize((16, 16)), T.Mono())
     step = T.UniformVideoClips(8, num_clips=2, **clip, no_sound="silence")
     sound = np.asarray(batches(source, step, T.Resize((16, 16)), T.Mono())[0].video_sound)[0, :, 0]
@@ -215,7 +215,7 @@ def test_a_sound_that_ends_early_is_silence_or_an_error(tmp_path: Path) -> None:
     assert np.abs(sound[1, 16500:]).max() < 0.02
 
 
-def test_a_video_without_sound_is_an_error_or_silence(tmp_path: Path) -> None:
+def test_a_video_without_audio_is_an_error_or_silence(tmp_path: Path) -> None:
     source = one(tmp_path, film(sound=None))
     step = T.CenterVideoClip(8, fps=8.0, sound=16000)
     with pytest.raises(hr.Error, match=r"HR0549(.|\n)*no audio"):
@@ -226,7 +226,7 @@ def test_a_video_without_sound_is_an_error_or_silence(tmp_path: Path) -> None:
     assert not sound.any()
 
 
-def test_a_sound_in_avi_is_refused_by_name_and_none_is_silence(tmp_path: Path) -> None:
+def test_audio_in_avi_is_refused_by_name_and_missing_audio_is_silence(tmp_path: Path) -> None:
     step = T.CenterVideoClip(8, fps=8.0, sound=16000, no_sound="silence")
     for sound in (None, "pcm_s16le"):
         data = film(container="avi", video="mpeg4", sound=sound)
@@ -240,14 +240,15 @@ def test_a_sound_in_avi_is_refused_by_name_and_none_is_silence(tmp_path: Path) -
 
 
 def with_a_packet_twice_as_long(data: bytes, ends_earlier: int = 60) -> bytes:
-    """The 41st packet of the audio, and the edit list ends so many milliseconds earlier."""
+    """The 41st packet of the audio, and the edit list ends this many milliseconds earlier."""
     sound = data.index(b"soun")
     times = data.index(b"stts", sound)
     count, duration = struct.unpack(">II", data[times + 12 : times + 20])
     assert duration == 1024 and data[times + 11] == 2  # the last one is shorter
     last = data[times + 20 : times + 28]
     rows = struct.pack(">IIIIII", 40, 1024, 1, 2048, count - 41, 1024) + last
-    # What follows moves: the boxes around it, but no packet, as they lie before all tables.
+    # Later data moves: the enclosing boxes change, but no packet offset, because packets come
+    # before all tables.
     more = len(rows) - 16
     out = data[: times + 8] + struct.pack(">I", 4) + rows + data[times + 28 :]
     for name in (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stts"):
@@ -260,16 +261,14 @@ def with_a_packet_twice_as_long(data: bytes, ends_earlier: int = 60) -> bytes:
 
 
 @pytest.mark.parametrize("ends_earlier", [60, 0])
-def test_a_gap_in_the_sound_is_an_error_and_no_earlier_sound(
-    tmp_path: Path, ends_earlier: int
-) -> None:
+def test_a_gap_in_the_audio_is_an_error_not_a_shift(tmp_path: Path, ends_earlier: int) -> None:
     source = one(tmp_path, with_a_packet_twice_as_long(film(), ends_earlier))
     step = T.CenterVideoClip(8, fps=8.0, sound=RATE, no_sound="silence")
     with pytest.raises(hr.Error, match=r"HR0352(.|\n)*gaps in its audio: packet 41"):
         batches(source, step, T.CenterCrop((16, 128)), T.Mono())
 
 
-def test_a_clip_that_ends_with_the_sound_takes_its_last_sample(tmp_path: Path) -> None:
+def test_a_clip_that_ends_with_the_audio_has_its_last_sample(tmp_path: Path) -> None:
     source = one(tmp_path, film(rate=44100, fps=30))
     step = T.UniformVideoClips(10, num_clips=7, fps=7.0, sound=44100)
     sound = np.asarray(batches(source, step, T.Resize((16, 16)), T.Mono())[0].video_sound)[0]
@@ -277,7 +276,7 @@ def test_a_clip_that_ends_with_the_sound_takes_its_last_sample(tmp_path: Path) -
     assert abs(off_by(sound[6, 0], 4.0 - 10 / 7, 44100)) <= 1.01 / 44100
 
 
-def test_channels_are_said_mixed_or_refused(tmp_path: Path) -> None:
+def test_channels_are_selected_mixed_or_refused(tmp_path: Path) -> None:
     source = one(tmp_path, film(channels=2))
     step = T.CenterVideoClip(8, fps=8.0, sound=RATE)
     with pytest.raises(hr.Error, match=r"HR0114(.|\n)*Mono"):
@@ -325,13 +324,13 @@ def test_clips_by_stride_are_as_long_as_their_frames(tmp_path: Path) -> None:
         ({"sound": 1, "fps": 100.0}, "sample"),
     ],
 )
-def test_what_makes_no_sense_is_refused(tmp_path: Path, how: dict[str, Any], says: str) -> None:
+def test_invalid_arguments_are_refused(tmp_path: Path, how: dict[str, Any], says: str) -> None:
     source = one(tmp_path, film())
     with pytest.raises(hr.Error, match=says):
         hr.Loader(source, [T.CenterVideoClip(8, **how), T.Resize((16, 16))])
 
 
-def test_branches_have_clips_and_sounds_of_their_own(tmp_path: Path) -> None:
+def test_branches_have_their_own_clips_and_audio(tmp_path: Path) -> None:
     source = one(tmp_path, film())
     steps = [
         T.Fork(
@@ -388,24 +387,24 @@ def test_threads_ranks_and_a_resume_change_no_byte(tmp_path: Path) -> None:
     assert rest == expected[4:]
 
 
-def test_a_field_of_the_sounds_name_is_in_the_way(tmp_path: Path) -> None:
+def test_a_field_with_the_name_of_the_audio_is_refused(tmp_path: Path) -> None:
     (tmp_path / "it.mp4").write_bytes(film())
     source = hr.records(video=[str(tmp_path / "it.mp4")], video_sound=np.array([2.0]))
     with pytest.raises(hr.Error, match=r"HR0373(.|\n)*video_sound(.|\n)*already"):
         batches(source, T.CenterVideoClip(8, fps=8.0, sound=16000), T.Resize((16, 16)))
 
 
-def test_what_says_the_time_is_told_from_what_is_late() -> None:
-    """The tests' own clock: an audio clip that is a sample late is found to be so."""
+def test_the_tests_clock_detects_audio_that_is_a_sample_late() -> None:
+    """Tests the tests' own clock: an audio clip that is a sample late is detected."""
     times = 1.0 + np.arange(16000) / 16000
     late = off_by(video_sounds.heard(times - 1 / 48000), 1.0, 16000)
     assert late == pytest.approx(1 / 48000, abs=1e-7)
 
 
 def with_a_block_of_unknown_size(data: bytes) -> bytes:
-    """The Matroska file; nothing says how long the fifth block of its first cluster is."""
+    """The Matroska file, with an unknown size for the fifth block of its first cluster."""
 
-    def size_at(at: int) -> tuple[int, int]:  # its bytes, and what they say
+    def size_at(at: int) -> tuple[int, int]:  # its bytes, and their meaning
         count = 9 - data[at].bit_length()
         return count, int.from_bytes(data[at : at + count], "big") & ((1 << 7 * count) - 1)
 
@@ -421,8 +420,8 @@ def with_a_block_of_unknown_size(data: bytes) -> bytes:
         at += 1 + count + size
 
 
-def test_a_block_of_unknown_size_is_not_all_that_follows() -> None:
+def test_a_block_of_unknown_size_does_not_swallow_the_rest() -> None:
     data = film(2.0, container="matroska", sound="libopus")
     assert np.asarray(_core.decode_audio(data)[0]).shape[1] > RATE
-    with pytest.raises(hr.DataError, match="nothing says how long what begins at byte"):
+    with pytest.raises(hr.DataError, match="unknown size of the element at byte"):
         _core.decode_audio(with_a_block_of_unknown_size(data))

@@ -62,14 +62,14 @@ def test_a_function_gets_the_clip_as_one_array(folder: Path, clip: Any) -> None:
     assert (flipped == brighter(plain)[..., ::-1]).all(), "what it gives back goes on as images"
 
 
-def test_a_clip_that_is_delivered_channels_first_crosses_frame_by_frame(folder: Path) -> None:
+def test_a_clip_delivered_channels_first_is_passed_frame_by_frame(folder: Path) -> None:
     clip = T.CenterVideoClip(5, layout="CTHW")
     plain = clips_of(folder, [clip, WHOLE])
     assert plain.shape[1:] == (3, 5, 48, 64)
     assert (clips_of(folder, [clip, WHOLE, brighter]) == brighter(plain)).all()
 
 
-def test_a_clip_comes_back_in_another_dtype_and_size_where_that_is_declared(folder: Path) -> None:
+def test_a_function_may_return_a_clip_of_another_declared_dtype_and_size(folder: Path) -> None:
     def small(video: Array) -> Array:
         return (video[..., ::2, ::2] / np.float32(255)).astype(np.float32)
 
@@ -90,9 +90,9 @@ def test_a_function_makes_a_new_field_of_a_clip(folder: Path) -> None:
         np.testing.assert_allclose(batch["motion"], expected.mean((2, 3, 4)), rtol=1e-6)
 
 
-def test_what_is_no_clip_any_more_is_refused(folder: Path) -> None:
+def test_results_that_are_not_clips_are_refused(folder: Path) -> None:
     clip = T.CenterVideoClip(6)
-    with pytest.raises(hr.ConfigError, match=r"HR0118(.|\n)*as many frames"):
+    with pytest.raises(hr.ConfigError, match=r"HR0118(.|\n)*its number of frames"):
         step = T.Python(lambda video: video[:3], fields="video",
                         returns={"video": ("uint8", (3, 3, 48, 64))})  # fmt: skip
         hr.Loader(hr.open(folder), [clip, WHOLE, step])
@@ -146,7 +146,7 @@ def test_clips_are_mixed_as_torchvision_mixes_them(folder: Path, layout: str, me
     for before, after in zip(plain, mixed, strict=True):
         clips, labels = torch.tensor(np.ascontiguousarray(before["video"])), before["label"]
         hot = labels_of(2, labels)
-        # The share, out of a row whose labels differ.
+        # The proportion, computed from a row whose labels differ.
         row = next(i for i in range(4) if labels[i] != labels[i - 1])
         share = float(np.asarray(after["label"])[row, labels[row]])
         expected = clips.roll(1, 0).mul(1.0 - share).add_(clips.mul(share))
@@ -158,7 +158,7 @@ def test_clips_are_mixed_as_torchvision_mixes_them(folder: Path, layout: str, me
 @pytest.mark.parametrize("layout", ["TCHW", "CTHW"])
 @pytest.mark.parametrize("memory", ["channels_first", "channels_last"])
 @pytest.mark.parametrize("clips", [None, 2])
-def test_all_frames_of_a_clip_are_cut_in_one_box(
+def test_all_frames_of_a_clip_are_mixed_in_one_box(
     folder: Path, layout: str, memory: str, clips: int | None
 ) -> None:
     clip = T.RandomVideoClips(3, num_clips=clips, layout=layout)

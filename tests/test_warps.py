@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warps equal torchvision's, on tensors and on Pillow's images: every pixel of images and masks,
-and the rows of boxes, keypoints and instance masks that follow them."""
+"""Warps equal torchvision's, on tensors and on Pillow images: every pixel of images and masks, and
+the rows of boxes, keypoints and instance masks that follow them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from torchvision.transforms.v2 import InterpolationMode  # noqa: E402
 from torchvision.transforms.v2 import functional as F  # noqa: E402
 from torchvision.transforms.v2.functional._geometry import _create_identity_grid  # noqa: E402
 
-torch.set_num_threads(1)  # its threads spin where there is little to do
+torch.set_num_threads(1)  # its threads spin if there is little work
 Array = np.ndarray[Any, Any]
 needs_pillow = pytest.mark.skipif(PIL.__version__.split(".")[0] != "13", reason="needs Pillow 13")
-ROWS = 16  # torch adds up in another order where there are fewer points; see PointMap
+ROWS = 16  # torch sums in another order for fewer points; see PointMap
 KINDS = {"points": "keypoints", "mask": "mask", "boxes": "boxes:xyxy", "masks": "masks"}
 MODES = {
     "nearest": InterpolationMode.NEAREST,
@@ -56,7 +56,7 @@ def random_record(rng: np.random.Generator, channels: int) -> dict[str, Array]:
     low = rng.uniform(-0.2, 0.9, (ROWS, 2))
     corners = np.concatenate([low, low + rng.uniform(0, 0.5, (ROWS, 2))], 1)
     points = rng.uniform(-5, 60, (ROWS, 2))
-    points[:4] = corners_of(height, width)  # which tell what was drawn
+    points[:4] = corners_of(height, width)  # which reveal the draw
     return {
         "image": rng.integers(0, 256, (channels, height, width), dtype=np.uint8),
         "mask": rng.integers(0, 256, (1, height, width), dtype=np.uint8),
@@ -91,7 +91,7 @@ def by_pillow(call: Any, image: Array, **how: Any) -> Array:
 def by_torchvision(
     record: dict[str, Array], call: Any, fill: Any, mask_fill: int, mode: Any
 ) -> Any:
-    """Each field of the record, boxes not yet truncated."""
+    """Each field of the record, boxes not yet clamped."""
     canvas = record["image"].shape[1:]
     image, mask, masks = (torch.from_numpy(record[name]) for name in ("image", "mask", "masks"))
     out = {
@@ -108,7 +108,7 @@ def by_torchvision(
 
 
 def expect_same(ours: dict[str, Array], wanted: dict[str, Array], context: str) -> None:
-    """Boxes end at the image that there is: torchvision's may end at one that is 1 off."""
+    """Boxes end at our image's edge; torchvision's may end at an edge that is 1 off."""
     height, width = wanted["image"].shape[1:]
     if "boxes" in wanted:
         most = np.array([width, height, width, height], wanted["boxes"].dtype)
@@ -125,14 +125,14 @@ def random_angle(rng: np.random.Generator) -> float:
 
 def random_fill(rng: np.random.Generator, channels: int) -> Any:
     if rng.random() < 0.15:
-        return None  # black, which bilinear edges of tensors fade into in another way
+        return None  # black, into which bilinear edges of tensors fade in a different way
     if rng.random() < 0.5:
         return int(rng.choice([0, 0, 255, rng.integers(0, 256)]))
     return [int(value) for value in rng.integers(0, 256, channels)]
 
 
 def random_rotation(rng: np.random.Generator) -> tuple[Any, Any]:
-    """Arguments of our operator, and torchvision's function for a record and what became of it."""
+    """Arguments of our operator, and torchvision's function for a record and its result."""
     angle, expand = random_angle(rng), bool(rng.random() < 0.4)
     center = [float(c) for c in rng.uniform(-5, 50, 2)] if rng.random() < 0.3 else None
     more = {"expand": expand, "center": center}
@@ -155,7 +155,7 @@ def random_affine(rng: np.random.Generator) -> tuple[Any, Any]:
 def affine_with(
     angle: float, scale: float, shear: list[float], center: Any, translate: Any
 ) -> tuple[Any, Any]:
-    """The two of random_rotation(), of what was drawn so."""
+    """Like random_rotation(), for an affine map with these values."""
 
     def theirs(record: Any, ours: Any) -> Any:
         canvas = record["image"].shape[1:]
@@ -174,7 +174,7 @@ def affine_with(
 
 
 def random_shift(rng: np.random.Generator) -> tuple[Any, Any]:
-    """Nothing but quarter turns, or moves by whole pixels: of these no pixel is mixed."""
+    """Only quarter turns, or translations by whole pixels: these interpolate no pixel."""
     translate = [float(t) for t in rng.choice([0, 0.2, 0.7, 1], 2)] if rng.random() < 0.7 else None
     center = [float(c) for c in rng.integers(-5, 50, 2)] if rng.random() < 0.2 else None
     angle = 0.0 if translate or center else float(rng.choice([0, 90, 180, 270, -90, 540]))
@@ -207,7 +207,8 @@ def random_perspective(rng: np.random.Generator) -> tuple[Any, Any]:
         half = distortion * np.array([width // 2, height // 2])
         assert (np.abs(ends - starts) <= half.astype(int)).all()
         if np.array_equal(record["keypoints"], ours["keypoints"]):
-            for name in ("image", "mask", "masks"):  # no perspective does it, or it does nothing
+            for name in ("image", "mask", "masks"):  # no perspective maps to it, or it is the
+                # identity
                 np.testing.assert_array_equal(ours[name], record[name])
             return None
         numbers = perspective_of(starts, ends.tolist())
@@ -225,7 +226,7 @@ CASES = {
 
 
 def cases(name: str, arithmetic: str, seeds: range) -> Any:
-    """(record, what ours makes of it, torchvision's function, fill, mask_fill, mode, a text)."""
+    """(record, our result, torchvision's function, fill, mask_fill, mode, a text)."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
         channels = int(rng.choice([1, 3]))
@@ -240,7 +241,7 @@ def cases(name: str, arithmetic: str, seeds: range) -> Any:
         if arguments.get("expand"):
             records = [record for record in records if record["mask"].size < 20_000]
             for record in records if arguments["center"] else []:
-                # torchvision's rows do not lie where its pixels do.
+                # torchvision's rows are not where its pixels are.
                 del record["boxes"], record["keypoints"]
         for record, ours in zip(records, warped(records, step), strict=True):
             text = f"{step}, {record['image'].shape}"
@@ -262,7 +263,7 @@ def test_every_field_is_warped_as_by_torchvision(name: str, part: int) -> None:
 @needs_pillow
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("name", CASES)
-def test_every_field_is_warped_as_of_pillows_pictures(name: str, part: int) -> None:
+def test_every_field_is_warped_as_by_torchvision_on_pillow_images(name: str, part: int) -> None:
     for case in cases(name, "pillow", range(part * 20, part * 20 + 20)):
         record, ours, call, fill, mask_fill, mode, text = case
         nearest = InterpolationMode.NEAREST
@@ -277,8 +278,8 @@ def test_every_field_is_warped_as_of_pillows_pictures(name: str, part: int) -> N
 
 
 @pytest.mark.parametrize("size", [(3, 4096), (4096, 2), (4095, 3), (64, 64)])
-def test_the_longest_pictures_that_fold_are_torchvisions(size: tuple[int, int]) -> None:
-    """Their float32 places are furthest from the pixels' middles."""
+def test_the_longest_images_that_fold_equal_torchvisions(size: tuple[int, int]) -> None:
+    """Their float32 positions are furthest from the pixels' centers."""
     rng = np.random.default_rng(sum(size))
     image = rng.choice([0, 255], (1, *size)).astype("uint8")
     points = np.array([[0.0, 0.0]])
@@ -293,7 +294,7 @@ def test_the_longest_pictures_that_fold_are_torchvisions(size: tuple[int, int]) 
 
 
 def displacement_of(moved: Array, height: int, width: int) -> Any:
-    """The field that was drawn, from what became of a point on each pixel."""
+    """The drawn displacement field, from the results for a point on each pixel."""
     exact = _create_identity_grid((height, width), torch.device("cpu"), torch.float64)[0]
     extents = torch.tensor([width, height], dtype=torch.float64)
     points = torch.from_numpy(moved.reshape(height, width, 2))
@@ -301,7 +302,7 @@ def displacement_of(moved: Array, height: int, width: int) -> Any:
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_pictures_and_rows_bend_as_by_torchvision_in_the_same_field(part: int) -> None:
+def test_images_and_rows_bend_as_by_torchvision(part: int) -> None:
     for seed in range(part * 100, part * 100 + 100):
         rng = np.random.default_rng(seed)
         fill, mask_fill = random_fill(rng, 3), int(rng.integers(0, 256))
@@ -351,8 +352,8 @@ DRAWN: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize("pair", DRAWN, ids=lambda pair: pair[0].name)
-def test_what_is_drawn_has_torchvisions_distribution(pair: tuple[Any, Any]) -> None:
-    """Of each coordinate of points in the middle and on the edges, by Kolmogorov and Smirnov."""
+def test_random_values_have_torchvisions_distribution(pair: tuple[Any, Any]) -> None:
+    """Kolmogorov-Smirnov for each coordinate of points in the middle and on the edges."""
     count, height, width = 1500, 30, 44
     points = np.array([[0, 0], [43, 0], [20, 15], [3, 29], [31, 8]], "float64")
     images = np.zeros((count, 1, height, width), np.uint8)
@@ -365,17 +366,17 @@ def test_what_is_drawn_has_torchvisions_distribution(pair: tuple[Any, Any]) -> N
     for point in range(len(points)):
         for axis in range(2):
             one, other = np.sort(ours[:, point, axis]), np.sort(theirs[:, point, axis])
-            # Draws of either that are the same number differ in their last bits.
+            # Equal draws of the two differ in their last bits.
             one, other = one.round(6), other.round(6)
             every = np.concatenate([one, other])
             share = np.searchsorted(one, every, "right") - np.searchsorted(other, every, "right")
             assert np.abs(share).max() / count < 2.2 * (2 / count) ** 0.5, (point, axis)
 
 
-def test_a_strip_that_is_turned_does_not_outgrow_the_memory_limit() -> None:
+def test_a_rotated_strip_stays_within_the_memory_limit() -> None:
     strip = np.zeros((1, 3, 20, 6000), np.uint8)
     options: dict[str, Any] = {"batch_size": 1, "threads": 1}
-    # Where the plan knows the size it is reserved, else seen when the angle is drawn.
+    # If the plan knows the size it is reserved, otherwise it is seen when the angle is drawn.
     for degrees, code in (((45, 45), "HR0703"), ((44, 45), "HR0126")):
         steps = [T.RandomRotation(degrees, expand=True), T.CenterCrop(30)]
         with pytest.raises(hr.Error, match=code):
@@ -399,7 +400,7 @@ BEFORE: list[list[Any]] = [
     BEFORE,
     ids=lambda steps: "-".join(step.name for step in steps),
 )
-def test_quarter_turns_behind_steps_that_are_not_done_yet(before: list[Any]) -> None:
+def test_quarter_turns_after_pending_steps(before: list[Any]) -> None:
     """A recipe with a resize, a border or a hole in it cannot swap its axes."""
     rng = np.random.default_rng(2)
     record = {
@@ -419,9 +420,7 @@ def test_quarter_turns_behind_steps_that_are_not_done_yet(before: list[Any]) -> 
 
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
 @pytest.mark.parametrize("before", BEFORE, ids=lambda steps: "-".join(step.name for step in steps))
-def test_moves_by_whole_pixels_behind_steps_that_are_not_done_yet(
-    before: list[Any], interpolation: str
-) -> None:
+def test_whole_pixel_moves_after_pending_steps(before: list[Any], interpolation: str) -> None:
     rng = np.random.default_rng(2)
     record = {
         "image": rng.integers(0, 256, (3, 12, 17), dtype=np.uint8),
@@ -467,11 +466,12 @@ def fused_products(rows: Any, by: Any) -> Any:
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="needs a long double of 64 bits")
 @pytest.mark.parametrize("angle", [90, 270])
 @pytest.mark.parametrize("size", [(375, 500), (500, 375), (20, 31), (153, 146), (8, 12)])
-def test_a_quarter_turn_of_what_is_not_square_falls_between_the_pixels(
+def test_a_quarter_turn_of_a_non_square_image_falls_between_pixels(
     angle: int, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where width - height is odd every place lies between two, and the last bit of a product
-    chooses: torchvision's pixels on an AMD CPU are others than on Intel's."""
+    """If width - height is odd, every position is halfway between two pixels, and the last bit of a
+    product decides: torchvision's pixels differ between AMD and Intel CPUs.
+    """
     monkeypatch.setattr(torch.Tensor, "bmm", fused_products)
     image = np.random.default_rng(3).integers(0, 256, (3, *size), dtype=np.uint8)
     for mode in ("nearest", "bilinear"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.watch: loops are measured as they are, without changing them, and without leftovers."""
+"""hr.watch: loops are measured without changing them, and without leftovers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUIET: dict[str, Any] = {"every": None}
 
 
 class Clock:
-    """Time that passes only where the test says so."""
+    """Time that only passes when the test says so."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -46,7 +46,7 @@ class Clock:
 
 
 class Planted:
-    """A source whose batches take as long to come as was planted."""
+    """A source whose batches take the planted time."""
 
     def __init__(self, clock: Clock, waits: list[float], records: int = 4) -> None:
         self.clock, self.waits, self.records = clock, waits, records
@@ -80,10 +80,10 @@ def loader_of(**options: Any) -> hr.Loader:
     return hr.Loader(PICTURES, [T.Resize((8, 8))], **{"batch_size": 2, **options})
 
 
-# What is counted, on a virtual clock.
+# The counters, on a virtual clock.
 
 
-def test_waits_and_steps_are_those_that_were_planted() -> None:
+def test_waits_and_steps_have_the_planted_durations() -> None:
     clock = Clock()
     meter = Meter(clock)
     waits, steps = [0.5, 0.1, 0.1, 0.3], [1.0, 2.0, 3.0, 4.0]
@@ -96,7 +96,7 @@ def test_waits_and_steps_are_those_that_were_planted() -> None:
     assert sum(seen.waits) == 4 and sum(seen.steps) == 4
 
 
-def test_time_between_epochs_is_no_step() -> None:
+def test_time_between_epochs_is_not_a_step() -> None:
     clock = Clock()
     meter = Meter(clock)
     for _ in range(3):
@@ -152,7 +152,7 @@ def test_loops_in_several_threads_add_up() -> None:
     assert len(meter._lanes) <= 4
 
 
-def test_percentiles_are_numpys_within_six_per_cent() -> None:
+def test_percentiles_equal_numpys_within_six_per_cent() -> None:
     random = np.random.default_rng(1)
     values = np.exp(random.normal(-6, 2, 20_000))
     values = values[(values > BOUNDS[0]) & (values < BOUNDS[-1])]
@@ -163,7 +163,7 @@ def test_percentiles_are_numpys_within_six_per_cent() -> None:
         assert percentile(counts, share) == pytest.approx(np.quantile(values, share), rel=0.065)
 
 
-def test_buckets_hold_what_is_at_most_their_bound() -> None:
+def test_bucket_bounds_are_inclusive() -> None:
     for number in (0, 5, 20, 100, len(BOUNDS) - 1):
         assert bucket_of(BOUNDS[number]) == number
         assert bucket_of(float(np.nextafter(BOUNDS[number], np.inf))) == number + 1
@@ -185,16 +185,16 @@ def test_buckets_hold_what_is_at_most_their_bound() -> None:
         ([{}, [], ()], 0),
     ],
 )
-def test_records_of_batches_of_any_sort(batches: list[Any], records: int) -> None:
+def test_records_are_counted_for_any_kind_of_batch(batches: list[Any], records: int) -> None:
     meter = Meter()
     assert len(list(meter.timed(lambda: iter(batches)))) == len(batches)
     assert meter.figures().records == records
 
 
-# Loops are as they were.
+# Loops are unchanged.
 
 
-def test_a_loader_of_ours_and_its_views_are_seen_without_an_edit() -> None:
+def test_our_loader_and_its_views_are_watched_without_edits() -> None:
     with loader_of() as plain, loader_of() as loader:
         expected = [batch.image.copy() for batch in plain]
         view = loader.dlpack()
@@ -219,7 +219,7 @@ def test_a_view_is_watched_as_its_loader() -> None:
         assert seen.stats()["batches"] == 2 * len(loader)
 
 
-def test_any_class_in_python_is_seen_and_put_back() -> None:
+def test_any_python_class_is_watched_and_restored() -> None:
     loader, other = Numbers(), Numbers()
     with hr.watch(loader, **QUIET) as seen:
         assert isinstance(loader, Numbers) and type(other) is Numbers
@@ -231,7 +231,7 @@ def test_any_class_in_python_is_seen_and_put_back() -> None:
     assert seen.stats()["batches"] == 5
 
 
-def test_what_cannot_be_wrapped_is_iterated_as_seen() -> None:
+def test_objects_that_cannot_be_wrapped_are_watched_on_iteration() -> None:
     with hr.watch([np.zeros(2)] * 3, **QUIET) as seen:
         assert len(seen) == 3 and len(list(seen)) == 3 and len(list(seen)) == 3
     assert (seen.stats()["batches"], seen.stats()["records"]) == (6, 12)
@@ -245,7 +245,7 @@ def test_what_cannot_be_wrapped_is_iterated_as_seen() -> None:
         pass
 
 
-def test_slots_abstract_classes_and_lists_in_disguise() -> None:
+def test_classes_with_slots_abstract_classes_and_list_subclasses() -> None:
     class Slotted:
         __slots__ = ("count",)
 
@@ -285,7 +285,7 @@ def test_watches_of_one_loader_nest_and_end_in_any_order() -> None:
     assert [w.stats()["batches"] for w in (first, second, third)] == [6, 6, 4]
 
 
-def test_the_iterator_is_as_the_loaders_own() -> None:
+def test_the_iterator_behaves_like_the_loaders_own() -> None:
     class Inner:
         tag = "inner"
 
@@ -323,7 +323,7 @@ def test_a_batch_is_not_kept() -> None:
         assert alive() is None
 
 
-def test_a_dataloader_with_workers_is_seen() -> None:
+def test_a_dataloader_with_workers_is_watched() -> None:
     torch = pytest.importorskip("torch")
     data = torch.utils.data.TensorDataset(torch.arange(20.0).reshape(10, 2))
     for options in ({}, {"num_workers": 2, "multiprocessing_context": "fork"}):
@@ -336,7 +336,7 @@ def test_a_dataloader_with_workers_is_seen() -> None:
         assert seen.stats()["records"] == 10
 
 
-def test_prefetch_is_seen() -> None:
+def test_prefetch_is_watched() -> None:
     batches = hr.prefetch(Numbers(6), "cpu")
     with hr.watch(batches, **QUIET) as seen:
         assert len(list(batches)) == 6
@@ -344,7 +344,7 @@ def test_prefetch_is_seen() -> None:
     batches.close()
 
 
-# Ends that are none.
+# Ends that do not count.
 
 
 def test_a_loop_that_is_left_early_counts_its_last_step() -> None:
@@ -377,7 +377,7 @@ def test_errors_of_the_source_and_of_the_body_pass() -> None:
     assert type(loader) is Broken and seen.stats()["batches"] == 1
 
 
-def test_an_iterator_may_go_on_after_an_error_and_after_the_watch() -> None:
+def test_an_iterator_may_continue_after_an_error_and_after_the_watch() -> None:
     class Shaky:
         def __init__(self) -> None:
             self.left = iter([1, None, 3, 4])
@@ -467,7 +467,7 @@ def test_a_forked_child_does_not_keep_the_port() -> None:
     assert type(loader) is Numbers
 
 
-def test_copies_and_pickles_are_of_the_loaders_own_class() -> None:
+def test_copies_and_pickles_have_the_loaders_own_class() -> None:
     loader = Numbers(7)
     with hr.watch(loader, **QUIET) as seen:
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
@@ -508,7 +508,7 @@ def test_the_warning_says_what_changed() -> None:
     assert text.endswith("`headrace doctor`.")
 
 
-def test_the_warning_names_the_slowest_stage_where_nothing_changed() -> None:
+def test_the_warning_names_the_slowest_stage_if_nothing_changed() -> None:
     counted = {"records": 1000, "stages.read": 0.1, "stages.python": 3.9}
     text = stalls.message(None, snapshot(20, 10, counted), "rank 3: ")
     assert text.startswith("rank 3: the loop waits for data 67% of its time, since it began; ")
@@ -529,7 +529,7 @@ def test_a_stall_in_a_running_loop_warns(recwarn: pytest.WarningsRecorder) -> No
     assert "train: the loop waits for data 67% of its time, 1% before" in str(found.message)
 
 
-def test_recent_is_the_last_window() -> None:
+def test_recent_covers_the_last_window() -> None:
     recent = Recent(30.0, Snapshot(Figures(0.0)))
     for second in range(1, 101):
         recent.add(Snapshot(Figures(float(second), second)))
@@ -537,13 +537,13 @@ def test_recent_is_the_last_window() -> None:
     assert (now.figures.at, now.figures.batches) == (30.5, 31)
 
 
-def test_counters_of_a_loader_that_is_made_anew_do_not_go_back() -> None:
+def test_counters_of_a_recreated_loader_do_not_go_back() -> None:
     old = Snapshot(counters=counted_up({"records": 50, "stages": {"read": 2.0}}))
     new = Snapshot(counters=counted_up({"records": 10, "stages": {"read": 3.0}}))
     assert new.since(old).counters == {"records": 0.0, "stages.read": 1.0}
 
 
-def test_what_is_counted_stands_in_one_table() -> None:
+def test_all_counters_are_in_one_table() -> None:
     with loader_of() as loader:
         next(iter(loader))
         stats = loader.stats()
@@ -577,7 +577,7 @@ class Terminal(io.StringIO):
 RECENT = Figures(30, 240, 58_120, 0, 0.12, 9.88, 0.12, 9.88)
 
 
-def test_the_line_says_how_it_goes() -> None:
+def test_the_line_shows_the_current_state() -> None:
     text = status.line(RECENT, 1_100_000_000)
     assert text == "headrace: fed, waits 1.2 %, 5,812 records/s, 24 batches/s, 1.1 GB"
     assert status.line(Figures(), 0, "val") == "headrace val: no loop"
@@ -585,7 +585,7 @@ def test_the_line_says_how_it_goes() -> None:
     assert status.line(hung, 0) == "headrace: no batch for 45 s"
 
 
-def test_on_a_terminal_lines_are_over_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_a_line_replaces_the_previous_one(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     writer = status.Writer(10)
@@ -594,7 +594,7 @@ def test_on_a_terminal_lines_are_over_one_another(monkeypatch: pytest.MonkeyPatc
     assert screen.getvalue() == "\rone\x1b[K\rtwo\x1b[K\n"
 
 
-def test_in_a_log_lines_are_a_minute_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_log_there_is_a_line_per_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     log = io.StringIO()
     monkeypatch.setattr(sys, "stderr", log)
     writer = status.Writer(10)
@@ -602,12 +602,12 @@ def test_in_a_log_lines_are_a_minute_apart(monkeypatch: pytest.MonkeyPatch) -> N
     writer.write("one"), writer.write("two"), writer.end()
     assert log.getvalue() == "one\ntwo\n"
     log.close()
-    writer.write("three"), writer.end()  # nobody reads it any more
+    writer.write("three"), writer.end()  # nobody reads it any longer
     monkeypatch.setattr(sys, "stderr", None)
     writer.write("four")
 
 
-def test_bars_of_tqdm_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tqdm_bars_are_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
 
     class Bar:
@@ -651,13 +651,15 @@ def test_only_the_first_rank_writes_lines(monkeypatch: pytest.MonkeyPatch, capsy
         ([], {"port": 70_000}, "70000", "HR0911"),
     ],
 )
-def test_wrong_calls_say_what_is_right(loader: Any, options: Any, words: str, code: str) -> None:
+def test_wrong_calls_are_corrected_in_the_message(
+    loader: Any, options: Any, words: str, code: str
+) -> None:
     with pytest.raises(hr.ConfigError, match=words) as caught, hr.watch(loader, **options):
         pass
     assert caught.value.code == code or code == "HR0105"
 
 
-def test_a_watch_is_opened_once_and_says_so() -> None:
+def test_opening_a_watch_twice_is_an_error() -> None:
     watch = hr.watch(Numbers())
     for call in (watch.stats, watch.status, watch.prometheus, lambda: iter(watch)):
         with pytest.raises(hr.ConfigError, match=r"with hr\.watch"):

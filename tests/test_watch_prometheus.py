@@ -87,7 +87,7 @@ def test_the_figures_are_in_prometheus_format() -> None:
         values = [value for suffix, _, value in families[family] if suffix == "_bucket"]
         assert values == sorted(values) and values[-1] == batches
         assert ("_count", batches) in [(s, v) for s, _, v in families[family]]
-    assert parsed(seen.prometheus()).keys() == families.keys()  # also when it is over
+    assert parsed(seen.prometheus()).keys() == families.keys()  # also after the end
 
 
 def test_prometheus_own_parser_reads_them() -> None:
@@ -99,7 +99,7 @@ def test_prometheus_own_parser_reads_them() -> None:
     assert families["headrace_wait_seconds"].type == "histogram"
 
 
-def test_a_histogram_counts_what_is_at_most_each_bound() -> None:
+def test_histogram_buckets_are_cumulative() -> None:
     counts = [0] * SIZE
     durations = [1e-7, 1e-5, 1.1e-5, 0.002, 0.0021, 99.0, 100.0, 5000.0]
     for seconds in durations:
@@ -153,12 +153,12 @@ def test_hostile_requests_are_harmless(request_bytes: bytes, capfd: Any) -> None
                 while client.recv(65536):
                     pass
             except OSError:
-                pass  # it hung up
+                pass  # the client disconnected
         assert fetch(port)[0] == 200
     assert capfd.readouterr() == ("", "")
 
 
-def test_slow_clients_hinder_nobody_and_are_not_waited_for() -> None:
+def test_slow_clients_do_not_delay_others() -> None:
     with hr.watch(Numbers(), port=0, **QUIET) as seen:
         port = seen.port or 0
         slow = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(4)]
@@ -189,7 +189,7 @@ def test_without_prometheus_client_the_error_names_the_package(
     assert type(loader) is Numbers
 
 
-def test_a_port_that_is_taken_is_an_error_with_a_way_out(monkeypatch: Any) -> None:
+def test_a_port_that_is_taken_is_an_error_with_a_hint(monkeypatch: Any) -> None:
     loader = Numbers()
     with hr.watch(loader, port=0, **QUIET) as seen:
         with (

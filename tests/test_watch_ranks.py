@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watch compares ranks: which of them waits longest, and how their waiting is spread."""
+"""The watch compares ranks: which one waits longest, and how the waiting is distributed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def test_the_rank_that_waits_longest_for_a_batch_is_the_slowest() -> None:
     assert words(compared) == "rank 7 waits 40.0 %"
 
 
-def test_where_none_stands_out_the_line_says_nothing() -> None:
+def test_the_line_names_no_rank_if_none_stands_out() -> None:
     assert words(compare({0: told(0.1, 0.02), 1: told(0.12, 0.02)}, 2)) == ""
     assert compare({0: told(0.1, 0.02, batches=0)}, 2) is None and words(None) == ""
 
 
-def test_ranks_of_a_process_group_are_heard(tmp_path: Path) -> None:
+def test_ranks_of_a_process_group_are_compared(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     text = output_of("ranks_that_are_watched.py", cwd=tmp_path)
     assert "1 True headrace: " in text and "rank 1 waits " in text and "[0, 0]" in text

@@ -32,7 +32,7 @@ def write(path: Path, members: list[tuple[str, bytes]], format: int = tarfile.US
 
 
 def samples_of(path: Path) -> Samples:
-    """By tarfile, grouped as webdataset groups them."""
+    """By tarfile, grouped like webdataset."""
     samples: Samples = []
     with tarfile.open(path) as tar:
         for member in tar:
@@ -54,7 +54,7 @@ def raw(value: Any) -> bytes:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_records_are_those_of_tarfile(tmp_path: Path, format: str) -> None:
+def test_records_equal_those_of_tarfile(tmp_path: Path, format: str) -> None:
     rng = np.random.default_rng(3)
     long = "" if format == "ustar" else "x" * 120 + "/"
     members = []
@@ -70,7 +70,7 @@ def test_records_are_those_of_tarfile(tmp_path: Path, format: str) -> None:
         assert raw(record["bin"]) == sample["bin"] and raw(record["text"]) == sample["txt"]
 
 
-def test_records_are_those_of_webdataset(tmp_path: Path) -> None:
+def test_records_equal_those_of_webdataset(tmp_path: Path) -> None:
     iterators = pytest.importorskip("webdataset.tariterators")
     members = [(f"d/{n}.{e}", f"{n}{e}".encode()) for n in range(20) for e in ("A.bin", "TXT")]
     path = write(tmp_path / "a.tar", members)
@@ -84,7 +84,7 @@ def test_records_are_those_of_webdataset(tmp_path: Path) -> None:
 
 
 def index_of(path: Path) -> str:
-    """As wds2idx writes it, by tarfile's offsets."""
+    """Like wds2idx's output, with tarfile's offsets."""
     lines: list[list[str]] = []
     last = None
     with tarfile.open(path) as tar:
@@ -140,7 +140,7 @@ def corpus() -> list[Path]:
 
 @pytest.mark.skipif(not corpus(), reason="needs HEADRACE_TEST_DATA")
 @pytest.mark.parametrize("path", corpus(), ids=lambda path: path.name)
-def test_archives_of_others_are_read_as_by_tarfile(path: Path) -> None:
+def test_archives_of_other_tools_are_read_as_by_tarfile(path: Path) -> None:
     expected = samples_of(path)
     if not expected:
         with pytest.raises(hr.Error, match="HR0468"):
@@ -152,7 +152,7 @@ def test_archives_of_others_are_read_as_by_tarfile(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def shards(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The images of the folder, in its order, in three shards: one plain, one packed."""
+    """The images of the folder, in its order, in three shards: one plain, one compressed."""
     root = tmp_path_factory.mktemp("shards")
     names = sorted(path.relative_to(pictures) for path in pictures.rglob("*.png"))
     for shard in range(3):
@@ -208,7 +208,7 @@ def test_ranks_share_all_records(shards: Path) -> None:
     assert sorted(seen) == list(range(23))
 
 
-def test_a_cut_off_shard_does_not_end_a_run(shards: Path, tmp_path: Path) -> None:
+def test_a_truncated_shard_does_not_end_a_run(shards: Path, tmp_path: Path) -> None:
     whole = (shards / "set-0.tar").read_bytes()
     (tmp_path / "a.tar").write_bytes(whole[: len(whole) // 2])
     src = hr.open(tmp_path / "a.tar", classes=["cat", "dog", "eel"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a written file appears whole or not at all, and no other file is lost."""
+"""Promise: a written file appears completely or not at all, and no other file is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_files_with_the_name_of_an_unfinished_one_stay(tmp_path: Path) -> None:
     assert {path.read_text() for path in mine} == {"mine"}
 
 
-def test_nothing_is_left_where_writing_fails(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text("before")
     with pytest.raises(KeyboardInterrupt), replaced(str(path)) as temporary:
@@ -42,10 +42,10 @@ def test_a_replaced_file_keeps_its_permissions_and_a_link_its_target(tmp_path: P
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_the_name_of_an_unfinished_file_is_taken_by_no_link(
+def test_an_unfinished_file_is_never_written_through_a_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("os.urandom", bytes)  # zeros, as many
+    monkeypatch.setattr("os.urandom", bytes)  # the same number of zeros
     mine = tmp_path / "mine"
     mine.write_text("mine")
     (tmp_path / f".headrace-{bytes(16).hex()}").symlink_to(mine)
@@ -54,7 +54,7 @@ def test_the_name_of_an_unfinished_file_is_taken_by_no_link(
     assert mine.read_text() == "mine" and (tmp_path / f".headrace-{bytes(16).hex()}").is_symlink()
 
 
-def test_what_a_script_overwrote_is_put_back_and_nothing_else(tmp_path: Path) -> None:
+def test_only_files_overwritten_by_a_script_are_restored(tmp_path: Path) -> None:
     path, copies = tmp_path / "model.pt", tmp_path / "copies"
     copies.mkdir()
     path.write_text("before")

@@ -34,7 +34,7 @@ def picture(dtype: type, channels: int, height: int, width: int, seed: int = 1) 
     rng = np.random.default_rng(seed)
     if dtype is np.float32:
         return rng.normal(3, 200, (channels, height, width)).astype(np.float32)
-    # No filter leaves the range: Pillow does not end a sum at 65535.
+    # No filter exceeds the range: Pillow does not clamp a sum at 65535.
     most = 256 if dtype is np.uint8 else 40_000
     low = 0 if dtype is np.uint8 else 12_000
     return rng.integers(low, most, (channels, height, width), dtype)
@@ -52,7 +52,7 @@ def each_channel(pixels: Pixels, step: Callable[[Image.Image], Image.Image]) -> 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, np.uint8])
 @pytest.mark.parametrize("interpolation", FILTERS)
-def test_a_resize_is_pillows_of_each_channel(dtype: type, interpolation: str) -> None:
+def test_a_resize_equals_pillows_of_each_channel(dtype: type, interpolation: str) -> None:
     resample = FILTERS[interpolation]
     for number, (height, width, to) in enumerate(
         [
@@ -66,7 +66,7 @@ def test_a_resize_is_pillows_of_each_channel(dtype: type, interpolation: str) ->
         for channels in (1, 3, 7, 16):
             pixels = picture(dtype, channels, height, width, number)
             got = loaded(pixels, T.Resize(to, interpolation=interpolation))
-            # The nearest pixel of I;16 is found by other sums than that of all other modes, and a
+            # Pillow computes the nearest pixel of I;16 differently than for all other modes, so a
             # mask and its image would differ.
             as_mode = np.float32 if interpolation == "nearest" else dtype
             expected = each_channel(
@@ -76,7 +76,7 @@ def test_a_resize_is_pillows_of_each_channel(dtype: type, interpolation: str) ->
             assert got.dtype == dtype and np.array_equal(got, expected), (height, width, to)
 
 
-def test_a_sum_that_leaves_sixteen_bits_ends_there() -> None:
+def test_sums_beyond_sixteen_bits_saturate() -> None:
     pixels = np.zeros((1, 1, 64), np.uint16)
     pixels[..., 32:] = 65535
     got = loaded(pixels, T.Resize((1, 200), interpolation="lanczos"))[0, 0]
@@ -85,7 +85,7 @@ def test_a_sum_that_leaves_sixteen_bits_ends_there() -> None:
 
 @pytest.mark.parametrize("dtype", [*DTYPES, np.uint8])
 @pytest.mark.parametrize("channels", [1, 4, 5, 16])
-def test_sequences_of_steps_are_pillows(dtype: type, channels: int) -> None:
+def test_sequences_of_steps_equal_pillows(dtype: type, channels: int) -> None:
     pixels = picture(dtype, channels, 61, 83)
     fill = 7 if dtype is not np.float32 else 0.5
     steps = [
@@ -111,7 +111,7 @@ def test_sequences_of_steps_are_pillows(dtype: type, channels: int) -> None:
 
 @pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_borders_that_repeat_the_picture_are_numpys(dtype: type, mode: str) -> None:
+def test_borders_that_repeat_the_image_equal_numpys(dtype: type, mode: str) -> None:
     pixels = picture(dtype, 6, 20, 30)
     got = loaded(pixels, T.Pad((3, 1, 2, 4), padding_mode=mode))
     assert np.array_equal(got, np.pad(pixels, ((0, 0), (1, 4), (3, 2)), mode=mode))
@@ -131,7 +131,7 @@ def as_torchvision(pixels: Pixels, function: str, **arguments: Any) -> Pixels:
 @pytest.mark.parametrize("dtype", [*DTYPES, np.uint8])
 @pytest.mark.parametrize("channels", [1, 3, 6])
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
-def test_warps_are_torchvisions(dtype: type, channels: int, interpolation: str) -> None:
+def test_warps_equal_torchvisions(dtype: type, channels: int, interpolation: str) -> None:
     pytest.importorskip("torchvision")
     from torchvision.transforms import InterpolationMode
 
@@ -158,7 +158,7 @@ def test_a_warp_that_pillow_cannot_do_is_refused() -> None:
             loaded(pixels, turn())
 
 
-def test_crops_and_warps_move_all_pictures_of_a_record_alike(tmp_path: Path) -> None:
+def test_crops_and_warps_move_all_images_of_a_record_together(tmp_path: Path) -> None:
     base = picture(np.uint8, 3, 60, 80)
     record = {
         "image": base,
@@ -202,7 +202,7 @@ def test_dtypes_are_converted_by_torchvisions_rule(start: str, to: str, scale: b
 
 
 @pytest.mark.parametrize("channels", [1, 5, 16])
-def test_sixteen_channels_are_normalized_each_by_its_own(channels: int) -> None:
+def test_sixteen_channels_are_normalized_individually(channels: int) -> None:
     pixels = picture(np.uint16, channels, 20, 30)
     mean = [0.1 + 0.05 * c for c in range(channels)]
     std = [0.5 + 0.1 * c for c in range(channels)]
@@ -212,7 +212,7 @@ def test_sixteen_channels_are_normalized_each_by_its_own(channels: int) -> None:
     assert np.array_equal(got, expected)
 
 
-def test_a_python_step_gets_and_gives_wide_pictures() -> None:
+def test_a_python_step_gets_and_gives_wide_images() -> None:
     pixels = picture(np.uint16, 7, 20, 30)
 
     def halve(image: Pixels) -> Pixels:
@@ -223,7 +223,7 @@ def test_a_python_step_gets_and_gives_wide_pictures() -> None:
     assert np.array_equal(got, (pixels // 2)[:, :, ::-1])
 
 
-def test_colors_of_wide_pictures_are_refused_where_they_are_planned() -> None:
+def test_color_steps_on_wide_images_are_refused_when_planned() -> None:
     for step in (
         T.ColorJitter(0.4),
         T.GaussianBlur(3),
@@ -245,14 +245,14 @@ def test_fills_are_values_of_the_dtype() -> None:
         loaded(pixels, T.Pad(1, fill=70_000))
 
 
-def test_wide_pictures_can_be_looked_at() -> None:
+def test_wide_images_can_be_shown() -> None:
     for dtype, channels in ((np.uint16, 1), (np.float32, 3), (np.uint16, 9)):
         record = {"image": picture(dtype, channels, 20, 30)}
         loader = hr.Loader(hr.open([record], kinds={"image": "image"}), batch_size=1)
         assert loader.show().pixels.shape[1] >= 20
 
 
-def test_arrays_in_memory_stay_or_become_resident(tmp_path: Path) -> None:
+def test_wide_arrays_in_memory_can_be_resident(tmp_path: Path) -> None:
     pixels = np.stack([picture(np.uint16, 6, 20, 30, seed) for seed in range(20)])
     np.savez(tmp_path / "set.npz", scans=pixels, label=np.arange(20))
     steps = [T.Resize((15, 15)), T.RandomHorizontalFlip()]
@@ -264,7 +264,7 @@ def test_arrays_in_memory_stay_or_become_resident(tmp_path: Path) -> None:
     assert len(hashes) == 1
 
 
-def test_a_pack_keeps_wide_pictures(tmp_path: Path) -> None:
+def test_a_pack_keeps_wide_images(tmp_path: Path) -> None:
     records = [{"image": picture(np.float32, 2, 20, 30, seed), "label": seed} for seed in range(9)]
     hr.pack(hr.open(records, kinds={"image": "image"}), tmp_path / "set.hrp")
     (batch,) = hr.Loader(tmp_path / "set.hrp", [T.Resize((10, 15))], batch_size=9)
@@ -272,18 +272,18 @@ def test_a_pack_keeps_wide_pictures(tmp_path: Path) -> None:
         assert np.array_equal(got, loaded(record["image"], T.Resize((10, 15))))
 
 
-def test_channels_that_come_last_or_are_too_many_are_refused(tmp_path: Path) -> None:
+def test_channels_last_or_too_many_channels_are_refused(tmp_path: Path) -> None:
     for shape in ((9, 12, 3), (17, 12, 12)):
         np.savez(tmp_path / "set.npz", x=np.zeros((4, *shape), np.float32))
         with pytest.raises(hr.ConfigError, match="HR0181"):
             hr.open(tmp_path / "set.npz", kinds={"x": "image"})
 
 
-def test_bands_that_come_last_are_no_picture() -> None:
+def test_channels_last_bands_are_not_an_image() -> None:
     bands = [{"image": np.zeros((64, 64, 5), np.uint16)}]
     with pytest.raises(hr.ConfigError, match="HR0181"):
         hr.open(bands, kinds={"image": "image"})
-    with pytest.raises(hr.ConfigError, match="HR0113"):  # a tensor, where nobody says more
+    with pytest.raises(hr.ConfigError, match="HR0113"):  # a tensor, unless more is declared
         hr.Loader(hr.open(bands), [T.CenterCrop(9)], batch_size=1)
 
 
@@ -297,7 +297,7 @@ def test_either_order_of_bytes_is_read(dtype: type) -> None:
     assert np.array_equal(batch.image[0], pixels) and np.array_equal(batch.points[0], pixels[0])
 
 
-def test_wide_pictures_are_converted_to_no_png(tmp_path: Path) -> None:
+def test_wide_images_are_not_converted_to_png(tmp_path: Path) -> None:
     source = hr.open([{"image": picture(np.uint16, 3, 9, 9)}])
     with pytest.raises(hr.UnsupportedError, match="HR0417"):
         hr.convert(source, tmp_path / "out", "folder")

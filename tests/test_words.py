@@ -34,7 +34,7 @@ def check(root: Path) -> tuple[int, str]:
         ("Normalised colours.", "Normalised", "American"),
     ],
 )
-def test_a_habit_is_rejected_with_its_reason(
+def test_each_rejected_wording_has_its_reason(
     tmp_path: Path, text: str, words: str, reason: str
 ) -> None:
     (tmp_path / "docs").mkdir()
@@ -44,7 +44,7 @@ def test_a_habit_is_rejected_with_its_reason(
     assert f'docs/a.md:3: "{words}": ' in out and reason in out
 
 
-def test_code_and_links_are_not_prose(tmp_path: Path) -> None:
+def test_code_and_links_are_not_checked(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     text = "`examples/pictures`, [images](../examples/pictures)\n\n```sh\nls pictures\n```\n"
     (tmp_path / "docs" / "a.md").write_text(f"# A page\n\n{text}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes TFRecord and tf.train.Example by their specifications: nothing of Headrace, nothing of
+"""Writes TFRecord and tf.train.Example following their specifications, without using Headrace or
 TensorFlow. https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details"""
 
 from __future__ import annotations

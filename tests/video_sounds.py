@@ -20,7 +20,7 @@ BITS, SIDE = 8, 16  # a frame's number, in squares of white and black
 
 
 def heard(seconds: Numbers) -> Numbers:
-    """What audio clips at these times, which no sample rate has a part in."""
+    """What audio clips at these times contain, independent of the sample rate."""
     swell = 0.6 + 0.4 * np.sin(2 * np.pi * 0.37 * seconds)
     tones = np.sin(2 * np.pi * TONES * np.asarray(seconds)[..., None] + PHASES)
     return 0.1 * swell * tones.sum(-1)
@@ -32,10 +32,12 @@ def off_by(samples: Numbers, begin: float, rate: int) -> float:
     samples = samples[: rate // 5]
     times = begin + np.arange(len(samples)) / rate
 
-    def misfit(late: float) -> float:
-        return float(np.square(samples - heard(times - late)).mean())
+    def misfit(late: float, some: slice = slice(None)) -> float:
+        return float(np.square(samples[some] - heard(times[some] - late)).mean())
 
-    best = min(np.arange(-100, 101) / 12000, key=misfit)  # of the highest tone a quarter of a turn
+    some = slice(0, rate // 20, rate // 8000)
+    turns = np.arange(-100, 101) / 12000  # a quarter turn of the highest tone
+    best = min(turns, key=lambda late: misfit(late, some))
     slope = (heard(times - best - 1e-7) - heard(times - best + 1e-7)) / 2e-7
     for _ in range(3):
         best += float((samples - heard(times - best)) @ slope / (slope @ slope))
@@ -52,7 +54,7 @@ def painted(number: int) -> Numbers:
 
 
 def number_of(frame: Numbers) -> int:
-    """Of a (3, H, W) frame."""
+    """The number shown in a (3, H, W) frame."""
     squares = frame.mean((0, 1)).reshape(BITS, SIDE).mean(1) > 128
     return int(sum(1 << bit for bit, white in enumerate(squares) if white))
 
@@ -66,18 +68,18 @@ def film(
     sound: str | None = "aac",
     rate: int = 48000,
     channels: int = 1,
-    late: float = 0.0,  # the sound begins so many seconds after the pictures
+    late: float = 0.0,  # the audio begins this many seconds after the pictures
     pictures_late: float = 0.0,
-    lasts: float | None = None,  # the sound; None: as long as the pictures
-    times: list[int] | None = None,  # of frames, in ticks of 1/1000 s
-    options: dict[str, str] | None = None,  # of the container
+    lasts: float | None = None,  # the audio's length; None: as long as the pictures
+    times: list[int] | None = None,  # for frames, in ticks of 1/1000 s
+    options: dict[str, str] | None = None,  # the container's options
 ) -> bytes:
     """Frame i is shown at pictures_late + i / fps and has the number i; what is heard at t is
     heard(t) by the file's clock."""
     import av
 
     out: Any = io.BytesIO()
-    folder = tempfile.TemporaryDirectory()  # some of the container's options read what is written
+    folder = tempfile.TemporaryDirectory()  # some of the container's options read back the output
     if options:
         out = str(Path(folder.name) / "film")
     with folder, av.open(out, "w", format=container, options=options or {}) as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Videos that tests make, and their frames by PyAV's libav, decoded from begin to end."""
+"""Videos made by tests, and their frames decoded sequentially by PyAV's libav."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Frames = np.ndarray[Any, Any]
 
 
 def missing_decoder() -> str:
-    """Why no video can be decoded here; empty where they can."""
+    """Why no video can be decoded here; empty if they can."""
     from pathlib import Path
 
     from headrace import _core
@@ -27,7 +27,7 @@ def missing_decoder() -> str:
 
 
 def moving(count: int = 30, height: int = 48, width: int = 64, seed: int = 1) -> Frames:
-    """(T, H, W, 3) uint8: squares that move over a ground, no frame like another."""
+    """(T, H, W, 3) uint8: squares that move over a background, no two frames alike."""
     random = np.random.default_rng(seed)
     y, x = np.mgrid[:height, :width]
     ground = np.stack([x * 200 // width, y * 200 // height, (x + y) % 256], axis=-1)
@@ -76,7 +76,7 @@ def encoded(
 
 
 def with_sound(data: bytes, seconds: int = 1) -> bytes:
-    """An MP4 file's packets, and as many seconds of silence beside them, as AAC."""
+    """An MP4 file's packets, and the same number of seconds of silence, as AAC."""
     import av
 
     out = io.BytesIO()

@@ -10,13 +10,13 @@ from headrace.insight.measure import contention, thread_clock
 
 
 class VirtualClock:
-    """``time.perf_counter`` and ``time.sleep`` as long as a test lasts; give it to monkeypatch."""
+    """Replaces ``time.perf_counter`` and ``time.sleep`` during a test; pass it to monkeypatch."""
 
     def __init__(self, monkeypatch: Any) -> None:
         self.now = 0.0
         monkeypatch.setattr(time, "perf_counter", self.look)
         monkeypatch.setattr(time, "sleep", self.sleep)
-        # Nobody else is there, whatever goes on where the test runs.
+        # Simulates an idle machine, whatever else runs where the test runs.
         monkeypatch.setattr(contention, "ROOT", "/nowhere")
         monkeypatch.setattr(thread_clock, "_queued", lambda: 0.0)
 

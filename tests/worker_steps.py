@@ -23,7 +23,7 @@ def same(image: Any) -> Any:
 
 
 class Refilled:
-    """Returns one and the same array each time, filled again."""
+    """Returns the same array each time, refilled."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.buffer = np.empty(shape, np.uint8)
@@ -73,7 +73,7 @@ def hang(image: Any) -> Any:
 
 
 class Once:
-    """Ends its process, but only the first one: then the file is there."""
+    """Ends its process, but only the first one: then the file exists."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -86,7 +86,7 @@ class Once:
 
 
 class HoldTheGil:
-    """Tells its process's id, then stays in C code without letting go of the GIL."""
+    """Reports its process's id, then stays in C code without releasing the GIL."""
 
     def __init__(self, told: Path) -> None:
         self.told = told

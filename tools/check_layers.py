@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the rules of the house that no compiler knows. Prints each breach as `file:line: rule`.
+"""Checks project rules that compilers do not. Prints each violation as `file:line: rule`.
 
 - Layers: a file may include only from its own folder and from those above it in LAYERS, and no
   files or folders include each other in a circle (cxx_circles.py).
-- Locks: what works on records by itself names no mutex and no thread pool.
-- Python: layers, circles and private names, as python_layers.py says them; and no module of the
-  package imports a framework when it is itself imported, but those of trainers/.
-- SIMD: what is compiled for one level includes only lanes and loops (each_level.h says why).
-- Size: a source file past 800 lines is refused; past 400 it is listed.
-- Names: no file is called for what it is not (`utils`, `common`, `helpers`, ...).
-- Paths: files, folders and modules that documents and comments name are there (named_paths.py).
-- License: every source says SPDX-License-Identifier in its first two lines.
+- Twins: no two C++ files define the same name in the same namespace (cxx_twins.py).
+- Locks: code that works on single records uses no mutex and no thread pool.
+- Python: layers, circles and private names (python_layers.py); and no module of the package imports
+a framework at import time, except those of trainers/.
+- SIMD: code compiled for one level includes only lanes and loops (each_level.h says why).
+- Size: source files over 800 lines are errors; over 400 they are listed.
+- Names: no file has a meaningless name (`utils`, `common`, `helpers`, ...).
+- Paths: files, folders and modules mentioned in documents and comments exist (named_paths.py).
+- License: every source has SPDX-License-Identifier in its first two lines.
 
 Usage: check_layers.py [ROOT]. Exit 0 when clean, 1 otherwise.
 """
@@ -25,13 +26,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cxx_circles import check_circles
+from cxx_twins import check_twins
 from named_paths import check_named_paths
-from python_layers import check_package
+from python_layers import check_package, is_type_checking
 
-# Each may include those before it. loader.h stands at the top of headrace/, its parts in loader/.
+# Each layer may include those before it. loader.h is at the top of headrace/, its parts are in
+# loader/.
 LAYERS = (
     "base", "device", "storage", "kernels", "codecs", "image", "fields", "sources", "formats",
-    "ops", "sampling", "pipeline", "finish", "executor", "delivery", "loader",
+    "ops", "plugin", "sampling", "pipeline", "finish", "executor", "delivery", "loader",
     "bindings",
 )  # fmt: skip
 FRAMEWORKS = {
@@ -55,13 +58,13 @@ FRAMEWORKS = {
     "transformers",
     "ultralytics",
 }
-TRAINERS = "python/headrace/trainers/"  # a module for each, which imports it  # fmt: skip
+TRAINERS = "python/headrace/trainers/"  # one module per framework, which imports it  # fmt: skip
 BANNED_WORDS = {
     "common", "helper", "helpers", "impl2", "manager", "misc", "util", "utils",
 }  # fmt: skip
-# What must run on any thread or machine without regard to others.
+# Code that must run on any thread or machine independently of others.
 LOCKLESS = {f"headrace/executor/{name}" for name in ("partners", "record_order", "record_worker")}
-CXX = {".cc", ".h", ".cu", ".cuh"}
+CXX = {".cc", ".h", ".hpp", ".cu", ".cuh"}
 SOURCES = CXX | {".py", ".pyi", ".cmake", ".sh"}
 SOURCE_NAMES = {"CMakeLists.txt", "dev", "run"}
 SKIPPED = {"build", ".git", ".venv", "__pycache__"}
@@ -73,7 +76,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"headrace/(?:([a-z_]+)/|([a-z]+)[a-z_]*
 
 
 def files(root: Path) -> Iterator[Path]:
-    """Every file below root, build outputs and caches left out."""
+    """Every file below root, except build outputs and caches."""
     for path in sorted(root.iterdir()):
         if path.is_dir():
             hidden = path.name.startswith(".") and path.name != ".ci"
@@ -113,14 +116,14 @@ def check_includes(path: Path, text: str) -> Iterator[str]:
             yield f"{path}:{number}: `{layer}` may not include `{target}`, which stands below it"
 
 
-# What is compiled for one SIMD level, and what may be included there: a kernel's second half, what
-# stands between target pragmas, and loops.
+# Code compiled for one SIMD level, and what it may include: a kernel's second half, code between
+# target pragmas, and loops.
 AT_EACH_LEVEL = "#else  // at each level"
 TARGET, TARGET_END = "HEADRACE_TARGET(", "HEADRACE_TARGET_END"
 MADE_FOR_LEVELS = re.compile(
     r"\s*#\s*include\s+(HEADRACE_(LANES|\w*KERNEL)"
     r"|.*(/lanes/|_loops\.h)"
-    r"|<xxhash\.h>)"  # after all that it includes; it makes static functions
+    r"|<xxhash\.h>)"  # after all of its includes; it makes functions static
 )
 
 
@@ -142,10 +145,6 @@ def imported(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
         return [node.module]
     return []
-
-
-def is_type_checking(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
 def run_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -206,7 +205,12 @@ def main(arguments: list[str]) -> int:
         if LISTED_LINES < (lines := text.count("\n")) <= REFUSED_LINES:
             long_files.append(f"{path}: {lines} lines; could it be two files?")
     cxx = {path: text for path, text in texts.items() if path.suffix in CXX}
-    breaches += [*check_circles(cxx), *check_package(root), *check_named_paths(texts)]
+    breaches += [
+        *check_circles(cxx),
+        *check_twins(cxx),
+        *check_package(root),
+        *check_named_paths(texts),
+    ]
     print("\n".join(long_files + breaches), end="\n" if long_files or breaches else "")
     print(f"{count} files, {len(breaches)} breaches")
     return 1 if breaches else 0

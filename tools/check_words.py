@@ -4,9 +4,10 @@
 
 Each rule has a pattern, its reason, and where it applies: "heading" and "text" of Markdown files,
 "message" for string literals of several words in the engine, the bindings and the package (help,
-errors, warnings, records' docs). Code, inline code and link targets are not looked at.
+errors, warnings, records' docs). Code, inline code and link targets are ignored.
 
-Usage: check_words.py [ROOT]. Prints each breach as `file:line: "words": reason`. Exit 0 when clean.
+Usage: check_words.py [ROOT]. Prints each violation as `file:line: "words": reason`. Exit 0 when
+clean.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ RULES = (
 )
 
 _SKIPPED = {"build", ".git", ".venv", "__pycache__"}
-# What is not prose in Markdown: code, tables that are made from the code, link targets.
+# Markdown that is not prose: code, generated tables, link targets.
 _NOT_PROSE = re.compile(
     r"^```.*?^```|^    .*?$|<!-- by .*?<!-- end -->|<!-- figures:.*?<!-- /figures -->|<!--.*?-->"
     r"|``.*?``|`[^`]*`|\]\([^)]*\)",
@@ -81,16 +82,16 @@ _NOT_PROSE = re.compile(
 )
 _CXX_STRINGS = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+')
 _CXX_COMMENT = re.compile(r"//.*")
-_DEFINES_WORDS = {"docs/reference/glossary.md"}  # our terms and the field's, side by side
+_DEFINES_WORDS = {"docs/reference/glossary.md"}  # our former terms and the standard ones
 
 
 def blanked(match: re.Match[str]) -> str:
-    """As many lines, without their words."""
+    """The same number of lines, without their words."""
     return re.sub(r"[^\n]", " ", match[0])
 
 
 def passages(path: Path, text: str) -> Iterator[tuple[int, str, str]]:
-    """What people read of a file: (line, where, text)."""
+    """The prose of a file: (line, where, text)."""
     if path.suffix == ".md":
         prose = _NOT_PROSE.sub(blanked, text)
         for number, line in enumerate(prose.split("\n"), 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circles in a graph of who needs whom."""
+"""Cycles in a dependency graph."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 
 def circles(needs: Mapping[str, Collection[str]]) -> list[list[str]]:
-    """One shortest way around for each knot of names that need each other, begun by the first.
+    """One shortest cycle for each strongly connected component, starting with its first name.
 
     >>> circles({"a": ["b"], "b": ["c"], "c": ["a", "b"], "d": ["a"]})
     [['a', 'b', 'c', 'a']]
@@ -22,7 +22,7 @@ def circles(needs: Mapping[str, Collection[str]]) -> list[list[str]]:
 
 
 def _way_around(start: str, needs: Mapping[str, Collection[str]], left: set[str]) -> list[str]:
-    """The shortest way from a name back to itself, breadth first."""
+    """The shortest path from a name back to itself, by breadth-first search."""
     ways = [[start]]
     seen: set[str] = set()
     for way in ways:

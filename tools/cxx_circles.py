@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Circles of C++ includes: between files, and between the folders below headrace/.
 
-Layers say what whole layers may include. Within one, `formats/tar` and `formats/shards` are folders
-of their own, of which one stands on the other. Tests and fuzz targets may look both ways.
+Layer rules apply to whole layers. Within a layer, folders such as `formats/tar` and
+`formats/shards` must not depend on each other in a cycle. Tests and fuzz targets may include both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOOKS_BOTH_WAYS = re.compile(r"_(test|fuzz)\.cc$")
 
 
 def check_circles(texts: Mapping[Path, str]) -> Iterator[str]:
-    """Each circle among C++ sources, by their paths from the root, as `file:line: rule`."""
+    """Each cycle among C++ sources, by their paths from the root, as `file:line: rule`."""
     files: dict[str, set[str]] = {}
     folders: dict[str, set[str]] = defaultdict(set)
     for path, text in texts.items():

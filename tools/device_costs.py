@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Costs of the GPU kernels, read from their machine code: a gate that needs no GPU.
+"""Costs of the GPU kernels, read from their machine code: a check that needs no GPU.
 
     python tools/device_costs.py build/release            # compare with tools/device_costs.json
     python tools/device_costs.py build/release --write    # after a change of a kernel
     python tools/device_costs.py build/release --photos FOLDER   # one sample of other pictures
     python tools/device_costs.py build/release --every-bits 4096   # with a finer row index
 
-For each kernel and architecture: registers, shared memory, stack and local memory, instructions,
-and of the largest innermost loop its instructions, by class, the sum of the stall cycles that the
-compiler wrote into them, and how many of them wait for memory. Moreover the warp instructions of
-one sample, a random crop that is decoded, resized to 224 x 224 and finished in 16 bits: rounds of
-loops, which build/release/lockstep_counts counts on pictures that it makes, times the instructions
-of the loops on sm_90.
+For each kernel and architecture: registers, shared memory, stack and local memory, instructions;
+and for the largest innermost loop its instructions by class, the sum of the compiler's stall
+cycles, and how many of them wait for memory. Also the warp instructions of one sample, a random
+crop that is decoded, resized to 224 x 224 and finished in 16 bits: rounds of loops, which
+build/release/lockstep_counts counts on pictures that it makes, times the instructions of the loops
+on sm_90.
 
-Numbers belong to a release of nvcc; those of another are not compared. What must hold for every
-release (no stack, no local memory, the walk's loop) is checked always. Exit status 1: a number is
-above its file's by more than the tolerance, or above its limit; 4: no cuobjdump here.
+Numbers are specific to a release of nvcc; those of another are not compared. Properties required of
+every release (no stack, no local memory, the decoder's loop) are always checked. Exit status 1: a
+number exceeds the file's by more than the tolerance, or exceeds its limit; 4: cuobjdump is missing.
 
 The stall counts are bits 105 to 108 of an instruction and the barriers it waits for bits 116 to
-121. NVIDIA documents neither; they are so from sm_70 on.
+121. NVIDIA documents neither; they apply from sm_70 on.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ NUMBERS = Path(__file__).with_suffix(".json")
 TOLERANCE = 0.03
 ARCHITECTURE = "sm_90"  # of the sample
 COMPARED = ("registers", "shared", "instructions", "loop", "stalls", "waits")
-# Whatever compiler and architecture: kernel -> number -> limit.
+# For any compiler and architecture: kernel -> number -> limit.
 LIMITS = {"walk_groups": {"loop": 69, "stalls": 180}}
 MOST_INSTRUCTIONS = 900_000  # of a warp, for all of a sample
-LONGEST_WALK = 2_500  # symbols: as long as a batch waits for
+LONGEST_WALK = 2_500  # symbols: determines a batch's time
 
 Kernels = dict[str, dict[str, dict[str, int]]]  # architecture -> kernel -> numbers
 Codes = dict[str, list["Instruction"]]  # kernel -> what it is
 
 
 def cuobjdump() -> str | None:
-    """From the PATH, or as PyPI's nvidia-cuda-cuobjdump has it."""
+    """From PATH, or from PyPI's nvidia-cuda-cuobjdump."""
     found = shutil.which("cuobjdump")
     if found:
         return found
@@ -62,7 +62,7 @@ def output_of(*command: str) -> str:
 
 
 def short_name(symbol: str) -> str:
-    """`run_threads<SumDc>` is SumDc: the name of what is compiled, without its namespaces."""
+    """`run_threads<SumDc>` is SumDc: the kernel's name, without namespaces."""
     name = output_of("c++filt", symbol).strip()
     launched = re.search(r"run_(?:threads|warps)<(.*)>\(", name)
     name = launched.group(1) if launched else name.split("(headrace")[0]
@@ -112,7 +112,7 @@ def functions(sass: str) -> dict[str, list[Instruction]]:
 
 
 class Loop:
-    """It ends with a branch to where it begins. `own`: what is in no loop inside of it."""
+    """Ends with a branch to its start. `own`: instructions that are not in an inner loop."""
 
     def __init__(self, first: int, last: int, code: list[Instruction]) -> None:
         self.first, self.last = first, last
@@ -128,7 +128,7 @@ class Loop:
 
 
 def loops_of(code: list[Instruction]) -> list[Loop]:
-    ends: dict[int, int] = {}  # several branches may lead back to one begin
+    ends: dict[int, int] = {}  # several branches may lead back to the same start
     for i in code:
         if i.target is not None and i.target < i.address:
             ends[i.target] = max(i.address, ends.get(i.target, 0))
@@ -145,7 +145,7 @@ def largest_innermost(code: list[Instruction]) -> list[Instruction]:
 
 
 def numbers_of(code: list[Instruction]) -> dict[str, int]:
-    while code and code[-1].opcode in ("NOP", "BRA"):  # what fills the last line
+    while code and code[-1].opcode in ("NOP", "BRA"):  # padding of the last line
         code.pop()
     loop = largest_innermost(code)
     kinds = collections.Counter(kind_of(i.opcode) for i in loop)
@@ -160,7 +160,7 @@ def numbers_of(code: list[Instruction]) -> dict[str, int]:
 
 
 def read(library: Path, program: str) -> tuple[Kernels, Codes]:
-    """Of all architectures the numbers, of one the code."""
+    """Numbers of all architectures, code of one."""
     kernels: Kernels = {}
     codes: Codes = {}
     architectures = re.findall(r"\.(sm_\d+)\.cubin", output_of(program, "--list-elf", str(library)))
@@ -181,7 +181,8 @@ def read(library: Path, program: str) -> tuple[Kernels, Codes]:
 
 
 def resize_costs(codes: Codes, counts: dict[str, float]) -> dict[str, float]:
-    """Warp instructions of resize and finish: at most: what a warp does not reach counts, too."""
+    """Warp instructions of resize and finish: an upper bound, because skipped instructions count,
+    too."""
 
     def only(loops: list[Loop]) -> Loop:
         if len(loops) != 1:
@@ -191,7 +192,8 @@ def resize_costs(codes: Codes, counts: dict[str, float]) -> dict[str, float]:
     def outer(loops: list[Loop], loop: Loop) -> list[Loop]:  # from the outermost
         return [other for other in loops if other.holds(loop)]
 
-    # Of the loops that pack outcomes, one weighs four taps at once, and one has a loop for that.
+    # Of the loops that pack results, one handles four taps at once, and one has an inner loop for
+    # that.
     loops = loops_of(codes["ResampleRows<SampleLayout 0>"])
     packs = [loop for loop in loops if loop.has("I2IP")]
     row = only([loop for loop in packs if loop.has("IDP")])
@@ -217,7 +219,7 @@ def resize_costs(codes: Codes, counts: dict[str, float]) -> dict[str, float]:
     loops = loops_of(codes["MakeResizeTables"])
     taps = sorted((len(loop.own) for loop in loops if loop.has("DMUL")), reverse=True)
     weights = counts["weight_warps"] * len(loops[0].own) + counts["weight_taps"] * sum(taps[:2])
-    # One of six copies, for three sizes of elements; the one that stores four of 16 bits.
+    # One of six copies, for three element sizes: the one that stores four 16-bit elements.
     loops = loops_of(codes["PictureBatch"])
     fours = only([loop for loop in loops if not loop.inner and loop.has("STG.E.64")])
     item, row, channel = outer(loops, fours)
@@ -232,7 +234,7 @@ def resize_costs(codes: Codes, counts: dict[str, float]) -> dict[str, float]:
 def sample_costs(
     kernels: dict[str, dict[str, int]], codes: Codes, counts: dict[str, float]
 ) -> dict[str, dict[str, float]]:
-    """Warp instructions of a crop, by kernel; what stands outside of loops counts once a warp."""
+    """Warp instructions of a crop, by kernel; code outside of loops counts once per warp."""
 
     def cost(name: str, warps: float, rounds: float) -> float:
         kernel = kernels[name]
@@ -280,7 +282,7 @@ def sample_costs(
 
 
 def too_much(now: dict, known: dict) -> list[str]:
-    """Numbers above those of the file by more than the tolerance, and kernels that it lacks."""
+    """Numbers that exceed the file's by more than the tolerance, and kernels missing from it."""
     found = []
     for architecture, kernels in now["kernels"].items():
         for name, numbers in kernels.items():

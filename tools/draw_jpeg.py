@@ -4,7 +4,7 @@
 
 python tools/draw_jpeg.py docs/images
 
-What they show is computed: codes from the standard's table, blocks from a window's geometry, bit
+Their content is computed: codes from the standard's table, blocks from a window's geometry, bit
 planes from coefficients.
 """
 
@@ -35,13 +35,13 @@ def code_of(symbol: int) -> str:
 
 
 def magnitude(value: int) -> str:
-    """The bits that follow the code of a coefficient (F.1.2.1)."""
+    """The bits after the code of a coefficient (F.1.2.1)."""
     size = abs(value).bit_length()
     return f"{value if value > 0 else value + (1 << size) - 1:0{size}b}"
 
 
 def pair_table() -> Drawing:
-    """Eleven bits of a stream, two coefficients."""
+    """Eleven bits of a stream: two coefficients."""
     coefficients = [(0, -3), (0, 11), (1, 1), (0, 1)]  # zeros before it, and its value
     picture = Drawing(286, "Eleven bits index a table entry that holds two AC symbols")
     cell, x, y = 25, 0, 30
@@ -60,7 +60,7 @@ def pair_table() -> Drawing:
                 picture.text(x + at * cell + 12, y + 19, bit, f"middle mono {ink}")
             at += 1
         ends.append(at)
-    # What one lookup takes: two codes and two magnitudes.
+    # The result of one lookup: two codes and two magnitudes.
     names = ["0/2", "-3", "0/4", "+11"]
     start = 0
     for name, end in zip(names, ends, strict=False):
@@ -95,7 +95,7 @@ def pair_table() -> Drawing:
 
 
 def lanes() -> Drawing:
-    """One lookup waits for the one before it; four streams fill the time."""
+    """Each lookup waits for the previous one; four streams fill the time."""
     picture = Drawing(236, "A lookup waits for the one before; lookups of four pictures overlap")
     left, step, each = 130, 74, 18
 
@@ -119,14 +119,15 @@ def lanes() -> Drawing:
 
 
 def windows() -> Drawing:
-    """Which luma blocks of a 4:2:0 picture each form walks and decodes for one crop."""
+    """Which luma blocks of a 4:2:0 picture each format entropy-decodes and transforms for one
+    crop."""
     columns, rows = 31, 24  # of blocks
     left, top, right, bottom = 166, 84, 237, 147  # the crop's first and last pixels
     picture = Drawing(284, "The blocks that plain, indexed and packed decoding touch for one crop")
     cell = 240 / columns
     first, end = left // 8 // 4 * 4, right // 8 + 1  # columns begin at a quad of blocks
     needed = range(top // 8, bottom // 8 + 1)
-    # The neighbors of the chroma rows, by rows of MCUs of two blocks.
+    # The neighbors of the chroma rows, in MCU rows of two blocks.
     walked = range((top // 2 - 1) // 8 * 2, ((bottom // 2 + 1) // 8 + 1) * 2)
     for panel, name in enumerate(("plain", "indexed", "packed")):
         x0, y0 = panel * 260, 26
@@ -135,7 +136,7 @@ def windows() -> Drawing:
             for column in range(columns):
                 if row in needed and first <= column < end:
                     kind = "c0"
-                elif name == "plain":  # every code, up to the last one that is needed
+                elif name == "plain":  # every code, up to the last one needed
                     last = row in walked and row >= walked.stop - 2
                     walks = row < walked.stop and (column < end or not last)
                     kind = "c1" if walks else "track"
@@ -164,7 +165,7 @@ def windows() -> Drawing:
 
 
 def inverse_transform() -> Drawing:
-    """How four blocks lie in a register."""
+    """The layout of four blocks in a register."""
     picture = Drawing(
         252, "Four blocks in one 512-bit register, two words of a column side by side"
     )

@@ -9,7 +9,7 @@ EXAMPLE_BLOCK = [-3, 5, 0, 1, -1, 0, 0, 12, 0, 0, 2, -1, 0, 0, 0, -6, 0, 1, 0, 0
 
 
 def bit_planes() -> Drawing:
-    """A block's AC coefficients as the packed form keeps them."""
+    """A block's AC coefficients in packed form."""
     values = EXAMPLE_BLOCK
     picture = Drawing(300, "A block's coefficients as planes of bits, each shorter than the last")
     left, cell, line = 150, 28.5, 30
@@ -50,7 +50,7 @@ def bit_planes() -> Drawing:
 def compact() -> Drawing:
     """How bytes of larger coefficients become those of one size less, without pdep."""
     picture = Drawing(262, "A plane of bits opens gaps between bytes, and constants fill them")
-    sizes = [3, 1, 2, 4, 1, 3, 2, 1, 1, 2]  # bits of the coefficients that are not zero
+    sizes = [3, 1, 2, 4, 1, 3, 2, 1, 1, 2]  # bits of the nonzero coefficients
     values = [5, 1, 3, 11, 1, 6, 2, 1, 1, 2]
     left, cell, height = 210, 44, 30
     y = 20

@@ -7,12 +7,12 @@ from drawing import Drawing
 
 
 def scans() -> Drawing:
-    """Which rows of MCUs of which scans are walked for a window, by libjpeg and by us."""
+    """Which MCU rows of which scans are decoded for a window, by libjpeg and by us."""
     picture = Drawing(
         318, "libjpeg walks scan after scan; Headrace walks row after row of all scans"
     )
     count = 10  # of scans
-    rows, shown = 12, range(3, 6)  # of MCUs; those of the window
+    rows, shown = 12, range(3, 6)  # MCU rows; those of the window
     cell, line = 34, 15
     for panel, (name, kept) in enumerate(
         (("libjpeg: scan by scan", range(rows)), ("Headrace: row by row", range(4, 5)))
@@ -52,12 +52,12 @@ def scans() -> Drawing:
 
 
 def refinement() -> Drawing:
-    """A refined block: which bits of the stream are whose."""
+    """A refined block: what each bit of the stream belongs to."""
     picture = Drawing(
         236, "A refined block: bits of the stream and the coefficients they belong to"
     )
     before = [9, 0, -4, 0, 2, 0, 0, 6, -2, 0, 0, 3, 0, 2, 0, 0]
-    zeros, negative = 2, True  # the symbol: a coefficient begins behind two that stay 0
+    zeros, negative = 2, True  # the symbol: a coefficient begins after two that stay 0
     bits = [1, 0, 1, 1, 0]  # corrections up to there
     left, cell, line = 130, 38, 32
     picture.text(0, 34, "coefficients")

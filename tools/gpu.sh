@@ -13,7 +13,8 @@ gpu_device=cuda
 gpu_photos=''
 gpu_steps=(start tests memcheck racecheck initcheck synccheck figures bench loaders)
 gpu_usual=(start tests memcheck racecheck figures bench loaders) # five minutes on an H100
-# What these tools look at in that time; the others, and named alone these two, at all programs.
+# What these tools check in that time; the others, and these two when given alone, check all
+# programs.
 declare -A gpu_quick=(
   [memcheck]='stream_test device_finisher_test picture_batch_test resize_batch_test loader_finish_test'
   [racecheck]='stream_test resize_batch_test'
@@ -41,7 +42,7 @@ kernels, of whole loaders, and of other decoders that are installed there.
 HELP
 }
 
-# The programs and the package as they are here, their libraries, compute-sanitizer: one file.
+# The locally built programs and package, their libraries, and compute-sanitizer, in one file.
 make_bundle() {
   packages "${build_packages[@]}" "${test_packages[@]}"
   requirements build
@@ -71,20 +72,20 @@ unpack_bundle() {
   sed 's/^/   /' "$unpacked/contents.txt"
 }
 
-# [COMMAND...]: one of the programs, with the compiler's libraries that it was linked with; a Python
-# here has its own.
+# [COMMAND...]: runs one of the programs with the compiler libraries that it was linked with; a
+# Python on that machine has its own.
 program() {
   LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:$PWD/$unpacked/lib/compiler "$@"
 }
 
-# Whether this glibc and this driver are new enough for them.
+# Whether this machine's glibc and driver are new enough for them.
 starts() {
   program "$programs/mix_rows_test" --gtest_list_tests >/dev/null
   program "$programs/gpu_figures" --devices || [[ $gpu_device == cpu ]]
 }
 
-# NAMES [TOOL OPTION...]: the tests that are there for a GPU only, of these programs or all, each
-# alone or under the tool.
+# NAMES [TOOL OPTION...]: runs the GPU-only tests of these programs or of all, each alone or under
+# the tool.
 on_gpu() {
   local path listed found='' only='*/Gpu*' names=" $1 "
   shift
@@ -100,7 +101,7 @@ on_gpu() {
   [[ $found ]]
 }
 
-# Where it is: the bundle's, or one of the system.
+# Its location: in the bundle, or installed.
 sanitizer() {
   local own=$unpacked/compute-sanitizer/compute-sanitizer
   if [[ -x $own ]]; then echo "$own"; else command -v compute-sanitizer; fi
@@ -111,14 +112,15 @@ under_sanitizer() {
   on_gpu "$2" timeout 900 "$(sanitizer)" --tool "$1" --error-exitcode 1
 }
 
-# [ARGUMENT...]: python3 with the package, the bundle's where there is one.
+# [ARGUMENT...]: python3 with the package, the bundle's if there is one.
 python_here() {
   local path=${PYTHONPATH:-}
   [[ ! -d $unpacked/site ]] || path=$PWD/$unpacked/site${path:+:$path}
   PYTHONPATH=$path python3 "$@"
 }
 
-# NAME MODULE... -- ARGUMENT...: a step of a script, where the package and these modules are there.
+# NAME MODULE... -- ARGUMENT...: runs a script as a step, if the package and these modules are
+# available.
 python_step() {
   local name=$1 modules=()
   shift
@@ -133,12 +135,12 @@ python_step() {
   fi
 }
 
-# NAME COMMAND...: what it prints is shown, and its figures kept for the table.
+# NAME COMMAND...: shows its output, and keeps its figures for the table.
 with_figures() {
   "${@:2}" | tee "$results/$1.figures"
 }
 
-# Steps, and figures beside their predictions: all of this run in one table.
+# Steps, and figures with their predictions: all results of this run in one table.
 gpu_table() {
   local kind status name line
   printf '\n%-54s %12s %12s\n' 'on this machine' measured predicted

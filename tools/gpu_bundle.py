@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""All that `./dev gpu` runs on a machine without network or compiler, as one file.
+"""Everything that `./dev gpu` runs on a machine without network or compiler, as one file.
 
-    python tools/gpu_bundle.py --programs    # names of what is to be built
+    python tools/gpu_bundle.py --programs    # names of the programs to build
     python tools/gpu_bundle.py build/release build/gpu [PHOTOS]
 
-Takes from the build the tests that have a form for GPUs and gpu_figures, the libraries that they
-are linked with (but glibc, which is the machine's own); from build/gpu/wheels compute-sanitizer;
-from build/gpu/site the package with what its command line needs but NumPy, which is the machine's
-own; and makes its module for every other CPython that this machine has headers for: those on PATH
-and pyenv's. With --photos the JPEGs of a folder travel along, for bench/gpu_loaders.py. Writes
-build/gpu/bundle.tar.gz and removes what it was made of. Exit status 1 where it becomes larger than
-what is carried along.
+Takes from the build the tests with a GPU variant and gpu_figures, and the libraries that they are
+linked with (except glibc, which the machine provides); from build/gpu/wheels compute-sanitizer;
+from build/gpu/site the package with the dependencies of its command line except NumPy, which the
+machine provides; and builds its module for every other CPython that this machine has headers for:
+those on PATH and pyenv's. With --photos the JPEGs of a folder are included, for
+bench/gpu_loaders.py. Writes build/gpu/bundle.tar.gz and removes the intermediate files. Exit status
+1 if it exceeds the size limit.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 MOST_BYTES = 60 << 20
 OF_GLIBC = re.compile(r"(ld-linux|lib(c|m|dl|rt|pthread|resolv))[-.]")
-# A Python there has its own, which may be newer and asked for by what else it imports.
+# A Python there has its own, which may be newer and required by other imports.
 OF_COMPILER = re.compile(r"lib(stdc\+\+|gcc_s)[-.]")
 OLDEST_PYTHON = (3, 10)
 SANITIZER = re.compile(r"nvidia/cu\d+/compute-sanitizer/[^/]+$")
 
 
 def programs_of(build: Path) -> list[Path]:
-    """The tests whose source speaks of a GPU, and the program of figures."""
+    """The tests whose source mentions a GPU, and the figures program."""
     found = [build / "gpu_figures"]
     for source in sorted(ROOT.glob("headrace/**/*_test.cc")):
         text = source.read_text()
@@ -69,7 +69,7 @@ def unpack_sanitizer(wheels: Path, to: Path) -> str:
 
 
 def pythons() -> dict[str, Path]:
-    """The CPythons whose headers are here, by how their modules are named: cpython-312-x86_64..."""
+    """The CPythons whose headers are installed, by their module suffix: cpython-312-x86_64..."""
     ask = (
         "import os, sys, sysconfig as s;"
         "print(sys.implementation.name, *sys.version_info[:2], s.get_config_var('SOABI'),"
@@ -91,7 +91,7 @@ def pythons() -> dict[str, Path]:
 
 
 def make_modules(site: Path, folder: Path) -> list[str]:
-    """The package's module for each of them beside the one that is there; as they are named."""
+    """The package's module for each of them, in addition to the existing one; with their names."""
     nanobind = output_of(sys.executable, "-m", "nanobind", "--cmake_dir")
     there = site / "headrace"
     for module, python in pythons().items():
@@ -105,7 +105,7 @@ def make_modules(site: Path, folder: Path) -> list[str]:
         )  # fmt: skip
         subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
         subprocess.run(("cmake", "--build", build, "--", "--quiet"), check=True)
-        # Linked where the engine lies here; there, beside it.
+        # Linked with the engine's path here; on the other machine, it is next to it.
         (installed,) = build.glob("_core.*.so")
         subprocess.run(
             ("cmake", "--install", build, "--prefix", site), check=True, stdout=subprocess.DEVNULL

@@ -35,7 +35,7 @@ struct Counts {
   int64_t pictures = 0, taken = 0, symbols = 0;
   int64_t table_warps = 0, table_levels = 0;
   int64_t clear_rounds = 0;
-  // A stretch a lane: a chain is that of a block, which has a group of them.
+  // One segment per lane: a chain is that of a block, which has a group of them.
   int64_t stretches = 0, walk_groups = 0, walk_warps = 0, walk_steps = 0, longest_walk = 0;
   std::vector<int64_t> block_chains;
   int64_t dc_warps = 0, dc_rounds = 0;
@@ -49,7 +49,7 @@ struct Counts {
   int64_t finish_warps = 0, finish_rows = 0, finish_fours = 0;
 };
 
-// Rounds of the loops in WalkEntry::at() for the words of a table that a warp's lanes make.
+// Loop iterations in WalkEntry::at() for the words of a table made by a warp's lanes.
 void count_tables(const DeviceCode& code, Counts& counts) {
   for (int first = 0; first < WalkTables::kSize; first += kLanes) {
     int64_t levels = 0;
@@ -62,7 +62,7 @@ void count_tables(const DeviceCode& code, Counts& counts) {
   }
 }
 
-// A stretch of MCUs that a lane walks.
+// A segment of MCUs decoded by a lane.
 struct Stretch {
   int64_t steps = 0, mcus = 0;
 };
@@ -82,7 +82,7 @@ std::vector<Stretch> stretches_of(const jpeg_test::DeviceBatch& device) {
   return out;
 }
 
-// The jobs of a picture, 32 a warp, step by step, and what SumDc does for them.
+// The jobs of a picture, 32 per warp, step by step, and SumDc's work for them.
 void count_walk(const jpeg_test::DeviceBatch& device, Counts& counts) {
   const DevicePicture& picture = device.batch().picture(0);
   const std::vector<Stretch> jobs = stretches_of(device);
@@ -110,7 +110,7 @@ void count_walk(const jpeg_test::DeviceBatch& device, Counts& counts) {
   }
 }
 
-// The most of each lane of a piece: of(number of the thread).
+// The maximum over the lanes of a piece: of(number of the thread).
 template <class Of>
 int64_t most_of(const ResamplePiece& piece, const Of& of) {
   int64_t most = 0;

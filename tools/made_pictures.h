@@ -34,7 +34,7 @@ inline uint8_t sample(int x, int y, int channel) {
   for (int octave = 0; octave < 7; ++octave) {
     const int step = 64 >> octave, weight = std::max(96 >> octave, 14);
     const int left = x / step, top = y / step, fx = x % step, fy = y % step;
-    // Colors differ in the large and agree in the small, as in photos.
+    // Colors differ at large scales and agree at small ones, as in photos.
     const int seed = octave < 2 ? channel : 0;
     const auto at = [&](int dx, int dy) { return lattice(left + dx, top + dy, octave, seed); };
     const int upper = at(0, 0) * (step - fx) + at(1, 0) * fx;
@@ -44,7 +44,7 @@ inline uint8_t sample(int x, int y, int channel) {
   return uint8_t(std::clamp(128 + sum, 0, 255));
 }
 
-// Sizes and samplings in the shares that photos have them.
+// Sizes and subsamplings with the frequencies found in photos.
 inline std::vector<Bytes> made() {
   constexpr std::array<std::pair<int, int>, 4> kSizes{
       {{500, 375}, {500, 333}, {375, 500}, {320, 240}}};

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small valid inputs for the fuzz targets into FOLDER/NAME/, the start of NAME_fuzz.
+"""Writes small valid inputs for the fuzz targets to FOLDER/NAME/, the initial corpus of NAME_fuzz.
 
     python tools/make_fuzz_seeds.py build/fuzz/seeds
 
-fuzz/NAME/ in the repository grew out of these: each target ran for some minutes on both, then
-`NAME_fuzz -merge=1 fuzz/NAME build/fuzz/corpus/NAME` kept what reaches more code. What they are
-stands in tools/fuzz_seeds/, a module a family.
+fuzz/NAME/ in the repository was grown from these: each target ran for some minutes on both, then
+`NAME_fuzz -merge=1 fuzz/NAME build/fuzz/corpus/NAME` kept inputs that reach more code. They are
+defined in tools/fuzz_seeds/, one module per family.
 
 Needs NumPy, Pillow, h5py, lmdb and torch (./dev test installs them).
 """

@@ -160,7 +160,9 @@ def main() -> None:
     (folder / "keywords.pyi").write_text(table.stub(table.keywords_from(core.loader_options())))
     operators = core.operators()
     classes = [transform_stub(operators[name], signatures) for name in sorted(operators)]
-    written = interface("transforms.py", "Transform", "flatten", "to_config", "from_config")
+    written = interface(
+        "transforms.py", "Transform", "flatten", "known", "require", "to_config", "from_config"
+    )
     (args.output / "transforms.pyi").write_text(HEADER + written + "".join(classes))
     samplers = [sampler_stub(record, signatures) for record in core.samplers().values()]
     written = interface(

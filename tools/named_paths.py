@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files, folders and modules that documents and comments name are there.
+"""Checks that files, folders and modules mentioned in documents and comments exist.
 
 - `bindings/released_gil.h`, `packed/dense_jpeg.cc`, `docs/internals/jpeg.md`: the end of a path in
-  the repository. Python files count where a folder is named; users have a train.py, too.
+  the repository. Python files only count with a folder, because users have a train.py, too.
 - `headrace/base/`, `python/headrace/insight/`: a folder.
 - `headrace.insight.measure.loop`: a module of the package, or a name in one.
-- Links of Markdown files that lead to no page of the web.
+- Links of Markdown files, except to the web.
 
-`x_test.cc`, `your_op.cc`, `fuzz/NAME/` and `_test.cc` stand for any.
+`x_test.cc`, `your_op.cc`, `fuzz/NAME/` and `_test.cc` are placeholders.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _ELSEWHERE = {  # of libraries and of the system
 
 
 def check_named_paths(texts: Mapping[Path, str]) -> Iterator[str]:
-    """Each name of what is not there, as `file:line: rule`. texts: of all files, by their paths."""
+    """Each mention of something that does not exist, as `file:line: rule`. texts: of all files, by
+    their paths."""
     files = {path.as_posix() for path in texts}
     ends = {"/".join(parts[at:]) for parts in map(_parts, files) for at in range(len(parts))}
     folders = {str(parent) + "/" for file in files for parent in PurePosixPath(file).parents}
@@ -87,7 +88,7 @@ def _modules(texts: Mapping[Path, str]) -> Iterator[tuple[str, str]]:
 
 
 def _is_there(name: str, modules: Mapping[str, str]) -> bool:
-    """Whether its longest beginning that is a module knows what follows."""
+    """Whether its longest prefix that is a module defines what follows."""
     head, _, rest = name, "", ""
     while head not in modules:
         head, _, last = head.rpartition(".")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace bench` made on the CPU, finished on a device, decoded there: one hash of the batches.
+"""Compares the batches of `headrace bench` made on the CPU, finished on a device, and decoded
+there: their hashes must be equal.
 
     python tools/one_hash.py cuda examples/pictures
 
-Prints a line for each way, and exits with 1 where one gives other batches.
+Prints a line for each way, and exits with 1 if one gives different batches.
 """
 
 from __future__ import annotations

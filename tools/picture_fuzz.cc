@@ -81,8 +81,7 @@ void decode_any(ImageDecoder& decoder, std::span<const uint8_t> bytes) {
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
-// Nearly every mutation of a PNG would fail at a chunk's checksum: most of them get right ones
-// again.
+// Nearly every mutation of a PNG would fail at a chunk's checksum, so most of them get valid ones.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned seed) {
   size = LLVMFuzzerMutate(data, size, max_size);

@@ -2,12 +2,13 @@
 """The layers of the Python package: allowed imports, and names that stay inside a module.
 
 - A module imports from its own layer and from those above it in LAYERS. Imports inside functions
-  and for type checkers count. Where a lower layer is to be reached all the same (a loader's
-  `.torch()` needs the adapter, which needs loaders), the import stands in a function or under
-  TYPE_CHECKING and says so in its line: `# late`. No other import says that.
-- No modules import each other in a circle, in whatever layer.
+  and for type checkers count. If a lower layer is needed nevertheless (a loader's `.torch()` needs
+  the adapter, which needs loaders), the import is in a function or under TYPE_CHECKING and marked
+  with `# late`. No other import has that mark.
+- Modules do not import each other in a cycle, in any layer.
 - A name that begins with an underscore stays in its module: it is not imported, and no other module
-  gets it from an object. `_core` is the compiled module; `_make` and its like are namedtuples' own.
+accesses it on an object. `_core` is the compiled module; `_make` and similar names belong to
+namedtuple.
 """
 
 from __future__ import annotations
@@ -20,25 +21,34 @@ from typing import NamedTuple
 from circles import circles
 
 PACKAGE = "headrace"
-# Each may import those before it; those of one line each other. "" is the package itself, a name
-# with a dot a room of a package that has layers of its own.
+# Each may import those before it; those in the same line may import each other. "" is the package
+# itself; a name with a dot is a subpackage with layers of its own.
 LAYERS = (
     ("_core",),
     ("errors", "printable", "plain_json", "dtypes", "plain_array", "readable", "whole_file"),
     ("drawing",),
-    ("arguments", "clouds", "remote", "counters", "environment", "signatures", "absent"),
-    ("process_group", "fail_together"),
+    (
+        "arguments",
+        "clouds",
+        "finalizers",
+        "remote",
+        "counters",
+        "environment",
+        "signatures",
+        "absent",
+    ),
+    ("process_group", "fail_together", "profiled"),
     ("sampling",),
     ("global_draws", "twisters"),
     ("steps", "library_steps", "transforms", "presets", "pipeline"),
-    ("step_config",),
+    ("step_config", "plugins"),
     ("surroundings",),
     ("sources",),
     ("formats",),
     ("annotations", "jobs", "write", "pack", "convert", "index"),
     ("decode", "workers"),
     ("batch", "inspection", "loader", "overlays", "per_record", "torchvision_batches"),
-    ("compose",),
+    ("compose", "token_writer"),
     ("frameworks",),
     ("delivery",),
     ("migrate",),
@@ -71,12 +81,12 @@ class Module(NamedTuple):
 class Import(NamedTuple):
     module: str
     line: int
-    is_late: bool  # says so
+    is_late: bool  # the mark
     is_inside: bool  # a function, or for type checkers only
 
 
 def check_package(root: Path) -> Iterator[str]:
-    """Each breach below root/python/headrace as `file:line: rule`."""
+    """Each violation below root/python/headrace as `file:line: rule`."""
     modules = {module.name: module for module in _modules(root)}
     known = {*modules, f"{PACKAGE}._core"}
     private = {name: set(_private_names(module.tree)) for name, module in modules.items()}
@@ -100,7 +110,8 @@ def _modules(root: Path) -> Iterator[Module]:
 
 
 def layer_of(module: str) -> int | None:
-    """headrace.insight.kit.svg -> the place of "insight.kit" in LAYERS, else that of "insight"."""
+    """headrace.insight.kit.svg -> the position of "insight.kit" in LAYERS, otherwise that of
+    "insight"."""
     parts = module.partition(".")[2].split(".")
     for top in (".".join(parts[:2]), parts[0]):
         for place, names in enumerate(LAYERS):
@@ -127,7 +138,7 @@ def _imports(module: Module, known: set[str]) -> Iterator[Import]:
     inside = {
         id(inner)
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _is_type_checking(node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_type_checking(node)
         for inner in ast.walk(node)
     }
     for node in ast.walk(module.tree):
@@ -157,7 +168,7 @@ def _parent(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _is_type_checking(node: ast.AST) -> bool:
+def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
@@ -166,7 +177,7 @@ def is_private(name: str) -> bool:
 
 
 def _private_names(tree: ast.Module) -> Iterator[str]:
-    """What a module gives a name to: functions, classes, variables, attributes, parameters."""
+    """What a module defines: functions, classes, variables, attributes, parameters."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names = [node.name]
@@ -175,7 +186,7 @@ def _private_names(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names = [node.id]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            names = [node.value]  # of __slots__, of setattr
+            names = [node.value]  # from __slots__, from setattr
         else:
             continue
         yield from filter(is_private, names)

@@ -18,7 +18,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-// In memory of its own, so that a read behind the end is seen.
+// In separate memory, so that reads past the end are detected.
 void run(const uint8_t* data, size_t size) {
   const Bytes bytes(data, data + size);
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
@@ -32,10 +32,11 @@ void run_damaged(const Bytes& bytes) {
     if (cut != last) run(bytes.data(), cut);
     last = cut;
   }
-  std::mt19937 random(static_cast<unsigned>(bytes.size()));  // its numbers are the standard's
+  // its sequence is specified by the standard
+  std::mt19937 random(static_cast<unsigned>(bytes.size()));
   for (size_t i = 0; i < kMutations && !bytes.empty(); ++i) {
     Bytes changed = bytes;
-    // Headers stand in front: half of the changes are among the first bytes.
+    // Headers come first: half of the changes are among the first bytes.
     const size_t among = i % 2 ? bytes.size() : std::min<size_t>(bytes.size(), 64);
     for (size_t k = 0; k <= i % 4; ++k) changed[random() % among] = static_cast<uint8_t>(random());
     run(changed.data(), changed.size());
@@ -53,15 +54,15 @@ int main(int count, char** arguments) {
   }
   std::sort(inputs.begin(), inputs.end());
   for (const std::filesystem::path& input : inputs) {
-    std::printf("%s\n", input.c_str());  // the last one, where it ends the process
+    std::printf("%s\n", input.c_str());  // the last input, if it crashes the process
     std::fflush(stdout);
     std::ifstream file(input, std::ios::binary);
     const Bytes bytes{std::istreambuf_iterator<char>(file), {}};
     run(bytes.data(), bytes.size());
     run_damaged(bytes);
   }
-  return inputs.empty();  // a corpus that is not there proves nothing
+  return inputs.empty();  // a missing corpus proves nothing
 }
 
-// What libFuzzer would offer to targets with a mutator of their own; nothing is mutated here.
+// What libFuzzer provides to targets with a custom mutator; nothing is mutated here.
 extern "C" size_t LLVMFuzzerMutate(uint8_t*, size_t size, size_t) { return size; }

@@ -29,8 +29,8 @@ Result<void> decode(AudioDecoder& decoder, std::span<const uint8_t> bytes,
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
-// Nearly every mutation of an Ogg file would fail at a page's checksum: most of them get right ones
-// again.
+// Nearly every mutation of an Ogg file would fail at a page's checksum, so most of them get valid
+// ones.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned seed) {
   constexpr std::string_view kName = HEADRACE_FUZZED;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Adds up a test run. The last line is `N passed, N failed` (and `, N skipped` where some were).
+"""Summarizes a test run. The last line is `N passed, N failed` (and `, N skipped` if some were).
 
 Usage: tally.py DIR. DIR/steps.txt has a line for everything that ran: `KIND STATUS NAME`, where
 KIND is `step` (counts as one test), `skip` (a step that could not run here) or `suite` (its tests
@@ -40,7 +40,7 @@ def main(folder: Path) -> int:
         else:
             reports = [count(report) for report in sorted((folder / name).glob("*.xml"))]
             counts = tuple(map(sum, zip(*reports, strict=True))) if reports else (0, 0, 0)
-            # It died, or found nothing to run: that is a failure which no report tells.
+            # It crashed, or found nothing to run: a failure that no report contains.
             if counts[1] == 0 and (status != "0" or counts[0] == 0):
                 counts = (counts[0], 1, counts[2])
         if counts[1]:

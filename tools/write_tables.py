@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of the guides that are made from tables in the code.
+"""Writes the tables in the guides that are generated from tables in the code.
 
-Usage: write_tables.py, with the package installed. Each stands between two marks in its page;
-tests/test_loader_options.py fails where one is not what this writes.
+Usage: write_tables.py, with the package installed. Each is between two marks in its page;
+tests/test_loader_options.py fails if one is out of date.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ TEMPLATES = ROOT / "tools" / "templates"
 
 
 def tables() -> dict[str, str]:
-    """What belongs between the marks of each page."""
+    """The text between the marks of each page."""
     return {
         "docs/reference/loader-options.md": table.page_table(options.KEYWORDS.values()),
         "docs/start/migrating/dataloader-arguments.md": dataloader_keywords.page_table(),
         "docs/guide/looking.md": counters.page_table(),
+        "docs/reference/promises.md": bounds_table(),
         "docs/tools/convert.md": write.page_table(),
         "docs/guide/data/formats/index.md": formats_table(),
         "CONTRIBUTING.md": additions_table(),
@@ -39,7 +40,7 @@ def joined(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def formats_table() -> str:
-    """The pages of formats, by their titles, with the functions that each of them describes."""
+    """The pages of formats, by title, with the functions that each of them describes."""
     rows = [
         ["A folder of images, a list of them", "`hr.folder`, `hr.open(...)`", "../sources.md"],
         ["A pack of ours", "`hr.open(...)`", "../../../spec/pack-format.md"],
@@ -57,14 +58,33 @@ def formats_table() -> str:
     )
 
 
+# How a record says that it only equals its reference within a tolerance.
+BOUND = re.compile(
+    r"\bwithin\b|\bto 1e-|\b\d+e-\d|\bdiffer|\bulp\b|at most 1\b|one level|last bits"
+)
+
+
+def bounds_table() -> str:
+    """Transforms and codecs that equal their reference within a nonzero tolerance."""
+    codecs = [one["formats"] for one in _core.media().values()]
+    records = [
+        *_core.operators().items(),
+        *(pair for one in codecs for pair in sorted(one.items())),
+    ]
+    bounds = ((name, record.get("oracle") or "") for name, record in records)
+    return joined(
+        ("what", "equals"), ((f"`{name}`", text) for name, text in bounds if BOUND.search(text))
+    )
+
+
 def files_of(kind: str) -> list[Path]:
-    """What an addition is made of: new files, and with the suffix .edit changed ones."""
+    """The files of an addition: new ones, and changed ones with the suffix .edit."""
     folder = TEMPLATES / kind
     return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
 
 
 def additions_table() -> str:
-    """The house's templates: how many files an addition costs, and which."""
+    """The project's templates: how many files an addition takes, and which."""
     kinds = sorted(folder.name for folder in TEMPLATES.iterdir() if folder.is_dir())
     rows = [(kind.replace("_", " "), files_of(kind)) for kind in kinds]
     return joined(
@@ -77,7 +97,7 @@ def additions_table() -> str:
 
 
 def rank(path: Path) -> tuple[int, str]:
-    """The file that everything else is about comes first, then what is beside it."""
+    """The main file comes first, then the others."""
     edited = path.suffix == ".edit"
     return (
         2 * edited + (path.suffix != ".cc" or path.stem.endswith(("_test", "_fuzz"))),
@@ -86,7 +106,7 @@ def rank(path: Path) -> tuple[int, str]:
 
 
 def shown(path: Path) -> str:
-    """A file of a template, as an addition of somebody's own has it."""
+    """A file of a template, renamed for an actual addition."""
     name = re.sub(r"template(_\w+)?", "yours", path.as_posix())
     if path.suffix == ".edit":
         return f"a change in `{name.removesuffix('.edit')}`"

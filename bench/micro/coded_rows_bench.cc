@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker does with a JPEG that a device decodes (CodedRows::take), and its parts, for random
-// crops of the test photos, or of pictures that it makes where there are none. Times are a
-// picture's; with rows alone (index version 1) and with entries inside of them.
+// A worker's cost for a JPEG that a device decodes (CodedRows::take), and its parts, for random
+// crops of the test photos, or of generated pictures. Times are per picture; with rows alone (index
+// version 1) and with entries inside of them.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -106,7 +106,7 @@ void begin(benchmark::State& state) {
   of_each(state);
 }
 
-// With begin().
+// Includes begin().
 void write(benchmark::State& state) {
   const std::vector<Picture> all = pictures(int(state.range(0)));
   JpegDrafting drafting;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the prefetcher's one thread does for a batch of pictures that a device decodes, before
-// anything is queued: rows are indexed and divided into parts, each part is put together, and what
-// the device is given of it is staged. Random resized crops to 224 of HEADRACE_TEST_DATA's photos,
-// else of generated pictures.
+// The cost of the prefetcher's single thread for a batch of pictures that a device decodes, before
+// anything is queued: rows are indexed and divided into parts, each part is assembled, and its data
+// is staged. Random resized crops to 224 of HEADRACE_TEST_DATA's photos, or of generated pictures.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -48,7 +47,7 @@ const std::vector<Photo>& photos() {
   return all;
 }
 
-// As threads fill it.
+// Filled by threads, as in a loader.
 class Batch {
  public:
   explicit Batch(int64_t rows)
@@ -91,7 +90,7 @@ class Batch {
   int64_t coded_ = 0;
 };
 
-// Arguments: rows of a batch, MiB of a lane.
+// Arguments: rows per batch, MiB per thread.
 void PutTogether(benchmark::State& state) {
   const int64_t rows = state.range(0);
   Batch batch(rows);

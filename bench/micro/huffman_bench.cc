@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entropy stage of whole pictures on one core, beside libjpeg-turbo's jpeg_read_coefficients()
-// of the same files in the same run, and what its parts cost. Pictures: HEADRACE_TEST_DATA's photos
-// where set (those of three components without restart intervals), else generated ones.
+// The entropy stage of whole pictures on one core, compared with libjpeg-turbo's
+// jpeg_read_coefficients() for the same files in the same run, and the cost of its parts. Pictures:
+// HEADRACE_TEST_DATA's photos if set (those of three components without restart intervals),
+// otherwise generated ones.
 #include <benchmark/benchmark.h>
 
 #include "headrace/kernels/dispatch.h"
@@ -36,7 +37,7 @@ struct Job {
   Buffer row;
 };
 
-// All pictures, `lanes` at a time, a row of MCUs a run; a lane that ends takes the next picture.
+// All pictures, `lanes` in parallel, one MCU row per run; a lane that ends takes the next picture.
 void decode_all(std::vector<Job>& jobs, Until until) {
   size_t next = 0;
   const auto start = [&](Job& job) {
@@ -103,7 +104,7 @@ bool set_level(benchmark::State& state, SimdLevel level) {
   return has;
 }
 
-// Stuffed zeros left out, all of a picture at once.
+// Unstuffing alone, all of a picture at once.
 void unstuff_all(benchmark::State& state, SimdLevel level) {
   if (!set_level(state, level)) return;
   Buffer out;
@@ -146,7 +147,7 @@ BENCHMARK_CAPTURE(entropy, neon, SimdLevel::kNeon, 4, Until::kAllBlocks)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(entropy, scalar, SimdLevel::kScalar, 4, Until::kAllBlocks)
     ->Unit(benchmark::kMillisecond);
-// What is added from line to line: unstuffing and tables; walking; DC sums; coefficients (above).
+// What each line adds: unstuffing and tables; entropy decoding; DC sums; coefficients (above).
 BENCHMARK_CAPTURE(entropy, avx512_prepared, kBest, 4, Until::kPrepared)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(entropy, avx512_walked, kBest, 4, Until::kWalked)->Unit(benchmark::kMillisecond);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the JPEG codec costs beside libjpeg-turbo's plain loop, in one run: whole photos, windows of
-// random-resized-crop size, and 32x32 pictures, where the cost per picture counts.
-// Pictures: HEADRACE_TEST_DATA's photos/, coco/images/ and cifar10/ where set, else generated ones.
+// The JPEG codec compared with libjpeg-turbo's plain loop, in one run: whole photos, windows of
+// random-resized-crop size, and 32x32 pictures, for which the cost per picture counts. Pictures:
+// HEADRACE_TEST_DATA's photos/, coco/images/ and cifar10/ if set, otherwise generated ones.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -58,7 +58,7 @@ void report(benchmark::State& state, const Set& set) {
   state.SetBytesProcessed(state.iterations() * int64_t(set.bytes));
 }
 
-// The loop that any program writes, with one object for all pictures.
+// The typical loop of a program, with one decompressor for all pictures.
 void plain_libjpeg(benchmark::State& state, const Set& (*pictures)()) {
   const Set& set = pictures();
   jpeg_decompress_struct cinfo{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to take JPEG files apart and to put them together, on one core, beside
+// The cost of splitting JPEG files and of joining them again, on one core, compared with
 // libjpeg-turbo reading the same coefficients. Pictures: HEADRACE_TEST_DATA's photos (baseline) and
-// coco/images (mostly progressive) where set, else generated ones.
+// coco/images (mostly progressive) if set, otherwise generated ones.
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/photos.h"

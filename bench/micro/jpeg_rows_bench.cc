@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From quantized blocks to rows of pixels, stage by stage and at every SIMD level, beside
-// libjpeg-turbo's own code for the same stage, which is called where it stands inside of it. Blocks
-// are those of a picture that the encoder of the tests made.
+// From quantized blocks to rows of pixels, stage by stage and at every SIMD level, compared with
+// libjpeg-turbo's own code for the same stage, which is called inside of its decompressor. The
+// blocks are those of a picture made by the tests' encoder.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/idct.h"
-// After jpeglib.h: the stages inside the decompressor.
+// Must be included after jpeglib.h: the decompressor's internal stages.
 #include "jpegint.h"
 
 namespace headrace {
@@ -73,7 +73,7 @@ struct Source {
   std::array<IdctTable, 4> tables;
 };
 
-// A decompressor that stands before its first row.
+// A decompressor positioned before its first row.
 struct Libjpeg {
   explicit Libjpeg(const Bytes& bytes) {
     cinfo.err = jpeg_std_error(&errors);
@@ -99,7 +99,7 @@ void count_pixels(benchmark::State& state) {
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-// Luma rows of blocks, cold to the first-level cache as those of a decoder are not quite.
+// Luma rows of blocks, colder in the L1 cache than in a decoder.
 void idct(benchmark::State& state, SimdLevel level) {
   set_simd_level(level);
   const Source source(kSamplings[0]);
@@ -142,7 +142,7 @@ void idct_libjpeg(benchmark::State& state) {
   count_blocks(state, int64_t{kRows} * plane.blocks_wide);
 }
 
-// Upsampling and color: the samples are in place, whatever they are.
+// Upsampling and color conversion: the samples are in place and arbitrary.
 void pixels(benchmark::State& state, SimdLevel level, const Sampling& sampling, bool transform) {
   set_simd_level(level);
   const Source source(sampling);
@@ -170,7 +170,7 @@ void pixels_libjpeg(benchmark::State& state, const Sampling& sampling) {
   const Source source(sampling);
   Libjpeg turbo(source.bytes);
   jpeg_decompress_struct& cinfo = turbo.cinfo;
-  // One row of samples stands for all of a component, with neighbors above and below.
+  // A single row of samples represents all rows of a component, with neighbors above and below.
   Buffer samples(kWidth + 256), out(3 * kWidth + 256);
   std::vector<JSAMPROW> pointers(64 + 8 * size_t(kHeight), samples.data() + 64);
   JSAMPARRAY input[3] = {&pointers[16], &pointers[16], &pointers[16]};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One core, pictures in memory: how long a picture takes from its stored bytes to a training sample
-// (random resized crop to 224 x 224, flip, normalize, float16), in each form that Headrace reads,
-// on each SIMD level and the one without pdep, beside libjpeg-turbo that only decodes the same
-// picture to RGB. "all" are the pictures of the folder HEADRACE_BENCH_PHOTOS, else
-// HEADRACE_TEST_DATA's photos/, else generated ones; "420" those of them with 4:2:0 chroma. Names
-// are work/form/pictures/level.
+// (random resized crop to 224 x 224, flip, normalize, float16), in each format that Headrace reads,
+// at each SIMD level and the one without pdep, compared with libjpeg-turbo, which only decodes the
+// same picture to RGB. "all" are the pictures of the folder HEADRACE_BENCH_PHOTOS, otherwise
+// HEADRACE_TEST_DATA's photos/, otherwise generated ones; "420" those of them with 4:2:0 chroma.
+// Names are work/format/pictures/level.
 //
-// For figures to compare: --benchmark_enable_random_interleaving --benchmark_repetitions=9, and the
-// smallest time of each.
+// For comparable figures: --benchmark_enable_random_interleaving --benchmark_repetitions=9, and the
+// minimum time of each.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -28,12 +28,12 @@ namespace {
 constexpr int kSize = 224, kChannels = 3;
 constexpr size_t kSampleBytes = size_t{kChannels} * kSize * kSize * 2;
 constexpr int kBatch = 128;  // 38 MB of float16: samples are written to cold memory
-constexpr int kGroup = 12;   // pictures that are rendered together, as a loader's worker does
+constexpr int kGroup = 12;   // pictures rendered together, like a loader's worker does
 
-// Pictures in one form.
+// Pictures in one format.
 struct Form {
   std::vector<Buffer> files;
-  std::vector<std::vector<uint8_t>> row_indexes;  // empty, or one a file
+  std::vector<std::vector<uint8_t>> row_indexes;  // empty, or one per file
 };
 
 struct Crop {
@@ -52,7 +52,7 @@ std::vector<Buffer> read_files() {
   const char* const photos = std::getenv("HEADRACE_BENCH_PHOTOS");
   std::vector<Buffer> files =
       bench::pictures_below(photos ? photos : bench::test_data("photos"), "jpeg");
-  for (int i = 0; files.size() == size_t(i) && i < 20; ++i) {  // none was found
+  for (int i = 0; files.size() == size_t(i) && i < 20; ++i) {  // no pictures found
     const jpeg_test::FileSpec half = {.width = 467, .height = 397};
     jpeg_test::FileSpec full = half;
     full.sampling = {{1, 1}, {1, 1}, {1, 1}};
@@ -141,7 +141,7 @@ void report(benchmark::State& state, const Pictures& pictures, const Form& form)
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-// The loop that any program writes, with one object for all pictures.
+// The typical loop of a program, with one decompressor for all pictures.
 void libjpeg(benchmark::State& state, const Pictures& pictures, bool only_coefficients) {
   jpeg_decompress_struct cinfo{};
   jpeg_error_mgr errors{};
@@ -217,7 +217,7 @@ void sample(benchmark::State& state, const Pictures& pictures, const Form& form,
   Renderer renderer;
   const PixelMap* const map = normalized_float16();
   static Buffer batch(kSampleBytes * kBatch);
-  std::fill_n(batch.data(), batch.size(), uint8_t{0});  // no page faults while it is timed
+  std::fill_n(batch.data(), batch.size(), uint8_t{0});  // no page faults during the timing
   std::vector<Recipe> recipes;
   std::vector<RenderTask> tasks;
   size_t row = 0;

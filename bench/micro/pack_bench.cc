@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reading a record from a pack costs, with its checksum and without,
-// beside reading a file.
+// The cost of reading a record from a pack, with and without its checksum, compared with reading a
+// file.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -45,8 +45,7 @@ SourcePtr pack_source(bool verify) {
   return open_source(path, {{"verify", verify}});
 }
 
-// A record a turn, each at another place, so that its bytes are not in the
-// cache.
+// One record per iteration, each at a different position, so that its bytes are not cached.
 void read_records(benchmark::State& state, const SourcePtr& source) {
   RecordData data;
   int64_t index = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed pictures beside libjpeg-turbo's plain decode of their files to RGB. Every benchmark is one
-// stage, and alternates it with that decode: `times_libjpeg` is the ratio of both, for each picture
-// the least time of all passes, so that a machine with other work to do still gives it. Pictures:
-// HEADRACE_TEST_DATA's photos/ where set, else generated ones; those with subsampled colors apart
-// from the rest, whose balance differs. --benchmark_min_time=2 and more gives steady figures.
+// Packed pictures, compared with libjpeg-turbo's plain decode of their files to RGB. Every
+// benchmark is one stage, alternating with that decode: `times_libjpeg` is the ratio of both, using
+// the minimum time per picture over all passes, so that it is stable on a busy machine. Pictures:
+// HEADRACE_TEST_DATA's photos/ if set, otherwise generated ones; those with subsampled chroma are
+// reported separately, because their costs differ. --benchmark_min_time=2 or more gives steady
+// figures.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -56,7 +57,7 @@ void add(std::span<const uint8_t> file, std::mt19937& engine, std::array<Set, 3>
   }
 }
 
-// All pictures; those with full colors; those with subsampled ones.
+// All pictures; those with full-resolution chroma; those with subsampled chroma.
 const std::array<Set, 3>& sets() {
   static const std::array<Set, 3> sets = [] {
     std::array<Set, 3> sets;
@@ -74,7 +75,7 @@ const std::array<Set, 3>& sets() {
   return sets;
 }
 
-// The loop that any program writes, with one object for all pictures.
+// The typical loop of a program, with one decompressor for all pictures.
 class PlainLibjpeg {
  public:
   PlainLibjpeg() : row_(size_t{1} << 18) {
@@ -102,7 +103,7 @@ class PlainLibjpeg {
 
 using Clock = std::chrono::steady_clock;
 
-// Of each picture the least time of several passes over all of them.
+// The minimum time per picture of several passes over all of them.
 class LeastTimes {
  public:
   explicit LeastTimes(size_t count) : seconds_(count, std::numeric_limits<double>::infinity()) {}
@@ -187,7 +188,7 @@ void training_sample(benchmark::State& state) {
   constexpr size_t kBytes = size_t{3} * kSize * kSize * 2;
   constexpr int kBatch = 64;
   Buffer batch(kBytes * kBatch);
-  std::fill_n(batch.data(), batch.size(), uint8_t{0});  // no page faults while it is timed
+  std::fill_n(batch.data(), batch.size(), uint8_t{0});  // no page faults during the timing
   int at = 0;
   beside_libjpeg(state, [&](const Sample& sample) {
     Result<EncodedPicture> picture = renderer.open(sample.packed.bytes(), {});
@@ -207,7 +208,7 @@ void training_sample(benchmark::State& state) {
   });
 }
 
-// Splitting the file, packing, and all that is verified.
+// Splitting the file, packing, and the whole verification.
 void packing(benchmark::State& state) {
   beside_libjpeg(state, [](const Sample& sample) {
     if (!pack_jpeg(sample.file.bytes(), PackLevel::kFast)) std::abort();

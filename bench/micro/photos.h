@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For benchmarks: the pictures of a folder in memory, and the windows that training takes of them.
+// For benchmarks: the pictures of a folder in memory, and training crop windows of them.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -25,13 +25,13 @@ inline Buffer buffer_from(std::span<const uint8_t> bytes) {
   return buffer;
 }
 
-// A folder of HEADRACE_TEST_DATA; empty where that is not set.
+// A folder of HEADRACE_TEST_DATA; empty if that is not set.
 inline std::filesystem::path test_data(const char* folder) {
   const char* const root = std::getenv("HEADRACE_TEST_DATA");
   return root ? std::filesystem::path(root) / folder : std::filesystem::path();
 }
 
-// Those of a codec's name, in the order of their paths; none where there is no such folder.
+// The files of a codec, in path order; none if there is no such folder.
 inline std::vector<Buffer> pictures_below(const std::filesystem::path& folder,
                                           std::string_view codec) {
   namespace fs = std::filesystem;
@@ -53,7 +53,8 @@ inline std::vector<Buffer> pictures_below(const std::filesystem::path& folder,
   return pictures;
 }
 
-// torchvision's RandomResizedCrop: scale 0.08..1, ratio 3/4..4/3. The same windows everywhere.
+// torchvision's RandomResizedCrop: scale 0.08..1, ratio 3/4..4/3. The same windows on every
+// machine.
 inline Window random_resized_crop(int width, int height, std::mt19937& engine) {
   const auto uniform = [&](double low, double high) {
     return low + (high - low) * double(engine()) / 4294967296.0;

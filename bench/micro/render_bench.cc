@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a picture costs after it is decoded: deinterleave, resample to 224 x 224, flip, normalize
-// and store, for random-resized-crop windows, on each SIMD level. "pass" is all of it, as the
-// renderer runs it after a decoder that hands over hot blocks of 16 interleaved rows, into a batch
-// that is larger than the caches; the others are its parts, alone and warm. Sizes: those of
-// HEADRACE_TEST_DATA's photos/ where set, else 467 x 397.
+// The cost of a picture after decoding: deinterleave, resample to 224 x 224, flip, normalize and
+// store, for random-resized-crop windows, at each SIMD level. "pass" is all of it, as run by the
+// renderer after a decoder that delivers cached blocks of 16 interleaved rows, into a batch that is
+// larger than the caches; the others are its parts, alone and warm. Sizes: those of
+// HEADRACE_TEST_DATA's photos/ if set, otherwise 467 x 397.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ const PixelMap* map_to(DType dtype) {
       ->then({.dtype = dtype, .mean = {}, .std = {}});
 }
 
-// One window a picture, and a flip for every second of them.
+// One window per picture, and a flip for every second one.
 const std::vector<PassJob>& jobs() {
   static const std::vector<PassJob> jobs = [] {
     std::mt19937 engine(1);
@@ -109,7 +109,7 @@ void pass(benchmark::State& state) {
   const auto dtype = static_cast<DType>(state.range(1));
   const size_t picture = size_t(kChannels) * kSize * kSize * size_of(dtype);
   static Buffer batch(size_t(kChannels) * kSize * kSize * sizeof(float) * kBatch);
-  std::fill_n(batch.data(), batch.size(), uint8_t{0});  // no page faults while it is timed
+  std::fill_n(batch.data(), batch.size(), uint8_t{0});  // no page faults during the timing
   FusedPass pass;
   const RowBlock block = decoded_rows();
   size_t at = 0;
@@ -118,7 +118,7 @@ void pass(benchmark::State& state) {
       job.map = map_to(dtype);
       job.data = batch.data() + picture * (at++ % kBatch);
       job.format = static_cast<MemoryFormat>(state.range(2));
-      job.stream = picture >= 256 << 10;  // as the renderer does
+      job.stream = picture >= 256 << 10;  // like the renderer does
       pass.begin(job);
       feed(pass, block);
     }
@@ -157,7 +157,7 @@ void deinterleave(benchmark::State& state) {
   report(state);
 }
 
-// The passes, with tables made before.
+// The passes alone, with tables made before.
 void horizontal(benchmark::State& state) {
   level_of(state);
   const RowBlock block = decoded_rows();

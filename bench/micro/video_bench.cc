@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What opening a video costs: its tables, and an index of them that was kept.
-// HEADRACE_VIDEO=FILE build/bench/video_bench
+// The cost of opening a video: parsing its tables, and a cached index of them.
+//     HEADRACE_VIDEO=FILE build/bench/video_bench
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@
 namespace headrace::bench {
 namespace {
 
-// Mapped nowhere, and in the page cache: what is measured is the engine's work.
+// Not mapped, and in the page cache: only the engine's work is measured.
 const Buffer& file() {
   static const Buffer bytes = [] {
     const char* const path = std::getenv("HEADRACE_VIDEO");
@@ -57,7 +57,7 @@ void open_index(benchmark::State& state) {
       static_cast<double>(index.size()) / static_cast<double>(known->frames.size());
 }
 
-// 16 frames, every fourth, in the middle.
+// 16 frames, every fourth, from the middle.
 void plan_clip(benchmark::State& state) {
   const VideoTrack* const known = track(state);
   if (!known || known->frames.size() < 128) return;

@@ -23,7 +23,8 @@ def steps_of(job):
 
 
 def trivial_augment():
-    """Albumentations has none: one of its steps for each of TrivialAugmentWide's, by its ranges."""
+    """Albumentations has none: approximates TrivialAugmentWide by one of its own transforms per
+    operation, with the same ranges."""
     return A.OneOf(
         [
             A.NoOp(),

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A COCO file cut down to the pictures of a job, which may be some of its pictures."""
+"""A COCO file restricted to the pictures of a job, which may be a subset."""
 
 import json
 import os
 
 
 def annotations_for(job):
-    """The file, made in the peer's own folder, and the folder that its names are relative to."""
+    """The file, written to the peer's own folder, and the folder that its names are relative to."""
     folder = os.path.dirname(job.originals[0][0])
     path = os.path.join(job.prepared, "annotations.json")
     with open(job.annotations) as file:

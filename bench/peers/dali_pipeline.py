@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA DALI on the CPU.
 
-Variants: "fused" (decoders.image_random_crop decodes the window only) and "plain" (decode, then
+Variants: "fused" (decoders.image_random_crop decodes only the window) and "plain" (decode, then
 crop); the two differ for imagenet-train only.
 """
 
@@ -32,7 +32,7 @@ def shifted(jpeg):
 
 
 def augmented(x, workload):
-    """Before the flip, which commutes with all of it but what TrivialAugment turns."""
+    """Before the flip, with which it commutes except for TrivialAugment's rotations."""
     if workload == "color-jitter":
         uniform = fn.random.uniform
         x = fn.color_twist(
@@ -50,7 +50,8 @@ def augmented(x, workload):
 
 
 def erased(x):
-    """RandomErasing(.1), as far as DALI's erase has it: the side is drawn, not area and ratio."""
+    """RandomErasing(.1), as far as DALI's erase supports it: draws the side instead of area and
+    ratio."""
     side = fn.random.uniform(range=[0.14, 0.57], shape=[2]) * fn.random.coin_flip(probability=0.1)
     anchor = fn.random.uniform(range=[0.0, 1.0], shape=[2]) * (1.0 - side)
     return fn.erase(x, anchor=anchor, shape=side, axis_names="HW", normalized=True, fill_value=0.0)
@@ -62,7 +63,7 @@ def make_batches(job):
         num_threads=job.threads,
         device_id=None,
         prefetch_queue_depth=2,
-        enable_conditionals=job.workload == "trivial-augment",  # it chooses a step for a picture
+        enable_conditionals=job.workload == "trivial-augment",  # draws an operation per picture
     )
     def pipeline():
         jpeg, label = fn.readers.file(
@@ -91,7 +92,7 @@ def make_batches(job):
 
     def epoch():
         images = 0
-        while images < len(job.files):  # its last batch is filled up with the next epoch's pictures
+        while images < len(job.files):  # its last batch is padded with the next epoch's pictures
             size = len(pipe.run()[0])
             images += size
             yield size

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What far_peers.py runs in an environment each: `far_loaders.py NAME JOB prepare|read`.
+"""Run by far_peers.py in a separate environment per peer: `far_loaders.py NAME JOB prepare|read`.
 
-JOB is JSON: the store's URL, the folder that it serves, a folder for caches, seconds at most. All
-decode with Pillow, crop and flip the same way, and make batches of 64 of uint8 with two
-workers; Headrace has two threads.
+JOB is JSON: the store's URL, the folder that it serves, a folder for caches, a time limit in
+seconds. All decode with Pillow, crop and flip the same way, and make uint8 batches of 64 with two
+workers; Headrace uses two threads.
 """
 
 import importlib
@@ -23,19 +23,19 @@ from PIL import Image
 from process_tree import cpu_seconds, pss_mib
 
 BATCH, WORKERS = 64, 2
-MODULES = {"lance": "lance.torch.data"}  # whose name is not the peer's
+MODULES = {"lance": "lance.torch.data"}  # a package that is not named like the peer
 
 
 def import_peer(name):
-    """Before anything is timed."""
+    """Before the timing starts."""
     name = "headrace.transforms" if name.startswith("headrace") else name
     importlib.import_module(MODULES.get(name, name))
     torch.set_num_threads(1)
 
 
 def transformed(photo):
-    """uint8 of 3 x 224 x 224, of a JPEG's bytes: RandomResizedCrop and a flip as torchvision does
-    them to Pillow's images, without its calls."""
+    """A JPEG's bytes as uint8 of 3 x 224 x 224: RandomResizedCrop and a flip with the same result
+    as torchvision's on Pillow images, without torchvision."""
     image = Image.open(io.BytesIO(photo)).convert("RGB")
     width, height = image.size
     for _ in range(10):
@@ -255,7 +255,7 @@ def read(name, job):
         "pss_mib": memory,
     }
     print("FIGURES " + json.dumps(answer), flush=True)
-    os._exit(0)  # not what a loader needs to end
+    os._exit(0)  # a loader need not close cleanly
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FFCV from a file of its own, written once from the same pictures at their original size.
+"""FFCV, reading its own file format, written once from the same pictures at their original size.
 
-Variants: "jpg" (encoded anew with FFCV's default quality, so not the same pixels) and "raw" (uint8
+Variants: "jpg" (re-encoded with FFCV's default quality, so not the same pixels) and "raw" (uint8
 pixels). It crops with OpenCV's area filter, which antialiases differently, after decoding whole
-pictures; batches are channels last in memory. Its tuning guide's order for data that fits into
-memory is RANDOM with the system's cache, else QUASI_RANDOM with its own.
+pictures; batches are channels last in memory. As its tuning guide recommends, the order is RANDOM
+with the system's cache for data that fits into memory, otherwise QUASI_RANDOM with its own cache.
 """
 
 import os

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headrace on the detection workloads: boxes and labels go along, and come back per record.
+"""Headrace on the detection workloads: boxes and labels follow, and are returned per record.
 
-Variants: "plain" files, and packs of the level "fast" or "dense"; of mosaics each also "-near":
-partners are drawn from the last 128 positions, as Ultralytics' own loader draws them at 16 a batch.
+Variants: "plain" files, and packs of the level "fast" or "dense"; for mosaics also with "-near":
+other images are drawn from the last 128 positions, like Ultralytics' own loader at a batch size of
+16.
 """
 
 import os
@@ -29,7 +30,7 @@ def prepare(job):
 
 
 def make_batches(job):
-    os.environ["HEADRACE_CACHE"] = job.prepared  # whatever the user's cache holds has no part in it
+    os.environ["HEADRACE_CACHE"] = job.prepared  # the user's own cache must not affect the result
     import headrace
 
     packed = not job.variant.startswith("plain")
@@ -38,7 +39,7 @@ def make_batches(job):
     source = headrace.subset(source, np.tile(np.arange(len(source)), job.repeat))
     if job.workload == "ssd300":
         steps = headrace.presets.detection_ssd(300)
-    else:  # as Ultralytics' defaults are, which leave bytes to the device
+    else:  # Ultralytics' defaults, which deliver uint8 to the device
         steps = headrace.presets.detection_mosaic(640, partners_within=within, dtype="uint8")
     loader = headrace.Loader(
         source,

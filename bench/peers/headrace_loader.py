@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headrace itself, through its Python front.
+"""Headrace itself, through its Python API.
 
 Variants: "plain" files, "indexed" files, and packs of the level "fast" or "dense".
 """
@@ -16,7 +16,7 @@ PACK = "photos.pack"
 
 
 def command_line(*arguments):
-    """What a command prints as JSON."""
+    """The JSON output of a command."""
     program = "import sys; from headrace.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, *arguments, "--json"]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
@@ -31,7 +31,7 @@ def prepare(job):
 
 
 def open_source(job):
-    # Whatever the user's cache holds has no part in this.
+    # The user's own cache must not affect the result.
     os.environ["HEADRACE_CACHE"] = job.prepared
     import headrace
 
@@ -53,7 +53,7 @@ def augmented(job, recipe):
         steps = [T.TrivialAugmentWide(interpolation="bilinear")]
         return [*moved, *steps, *stored, T.RandomErasing(0.1)]
     if workload == "mix":
-        groups = {"num_classes": 1000, "group": job.batch_size}  # the batch, as torchvision's
+        groups = {"num_classes": 1000, "group": job.batch_size}  # the batch in torchvision's order
         mixes = [T.MixUp(alpha=0.2, **groups), T.CutMix(alpha=1.0, **groups)]
         return [*recipe, T.RandomChoice(mixes)]
     return recipe

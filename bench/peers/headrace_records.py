@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Headrace on a container. Variants:
 
-"raw" delivers records in the engine's memory, "values" each as objects of Python's: both read and
-decode nothing, in the order that job.order names. "train" is the ImageNet recipe, shuffled.
+"raw" delivers records in the engine's memory, "values" as Python objects: both read without
+decoding, in the order given by job.order. "train" is the ImageNet recipe, shuffled.
 """
 
 import os

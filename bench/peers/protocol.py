@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a peer talks with compare.py: a job comes as a JSON file, then one line a command.
+"""The protocol between a peer and compare.py: a job as a JSON file, then one line per command.
 
 compare.py measures time outside the peer, CPU and memory from /proc; a peer only runs epochs:
-`epoch` -> {"images": ..., "seconds": ..., "first_batch_seconds": ...}, `quit` ends it. A peer that
-reads a form of its own makes it when it is run with the argument `prepare`.
-This file and the peers need nothing of Headrace: they run in other environments.
+`epoch` -> {"images": ..., "seconds": ..., "first_batch_seconds": ...}, `quit` ends it. A peer with
+its own format writes it when run with the argument `prepare`. This file and the peers do not import
+Headrace: they run in other environments.
 """
 
 import json
@@ -16,11 +16,11 @@ CIFAR_MEAN, CIFAR_STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 
 
 class Job:
-    """What to do: `workload` (results.py says what each does), `variant`, `files`, ...
+    """What to do: `workload` (results.py describes each), `variant`, `files`, ...
 
-    `originals` are the pictures, each once; `files` lists them `repeat` times. `prepared` is a
-    folder of this peer's own. For "records", `photos` is a container that is to be read in the
-    `order` "file" or "random".
+    `originals` are the pictures, each once; `files` lists them `repeat` times. `prepared` is this
+    peer's own folder. For "records", `photos` is a container, read in the `order` "file" or
+    "random".
     """
 
     def __init__(self, fields):
@@ -45,8 +45,8 @@ def serve(make_batches, prepare=None):
     """Runs a peer. `make_batches(job)` returns a function that gives one epoch's (size, ...) steps.
 
     That function returns an iterable of batch sizes; each is yielded once its batch is complete in
-    memory. The first answer says that the peer is built. `prepare(job)` fills job.prepared, and may
-    return what is to be reported of it.
+    memory. The first answer means that the peer is ready. `prepare(job)` fills job.prepared, and
+    may return details for the report.
     """
     with open(sys.argv[1]) as file:
         job = Job(json.load(file))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""h5py: slices of the datasets in the file's order, one record after the other at random."""
+"""h5py: slices of the datasets in file order, or single records at random."""
 
 import h5py
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lmdb for Python: each value as bytes. A cursor in the file's order, get() at random."""
+"""lmdb for Python: each value as bytes. A cursor in file order, or get() at random."""
 
 import lmdb
 import numpy as np

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-np.bool = bool  # mxnet 1.9.1 still asks for it
+np.bool = bool  # mxnet 1.9.1 still uses it
 
 from mxnet import recordio  # noqa: E402
 from protocol import serve  # noqa: E402

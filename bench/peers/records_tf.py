@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TFRecordDataset: the Example of each record, not parsed. "random" is a buffer of 10,000."""
+"""TFRecordDataset: each record's Example, unparsed. "random" is a buffer of 10,000."""
 
 import os
 

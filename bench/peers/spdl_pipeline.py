@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Meta's SPDL: FFmpeg decodes, crops, scales and flips.
 
-It does less than the others: batches are uint8 and channels last, nothing is normalized.
+It does less than the others: batches are uint8 and channels last, without normalization.
 """
 
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's tf.data with decode_and_crop_jpeg, as its image tutorials write it.
+"""TensorFlow's tf.data with decode_and_crop_jpeg, as in its image tutorials.
 
 It does less than the others: its resize does not antialias.
 """

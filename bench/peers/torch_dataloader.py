@@ -43,7 +43,7 @@ class Photos(torch.utils.data.Dataset):
 
 
 def mixed(batch):
-    """As torchvision's reference scripts have it."""
+    """As in torchvision's reference scripts."""
     mixes = [v2.MixUp(alpha=0.2, num_classes=1000), v2.CutMix(alpha=1.0, num_classes=1000)]
     return v2.RandomChoice(mixes)(*torch.utils.data.default_collate(batch))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ultralytics' own loader with its default augmentation: mosaic, scale and translation, HSV, flip.
 
-It is run as it is in an environment of its own; nothing of it is part of Headrace.
+It runs unmodified in a separate environment; Headrace contains none of its code.
 """
 
 import os
@@ -12,7 +12,8 @@ from protocol import serve
 
 
 def write_dataset(job):
-    """Pictures and labels as it wants them: each picture under a name for each time it comes."""
+    """Pictures and labels in its format: each picture under a different name for each of its
+    repeats."""
     images, labels = (os.path.join(job.prepared, name) for name in ("images", "labels"))
     os.makedirs(images, exist_ok=True)
     os.makedirs(labels, exist_ok=True)

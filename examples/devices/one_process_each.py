@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process a device: `torchrun --nproc-per-node 4 examples/devices/one_process_each.py`.
+"""One process per device: `torchrun --nproc-per-node 4 examples/devices/one_process_each.py`.
 
 Each process gets its part of every global batch on its own device, which is what "cuda" means under
 torchrun (LOCAL_RANK). Without GPUs the processes share the CPU; without torchrun there is one.
@@ -29,7 +29,7 @@ source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictu
 source = hr.subset(source, list(range(len(pictures))) * 16)
 steps = [
     T.RandomResizedCrop(64),
-    T.ToDevice(),  # bytes cross to the device, which does the rest
+    T.ToDevice(),  # bytes are copied to the device, which does the rest
     T.RandomHorizontalFlip(),
     T.ToDtype("float32", scale=True),
     T.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),

@@ -2,7 +2,7 @@
 """One process, several devices: one loader divides each batch over them by rows.
 
 There is one order, one read-ahead and one set of threads, whatever the number of devices. Without
-GPUs the host stands for two of them.
+GPUs the host takes the place of two of them.
 """
 
 import copy

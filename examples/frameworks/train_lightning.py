@@ -2,8 +2,8 @@
 """Lightning: `python examples/frameworks/train_lightning.py [DEVICES]`.
 
 The loader divides each global batch over the processes itself, and Lightning's checkpoints hold its
-state: a run that is resumed from one in the middle of an epoch goes on with the next batch. Between
-epochs Lightning does not use it; then `set_epoch` says which order comes.
+state: a run that is resumed from one in the middle of an epoch continues with the next batch.
+Between epochs Lightning does not use it, so `set_epoch` selects the order.
 """
 
 import sys

@@ -41,14 +41,14 @@ def step(images, labels):
     return loss
 
 
-# A loop of one's own takes eager tensors, ...
+# A hand-written loop takes eager tensors, ...
 for epoch in range(3):
     total = 0.0
     for images, labels in train:
         total += float(step(images, labels))
     print(f"epoch {epoch}: loss {total / len(train):.3f}")
 
-# ... and fit() a tf.data.Dataset of the same batches; it goes on with the next epoch.
+# ... and fit() a tf.data.Dataset of the same batches; it continues with the next epoch.
 net.compile(optimizer="adam", loss=loss_of)
 history = net.fit(train.as_dataset(), epochs=2, verbose=0)
 print(f"epochs 3 and 4: loss {history.history['loss']}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert a dataset by tasks of a Ray cluster. The same call after an interruption keeps the parts
-that are whole.
+"""Convert a dataset with tasks on a Ray cluster. The same call after an interruption keeps the
+complete parts.
 
     RAY_ADDRESS=auto python examples/ray/convert.py /shared/train /shared/shards --parts 256
 """

@@ -28,7 +28,7 @@ def train(config: dict[str, Any]) -> None:
         global_batch_size=config["global_batch_size"],
         shuffle=True,
         last_batch="drop",
-        uneven=True,  # slices of two sizes where the workers do not divide the batch
+        uneven=True,  # slices of two sizes if the batch is not divisible by the number of workers
     ).torch()
     model = prepare_model(torch.nn.Linear(3, config["classes"]))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

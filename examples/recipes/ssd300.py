@@ -28,7 +28,7 @@ train = hr.Loader(
     fields=("image", "boxes", "labels"),
     batch_size=10,
     shuffle=True,
-    ragged="packed",  # boxes of all records one after another: what a device likes
+    ragged="packed",  # boxes of all records in one tensor: efficient for a device
 )
 for batch in train:
     images, targets = batch.detection()  # as model(images, targets) takes them

@@ -2,8 +2,8 @@
 """Hugging Face's Trainer: `python examples/trainers/huggingface_trainer.py`, or on two CPUs
 `torchrun --nproc-per-node 2 examples/trainers/huggingface_trainer.py`.
 
-Loaders stand in the place of datasets; the Trainer stays as it is. It is stopped in the middle of
-an epoch here, and resumed from its checkpoint with the next batch.
+Loaders take the place of datasets; the Trainer is unchanged. It is stopped in the middle of an
+epoch here, and resumed from its checkpoint with the next batch.
 """
 
 import tempfile

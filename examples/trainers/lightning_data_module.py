@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lightning with a data module of loaders: `python examples/trainers/lightning_data_module.py`.
 
-Batches come on the trainer's device, copied ahead. The share of waiting is a value of the log.
+Batches arrive on the trainer's device, copied ahead. The fraction of time spent waiting is logged.
 """
 
 from pathlib import Path

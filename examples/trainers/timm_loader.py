@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A script that takes timm's create_loader takes ours: `python examples/trainers/timm_loader.py`.
 
-The import is all that changes; what is printed first says what became of each part.
+Only the import changes; the report printed first says how each part was translated.
 """
 
 import tempfile

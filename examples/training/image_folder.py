@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small network on a folder of images, one folder a class, with torchvision.
+"""Train a small network on a folder of images, one folder per class, with torchvision.
 
 python image_folder.py PICTURES --epochs 3 --workers 2
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test program's own operator new: the test is asked before each allocation, its own and those of
-// the library under it. Included by one file of the program.
+// Replaces a test program's operator new: the test is called before each allocation, its own and
+// those of the library. Included by one file of the program.
 #pragma once
 
 #include <algorithm>

@@ -43,8 +43,8 @@ std::optional<double> left_in(std::optional<double> limit, std::optional<double>
 
 }  // namespace
 
-// Clean pages of files and what the kernel can shrink (entries of directories) are given up before
-// anybody is refused; pages that are dirty are written first, and do not count.
+// The kernel gives up clean pages of files and what it can shrink (directory entries) before it
+// refuses memory; dirty pages must be written first, and do not count.
 size_t available_memory(const std::string& root) {
   double bytes = static_cast<double>(available_ram(root));
   const CgroupFolders folders = cgroup_folders("memory", root);

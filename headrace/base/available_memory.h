@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that this process may still take: the machine's free memory, within the limits of its
-// control groups (a container's, a job's). Memory that holds files which can be read again, the
-// page cache, is free as soon as someone wants it, and counts as such.
+// Memory that this process may still allocate: the machine's free memory, within the limits of its
+// control groups (a container's, a job's). The page cache can be reclaimed, so it counts as free.
 #pragma once
 
 #include <cstddef>

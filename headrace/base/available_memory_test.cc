@@ -45,7 +45,7 @@ TEST_F(AvailableMemory, APageCacheThatFillsTheGroupIsAvailable) {
   EXPECT_NEAR(double(available_memory(root_)), 28.54 * double(kGiB), 0.01 * double(kGiB));
 }
 
-TEST_F(AvailableMemory, AnyGroupAboveMayBeTheTighterOne) {
+TEST_F(AvailableMemory, AnyParentGroupMayHaveTheLowerLimit) {
   write("/proc/self/cgroup", "0::/slurm/job/step\n");
   write("/sys/fs/cgroup/slurm/job/step/memory.max", "max\n");
   write("/sys/fs/cgroup/slurm/job/step/memory.current", gib(1));
@@ -56,7 +56,7 @@ TEST_F(AvailableMemory, AnyGroupAboveMayBeTheTighterOne) {
   EXPECT_EQ(available_memory(root_), 5 * kGiB);
 }
 
-TEST_F(AvailableMemory, AHighMarkIsALimit) {
+TEST_F(AvailableMemory, MemoryHighIsALimit) {
   write("/proc/self/cgroup", "0::/a\n");
   write("/sys/fs/cgroup/a/memory.max", "max\n");
   write("/sys/fs/cgroup/a/memory.high", gib(4));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owned, 64-byte aligned bytes that grow and are re-used. Contents are unspecified after a resize.
+// Owned, 64-byte aligned bytes that grow and are reused. Contents are unspecified after a resize.
 //
 // A Buffer always has kPadding readable and writable bytes after its size: vector loops and bit
 // readers may read (never use) that far.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and strings one after another, as the files store them that we write and most that we
-// read: little-endian, unaligned.
+// Numbers and strings one after another, as in our own files and most that we read:
+// little-endian, unaligned.
 //
-// The reader checks bounds and may be let loose on anybody's bytes: after the first thing that is
-// not there everything is zero or empty, so a parser asks good() once, before it believes a number.
+// The reader checks bounds and is safe on untrusted bytes: after the first missing value
+// everything is zero or empty, so a parser calls good() once, before it uses a number.
 #pragma once
 
 #include <bit>
@@ -13,9 +13,29 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/base/buffer.h"
+
 namespace headrace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied in memory order");
+
+// Numbers as they lie in memory: an array, a vector, a span of them.
+template <class Numbers>
+std::span<const uint8_t> raw_bytes(const Numbers& numbers) {
+  const std::span all(numbers);
+  return {reinterpret_cast<const uint8_t*>(all.data()), all.size_bytes()};
+}
+// And back. Bytes that are no whole number are left out.
+template <class Number>
+void append_numbers(std::span<const uint8_t> bytes, std::vector<Number>& out) {
+  const size_t before = out.size(), count = bytes.size() / sizeof(Number);
+  out.resize(before + count);
+  if (count > 0) std::memcpy(out.data() + before, bytes.data(), count * sizeof(Number));
+}
+inline void copy_bytes(std::span<const uint8_t> bytes, Buffer& out) {
+  out.resize(bytes.size());
+  if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+}
 
 class ByteWriter {
  public:
@@ -23,6 +43,10 @@ class ByteWriter {
   void number(Number value) {
     const auto* raw = reinterpret_cast<const uint8_t*>(&value);
     out.insert(out.end(), raw, raw + sizeof value);
+  }
+  void text(std::string_view text) {
+    number(uint64_t{text.size()});
+    bytes(text);
   }
   void bytes(std::string_view text) { out.insert(out.end(), text.begin(), text.end()); }
   void bytes(std::span<const uint8_t> data) { out.insert(out.end(), data.begin(), data.end()); }
@@ -48,6 +72,8 @@ class ByteReader {
     const std::span<const uint8_t> raw = bytes(count);
     return {reinterpret_cast<const char*>(raw.data()), raw.size()};
   }
+  // As the writer's text().
+  std::string_view text() { return text(number<uint64_t>()); }
   template <class Number>
   Number number() {
     Number value = 0;

@@ -30,7 +30,19 @@ TEST(ByteStream, StoresNumbersLittleEndianWithoutGaps) {
   EXPECT_TRUE(in.at_end());
 }
 
-TEST(ByteStream, GivesZerosForGoodAfterTheFirstThingThatIsNotThere) {
+TEST(ByteStream, TakesNumbersAsTheyLieInMemory) {
+  const std::vector<uint16_t> numbers = {0x0201, 0x0403};
+  const std::span<const uint8_t> bytes = raw_bytes(numbers);
+  EXPECT_EQ(std::vector(bytes.begin(), bytes.end()), (std::vector<uint8_t>{1, 2, 3, 4}));
+  EXPECT_TRUE(raw_bytes(std::span<const uint64_t>()).empty());
+  std::vector<uint16_t> out = {7};
+  append_numbers(bytes.first(3), out);  // and no half of one
+  append_numbers({}, out);
+  append_numbers(bytes, out);
+  EXPECT_EQ(out, (std::vector<uint16_t>{7, 0x0201, 0x0201, 0x0403}));
+}
+
+TEST(ByteStream, GivesZerosAfterTheFirstMissingItem) {
   const std::vector<uint8_t> bytes = {1, 2, 3, 4, 5};
   for (uint64_t count : {uint64_t{6}, uint64_t{1} << 63, std::numeric_limits<uint64_t>::max()}) {
     ByteReader in(bytes);

@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// The group and those above it, as far as they are to be seen here, and the mount's root.
+// The group and those above it, as far as visible here, and the mount's root.
 std::vector<std::string> folders_of(const std::string& mount, std::string path) {
   std::vector<std::string> folders;
   struct stat found{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control groups that this process is in: its own and all above, each of which may limit it.
+// The control groups of this process: its own and all above, each of which may limit it.
 //
-// In a container the root of what is mounted is mostly the process's own group, whatever
-// /proc/self/cgroup calls it outside; then only the mount's root is there.
+// In a container, the mounted root is usually the process's own group, whatever /proc/self/cgroup
+// calls it outside; then only the mount's root exists.
 #pragma once
 
 #include <optional>

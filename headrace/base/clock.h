@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock that waits and work are timed with, and how long a wait lasts at once.
+// The clock that times waits and work, and the length of a single wait.
 #pragma once
 
 #include <chrono>

@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-// Empty where the system does not tell.
+// Empty if the system does not say.
 cpu_set_t mask_of(pid_t process) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
@@ -53,7 +53,7 @@ std::optional<double> share_of_v1(const std::string& group) {
   return std::nullopt;
 }
 
-// The least of the process's own group and those above: each is held to its own.
+// The lowest limit of the process's own group and those above.
 double cgroup_cores(const std::string& root) {
   double least = 0;
   auto limit = [&](std::optional<double> share) {

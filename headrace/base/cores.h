@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many processor cores this process may use: by affinity (taskset, a job's binding) and by the
-// quotas of its cgroup and all above (a container's share, a job's). The machine's number of cores
-// is not used.
+// quotas of its cgroup and all above (of a container or a job). The machine's number of cores is
+// not used.
 #pragma once
 
 #include <sched.h>

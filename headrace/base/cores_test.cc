@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-TEST(Cores, AreTheFewerOfAffinityAndQuotaAndAtLeastOne) {
+TEST(Cores, AreTheMinimumOfAffinityAndQuotaButAtLeastOne) {
   EXPECT_EQ((AllowedCores{8, 0}.count()), 8);
   EXPECT_EQ((AllowedCores{8, 16.0}.count()), 8);
   EXPECT_EQ((AllowedCores{8, 8.0}.count()), 8);
@@ -64,7 +64,7 @@ TEST_F(CoresOfGroups, AContainersRootIsItsOwnGroup) {
   EXPECT_EQ(allowed_cores(root_).quota, 2.5);
 }
 
-TEST_F(CoresOfGroups, AnyGroupAboveMayGrantTheLeastTime) {
+TEST_F(CoresOfGroups, AnyParentGroupMayHaveTheLowestQuota) {
   write("/proc/self/cgroup", "0::/user.slice/job/step");
   write("/sys/fs/cgroup/user.slice/job/step/cpu.max", "max 100000");
   write("/sys/fs/cgroup/user.slice/job/cpu.max", "300000 100000");
@@ -72,7 +72,7 @@ TEST_F(CoresOfGroups, AnyGroupAboveMayGrantTheLeastTime) {
   EXPECT_EQ(allowed_cores(root_).quota, 3);
 }
 
-TEST_F(CoresOfGroups, AnyGroupAboveMayGrantTheLeastTimeInVersionOne) {
+TEST_F(CoresOfGroups, AnyParentGroupMayHaveTheLowestQuotaInVersionOne) {
   write("/proc/self/cgroup", "5:cpu,cpuacct:/docker/abc\n0::/");
   write("/sys/fs/cgroup/cpu/docker/abc/cpu.cfs_quota_us", "800000");
   write("/sys/fs/cgroup/cpu/docker/abc/cpu.cfs_period_us", "100000");

@@ -7,8 +7,8 @@
 namespace headrace {
 namespace {
 
-// Names come out of files, and must not move a terminal's cursor. What Python's function says may
-// have several lines.
+// Names come from files, and must not move a terminal's cursor. Text from Python functions may have
+// several lines.
 std::string shown(std::string_view given) {
   const std::string text = without_secrets(given);
   constexpr char kDigits[] = "0123456789abcdef";

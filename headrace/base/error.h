@@ -6,7 +6,7 @@
 // impossible pipeline) is thrown as Exception before any thread starts. Asserts are for our own
 // bugs.
 //
-// An ErrorCode is declared once, beside the code that raises it, and registers itself; `headrace
+// An ErrorCode is declared once, next to the code that raises it, and registers itself; `headrace
 // explain CODE` prints it. Codes are grouped by layer: HR01 use of the API, fields and pipelines,
 // HR02 storage, HR03 codecs and images, HR04 formats, HR05 operators, HR06 Python functions, HR07
 // executor, HR08 devices, delivery and frameworks, HR09 the doctor and the watch. A hundred that is

@@ -20,13 +20,13 @@ TEST(Error, NamesInAMessageDoNotMoveTheCursor) {
             "  help: there is 'b\\x0dc'\nand more");
 }
 
-TEST(ErrorCode, IsFoundByItsIdOnceItIsDeclared) {
-  EXPECT_EQ(Registry<ErrorCode>::find("HR0000"), nullptr);
-  static const ErrorCode kDeclared{"HR0000", ErrorKind::kData, "a test's", "Nothing is wrong."};
-  EXPECT_EQ(Registry<ErrorCode>::find("HR0000"), &kDeclared);
+TEST(ErrorCode, IsFoundByItsIdAfterItsDeclaration) {
+  EXPECT_EQ(Registry<ErrorCode>::find("HR9999"), nullptr);
+  static const ErrorCode kDeclared{"HR9999", ErrorKind::kData, "a test's", "Nothing is wrong."};
+  EXPECT_EQ(Registry<ErrorCode>::find("HR9999"), &kDeclared);
 }
 
-TEST(ErrorCode, NoTwoHaveOneId) {
+TEST(ErrorCode, IdsAreUnique) {
   const std::vector<const ErrorCode*> all = Registry<ErrorCode>::all();
   for (size_t i = 1; i < all.size(); ++i) EXPECT_NE(all[i - 1]->id, all[i]->id) << all[i]->title;
   EXPECT_GT(all.size(), 150u);

@@ -2,7 +2,7 @@
 // HEADRACE_HD before a function: nvcc compiles it for the CPU and for the GPU, other compilers for
 // the CPU alone. Such functions use no part of the standard library but <cstdint> and memcpy.
 // HEADRACE_ROLLED before a loop: nvcc does not unroll it, which would cost registers.
-// HEADRACE_UNROLLED before one of up to eight rounds: all of it lies in registers.
+// HEADRACE_UNROLLED before one of up to eight iterations, so that everything stays in registers.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decimal number as it is read, digit by digit, and the double nearest to it.
+// Parses a decimal number digit by digit, and finds the double nearest to it.
 #pragma once
 
 #include <charconv>

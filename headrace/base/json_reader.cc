@@ -86,7 +86,7 @@ void JsonReader::fail(std::string what, uint64_t offset) {
   failed_ = true;
   what_ = std::move(what);
   failed_at_ = offset;
-  base_ += end_ - begin_;  // nothing is read any more
+  base_ += end_ - begin_;  // nothing more is read
   begin_ = at_ = end_;
   token_ = nullptr;
   refill_ = {};
@@ -144,7 +144,7 @@ JsonReader::Type JsonReader::type() {
 
 void JsonReader::open(char bracket, bool object) {
   if (!take(bracket)) return unexpected(object ? "an object" : "an array");
-  if (depth_ == kMaxDepth) return fail("nested more than 128 deep", offset() - 1);
+  if (depth_ == kMaxDepth) return fail("nested more than 128 levels deep", offset() - 1);
   ++depth_;
   object_[depth_] = object;
   first_[depth_] = true;

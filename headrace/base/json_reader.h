@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pull parser of JSON (RFC 8259) whose memory does not grow with the
-// document: the caller asks for the parts that it expects, in the order of the
-// text, and skips the rest, which is checked all the same. NaN, Infinity and
-// -Infinity are numbers, since Python writes them.
+// A pull parser of JSON (RFC 8259) whose memory does not grow with the document: the caller
+// requests the parts that it expects, in the order of the text, and skips the rest, which is
+// validated all the same. NaN, Infinity and -Infinity are numbers, since Python writes them.
 //
 //   JsonReader json(text);
 //   for (json.begin_object(); json.next_key();) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text is read alike in one piece and through a window that is as small as
-// can be.
+// Any text is parsed alike in one piece and through the smallest possible window.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

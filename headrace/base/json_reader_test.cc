@@ -66,7 +66,7 @@ std::string string_in(std::string_view text) {
   return out;
 }
 
-TEST(JsonReader, PullsWhatIsAskedForAndSkipsTheRest) {
+TEST(JsonReader, ReadsRequestedValuesAndSkipsTheRest) {
   with_readers(
       R"( {"a" : [1, 2.5, -3], "skipped": [{"x": [[], {}]}, null], "b": "text",
                     "c":true, "d":false,"e":null} )",
@@ -128,7 +128,7 @@ TEST(JsonReader, PythonsNanAndInfinityAreNumbers) {
   EXPECT_FALSE(number_in("NaN").integer);
 }
 
-TEST(JsonReader, IntegersAreThoseWithoutPointThatFit) {
+TEST(JsonReader, IntegersAreNumbersWithoutPointThatFit) {
   EXPECT_EQ(number_in("-12").integer, -12);
   EXPECT_EQ(number_in("9223372036854775807").integer, INT64_MAX);
   EXPECT_EQ(number_in("-9223372036854775808").integer, INT64_MIN);
@@ -149,7 +149,7 @@ TEST(JsonReader, StringsBecomeUtf8) {
   EXPECT_EQ(string_in('"' + std::string(100000, 'x') + '"'), std::string(100000, 'x'));
 }
 
-TEST(JsonReader, MistakesHaveTheirOffset) {
+TEST(JsonReader, SyntaxErrorsHaveTheirOffset) {
   EXPECT_EQ(mistake(""), "it ends where a value was expected\n  where: f.json, byte 0");
   EXPECT_EQ(mistake("[1, 2"), "it ends where a comma or ] was expected\n  where: f.json, byte 5");
   EXPECT_EQ(mistake("[1 2]"), "a comma or ] was expected, not '2'\n  where: f.json, byte 3");
@@ -160,13 +160,13 @@ TEST(JsonReader, MistakesHaveTheirOffset) {
   EXPECT_EQ(mistake("[1.]"), "a digit was expected, not ']'\n  where: f.json, byte 3");
   EXPECT_EQ(mistake("[]]"), "more text after the end: ']'\n  where: f.json, byte 2");
   EXPECT_EQ(mistake("\"ab"),
-            "it ends inside a string that begins at byte 0\n  where: f.json, byte 3");
+            "ends inside the string that begins at byte 0\n  where: f.json, byte 3");
   EXPECT_EQ(mistake(std::string_view("\"a\0\"", 4)),
             "a control character in a string: byte 0x00\n  where: f.json, byte 2");
-  EXPECT_EQ(mistake("\"\\x\""), "no escape is a backslash and 'x'\n  where: f.json, byte 2");
+  EXPECT_EQ(mistake("\"\\x\""), "invalid escape: a backslash and 'x'\n  where: f.json, byte 2");
 }
 
-TEST(JsonReader, NoMistakeIsLetThrough) {
+TEST(JsonReader, NoSyntaxErrorIsAccepted) {
   for (std::string_view text : {"[1,,2]",
                                 "{,}",
                                 "{\"a\":}",
@@ -212,15 +212,15 @@ TEST(JsonReader, NestingIsBounded) {
     return std::string(depth, '[') + std::string(depth, ']');
   };
   EXPECT_EQ(mistake(nested(128)), "");
-  EXPECT_EQ(mistake(nested(129)), "nested more than 128 deep\n  where: f.json, byte 128");
+  EXPECT_EQ(mistake(nested(129)), "nested more than 128 levels deep\n  where: f.json, byte 128");
   EXPECT_EQ(mistake(std::string(100000, '[')),
-            "nested more than 128 deep\n  where: f.json, byte 128");
+            "nested more than 128 levels deep\n  where: f.json, byte 128");
   std::string objects;
   for (int i = 0; i < 100000; ++i) objects += "{\"a\":";
   EXPECT_NE(mistake(objects), "");
 }
 
-TEST(JsonReader, ATextCutAnywhereIsRefused) {
+TEST(JsonReader, ATextTruncatedAnywhereIsRefused) {
   const std::string text = R"({"a": [1, -2.5e3, "x\u00e9y", true, null], "b": {"c": [NaN, {}]}})";
   ASSERT_EQ(mistake(text), "");
   for (size_t cut = 0; cut < text.size(); ++cut) EXPECT_NE(mistake(text.substr(0, cut)), "") << cut;

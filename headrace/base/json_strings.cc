@@ -59,11 +59,11 @@ std::string_view JsonReader::read_string() {
     } else if (c >= 0x80) {
       read_multibyte();
     } else if (c < 0) {
-      fail("it ends inside a string that begins at byte " + std::to_string(start));
+      fail("ends inside the string that begins at byte " + std::to_string(start));
     } else if (c < 0x20) {
       fail("a control character in a string: " + shown(c));
     } else {
-      ++at_;  // the first of a new window
+      ++at_;  // the first byte of a new window
     }
   }
   return {};
@@ -102,8 +102,8 @@ void JsonReader::read_escape() {
     return;
   }
   if (c != 'u') {
-    return c < 0 ? fail("it ends inside a string")
-                 : fail("no escape is a backslash and " + shown(c));
+    return c < 0 ? fail("ends inside a string")
+                 : fail("invalid escape: a backslash and " + shown(c));
   }
   ++at_;
   unsigned code = read_hex();

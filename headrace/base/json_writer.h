@@ -2,7 +2,7 @@
 // JSON as text, written from the front to the end: {"key": "cat/1.jpg", "sizes": [3, 4]}.
 //
 // Texts may hold any bytes, as file names do. Invalid UTF-8 is written as Python's os.fsdecode
-// gives them, \udc80 to \udcff: the line stays JSON, and the name can be had again.
+// gives them, \udc80 to \udcff: the line stays JSON, and the name can be restored.
 #pragma once
 
 #include <cstdint>

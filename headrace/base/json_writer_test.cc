@@ -15,7 +15,7 @@ std::string text_of_value(std::string_view text) {
   return json.text();
 }
 
-TEST(JsonWriter, PutsCommasBetweenAndNowhereElse) {
+TEST(JsonWriter, PutsCommasOnlyBetweenItems) {
   JsonWriter json;
   json.begin_object();
   json.member("key", std::string_view("cat/1.jpg"));
@@ -34,7 +34,7 @@ TEST(JsonWriter, PutsCommasBetweenAndNowhereElse) {
             R"({"key": "cat/1.jpg", "sizes": [3, [], {}, -4], "n": -9223372036854775808})");
 }
 
-TEST(JsonWriter, EscapesWhatJsonDoesNotTake) {
+TEST(JsonWriter, EscapesCharactersThatJsonForbids) {
   EXPECT_EQ(text_of_value("a\"b\\c\x01\n\xC3\xA4\xE2\x82\xAC"),
             "\"a\\\"b\\\\c\\u0001\\n\xC3\xA4\xE2\x82\xAC\"");
   EXPECT_EQ(text_of_value("\xC3"), "\"\\udcc3\"");
@@ -42,7 +42,7 @@ TEST(JsonWriter, EscapesWhatJsonDoesNotTake) {
   EXPECT_EQ(text_of_value({"\0", 1}), "\"\\u0000\"");
 }
 
-TEST(JsonWriter, TakesUtf8OfAllLengthsAndNothingElse) {
+TEST(JsonWriter, AcceptsOnlyValidUtf8) {
   for (const char* text : {"\x7F", "\xC2\x80", "\xE0\xA0\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80",
                            "\xF4\x8F\xBF\xBF"}) {
     EXPECT_EQ(text_of_value(text), '"' + std::string(text) + '"');

@@ -24,7 +24,7 @@ bool binding_was_asked_for() {
   return false;
 }
 
-// Paths of libgomp, libomp and libiomp5, as they were loaded: Python hides their symbols.
+// Paths of libgomp, libomp and libiomp5 as loaded: Python hides their symbols.
 std::vector<std::string> loaded_runtimes() {
   std::vector<std::string> paths;
   auto look = [](dl_phdr_info* library, size_t, void* found) {
@@ -46,7 +46,7 @@ Function* function_of(void* library, const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-// One place is no division: it is all that the process has.
+// A single place is not a division: it is all that the process has.
 std::vector<cpu_set_t> places_of(void* runtime) {
   auto* count_places = function_of<int()>(runtime, "omp_get_num_places");
   auto* count_cores = function_of<int(int)>(runtime, "omp_get_place_num_procs");
@@ -70,8 +70,8 @@ std::vector<cpu_set_t> places_of(void* runtime) {
 
 std::vector<cpu_set_t> openmp_places() {
   if (!binding_was_asked_for()) return {};
-  // Asked until there is an answer, which then stays: Intel's and LLVM's take whoever asks for one
-  // of their threads, and that should be Python's, who asks first, and none of the engine's.
+  // Asked until there is an answer, which is then kept: Intel's and LLVM's runtimes adopt the
+  // calling thread as one of their own, which should be Python's thread, not one of the engine's.
   static Mutex mutex;
   static std::vector<cpu_set_t> known;
   MutexLock lock(mutex);

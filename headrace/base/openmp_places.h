@@ -2,8 +2,8 @@
 // The places among which the process's OpenMP runtime divides its threads, if the user bound them
 // (OMP_PROC_BIND and the like).
 //
-// It binds the main thread as well, GNU's as soon as it is loaded, and whatever thread is started
-// from there inherits that one core. So the mask of the main thread is then no limit of the
+// It binds the main thread as well (GNU's runtime as soon as it is loaded), and threads started
+// from there inherit that one core. So the mask of the main thread is then no limit of the
 // process, as that of taskset is.
 #pragma once
 

@@ -24,7 +24,7 @@ TEST(OpenmpPlaces, AThreadInOneOfThemMayRunOnAll) {
   EXPECT_TRUE(equal(widened(cores({11}), places), cores({2, 3, 4, 10, 11, 12})));
 }
 
-TEST(OpenmpPlaces, AMaskThatSomebodyElseSetIsObeyed) {
+TEST(OpenmpPlaces, AMaskSetElsewhereIsRespected) {
   const std::vector<cpu_set_t> places = {cores({2, 10}), cores({3, 11}), cores({4, 12})};
   EXPECT_TRUE(equal(widened(cores({2, 3}), places), cores({2, 3})));
   EXPECT_TRUE(equal(widened(cores({7}), places), cores({7})));

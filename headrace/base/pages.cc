@@ -13,8 +13,8 @@
 namespace headrace {
 namespace {
 
-// ThreadSanitizer follows mmap and munmap, not mremap. Pages that one thread gave up by shrinking a
-// block, and that another then got by extending one, would look to it as if both used them at once.
+// ThreadSanitizer follows mmap and munmap, but not mremap. If one thread shrinks a block and
+// another one then gets these pages by extending its own, it would report a race.
 void* remap(void* memory, size_t bytes, size_t new_bytes) {
 #if defined(__SANITIZE_THREAD__)
   static char order;
@@ -29,9 +29,9 @@ void* remap(void* memory, size_t bytes, size_t new_bytes) {
 
 std::atomic<size_t> mapped{0};
 
-// From here on huge pages are asked for: a batch is written from end to end, and with small pages
-// that is a miss of the address cache every few rows, and a page fault for each page at the start.
-constexpr size_t kHugeBytes = size_t{8} << 20;
+// From this size on, huge pages are requested: a batch or a large read is written from start to
+// end, and small pages would cost a TLB miss every few rows, and a page fault per page at first.
+constexpr size_t kHugeBytes = size_t{4} << 20;
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void* map_pages(size_t bytes) {
   void* memory = mmap(nullptr, bytes == 0 ? 1 : bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  if (bytes >= kHugeBytes) madvise(memory, bytes, MADV_HUGEPAGE);  // where the system has them
+  if (bytes >= kHugeBytes) madvise(memory, bytes, MADV_HUGEPAGE);  // if the system has them
   mapped.fetch_add(bytes, std::memory_order_relaxed);
   return memory;
 }

@@ -124,7 +124,7 @@ class Check {
     wrong_type(given);
   }
 
-  // An empty list has no element type: the front may have taken it for any.
+  // An empty list has no element type: the Python side may have assumed any.
   static bool is_empty_list(const ParamValue& given) {
     const auto* integers = std::get_if<std::vector<int64_t>>(&given);
     const auto* numbers = std::get_if<std::vector<double>>(&given);
@@ -372,20 +372,20 @@ std::string_view nearest_name(std::string_view name,
     }
     return d[a.size()][b.size()];
   };
-  // "img" of "image": what people leave out when they are in a hurry.
+  // "img" for "image": a common abbreviation.
   const auto abbreviates = [&](std::string_view candidate) {
     if (name.size() < 3 || candidate.empty() || lower(name[0]) != lower(candidate[0])) return false;
     size_t at = 0;
     for (const char c : candidate) at += at < name.size() && lower(c) == lower(name[at]);
     return at == name.size();
   };
-  if (name.size() > 100) return {};  // nobody meant one of these
+  if (name.size() > 100) return {};  // not a plausible typo
   std::string_view best;
   size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
     const size_t d = abbreviates(candidate) ? std::min<size_t>(1, distance(name, candidate))
                                             : distance(name, candidate);
-    // A name of two letters is not "near" to everything.
+    // A name of two letters is not "near" everything.
     if (d < best_distance && d < std::max(name.size(), candidate.size())) {
       best = candidate;
       best_distance = d;

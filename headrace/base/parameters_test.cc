@@ -56,7 +56,7 @@ std::string refusal(const Given& given, bool add_size = true) {
   return "accepted";
 }
 
-TEST(Parameters, DefaultsStandWhereNothingIsGiven) {
+TEST(Parameters, DefaultsApplyIfNothingIsGiven) {
   const Arguments arguments = checked({});
   EXPECT_EQ(arguments.number("p"), 0.5);
   EXPECT_EQ(arguments.numbers("fill"), std::vector<double>{0});
@@ -77,7 +77,7 @@ TEST(Parameters, OneNumberIsAListOfOneAndAnIntegerIsANumber) {
   EXPECT_EQ(checked({{"fill", 0.25}}).numbers("fill"), std::vector<double>{0.25});
 }
 
-TEST(Parameters, DTypesAreAcceptedByNameAsTorchWritesThemToo) {
+TEST(Parameters, DTypesAreAcceptedByNameAlsoAsInTorch) {
   EXPECT_EQ(checked({{"dtype", std::string("float16")}}).dtype("dtype"), DType::kFloat16);
   EXPECT_EQ(checked({{"dtype", std::string("torch.bfloat16")}}).dtype("dtype"), DType::kBFloat16);
   EXPECT_EQ(checked({{"dtype", DType::kFloat32}}).dtype("dtype"), DType::kFloat32);
@@ -85,7 +85,7 @@ TEST(Parameters, DTypesAreAcceptedByNameAsTorchWritesThemToo) {
             "HR0104 [Op] dtype must name a dtype (got \"float23\") | did you mean \"float32\"?");
 }
 
-TEST(Parameters, UnknownNameSaysWhichWasMeant) {
+TEST(Parameters, UnknownNameSuggestsTheNearest) {
   EXPECT_EQ(refusal({{"intepolation", std::string("nearest")}}),
             "HR0101 [Op] has no parameter \"intepolation\" | did you mean \"interpolation\"?");
   EXPECT_EQ(
@@ -94,7 +94,7 @@ TEST(Parameters, UnknownNameSaysWhichWasMeant) {
       "dtype, scale, max_size, classes");
 }
 
-TEST(Parameters, MissingOneIsNamedWithItsMeaning) {
+TEST(Parameters, MissingOneIsNamedWithItsDescription) {
   EXPECT_EQ(refusal({}, false), "HR0102 [Op] needs size: Pixels.");
 }
 
@@ -112,7 +112,7 @@ TEST(Parameters, WrongTypesAreNotConverted) {
   EXPECT_EQ(refusal({{"max_size", std::monostate{}}}), "accepted");
 }
 
-TEST(Parameters, RangesAreStatedWithWhatCame) {
+TEST(Parameters, RangesAreStatedWithTheValue) {
   EXPECT_EQ(refusal({{"size", int64_t{0}}}), "HR0104 [Op] size must be at least 1 (got 0)");
   EXPECT_EQ(refusal({{"size", std::vector<int64_t>{4, -1}}}),
             "HR0104 [Op] size must be at least 1 (got -1)");
@@ -148,7 +148,7 @@ TEST(Parameters, ListsOfTransformsAreCounted) {
   EXPECT_EQ(one.branches("transforms").front().transforms.front().name, "A");
 }
 
-TEST(NearestName, FindsSlipsAndRefusesStrangers) {
+TEST(NearestName, FindsTyposAndIgnoresUnrelatedNames) {
   const std::vector<std::string_view> names = {"Resize", "RandomCrop", "CenterCrop", "Pad", "p"};
   EXPECT_EQ(nearest_name("Rezise", names), "Resize");
   EXPECT_EQ(nearest_name("resize", names), "Resize");

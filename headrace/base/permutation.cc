@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-// Below six bits a Feistel network is visibly not uniform; tiny sizes walk a little further
+// Below six bits a Feistel network is visibly non-uniform; tiny sizes walk a little further
 // instead.
 constexpr int kMinimumBits = 6;
 

@@ -21,8 +21,8 @@ namespace {
 // (0, 1], which has a logarithm.
 double above_zero(Draws& draws) { return 1 - draws.uniform(); }
 
-// The logarithm of a draw from Gamma(alpha, 1): small alphas give draws that a double does not
-// hold. Marsaglia and Tsang, A Simple Method for Generating Gamma Variables, 2000.
+// The logarithm of a draw from Gamma(alpha, 1): small alphas give draws below the range of a
+// double. Marsaglia and Tsang, A Simple Method for Generating Gamma Variables, 2000.
 double draw_log_gamma(Draws& draws, double alpha) {
   if (alpha < 1) {
     const double boost = portable_log(above_zero(draws)) / alpha;

@@ -28,7 +28,7 @@ TEST(Beta, HasItsMomentsForSmallAndLargeAlphas) {
   }
 }
 
-TEST(Dirichlet, SharesSumToOneAndAreAlike) {
+TEST(Dirichlet, SharesSumToOneAndAreEquallyDistributed) {
   std::array<double, 3> shares, sums{};
   Draws draws(4, 5, 6, hash_name("dirichlet"));
   constexpr int kDraws = 30000;

@@ -23,8 +23,8 @@ std::string_view record_name(const Record& record) {
   }
 }
 
-// The type-independent part of a registry: some hundred files register a record, and none of them
-// has to compile how that is done.
+// The type-independent part of a registry: about a hundred files register a record, and none of
+// them has to compile how that is done.
 class NameTable {
  public:
   NameTable();

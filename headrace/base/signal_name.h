@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a signal is called. glibc's own function for it is younger than the systems that wheels run
-// on. Any thread may ask.
+// The name of a signal. glibc's own function for it is newer than the systems that wheels run on.
+// Any thread may call it.
 #pragma once
 
 #include <string>

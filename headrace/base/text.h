@@ -52,6 +52,14 @@ inline bool has_one_suffix(std::string_view text, std::span<const std::string_vi
                      [&](std::string_view suffix) { return has_suffix(text, suffix); });
 }
 
+// The same bytes, which stay where they are.
+inline std::string_view text_from_bytes(std::span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+inline std::span<const uint8_t> bytes_from_text(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
 // Whether the text stands in bytes of any number, from `at` on.
 inline bool has_text(std::span<const uint8_t> bytes, std::string_view text, size_t at = 0) {
   return bytes.size() >= at && bytes.size() - at >= text.size() &&

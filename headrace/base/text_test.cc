@@ -9,13 +9,13 @@
 namespace headrace {
 namespace {
 
-TEST(Text, upper_and_lower_case_are_those_of_ascii) {
+TEST(Text, upper_and_lower_case_equal_those_of_ascii) {
   EXPECT_EQ(lower_case("Train-00.TAR @[`{"), "train-00.tar @[`{");
   EXPECT_EQ(lower_case("\xC3\x84pfel \xC4"), "\xC3\x84pfel \xC4");  // in UTF-8 and in Latin-1
   EXPECT_EQ(lower_case(""), "");
 }
 
-TEST(Text, the_locale_does_not_decide_which_files_are_found) {
+TEST(Text, results_do_not_depend_on_the_locale) {
   const char* const before = std::setlocale(LC_CTYPE, nullptr);
   const std::string kept = before ? before : "C";
   for (const char* locale : {"tr_TR.UTF-8", "tr_TR.ISO-8859-9", "de_DE.ISO-8859-1", "C.UTF-8"}) {
@@ -27,7 +27,7 @@ TEST(Text, the_locale_does_not_decide_which_files_are_found) {
   std::setlocale(LC_CTYPE, kept.c_str());
 }
 
-TEST(Text, blanks_around_it_are_taken_away_and_those_inside_stay) {
+TEST(Text, surrounding_blanks_are_stripped_and_inner_ones_kept) {
   EXPECT_EQ(trimmed(" \t a b\v\f\r\n"), "a b");
   EXPECT_EQ(trimmed("a"), "a");
   EXPECT_EQ(trimmed(" \r\n"), "");
@@ -35,7 +35,7 @@ TEST(Text, blanks_around_it_are_taken_away_and_those_inside_stay) {
   EXPECT_EQ(trimmed(std::string_view("\0a\0", 3)), std::string_view("\0a\0", 3));
 }
 
-TEST(Text, a_suffix_stands_behind_something) {
+TEST(Text, a_suffix_needs_something_before_it) {
   EXPECT_TRUE(has_suffix("a.tar", ".tar"));
   EXPECT_TRUE(has_suffix("A.TAR", ".tar"));
   EXPECT_TRUE(has_suffix("a.tar", ".TAR"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8, well-formed as Unicode's table 3-7 has it, and as Python decodes it.
+// UTF-8, well-formed as defined in Unicode's table 3-7, and as Python decodes it.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ const ErrorCode kNoSuchPage{
 
 Error no_such_page(int page, int pages) {
   return {.code = &kNoSuchPage,
-          .what = "page " + std::to_string(page) + " is asked for, and the file has " +
+          .what = "page " + std::to_string(page) + " was requested, and the file has " +
                   std::to_string(pages),
           .hint = "page=0 is the first one"};
 }
@@ -79,7 +79,7 @@ Result<void> check_limits(const ImageHeader& header, const DecodeLimits& limits)
                .what = "the header declares " + std::to_string(header.width) + " x " +
                        std::to_string(header.height) + " pixels, the cap is " +
                        std::to_string(limits.max_pixels),
-               .hint = "raise max_pixels= if this image is meant"};
+               .hint = "raise max_pixels= if this image is genuine"};
 }
 
 }  // namespace headrace

@@ -2,9 +2,9 @@
 // Bytes -> pixels of a window. One codec, one file; each registers a CodecRecord.
 //
 // A Codec record is a constant and shared by all threads. An ImageDecoder is made by it for one
-// thread, keeps tables and scratch between pictures, and must not be used from two threads.
-// A decoder may be asked for several pictures at once (`lanes`): one that can walk several bit
-// streams side by side does so; the others take them in turn.
+// thread, keeps tables and scratch between pictures, and must not be used from two threads. A
+// decoder may get several pictures at once (`lanes`): some decode several bit streams in parallel;
+// others process them in turn.
 #pragma once
 
 #include <array>
@@ -21,37 +21,38 @@
 
 namespace headrace {
 
-// The header, before a pixel exists.
+// The header, read without decoding pixels.
 struct ImageHeader {
   int width = 0, height = 0;
   int channels = 3;  // as stored: 1 gray, 2 gray+alpha, 3 color or palette, 4 with alpha, CMYK;
-                     // others have no agreed colors
+                     // others have no standard colors
   int bits = 8;      // per channel, as stored
-  DType sample = DType::kUInt8;  // in which the codec can deliver these: uint8, uint16 or float32
+  DType sample = DType::kUInt8;  // dtype that the codec can deliver them in: uint8, uint16 or
+                                 // float32
   bool palette = false;
   bool alpha = false;        // the last channel is alpha, or the palette has transparent entries
   bool inks = false;         // the channels are amounts of ink: CMYK, YCCK
-  int exif_orientation = 1;  // 1..8 as EXIF 2.3 defines them; 1 where absent or invalid
+  int exif_orientation = 1;  // 1..8 as defined by EXIF 2.3; 1 if absent or invalid
   size_t working_bytes =
       0;  // for decoding, in addition to the rows (a progressive JPEG: all coefficients)
 };
 
-// How stored channels become delivered ones; each equals Pillow's convert().
+// How stored channels become delivered ones; each is equal to Pillow's convert().
 enum class ColorMode : uint8_t {
   kRGB,     // 3 channels: gray replicated, palette looked up, alpha dropped, CMYK converted
   kGray,    // 1 channel: convert("L")
   kStored,  // as stored; palette indices stay indices (masks)
-  kRGBA,    // 4 channels: kRGB and alpha, 255 where the file has none
+  kRGBA,    // 4 channels: kRGB and alpha, 255 if the file has none
 };
 int channels_of(ColorMode mode, const ImageHeader& header);
 
-// Channels of a picture, at most.
+// Maximum number of channels of a picture.
 inline constexpr int kMostChannels = 16;
 
 // A few consecutive decoded rows. Sample c of column x of row i is at channel[c] + i*stride +
 // x*step bytes: planar rows of bytes have step 1, interleaved ones step = number of channels. Wider
-// samples are in the machine's order. x counts from the window's left edge. Reading up to 64 bytes
-// past a row's end is allowed (their values mean nothing).
+// samples are in native byte order. x counts from the window's left edge. Reading up to 64 bytes
+// past a row's end is allowed (their values are unspecified).
 struct RowBlock {
   int y = 0;  // of the first row, from the window's top
   int count = 0;
@@ -66,25 +67,26 @@ class RowSink {
   virtual void rows(const RowBlock& block) = 0;
 };
 
-// Keeps what decoding a picture taught for its next decode. Any thread may call it.
+// Stores the row index found while decoding a picture, for its next decode. Any thread may call it.
 class RowIndexStore {
  public:
   virtual ~RowIndexStore() = default;
   virtual void learned(uint64_t picture, std::span<const uint8_t> row_index) = 0;
 };
 
-// A row index says where, inside a picture's bytes, the rows of blocks begin. Its form is the
-// codec's own, and it is input like any other: checked, never believed. Pixels do not depend on it.
+// A row index records where the rows of blocks begin in a picture's bytes. Its format is up to the
+// codec. It is untrusted input and is validated; pixels do not depend on it.
 struct RowIndexSlot {
-  std::span<const uint8_t> known;  // of the same bytes; may be empty, or end above the last row
-  RowIndexStore* store = nullptr;  // told when decoding went further than `known` does
+  std::span<const uint8_t> known;  // index of the same bytes; may be empty, or end before the last
+                                   // row
+  RowIndexStore* store = nullptr;  // called when decoding went further than `known`
   uint64_t picture = 0;            // the store's name for the picture
 };
 
 // The conversion of 16-bit gray pictures, whose values do not fit into eight bits.
 enum class SixteenBit : uint8_t {
-  kRefuse,    // an error
-  kHighByte,  // value / 256, as all other 16-bit samples become
+  kRefuse,    // returns an error
+  kHighByte,  // value / 256, like all other 16-bit samples
   kClip,      // min(value, 255), as Pillow's convert("RGB") and convert("L")
 };
 
@@ -94,18 +96,18 @@ struct DecodeJob {
   ColorMode color = ColorMode::kRGB;
   DType sample = DType::kUInt8;  // REQUIRES: uint8, or with kStored the header's
   bool strict = false;           // decode all of it, and make damage an error
-  // Rows of the window that the file does not have come as the library makes them up, where it
-  // does; otherwise they are an error.
+  // Rows of the window missing from the file are filled in like the library does, if it does;
+  // otherwise they are an error.
   bool repair = false;
   SixteenBit sixteen_bit = SixteenBit::kRefuse;
-  int page = 0;  // REQUIRES: read_page_header() knew it
+  int page = 0;  // REQUIRES: read_page_header() succeeded for it
   RowSink* sink = nullptr;
   RowIndexSlot row_index = {};
   int picture_height =
-      0;  // as the header says it, where the caller knows: a hint at the work ahead
-  // Filled in. On an error some rows may have been delivered; the caller discards them.
+      0;  // from the header, if the caller knows it: a hint about the amount of work
+  // Output. After an error, some rows may have been delivered; the caller discards them.
   Result<void> result;
-  int warnings = 0;  // damage inside the entropy-coded data that was repaired
+  int warnings = 0;  // number of repaired defects in the entropy-coded data
 };
 
 // Quantized DCT coefficients of one component, blocks in raster order, natural (not zigzag) order
@@ -120,49 +122,50 @@ struct CoefficientPlane {
 class ImageDecoder {
  public:
   virtual ~ImageDecoder() = default;
-  // Looks at the header only; allocates nothing that the header's numbers could make large.
+  // Reads only the header; does not allocate memory in proportion to the header's numbers.
   virtual Result<ImageHeader> read_header(std::span<const uint8_t> bytes) = 0;
-  // Header of the page of this number, from 0: HR0349 if there is none. Codecs of formats with one
-  // picture need not know of pages.
+  // Header of the page with this number, from 0: HR0349 if there is none. Codecs of single-picture
+  // formats need not override it.
   virtual Result<ImageHeader> read_page_header(std::span<const uint8_t> bytes, int page);
   virtual void decode(std::span<DecodeJob> jobs) = 0;
-  // How many pictures decode() profits from having at once.
+  // How many pictures decode() can process in parallel lanes.
   virtual int lanes() const { return 1; }
-  // The complete row index of an undamaged picture; empty for codecs and kinds that have none.
+  // The complete row index of an undamaged picture; empty for codecs and picture types without one.
   virtual Result<std::vector<uint8_t>> row_index(std::span<const uint8_t> bytes);
-  // For codecs that have them: what a lossless transcode stores.
+  // For codecs that support it: what a lossless transcode stores.
   virtual Result<std::vector<CoefficientPlane>> coefficients(std::span<const uint8_t> bytes);
 };
 
 class RunTimeLibrary;
 
-// HR0349, for a file of so many pages.
+// HR0349, for a file with this many pictures.
 Error no_such_page(int page, int pages);
 
 struct CodecRecord {
   std::string_view name;  // "jpeg"
   std::string_view doc;
-  std::string_view oracle;  // whose pixels it gives, and the bound
+  std::string_view oracle;  // the library whose pixels it matches, and the tolerance
   std::vector<std::string_view>
       suffixes;  // ".jpg", lower case; a hint for listings, never decisive
   bool (*sniff)(std::span<const uint8_t> first_bytes);
   std::unique_ptr<ImageDecoder> (*make)();
-  bool enters_rows = false;  // decoding begins at a window's first row, without those above it
-  bool opaque = false;       // has no alpha, and REQUIRES another ColorMode than kRGBA
-  // A library that is opened when the codec is first used; null if it is linked, or codec is ours.
+  bool enters_rows = false;  // decoding starts at a window's first row, skipping those above it
+  bool opaque = false;       // has no alpha, and REQUIRES a ColorMode other than kRGBA
+  // A library that is loaded when the codec is first used; null if it is linked, or the codec is
+  // built in.
   const RunTimeLibrary& (*library)() = nullptr;
 };
 
 // The codec whose signature the content has, or null. Needs the first 16 bytes.
 const CodecRecord* codec_of(std::span<const uint8_t> first_bytes);
-// Whether these bytes, of any number, begin as pictures of one of the codecs do.
+// Whether these bytes, however few, begin like pictures of one of the codecs.
 bool begins_like_picture(std::span<const uint8_t> bytes);
 
-// Caps that are checked on the header before memory is allocated.
+// Limits that are checked against the header before memory is allocated.
 struct DecodeLimits {
   int64_t max_pixels = int64_t{1} << 28;  // 268 million; 16384 x 16384
 };
-// HR0310 when width * height exceeds the cap.
+// HR0310 if width * height exceeds the limit.
 Result<void> check_limits(const ImageHeader& header, const DecodeLimits& limits);
 
 }  // namespace headrace

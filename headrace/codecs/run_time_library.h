@@ -1,39 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that is opened when its codec is first used, so that the engine loads without it. It
-// stays open for the life of the process; any thread may use it.
+// A library that is loaded when its codec is first used, so that the engine loads without it. It
+// stays open until the process ends; any thread may use it.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "headrace/base/error.h"
 
 namespace headrace {
 
+// The folder of the libraries that a wheel contains, lib/ next to the engine; empty if that is
+// unknown. Nothing in builds that are not a wheel (cmake/standalone.cmake).
+std::optional<std::filesystem::path> libraries_of_wheel();
+
 class RunTimeLibrary {
  public:
-  // `file` as the loader knows it ("libwebp.so.7": the version whose headers this build has read),
-  // and Debian's package of it. The folder lib/ beside the engine comes first, then the system.
-  RunTimeLibrary(const char* file, const char* package);
+  // `file` as the system's loader knows it ("libwebp.so.7": the version of the headers that this
+  // build has read), and Debian's package of it. With a `wheel` the file is libheadrace-webp.so.7
+  // in that folder, and the system's is not considered; without one only the system's is.
+  RunTimeLibrary(const std::string& file, std::string package,
+                 const std::optional<std::filesystem::path>& wheel = libraries_of_wheel());
   RunTimeLibrary(const RunTimeLibrary&) = delete;
   RunTimeLibrary& operator=(const RunTimeLibrary&) = delete;
 
-  // Sets `function` to what the library has of this name; one that is not there is a problem.
+  // Sets `function` to the library's symbol of this name; a missing one is recorded as a problem.
   template <class Function>
   void find(Function*& function, const char* name) {
     function = reinterpret_cast<Function*>(symbol(name));
   }
-  // The library is of another version than its headers.
+  // The library's version differs from its headers.
   void refuse(std::string why) { problem_ = std::move(why); }
 
   bool is_open() const { return problem_.empty(); }
-  const char* package() const { return package_; }
+  const std::string& package() const { return package_; }
   // HR0344: what is missing and which package has it. REQUIRES: !is_open()
   Error missing() const;
+  // The library in use: "libwebp 1.6.0 (of the wheel)", or the path of the system's file, whose
+  // name ends with its version. Empty if there is none.
+  std::string origin() const;
 
  private:
   void* symbol(const char* name);
 
-  const char* package_;
+  std::string package_;
+  bool in_wheel_ = false;
   void* handle_ = nullptr;
   std::string problem_;
 };

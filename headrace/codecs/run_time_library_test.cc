@@ -3,18 +3,19 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "headrace/base/own_folder.h"
+#include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
 namespace {
 
-// The file of the zlib in this process; empty where it is part of something else.
+// The file of the zlib in this process; empty if it is part of another library.
 std::string zlib_file() {
   Dl_info zlib{};
   const bool found = dladdr(reinterpret_cast<const void*>(&zlibVersion), &zlib) != 0;
@@ -22,24 +23,52 @@ std::string zlib_file() {
   return file.find("libz.") == std::string::npos ? "" : file;
 }
 
-TEST(RunTimeLibrary, InTheFolderBesideTheEngineIsFoundWithoutTheSystem) {
+TEST(RunTimeLibrary, OfAWheelIsFoundByANameOfItsOwn) {
   if (zlib_file().empty()) GTEST_SKIP() << "there is no shared zlib to copy";
-  const std::string name = "libheadrace_carried_" + std::to_string(getpid()) + ".so.1";
-  const std::filesystem::path folder = own_folder() / "lib";
-  std::filesystem::create_directories(folder);
-  std::filesystem::copy_file(zlib_file(), folder / name);
-  RunTimeLibrary library(name.c_str(), "libcarried1");
-  std::filesystem::remove(folder / name);
+  const TemporaryFolder wheel;
+  const std::filesystem::path file = wheel / "libheadrace-carried.so.1";
+  std::filesystem::copy_file(zlib_file(), file);
+  RunTimeLibrary library("libcarried.so.1", "libcarried1", wheel.path());
   ASSERT_TRUE(library.is_open());
+  EXPECT_EQ(library.origin(), file.string());
   decltype(zlibVersion)* version = nullptr;
   library.find(version, "zlibVersion");
   ASSERT_NE(version, nullptr);
   EXPECT_STREQ(version(), zlibVersion());
 }
 
+TEST(RunTimeLibrary, OfAWheelThatCannotBeOpenedIsNotReplacedByTheSystems) {
+  TemporaryFolder wheel;
+  for (const bool is_there : {false, true}) {
+    if (is_there) wheel.write("libheadrace-c.so.6", "this is no library");
+    RunTimeLibrary library("libc.so.6", "libc6", wheel.path());
+    ASSERT_FALSE(library.is_open());
+    EXPECT_NE(library.missing().what.find("libheadrace-c.so.6"), std::string::npos);
+    EXPECT_NE(library.missing().hint.find("pip install"), std::string::npos);
+    EXPECT_EQ(library.origin(), "");
+  }
+}
+
+TEST(RunTimeLibrary, OfAWheelInAnUnknownFolderIsMissing) {
+  const RunTimeLibrary library("libc.so.6", "libc6", std::filesystem::path());
+  ASSERT_FALSE(library.is_open());
+  EXPECT_NE(library.missing().what.find("unknown"), std::string::npos);
+}
+
+TEST(RunTimeLibrary, OutsideAWheelIsNotOpenedFromItsFolder) {
+  ASSERT_FALSE(libraries_of_wheel());
+  const std::filesystem::path file = own_folder() / "lib" / "libheadrace-c.so.6";
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << "this is no library";
+  const RunTimeLibrary library("libc.so.6", "libc6");
+  std::filesystem::remove(file);
+  EXPECT_TRUE(library.is_open());
+}
+
 TEST(RunTimeLibrary, OfTheSystemIsFoundByItsName) {
   RunTimeLibrary library("libc.so.6", "libc6");
   EXPECT_TRUE(library.is_open());
+  EXPECT_EQ(std::filesystem::path(library.origin()).filename(), "libc.so.6");
 }
 
 TEST(RunTimeLibrary, ThatIsMissingNamesItsPackage) {

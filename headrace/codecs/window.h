@@ -13,7 +13,7 @@ struct Window {
   bool empty() const { return width <= 0 || height <= 0; }
 };
 
-// Whether it has pixels, and a picture of this size has them all.
+// Whether it is not empty and inside a picture of this size.
 inline bool is_inside(const Window& window, int width, int height) {
   return window.x >= 0 && window.y >= 0 && !window.empty() && window.width <= width - window.x &&
          window.height <= height - window.y;
@@ -28,14 +28,14 @@ inline Window common(const Window& a, const Window& b) {
   return {left, top, right - left, bottom - top};
 }
 
-// The smallest window that holds both.
+// The smallest window that contains both.
 inline Window united(const Window& a, const Window& b) {
   const int left = std::min(a.x, b.x), top = std::min(a.y, b.y);
   return {left, top, std::max(a.x + a.width, b.x + b.width) - left,
           std::max(a.y + a.height, b.y + b.height) - top};
 }
 
-// The same pixels, counted from (x, y).
+// The same pixels, relative to (x, y).
 inline Window seen_from(int x, int y, const Window& window) {
   return {window.x - x, window.y - y, window.width, window.height};
 }

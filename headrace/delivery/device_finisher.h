@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unfinished rows (finish/unfinished_rows.h) on a device: their bytes are copied to scratch memory,
 // and kernels make finished rows of them. Each batch, or each part of one that needs more memory
-// than a lane has, goes through a lane of its own (device_lanes.h), so that copies and kernels of
-// several overlap. Used by one thread, but for stats().
+// than a lane has, uses a separate lane (device_lanes.h), so that copies and kernels of several
+// overlap. Used by one thread, but for stats().
 #pragma once
 
 #include <memory>

@@ -134,7 +134,7 @@ class DeviceFinisherAt : public testing::TestWithParam<Where> {
   }
 };
 
-TEST_P(DeviceFinisherAt, FramesOfClipsAreFinishedAsPicturesAre) {
+TEST_P(DeviceFinisherAt, FramesOfClipsAreFinishedAsImagesAre) {
   for (const MemoryFormat format : {kPlanar, MemoryFormat::kChannelsLast}) {
     const Bytes expected = one_by_one(format);
     for (const DevicePtr& device : devices()) {
@@ -202,7 +202,7 @@ TEST_P(DeviceFinisherAt, ClipsThatAreMixedStayTogetherAndAreMixedFrameByFrame) {
 
 INSTANTIATE_TEST_SUITE_P(Places, DeviceFinisherAt, testing::ValuesIn(everywhere()), name_of_place);
 
-TEST(UnfinishedClips, ADroppedOneLeavesItsPlaceToTheNext) {
+TEST(UnfinishedClips, ADroppedOneFreesItsPlace) {
   const auto rows = pictures(kFrames, kPlanar);
   const auto alone = pictures(1, kPlanar);
   for (int64_t row = 2; row + 1 < kClips; ++row) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams on which a device works at several things at once, each with scratch memory of its own.
+// Streams on which a device processes several batches concurrently, each with separate scratch
+// memory.
 //
-// Copies and kernels of a piece of work go to one lane, in order, so a lane's memory needs no fence
-// but its stream; two lanes share nothing, so their work overlaps as far as the device can.
+// Copies and kernels of a piece of work go to one lane, in order, so a lane's memory needs no
+// fence other than its stream; lanes share nothing, so their work overlaps as far as the device
+// can.
 //
 // Note [When a device has little memory]: lanes are made and grow as work asks for it, up to a
 // limit. A lane that finds no memory keeps what it has, and one that has none is not made; where no

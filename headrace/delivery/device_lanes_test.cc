@@ -254,7 +254,7 @@ std::map<int, std::vector<SimulatedWork>> runs(const SimulatedDevice& device) {
 }
 
 // Some of a device's draws end a part before the next is queued.
-TEST(DeviceLanes, PartsOfALargeBatchAreFinishedSideBySide) {
+TEST(DeviceLanes, PartsOfALargeBatchAreFinishedInParallel) {
   int64_t all_at_once = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Delivery run{.device = device(seed)};
@@ -280,7 +280,7 @@ TEST(DeviceLanes, PartsOfALargeBatchAreFinishedSideBySide) {
 }
 
 // How far batches overlap depends on when the consumer comes for them; parts of one do in any case.
-TEST(DeviceLanes, NoTwoBatchesShareALaneAtATime) {
+TEST(DeviceLanes, TwoBatchesNeverShareALane) {
   for (const int lanes : {1, 2, 4}) {
     Delivery run{.device = device(2)};
     run.options = {.depth = 2, .lanes = lanes, .scratch_limit = size_t{1} << 20};
@@ -312,7 +312,7 @@ TEST(DeviceLanes, TheFeedKeepsASlotToFill) {
   }
 }
 
-TEST(DeviceLanes, DamageInAPartWhileOthersAreLateIsMadeAgain) {
+TEST(DeviceLanes, DamagedPartsAreRemadeWhileOthersAreLate) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     Delivery run{.device = device(seed)};
     for (uint64_t n = 0; n < 3; ++n) {
@@ -324,7 +324,7 @@ TEST(DeviceLanes, DamageInAPartWhileOthersAreLateIsMadeAgain) {
   }
 }
 
-TEST(DeviceLanes, ARunThatIsLeftWithPartsUnderWayGoesOnWhereItWas) {
+TEST(DeviceLanes, ARunAbandonedWithPartsInFlightContinuesWhereItWas) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Delivery run{.device = device(seed)};
     run.knowledge.damaged = {{3, 5}, {4, 0}};
@@ -397,7 +397,7 @@ TEST(DeviceLanes, ADeviceThatIsLostAtAnyCallIsAnErrorAndLeavesNothing) {
   EXPECT_GT(lost, 50);
 }
 
-TEST(DeviceLanes, TheirMemoryIsAShareOfWhatIsFree) {
+TEST(DeviceLanes, TheirMemoryIsAFractionOfFreeMemory) {
   struct Case {
     size_t free, limit;
   };

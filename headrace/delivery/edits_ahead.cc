@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-// Long enough that claiming them costs nothing (some 50 us), short enough that threads end
+// Long enough that claiming them costs nothing (about 50 us), short enough that threads end
 // together.
 constexpr int64_t kPieceRows = 64;
 

@@ -80,7 +80,7 @@ ResidentData large_data(std::mt19937& random, int64_t records) {
   return data;
 }
 
-TEST(HostSet, GivesThemWhereWorkersMakeBatchesAhead) {
+TEST(HostSet, GivesThemIfWorkersMakeBatchesAhead) {
   for (uint32_t seed = 0; seed < 12; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -90,7 +90,7 @@ TEST(HostSet, GivesThemWhereWorkersMakeBatchesAhead) {
   }
 }
 
-TEST(HostSet, SaysWhichRecordsTheyAreAndWhichAreValid) {
+TEST(HostSet, GivesRecordIdsAndValidFlags) {
   const Bytes values(10);
   const SamplerPtr sampler = shuffled(10);
   HostSet set({{.name = "id", .origin = OutputOrigin::kId, .dtype = DType::kInt64},
@@ -146,7 +146,7 @@ TEST(HostSet, AConsumerThatKeepsEverythingGetsMemoryOfItsOwn) {
   }
 }
 
-TEST(HostSet, LabelsThatAreKeptKeepNoPictures) {
+TEST(HostSet, LabelsThatAreKeptKeepNoImages) {
   std::mt19937 random(3);
   const ResidentData data = large_data(random, 640);
   const SamplerPtr sampler = shuffled(640);
@@ -161,7 +161,7 @@ TEST(HostSet, LabelsThatAreKeptKeepNoPictures) {
   EXPECT_LE(places.size(), 4u);
 }
 
-TEST(HostSet, ASetMayGoWhileBatchesAreMadeAhead) {
+TEST(HostSet, ASetMayBeDestroyedWhileBatchesAreMadeAhead) {
   std::mt19937 random(4);
   const ResidentData data = large_data(random, 640);
   const SamplerPtr sampler = shuffled(640);

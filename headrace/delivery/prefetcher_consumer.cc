@@ -163,7 +163,7 @@ bool Prefetcher::see_verdict() {
 std::string Prefetcher::waits_for() const {
   switch (stage_) {
     case Stage::kFeed:
-      return "the source's next batch does not come";
+      return "the source does not deliver its next batch";
     case Stage::kStaging:
       return "the copies of earlier batches to " + device_->name() + " do not end";
     case Stage::kRoom:

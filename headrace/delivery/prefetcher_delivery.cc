@@ -79,10 +79,11 @@ bool Prefetcher::divide(const HostBatch& batch, Staged& stage) {
       stage.parts.push_back(finisher_.parts_of(*tensor.unfinished, tensor.view.data, hurry));
     } catch (const Exception& exception) {
       if (!is_out_of_memory(exception) || !tensor.unfinished->needs_too_much()) throw;
-      say_once("there is not enough memory on " + device_->name() +
-               " to decode an image there, so the CPU decodes from now on (free some, begin to "
-               "load before the model is made, or use decode=\"cpu\"): " +
-               exception.error().what);
+      say_once(
+          "there is not enough memory on " + device_->name() +
+          " to decode an image there, so the CPU decodes from now on (free some, start loading "
+          "before creating the model, or use decode=\"cpu\"): " +
+          exception.error().what);
       return false;
     }
     for (const DeviceFinisher::Part& part : stage.parts.back()) {
@@ -247,10 +248,11 @@ std::shared_ptr<DeviceLease> Prefetcher::lease_of(const std::shared_ptr<DeviceRi
     Slab slab = slab_of(*ring, bytes, starved);
     if (slab.memory) {
       if (slab.spare) {
-        say_once("the consumer keeps " + std::to_string(ring->slabs()) + " batches on " +
-                 device_->name() +
-                 ": each further one takes memory of its own (drop batches before taking the next, "
-                 "or raise depth)");
+        say_once(
+            "the consumer keeps " + std::to_string(ring->slabs()) + " batches on " +
+            device_->name() +
+            ": each further one allocates memory (drop batches before taking the next, or raise "
+            "depth)");
         MutexLock lock(mutex_);
         ++stats_.beyond;
       }

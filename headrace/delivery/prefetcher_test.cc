@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In whatever order a device works, every batch that the consumer's stream reads equals its source.
+// Regardless of the order in which a device works, every batch that the consumer's stream reads
+// equals its source.
 #include "headrace/delivery/prefetcher.h"
 
 #include <gtest/gtest.h>
@@ -109,7 +110,7 @@ TEST(Prefetcher, TenThousandBatchesOfChangingShapesEqualTheirSource) {
   EXPECT_LE(device->peak_bytes(), 4 * ((kLargest + 65'536) * 9 / 8 + 2 * 4096));
 }
 
-TEST(Prefetcher, PinnedBatchesAreCopiedFromWhereTheyLie) {
+TEST(Prefetcher, PinnedBatchesAreCopiedInPlace) {
   constexpr size_t kLargest = 90'000;
   auto device = std::make_shared<SimulatedDevice>(2);
   Prefetcher prefetcher(device, {.depth = 2});
@@ -146,13 +147,13 @@ int64_t wrong_by_the_usual_recipe(bool waits_for_the_side_stream) {
   return wrong;
 }
 
-TEST(Prefetcher, TheUsualRecipeIsFoundOutByTheSameTest) {
+TEST(Prefetcher, TheCommonMistakeIsDetectedByTheSameTest) {
   EXPECT_GT(wrong_by_the_usual_recipe(false), 100);
   EXPECT_GT(wrong_by_the_usual_recipe(true), 100);
 }
 
 // Copies of 5, steps of 5: all but the first lie under the steps, and the steps never wait.
-TEST(Prefetcher, CopiesLieUnderTheSteps) {
+TEST(Prefetcher, CopiesOverlapTheSteps) {
   constexpr size_t kBytes = 500'000;
   constexpr int kBatches = 20;
   class Equal final : public BatchFeed {
@@ -196,7 +197,7 @@ TEST(Prefetcher, AnErrorOfTheSourceComesAtItsBatch) {
   EXPECT_EQ(number_of(prefetcher.next().value()), 0);
 }
 
-TEST(Prefetcher, ABreakAndANewRunBeginAtTheFirstBatch) {
+TEST(Prefetcher, ANewRunAfterABreakBeginsAtTheFirstBatch) {
   auto device = std::make_shared<SimulatedDevice>(6);
   Prefetcher prefetcher(device, {.depth = 2});
   for (int run = 0; run < 50; ++run) {
@@ -244,7 +245,7 @@ TEST(Prefetcher, BatchesOutliveIt) {
   EXPECT_EQ(device->allocated_bytes(), 0u);
 }
 
-TEST(Prefetcher, MemoryThatCannotBePinnedServesAllTheSameWithOneWarning) {
+TEST(Prefetcher, UnpinnableMemoryIsUsedWithOneWarning) {
   auto device = std::make_shared<SimulatedDevice>(9, SimulatedCosts{}, 0, /*pins=*/false);
   std::vector<std::string> warnings;
   Prefetcher prefetcher(
@@ -313,7 +314,7 @@ TEST(Prefetcher, SaysWhatItWaitsFor) {
   prefetcher.start(std::make_unique<Stuck>());
   EXPECT_THROW((void)prefetcher.next(), Enough);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_NE(warnings[0].find("the source's next batch does not come"), std::string::npos);
+  EXPECT_NE(warnings[0].find("the source does not deliver its next batch"), std::string::npos);
 }
 
 TEST(Prefetcher, BatchesWithoutTensorsPassAsTheyAre) {

@@ -73,12 +73,12 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
     if (asked_.plan->wanted()[i]) options.fields.push_back(schema[i].name);
   }
   if (std::ranges::find(schema, "id", &Field::name) != schema.end()) {
-    decide(0, "the source has a field of its own that is called id");
+    decide(0, "the source has its own field named id");
     return;
   }
   const auto is_video = [](const FieldState& input) { return input.kind == FieldKind::kVideo; };
   if (std::ranges::any_of(asked_.plan->inputs(), is_video)) {
-    decide(0, "clips of videos are taken again for each epoch");
+    decide(0, "video clips are drawn again in each epoch");
     return;
   }
   options.fields.push_back("id");
@@ -105,7 +105,7 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
     raise(kNoViews,
           (rest_->steps().empty() ? rest_->batch_steps().front().label
                                   : rest_->steps().front().label) +
-              " is done again for each epoch",
+              " is applied again in each epoch",
           "omit view, or apply that transform to the batch");
   }
 }

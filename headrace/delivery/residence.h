@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the records of a loader stay in memory after the deterministic part of its pipeline, and
 // how they are used there: sliced into batches on the host (host_set.h) or on a device
-// (resident_set.h), where what is left of the pipeline is what these do; else by the engine, which
-// runs the rest of the pipeline on them for each epoch.
+// (resident_set.h), if these can do the rest of the pipeline; otherwise by the engine, which runs
+// the rest of the pipeline on them in each epoch.
 //
 // Order, draws, policies and resume states are those of streaming: batches are equal bit for bit.
 // Used by one thread, but for what is const.

@@ -117,7 +117,7 @@ void ResidentSet::load(Table& table) {
   auto ring = std::make_shared<DeviceRing>(device_, 1);
   table.data = std::make_shared<DeviceLease>(std::move(ring), std::move(slab));
   table.data->set_ready(stream_->record());
-  if (!is_partial()) table.field.owner = nullptr;  // the host's memory is done with
+  if (!is_partial()) table.field.owner = nullptr;  // the host's memory is no longer needed
 }
 
 // One before it whose values are the same: two views of one field.

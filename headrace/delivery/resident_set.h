@@ -4,13 +4,13 @@
 //
 //   values of a field, record by record ──slice, or gather by a keyed permutation──> batch
 //
-// Nothing is decoded, and no order is written down: where the sampler is a keyed permutation, each
-// row's record is computed where the row is copied. Batches are copies, because what the consumer
-// does to a batch must not change the data; `view` gives slices of the data itself. Batches lie in
-// a ring for each field (device_ring.h), so keeping labels keeps no images.
+// Nothing is decoded, and no table of the order is stored: if the sampler is a keyed permutation,
+// each row's record is computed when the row is copied. Batches are copies, because what the
+// consumer does to a batch must not change the data; `view` gives slices of the data itself.
+// Batches lie in a ring for each field (device_ring.h), so keeping labels keeps no images.
 //
 // Note [Arenas]: a batch of small records costs more to ask for than to copy: a kernel, an event
-// and a lease a field are some 50 us. So the batches that follow one are cut with it, up to 2 MiB:
+// and a lease a field are about 50 us. So the batches that follow one are cut with it, up to 2 MiB:
 // one kernel a field fills an arena, a slab with rows of its own for each batch, and take() hands
 // out its parts. An arena goes back to its ring when the last of its batches is dropped. What the
 // steps come to for the next one is worked out meanwhile (edits_ahead.h).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of a ResidentSet that steps change on their way into a batch: where those that differ in
-// size lie, how they are resized, and the one kernel after that.
+// Pictures of a ResidentSet that steps change on their way into a batch: where pictures of
+// different sizes are stored, how they are resized, and the single kernel after that.
 #include <algorithm>
 #include <cstring>
 

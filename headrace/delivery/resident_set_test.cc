@@ -108,7 +108,7 @@ void check_arenas(uint32_t seed) {
   }
 }
 
-TEST(ResidentSet, BatchesThatAreCutTogetherAreThoseThatAreCutAlone) {
+TEST(ResidentSet, BatchesSlicedTogetherEqualThoseSlicedAlone) {
   for (uint32_t seed = 0; seed < 24; ++seed) check_arenas(seed);
 }
 
@@ -116,7 +116,7 @@ ResidentField bytes_field(const Bytes& values, int64_t row) {
   return {.name = "data", .shape = {row}, .values = values.data()};
 }
 
-TEST(ResidentSet, SaysWhichRecordsTheyAreAndWhichAreValid) {
+TEST(ResidentSet, GivesRecordIdsAndValidFlags) {
   const Bytes values(10);
   const auto device = std::make_shared<SimulatedDevice>(1);
   const SamplerPtr sampler = shuffled(10);
@@ -149,7 +149,7 @@ TEST(ResidentSet, TakesNoMemoryForBatchesAfterTheFirstFew) {
   EXPECT_EQ(set.stats().beyond, 0);
 }
 
-TEST(ResidentSet, ABatchThatIsKeptStaysOverAThousandOthers) {
+TEST(ResidentSet, AKeptBatchSurvivesAThousandOthers) {
   Bytes values(1000);
   std::iota(values.begin(), values.end(), uint8_t{0});
   auto device = std::make_shared<SimulatedDevice>(3);
@@ -170,7 +170,7 @@ TEST(ResidentSet, ABatchThatIsKeptStaysOverAThousandOthers) {
   EXPECT_EQ(set.stats().beyond, 0);
 }
 
-TEST(ResidentSet, WhereTheDeviceHasNoRoomForManyBatchesTheyAreCutOneByOne) {
+TEST(ResidentSet, WithLittleDeviceMemoryBatchesAreSlicedOneByOne) {
   const Bytes values(1000);
   for (int64_t n = 1; n <= 3; ++n) {
     auto device = std::make_shared<SimulatedDevice>(9);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records as the deterministic part of a pipeline leaves them, held in memory: a source like the
-// one that they came from, with the same numbers, names and fingerprint.
+// Records in the state after the deterministic part of a pipeline, held in memory: a source like
+// the original one, with the same numbers, names and fingerprint.
 //
-// They are made once, in order, by the engine (all threads, reads ahead). A record that is bad
+// They are made once, in order, by the engine (all threads, with read-ahead). A record that is bad
 // stays bad with its own error, so on_error finds it wherever it is drawn. Immutable once it is
 // filled; const members may be called from any thread.
 #pragma once
@@ -46,6 +46,7 @@ class ResidentSource final : public SourceAround {
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override;
   void will_read(int64_t, int64_t) const override {}  // they are here
+  bool shares_files(size_t) const override { return false; }
   const uint8_t* dense_values(size_t field) const override;
 
   // Images of a field whose images differ in size; null for others, and where records are bad.

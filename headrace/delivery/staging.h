@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pinned host memory for copying batches from ordinary memory.
 //
-// Copies from pinned memory run by themselves; the driver copies pageable memory first, on the
-// thread that asks. A fixed number of slabs is used in turn; one is written again when the copy out
-// of it is done. Used by one thread.
+// Copies from pinned memory are asynchronous; pageable memory is first copied by the driver, on
+// the calling thread. A fixed number of slabs is used in turn; one is written again when the copy
+// out of it is done. Used by one thread.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies large tensors through staging memory to a device, in pieces: several threads write the
-// pieces, and each is on its way as soon as it and those before it are there.
+// pieces, and each is sent as soon as it and all earlier ones are complete.
 //
 //   ordinary memory ──pieces, several threads──> staging ──in order, one stream──> device
 //

@@ -23,7 +23,7 @@ Bytes random_bytes(uint32_t seed, size_t count) {
 }
 
 // The source may be written again as soon as copy() returns, however late the device is.
-TEST(StagingCopier, WhatArrivesIsWhatWasThereWhateverNumberOfThreadsStagesIt) {
+TEST(StagingCopier, CopiesAreCorrectForAnyNumberOfThreads) {
   constexpr size_t kPiece = StagingCopier::kPieceBytes;
   uint32_t seed = 0;
   for (const int helpers : {0, 3}) {
@@ -43,7 +43,7 @@ TEST(StagingCopier, WhatArrivesIsWhatWasThereWhateverNumberOfThreadsStagesIt) {
   }
 }
 
-TEST(StagingCopier, LargeTensorsLeaveInPieces) {
+TEST(StagingCopier, LargeTensorsAreSentInPieces) {
   SimulatedDevice device(1, {.bytes_per_second = 1e9});
   const StreamPtr stream = device.make_stream();
   const size_t bytes = 3 * StagingCopier::kPieceBytes;
@@ -56,7 +56,7 @@ TEST(StagingCopier, LargeTensorsLeaveInPieces) {
   EXPECT_EQ(device.timeline().size(), 3u);
 }
 
-TEST(StagingCopier, WhereTheDeviceFailsTheMemoryIsNotUsedAnyMore) {
+TEST(StagingCopier, AfterADeviceFailureTheMemoryIsNotReused) {
   const size_t bytes = 4 * StagingCopier::kPieceBytes;
   StagingCopier copier(3);
   for (int64_t n = 1; n <= 2; ++n) {

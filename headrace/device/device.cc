@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/device/device.h"
 
-#include <charconv>
 #include <map>
 #include <string>
 
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
+#include "headrace/base/number_text.h"
 #include "headrace/base/registry.h"
 
 namespace headrace {
@@ -36,10 +36,7 @@ int index_of(std::string_view name, const DeviceBackend& backend) {
   if (name == backend.name) return 0;
   if (!backend.numbered || !name.starts_with(backend.name)) return -1;
   name.remove_prefix(backend.name.size());
-  int index = -1;
-  const char* const last = name.data() + name.size();
-  const auto [end, error] = std::from_chars(name.data() + 1, last, index);
-  return name[0] == ':' && error == std::errc() && end == last ? index : -1;
+  return name.starts_with(':') ? number_from<int>(name.substr(1)).value_or(-1) : -1;
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device as the engine sees it: memory, streams of work, and events that mark places in them.
+// A device as the engine sees it: memory, streams of work, and events that mark positions in
+// them.
 //
-// A backend is a folder: cuda/, host/ (the host itself, where work is done as it is queued) and
-// simulated/, whose work is done as late and as much out of order as the rules allow. What is
+// A backend is a folder: cuda/, host/ (the host itself, where work runs when it is queued) and
+// simulated/, which completes work as late and as much out of order as the rules allow. What is
 // proven on the simulated one holds on a real one. Backends whose devices have names register a
 // DeviceBackend. What only one of them has (a CUDA stream) is asked for in its folder.
 //

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headrace/base/json_writer.h"
+#include "headrace/base/number_text.h"
 
 namespace headrace {
 namespace {
@@ -113,7 +114,7 @@ void BadRecords::check(int64_t seen) const {
               .what = std::to_string(in_epoch_) + " of " + std::to_string(seen) +
                       " records of this epoch are bad; " +
                       (many ? "the budget is " + std::to_string(budget_)
-                            : "the tolerated share is " + std::to_string(rate_)),
+                            : "the tolerated fraction is " + shortest_text(rate_)),
               .hint = "`headrace scan` lists every bad record; error_budget= raises the limit"};
   if (!list_.empty())
     error.note = "the last one: " + list_.back().error.what + " (" + list_.back().key + ")";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of on_error: the quarantine list, its JSON-lines file, and the budget that ends a run.
 //
-// Entries come in the order of batches, as the consumer receives them, so the list and the moment
-// at which the budget is spent do not depend on threads. Thread-safe.
+// Entries are in the order of batches, as the consumer receives them, so the list and the moment
+// at which the budget is exhausted do not depend on threads. Thread-safe.
 #pragma once
 
 #include <cstdint>

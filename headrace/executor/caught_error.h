@@ -5,7 +5,7 @@
 
 namespace headrace {
 
-// The caught exception as an error value: a coded one as it is, HR0704 for failed allocations,
+// The caught exception as an error value: one with a code unchanged, HR0704 for failed allocations,
 // HR0791 for anything else. REQUIRES: a catch block.
 Error error_from_current_exception();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a few records of a task at once, to see which of their pictures a device would decode.
+// Makes a few records of a task at once, to find out which of their pictures a device would decode.
 #pragma once
 
 #include "headrace/executor/row_task.h"
@@ -7,10 +7,9 @@
 
 namespace headrace {
 
-// Tries 64 records at equal distances, or as many as fit into half a second, at least eight.
-// Bad records are left out. Steps in Python are not called, nor are steps that take other
-// records: the pictures that one works on count as pixels made before.
-// REQUIRES: task.left says what is decoded there.
+// Tries 64 evenly spaced records, or as many as fit into half a second, at least eight. Bad records
+// are skipped. Python steps are not called, nor are steps that take other records: their pictures
+// count as pixels made before. REQUIRES: task.left says what is decoded there.
 DeviceDecoding::Counts try_decoding(const RowTask& task);
 
 }  // namespace headrace

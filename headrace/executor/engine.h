@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor: workers claim runs of rows, make each row out of its record and those that it takes
-// with it, and batches are handed over in order. The engine owns the parts and is their loop:
+// The executor: workers claim runs of rows, make each row from its record and any records mixed
+// into it, and batches are delivered in order. The engine owns the parts and is their main loop:
 //
 //   OpenBatches ── a run of rows ──> RecordWorker ── record ──> [Partners] ──> ReadAhead
 //        ^                                │ rows, written              (waits for a step in Python:
@@ -40,42 +40,42 @@ namespace headrace {
 struct EngineOptions {
   RowTask task;
   int threads = 1;
-  int python_workers = 0;  // as LoaderOptions has it
+  int python_workers = 0;  // see LoaderOptions
   size_t memory_limit = 0;
   std::function<void(const std::string&)> warn;
   DevicePtr device = {};         // target of copies: slots are pinned for it
-  double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
-  double record_timeout = 0;     // as LoaderOptions has it
-  bool on_demand = false;        // batches by make() alone: no thread is begun
+  double patience_seconds = 60;  // until `warn` is told what next() waits for; 0: never
+  double record_timeout = 0;     // see LoaderOptions
+  bool on_demand = false;        // batches by make() alone: no thread is started
   bool lends = false;            // rows may be made elsewhere; REQUIRES: why_not_lent() is empty
 };
 
-// Whether rows of such batches can be made elsewhere; if not, why: a clause.
+// Whether rows of such batches can be made elsewhere; if not, the reason: a clause.
 std::string why_not_lent(const RowTask& task);
 
 class Engine final : public PoolClient {
  public:
-  // Throws Exception when the memory limit is too small.
+  // Throws Exception if the memory limit is too small.
   Engine(EngineOptions options, BadRecords& bad_records);
   ~Engine() override;
 
-  // Begins delivering with the given batch; ends whatever was under way. REQUIRES: not on_demand.
+  // Starts delivering with the given batch; ends the current run. REQUIRES: not on_demand.
   void start(int64_t epoch, int64_t batch, const std::function<void()>& interrupted = {});
-  // Returns when no worker is at a record any more. `interrupted`, called every 50 ms while it
-  // waits, may throw; then a later start() or stop() goes on waiting.
+  // Returns when no worker holds a record any more. `interrupted`, called every 50 ms while it
+  // waits, may throw; then a later start() or stop() continues to wait.
   void stop(const std::function<void()>& interrupted = {});
   // The next batch, or nothing after the epoch's last. Throws the batch's error.
   std::optional<Batch> next(const std::function<void()>& interrupted);
   // False when a batch was lost on its way to the consumer: start() again from there.
   bool delivers() const { return batches_.delivers(); }
 
-  // One batch made at once on the calling thread, in memory of its own.
+  // One batch, made immediately on the calling thread, in separate memory.
   Batch make(int64_t epoch, int64_t batch);
 
   // Makes rows of a batch for another engine, on the calling thread; `memory` is called once per
   // output.
   RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory);
-  // Rows that others make for this engine; any thread may call these. As OpenBatches has them.
+  // Rows that others make for this engine; callable from any thread. See OpenBatches.
   std::optional<RowsLent> rows_ahead(int most, double patience_seconds);
   bool rows_arrived(int64_t number, RowsMade made, const RowBytes& bytes) {
     return batches_.arrive(number, std::move(made), bytes);
@@ -103,13 +103,13 @@ class Engine final : public PoolClient {
   ReadAhead read_ahead_;
   KeptPartners kept_;
   const SlotRings rings_;
-  std::atomic<bool> stopping_{false};  // records that have not begun need not begin
+  std::atomic<bool> stopping_{false};  // records that have not been started are not started
   std::atomic<uint64_t> freed_{0};     // counts records that gave memory back
-  std::atomic<int64_t> copies_{0};     // of slots that the consumer holds all of
+  std::atomic<int64_t> copies_{0};     // copies of slots that the consumer holds completely
   OpenBatches batches_;
   PythonCrossing crossing_;
   const RecordWorker worker_;
-  // Last: who leaves the pools first is asked for nothing while the rest goes.
+  // Last: threads that leave the pools must not be asked for anything while the rest is destroyed.
   std::optional<Membership> at_workers_, at_python_threads_;
 };
 

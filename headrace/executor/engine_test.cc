@@ -78,7 +78,7 @@ TEST(EngineTest, CountsWhatItDelivers) {
   EXPECT_EQ(bad.total(), 2);
 }
 
-TEST(EngineTest, AnErrorComesAfterTheBatchesBeforeItAndStartGoesOn) {
+TEST(EngineTest, AnErrorComesAfterTheBatchesBeforeItAndStartContinues) {
   std::set<int64_t> last;
   {
     BadRecords none(0, 0, {});
@@ -96,7 +96,7 @@ TEST(EngineTest, AnErrorComesAfterTheBatchesBeforeItAndStartGoesOn) {
   }
 }
 
-TEST(EngineTest, AConsumerThatKeepsEveryBatchGetsCopiesAndIsTold) {
+TEST(EngineTest, AConsumerThatKeepsEveryBatchGetsCopiesAndAWarning) {
   std::vector<std::string> warnings;
   EngineOptions options = options_of(numbers(), {});
   options.warn = [&](const std::string& text) { warnings.push_back(text); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a RecordWorker with all that it is lent, on the test's own thread.
+// For tests: a RecordWorker with everything that it borrows, on the test's own thread.
 #pragma once
 
 #include <atomic>

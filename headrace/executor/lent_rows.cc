@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of open batches that are made elsewhere. They are lent from the far end of what is
-// open, while workers claim from the near end, so they meet somewhere, and no speed has to
-// be predicted. What comes back late finds its loan gone, and is dropped before it is
-// written.
+// Rows of open batches that are made by other processes. They are lent from the far end of the open
+// batches while workers claim from the near end, so the two meet somewhere and no speed needs to be
+// predicted. What comes back late finds its loan gone, and is dropped before it is written.
 #include <algorithm>
 
 #include "headrace/base/clock.h"
@@ -29,7 +28,7 @@ std::optional<RowsLent> OpenBatches::lend(int most, double patience_seconds) {
     BatchLedger& ledger = batch.ledger;
     const int64_t lowest = up(ledger.claimed_), end = ledger.lent_from_;
     const int64_t first = std::max(lowest, up(std::max<int64_t>(0, end - most)));
-    // A group that is larger than what is asked for goes alone.
+    // A group that is larger than requested is lent alone.
     const int64_t begin = first < end ? first : std::max(lowest, (end - 1) / group * group);
     if (begin >= end) continue;
     const RowsLent rows{{.epoch = epoch_,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are lent, made by another engine, and brought back in any order, late, twice or never,
-// by a thread next to the consumer: batches, errors and counts are those of an engine alone.
+// Rows that are lent, made by another engine, and returned in any order, late, twice or never, by a
+// thread next to the consumer: batches, errors and counts equal those of an engine alone.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@
 #include "headrace/executor/executor_test_ops.h"
 
 namespace headrace::scopes_test {
-namespace {
+namespace lent_rows_test {
 
 constexpr int64_t kRecords = 150, kBatch = 32;
 
@@ -138,7 +138,7 @@ std::vector<Told> told(const BadRecords& bad) {
   return out;
 }
 
-TEST(LentRowsTest, BatchesAreThoseOfAnEngineAlone) {
+TEST(LentRowsTest, BatchesEqualThoseOfAnEngineAlone) {
   const std::map<std::string, ReadStyle> styles = {{"nothing", ReadStyle::kFiles},
                                                    {"partners", ReadStyle::kFiles},
                                                    {"mixed", ReadStyle::kPython},
@@ -176,7 +176,7 @@ TEST(LentRowsTest, BatchesAreThoseOfAnEngineAlone) {
   }
 }
 
-TEST(LentRowsTest, AFatalErrorElsewhereIsTheConsumersInItsPlace) {
+TEST(LentRowsTest, AFatalErrorElsewhereIsRaisedAtItsBatch) {
   const SourcePtr source = std::make_shared<Numbers>(kRecords, std::set<int64_t>{33});
   BadRecords here(0, 0, {}), there(0, 0, {});
   Engine alone(options_of(source, {}, OnError::kRaise, false), here);
@@ -217,5 +217,5 @@ TEST(LentRowsTest, NothingIsLentWhereNothingIsDelivered) {
   EXPECT_EQ(rest_of(engine).size(), 5u);
 }
 
-}  // namespace
+}  // namespace lent_rows_test
 }  // namespace headrace::scopes_test

@@ -44,22 +44,23 @@ class BatchLedger {
   friend class OpenBatches;     // whose lock guards all of it until then
   int64_t first_sequence_ = 0;  // of row 0 in the stream
   int claimed_ = 0, done_ = 0;  // rows
-  int lent_from_ = 0;           // row from which on all are lent, were lent, or are behind the last
+  int lent_from_ = 0;           // first row that is lent, was lent, or is after the last
   RowFailures failures_;
-  std::vector<int> unsettled_;  // rows by group, where there are batch steps
+  std::vector<int> unsettled_;  // rows by group, if there are batch steps
   int64_t warnings_ = 0;
   PictureRemarks remarks_;
   size_t list_bytes_ = 0;       // of fields delivered as lists, which have no slot
   size_t predicted_bytes_ = 0;  // of these, what was predicted
-  bool too_large_ = false;      // these alone exceed the share for them
+  bool too_large_ = false;      // these alone exceed their share
   // Note [Who makes the tensors of ragged fields]
   enum class Assembly : uint8_t { kNone, kUnderWay, kDone } assembly_ = Assembly::kNone;
-  size_t assembled_bytes_ = 0;  // their size, once it is known
+  size_t assembled_bytes_ = 0;  // their size, once known
   std::exception_ptr assembly_error_;
 };
 
 struct OpenBatch {
-  BatchBuilder builder;  // its rows are their workers', all of it the one's who assembles it
+  BatchBuilder
+      builder;  // its rows belong to their workers, all of it to the thread that assembles it
   BatchLedger ledger = {};
 };
 
@@ -67,65 +68,66 @@ class OpenBatches {
  public:
   struct Makers {
     int threads = 1;
-    int python_workers = 0;      // 0 also where no step is in Python
-    bool to_device = false;      // batches are copied to a device, and hold their slots until then
-    bool lends = false;          // rows may be made elsewhere
-    std::function<void()> wake;  // the threads: there may be work. Called without the lock
+    int python_workers = 0;  // 0 also without Python steps
+    bool to_device = false;  // batches are copied to a device, and hold their slots until then
+    bool lends = false;      // rows may be made elsewhere
+    std::function<void()>
+        wake;  // tells the threads that there may be work. Called without the lock
   };
   // The objects passed in outlive it.
   OpenBatches(const RowTask& task, const RecordOrder& order, const SlotRings& rings,
               const MemoryShares& shares, Makers makers);
 
   // --- The stream ---
-  // It shall begin with this batch. True where it goes on where the last one ended.
-  // REQUIRES: idle.
+  // It shall start with this batch. True if that continues the last one. REQUIRES: idle.
   bool begin(int64_t epoch, int64_t batch) EXCLUDES_LOCK(mutex_);
   void go() EXCLUDES_LOCK(mutex_);   // from now on rows are claimed
-  void end() EXCLUDES_LOCK(mutex_);  // from now on none are that were not yet
+  void end() EXCLUDES_LOCK(mutex_);  // from now on no more rows are claimed
   bool delivers() const EXCLUDES_LOCK(mutex_);
-  // Returns after the time, or sooner where no run is claimed any more and nothing is assembled.
+  // Returns after the time, or sooner if no run is claimed any more and nothing is assembled.
   bool wait_idle(std::chrono::milliseconds time) EXCLUDES_LOCK(mutex_);
   void clear() EXCLUDES_LOCK(mutex_);  // REQUIRES: idle
 
   // --- Workers ---
   // Runs that are back from Python, then those that lacked memory, then new rows; null: none now.
   std::unique_ptr<RecordRun> claim() EXCLUDES_LOCK(mutex_);
-  // Takes out of the run's report what others should know at once: the memory of lists, and rows
-  // that failed. Asks for no memory, so what was given up is reported.
+  // Takes from the run's report what others must know immediately: the memory of lists, and failed
+  // rows. Allocates nothing, so that abandoned runs are reported, too.
   void note(RecordRun& run) EXCLUDES_LOCK(mutex_);
   // The groups of batch steps that the run has completed. REQUIRES: all its rows are settled, and
-  // this was not called for it since.
+  // this was not called since.
   std::vector<MixGroup> settled(const RecordRun& run) EXCLUDES_LOCK(mutex_);
   // Takes the rest of the report, and the run itself unless it goes to Python. Assembles the batch
-  // that is full now.
+  // that is now full.
   void finish(std::unique_ptr<RecordRun>& run, Stands stands) EXCLUDES_LOCK(mutex_);
-  // Runs that Python has called its steps for.
+  // Runs whose Python steps have been called.
   void go_on(std::vector<std::unique_ptr<RecordRun>>& runs, double python_seconds)
       EXCLUDES_LOCK(mutex_);
-  // The run, if there is one, will not be finished; the consumer hears the error.
+  // The run, if there is one, will not be finished; the consumer gets the error.
   void break_off(std::unique_ptr<RecordRun> run, std::exception_ptr error) noexcept
       EXCLUDES_LOCK(mutex_);
-  bool assemble_next() EXCLUDES_LOCK(mutex_);  // false: there is none whose turn it is
+  bool assemble_next() EXCLUDES_LOCK(mutex_);  // false: no batch is due
 
   // --- Rows that are made elsewhere (lent_rows.cc) ---
-  // Up to so many unclaimed rows (or a group of them), from the far end of what is
-  // open; nothing where all are claimed. They are the caller's until they arrive or are recalled:
-  // by recall(), or when the consumer waits for them for longer than the patience.
+  // Up to so many unclaimed rows (or a group of them), from the end of the open batches; nothing if
+  // all are claimed. They belong to the caller until they arrive or are recalled: by recall(), or
+  // when the consumer has waited for them longer than the patience.
   std::optional<RowsLent> lend(int most, double patience_seconds) EXCLUDES_LOCK(mutex_);
-  // Writes them. False where that loan is no more: then nothing was written. Throws Exception
-  // HR0713 where the bytes are not of such rows.
+  // Writes them. False if the loan was recalled: then nothing was written. Throws Exception HR0713
+  // if the bytes are not from such rows.
   bool arrive(int64_t number, RowsMade made, const RowBytes& bytes) EXCLUDES_LOCK(mutex_);
-  // Workers make them; nothing where they have arrived.
+  // Workers make them; nothing if they have arrived.
   void recall(int64_t number) EXCLUDES_LOCK(mutex_);
   bool is_out(int64_t number) const EXCLUDES_LOCK(mutex_);
 
   // --- The consumer ---
   struct Waiting {
     const std::function<void()>& interrupted;       // called every 50 ms; may throw
-    double patience_seconds = 0;                    // 0: without end
+    double patience_seconds = 0;                    // 0: no limit
     std::function<void(double seconds)> impatient;  // called once when it ends
   };
-  // The next batch with all its rows; null after the epoch's last. Throws where it cannot come.
+  // The next batch with all its rows; null after the epoch's last. Throws if it cannot be
+  // completed.
   std::unique_ptr<OpenBatch> await(const Waiting& waiting) EXCLUDES_LOCK(mutex_);
   // The state on which await() decides, without waiting.
   struct Look {
@@ -134,13 +136,13 @@ class OpenBatches {
     OpenBatch* to_assemble = nullptr;
   };
   Look look() EXCLUDES_LOCK(mutex_);
-  // It has become this batch, which is counted, and does not count as memory of the loader's now.
+  // It has become this batch, which is counted, and no longer counts as the loader's memory.
   void leave(const OpenBatch& open, const Batch& batch) EXCLUDES_LOCK(mutex_);
   int open() const EXCLUDES_LOCK(mutex_);
 
   // Current work on records, for a consumer that waits.
   std::vector<Doing> doing() const EXCLUDES_LOCK(mutex_);
-  // As far as it is counted here; of memory that of lists, of tensors made of them, and unused one.
+  // As far as it is counted here: memory of lists, of tensors made from them, and unused memory.
   EngineStats stats() const EXCLUDES_LOCK(mutex_);
 
  private:
@@ -158,7 +160,7 @@ class OpenBatches {
     return batch.ledger.done_ == batch.builder.rows();
   }
   bool awaits_assembly(const OpenBatch& batch) const REQUIRES_LOCK(mutex_);
-  // The batch whose turn it is, which the caller shall assemble; or null.
+  // The batch that is due for assembly by the caller; or null.
   OpenBatch* begin_assembly() REQUIRES_LOCK(mutex_);
   void assemble(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
   void consumer_arrives() EXCLUDES_LOCK(mutex_);
@@ -173,16 +175,16 @@ class OpenBatches {
   const bool has_lists_, assembles_;
   const bool spares_memory_;  // Note [When the third buffer is used]
   const BatchBuilder::OnDevice on_device_;
-  ValuePool values_;  // of fields delivered as lists, and the tensors made of them
+  ValuePool values_;  // of fields delivered as lists, and of tensors made from them
 
   mutable Mutex mutex_;
   Condition progress_;
   bool running_ GUARDED_BY(mutex_) = false;
-  bool consumer_waits_ GUARDED_BY(mutex_) = false;          // inside await()
-  bool consumer_keeps_ GUARDED_BY(mutex_) = false;          // more than one batch when it came last
-  int64_t epoch_ GUARDED_BY(mutex_) = -2;                   // none yet, nor the one after it
-  int64_t next_open_ GUARDED_BY(mutex_) = 0;                // batch to open next
-  int64_t next_sequence_ GUARDED_BY(mutex_) = 0;            // of its first row
+  bool consumer_waits_ GUARDED_BY(mutex_) = false;  // inside await()
+  bool consumer_keeps_ GUARDED_BY(mutex_) = false;  // held more than one batch at its last call
+  int64_t epoch_ GUARDED_BY(mutex_) = -2;           // neither an epoch nor the one after it
+  int64_t next_open_ GUARDED_BY(mutex_) = 0;        // batch to open next
+  int64_t next_sequence_ GUARDED_BY(mutex_) = 0;    // of its first row
   std::optional<Prediction> predicted_ GUARDED_BY(mutex_);  // of its ragged fields, once known
   std::deque<std::unique_ptr<OpenBatch>> open_ GUARDED_BY(mutex_);
   size_t list_bytes_ GUARDED_BY(mutex_) = 0;                             // of open_
@@ -195,7 +197,7 @@ class OpenBatches {
   struct Loan {
     OpenBatch* of = nullptr;
     int first = 0, count = 0;
-    double due = 0;        // when the consumer waits no longer for it
+    double due = 0;        // when the consumer stops waiting for it
     bool arrives = false;  // a thread writes its rows
   };
   std::map<int64_t, Loan> lent_ GUARDED_BY(mutex_);  // by number

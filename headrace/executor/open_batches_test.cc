@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The claims, reports and batches of workers, Python threads and a consumer that are all played by
-// one thread: which of them moves next is drawn, so a lost wake-up shows as a standstill, and a
-// seed gives its moves again.
+// The claims, reports and batches of workers, Python threads and a consumer, all played by one
+// thread: the next move is drawn at random, so a lost wake-up shows as a deadlock, and a seed
+// reproduces it.
 #include "headrace/executor/open_batches.h"
 
 #include <gtest/gtest.h>
@@ -243,7 +243,7 @@ class Play {
   bool stop_ = false, consumer_waits_ = false;
 };
 
-TEST(OpenBatchesTest, RowsAreClaimedOnceAndBatchesComeInOrderWhoeverMovesNext) {
+TEST(OpenBatchesTest, RowsAreClaimedOnceAndBatchesStayInOrder) {
   for (uint64_t seed = 0; seed < 40 && !testing::Test::HasFailure(); ++seed) {
     Play play(seed, seed % 2 == 0);
     for (int move = 0; move < 1500 && !testing::Test::HasFailure(); ++move) play.move();

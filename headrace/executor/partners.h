@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records that a partner step mixes into a row's own (Note [Partner steps] in ops/op.h). A row's
-// reads are consecutive numbers of the read-ahead, its own first, so partners are read ahead in
-// their order and count in its share. Their working memory is asked for together with the row's.
+// reads have consecutive numbers in the read-ahead, its own first, so partners are read ahead in
+// order and count toward its budget. Their working memory is asked for together with the row's.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace headrace {
 
-// The plan's steps on a record that stands at `step`, as Plan::advance() has it; the time that they
-// take besides rendering, which counts itself, is that of transforms.
+// The plan's steps on a record that is at `step`, as by Plan::advance(); their time, except for
+// rendering, which counts itself, counts as transforms.
 Result<int> advance_timed(const RowTask& task, int step, Record& record, Renderer& renderer,
                           int64_t epoch, int end = -1);
 
@@ -24,10 +24,10 @@ class Partners {
            ReadAhead& reads, KeptPartners& kept, const std::atomic<bool>& stop)
       : task_(task), order_(order), bytes_(bytes), reads_(reads), kept_(kept), stop_(stop) {}
 
-  // Each leaves the record at fault in `blamed`.
+  // Each stores the record at fault in `blamed`.
   void read(const Rows& rows, InFlight& flight) const;
   Result<void> begin(InFlight& flight, Renderer& renderer) const;
-  // The row's record and its partners to where the step takes them.
+  // Moves the row's record and its partners to where the step takes them.
   Result<void> advance(const Rows& rows, InFlight& flight, Renderer& renderer) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records that wait for a step in Python: runs stop at such a step, are handed to the Python thread
-// with all others that wait there, and go on. Where Python has workers (processes), each is waited
-// for by a thread of its own that takes a share of the runs.
+// Records that wait for a Python step: runs stop at such a step, are passed to the Python thread
+// with all others that wait there, and continue. If Python has workers (processes), a separate
+// thread waits for each and takes a part of the runs.
 //
 // Locks: its two are taken with no other held; Python is called under one of them. Thread-safe.
 #pragma once
@@ -21,14 +21,14 @@ namespace headrace {
 
 class PythonCrossing final : public PoolClient, public PythonCalls {
  public:
-  // `wake`: the workers, for runs that are back. Once `stop` is set nothing is called any more.
+  // `wake`: tells the workers that runs are back. Once `stop` is set nothing is called any more.
   PythonCrossing(const RowTask& task, OpenBatches& batches, int workers, std::function<void()> wake,
                  const std::atomic<bool>& stop);
 
-  ThreadPool& threads() const;  // for calls of Python
-  // Takes the run, or throws and leaves it.
+  ThreadPool& threads() const;  // for calls to Python
+  // Takes the run, or throws and leaves it to the caller.
   void add(std::unique_ptr<RecordRun>& run) EXCLUDES_LOCK(mutex_);
-  // Calls the step for these records now: one call at a time, unless Python has workers.
+  // Calls the step for these records now: one call at a time, unless Python has worker processes.
   void call(int step, std::span<PythonCall* const> calls) override EXCLUDES_LOCK(call_mutex_);
 
   int max_workers() const override { return std::max(1, workers_); }

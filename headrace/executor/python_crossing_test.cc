@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that wait at a step in Python, simulated by one thread that is worker, Python and consumer.
+// Runs that wait at a Python step, simulated by one thread that plays worker, Python and consumer.
 #include "headrace/executor/python_crossing.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "headrace/executor/executor_test_ops.h"
 
 namespace headrace::scopes_test {
-namespace {
+namespace python_crossing_test {
 
 constexpr int64_t kRecords = 24, kBatch = 8;
 constexpr size_t kMiB = size_t{1} << 20;
@@ -120,7 +120,7 @@ class House {
   Renderer renderer_;
 };
 
-TEST(PythonCrossingTest, AllRunsThatWaitCrossInOneCallAndComeBack) {
+TEST(PythonCrossingTest, AllWaitingRunsArePassedToPythonInOneCall) {
   House house;
   const std::vector<int64_t> rows = house.send(3);
   EXPECT_TRUE(house.cross());
@@ -130,7 +130,7 @@ TEST(PythonCrossingTest, AllRunsThatWaitCrossInOneCallAndComeBack) {
   EXPECT_EQ(house.finish_all(), 3);
 }
 
-TEST(PythonCrossingTest, EachOfSeveralWorkersTakesItsPartTheOldestFirst) {
+TEST(PythonCrossingTest, EachWorkerTakesItsPartOldestFirst) {
   House house(2);
   const std::vector<int64_t> rows = house.send(3);
   EXPECT_TRUE(house.cross());
@@ -139,7 +139,7 @@ TEST(PythonCrossingTest, EachOfSeveralWorkersTakesItsPartTheOldestFirst) {
   EXPECT_EQ(house.calls(), (std::vector<int64_t>{rows[0] + rows[1], rows[2]}));
 }
 
-TEST(PythonCrossingTest, WhatBreaksPythonEndsTheRunsAndIsTheConsumersToHear) {
+TEST(PythonCrossingTest, APythonFailureEndsTheRunsAndReachesTheConsumer) {
   House house(0, /*throws=*/true);
   house.send(2);
   EXPECT_TRUE(house.cross());
@@ -147,7 +147,7 @@ TEST(PythonCrossingTest, WhatBreaksPythonEndsTheRunsAndIsTheConsumersToHear) {
   EXPECT_THROW(house.batches_.look(), std::runtime_error);
 }
 
-TEST(PythonCrossingTest, PythonIsNotCalledAnyMoreOnceAStopIsSaid) {
+TEST(PythonCrossingTest, PythonIsNotCalledAfterAStop) {
   House house;
   house.send(2);
   house.stop_ = true;
@@ -157,5 +157,5 @@ TEST(PythonCrossingTest, PythonIsNotCalledAnyMoreOnceAStopIsSaid) {
   EXPECT_EQ(house.finish_all(), 2) << "they are settled without it";
 }
 
-}  // namespace
+}  // namespace python_crossing_test
 }  // namespace headrace::scopes_test

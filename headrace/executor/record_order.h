@@ -19,27 +19,27 @@ class RecordOrder {
 
   // The record at a position of an epoch. Padding repeats the epoch's first records.
   int64_t index_at(int64_t epoch, int64_t position) const;
-  // The same after `attempt` bad ones there: the record that substitutes for them.
+  // The same after `attempt` bad records there: the substitute.
   int64_t record_at(int64_t epoch, int64_t position, int attempt) const;
   int64_t substitute_position(int64_t epoch, int64_t position, int attempt) const;
 
   int partners() const { return partners_; }  // per row
-  // Partners are positions up to the row's own, and prepared ones are kept (Note [Near partners]).
+  // Partners are positions before the row's own, and prepared ones are kept (Note [Near partners]).
   bool is_near() const { return near_ > 0; }
   // Partners of a row at this position. A substitute has other partners than the record that it
-  // replaces, or one bad partner would spoil all of them. No two are the same, and none is the
-  // row's own, where the epoch has positions enough.
+  // replaces, since one bad partner would otherwise make all of them fail. They are distinct, and
+  // different from the row's own, if the epoch has enough positions.
   int64_t partner_position(int64_t epoch, int64_t position, int partner, int attempt) const;
-  // Gives the record its partners, by its position and attempt.
+  // Assigns the record's partners, by its position and attempt.
   void place_partners(int64_t epoch, Record& record) const;
 
-  // Reads of a row have consecutive numbers in the stream: its own record, then its partners, as
-  // far as these are read ahead.
+  // Reads of a row have consecutive numbers in the stream: its own record, then its partners, if
+  // these are read ahead.
   int64_t reads_a_row() const { return is_near() ? 1 : 1 + partners_; }
-  // This rank's reads from a batch to the end of its epoch, and then in the next one. It
-  // refers to this object.
+  // This rank's reads from a batch to the end of its epoch, and then of the next one. It refers to
+  // this object.
   ReadOrder reads_from(int64_t epoch, int64_t batch, bool goes_on) const;
-  // Ranges that a storage may fetch as a whole when this batch is begun: those that batches some
+  // Ranges that a storage may fetch as a whole when this batch is started: those that batches some
   // way ahead begin to read. `first_of_stream`: nothing was announced before.
   std::vector<RecordRange> begun_by(int64_t epoch, int64_t batch, bool first_of_stream) const;
 

@@ -8,7 +8,7 @@
 #include "headrace/executor/executor_test_ops.h"
 
 namespace headrace::scopes_test {
-namespace {
+namespace record_order_test {
 
 constexpr int64_t kRecords = 29, kBatch = 8;
 
@@ -47,7 +47,7 @@ TEST(RecordOrderTest, SubstitutesDifferByAttemptPositionEpochAndSeed) {
   EXPECT_EQ(order.record_at(2, 7, 3), order.index_at(2, order.substitute_position(2, 7, 3)));
 }
 
-TEST(RecordOrderTest, PartnersAreOthersAndASubstituteHasItsOwn) {
+TEST(RecordOrderTest, PartnersAreOtherRecordsAndSubstitutesHaveTheirOwn) {
   const RecordOrder order = order_of(steps({add_partners(3)}));
   EXPECT_EQ(order.partners(), 3);
   int differ = 0;
@@ -94,5 +94,5 @@ TEST(RecordOrderTest, ReadsAreTheRanksRowsWithTheirPartnersAndThenTheNextEpoch) 
   }
 }
 
-}  // namespace
+}  // namespace record_order_test
 }  // namespace headrace::scopes_test

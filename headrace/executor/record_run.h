@@ -24,13 +24,14 @@ struct OpenBatch;
 // Rows [first, first + count) of a batch.
 struct Rows {
   int64_t epoch = 0, batch = 0;
-  int64_t position = 0;   // of the batch's row 0 in the epoch
-  int64_t sequence = -1;  // of its row 0 in the stream; -1: in none, its records are read alone
+  int64_t position = 0;  // of the batch's row 0 in the epoch
+  int64_t sequence =
+      -1;  // of its row 0 in the stream; -1: in none, its records are read individually
   int first = 0, count = 0;
 
   bool is_streamed() const { return sequence >= 0; }
   int64_t position_of(int row) const { return position + row; }
-  // -1 for none: before all of the stream.
+  // -1 for none: before the whole stream.
   int64_t sequence_of(int row) const { return is_streamed() ? sequence + row : -1; }
 };
 
@@ -54,31 +55,30 @@ struct RowsReport {
 struct PartnerRead {
   RecordData data;
   ReadLoan lent;
-  // Instead, where it was kept. shared: as KeptPartners says
+  // Instead, if it was kept. shared: see KeptPartners
   std::shared_ptr<const KeptPartner> kept = {};
 };
 
-// One row's record, between being read and being written.
+// One row's record, from reading to writing.
 struct InFlight {
-  // kIdle: to be read. kBegun: its header is read; its memory is perhaps not yet reserved, and it
-  // may stand at a step that waits for pixels. kReady: may go on, or stands at the end. kAtPython:
-  // it waits at a Python step. kBad: its substitute is to be begun. kSettled: written, dropped or
-  // failed.
+  // kIdle: to be read. kBegun: its header is read; its memory may not be reserved yet, and it may
+  // be at a step that waits for pixels. kReady: may continue, or is at the end. kAtPython: it waits
+  // at a Python step. kBad: its substitute is to be started. kSettled: written, dropped or failed.
   enum class State : uint8_t { kIdle, kBegun, kReady, kAtPython, kBad, kSettled };
   State state = State::kIdle;
   int row = 0;         // of the batch
-  bool alone = false;  // read by itself, not in the order of the stream
+  bool alone = false;  // read individually, not in the order of the stream
   RecordData data;
   ReadLoan lent;  // for `data`
   Record record;  // with its partners
   std::vector<PartnerRead> partners;
-  int64_t blamed = -1;     // the record that an error now is one of: its own or a partner's
-  int step = 0;            // where it stands in the plan
+  int64_t blamed = -1;     // the record that an error now belongs to: its own or a partner's
+  int step = 0;            // its position in the plan
   PixelRequests requests;  // of that step, while it waits for its group
   GateHold reserved;       // from its header to its end
   std::optional<PythonCall> call;
-  RowFailures failure;  // at most one: of the record that stood here first
-  int attempt = 0;      // at a substitute for it
+  RowFailures failure;  // at most one: of the record that was here first
+  int attempt = 0;      // number of the attempt at a substitute
 
   bool begun() const { return state == State::kBegun; }
   bool bad() const { return state == State::kBad; }

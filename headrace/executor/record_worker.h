@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread's work on records: reads them, takes them through the pipeline together with their
-// partners, and writes them into the rows that they are given; a bad one is failed, skipped or
-// substituted, as on_error has it. It knows no other thread and no batch beyond its rows, so it may
-// run anywhere: what it shares with others (memory, reads, calls into Python) is lent to it.
+// partners, and writes them into the given rows; a bad one is an error, skipped or substituted, as
+// on_error says. It knows no other thread and no batch beyond its rows, so it may run anywhere:
+// everything shared with others (memory, reads, calls into Python) is borrowed.
 //
 // A row's way: begin (read, open) -> reserve -> advance (steps) -> write -> settle; or fail, from
 // any of these. Without Python steps rows go in groups (Note [Pixels together]); with them each

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker by itself, on the test's thread: no engine, no pool.
+// A worker alone, on the test's thread: no engine, no pool.
 #include "headrace/executor/record_worker.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include "headrace/sources/source_around.h"
 
 namespace headrace::scopes_test {
-namespace {
+namespace record_worker_test {
 
 constexpr int64_t kRecords = 64, kBatch = 24;
 constexpr size_t kMiB = LentWorker::kMiB;
@@ -107,7 +107,7 @@ const std::map<std::string, Pipeline>& pipelines() {
   return all;
 }
 
-TEST(RecordWorkerTest, AnyCutOfABatchGivesTheRowsOfTheWhole) {
+TEST(RecordWorkerTest, AnyPartOfABatchHasTheRowsOfTheWhole) {
   for (const auto& [name, pipeline] : pipelines()) {
     Workplace place(numbers(), pipeline);
     Draws draws(1, 2, 3, hash_name("cuts"));
@@ -155,7 +155,7 @@ std::map<int, std::string> reported(const RowsReport& report) {
   return out;
 }
 
-TEST(RecordWorkerTest, ABadRecordIsReportedAndTreatedByPolicyOnEveryWay) {
+TEST(RecordWorkerTest, ABadRecordFollowsThePolicyOnEveryPath) {
   for (const auto& [name, pipeline] : pipelines()) {
     for (const OnError on_error : {OnError::kRaise, OnError::kSkip, OnError::kSubstitute}) {
       const RecordOrder order =
@@ -188,7 +188,7 @@ TEST(RecordWorkerTest, ABadRecordIsReportedAndTreatedByPolicyOnEveryWay) {
   }
 }
 
-TEST(RecordWorkerTest, SubstitutesEndAfterAHundredAndAtOnceWhereTheStorageFails) {
+TEST(RecordWorkerTest, SubstitutionEndsAfterAHundredOrAStorageFailure) {
   std::set<int64_t> all;
   for (int64_t i = 0; i < kRecords; ++i) all.insert(i);
   for (const bool outage : {false, true}) {
@@ -225,7 +225,7 @@ class StoppedAt final : public SourceAround {
   std::function<void()> stop_;
 };
 
-TEST(RecordWorkerTest, AStopAtAnyReadSettlesAllAndLeavesNothingLent) {
+TEST(RecordWorkerTest, AStopAtAnyReadReturnsEverythingLent) {
   for (const auto& [name, pipeline] : pipelines()) {
     for (int64_t at = 0; at < 30; at += 3) {
       std::atomic<bool>* stop = nullptr;
@@ -244,7 +244,7 @@ TEST(RecordWorkerTest, AStopAtAnyReadSettlesAllAndLeavesNothingLent) {
   }
 }
 
-TEST(RecordWorkerTest, WithPythonStepsNoMemoryNowLeavesTheRunToBeTakenUpAgain) {
+TEST(RecordWorkerTest, WithPythonStepsARunWithoutMemoryIsResumedLater) {
   std::vector<uint8_t> pixels(kRecords * 3 * 64 * 64);
   const SourcePtr source =
       records({{.name = "value",
@@ -312,7 +312,7 @@ class FailsOnce final : public PythonFunction {
 
 // The first row comes back as bad and its substitute goes to Python, in the same sweep in which the
 // others write their lists, of which each is reported at once.
-TEST(RecordWorkerTest, ASweepThatStopsToReportAListGoesOnAfterThatRow) {
+TEST(RecordWorkerTest, ASweepThatReportsAListContinuesAfterThatRow) {
   PlanOptions options;
   options.ragged = Ragged::kList;
   Workplace place(std::make_shared<Lengths>(),
@@ -333,5 +333,5 @@ TEST(RecordWorkerTest, ASweepThatStopsToReportAListGoesOnAfterThatRow) {
   EXPECT_EQ(reported(report).begin()->second.rfind("substituted by record", 0), 0u);
 }
 
-}  // namespace
+}  // namespace record_worker_test
 }  // namespace headrace::scopes_test

@@ -12,7 +12,7 @@
 #include "headrace/executor/executor_test_worker.h"
 
 namespace headrace::scopes_test {
-namespace {
+namespace rows_elsewhere_test {
 
 constexpr int64_t kRecords = 96, kBatch = 32, kEpoch = 3;
 constexpr size_t kMiB = LentWorker::kMiB;
@@ -107,5 +107,5 @@ TEST(RowsElsewhereTest, TwoProcessesMakeTheRowsOfABatchThatOneMakes) {
   }
 }
 
-}  // namespace
+}  // namespace rows_elsewhere_test
 }  // namespace headrace::scopes_test

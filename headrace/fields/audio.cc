@@ -56,8 +56,8 @@ Result<void> begin_audio(const Beginning& from, FieldValue& value) {
 const KindRecord kAudio{
     .name = "audio",
     .doc =
-        "An audio clip: an encoded file, or float32 of (channels, frames), full scale at 1. Clips, gains "
-        "and resampling are for it.",
+        "An audio clip: an encoded file, or float32 (channels, frames) with full scale at 1. "
+        "Audio transforms (clips, gain, resampling) apply to it.",
     .kind = FieldKind::kAudio,
     .media = "audio",
     .take = take_audio,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audio in flight: a Sound until a step needs samples, then (channels, frames) of numbers.
+// Audio during processing: a Sound until a step needs samples, then (channels, frames) of numbers.
 #pragma once
 
 #include <cstdint>

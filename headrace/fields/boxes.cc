@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes: rows of numbers, whose format is the field's, on the canvas of the record's pictures.
+// Boxes: rows of numbers in the field's format, on the canvas of the record's pictures.
 //
 // They follow move by move in their own dtype, and are clamped where torchvision v2 clamps them:
-// after a crop, a pad and a warp, which cut boxes off, not after a flip or a resize. So a box that
+// after a crop, a pad and a warp, not after a flip or a resize. So a box that
 // is cut stays cut, however the picture is turned afterwards. Rows are never dropped: a box that
 // has left the picture has no area, and lies on its edge. (Row steps drop them: ops/row_op.h.)
 // Rotated boxes have a mover of their own.
@@ -178,20 +178,22 @@ std::string boxes_want(const FieldState& field) {
   const BoxFormat format = field.box_format;
   const int numbers = numbers_of(format);
   if (field.shape.empty() || field.shape.back() != numbers) {
-    return is_rotated(format) ? "boxes of " + std::to_string(numbers) + " numbers each follow it"
-                              : "boxes of four numbers each follow it";
+    return is_rotated(format)
+               ? "only boxes with " + std::to_string(numbers) + " numbers each can follow it"
+               : "only boxes with four numbers each can follow it";
   }
   if (is_rotated(format) && field.dtype != DType::kFloat32 && field.dtype != DType::kFloat64) {
-    return "rotated boxes of float32 or float64 follow it";
+    return "only rotated boxes of float32 or float64 can follow it";
   }
-  if (!is_movable(field.dtype)) return "boxes of float32, float64, int32 or int64 follow it";
+  if (!is_movable(field.dtype))
+    return "only boxes of float32, float64, int32 or int64 can follow it";
   if (is_normalized(format)) {
-    return "boxes of pixels follow it: ConvertBoundingBoxFormat(\"" +
-           std::string(name_of(of_pixels(format))) + "\") before it makes them so";
+    return "only boxes in pixels can follow it: put ConvertBoundingBoxFormat(\"" +
+           std::string(name_of(of_pixels(format))) + "\") before it";
   }
   if (format != BoxFormat::kUnsaid) return {};
-  return "boxes in pixels follow it if their format is declared: kinds={\"" + field.name +
-         "\": \"boxes:xyxy\"} of the source, or xywh, cxcywh";
+  return "only boxes with a declared format can follow it: open the source with kinds={\"" +
+         field.name + "\": \"boxes:xyxy\"}, or xywh, cxcywh";
 }
 
 // Gives `use` what moves and clamps the boxes.

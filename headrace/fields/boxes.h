@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of boxes other than moves.
+// Changes of boxes other than geometric moves.
 #pragma once
 
 #include "headrace/fields/record.h"

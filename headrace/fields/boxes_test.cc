@@ -114,26 +114,26 @@ TEST(Boxes, OfIntegersMoveAsTorchvisionMovesThem) {
   }
 }
 
-TEST(Boxes, AreClampedAfterEachMoveThatCuts) {
+TEST(Boxes, AreClampedAfterEachMoveThatCrops) {
   // Half of the box is cut off; turned over, the rest is still half a box.
   const Geometry cut = Geometry().crop({0, 0, 10, 10}).flip_horizontal();
   EXPECT_EQ(moved<float>(BoxFormat::kXYXY, {5, 2, 15, 8}, cut), (std::vector<float>{0, 2, 5, 8}));
 }
 
-TEST(Boxes, ThatLeaveThePictureStayAsRowsWithoutArea) {
+TEST(Boxes, ThatLeaveTheImageStayAsRowsWithoutArea) {
   const Geometry cut = Geometry().crop({20, 20, 10, 10});
   EXPECT_EQ(moved<float>(BoxFormat::kXYWH, {1, 2, 3, 4, 40, 1, 5, 50}, cut),
             (std::vector<float>{0, 0, 0, 0, 10, 0, 0, 10}));
 }
 
-TEST(Boxes, SwapTheirAxesWithThePicture) {
+TEST(Boxes, SwapTheirAxesWithTheImage) {
   const Geometry turned = Geometry().transpose().flip_horizontal();  // a quarter turn
   EXPECT_EQ(moved<float>(BoxFormat::kXYXY, {1, 2, 11, 7}, turned),
             (std::vector<float>{34, 1, 39, 11}))
       << "mirrored on a canvas of 41 columns";
 }
 
-TEST(Boxes, OfHostileNumbersAreNumbersAfterwards) {
+TEST(Boxes, WithHostileValuesStayFinite) {
   const float nan = std::nanf(""), huge = 3e38f;
   for (const BoxFormat format : {BoxFormat::kXYXY, BoxFormat::kXYWH, BoxFormat::kCXCYWH}) {
     for (const Geometry& geometry : the_moves()) {
@@ -144,13 +144,13 @@ TEST(Boxes, OfHostileNumbersAreNumbersAfterwards) {
   }
 }
 
-TEST(Boxes, NoneAtAllMoveToo) {
+TEST(Boxes, EmptyOnesMoveToo) {
   for (const Geometry& geometry : the_moves()) {
     EXPECT_TRUE(moved<float>(BoxFormat::kXYXY, {}, geometry).empty());
   }
 }
 
-TEST(Boxes, FollowOnlyWhereTheirFormatIsSaid) {
+TEST(Boxes, FollowOnlyIfTheirFormatIsDeclared) {
   FieldState boxes{"boxes", FieldKind::kBoxes, DType::kFloat32, {-1, 4}, {}};
   EXPECT_FALSE(follows(boxes));
   EXPECT_NE(record_of(FieldKind::kBoxes).wants(boxes).find("kinds={\"boxes\": \"boxes:xyxy\"}"),

@@ -14,12 +14,13 @@ bool take_bytes(Field& field) {
   return true;
 }
 
-const KindRecord kBytes{.name = "bytes",
-                        .doc = "Bytes of any length, as they are stored. Steps leave them alone.",
-                        .kind = FieldKind::kBytes,
-                        .form = ValueForm::kString,
-                        .take = take_bytes,
-                        .begin = begin_string};
+const KindRecord kBytes{
+    .name = "bytes",
+    .doc = "Bytes of any length, as they are stored. Transforms do not change them.",
+    .kind = FieldKind::kBytes,
+    .form = ValueForm::kString,
+    .take = take_bytes,
+    .begin = begin_string};
 const Register<KindRecord> registered_bytes(kBytes);
 
 }  // namespace

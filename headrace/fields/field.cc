@@ -21,6 +21,10 @@ constexpr std::array<std::string_view, 11> kBoxFormats = {"",
 constexpr std::array<std::string_view, 3> kClampings = {"none", "soft", "hard"};
 }  // namespace
 
+size_t field_number(const Schema& schema, std::string_view name) {
+  return static_cast<size_t>(std::ranges::find(schema, name, &Field::name) - schema.begin());
+}
+
 std::string_view name_of(BoxFormat format) { return kBoxFormats[static_cast<size_t>(format)]; }
 
 BoxFormat box_format_from_name(std::string_view name) {

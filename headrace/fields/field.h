@@ -84,6 +84,8 @@ struct Field {
 };
 
 using Schema = std::vector<Field>;
+// Index of the field with this name; schema.size() if the schema has no such field.
+size_t field_number(const Schema& schema, std::string_view name);
 
 // Static knowledge of a field at one point of a pipeline. Pictures: shape is (C, H, W), -1 if open.
 struct FieldState {

@@ -2,7 +2,7 @@
 // The decision of a geometric operator, once per record: a short sequence of moves, which every
 // field in the coordinates of the record's pictures follows in its own way (kind.h).
 //
-// The canvas is the size of these pictures at that moment.
+// The canvas is the current size of these pictures.
 #pragma once
 
 #include <array>

@@ -10,8 +10,8 @@ namespace {
 const KindRecord kImage{
     .name = "image",
     .doc =
-        "An image: an encoded file, or (C, H, W) uint8. Geometry, colors and dtypes are for "
-        "it.",
+        "An image: an encoded file, or (C, H, W) uint8. Transforms of geometry, color and dtype "
+        "apply to it.",
     .kind = FieldKind::kImage,
     .form = ValueForm::kPicture,
     .spatial = true,

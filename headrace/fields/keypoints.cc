@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keypoints: points of two numbers or more, x and y first, on the canvas of the record's pictures.
+// Keypoints: points of two numbers or more, x and y first, on the canvas of the record's
+// pictures.
 //
-// They follow in their own dtype as torchvision v2's do: a flip maps the pixel x to W - 1 - x, and
-// nothing is clamped, so a point that has left the picture lies outside. What comes after x and y
-// (visibility, depth) stays, and so does the order of the points: a left hand of a mirrored picture
-// is in the row of the left hand.
+// They follow in their own dtype like torchvision v2's: a flip maps the pixel x to W - 1 - x, and
+// nothing is clamped, so a point that has left the picture is outside of it. What comes after x and
+// y (visibility, depth) stays, and so does the order of the points: a left hand of a mirrored
+// picture is in the row of the left hand.
 #include "headrace/base/registry.h"
 #include "headrace/fields/coordinates.h"
 #include "headrace/fields/numbers.h"
@@ -42,9 +43,11 @@ void move_point(Number& x, Number& y, const Geometry::Move& by, Size canvas) {
 
 std::string keypoints_want(const FieldState& field) {
   if (field.shape.empty() || field.shape.back() < 2) {
-    return "keypoints of two numbers or more each follow it";
+    return "only keypoints with at least two numbers each can follow it";
   }
-  return is_movable(field.dtype) ? "" : "keypoints of float32, float64, int32 or int64 follow it";
+  return is_movable(field.dtype)
+             ? ""
+             : "only keypoints of float32, float64, int32 or int64 can follow it";
 }
 
 Result<void> keypoints_follow(const Following& way, FieldValue& value) {

@@ -26,7 +26,7 @@ TEST(Keypoints, MoveAsTorchvisionMovesThem) {
             (Floats{2.4433961f, 3.1097562f, 2, 41.886791f, -0.73170733f, 1}));
 }
 
-TEST(Keypoints, SwapTheirAxesWithThePicture) {
+TEST(Keypoints, SwapTheirAxesWithTheImage) {
   EXPECT_EQ(moved(Geometry().transpose()), (Floats{4.25f, 3.5f, 2, -1, 60, 1}));
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind of field, as data: one file of this folder per kind, which registers its KindRecord
-// on its last line. boxes.cc is the one to copy.
+// A kind of field, as data: one file of this folder per kind, which registers its KindRecord on
+// its last line.
 //
-// Any thread may call what a record points to; the values and the renderer are the caller's.
+// Copy boxes.cc. Any thread may call the functions of a record; the caller owns the values and
+// the renderer.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ TEST(EveryKind, IsFoundByItsNumberAndItsName) {
   EXPECT_EQ(find_kind(static_cast<FieldKind>(200)), nullptr);
 }
 
-TEST(EveryKind, SaysHowAValueBeginsAndWhatCanBeIt) {
+TEST(EveryKind, DescribesItsValues) {
   for (const KindRecord* kind : all_kinds()) {
     EXPECT_NE(kind->begin, nullptr) << kind->name;
     EXPECT_NE(kind->take, nullptr) << kind->name;
@@ -30,7 +30,7 @@ TEST(EveryKind, SaysHowAValueBeginsAndWhatCanBeIt) {
 }
 
 // A value without coordinates cannot move, and one that moves has the picture's coordinates.
-TEST(EveryKind, FollowsPicturesOnlyWhereItLiesInThem) {
+TEST(EveryKind, FollowsImagesOnlyIfItHasPositionsInThem) {
   for (const KindRecord* kind : all_kinds()) {
     EXPECT_TRUE(kind->spatial || !kind->follow) << kind->name;
     EXPECT_TRUE(kind->follow || (!kind->wants && !kind->plan)) << kind->name;
@@ -73,7 +73,7 @@ TEST(Fields, AreOfTheKindsThatTheirValuesCanBe) {
             "tensor boxes keypoints masks ");
 }
 
-TEST(Planes, OfAMatrixOfBytesAreOneChannel) {
+TEST(Fields, AMatrixOfBytesIsOneChannel) {
   Field field{"x", FieldKind::kTensor, DType::kUInt8, {6, 8}, false};
   ASSERT_TRUE(record_of(FieldKind::kMask).take(field));
   EXPECT_EQ(field.shape, (Shape{1, 6, 8}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks of instances: planes of (..., H, W) over the record's pictures, an instance each, or a map
-// such as depth. Any dtype: values are moved, never mixed.
+// Instance masks: planes of (..., H, W) over the record's pictures, one per instance, or a map such
+// as depth. They may have any dtype: values are moved, never interpolated.
 //
 // Without a warp, each row comes from a row and each column from a column, so that a geometry comes
 // to two lists of numbers, found on one axis at a time and applied once. With a warp, each position
@@ -286,7 +286,7 @@ Result<void> masks_follow(const Following& way, FieldValue& value) {
 }
 
 std::string masks_want(const FieldState& field) {
-  if (field.shape.size() < 2) return "planes of (..., H, W) follow it";
+  if (field.shape.size() < 2) return "only planes of shape (..., H, W) can follow it";
   // Bytes may be a picture, or class ids, and nobody has said: a picture wants a filter.
   const size_t axes = field.shape.size();
   const int64_t channels = axes == 3 ? field.shape[0] : axes == 2 ? 1 : 0;
@@ -307,8 +307,9 @@ bool take_masks(Field& field) {
 const KindRecord kMasks{
     .name = "masks",
     .doc =
-        "Planes of (..., H, W) over the record's images: an instance each, or a map such as "
-        "depth. They follow the images; nothing mixes their values, and borders are 0.",
+        "Planes of shape (..., H, W) over the record's images: one per instance, or a map such "
+        "as depth. They follow the images; their values are never interpolated, and borders are "
+        "0.",
     .kind = FieldKind::kMasks,
     .spatial = true,
     .take = take_masks,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planes follow a geometry as masks do, which are pictures.
+// Planes follow a geometry in the same way as masks that are pictures.
 #include <gtest/gtest.h>
 
 #include "headrace/fields/field_test_values.h"
 #include "headrace/image/recipe_test_pictures.h"
 
 namespace headrace::field_test {
-namespace {
+namespace masks_test {
 
 using recipe_test::Grid;
 
@@ -25,7 +25,7 @@ std::vector<Geometry> the_geometries() {
 }
 
 // The same by the recipe of a mask, which Pillow's pixels prove.
-TEST(Planes, AreWhatMasksAre) {
+TEST(Planes, AreMasks) {
   const Grid planes = recipe_test::random_grid(3, 41, 53, 7);
   for (const Geometry& geometry : the_geometries()) {
     FieldValue value = value_of<uint8_t>(FieldKind::kMasks,
@@ -50,7 +50,7 @@ TEST(Planes, OfWideNumbersKeepTheirValues) {
   EXPECT_EQ(numbers_of<double>(depth), (std::vector<double>{-3, 6, 1e300, 5, 0.25, 4}));
 }
 
-TEST(Planes, OfAnotherSizeThanThePictureAreRefused) {
+TEST(Planes, OfAnotherSizeThanTheImageAreRefused) {
   FieldValue value = value_of<uint8_t>(FieldKind::kMasks, {1, 2, 3, 4}, {1, 2, 2});
   const Result<void> done = follow(value, Geometry().flip_horizontal(), {2, 3});
   ASSERT_FALSE(done);
@@ -79,5 +79,5 @@ TEST(Planes, WithoutRowsMoveToo) {
   EXPECT_TRUE(value.bytes.empty());
 }
 
-}  // namespace
+}  // namespace masks_test
 }  // namespace headrace::field_test

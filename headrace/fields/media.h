@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Media: kinds of files that are decoded (images, audio, video), as data. The kind's file of this
-// folder registers a MediaRecord, its codecs or containers register themselves, and what lists
-// files, reads tables, writes packs or describes a build asks the records and names none of them.
+// Media: kinds of files that are decoded (images, audio, video), as data. The kind's file in this
+// folder registers a MediaRecord, its codecs or containers register themselves, and code that lists
+// files, reads tables, writes packs or describes a build uses the records and never names a kind.
 //
 // Any thread may call what a record points to; the renderer is the caller's.
 #pragma once
@@ -36,7 +36,8 @@ struct MediaRecord {
   std::string_view name;
   FieldKind kind;
   std::string_view noun;  // in messages: "image"; several have an s
-  // A folder's records are those of its files that come first by this; so are lists sorted.
+  // A folder's records are the kind of files that comes first in this order, in which lists are
+  // also sorted.
   int order;
   // The formats to convert to where the library of a file is missing: "PNG or JPEG".
   std::string_view without_library;

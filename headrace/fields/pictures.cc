@@ -28,9 +28,9 @@ const ErrorCode kAnotherForm{
 
 const ErrorCode kNoStoredForm{
     "HR0135", ErrorKind::kUnsupported, "encoded image not available",
-    "mode=\"stored\" delivers the channels and samples of the file. CMYK is not a color model to "
-    "train on, and for some codecs only the high 8 bits of wider samples are available, so the "
-    "image is rejected rather than truncated silently."};
+    "mode=\"stored\" delivers the channels and samples of the file. It rejects images in CMYK, and "
+    "images of which the codec delivers only the high 8 bits of wider samples, rather than lose "
+    "data silently."};
 
 const ErrorCode kAnnotatedSize{
     "HR0140", ErrorKind::kData, "image size differs from its annotations",
@@ -56,9 +56,7 @@ Result<void> check_annotated_size(const Beginning& from, const ImageHeader& head
   Error error{.code = &kAnnotatedSize,
               .what = "\"" + from.state.name + "\" is " + text(is_width, is_height) +
                       " (width x height), and its annotations are of " + text(width, height),
-              .hint =
-                  "check the folder of the images; check_sizes=False of hr.coco() does not "
-                  "compare them"};
+              .hint = "check the image folder; hr.coco(check_sizes=False) skips this check"};
   if (swaps && is_width == height && is_height == width) {
     error.hint = turns ? "exif_orientation=False: they were drawn on the image as it is stored"
                        : "exif_orientation=True rotates the image as its Exif tag (" +
@@ -89,7 +87,7 @@ Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
     return Error{.code = &kAnotherForm,
                  .what = "\"" + from.state.name + "\" is " + text_of_form(*form) +
                          ", and the first one was " + text_of(from.state),
-                 .hint = "mode=\"RGB\", \"L\" or \"RGBA\" makes all images alike"};
+                 .hint = "use mode=\"RGB\", \"L\" or \"RGBA\" to convert all images"};
   }
   opened->color = form->color;
   opened->sample = form->sample;

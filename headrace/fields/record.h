@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record in flight: its fields as operators see and edit them.
+// A record during processing: its fields as operators see and edit them.
 #pragma once
 
 #include <cstdint>

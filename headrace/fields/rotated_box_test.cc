@@ -70,7 +70,7 @@ TEST(RotatedBox, IsTheRectangleOfAParallelogram) {
 }
 
 // Invalid boxes go through all of it: nothing is read out of bounds, and every loop ends.
-TEST(RotatedBox, MayBeAnything) {
+TEST(RotatedBox, MayHaveAnyValues) {
   using Limits = std::numeric_limits<float>;
   for (const float strange :
        {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(), Limits::max(), 0.0f}) {

@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-// torch's: what is not a number stays so, on whichever side.
+// As in torch: NaN remains NaN on either side.
 template <class Real>
 Real min_of(Real a, Real b) {
   return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);

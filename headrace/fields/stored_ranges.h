@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stored value by ranges, in whatever form its source gave it.
+// A stored value read by ranges, in whatever form its source returned it.
 #pragma once
 
 #include "headrace/fields/field.h"

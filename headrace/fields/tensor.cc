@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors: numbers that no step knows more of than their shape and dtype; one number is a scalar.
+// Tensors: numbers of which steps know only shape and dtype; a single number is a scalar.
 #include "headrace/base/registry.h"
 #include "headrace/fields/numbers.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 const KindRecord kTensor{
     .name = "tensor",
-    .doc = "Numbers of any dtype and shape, a single one too. Steps leave them alone.",
+    .doc = "Numbers of any dtype and shape, or a single number. Transforms do not change them.",
     .kind = FieldKind::kTensor,
     .take = [](Field& field) { return take_numbers(field, FieldKind::kTensor); },
     .begin = begin_numbers};

@@ -7,7 +7,7 @@ namespace headrace {
 namespace {
 
 const KindRecord kText{.name = "text",
-                       .doc = "UTF-8 of any length. Steps leave it alone.",
+                       .doc = "UTF-8 text of any length. Transforms do not change it.",
                        .kind = FieldKind::kText,
                        .form = ValueForm::kString,
                        .take = [](Field& field) { return field.kind == FieldKind::kText; },

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Videos: files from which a step takes frames. Note [Clips are pictures] in pipeline/plan_clips.cc
-// describes them from then on.
+// Videos: files from which a step takes frames. Note [Clips are pictures] in
+// pipeline/plan_clips.cc describes them from then on.
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "headrace/base/registry.h"
+#include "headrace/codecs/video/recent_tracks.h"
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/codecs/video/video_index.h"
 #include "headrace/fields/begin.h"
@@ -13,6 +14,7 @@
 #include "headrace/fields/media.h"
 #include "headrace/fields/numbers.h"
 #include "headrace/fields/stored_ranges.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {
@@ -49,12 +51,39 @@ Result<VideoTrack> track_of(const RowIndexSlot& kept, const ByteRanges& file) {
   return track;
 }
 
+using SharedTrack = std::shared_ptr<const VideoTrack>;
+
+// Of an open file also from the tables that the process has read of it.
+Result<SharedTrack> shared_track_of(const FieldData& data, const ByteRanges& file) {
+  const File* const open = data.file && data.bytes.empty() ? data.file.get() : nullptr;
+  const Result<FileIdentity> identity = open ? open->identity() : FileIdentity{};
+  const bool is_known = open && identity;
+  const bool is_learning = data.row_index.store && data.row_index.known.empty();
+  if (is_known && !is_learning) {
+    if (SharedTrack track = RecentTracks::of_process().find(open->path(), *identity)) return track;
+  }
+  Result<VideoTrack> read = track_of(data.row_index, file);
+  if (!read) return std::move(read.error());
+  SharedTrack track = std::make_shared<const VideoTrack>(std::move(*read));
+  if (is_known) RecentTracks::of_process().add(open->path(), *identity, track);
+  return track;
+}
+
 Result<void> begin_video(const Beginning& from, FieldValue& value) {
   value.video = {};
   value.bytes = from.data.bytes;
   const ByteRanges file = stored_ranges(from.data);
-  Result<VideoTrack> track = track_of(from.data.row_index, file);
-  if (!track) return std::move(track.error());
+  const Result<SharedTrack> read = shared_track_of(from.data, file);
+  if (!read) {
+    Error error = read.error();
+    // A record may have several videos, and its key names one of them.
+    if (from.data.file) {
+      error.note += (error.note.empty() ? "" : "; ") + std::string("\"") + from.state.name +
+                    "\" is " + from.data.file->path();
+    }
+    return error;
+  }
+  const SharedTrack& track = *read;
   if (track->frames.empty()) {
     return Error{.code = &kNoFrames, .what = "\"" + from.state.name + "\" has no frame"};
   }
@@ -64,7 +93,7 @@ Result<void> begin_video(const Beginning& from, FieldValue& value) {
                  .what = "\"" + from.state.name + "\" is " + std::to_string(track->width) + " x " +
                          std::to_string(track->height)};
   }
-  value.video = {std::make_shared<const VideoTrack>(std::move(*track)), file, from.options.video};
+  value.video = {track, file, from.options.video};
   value.video.decoding.max_pixels = from.options.limits.max_pixels;
   return {};
 }
@@ -72,9 +101,9 @@ Result<void> begin_video(const Beginning& from, FieldValue& value) {
 const KindRecord kVideo{
     .name = "video",
     .doc =
-        "A video file. A transform selects clips of it (RandomVideoClips), (T, C, H, W), and "
-        "from then on they are images: geometry, colors and dtypes are for them, the same for all "
-        "frames of a record.",
+        "A video file. A transform (such as RandomVideoClips) takes clips of it, (T, C, H, W), "
+        "and later transforms of geometry, color and dtype treat the frames as images, all "
+        "frames of a record alike.",
     .kind = FieldKind::kVideo,
     .spatial = true,
     .media = "video",

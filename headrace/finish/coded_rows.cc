@@ -18,17 +18,19 @@ namespace {
 using Place = DeviceDecoding::Place;
 
 constexpr size_t kSlotAlignment = 16;
-// Device memory that a picture may take besides what its batch is made of. A batch of more than one
-// scratch set holds is decoded in parts, but a picture is in one part.
+// Limit on the device memory that a picture may take in addition to the batch's output. A batch
+// that exceeds one scratch buffer is decoded in parts, but a picture is never split.
 constexpr int64_t kMostScratch = int64_t{128} << 20;
-// Bytes of other rows between two that are copied along: a copy of its own takes as long.
+// Gaps up to this many bytes between two rows are copied too, because a separate copy takes as
+// long.
 constexpr size_t kCopiedAlong = size_t{128} << 10;
 
 size_t in_slot(size_t bytes) {
   return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
 }
 
-// As decoding sees it, with the index of its rows: one made for it comes before that of a pack.
+// The picture as a JPEG with its row index: an index made separately takes precedence over a
+// pack's.
 std::optional<DenseJpegView> jpeg_in(const EncodedPicture& picture) {
   const std::span<const uint8_t> known = picture.row_index.known;
   if (picture.codec->name == "jpeg") return DenseJpegView{picture.bytes, known};
@@ -38,7 +40,7 @@ std::optional<DenseJpegView> jpeg_in(const EncodedPicture& picture) {
   return view;
 }
 
-// All of a draft but the rows' bytes: by the rows that are known, or are learned now.
+// Fills in a draft except for the rows' bytes, using rows that are known or are found now.
 Place begin_draft(const CodedWindow& window, const DenseJpegView& jpeg, JpegDrafting& drafting,
                   JpegDeviceDraft& draft) {
   const EncodedPicture& picture = window.picture;
@@ -72,7 +74,7 @@ size_t told_of(const JpegDeviceDraft& draft, size_t jobs, const ResizeTo& to,
          size_t(draft.out_bytes() + to.strides.picture) / 128 + PixelStages::told_bytes(stages);
 }
 
-// Adds what, modulo its size, leaves the sum within a limit. For many threads.
+// Adds `more` (modulo the type's size) if the sum stays within a limit. Thread-safe.
 bool add_within(std::atomic<size_t>& sum, size_t more, size_t most) {
   size_t now = sum.load();
   do {
@@ -81,7 +83,7 @@ bool add_within(std::atomic<size_t>& sum, size_t more, size_t most) {
   return true;
 }
 
-// Where the CPU decodes what its recipe keeps from the device.
+// The CPU decode reason for what keeps a recipe off the device.
 Place place_for(NotCoded why) {
   switch (why) {
     case NotCoded::kPixels:
@@ -115,14 +117,15 @@ size_t CodedRows::slot_row_bytes(const Shape& shape, size_t coded) {
   return in_slot(std::max(size_t(element_count(shape)), coded));
 }
 
-// Pictures of many pixels have many pieces of work.
+// Pictures with many pixels have many work items.
 size_t CodedRows::told_row_bytes(size_t coded) {
   constexpr size_t kUsual = size_t{64} << 10;
   return std::max(kUsual, coded > kUsualRow ? coded / 2 : 0);
 }
 
-// Room for every row's pixels is left over, or the CPU could not step in. A row that is taken again
-// gets another place, where there is one: of what it had nothing is read.
+// Reserves room in the slot, always leaving enough for every row's pixels, because the CPU may have
+// to decode them. A row that is taken again may get another position; its previous contents are not
+// read.
 bool CodedRows::place(int64_t row, size_t bytes, size_t told) {
   Row& its = rows_[size_t(row)];
   if (bytes <= its.room) return true;
@@ -207,12 +210,13 @@ DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, JpegDrafting& dra
   if (draft.picture.channels != shape_[0]) return Place::kFormat;
   if (scratch_of(draft) > kMostScratch) return Place::kLarge;
   coded.window = *window;
-  coded.window.picture = {};  // its bytes go with the record
+  coded.window.picture = {};  // its bytes are freed with the record
   coded.stages = std::move(program->stages);
   return Place::kDevice;
 }
 
-// About: what a resize lays between its passes depends on both windows, and its tables on filters.
+// Approximate: the intermediate between a resize's passes depends on both windows, and its tables
+// on filters.
 CodedRows::Room CodedRows::room_for(const Coded& coded) const {
   const JpegDeviceDraft& draft = coded.draft;
   const ResizeWindow window = coded.window.resize(0, 0, 0);
@@ -270,16 +274,16 @@ std::unique_ptr<CodedRows> CodedRows::part(int64_t first, int64_t last) const {
   return out;
 }
 
-// Rows lie in the slot as threads came by them, so those of a part may lie anywhere.
+// Threads place rows in the slot in order of arrival, so those of a part may be anywhere.
 void CodedRows::find_pieces() {
-  std::vector<size_t> placed;  // rows, by where they lie
+  std::vector<size_t> placed;  // rows, sorted by position
   for (size_t row = 0; row < rows_.size(); ++row) {
     if (rows_[row].room > 0) placed.push_back(row);
   }
   std::ranges::sort(placed, {}, [this](size_t row) { return rows_[row].at; });
   pieces_.clear();
   there_.assign(rows_.size(), 0);
-  size_t before = 0;  // bytes of the pieces before the last one
+  size_t before = 0;  // bytes of all pieces before the last one
   for (const size_t row : placed) {
     const size_t at = rows_[row].at, end = at + rows_[row].room;
     if (pieces_.empty() || at > pieces_.back().end() + kCopiedAlong) {
@@ -313,7 +317,7 @@ ResizeTo CodedRows::resize_to(Filter filter) const {
           .strides = PictureStrides::channels_first(shape_[0], shape_[1], shape_[2])};
 }
 
-// `coded`: the rows of the batch's pictures.
+// `coded`: slot bytes per row for the batch's pictures.
 void CodedRows::plan_resizes(std::span<const int64_t> coded) {
   resizes_.clear();
   made_.assign(rows_.size(), -1);
@@ -343,7 +347,8 @@ void CodedRows::plan_resizes(std::span<const int64_t> coded) {
   made_bytes_ = stages_.image_bytes();
 }
 
-// Rows that lie nowhere, because they cross by themselves, look at one that nobody makes.
+// Rows without a place in the slot, because they are transferred separately, point to one dummy
+// row.
 void CodedRows::lay_out() {
   const auto after = [](size_t at, size_t bytes) { return UnfinishedRows::aligned(at + bytes); };
   const DeviceJpegSizes& sizes = batch_.sizes();
@@ -359,7 +364,7 @@ void CodedRows::lay_out() {
   parameters_end_ = offsets_at_ + rows_.size() * sizeof(int64_t);
   const auto lies_nowhere = [](const Row& row) { return row.room == 0; };
   const auto nowhere = std::ranges::find_if(rows_, lies_nowhere) != rows_.end();
-  // Over the coefficients, which have been read by then.
+  // Reuses the memory of the coefficients, which have been read by then.
   out_at_ = decodes() ? after(0, size_t(lasting_bytes(sizes))) : 0;
   between_at_ = after(out_at_, size_t(sizes.out_bytes));
   made_at_ = after(between_at_, between);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of a batch's pictures in its slot when a device decodes some of them: for these the
-// coded bytes of the rows that are wanted, for the others pixels. Each takes as much as it needs,
-// so the copy is mostly smaller than the pixels; and what the device is told to do to make pixels
-// of it, with kernels/device_jpeg/ and kernels/batch/resize_batch.h.
+// The layout of a batch's pictures in its slot when a device decodes some of them: the encoded
+// bytes of the required rows for these, pixels for the others. Each takes as much as it needs, so
+// the copy is usually smaller than the pixels. Includes the instructions for the device, which
+// makes pixels of them with kernels/device_jpeg/ and kernels/batch/resize_batch.h.
 #pragma once
 
 #include <atomic>
@@ -23,44 +23,45 @@ namespace headrace {
 
 class CodedRows {
  public:
-  // Coded bytes of a row that a slot has room for, at least: a photo's window takes some 80 KB,
-  // whatever size it is delivered in.
+  // Minimum slot bytes per row for coded data: a photo's window takes about 80 KB at any delivered
+  // size.
   static constexpr size_t kUsualRow = size_t{192} << 10;
 
-  // Some 5 us each to put together: less than waking a thread takes is not worth one.
+  // Assembling a row takes about 5 us: fewer rows are not worth waking a thread.
   static constexpr int64_t kRowsOfThread = 64;
 
-  // shape: (C, H, W) of each, as bytes. coded: bytes of one (coded_share.h), which the slot has
-  // room for on average. shared: with the loader, and batches under way.
+  // shape: (C, H, W) of each picture, as bytes. coded: average coded bytes per picture that the
+  // slot has room for (coded_share.h). log is shared with the loader and with batches in progress.
   CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDecoding> log,
             size_t coded = kUsualRow);
 
-  // Size of a row in the slot: room for coded bytes even where pictures are small.
+  // Slot bytes per row: enough for coded bytes even if pictures are small.
   static size_t slot_row_bytes(const Shape& shape, size_t coded = kUsualRow);
-  // Beside it, on the host: what the device is told of a row, on average at most.
+  // Average limit on the additional host memory per row, for the device's instructions.
   static size_t told_row_bytes(size_t coded);
 
-  // While the slot is filled, each row by one thread. A row may be taken again.
-  // Writes the coded bytes of what the recipe shows. False where the CPU has to decode it.
+  // While the slot is filled, each row is set by one thread. A row may be taken again. Writes the
+  // coded bytes of what the recipe shows. False if the CPU has to decode it.
   bool take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot);
-  // Where the pixels of the row go that the CPU makes; null: there is no room left.
+  // Where to write the pixels of a row that the CPU decodes; null: there is no room left.
   uint8_t* pixels(int64_t row, uint8_t* slot);
-  // Whether the device can be given the image as it is stored, whatever is done to it: its rows are
-  // known, or would be learned.
+  // Whether the device can receive the image as stored, with any transforms: its row positions are
+  // known, or would be determined.
   static bool knows_rows(const EncodedPicture& picture);
-  // Its steps do not end as the device finishes pictures: it is not decoded there either.
+  // Counts a picture whose final transforms the device cannot do, so that it is not decoded there
+  // either.
   void count_cpu_decode() { log_->count(DeviceDecoding::Place::kEnd); }
-  // It crosses by itself.
+  // The row is transferred separately.
   void leave(int64_t row) {
     rows_[size_t(row)].coded = nullptr;
     rows_[size_t(row)].room = 0;
   }
 
-  // Once all rows are there, by one thread.
+  // Called by one thread once all rows are complete.
   void move(int64_t from, int64_t to) { rows_[size_t(to)] = rows_[size_t(from)]; }
   void settle(int64_t rows);
 
-  // As UnfinishedRows has them.
+  // Same as in UnfinishedRows.
   size_t slot_end() const { return slot_end_; }
   size_t room_of(int64_t first, int64_t last) const;
   bool needs_too_much() const;
@@ -73,22 +74,22 @@ class CodedRows {
   size_t scratch_bytes() const;
   size_t verdict_bytes() const;
 
-  // On the device, each at a multiple of UnfinishedRows::kAlignment.
+  // Device addresses, each a multiple of UnfinishedRows::kAlignment.
   using DevicePointers = UnfinishedRows::DevicePointers;
-  // scratch: how far the scratch memory lies behind the slot there.
+  // scratch: offset of the scratch memory from the slot on the device.
   void write_parameters(uint8_t* to, size_t scratch) const;
-  // Makes the pixels, (C, H, W) each. Returns the offsets of the rows' from there.slot, which lie
-  // on the device.
+  // Makes the pixels, (C, H, W) each. Returns the offsets of the rows' pixels from there.slot, in
+  // device memory.
   const int64_t* queue(Stream& stream, const DevicePointers& there) const;
   bool accepts(const uint8_t* verdict) const;
 
  private:
-  // Device memory that pictures need: throughout, for coefficients, and for what is made over these
-  // once they are transformed.
+  // Device memory that pictures need: throughout, for coefficients, and for data that reuses the
+  // coefficients' memory after the transform.
   struct Room {
     size_t kept = 0, coefficients = 0, after = 0;
   };
-  // A picture that is decoded there.
+  // A picture that is decoded on the device.
   struct Coded {
     int64_t record = 0;
     JpegDeviceDraft draft;
@@ -97,25 +98,25 @@ class CodedRows {
     Room room;
   };
   struct Row {
-    bool placed = false;                 // once, at least
-    size_t at = 0, room = 0;             // of the slot; no room: it lies nowhere there
-    std::shared_ptr<const Coded> coded;  // shared: by parts. Null: pixels
+    bool placed = false;                 // at least once
+    size_t at = 0, room = 0;             // in the slot; room 0: the row has no place in it
+    std::shared_ptr<const Coded> coded;  // shared by parts. Null: pixels
   };
-  // Images that are resized with one filter.
+  // Images that are resized with the same filter.
   struct Resize {
     ResizePlan plan;
-    size_t made = 0;  // where among the pixels that are made
-    size_t at = 0;    // in the parameters
+    size_t made = 0;  // offset among the intermediate pixels
+    size_t at = 0;    // offset in the parameters
   };
-  bool decodes() const { return batch_.sizes().pictures > 0; }  // once it is put together
+  bool decodes() const { return batch_.sizes().pictures > 0; }  // valid once assembled
   size_t pixel_bytes() const { return size_t(element_count(shape_)); }
-  // kDevice: nothing stands in the way, and all but the bytes and jobs is there.
+  // kDevice: the device can decode it, and everything except the bytes and jobs has been filled in.
   DeviceDecoding::Place why_not(const Recipe& recipe, JpegDrafting& drafting, Coded& coded) const;
-  // Writes these.
+  // Writes the bytes and jobs.
   DeviceDecoding::Place write(int64_t row, const JpegDrafting& drafting, Coded& coded,
                               uint8_t* slot);
   bool place(int64_t row, size_t bytes, size_t told);
-  // Returns the part of its room that the row did not use, if it is the last row.
+  // If the row is the last one, returns the part of its room that it did not use.
   void give_back(int64_t row, size_t bytes);
   Room room_for(const Coded& coded) const;
   void index();
@@ -128,24 +129,26 @@ class CodedRows {
   const std::shared_ptr<DeviceDecoding> log_;
   size_t capacity_, most_told_;
   std::vector<Row> rows_;
-  // Bytes of the slot taken by rows with a place, and the pixels of the others; by the former
-  // alone; and by the device's instructions.
+  // Slot bytes of rows that have a place, plus the pixels of the others; of the former alone; host
+  // bytes of the device's instructions.
   std::atomic<size_t> promised_, used_{0}, told_{0};
 
-  // Once it is settled.
+  // Valid after settle().
   size_t slot_end_ = 0;
-  std::vector<Room> before_;  // by row: what those before it need together; then, all rows
+  std::vector<Room> before_;  // by row: total needed by the rows before it; the last entry is for
+                              // all rows
 
-  // Once it is put together.
+  // Valid once assembled.
   std::vector<UnfinishedRows::SlotPiece> pieces_;
   size_t slot_bytes_ = 0;
-  std::vector<size_t> there_;  // by row: where it lies among the pieces, one behind the other
+  std::vector<size_t> there_;  // by row: offset among the pieces, which are contiguous on the
+                               // device
   JpegDeviceBatch batch_;
   std::vector<Resize> resizes_;
-  std::vector<int64_t> made_;  // by row: where among the pixels that are made; -1: in the slot
+  std::vector<int64_t> made_;  // by row: offset among the intermediate pixels; -1: in the slot
   size_t made_bytes_ = 0;
-  PixelStages stages_;  // of what is made
-  // Where what begins: in the parameters, and in the scratch memory.
+  PixelStages stages_;  // of the intermediate pixels
+  // Offsets: in the parameters, and in the scratch memory.
   size_t stages_at_ = 0, offsets_at_ = 0, parameters_end_ = 0;
   size_t out_at_ = 0, between_at_ = 0, made_at_ = 0, stages_scratch_at_ = 0, scratch_end_ = 0;
 };

@@ -11,7 +11,7 @@
 
 namespace {
 
-// Counts down in the test's thread; the allocation that gets to 0 fails.
+// Counts down allocations in the test's thread; the one that reaches 0 fails.
 thread_local int64_t refused_allocation = 0;
 
 }  // namespace
@@ -23,8 +23,8 @@ void headrace::before_allocation() {
 namespace headrace::coded_rows_test {
 namespace {
 
-// Bytes and indexes that lie: the device says so, or shows what the CPU shows.
-TEST(CodedRowsDamage, DamageIsFlaggedOrShowsWhatTheCpuShows) {
+// Wrong bytes and indexes: the device either reports them, or gives the same pixels as the CPU.
+TEST(CodedRowsDamage, DamageIsFlaggedOrDecodedAsOnTheCpu) {
   jpeg_test::Draw draw(11);
   Renderer renderer;
   int flagged = 0, shown = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: a worker's input for a device from JPEG files of arbitrary bytes, with the row index
-// that the CPU finds and with ones that were changed, as batches of rows that are taken, taken
-// again, given pixels, or left out, and in parts. A row that the device does not refuse must be
-// what the CPU renders; nothing may lie outside of the memory that was counted.
+// libFuzzer: the input that a worker prepares for a device, from JPEG files of arbitrary bytes with
+// correct and corrupted row indexes, as batches whose rows are taken, taken again, replaced by
+// pixels or left out, and in parts. A row that the device accepts must equal the CPU's; nothing may
+// exceed the counted memory.
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -54,7 +54,7 @@ Recipe drawn_recipe(const EncodedPicture& picture, Size size, jpeg_test::Draw& d
 }
 
 struct Row {
-  std::optional<Recipe> taken = {};  // else pixels, or nothing
+  std::optional<Recipe> taken = {};  // otherwise pixels, or nothing
   Bytes pixels = {};
 };
 
@@ -83,7 +83,7 @@ void fill(const EncodedPicture& picture, jpeg_test::Draw& draw) {
   const auto log = std::make_shared<DeviceDecoding>();
   CodedRows coded(shape, kRows, log);
   Bytes slot(size_t(kRows) * CodedRows::slot_row_bytes(shape));
-  std::vector<std::vector<uint8_t>> indexes(size_t(2 * kRows));  // stay, as the recipes do
+  std::vector<std::vector<uint8_t>> indexes(size_t(2 * kRows));  // must outlive the recipes
   std::vector<Row> rows(size_t{kRows});
   for (auto& index : indexes) {
     const auto row = size_t(draw.below(kRows));

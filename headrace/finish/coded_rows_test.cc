@@ -14,7 +14,7 @@
 namespace headrace::coded_rows_test {
 namespace {
 
-TEST(CodedRows, ADeviceMakesOfThemWhatLibjpegDecodes) {
+TEST(CodedRows, AreDecodedOnADeviceAsByLibjpeg) {
   Mixture mixture;
   mixture.filling.coded.settle(24);
   std::vector<DevicePtr> devices{host_device()};
@@ -69,8 +69,9 @@ TEST(CodedRows, AreResizedAsTheCpuResizes) {
   EXPECT_EQ(made.rows, expected);
 }
 
-// If a part is spread over the slot, its own rows are copied, and small ones in between.
-TEST(CodedRows, OfAPartItsOwnBytesCross) {
+// If a part is scattered over the slot, only its own rows are copied, along with small ones in
+// between.
+TEST(CodedRows, OfAPartOnlyItsOwnBytesAreCopied) {
   const File large(jpeg_test::FileSpec{
       .width = 700, .height = 640, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 98});
   const Shape shape{3, 640, 700};
@@ -99,8 +100,8 @@ TEST(CodedRows, OfAPartItsOwnBytesCross) {
   for (const Bytes& row : made.rows) EXPECT_EQ(row, expected);
 }
 
-// Noise, of which there is more than a slot has room for.
-TEST(CodedRows, RoomForThePixelsOfEveryRowIsLeftOver) {
+// Noise that takes more bytes than a slot has room for.
+TEST(CodedRows, RoomForThePixelsOfEveryRowRemains) {
   const File noisy(jpeg_test::FileSpec{
       .width = 900, .height = 900, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 100});
   ASSERT_GT(noisy.plain.size(), size_t{600} << 10);
@@ -110,7 +111,7 @@ TEST(CodedRows, RoomForThePixelsOfEveryRowIsLeftOver) {
     Recipe recipe = noisy.recipe();
     ASSERT_TRUE(recipe.resize({kHeight, kWidth}, Filter::kBilinear));
     std::vector<Bytes> written(16);
-    for (int n = 0; n < 200; ++n) {  // taken again and again, in any order
+    for (int n = 0; n < 200; ++n) {  // rows are taken repeatedly, in any order
       const int64_t row = draw.below(16);
       if (draw.below(3) > 0 && filling.take(row, recipe)) continue;
       written[size_t(row)] = filling.put_pixels(row);
@@ -123,13 +124,13 @@ TEST(CodedRows, RoomForThePixelsOfEveryRowIsLeftOver) {
     }
     filling.coded.settle(16);
     const Outcome made = on_device(filling.coded, filling.slot.data(), 16, kPixels, *host_device());
-    EXPECT_EQ(made.rows, written);  // no two share a byte
+    EXPECT_EQ(made.rows, written);  // rows do not overlap
     EXPECT_TRUE(made.verdict.empty());
   }
 }
 
-// Where the share of a record says so, there is.
-TEST(CodedRows, LargePicturesHaveRoomInLargeShares) {
+// A larger budget per record makes room for large pictures.
+TEST(CodedRows, LargeImagesHaveRoomInLargeShares) {
   const File noisy(jpeg_test::FileSpec{
       .width = 900, .height = 900, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 100});
   Filling filling(6, kShape, noisy.plain.size());
@@ -166,7 +167,7 @@ TEST(CodedRows, ThreadsMayFillThemAtOnce) {
   EXPECT_EQ(made.rows, expected);
 }
 
-// Rows that are not there, that cross by themselves, and that moved up where others are left out.
+// Missing rows, rows transferred separately, and rows that moved up because others are left out.
 TEST(CodedRows, FewerRowsThanWereFilledAreStillThose) {
   Mixture mixture;
   CodedRows& coded = mixture.filling.coded;
@@ -179,11 +180,11 @@ TEST(CodedRows, FewerRowsThanWereFilledAreStillThose) {
   coded.settle(int64_t(expected.size()));
   Outcome made = on_device(coded, mixture.filling.slot.data(), int64_t(expected.size()), kPixels,
                            *host_device());
-  made.rows[2] = expected[2] = {};  // whatever it is, it lies in the memory
+  made.rows[2] = expected[2] = {};  // any value stays within the memory
   EXPECT_EQ(made.rows, expected);
 }
 
-TEST(CodedRows, WhatIsNotDecodedThereIsCountedByItsReason) {
+TEST(CodedRows, ImagesDecodedByTheCpuAreCountedByReason) {
   const File file(jpeg_test::FileSpec{.width = 80, .height = 70});
   Filling filling(8);
   const auto expect = [&](Place place, const Recipe& recipe) {
@@ -198,7 +199,7 @@ TEST(CodedRows, WhatIsNotDecodedThereIsCountedByItsReason) {
   expect(Place::kNoIndex, other.recipe(window));
   other.index = File(jpeg_test::FileSpec{.width = 200, .height = 300}).index;  // of another file
   expect(Place::kFormat, other.recipe(window));
-  Recipe gray = file.recipe(ColorMode::kGray);  // one channel, where three are delivered
+  Recipe gray = file.recipe(ColorMode::kGray);  // one channel, but three are delivered
   EXPECT_TRUE(gray.crop(window));
   expect(Place::kFormat, gray);
   expect(Place::kFormat, file.recipe(ColorMode::kRGBA));
@@ -223,7 +224,7 @@ TEST(CodedRows, WhatIsNotDecodedThereIsCountedByItsReason) {
   EXPECT_EQ(filling.counted(Place::kEnd), 1);
 }
 
-TEST(CodedRows, APictureThatWouldTakeTooMuchOfTheDeviceIsLeftToTheCpu) {
+TEST(CodedRows, AnImageThatNeedsTooMuchDeviceMemoryIsLeftToTheCpu) {
   const File file(jpeg_test::FileSpec{
       .width = 4200, .height = 4200, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 20});
   Filling filling(2);

@@ -18,8 +18,8 @@ struct Outcome {
   Bytes verdict;
 };
 
-// slot: of all rows, those of a part included. Memory has no byte too many, so that the address
-// sanitizer sees who reads on.
+// Slot data of all rows, including those of a part. The memory is exactly large enough, so that
+// AddressSanitizer detects reads past it.
 inline Outcome on_device(const CodedRows& all, const uint8_t* slot, int64_t rows, size_t row_bytes,
                          Device& device) {
   const std::unique_ptr<CodedRows> whole = all.part(0, rows);

@@ -21,7 +21,7 @@ constexpr int kHeight = 40, kWidth = 56;
 constexpr size_t kPixels = size_t{3} * kHeight * kWidth;
 inline const Shape kShape{3, kHeight, kWidth};
 
-// A JPEG as a source gives it: bytes that may be read past their end, and where its rows begin.
+// A JPEG as a source provides it: padded bytes, and the positions of its rows.
 struct File {
   Bytes plain;
   Buffer bytes;
@@ -82,7 +82,7 @@ struct Filling {
   bool take(int64_t row, const Recipe& recipe) {
     return coded.take(row, 100 + row, recipe, slot.data());
   }
-  // A row that the CPU makes.
+  // A row that the CPU decodes.
   Bytes put_pixels(int64_t row) {
     uint8_t* const to = coded.pixels(row, slot.data());
     if (!to) return {};
@@ -107,7 +107,7 @@ inline std::vector<File> files() {
   return out;
 }
 
-// Rows of all kinds, and what is to come of each.
+// Rows of all kinds, with the expected pixels of each.
 struct Mixture {
   std::vector<File> sources = files();
   Filling filling{24};

@@ -32,7 +32,7 @@ size_t coded_share(const Source& source, const Plan& plan) {
     const int64_t index = source.size() * i / count;
     RecordData record;
     source.read({&index, 1}, wanted, {&record, 1});
-    if (!record.result) continue;  // whoever wants it says so
+    if (!record.result) continue;  // the error is reported when the record is read for real
     size_t largest = 0;
     for (size_t field = 0; field < schema.size(); ++field) {
       if (wanted[field]) largest = std::max(largest, record.fields[field].bytes.size());

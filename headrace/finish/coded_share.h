@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many coded bytes a slot has room for, a record, where a device decodes pictures.
+// How many encoded bytes per record a slot has room for, if a device decodes pictures.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace headrace {
 
-// Size of the images of a few records that the plan needs, and some reserve. For a source that is
-// slow to ask, and for small pictures, CodedRows::kUsualRow.
+// Average size of a few records' images that the plan needs, plus some reserve. For slow sources
+// and for small pictures: CodedRows::kUsualRow.
 size_t coded_share(const Source& source, const Plan& plan);
 
 }  // namespace headrace

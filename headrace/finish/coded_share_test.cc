@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-// Encoded pictures of so many bytes each, of which nobody looks at any.
+// Encoded pictures of the given sizes; their content is never read.
 class Sized final : public Source {
  public:
   Sized(std::vector<size_t> sizes, ReadStyle style = ReadStyle::kFiles)
@@ -45,21 +45,21 @@ size_t share_of(const Source& source) {
   return coded_share(source, *make_plan(source.schema(), pipeline, {}));
 }
 
-TEST(CodedShare, IsWhatPicturesTakeOnAverageAndMore) {
+TEST(CodedShare, IsMoreThanTheAverageImage) {
   EXPECT_EQ(share_of(Sized(std::vector<size_t>(100, 8000))), CodedRows::kUsualRow);
   EXPECT_EQ(share_of(Sized(std::vector<size_t>(5, 800'000))), 900'000u);
   std::vector<size_t> sizes(1600, 400'000);
-  for (size_t i = 0; i < sizes.size(); i += 200) sizes[i] = 1'200'000;  // half of those looked at
+  for (size_t i = 0; i < sizes.size(); i += 200) sizes[i] = 1'200'000;  // half of the sampled ones
   EXPECT_EQ(share_of(Sized(sizes)), 900'000u);
 }
 
-TEST(CodedShare, OneGiantTakesNoMoreThanItsPart) {
+TEST(CodedShare, OneHugeRecordTakesNoMoreThanItsPart) {
   std::vector<size_t> sizes(16, 100'000);
   sizes[3] = size_t{64} << 20;
   EXPECT_LT(share_of(Sized(sizes)), size_t{1} << 20);
 }
 
-TEST(CodedShare, AsksFewRecordsAndNoneThatAreSlowToCome) {
+TEST(CodedShare, SamplesFewRecordsAndNoneFromSlowStorage) {
   const Sized many(std::vector<size_t>(10'000, 1'000'000));
   share_of(many);
   EXPECT_EQ(many.reads, 16);

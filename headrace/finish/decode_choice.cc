@@ -8,8 +8,9 @@
 namespace headrace {
 namespace {
 
-// Fraction of the pictures tried. Decoding one on a GPU costs the CPU a sixth of decoding it there,
-// at any number of threads (docs/guide/gpu.md), but takes time from the model: not for a few.
+// Minimum fraction of the sampled pictures that the GPU must be able to decode. Decoding one on a
+// GPU still takes a sixth of the CPU time of decoding it there, at any number of threads
+// (docs/guide/gpu.md), and takes GPU time from the model, so it is not worth it for a few pictures.
 constexpr double kEnough = 0.9;
 
 const ErrorCode kNothingToDecode{
@@ -20,7 +21,7 @@ const ErrorCode kNothingToDecode{
     "decoded by threads. It needs encoded images, a field that the device finishes, and no "
     "strict=True, which inspects the whole file. decode=\"auto\" decodes on the CPU instead."};
 
-// Why no picture can be decoded on the device; empty where nothing is in the way.
+// Why no picture can be decoded on the device; empty if they can.
 std::string in_the_way(const DecodeQuestion& question) {
   if (question.finish == FinishUse::kHost) return "finish=\"host\" requires finished rows";
   if (!question.encoded) return "the source has no encoded images";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the device that batches are copied to also decodes pictures. The batches are the same.
+// Decides whether the device that batches are copied to also decodes pictures. Batches are the same
+// either way.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,17 @@
 
 namespace headrace {
 
-// kAuto: on a GPU, where it can decode nearly all pictures.
+// kAuto: on a GPU, if it can decode nearly all pictures.
 enum class DecodeUse : uint8_t { kCpu, kAuto, kDevice };
 
 // Input of the choice.
 struct DecodeQuestion {
   DecodeUse use = DecodeUse::kCpu;
   FinishUse finish = FinishUse::kHost;
-  const Device* device = nullptr;  // where batches go, the first of several; null: nowhere
+  const Device* device = nullptr;  // device that batches are copied to, the first of several; null:
+                                   // none
   bool encoded = false;            // the source has encoded pictures
-  bool strict = false;             // all of a file is to be looked at
+  bool strict = false;             // strict=True: each file is inspected completely
 };
 
 struct DecodeChoice {
@@ -28,12 +30,13 @@ struct DecodeChoice {
   std::string text;  // "device: cuda:0", "cpu: batches stay on the host"
 };
 
-// Throws Exception HR0717 for kDevice where no picture could be decoded there, with what stands in
-// the way.
+// For kDevice, throws Exception HR0717 if no picture can be decoded there, giving the reason.
 DecodeChoice choose_decode(const DecodeQuestion& question);
-// The same once it is known whether a field is finished there: what is not cannot be decoded.
+// The same once it is known which fields are finished on the device: others cannot be decoded
+// there.
 DecodeChoice choose_decode(const DecodeQuestion& question, const FinishChoice& finish);
-// For kAuto, once a few pictures were tried. index: what makes a row index, for a person.
+// For kAuto, after a few pictures were sampled. index: command that makes a row index, for
+// messages.
 DecodeChoice choose_decode(const DecodeChoice& chosen, const DecodedShare& tried,
                            const std::string& index);
 

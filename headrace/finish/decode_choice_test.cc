@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// A GPU, as far as the choice looks at it.
+// A fake GPU with only what the choice inspects.
 class Gpu final : public Device {
  public:
   std::string_view backend() const override { return "cuda"; }
@@ -25,7 +25,7 @@ class Gpu final : public Device {
   StreamPtr foreign_stream(uintptr_t) override { return nullptr; }
 };
 
-// One that may be decoded on the device.
+// A picture that may be decoded on the device.
 DecodeQuestion question(DecodeUse use, const Device& device) {
   return {
       .use = use, .finish = FinishUse::kAuto, .device = &device, .encoded = true, .strict = false};
@@ -62,7 +62,7 @@ TEST(DecodeChoice, AutoMeansAGpuThatCanDecodeNineTenths) {
   };
   EXPECT_EQ(tried(64, 0, 0), "device: cuda:0");
   EXPECT_EQ(tried(58, 6, 0), "device: cuda:0");
-  EXPECT_EQ(tried(0, 0, 0), "device: cuda:0");  // nothing could be looked at
+  EXPECT_EQ(tried(0, 0, 0), "device: cuda:0");  // no picture could be sampled
   EXPECT_EQ(tried(57, 7, 0),
             "cpu: 10.9 % of 64 images have no row index (`headrace index a/` makes one)");
   EXPECT_EQ(tried(0, 1, 1999),
@@ -70,18 +70,18 @@ TEST(DecodeChoice, AutoMeansAGpuThatCanDecodeNineTenths) {
             "(`headrace index a/` makes one)");
 }
 
-TEST(DecodeChoice, WhereNothingStandsInTheWayOfTheCpu) {
+TEST(DecodeChoice, WithoutObstacles) {
   const Gpu gpu;
   EXPECT_EQ(choose_decode(question(DecodeUse::kCpu, gpu)).text, "cpu");
   DecodeQuestion asked = question(DecodeUse::kDevice, gpu);
   asked.device = nullptr;
   EXPECT_EQ(choose_decode(asked).text, "cpu: batches stay on the host");
-  asked.strict = true;  // nor does what would stand in the way of a device
+  asked.strict = true;  // obstacles to device decoding do not matter then
   EXPECT_FALSE(choose_decode(asked).on_device);
 }
 
 // An obstacle is an error for "device" and a reason for "auto".
-TEST(DecodeChoice, WhatStandsInTheWayIsNamed) {
+TEST(DecodeChoice, ObstaclesAreNamed) {
   const Gpu gpu;
   const auto expect = [&](auto&& change, const FinishChoice& finish, const std::string& why) {
     for (const DecodeUse use : {DecodeUse::kAuto, DecodeUse::kDevice}) {

@@ -13,11 +13,11 @@ namespace {
 using Place = DeviceDecoding::Place;
 
 struct PlaceRecord {
-  std::string_view name;  // in stats()
+  std::string_view name;  // key in stats()
   std::string_view why;   // describes these pictures
 };
 
-// By Place.
+// Indexed by Place.
 constexpr std::array<PlaceRecord, DeviceDecoding::kPlaces> kPlaceRecords = {{
     {"device", ""},
     {"a field that the host finishes", "are of a field that the host finishes"},
@@ -35,7 +35,7 @@ constexpr std::array<PlaceRecord, DeviceDecoding::kPlaces> kPlaceRecords = {{
 
 const PlaceRecord& record_of(Place place) { return kPlaceRecords[static_cast<size_t>(place)]; }
 
-// "3.5 %"; never 0 or 100 of some.
+// "3.5 %"; 0 and 100 only if exact.
 std::string percentage(int64_t part, int64_t whole) {
   const int64_t tenths =
       part == whole ? 1000

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knowledge of a loader about decoding on its device, over all its batches: how many pictures went
-// there, why others did not, and which records must not be tried again.
+// What a loader learns about decoding on its device, over all its batches: how many pictures were
+// decoded there, why others were not, and which records must not be tried again.
 //
-// Where a picture is decoded never changes its pixels, so all of this may depend on chance.
+// Where a picture is decoded never changes its pixels, so all of this may depend on timing.
 // Thread-safe.
 #pragma once
 
@@ -20,21 +20,22 @@ namespace headrace {
 
 class DeviceDecoding {
  public:
-  // Where a picture was decoded: on the device, or by a thread of the CPU, and why there.
+  // Where a picture was decoded: on the device, or on the CPU for one of these reasons.
   enum class Place : uint8_t {
     kDevice,
-    kField,  // all of its field is finished on the host
-    kEnd,    // its steps end in another way than the device finishes pictures
-    // Between decoding and that end lies more than a window, a resize, and a border around it:
-    kPixels,         // pixels that a step has made
-    kColors,         // a step that computes them
+    kField,  // its whole field is finished on the host
+    kEnd,    // its last transforms are not among those that the device can finish with
+    // Between decoding and these transforms there is more than a window, a resize, and a border
+    // around it:
+    kPixels,         // pixels made by a transform
+    kColors,         // a transform that computes colors
     kResizedBorder,  // a border that is resized with the picture
-    kFormat,         // no JPEG that a device takes
-    kNoIndex,        // a JPEG whose rows are not known, and an index would tell them
-    kLarge,          // for the device's scratch memory
-    kNoRoom,         // in the batch's slot
-    kDamaged,        // the device has refused it
-    kNoMemory,       // the device has none for a picture
+    kFormat,         // not a JPEG that the device supports
+    kNoIndex,        // a JPEG whose row positions are unknown; an index would provide them
+    kLarge,          // exceeds the device's scratch memory
+    kNoRoom,         // no room in the batch's slot
+    kDamaged,        // the device rejected it
+    kNoMemory,       // the device is out of memory
   };
   static constexpr size_t kPlaces = 12;
   using Counts = std::array<int64_t, kPlaces>;  // pictures, by place
@@ -43,11 +44,12 @@ class DeviceDecoding {
   void count(Place place) { counts_[static_cast<size_t>(place)].fetch_add(1); }
   Counts counts() const;
 
-  // The device found them damaged: from now on the CPU decodes them, and says what is wrong.
+  // The device found these records damaged: from now on the CPU decodes them and reports what is
+  // wrong.
   void distrust(std::span<const int64_t> records) EXCLUDES_LOCK(mutex_);
   bool trusts(int64_t record) const EXCLUDES_LOCK(mutex_);
 
-  // The device has no memory for a picture: from now on the CPU decodes all of them.
+  // The device is out of memory: from now on the CPU decodes all pictures.
   void turn_off() { off_ = true; }
   bool is_off() const { return off_; }
 
@@ -58,15 +60,16 @@ class DeviceDecoding {
   std::unordered_set<int64_t> distrusted_ GUARDED_BY(mutex_);
 };
 
-// How many of the pictures that a device might decode it does decode; fields that are finished
-// on the host do not count.
+// Counts, of the pictures that the device could decode, those it does decode; fields that are
+// finished on the host are ignored.
 class DecodedShare {
  public:
   explicit DecodedShare(const DeviceDecoding::Counts& counts);
 
   int64_t pictures = 0, on_device = 0;
-  // On the others: "3.4 % of 37,376 images have no row index (`headrace index train/` makes one),
-  // 0.1 % are not baseline JPEGs"; empty where there are none. index: what makes one.
+  // The reasons for the others: "3.4 % of 37,376 images have no row index (`headrace index train/`
+  // makes one), 0.1 % are not baseline JPEGs"; empty if there are none. index: command that makes
+  // an index.
   std::string text(const std::string& index) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 using Place = DeviceDecoding::Place;
 
-TEST(DeviceDecoding, EveryPlaceHasATextOfItsOwn) {
+TEST(DeviceDecoding, EveryPlaceHasItsOwnText) {
   std::set<std::string_view> texts;
   for (size_t i = 0; i < DeviceDecoding::kPlaces; ++i) {
     texts.insert(DeviceDecoding::text_of(Place(i)));
@@ -35,7 +35,7 @@ TEST(DeviceDecoding, ThreadsCountTogether) {
   for (const int64_t count : log.counts()) EXPECT_EQ(count, 4000);
 }
 
-// Whoever reads is told at the latest once the thread that found out is done.
+// Readers see a distrusted record at the latest when the thread that marked it has finished.
 TEST(DeviceDecoding, ARecordThatIsDistrustedStaysSo) {
   DeviceDecoding log;
   EXPECT_TRUE(log.trusts(0));

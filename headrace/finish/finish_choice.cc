@@ -24,13 +24,13 @@ std::string in_kib(size_t bytes) {
 
 bool is_byte(const FieldState& state) { return state.dtype == DType::kUInt8; }
 
-// The step that works on the field when its pictures are bytes no more and are not only described
-// any more, as the user wrote it; empty where there is none.
+// The first transform that works on the field's pixels after they stopped being bytes, as the user
+// wrote it; empty if there is none.
 std::string step_on_floats(const Plan& plan, int field) {
   const std::vector<int> passes = plan.passes();
   FieldState state = plan.inputs()[size_t(field)];
   if (!is_byte(state)) return "\"" + state.name + "\", which is " + text_of(state);
-  int mapped_in = 0;  // the pass in which bytes became something else
+  int mapped_in = 0;  // the pass in which bytes became another dtype
   for (size_t s = 0; s < plan.steps().size(); ++s) {
     const Step& step = plan.steps()[s];
     const bool by_python = step.kind == Step::Kind::kPython;
@@ -39,7 +39,7 @@ std::string step_on_floats(const Plan& plan, int field) {
     if (at == made.end()) continue;
     const auto place = static_cast<size_t>(at - made.begin());
     if (step.kind == Step::Kind::kCopy) {
-      // A view begins as what it is a view of, which has to be bytes by then.
+      // A view starts as a copy of its source, which must be bytes at that point.
       if (place == 1) state.dtype = plan.inputs()[size_t(step.fields[1])].dtype;
       continue;
     }
@@ -69,7 +69,7 @@ std::string in_the_way(const Plan& plan, int number) {
   return step_on_floats(plan, output.field);
 }
 
-// Whether a record may come to more than one rectangle of one value.
+// Whether a record's device part may be more than one rectangle of one value.
 FinishPlace place_of(const Plan& plan, int field) {
   std::vector<int> erased(plan.inputs().size());
   for (const Step& step : plan.steps()) {
@@ -109,11 +109,11 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
       continue;
     }
     places[i] = place_of(plan, output.field);
-    decodable[i] = is_one && output.state.kind == FieldKind::kImage;  // masks are no JPEGs
+    decodable[i] = is_one && output.state.kind == FieldKind::kImage;  // masks are not JPEGs
     out.asked |= asked;
     out.text += (out.text.empty() ? device + ": " : "; ") + ("\"" + output.name + "\"") +
-                " crosses as bytes, " + in_kib(size_t(element_count(output.state.shape))) +
-                " a record instead of " + in_kib(output.bytes_per_record);
+                " is copied as uint8, " + in_kib(size_t(element_count(output.state.shape))) +
+                " per record instead of " + in_kib(output.bytes_per_record);
   }
   if (out.text.empty() && use == FinishUse::kDevice) {
     raise(kNothingToFinish, why_not, "finish=\"auto\", or the transform elsewhere");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the last of a pipeline's work on pictures is done: tables of bytes, map of values, flip,
-// erased rectangle, layout and dtype, rows mixed. By the threads that decode, or on the device that
-// batches are copied to, which then takes bytes in place of floats. The batches are the same.
+// Decides where the last part of a pipeline's work on pictures is done (lookup tables, value
+// mapping, flip, erased rectangle, layout and dtype, mixing of rows): by the decoding threads, or
+// on the device that batches are copied to, which then receives bytes instead of floats. The
+// batches are the same.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +14,23 @@
 
 namespace headrace {
 
-// kAuto: on the device where that makes fewer bytes cross.
+// kAuto: on the device if that copies fewer bytes.
 enum class FinishUse : uint8_t { kHost, kAuto, kDevice };
 
 struct FinishChoice {
-  std::vector<FinishPlace> places = {};  // by output; empty: none
+  std::vector<FinishPlace> places = {};  // by output; empty: all on the host
   std::string text = {};             // "device: image crosses as 147.0 KiB a record, not 588.0 KiB"
-  bool asked = false;                // T.ToDevice says so, and is not to be left to the host
-  std::vector<bool> decodable = {};  // by output: of these, one picture a record, no clip
+  bool asked = false;                // requested by T.ToDevice, so not to be deferred to the host
+  std::vector<bool> decodable = {};  // by output: finished there, and a single picture per record,
+                                     // not a clip
 
   bool any() const { return !places.empty(); }
 };
 
-// device: where batches go, by its name; empty: nowhere. for_decoding: also what is delivered as
-// bytes, because pictures are to be decoded there.
-// Throws Exception HR0716 for kDevice where no output can be finished there, and where T.ToDevice
-// says that one is to be, with what stands in the way.
+// device: name of the device that batches go to; empty: none. for_decoding: also choose outputs
+// that are delivered as bytes, because their pictures are to be decoded there. Throws Exception
+// HR0716, with the reason, for kDevice if no output can be finished there, and if T.ToDevice
+// requests one that cannot be.
 FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& device,
                            bool for_decoding = false);
 

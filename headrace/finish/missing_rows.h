@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a JPEG that came without a row index, or with one that ends too early, if the index
-// is kept (index="auto"): found by a walk over all of its entropy-coded data, which takes about as
-// long as decoding a crop, once for each picture. Any thread may ask.
+// Finds the rows of a JPEG without a row index, or with one that ends too early, if the index is to
+// be kept (index="auto"), by decoding all of its Huffman codes, which takes about as long as
+// decoding a crop, once per picture. Any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,20 @@
 
 namespace headrace {
 
-// Why a device cannot be given a JPEG by the rows that are known of it.
+// Whether the known row positions of a JPEG suffice to decode it on a device.
 enum class MissingRows : uint8_t {
-  kNone,     // all of them are known
-  kUnknown,  // an index would tell them
-  kNever,    // no index has them: it is progressive, say
+  kNone,     // all rows are known
+  kUnknown,  // an index would provide them
+  kNever,    // no index can contain them: for example, a progressive JPEG
 };
 MissingRows missing_rows(std::span<const uint8_t> jpeg, std::span<const uint8_t> row_index);
 
-// Whether something would keep them; or the JPEG is a small one of a pack, which earlier versions
-// packed without an index: a walk then takes a tenth of what the CPU needs to decode it.
+// Whether the row positions would be stored for reuse; or the JPEG is a small one of a pack written
+// without an index by an earlier version: finding its rows takes a tenth of the CPU time of
+// decoding it.
 bool may_learn_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg);
-// With entries inside of them. Empty where they may not be learned, or the walk has not found them.
-// They stay until the thread learns others.
+// Also with entries inside of rows. Empty if the rows may not be determined, or were not found.
+// Valid until the thread's next call.
 std::span<const uint8_t> learn_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg);
 
 }  // namespace headrace

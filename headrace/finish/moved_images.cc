@@ -18,7 +18,7 @@ float sharpened_share(const PendingPass& pass) {
   return static_cast<float>(as_pillow ? factor : 1.0 - factor);
 }
 
-// numbers: width and height of the blur's kernel, and its sigma.
+// numbers: the blur's kernel width and height, and its sigma.
 bool has_few_taps(const PendingPass& pass) {
   const auto few = [&](double taps) {
     return 2 * gaussian_reach(int(taps), pass.numbers[2]) + 1 <= BlurJob::kMostTaps;

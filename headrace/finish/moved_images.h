@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of a stage that make other pixels of an image than its own: neighbors and warps. Each
-// goes from one place among a batch's images to another; all passes of one kind are one launch.
+// The passes of a stage that compute new pixels from neighbors, or warps. Each goes from one
+// position among a batch's images to another; all passes of one kind are one launch.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace headrace {
 
-// One image's pass.
+// One image-wide pass of one image.
 struct MovedImage {
   PendingPass pass;
   int64_t from = 0, to = 0;  // of its first sample; dense planes, (C, H, W)
@@ -24,12 +24,12 @@ struct MovedImage {
 
 class MovedImages {
  public:
-  // Whether kernels have the pass, for images of this size.
+  // Whether kernels support the pass for images of this size.
   static bool takes(const PendingPass& pass, Size size, int channels);
   // Upper bound of its host memory.
   static size_t told_bytes(const PendingPass& pass);
 
-  // Plans a stage; REQUIRES: takes() each.
+  // Plans a stage; REQUIRES: takes() is true for each pass.
   void plan(std::span<const MovedImage> images, Size size, int channels);
 
   size_t parameter_bytes() const { return parameters_end_; }
@@ -44,7 +44,7 @@ class MovedImages {
   PassPlan<BlurJob> blurred_;
   PassPlan<WarpJob> warped_;
   std::vector<int32_t> tables_;  // of warps
-  // In the parameters; what is sharpened lies first.
+  // Offsets in the parameters; sharpening is at offset 0.
   size_t blurred_at_ = 0, warped_at_ = 0, tables_at_ = 0, parameters_end_ = 0;
 };
 

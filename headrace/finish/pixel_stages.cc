@@ -60,7 +60,7 @@ void PixelStages::begin(size_t made) {
   images_end_ = made;
 }
 
-// The image goes to and fro between its place and a second one.
+// The image alternates between its own buffer and a second one.
 int64_t PixelStages::add(int64_t at, const std::vector<CodedStage>& stages) {
   int64_t other = -1;
   for (size_t i = 0; i < stages.size(); ++i) {
@@ -99,7 +99,7 @@ void PixelStages::add_steps(Stage& stage, int64_t at, const CodedStage& coded) {
   if (count > 0) stage.programs.push_back({at, int32_t(first), int32_t(count)});
 }
 
-// Operators without draws have one table for all records.
+// Operators without random draws have one table for all records.
 uint32_t PixelStages::table_number(const QuickTable& table) {
   const auto number = uint32_t(numbers_.size());
   const auto [found, is_new] = numbers_.try_emplace(&table, number);

@@ -20,24 +20,24 @@ namespace headrace {
 
 class PixelStages {
  public:
-  // shape: (C, H, W) of each image, bytes that lie dense.
+  // shape: (C, H, W) of each image; bytes, contiguous.
   explicit PixelStages(const Shape& shape)
       : size_{int(shape[1]), int(shape[2])}, channels_(int(shape[0])) {}
 
-  // Whether kernels have all of it.
+  // Whether kernels support all stages.
   static bool takes(const std::vector<CodedStage>& stages, const Shape& shape);
-  // Upper bound of its host memory, for the batch's share.
+  // Upper bound of their host memory, counted against the batch's budget.
   static size_t told_bytes(const std::vector<CodedStage>& stages);
 
-  // Begins a batch: where an image is among the images, and where it will be after its stages. All
-  // of this refers to one block of memory, of which the first `made` bytes are used already.
+  // Begins a batch; add() takes an image's offset and returns its offset after its stages. All
+  // offsets are in one block of memory whose first `made` bytes are already in use.
   void begin(size_t made);
   int64_t add(int64_t at, const std::vector<CodedStage>& stages);
-  // Once all are there.
+  // Called once all images have been added.
   void lay_out();
 
   bool empty() const { return stages_.empty(); }
-  size_t image_bytes() const { return images_end_; }  // `made`, and what the passes add
+  size_t image_bytes() const { return images_end_; }  // `made` plus what the passes need
   size_t parameter_bytes() const { return parameters_end_; }
   size_t scratch_bytes() const { return scratch_end_; }
 
@@ -51,7 +51,7 @@ class PixelStages {
     std::vector<ProgramJob> programs;
     std::vector<MovedImage> moved;
     MovedImages moves = {};
-    // In the parameters.
+    // Offsets in the parameters.
     size_t measures_at = 0, programs_at = 0, moves_at = 0;
   };
   size_t samples() const { return size_t(channels_) * pixels(); }
@@ -67,7 +67,7 @@ class PixelStages {
   std::vector<Stage> stages_;
   std::vector<PixelInstruction> instructions_;
   std::vector<uint8_t> tables_;
-  std::map<const QuickTable*, uint32_t> numbers_;  // of those among them
+  std::map<const QuickTable*, uint32_t> numbers_;  // index of each table in tables_
   size_t instructions_at_ = 0, tables_at_ = 0, parameters_end_ = 0;
   size_t images_end_ = 0;
   size_t measured_at_ = 0, scratch_end_ = 0;

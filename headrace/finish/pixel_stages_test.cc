@@ -21,7 +21,8 @@
 namespace headrace::coded_rows_test {
 namespace {
 
-// The same steps on a recipe that is left to a device, and on one whose passes are done at once.
+// Applies the same steps to a recipe deferred to a device and to one whose passes are done
+// immediately.
 class Both {
  public:
   Both(const File& file, Size size, bool gray, jpeg_test::Draw& draw) : draw_(draw) {
@@ -125,12 +126,12 @@ class Both {
                                          .shear = {factor() * 20, 0}},
                                         device_.size(), style));
   }
-  // By whole pixels.
+  // Translates by whole pixels.
   void shift(Arithmetic arithmetic) {
     const AffineArguments by{.translate = {draw_.below(9) - 4.0, draw_.below(9) - 4.0}};
     follow(affine_warp(by, device_.size(), drawn_style(arithmetic)));
   }
-  // As operators let a field follow.
+  // As operators apply a geometry to a field.
   void follow(const Warp& warp) {
     const Geometry geometry = Geometry().warp(warp);
     for (Recipe* recipe : {&device_, &cpu_}) {
@@ -164,7 +165,7 @@ class Both {
     }
   }
 
-  // A part of it, as large as all of it was: after a pass that is the CPU's.
+  // Crops and resizes back to the full size: after a pass that runs on the CPU.
   void resize() {
     const Size size = device_.size();
     const Window part = draw_.window(size.width, size.height);
@@ -191,7 +192,7 @@ Bytes rendered(const Recipe& recipe, size_t bytes) {
   return out;
 }
 
-// Batches of one size each, of one file or another.
+// Batches of equal sizes, from one of several files.
 void expect_equal(uint32_t seed, Device& device, int& taken) {
   static const std::vector<File> sources = files();
   jpeg_test::Draw draw(seed);
@@ -225,7 +226,7 @@ void expect_equal(uint32_t seed, Device& device, int& taken) {
   }
 }
 
-TEST(PixelStages, GiveWhatTheRendererMakesOfDrawnPipelines) {
+TEST(PixelStages, EqualTheRendererOnRandomPipelines) {
   int taken = 0;
   for (uint32_t seed = 0; seed < 300; ++seed) {
     ASSERT_NO_FATAL_FAILURE(expect_equal(seed, *host_device(), taken));

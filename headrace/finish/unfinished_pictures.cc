@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// The number of a value, which joins the list where it is new.
+// The index of a value in the list, which is appended if it is new.
 template <class T, class Same = std::equal_to<>>
 int32_t number_of(std::vector<T>& list, const T& value, Same same = {}) {
   const auto found = std::ranges::find_if(list, [&](const T& known) { return same(known, value); });
@@ -82,7 +82,7 @@ void UnfinishedPictures::settle(int64_t rows) {
   if (coded_) coded_->settle(rows);
 }
 
-// Each table of a picture's own may be a pair of its own.
+// Each picture's own table may form a separate pair.
 size_t UnfinishedPictures::room_of(int64_t first, int64_t last) const {
   const std::span<const End> ends(ends_.begin() + first * of_row_, ends_.begin() + last * of_row_);
   const auto tables =
@@ -116,9 +116,9 @@ void UnfinishedPictures::write_parameters() {
   if (coded_) write_coded();
 }
 
-// Few maps are met in a batch, mostly one: each has a set of tables, and a picture the set's
-// number. Where pictures have tables of their own, it is the number of a pair, of which a device
-// makes a set.
+// A batch has few maps, usually one. Each map has a set of tables, and a picture stores its set's
+// number. If pictures have tables of their own, they store the number of a pair, from which the
+// device makes a set.
 void UnfinishedPictures::write_tables() {
   maps_ = bytes_ = pairs_ = {};
   std::vector<const PixelMap*> maps;
@@ -140,7 +140,7 @@ void UnfinishedPictures::write_tables() {
     for (size_t c = 0; c < channels; ++c) tables.push_back(&map->table(int(c)));
   }
   maps_ = add(std::span<const uint8_t>(element_table(tables)));
-  if (own.empty()) return;  // a pair is a map
+  if (own.empty()) return;  // every pair is just a map
   std::vector<uint8_t> bytes;
   for (const QuickTable* table : own) {
     for (size_t c = 0; c < channels; ++c) {
@@ -183,7 +183,7 @@ size_t UnfinishedPictures::crossing_bytes() const {
   return slot_bytes() + parameters_.size() + size_t(whole) * finished_bytes();
 }
 
-// The sets of tables, wherever they are there; null: samples stay as they are.
+// The device's sets of tables; null: samples are unchanged.
 const uint8_t* UnfinishedPictures::queue_tables(Stream& stream, const DevicePointers& there) const {
   if (maps_.count == 0) return nullptr;
   const uint8_t* const maps = there.parameters + maps_.at;
@@ -229,7 +229,7 @@ void UnfinishedPictures::queue(Stream& stream, const DevicePointers& there, void
     kernel.map.table = queue_tables(stream, there);
     headrace::queue(stream, kernel);
   }
-  // Over what the kernel has made of a slot's bytes that nobody has written.
+  // Overwrites what the kernel computed from slot bytes that were never written.
   auto* const to = static_cast<uint8_t*>(finished);
   for (size_t i = 0; i < ends_.size(); ++i) {
     if (!ends_[i].finished) continue;

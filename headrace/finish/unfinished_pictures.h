@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures in the slot as dense (C, H, W) bytes, whose last flip, table of bytes, map of values and
-// erased rectangle a device does, in one pass with dtype and layout
-// (kernels/batch/picture_batch.h), and then mixes rows (mix_rows.h).
+// Pictures in the slot as dense (C, H, W) bytes.
 //
-// A row is one picture, or the frames of a record's clips, one behind the other: to the kernel
-// these are pictures like any, each with what is to be done to it (a thread may have measured a
-// table of its own for each), and rows are what is mixed, dropped, divided and counted.
+// The device applies their last flip, lookup table, value mapping and erased rectangle, in one pass
+// with dtype and layout (kernels/batch/picture_batch.h), and then mixes rows (mix_rows.h). A row is
+// one picture, or the frames of a record's clips in sequence: the kernel treats these as separate
+// pictures, each with its own operations (a thread may have measured a separate table for each),
+// while rows are the unit of mixing, dropping, dividing and counting.
 //
-// A record whose steps come to more than that is rendered as it is delivered, into memory beside
-// the slot, and crosses so: every batch can be finished, and its bits do not depend on who did it.
-// Where pictures are decoded there, too, the slot holds coded bytes beside pixels (coded_rows.h).
+// A record whose steps are more than that is rendered on the CPU in its final form, into memory
+// next to the slot, and copied in that form: every batch can be finished, and its bits do not
+// depend on where. If pictures are decoded on the device, too, the slot holds coded bytes in
+// addition to pixels (coded_rows.h).
 #pragma once
 
 #include <functional>
@@ -33,36 +34,35 @@ namespace headrace {
 
 class UnfinishedPictures final : public UnfinishedRows {
  public:
-  // Memory for all rows as they are delivered, asked for with the first that needs it.
+  // Memory for all delivered rows, requested with the first that needs it.
   using Finished = std::function<std::shared_ptr<void>(size_t bytes)>;
 
-  // shape: (C, H, W) of each, as `dtype` and `format` when they are finished; of_row: pictures of a
-  // row. mixings: times that rows are mixed, at most. coded: where the rows lie in the slot if some
-  // are decoded there, one picture each; null: their pixels, one after the other.
+  // shape: (C, H, W) of each, in `dtype` and `format` once finished; of_row: pictures per row.
+  // mixings: maximum number of times that rows are mixed. coded: where the rows are in the slot if
+  // some are decoded there, one picture each; null: their pixels, contiguously.
   UnfinishedPictures(const Shape& shape, DType dtype, MemoryFormat format, int64_t rows,
                      int64_t of_row, size_t mixings, Finished finished,
                      std::unique_ptr<CodedRows> coded = nullptr);
 
-  // While the slot is filled, each row by one thread. Pictures have numbers: those of row r begin
-  // with r * of_row.
-  // Sets the work on a picture, of which take_end() has left bytes. False if its size or dtype is
-  // not the promised one.
+  // While the slot is filled, each row by one thread. Pictures are numbered: those of row r begin
+  // with r * of_row. Sets the work on a picture, of which take_end() has left bytes. False if its
+  // size or dtype is not the promised one.
   bool set(int64_t picture, const RecipeEdit& edit);
-  // Takes the decoding of a row that was set: false if the CPU has to make its bytes.
+  // Takes over the decoding of a row that was set: false if the CPU has to decode it.
   bool take(int64_t row, int64_t record, const Recipe& beginning, uint8_t* slot);
-  // Counts one that was not set.
+  // Counts a picture that was not set.
   void count_cpu_decode() {
     if (coded_) coded_->count_cpu_decode();
   }
-  // Where the bytes of a picture go; null: nowhere.
+  // Where to write the bytes of a picture; null: nowhere.
   uint8_t* bytes_of(int64_t picture, uint8_t* slot);
-  // Where one goes that is rendered as it is delivered. why: text that stays.
+  // Where to write a picture that is rendered for delivery. why: text with static lifetime.
   uint8_t* finished(int64_t picture, std::string_view why) EXCLUDES_LOCK(mutex_);
-  // A group's rows, ascending, and what becomes of each in the mixing of this number.
+  // A group's rows, ascending, and how each is mixed in the mixing with this number.
   void mix(size_t mixing, std::span<const int64_t> rows, std::span<const RowMix> mixes);
 
-  // Once all rows are there, by one thread.
-  bool lies_dense() const { return !coded_; }  // else the slot's rows stay where they are
+  // Called once all rows are complete, by one thread.
+  bool lies_dense() const { return !coded_; }  // otherwise the slot's rows are not moved
   void move(int64_t from, int64_t to);
   void settle(int64_t rows);  // the rows of the delivered batch
 
@@ -100,16 +100,16 @@ class UnfinishedPictures final : public UnfinishedRows {
   struct End {
     PictureEdit edit = {};
     const PixelMap* map = nullptr;  // null: finished
-    // shared: with recipes of records that are gone by the time it crosses
+    // shared with recipes of records that are freed before it is copied
     std::shared_ptr<const QuickTable> table = {};
     const uint8_t* finished = nullptr;
     std::string_view why_finished = {};
   };
   struct Mixed {
     RowMix mix = {};
-    int64_t group = -1;  // a number that the rows of a group share; below 0: it is not mixed
+    int64_t group = -1;  // a number shared by the rows of a group; negative: not mixed
   };
-  // So many of something that lie in the parameters.
+  // An array inside the parameters.
   struct Part {
     size_t at = 0, count = 0;
   };
@@ -117,14 +117,15 @@ class UnfinishedPictures final : public UnfinishedRows {
     Part groups, mixes;
   };
 
-  size_t samples() const { return size_t(element_count(shape_)); }  // of a picture: bytes
+  size_t samples() const { return size_t(element_count(shape_)); }  // bytes per picture
   size_t finished_bytes() const { return samples() * size_of(dtype_); }
   size_t table_bytes() const { return size_t(shape_[0]) * 256 * size_of(dtype_); }
   void write_parameters();
   void write_tables();
   void write_mixes();
   void write_coded();
-  size_t coded_scratch() const { return aligned(pairs_.count * table_bytes()); }  // begins there
+  // offset of its first byte
+  size_t coded_scratch() const { return aligned(pairs_.count * table_bytes()); }
   template <class T>
   Part add(std::span<const T> values);
   const uint8_t* queue_tables(Stream& stream, const DevicePointers& there) const;
@@ -137,15 +138,15 @@ class UnfinishedPictures final : public UnfinishedRows {
   int64_t first_ = 0;                        // row of the slot
   std::vector<End> ends_;                    // by picture
   std::vector<std::vector<Mixed>> mixings_;  // by mixing and row
-  // The edits, then what of these there is.
+  // The edits, then their data.
   std::vector<uint8_t> parameters_;
-  Part maps_;                       // tables of each map; none: every map is the identity
-  Part bytes_, pairs_;              // tables of bytes, and which go with which map
-  std::vector<MixPart> mix_parts_;  // of mixings that do something
+  Part maps_;                       // tables for each map; empty: every map is the identity
+  Part bytes_, pairs_;              // byte tables, and which of them belong to which map
+  std::vector<MixPart> mix_parts_;  // mixings that have an effect
   size_t coded_at_ = 0;             // instructions for the coded rows
   std::unique_ptr<CodedRows> coded_;
   mutable Mutex mutex_;
-  std::shared_ptr<void> memory_ GUARDED_BY(mutex_);  // shared: by parts
+  std::shared_ptr<void> memory_ GUARDED_BY(mutex_);  // shared by parts
 };
 
 }  // namespace headrace

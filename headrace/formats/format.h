@@ -20,14 +20,16 @@ struct FormatRecord {
   std::vector<Param> params;
   bool (*recognizes)(const std::string& path);  // cheap: a stat, a few bytes
   SourcePtr (*open)(const std::string& path, const Arguments& arguments, const Progress& progress);
-  bool general = false;      // asked after the others: it takes what none of them claims
+  bool general = false;      // tried last: it accepts files that no other format claims
   bool shards = false;       // opens several files as one (shard_files.h)
-  bool knows_kinds = false;  // whoever wrote it has said which image is a mask
+  bool knows_kinds = false;  // its writer has declared which images are masks
+  // The suffix of files whose index is at their end, which are looked at there first.
+  std::string_view index_at_end = {};
 };
 
-// Opens by content, or by the format that arguments["format"] names; arguments["kinds"] are those
-// of kinds_from() in sources/field_kinds.h. Throws Exception: HR0401 when
-// nothing recognizes the path, HR0402 when there is nothing at it.
+// Opens by content, or by the format given in arguments["format"]; arguments["kinds"] are those of
+// kinds_from() in sources/field_kinds.h. Throws Exception: HR0401 if no format recognizes the path,
+// HR0402 if it does not exist.
 SourcePtr open_source(const std::string& path,
                       const std::map<std::string, ParamValue>& arguments = {},
                       const Progress& progress = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of formats: a file damaged anywhere.
+// For tests of formats: a file damaged at any position.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,8 +14,9 @@
 
 namespace headrace {
 
-// Cuts the file off, changes a bit of it, or both, at places drawn so many times. It opens with at
-// most so many records, the bad ones among which say their number, or is refused by this code.
+// Truncates the file, flips a bit, or both, at `times` random positions. Each result either opens
+// with at most the given number of records, bad ones reporting their number, or is rejected with
+// this code.
 inline void expect_damage_is_told(const std::string& whole, const std::string& format, int rounds,
                                   int64_t most_records, std::string_view code) {
   const TemporaryFolder folder;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For fuzz targets of formats: hostile bytes opened as a source, all of it read.
+// For fuzz targets of formats: hostile bytes opened as a source and read completely.
 #pragma once
 
 #include <cstdlib>
@@ -11,8 +11,8 @@
 
 namespace headrace {
 
-// Anything but an exception of ours ends the target, and so does an error of storage: the file is
-// there.
+// An exception other than ours crashes the target, and so does a storage error, because the file
+// exists.
 inline void open_and_read(const std::string& path, const std::string& format,
                           std::map<std::string, ParamValue> arguments = {},
                           const FuzzReads& reads = {}) {

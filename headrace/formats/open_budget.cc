@@ -14,7 +14,7 @@ const ErrorCode kTooCostly{
     "damaged ones. Rewrite a genuine dataset, or select fewer fields."};
 
 constexpr uint64_t kPollEvery = uint64_t{4} << 20;  // bytes
-constexpr uint64_t kBytesAStep = 256;               // as many take about as long
+constexpr uint64_t kBytesAStep = 256;               // each counts as one step
 
 uint64_t proportional(uint64_t least, uint64_t factor, uint64_t bytes) {
   uint64_t out = 0;
@@ -53,15 +53,15 @@ void OpenBudget::poll(uint64_t cost) {
 }
 
 void OpenBudget::exceeded(std::string_view what, uint64_t of, std::string_view unit) const {
-  throw Exception(
-      Error{.code = &kTooCostly,
-            .what = std::string(what) + " would take " +
-                    counted(static_cast<int64_t>(of), std::string(unit)) +
-                    " more than is left, for files of " +
-                    counted(static_cast<int64_t>(file_bytes_), "byte"),
-            .where = {.file = path_},
-            .hint = "name the fields that are wanted, or write the files again; files of unknown "
-                    "origin are better not read at all"});
+  throw Exception(Error{
+      .code = &kTooCostly,
+      .what = std::string(what) + " would take " +
+              counted(static_cast<int64_t>(of), std::string(unit)) +
+              " more than the remaining budget, for files of " +
+              counted(static_cast<int64_t>(file_bytes_), "byte"),
+      .where = {.file = path_},
+      .hint =
+          "select the fields you need, or rewrite the files; do not read files of unknown origin"});
 }
 
 }  // namespace headrace

@@ -2,10 +2,10 @@
 // The limit for opening one source: bytes that are held or read, and steps, in proportion to the
 // size of its files.
 //
-// A few bytes can name the same structure a million times, unpack a thousandfold, or declare rows
-// that nobody wrote. So whatever follows what a file says takes its cost from here before it pays:
-// what a hostile file can take is then a small multiple of itself. Progress is called, and may
-// cancel, from here too. Belongs to one thread; `progress` must outlive it.
+// A few bytes can refer to the same structure a million times, expand a thousandfold, or declare
+// rows that were never written. So code that follows a file's declarations deducts the cost here
+// before incurring it: a hostile file can then only cost a small multiple of its size. Progress is
+// also called from here, and may cancel. Belongs to one thread; `progress` must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,18 @@ namespace headrace {
 
 class OpenBudget {
  public:
-  // Real files stay far below: what costs most are packed labels, which are unpacked and numbered.
+  // Real files stay far below: the most expensive are packed labels, which are unpacked and
+  // numbered.
   static constexpr uint64_t kBytes = uint64_t{256} << 20, kBytesPerByte = 64;
   static constexpr uint64_t kSteps = uint64_t{1} << 24, kStepsPerByte = 4;
 
   // `path`: of the source, for the message.
   OpenBudget(std::string path, uint64_t file_bytes, const Progress* progress = nullptr);
 
-  // Throws Exception: HR0499 where it is more than is left, naming `what`; what progress throws.
+  // Throws Exception: HR0499 if it exceeds what is left, with `what`; and whatever progress throws.
   void spend(uint64_t bytes, std::string_view what);
   void step(uint64_t count, std::string_view what);
-  // Whether so many bytes are left: for what is not read then, and no error.
+  // Whether this many bytes are left; if not, the caller skips the work without an error.
   bool affords(uint64_t bytes) const { return bytes <= bytes_left_; }
 
  private:
@@ -38,7 +39,7 @@ class OpenBudget {
   std::string path_;
   uint64_t file_bytes_, bytes_left_, steps_left_;
   const Progress* progress_;
-  uint64_t since_ = 0;  // cost since progress was called
+  uint64_t since_ = 0;  // cost since the last progress call
   int64_t polls_ = 0;
 };
 

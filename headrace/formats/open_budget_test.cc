@@ -16,7 +16,7 @@ std::string refusal(const std::function<void()>& call) {
   return "";
 }
 
-TEST(OpenBudget, IsInProportionToTheFilesAndNamesWhatTookTooMuch) {
+TEST(OpenBudget, IsProportionalToTheFilesAndNamesTheExcess) {
   OpenBudget budget("a.h5", 1000);
   constexpr uint64_t kAll = OpenBudget::kBytes + 1000 * OpenBudget::kBytesPerByte;
   EXPECT_TRUE(budget.affords(kAll));
@@ -24,9 +24,11 @@ TEST(OpenBudget, IsInProportionToTheFilesAndNamesWhatTookTooMuch) {
   EXPECT_FALSE(budget.affords(11));
   const std::string why = refusal([&] { budget.spend(11, "the names of a group"); });
   EXPECT_TRUE(why.starts_with("HR0499 ")) << why;
-  EXPECT_NE(why.find("the names of a group would take 11 bytes more than is left, for files of "
-                     "1,000 bytes\n  where: a.h5"),
-            std::string::npos)
+  EXPECT_NE(
+      why.find(
+          "the names of a group would take 11 bytes more than the remaining budget, for files of "
+          "1,000 bytes\n  where: a.h5"),
+      std::string::npos)
       << why;
   EXPECT_EQ(refusal([&] { budget.spend(10, "labels"); }), "");
   budget.step(OpenBudget::kSteps + 1000 * OpenBudget::kStepsPerByte, "rows");

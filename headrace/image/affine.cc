@@ -18,7 +18,8 @@ double turn_of(double angle) {
   return turn < 0 ? turn + 360.0 : turn;
 }
 
-// Against the clock, where it is so many. Half of them need a picture whose axes may be swapped.
+// Counterclockwise quarter turns, if it is a multiple of them. Half of them need a picture whose
+// axes may be swapped.
 std::optional<int> quarter_turns_of(double angle, bool square) {
   const double turns = turn_of(angle) / 90;
   if (turns != std::trunc(turns) || (std::fmod(turns, 2) != 0 && !square)) return {};
@@ -58,7 +59,7 @@ std::array<double, 2> applied(const Matrix& m, double x, double y) {
   return {m[0] * x + m[1] * y + m[2], m[3] * x + m[4] * y + m[5]};
 }
 
-// From the smallest to the largest of the corners' places.
+// From the smallest to the largest coordinate of the corners.
 template <class Place>
 std::array<double, 4> range_of_corners(const Place& place) {
   std::array<double, 4> range{};  // left, right, top, bottom
@@ -89,7 +90,7 @@ Size grown_as_torch(const Matrix& lookup, Size canvas) {
   const std::array<double, 4> range = range_of_corners([&](int x, int y) -> std::array<double, 2> {
     return {at(x, y, 0, half_w), at(x, y, 3, half_h)};
   });
-  const auto cut = [](double value) {  // to 1e-4, so that a hair above a pixel is none
+  const auto cut = [](double value) {  // to 1e-4, so that a tiny excess does not add a pixel
     return std::trunc(static_cast<float>(value) * static_cast<float>(1 / 1e-4)) *
            static_cast<float>(1e-4);
   };
@@ -123,9 +124,9 @@ void put(const Matrix& from, std::array<double, 8>& to) { std::ranges::copy(from
 
 std::array<double, 2> middle_of(Size canvas) { return {canvas.width * 0.5, canvas.height * 0.5}; }
 
-// Whether a lookup that is a hair beside the pixels' middles takes these pixels all the same.
-// Pillow cuts smooth values off, and torch rounds them: of pictures up to such extents its float32
-// places are off by less than half a pixel, or by less than half a level of smooth values.
+// Whether a lookup slightly off the pixels' centers still takes these pixels. Pillow truncates
+// interpolated values, and torch rounds them: for pictures up to these extents its float32
+// positions are off by less than half a pixel, or interpolated values by less than half a level.
 bool hair_is_harmless(const WarpStyle& style, Size canvas) {
   const bool nearest = style.interpolation == Filter::kNearest;
   if (style.arithmetic == Arithmetic::kPillow) return nearest;
@@ -193,8 +194,8 @@ Warp rotation_warp(double angle, bool grows, const std::optional<std::array<doub
   }
   put(lookup, warp.lookup);
   if (grows && center) {
-    // torchvision counts the rows as if all of the picture were shown, which about another center
-    // it is not. They stay where the pixels are.
+    // torchvision transforms the rows as if the whole picture were visible, which is not the case
+    // for another center. Here they match the pixels.
     warp.grows = false;
     warp.points[2] += (warp.to.width - canvas.width) / 2.0;
     warp.points[5] += (warp.to.height - canvas.height) / 2.0;

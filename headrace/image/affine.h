@@ -10,8 +10,8 @@
 
 namespace headrace {
 
-// torchvision's functional.affine. Lengths in pixels, angles in degrees; `angle` is with the clock,
-// as affine has it and rotate has not.
+// torchvision's functional.affine. Lengths in pixels, angles in degrees; `angle` is clockwise, as
+// in affine and unlike rotate.
 struct AffineArguments {
   double angle = 0;
   std::array<double, 2> translate{};  // x, y
@@ -22,9 +22,9 @@ struct AffineArguments {
 // The outcome has the canvas's size.
 Warp affine_warp(const AffineArguments& arguments, Size canvas, const WarpStyle& style);
 
-// torchvision's functional.rotate, `angle` against the clock. Where it grows, the outcome holds the
-// whole picture; its size may be beyond what an int of a Size should be asked to hold, so that the
-// caller compares `to` with what may be allocated.
+// torchvision's functional.rotate, `angle` counterclockwise. If it grows, the result holds the
+// whole picture; its size may be very large, so the caller compares `to` with what may be
+// allocated.
 Warp rotation_warp(double angle, bool grows, const std::optional<std::array<double, 2>>& center,
                    Size canvas, const WarpStyle& style);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torchvision computes tensors and Pillow's pictures in two ways, whose results differ. An operator
-// that has both takes the one that the user names.
+// torchvision computes tensors and Pillow pictures differently, with different results. An operator
+// that supports both uses the one that the user chooses.
 #pragma once
 
 #include <cstdint>

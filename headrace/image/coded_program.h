@@ -26,7 +26,7 @@ struct CodedProgram {
   std::vector<CodedStage> stages;  // of images of the window's size and channels; may be none
 };
 
-// Nothing, and why, where the recipe comes to more than that.
+// Nothing, with the reason, if the recipe does more than that.
 std::optional<CodedProgram> coded_program_of(const Recipe& recipe, NotCoded& why_not);
 
 }  // namespace headrace

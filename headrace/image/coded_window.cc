@@ -28,7 +28,7 @@ Inputs inputs_of(Filter filter, int input, int output, int begin, int end) {
 
 Inputs mirrored(const Inputs& inputs, int size) { return {size - inputs.end, size - inputs.begin}; }
 
-// The part of the stored picture that the outcome looks at.
+// The part of the stored picture that the result depends on.
 Window looked_at(const CodedWindow& coded) {
   const Window& source = coded.source;
   if (coded.shown.empty()) return {source.x, source.y, 1, 1};  // a decoder is asked for something

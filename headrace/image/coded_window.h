@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe over encoded bytes as a decoder and one resize: a window of the stored picture,
-// its rotation, its new size, the visible part of that, and where on a border of one
-// color.
+// A recipe over encoded bytes as a decode and one resize: a window of the stored picture, its
+// rotation, its new size, the visible part of that, and its position on a border of one color.
 #pragma once
 
 #include <array>
@@ -13,10 +12,10 @@
 
 namespace headrace {
 
-// Why a recipe comes to something else.
+// Why a recipe does something else.
 enum class NotCoded : uint8_t {
   kPixels,         // it starts from pixels that were made before
-  kForm,           // it wants what no kernel makes: 16 bits, alpha, a later page, a strict look
+  kForm,           // it needs what no kernel supports: 16 bits, alpha, a later page, strict checks
   kColors,         // it computes pixels, or maps their values
   kRectangles,     // it erases some
   kResizedBorder,  // it resizes a border with the picture
@@ -25,7 +24,7 @@ enum class NotCoded : uint8_t {
 
 struct CodedWindow {
   EncodedPicture picture;
-  Window decoded;  // of the stored picture: what the outcome looks at
+  Window decoded;  // of the stored picture: the part that the result depends on
   // The window that is resized, which contains `decoded`: its axes are swapped,
   // then it is mirrored.
   Window source;
@@ -43,8 +42,8 @@ struct CodedWindow {
   ResizeWindow resize(int64_t first, int64_t row, int64_t channel) const;
 };
 
-// Nothing, and why, where the recipe comes to more than that. before_steps: what it comes to before
-// its pixel steps.
+// Nothing, with the reason, if the recipe does more than that. before_steps: the part before its
+// pixel steps.
 std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not,
                                            bool before_steps = false);
 

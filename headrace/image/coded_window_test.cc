@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes over encoded bytes as a device executes them: the rows that they name, through
-// the kernels' functions on the CPU, equal what the renderer makes of the recipe. And which recipes
-// need more, and why.
+// Recipes over encoded bytes, executed as on a device: the rows that they refer to, processed by
+// the kernels' functions on the CPU, must equal the renderer's result. Also tests which recipes
+// need more than that, and why.
 #include "headrace/image/coded_window.h"
 
 #include <gtest/gtest.h>
@@ -140,7 +140,7 @@ std::string edit(Recipe& recipe, Filter filter, jpeg_test::Draw& draw) {
   return done;
 }
 
-TEST(CodedWindow, EveryRecipeOfAWindowAndAResizeIsWhatTheRendererMakesOfIt) {
+TEST(CodedWindow, EveryWindowAndResizeEqualsTheRenderer) {
   jpeg_test::Draw draw(11);
   int alone = 0;  // with nothing but border
   for (int height = 1; height <= 17; ++height) {
@@ -158,7 +158,7 @@ TEST(CodedWindow, EveryRecipeOfAWindowAndAResizeIsWhatTheRendererMakesOfIt) {
   EXPECT_GT(alone, 10);
 }
 
-TEST(CodedWindow, LargerPicturesOfEachFilterToo) {
+TEST(CodedWindow, LargerImagesWithEachFilterToo) {
   jpeg_test::Draw draw(12);
   for (int i = 0; i < 60; ++i) {
     const File file(20 + draw.below(300), 20 + draw.below(300));
@@ -168,7 +168,7 @@ TEST(CodedWindow, LargerPicturesOfEachFilterToo) {
   }
 }
 
-TEST(CodedWindow, GrayPicturesAreOneChannelOrThree) {
+TEST(CodedWindow, GrayImagesHaveOneChannelOrThree) {
   for (const ColorMode color : {ColorMode::kRGB, ColorMode::kGray, ColorMode::kStored}) {
     for (const bool gray : {false, true}) {
       const File file(33, 21, gray, color);
@@ -180,7 +180,7 @@ TEST(CodedWindow, GrayPicturesAreOneChannelOrThree) {
   }
 }
 
-TEST(CodedWindow, OnlyWhatTheOutcomeLooksAtIsDecoded) {
+TEST(CodedWindow, OnlyTheNeededPartIsDecoded) {
   const File file(200, 100);
   Recipe part = file.recipe;
   ASSERT_TRUE(part.crop({30, 20, 50, 40}));
@@ -200,7 +200,7 @@ TEST(CodedWindow, OnlyWhatTheOutcomeLooksAtIsDecoded) {
   EXPECT_EQ(coded_of(center)->decoded, decoded) << "a flip after it looks at the same";
 }
 
-TEST(CodedWindow, APartOnABorderKnowsItsPlaceHoweverItIsMirrored) {
+TEST(CodedWindow, APartOnABorderKeepsItsPlaceWhenMirrored) {
   const File file(32, 32);
   Recipe recipe = file.recipe;
   ASSERT_TRUE(recipe.pad(4, 4, 4, 4, kSand));
@@ -219,7 +219,7 @@ TEST(CodedWindow, APartOnABorderKnowsItsPlaceHoweverItIsMirrored) {
   expect_as_rendered(recipe, "turned");
 }
 
-TEST(CodedWindow, WhatComesToMoreIsRefusedWithTheReason) {
+TEST(CodedWindow, OtherRecipesAreRefusedWithTheReason) {
   const File file(24, 16);
   const auto why = [](const Recipe& recipe) -> std::optional<NotCoded> {
     NotCoded reason{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several pictures on one canvas, none of which has pixels yet: a mosaic until a part of it is
-// needed. Then only the visible parts are decoded, resized and put into place.
+// Several pictures on one canvas, not yet decoded: a mosaic until a part of it is needed. Then only
+// the visible parts are decoded, resized and put into place.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a collage, and a warp of it, equal those of the whole canvas with its pixels.
+// Part of a collage, and a warp of it, equal those of the whole rendered canvas.
 #include "headrace/image/collage.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ std::vector<uint8_t> bytes_of(Recipe recipe) {
   return {pixels.data(), pixels.data() + pixels.size()};
 }
 
-TEST(Collage, AnyPartIsThatOfTheCanvas) {
+TEST(Collage, AnyPartEqualsThatOfTheCanvas) {
   Chance chance(4);
   for (int i = 0; i < 400; ++i) {
     const auto collage = random_collage(chance, 1 + i % 4);
@@ -115,7 +115,7 @@ TEST(Collage, AnyPartIsThatOfTheCanvas) {
   }
 }
 
-TEST(Collage, AWarpOfItReadsTheCanvassPixels) {
+TEST(Collage, AWarpReadsTheCanvasPixels) {
   Chance chance(5);
   for (int i = 0; i < 300; ++i) {
     const int channels = 1 + i % 4;
@@ -147,7 +147,7 @@ TEST(Collage, AWarpOfItReadsTheCanvassPixels) {
   }
 }
 
-TEST(Collage, WhatIsUnusualAboutATileIsSaidBefore) {
+TEST(Collage, UnusualTilesAreReportedBeforehand) {
   Chance chance(6);
   Recipe noisy(chance.noise(1, {9, 9}));
   (void)noisy.erase({.window = {2, 2, 3, 3}, .noise = 1});
@@ -169,7 +169,7 @@ Recipe broken() {
   return Recipe(picture);
 }
 
-TEST(Collage, OnlyWhatShowsIsDecoded) {
+TEST(Collage, OnlyVisiblePartsAreDecoded) {
   Chance chance(7);
   auto collage = std::make_shared<Collage>();
   collage->channels = 3;

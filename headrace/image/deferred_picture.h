@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture whose bytes were read and which is not decoded: operations on it are noted, and done
-// when it is used. Value type; copies share the bytes.
+// A picture whose bytes were read but not decoded: operations on it are recorded, and executed when
+// it is used. Value type; copies share the bytes.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@
 
 namespace headrace {
 
-// Bytes of the files of all deferred pictures in the process. No plan knows of them when a record
-// asks for its memory, so whoever takes pictures in keeps within kMostDeferredBytes: beyond that
-// they are decoded at once.
+// Bytes of the files of all deferred pictures in the process. Plans do not include them when a
+// record reserves its memory, so code that accepts pictures stays within kMostDeferredBytes: beyond
+// that they are decoded immediately.
 inline std::atomic<size_t> deferred_bytes{0};
 inline constexpr size_t kMostDeferredBytes = size_t{64} << 20;
 

@@ -12,8 +12,8 @@
 
 namespace headrace {
 
-// Whether WarpPictures has it: affine and perspective warps of up to four channels of 8 bits, but
-// not bicubic ones, nor Pillow's places beyond fixed point, which are sums of doubles.
+// Whether WarpPictures supports it: affine and perspective warps of up to four channels of 8 bits,
+// but not bicubic ones, nor Pillow's positions beyond fixed point, which are sums of doubles.
 bool runs_on_device(const Warp& warp, bool is_mask, int channels);
 
 // For an image, not a mask. REQUIRES: a fill of at most four values.
@@ -21,9 +21,8 @@ PendingPass warp_pass(const Warp& warp);
 // The same warp, with a fill that is the pass's own memory.
 Warp warp_of(const PendingPass& pass);
 
-// The job that makes this part of the outcome; where the planes lie is the caller's affair. What a
-// table says is appended to `tables`. REQUIRES: it runs there, and a fill has one value or one a
-// channel.
+// The job that makes this part of the result; the caller sets the planes' addresses. Table contents
+// are appended to `tables`. REQUIRES: it runs there, and a fill has one value or one per channel.
 WarpJob device_warp_of(const Warp& warp, bool is_mask, int channels, Size from, const Window& part,
                        std::vector<int32_t>& tables);
 

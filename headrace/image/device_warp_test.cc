@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WarpPictures against the renderer's warps, of all kinds that it has, in parts of outcomes;
-// tests/test_warps.py holds the renderer's against the libraries.
+// Compares WarpPictures with all kinds of warps of the renderer, in parts of the result;
+// tests/test_warps.py compares the renderer with the libraries.
 #include "headrace/image/device_warp.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ Warp drawn_warp(TestDraws& draws, Size size, const WarpStyle& style) {
   }
 }
 
-TEST_P(WarpPicturesAt, WarpsOfAllKindsAreTheRenderers) {
+TEST_P(WarpPicturesAt, WarpsOfAllKindsEqualTheRenderers) {
   TestDraws draws(8);
   PassPictures pictures(draws);
   PassPlan<WarpJob> plan;
@@ -105,12 +105,12 @@ TEST_P(WarpPicturesAt, WarpsOfAllKindsAreTheRenderers) {
   pictures.expect_made(get(to, pictures.to_bytes()), expected);
 }
 
-TEST_P(WarpPicturesAt, NothingIsDoneWithoutPictures) {
+TEST_P(WarpPicturesAt, NothingIsDoneWithoutImages) {
   EXPECT_EQ(WarpPictures{}.items(), 0);
   run_here(WarpPictures{});
 }
 
-TEST(DeviceWarp, WhatPillowAddsUpStaysOnTheCpu) {
+TEST(DeviceWarp, PillowsAccumulatedSumsStayOnTheCpu) {
   const WarpStyle pillow{.arithmetic = Arithmetic::kPillow};
   const Size size{30, 40};
   EXPECT_TRUE(runs_on_device(affine_warp({.angle = 20}, size, pillow), false, 3));

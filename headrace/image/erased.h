@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rectangle of a finished picture that is set to one value a channel, or to noise.
+// A rectangle of a finished picture that is set to one value per channel, or to noise.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ namespace headrace {
 struct Erased {
   Window window;  // of the picture as it is stored; inside it
   ChannelValues values{};
-  // Instead: normal noise of mean 0 and deviation 1, a number of each of its places. It belongs to
-  // this rectangle of this picture, and nothing moves it.
+  // Instead: normal noise of mean 0 and deviation 1, one value per position. It belongs to this
+  // rectangle of this picture, and nothing moves it.
   std::optional<uint64_t> noise = {};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the displacements of a thread's records, used again once no picture waits to be bent
-// by them: fresh pages cost as much as a tenth of a field. Not thread-safe.
+// Memory for the displacement fields of a thread's records, reused once no pending picture needs
+// it: fresh pages cost as much as a tenth of computing a field. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class FieldMemory {
     if (fields_.size() < kMost) fields_.push_back(made);
     return made;
   }
-  // Numbers on their way to a field; what was in them is lost.
+  // Intermediate values of a field; the previous contents are lost.
   Buffer& numbers(size_t which) { return numbers_[which]; }
 
   size_t held_bytes() const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoded frames of a video as pictures, for recipes: all that is done to pictures is done to them.
+// Decoded frames of a video as pictures, for recipes: everything that applies to pictures applies
+// to them.
 #pragma once
 
 #include "headrace/codecs/video/frame_codec.h"

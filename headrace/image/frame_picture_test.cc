@@ -144,7 +144,7 @@ Picture pixels_of(const YuvFrame& frame) {
 
 class AFrame : public testing::TestWithParam<Form> {};
 
-TEST_P(AFrame, IsItsPixelsConverted) {
+TEST_P(AFrame, EqualsItsConvertedPixels) {
   for (const auto& [width, height] : {std::pair{70, 34}, std::pair{71, 35}, std::pair{1, 1}}) {
     const TestFrame test(GetParam(), width, height);
     EXPECT_TRUE(same(rendered(Recipe(picture_of(test.frame))), pixels_of(test.frame)))
@@ -152,7 +152,7 @@ TEST_P(AFrame, IsItsPixelsConverted) {
   }
 }
 
-TEST_P(AFrame, GivesAnyWindowAsThatPartOfTheWhole) {
+TEST_P(AFrame, AnyWindowEqualsThatPartOfTheWhole) {
   constexpr int kWidth = 75, kHeight = 23;
   const TestFrame test(GetParam(), kWidth, kHeight);
   const Picture whole = pixels_of(test.frame);
@@ -173,7 +173,7 @@ TEST_P(AFrame, GivesAnyWindowAsThatPartOfTheWhole) {
   }
 }
 
-TEST_P(AFrame, IsCroppedResizedAndTurnedAsItsPixelsAre) {
+TEST_P(AFrame, IsCroppedResizedAndRotatedLikeItsPixels) {
   const TestFrame test(GetParam(), 160, 120);
   const auto edited = [](Recipe recipe) {
     EXPECT_TRUE(recipe.crop({11, 7, 140, 99}));
@@ -186,7 +186,7 @@ TEST_P(AFrame, IsCroppedResizedAndTurnedAsItsPixelsAre) {
                    edited(Recipe(std::make_shared<const Picture>(pixels_of(test.frame))))));
 }
 
-TEST_P(AFrame, IsGrayAsItsColorsAre) {
+TEST_P(AFrame, IsGrayLikeItsColors) {
   const TestFrame test(GetParam(), 71, 35);
   const Picture whole = pixels_of(test.frame);
   EncodedPicture picture = picture_of(test.frame);
@@ -200,7 +200,7 @@ TEST_P(AFrame, IsGrayAsItsColorsAre) {
   }
 }
 
-TEST_P(AFrame, IsOpaqueWhereAlphaIsWanted) {
+TEST_P(AFrame, IsOpaqueIfAlphaIsRequested) {
   const TestFrame test(GetParam(), 9, 4);
   EncodedPicture picture = picture_of(test.frame);
   picture.color = ColorMode::kRGBA;
@@ -209,7 +209,7 @@ TEST_P(AFrame, IsOpaqueWhereAlphaIsWanted) {
   for (int i = 0; i < 9 * 4; ++i) ASSERT_EQ(rgba.plane(3)[i], 255);
 }
 
-TEST_P(AFrame, ThatIsKeptIsTheSameWhenItsPlanesAreGone) {
+TEST_P(AFrame, ThatIsKeptSurvivesItsPlanes) {
   auto test = std::make_unique<TestFrame>(GetParam(), 71, 35);
   const Picture want = pixels_of(test->frame);
   KeptFrames kept(3);
@@ -220,7 +220,7 @@ TEST_P(AFrame, ThatIsKeptIsTheSameWhenItsPlanesAreGone) {
   }
 }
 
-TEST_P(AFrame, MayBeKeptBesideOthersOfAnySize) {
+TEST_P(AFrame, MayBeKeptWithOthersOfAnySize) {
   const TestFrame small(GetParam(), 20, 11), large(GetParam(), 71, 35), larger(GetParam(), 72, 37);
   std::vector<size_t> asked;
   KeptFrames kept(4, [&](size_t bytes) {
@@ -249,7 +249,7 @@ TEST(TheFrameCodec, IsFoundByNoBytes) {
   EXPECT_NE(codec_of(bytes_of(test.frame)), &frame_codec());
 }
 
-TEST(TheFrameCodec, MakesNoColorsByAnUnknownMatrix) {
+TEST(TheFrameCodec, RefusesUnknownColorMatrices) {
   const TestFrame test({"Other", 3, 1, 1, 8, ColorMatrix::kOther}, 16, 16);
   Picture out(3, 16, 16, DType::kUInt8);
   const Recipe recipe(picture_of(test.frame));
@@ -262,7 +262,7 @@ TEST(TheFrameCodec, MakesNoColorsByAnUnknownMatrix) {
   EXPECT_EQ(task[0].result.error().code->id, "HR0380");
 }
 
-TEST(TheFrameCodec, SaysWhatItTakes) {
+TEST(TheFrameCodec, DescribesItsMemory) {
   const TestFrame test(kForms[0], 1920, 16);
   const ImageHeader header = picture_of(test.frame).header;
   EXPECT_EQ(header.width, 1920);

@@ -18,7 +18,8 @@ ptrdiff_t padded(int samples) { return (ptrdiff_t{samples} + kVector - 1) / kVec
 // Room for a row of each channel, and for loads and stores that run over its end.
 size_t row_bytes(int channels, ptrdiff_t plane) { return size_t(channels) * plane; }
 
-// Wherever the range does not lie. The value is mapped once: borders of small pictures are many.
+// Fills everything outside the range. The value is mapped once, since small pictures have many
+// border pixels.
 template <class Element>
 void fill_around(const PassJob& job) {
   const int top = stored_y(job), left = stored_x(job);
@@ -240,15 +241,15 @@ void FusedPass::finish_row(const uint8_t* planes, ptrdiff_t plane, int output) {
   if (finished_count_ == kStrip) store_finished();
 }
 
-// A finished row, as the pixel steps make it anew: it is stored while it is in the cache.
+// A finished row after the pixel steps: it is stored while it is in the cache.
 PixelSteps::Planes FusedPass::computed(const PixelSteps::Planes& row) {
   return job_.steps->run(row, job_.channels, job_.range.width, computed_.data(), strip_plane_);
 }
 
 void FusedPass::store_finished() {
   lap(resample_seconds_);
-  // Where rows are computed too, the strip's first one says how its time divides: to read the clock
-  // twice a row would cost as much as a table.
+  // If rows are computed too, the strip's first row determines how its time is divided: reading the
+  // clock twice per row would cost as much as a table.
   double computing = 0, storing = 0;
   const bool computes = job_.steps != nullptr;
   const int x = stored_x(job_), y = stored_y(job_), width = job_.range.width;
@@ -277,10 +278,11 @@ void FusedPass::store_finished() {
   store_seconds_ += storing + rest * (1 - share);
 }
 
-// Reading the clock costs as much as a small row, so a block is measured after so many rows without
-// one, and stands for these as well.
+// Reading the clock costs as much as a small row, so one block per this many rows is measured, and
+// represents the others.
 void FusedPass::start_clock(int rows) {
-  constexpr int kRows = 53;  // no multiple of usual blocks: else the same rows were always sampled
+  constexpr int kRows =
+      53;  // not a multiple of typical blocks, which would always sample the same rows
   untimed_rows_ += rows;
   time_weight_ = 0;
   if (untimed_rows_ < kRows) return;
@@ -319,7 +321,7 @@ size_t FusedPass::working_bytes(const PassJob& job) {
   const size_t widest = padded(std::max(job.width, job.range.width)) * job.channels;
   const size_t rows =
       kStrip + 1 + (job.filter ? std::bit_ceil(taps(job.height, job.to_height)) : 0);
-  // Weights as int32, their digits, and the horizontal kernel's own form: 16 bytes a tap.
+  // Weights as int32, their digits, and the horizontal kernel's own form: 16 bytes per tap.
   size_t tables = 0;
   if (job.filter) {
     tables += 16 * taps(job.width, job.to_width) * (job.range.width + 16);

@@ -2,7 +2,7 @@
 // 8-bit rows -> resample -> pixel steps -> pixel map -> store, in one pass: the hot path behind
 // every decoder.
 //
-// Rows come as a decoder makes them, from top to bottom. A ring holds the few rows that the
+// Rows arrive as a decoder produces them, from top to bottom. A ring holds the few rows that the
 // vertical pass still needs, so nothing of the picture's size is kept, and what is kept stays in
 // the first-level cache. Owned by a Renderer; used by one thread.
 #pragma once
@@ -46,7 +46,7 @@ struct PassJob {
   bool fills() const { return range.width < canvas_width || range.height < canvas_height; }
 };
 
-// The fill, mapped, wherever the range does not lie; `fill` is a value of the map's input.
+// Fills everything outside the range with the mapped fill; `fill` is a value of the map's input.
 void store_fill(const PassJob& job);
 // Where element (channel, row, column) of the canvas is stored.
 uint8_t* element_at(const PassJob& job, int channel, int row, int column);

@@ -84,7 +84,7 @@ Result<void> Renderer::materialize(Recipe& recipe) {
       return Error{};
     }
     recipe = pictures[requests_->answered++];
-    if (recipe.pixels()) return {};  // else it could not be decoded: here is who hears why
+    if (recipe.pixels()) return {};  // else it could not be decoded: its error is reported here
   }
   const std::shared_ptr<Picture> picture = picture_for(recipe);
   RenderTask task = task_for(recipe, *picture);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codec for a picture's bytes, and the error if there is none.
+// Finds the codec for a picture's bytes, or the error if there is none.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -24,7 +24,7 @@ Error unknown_picture(std::span<const uint8_t> bytes) {
     error.what = "this is " + std::string(name) + ", for which this build has no codec";
   } else if (!bytes.empty()) {
     constexpr char kHex[] = "0123456789abcdef";
-    error.what = "no codec knows these bytes; they begin with";
+    error.what = "no codec recognizes these bytes; they begin with";
     for (uint8_t byte : bytes.first(std::min<size_t>(bytes.size(), 8))) {
       error.what += {' ', kHex[byte >> 4], kHex[byte & 15]};
     }
@@ -33,12 +33,12 @@ Error unknown_picture(std::span<const uint8_t> bytes) {
     error.note += (error.note.empty() ? "codecs: " : ", ") + std::string(codec->name);
   }
   error.hint =
-      bytes.empty()  ? "fetch the file again, or leave it out"
-      : name.empty() ? "look at the file: it is not an image, or of another format"
+      bytes.empty()  ? "download the file again, or leave it out"
+      : name.empty() ? "check the file: it is not an image, or is in an unsupported format"
       : name.ends_with("image")
           ? "convert such files to PNG or JPEG (Pillow reads most kinds), or open a Python "
             "object that decodes them"
-          : "fetch the file again, or leave it out";
+          : "download the file again, or leave it out";
   return error;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Borders that are made of the picture itself, as numpy.pad has them: of any width, also of more
-// than the picture.
+// Borders made from the picture itself, as in numpy.pad: of any width, even larger than the
+// picture.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image of which a step needs all pixels at once (a mean, neighbors, a warp), and which a
-// device is to decode: the step is noted, and done by the device after decoding
-// (image/coded_program.h), or by the renderer where pixels are wanted on the CPU after all. The
-// result is the same.
+// An image that a device will decode, and of which a step needs all pixels at once (a mean,
+// neighbors, a warp): the step is recorded, and executed by the device after decoding
+// (image/coded_program.h), or by the renderer if pixels are needed on the CPU after all. The result
+// is the same.
 //
 // Only recipes for which Recipe::left_to_device() holds become pending, so a pipeline on the CPU
 // does its steps at once.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The perspective warp that takes a picture's corners where they are wanted.
+// The perspective warp that maps a picture's corners to given points.
 #pragma once
 
 #include <array>

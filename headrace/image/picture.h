@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pixels that exist: a planar (C, H, W), dense picture in memory. Value type, movable.
+// Rendered pixels: a planar (C, H, W), dense picture in memory. Value type, movable.
 #pragma once
 
 #include <array>

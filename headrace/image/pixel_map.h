@@ -24,7 +24,7 @@ struct MapStep {
   enum class Kind : uint8_t { kConvert, kNormalize } kind = Kind::kConvert;
   DType dtype = DType::kFloat32;  // kConvert
   bool scale = false;             // kConvert
-  std::vector<float> mean, std;   // kNormalize; one a channel, or one for all
+  std::vector<float> mean, std;   // kNormalize; one per channel, or one for all
   bool divides = false;           // kConvert that scales integers: x / 255, as its to_tensor has it
   bool operator==(const MapStep&) const = default;
 };

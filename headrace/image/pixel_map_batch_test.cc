@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map of values gives the same bits in a batch kernel as where a record is rendered.
+// A value mapping gives the same bits in a batch kernel as in the renderer.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -39,7 +39,7 @@ const TorchvisionCase kTorchvision[] = {
      0xb8bd6272864e0b50},
 };
 
-TEST_P(PixelMapBatchAt, BytesBecomeWhatTorchvisionMakesOfThem) {
+TEST_P(PixelMapBatchAt, BytesEqualTorchvisions) {
   std::vector<uint8_t> samples;  // (1, 3, 1, 256)
   for (int i = 0; i < 3 * 256; ++i) samples.push_back(static_cast<uint8_t>(i));
   const auto strides = PictureStrides::channels_first(3, 1, 256);
@@ -69,7 +69,7 @@ TEST_P(PixelMapBatchAt, BytesBecomeWhatTorchvisionMakesOfThem) {
   }
 }
 
-TEST_P(PixelMapBatchAt, FloatsBecomeWhatTheRendererMakesOfThem) {
+TEST_P(PixelMapBatchAt, FloatsEqualTheRenderers) {
   TestDraws draws(41);
   const DType dtypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
   const int width = 1000;

@@ -9,7 +9,7 @@
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace {
-namespace {
+namespace pixel_map_test {
 
 MapStep convert(DType dtype, bool scale) {
   return {.dtype = dtype, .scale = scale, .mean = {}, .std = {}};
@@ -155,7 +155,7 @@ std::string_view code_of(DType from, const MapStep& step) {
   return "";
 }
 
-TEST(PixelMap, WhatPicturesCannotBecomeIsAConfigError) {
+TEST(PixelMap, UnsupportedConversionsAreConfigErrors) {
   EXPECT_EQ(code_of(DType::kUInt8, convert(DType::kInt32, true)), "HR0342");
   EXPECT_EQ(code_of(DType::kFloat32, convert(DType::kFloat64, false)), "HR0342");
   EXPECT_EQ(code_of(DType::kUInt8, normalize(0)), "HR0343");
@@ -164,5 +164,5 @@ TEST(PixelMap, WhatPicturesCannotBecomeIsAConfigError) {
   EXPECT_THROW(PixelMap::identity(DType::kInt64), Exception);
 }
 
-}  // namespace
+}  // namespace pixel_map_test
 }  // namespace headrace

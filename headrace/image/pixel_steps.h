@@ -24,7 +24,7 @@ namespace headrace {
 
 struct PixelStep;
 
-// Pure functions on rows of planes, one plane a channel. `in` and `out` do not overlap.
+// Pure functions on rows of planes, one plane per channel. `in` and `out` do not overlap.
 struct PixelFunction {
   // Channels that come out where `in` come in, 1 to 4; 0: it does not take so many.
   int (*channels)(const PixelStep& step, int in);
@@ -59,8 +59,7 @@ struct PixelStep {
   std::shared_ptr<const QuickTable> table = {};
 };
 
-// Each sample becomes what its channel's table has for it; pictures of one or three channels, of 8
-// bits.
+// Maps each sample by its channel's table; for pictures of one or three channels of 8 bits.
 PixelStep table_step(const ColorTable& table);
 // The same, of a function that is a table for bytes and computes floats by `values`:
 PixelStep table_step(const ColorTable& table, const PixelFunction& function,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pixel steps in a recipe: their allowed order, and that fused equals step by step.
+// Pixel steps in a recipe: their allowed order, and that fused and step-by-step execution agree.
 #include "headrace/image/pixel_steps.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "headrace/image/recipe_test_pictures.h"
 
 namespace headrace {
-namespace {
+namespace pixel_steps_test {
 
 using recipe_test::expect_equal_to_step_by_step;
 using recipe_test::Grid;
@@ -108,7 +108,7 @@ TEST(PixelSteps, AreNotFollowedByAResize) {
   EXPECT_EQ(recipe.size(), (Size{20, 20}));
 }
 
-TEST(PixelSteps, ChangeABorderThatIsThereAndNoneThatComesAfterThem) {
+TEST(PixelSteps, ChangeExistingBordersButNotLaterOnes) {
   const Recipe fresh = recipe_of(random_grid(3, 23, 29, 5));
   expect_equal_to_step_by_step(fresh, {affine(3, 1), padded(), cropped(), flipped(), to_float()});
   expect_equal_to_step_by_step(fresh, {padded(), affine(3, 1), padded(), affine(1, 9), to_float()});
@@ -130,13 +130,13 @@ TEST(PixelSteps, DoNotFollowAMapOrAnErasedRectangle) {
   expect_equal_to_step_by_step(recipe, {affine(3, 1), erase, flipped(), cropped()});
 }
 
-TEST(PixelSteps, NoMoreAreTakenThanThereIsRoomFor) {
+TEST(PixelSteps, TheirNumberIsLimited) {
   Recipe recipe = recipe_of(random_grid(3, 20, 20, 9));
   for (int i = 0; i < PixelSteps::kMost; ++i) ASSERT_TRUE(affine(1, 1)(recipe));
   EXPECT_FALSE(affine(1, 1)(recipe));
 }
 
-TEST(PixelSteps, PicturesOfFloatsTakeThemToo) {
+TEST(PixelSteps, ApplyToFloatImagesToo) {
   Renderer renderer;
   Recipe recipe = recipe_of(random_grid(3, 20, 20, 10));
   ASSERT_TRUE(to_float()(recipe));
@@ -156,7 +156,7 @@ TEST(PixelSteps, ReadNoByteOfAnotherRow) {  // widths around the vectors'
   }
 }
 
-TEST(Tables, TwoInARowAreOneStepAndDoBoth) {
+TEST(Tables, TwoInARowAreMerged) {
   ColorTable first, second;
   for (int c = 0; c < 3; ++c) {
     for (int v = 0; v < 256; ++v) {
@@ -175,5 +175,5 @@ TEST(Tables, TwoInARowAreOneStepAndDoBoth) {
   EXPECT_EQ(both.of_pixel({10, 0, 0, 0}, DType::kUInt8, 1)[0], 255 - 30 / 2);
 }
 
-}  // namespace
+}  // namespace pixel_steps_test
 }  // namespace headrace

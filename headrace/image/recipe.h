@@ -85,7 +85,7 @@ class Recipe {
   explicit Recipe(std::shared_ptr<const Collage> collage);         // shared likewise
   explicit Recipe(std::shared_ptr<const PendingPicture> picture);  // shared likewise
 
-  // The present size, i.e. what rendering would give now.
+  // The current size, i.e. that of the rendered result.
   [[nodiscard]] Size size() const;
   [[nodiscard]] int channels() const;
   [[nodiscard]] DType dtype() const { return map_->output(); }
@@ -95,7 +95,7 @@ class Recipe {
   [[nodiscard]] bool flip_vertical();
   [[nodiscard]] bool transpose();  // swap the axes
   [[nodiscard]] bool resize(Size to, Filter filter);
-  // Adds borders; `fill` has one value a channel, in the present dtype's range.
+  // Adds borders; `fill` has one value per channel, in the current dtype's range.
   [[nodiscard]] bool pad(int left, int top, int right, int bottom, std::span<const double> fill);
   // Where the picture lies on its border, and that border's fill; nothing where there is none, or
   // where no pad could put the same border back. To be cropped to, materialized and padded again.
@@ -108,13 +108,13 @@ class Recipe {
   // where the dtype is one.
   [[nodiscard]] bool compute(const PixelStep& step);
   [[nodiscard]] bool map(const MapStep& step);
-  // Sets a part of the picture to one value a channel, in the present dtype's range, or to noise.
+  // Sets a part of the picture to one value per channel, in the current dtype's range, or to noise.
   // REQUIRES: inside size(), not empty.
   [[nodiscard]] bool erase(const Erased& part);
 
-  // The pixels, where nothing is left to do to them; else null.
+  // The pixels, if no operation is pending; else null.
   [[nodiscard]] std::shared_ptr<const Picture> pixels() const;
-  // A part of the pixels, where nothing is left to do but to take it; else null.
+  // A part of the pixels, if cropping is the only pending operation; else null.
   struct View {
     const Picture* picture = nullptr;  // the recipe's
     Window window;

@@ -29,7 +29,8 @@ std::optional<int> first_place(const Axis& axis) {
   return same ? std::optional(first) : std::nullopt;
 }
 
-// The rectangle that is set to one value a channel, once the map has made `dtype` of all else.
+// The rectangle that is set to one value per channel, after the map has converted everything else
+// to `dtype`.
 void note_cut(const Erased& erased, DType dtype, PictureEdit& edit) {
   const Window& cut = erased.window;
   edit.cut_top = cut.y;
@@ -41,7 +42,7 @@ void note_cut(const Erased& erased, DType dtype, PictureEdit& edit) {
   }
 }
 
-// The color of which the table makes this one, where there is such a color.
+// The color that the table maps to this one, if there is such a color.
 std::optional<ChannelValues> before_table(ChannelValues fill, const ColorTable& table,
                                           int channels) {
   for (size_t c = 0; c < size_t(channels); ++c) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe over pixels that exist, or the end of any recipe, as the one pass that a batch kernel
-// does: crop with padding, horizontal flip, map of values, a rectangle erased.
+// A recipe over existing pixels, or the end of any recipe, as the single pass of a batch kernel:
+// crop with padding, horizontal flip, value mapping, an erased rectangle.
 #pragma once
 
 #include <array>
@@ -23,12 +23,12 @@ struct RecipeEdit {
   std::shared_ptr<const QuickTable> table = {};
 };
 
-// Nothing where the recipe does more than that, or starts from other pixels than `source`.
+// Nothing if the recipe does more than that, or starts from other pixels than `source`.
 std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source);
 
 // Takes off the recipe what kernels can do to its pixels afterwards: the last flip, a table of
-// bytes, the map, a rectangle erased. What is left of it gives bytes. Nothing, and the recipe as it
-// was, where it does not end so; `why_not` then says what it ends with.
+// bytes, the map, a rectangle erased. The rest of it gives bytes. Nothing, with the recipe
+// unchanged, if it does not end this way; `why_not` then says what it ends with.
 std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of image/recipe.h, each by itself: rendering a recipe equals doing its steps one by one
-// with pixels in between, and geometry equals plain loops over pixels.
+// The rules of image/recipe.h, one by one: rendering a recipe equals executing its steps one by one
+// on pixels, and geometry equals plain loops over pixels.
 #include "headrace/image/recipe.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ const Step kFlipX = [](Recipe& recipe) { return recipe.flip_horizontal(); };
 const Step kFlipY = [](Recipe& recipe) { return recipe.flip_vertical(); };
 const Step kTranspose = [](Recipe& recipe) { return recipe.transpose(); };
 
-TEST(Recipe, FreshOneIsThePictureItself) {
+TEST(Recipe, ANewOneIsTheUnchangedImage) {
   const Grid grid = random_grid(3, 5, 7, 1);
   const Recipe recipe = recipe_of(grid);
   EXPECT_EQ(recipe.size(), (Size{5, 7}));
@@ -136,7 +136,7 @@ TEST(Recipe, PadsCropsAndFlipsEqualPlainLoops) {
   }
 }
 
-TEST(Recipe, CropBeforeAResizeMakesAnImageOfItsOwn) {
+TEST(Recipe, CropBeforeAResizeMakesASeparateImage) {
   const Recipe recipe = recipe_of(random_grid(3, 40, 50, 2));
   for (Filter filter : {Filter::kNearest, Filter::kBilinear, Filter::kBicubic}) {
     expect_equal_to_step_by_step(recipe, {crop({7, 5, 21, 30}), resize(13, 17, filter)});
@@ -186,7 +186,7 @@ TEST(Recipe, TwoResizesNeverFold) {
   EXPECT_EQ(render(recipe), before) << "a refused step changes nothing";
 }
 
-TEST(Recipe, ResizeToThePresentSizeIsNoStep) {
+TEST(Recipe, ResizeToThePresentSizeIsNotAStep) {
   Recipe recipe = recipe_of(random_grid(3, 20, 20, 8));
   ASSERT_TRUE(recipe.resize({20, 20}, Filter::kBicubic));
   EXPECT_NE(recipe.pixels(), nullptr);
@@ -206,7 +206,7 @@ TEST(Recipe, ResizeDoesNotFollowAMap) {
 }
 
 // Crops and flips before, between and after: against each step by itself.
-TEST(Recipe, ResizeOfAPaddedPictureEqualsThatOfItsPixels) {
+TEST(Recipe, ResizeOfAPaddedImageEqualsThatOfItsPixels) {
   std::mt19937 random(21);
   const Filter filters[] = {Filter::kNearest, Filter::kBilinear, Filter::kBicubic, Filter::kLanczos,
                             Filter::kBox};
@@ -248,7 +248,7 @@ TEST(Recipe, ResizeOfAPaddedPictureEqualsThatOfItsPixels) {
   }
 }
 
-TEST(Recipe, ResizeOfAPaddedPictureReadsNoPixelOfTheBorder) {
+TEST(Recipe, ResizeOfAPaddedImageReadsNoPixelOfTheBorder) {
   Recipe recipe = recipe_of(random_grid(3, 20, 20, 9));
   ASSERT_TRUE(recipe.pad(4000, 2000, 0, 0, kRed));
   EXPECT_TRUE(recipe.resize({50, 50}, Filter::kBilinear));
@@ -322,7 +322,7 @@ TEST(Recipe, CropsAndFlipsCommuteWithTheMap) {
       recipe, {pad(3, 2, 1, 0, kRed), to_float(), crop({0, 1, 20, 9}), kFlipX, normalize()});
 }
 
-TEST(Recipe, FloatPicturesTakeAnyOneStep) {
+TEST(Recipe, FloatImagesTakeAnyOneStep) {
   for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     Recipe recipe = recipe_of(random_grid(3, 12, 14, 18));
     ASSERT_TRUE(recipe.map({MapStep::Kind::kConvert, dtype, true, {}, {}}));
@@ -341,7 +341,7 @@ TEST(Recipe, FloatPicturesTakeAnyOneStep) {
   }
 }
 
-TEST(Recipe, EncodedPicturesRenderAsTheirPixelsDo) {
+TEST(Recipe, EncodedImagesRenderAsTheirPixelsDo) {
   Renderer renderer;
   for (bool subsampled : {false, true}) {
     const Buffer jpeg = recipe_test::jpeg_bytes(61, 47, subsampled);

@@ -32,11 +32,11 @@ Window stored_part(const Window& window, const Window& needed, bool transpose) {
   return {window.x + needed.x, window.y + needed.y, needed.width, needed.height};
 }
 
-// Passes that are fed side by side; more of them would not stay in the cache.
+// Passes that are fed concurrently; more of them would not stay in the cache.
 constexpr size_t kMostPasses = 48;
 
-// Cost of decoding a window, in fully decoded pixels: rows above it are walked too, if
-// its codec cannot begin below them; the walk is half of the work.
+// Cost of decoding a window, in fully decoded pixels: rows above it are entropy-decoded too, if its
+// codec cannot begin below them; that is half of the work.
 double cost_of(const EncodedPicture& source, const Window& window) {
   const bool enters = source.codec->enters_rows || !source.row_index.known.empty();
   const double rows = enters ? window.height : window.y + window.height;
@@ -106,7 +106,7 @@ struct Renderer::Lane {
   }
 };
 
-// A window to be decoded, and who wants parts of it: Note [Views that share a decode].
+// A window to be decoded, and the tasks that need parts of it: Note [Views that share a decode].
 struct Renderer::SharedDecode {
   std::vector<Lane*> views;
   Window window;
@@ -281,11 +281,12 @@ bool Renderer::shares_source(const Recipe& recipe) const {
 }
 
 // Note [Views that share a decode]
-// Tasks whose recipes start from the same bytes (views of a Fork, crops of FiveCrop) are fed by one
-// decode of the window that holds theirs, where that costs less than one for each: rows go to every
-// pass while they are in the cache, and nothing is kept. Windows are exact, so the pixels are those
-// of a decode of its own. What is wrong with a file can depend on how far it is walked: where a
-// shared decode meets damage, each view is decoded alone, as if nothing had been shared.
+// Tasks whose recipes start from the same bytes (views of a Fork,
+// crops of FiveCrop) are fed by one decode of the window that holds theirs, where that costs less
+// than one for each: rows go to every pass while they are in the cache, and nothing is kept.
+// Windows are exact, so the pixels are those of a decode of its own. Which damage is found in a
+// file can depend on how far it is decoded: if a shared decode finds damage, each view is decoded
+// alone, as if nothing had been shared.
 void Renderer::join(Lane& lane) {
   const Recipe& recipe = *lane.task->recipe;
   const EncodedPicture& source = std::get<EncodedPicture>(recipe.source_);
@@ -379,7 +380,7 @@ void Renderer::render_kept(Lane& lane) {
   const Picture& picture = lane.wide.picture();
   const Window all{0, 0, picture.width, picture.height};
   lane.wide_pass.run(picture, all, lane.task->recipe->transpose_, lane.job);
-  // Whole pictures: a large one does not stay beside the next record's.
+  // Whole pictures: a large one is not kept along with the next record's.
   constexpr size_t kKept = size_t{1} << 20;
   if (lane.wide.held_bytes() > kKept) lane.wide.free();
   if (lane.wide_pass.held_bytes() > kKept) lane.wide_pass.free();
@@ -454,7 +455,7 @@ void Renderer::render_collage(RenderTask& task, const Collage& collage, const Pa
   render_picture(lane(0), recipe, **painted, part, job);
 }
 
-// The outcome's rows are made where they are wanted, and go into the pass as a decoder's do.
+// The result's rows are made on demand, and go into the pass like a decoder's.
 void Renderer::render_warped(RenderTask& task, const WarpedPicture& picture, const PassJob& job) {
   const Recipe& recipe = *task.recipe;
   Lane& lane = this->lane(0);

@@ -68,7 +68,7 @@ struct PixelRequests {
 // Warnings about pictures that were delivered all the same; counters of one thread.
 struct PictureRemarks {
   int64_t repaired = 0;      // damage that their decoder repaired
-  int64_t exif_ignored = 0;  // an Exif orientation, by which nobody said whether to turn
+  int64_t exif_ignored = 0;  // an Exif orientation without a setting whether to apply it
 
   PictureRemarks& operator+=(const PictureRemarks& more) {
     repaired += more.repaired;
@@ -91,7 +91,7 @@ class Renderer {
   // page. Color is kRGB, strict is off.
   Result<EncodedPicture> open(std::span<const uint8_t> bytes, const DecodeLimits& limits,
                               int page = 0);
-  // How many pictures like this one render() profits from having at once; 0 where that is nothing
+  // How many pictures like this one render() can decode efficiently at once; 0 if there is nothing
   // to decode.
   int lanes(const Recipe& recipe);
   // Fills in result and warnings of each task. After an error its target holds anything.
@@ -101,7 +101,8 @@ class Renderer {
   Result<void> materialize(Recipe& recipe);
   // The same for several at once. One that cannot be rendered stays as it is.
   void materialize(std::span<Recipe* const> recipes);
-  // Renders what a border lies around, and leaves it to the new recipe; without one, all.
+  // Renders the part inside a border, and leaves the border to the new recipe; without a border,
+  // everything.
   Result<void> materialize_shown(Recipe& recipe);
   // Makes views of one picture together; one that cannot be decoded stays as it is, and
   // its next user gets the error. Where requests are collected they wait together.
@@ -159,7 +160,7 @@ class Renderer {
   // `picture` holds that window of the recipe's source.
   void render_picture(Lane& lane, const Recipe& recipe, const Picture& picture,
                       const Window& window, const PassJob& job);
-  // False where none of the picture is wanted, and all is done.
+  // False if no part of the picture is needed, and everything is done.
   bool begin_lane(Lane& lane, RenderTask& task, const PassJob& job);
   bool shares_source(const Recipe& recipe) const;
   void join(Lane& lane);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rendering after a decoder: differences between decoders (layout and size of row blocks, lanes,
-// errors) must not change pixels. The decoder here makes its pictures up, so every pixel of them is
-// known; the rules of recipes have recipe_test.cc.
+// errors) must not change pixels. The decoder here generates its pictures, so every pixel is known;
+// recipe_test.cc tests the rules of recipes.
 #include "headrace/image/render.h"
 
 #include <gtest/gtest.h>
@@ -168,7 +168,7 @@ void random_steps(Recipe& recipe, uint32_t seed) {
     (void)recipe.map({.dtype = DType::kFloat16, .scale = true, .mean = {}, .std = {}});
 }
 
-TEST(Render, HowRowsArriveDoesNotShow) {
+TEST(Render, RowDeliveryDoesNotAffectTheResult) {
   Renderer renderer;
   for (uint32_t seed = 0; seed < 400; ++seed) {
     std::mt19937 engine(seed);
@@ -191,7 +191,7 @@ TEST(Render, HowRowsArriveDoesNotShow) {
   }
 }
 
-TEST(Render, ChannelsLastHoldsTheSameValues) {
+TEST(Render, ChannelsLastHasTheSameValues) {
   Renderer renderer;
   for (uint32_t seed = 0; seed < 200; ++seed) {
     Recipe recipe{test_picture(20 + seed % 50, 60 - seed % 30, 1 + seed % 4)};
@@ -221,7 +221,7 @@ TEST(Render, DecodesOnlyTheWindowThatIsNeeded) {
   EXPECT_EQ(decodes.windows[0], (Window{100 + 195, 50 + 95, 110, 60}));
 }
 
-TEST(Render, PicturesOfOneCodecAreDecodedAsManyAtOnceAsItHasLanes) {
+TEST(Render, ImagesOfOneCodecAreDecodedAsManyAtOnceAsItHasLanes) {
   Renderer renderer;
   std::vector<std::vector<uint8_t>> files, outs;
   std::vector<Recipe> recipes;
@@ -266,7 +266,7 @@ std::vector<std::vector<uint8_t>> rendered_together(Renderer& renderer,
   return outs;
 }
 
-TEST(Render, ViewsOfOnePictureShareItsDecodeAndAreAsIfAlone) {
+TEST(Render, ViewsOfOneImageShareItsDecodeAndEqualThoseDecodedAlone) {
   Renderer renderer, other;
   for (uint32_t seed = 0; seed < 300; ++seed) {
     std::vector<uint8_t> file = test_file(50 + seed % 90, 40 + seed % 70, 1 + seed % 4,
@@ -281,7 +281,7 @@ TEST(Render, ViewsOfOnePictureShareItsDecodeAndAreAsIfAlone) {
   }
 }
 
-TEST(Render, OneDecodeHoldsTheWindowsOfAllViewsThatLieTogether) {
+TEST(Render, OneDecodeCoversTheWindowsOfNearbyViews) {
   Renderer renderer;
   std::vector<uint8_t> file = test_file(400, 300, 3, Layout::kPlanar, 16);
   file[13] = kSound;
@@ -295,7 +295,7 @@ TEST(Render, OneDecodeHoldsTheWindowsOfAllViewsThatLieTogether) {
 }
 
 // The rows of both would be walked twice, but two corners of a large picture are little of it.
-TEST(Render, ViewsThatLieFarApartAreDecodedApart) {
+TEST(Render, DistantViewsAreDecodedSeparately) {
   Renderer renderer;
   std::vector<uint8_t> file = test_file(4000, 3000, 3, Layout::kPlanar, 16);
   file[13] = kSound;
@@ -306,7 +306,7 @@ TEST(Render, ViewsThatLieFarApartAreDecodedApart) {
   EXPECT_EQ(decodes.windows.size(), 2u);
 }
 
-TEST(Render, ViewsOfADamagedPictureAreDecodedEachAsItWouldBeAlone) {
+TEST(Render, ViewsOfADamagedImageEqualThoseDecodedAlone) {
   Renderer renderer;
   const std::vector<uint8_t> file = test_file(100, 100, 3, Layout::kPlanar, 16);
   const std::vector<Recipe> views(2, opened(renderer, file));
@@ -317,7 +317,7 @@ TEST(Render, ViewsOfADamagedPictureAreDecodedEachAsItWouldBeAlone) {
   EXPECT_EQ(renderer.take_remarks().repaired, 2);
 }
 
-TEST(Render, MoreViewsThanLanesAreStillOfOneDecode) {
+TEST(Render, MoreViewsThanLanesStillShareOneDecode) {
   Renderer renderer;
   std::vector<uint8_t> file = test_file(100, 90, 3, Layout::kPlanar, 16);
   file[13] = kSound;
@@ -328,7 +328,7 @@ TEST(Render, MoreViewsThanLanesAreStillOfOneDecode) {
   EXPECT_EQ(decodes.windows.size(), 2u);
 }
 
-TEST(Render, AfterAnErrorTheNextPictureIsWhole) {
+TEST(Render, AfterAnErrorTheNextImageIsIntact) {
   Renderer renderer;
   const std::vector<uint8_t> bad_file = test_file(60, 60, 3, Layout::kPlanar, 9, true);
   const std::vector<uint8_t> good_file = test_file(60, 60, 3, Layout::kPlanar, 9);
@@ -352,7 +352,7 @@ TEST(Render, UnknownBytesAreNamedWithTheCodecs) {
   EXPECT_NE(page.error().note.find("test"), std::string::npos);
   const std::vector<uint8_t> nothing{0x3c, 0x68, 0x75};
   EXPECT_EQ(renderer.open(nothing, {}).error().what,
-            "no codec knows these bytes; they begin with 3c 68 75");
+            "no codec recognizes these bytes; they begin with 3c 68 75");
   EXPECT_EQ(renderer.open({}, {}).error().what, "the file is empty");
 }
 
@@ -363,7 +363,7 @@ TEST(Render, TooManyPixelsAreRefusedByTheHeader) {
   EXPECT_TRUE(renderer.open(file, {.max_pixels = 1000 * 1001}));
 }
 
-TEST(Render, HoldsNoMoreThanItSaysAndGivesItBack) {
+TEST(Render, UsesNoMoreMemoryThanAnnouncedAndReturnsIt) {
   Renderer renderer;
   for (uint32_t seed = 0; seed < 100; ++seed) {
     Renderer fresh;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters between a decoder's rows and a pass that needs another form: each takes rows, and
-// hands them on. For one thread.
+// Adapters between a decoder's rows and a pass that needs another form: each takes rows, and passes
+// them on. For one thread.
 #pragma once
 
 #include <array>
@@ -18,11 +18,11 @@ namespace headrace {
 // May write up to 63 bytes past each plane's row.
 void copy_planar_row(const RowBlock& block, int row, int channels, int count, uint8_t* const out[]);
 
-// Rows of one decoded window for several who want parts of it: views of a picture that share its
-// decode. Each gets what it would have got from a decode of its own. Used by one thread.
+// Rows of one decoded window for several sinks that need parts of it: views of a picture that share
+// its decode. Each gets the same rows as from a separate decode. Used by one thread.
 class SharedRows final : public RowSink {
  public:
-  // For the rows of `window`, of which nobody wants any yet.
+  // For the rows of `window`, with no sinks yet.
   void begin(const Window& window);
   // REQUIRES: `part` lies inside the window, in the same coordinates; the sink outlives the decode.
   void add(RowSink& sink, const Window& part);
@@ -37,7 +37,7 @@ class SharedRows final : public RowSink {
   std::vector<Part> parts_;
 };
 
-// Rows of three colors -> rows with an alpha channel of 255, for what decodes none.
+// Rows of three colors -> rows with an alpha channel of 255, for codecs without alpha.
 class OpaqueRows final : public RowSink {
  public:
   void begin(RowSink& to) { to_ = &to; }
@@ -63,7 +63,7 @@ class FramedRows final : public RowSink {
   Window needed() const { return needed_; }
   // RowBlock::y and x count from needed().
   void rows(const RowBlock& block) override;
-  // Hands over the border below. REQUIRES: all rows have come.
+  // Passes on the border below. REQUIRES: all rows have arrived.
   void finish();
 
   size_t held_bytes() const { return rows_.capacity(); }
@@ -102,7 +102,7 @@ class WindowBuffer final : public RowSink {
   Buffer kept_, transposed_;
 };
 
-// Keeps the rows of a window whose samples no byte holds: WidePass works on whole planes.
+// Keeps the rows of a window whose samples do not fit in a byte: WidePass works on whole planes.
 class WideRows final : public RowSink {
  public:
   // For the rows of a width x height window.

@@ -30,7 +30,7 @@ class ValueMemory {
   }
 
   size_t held_bytes() const { return kept_->bytes(); }
-  // Gives back what is unused beyond so many bytes.
+  // Frees unused buffers beyond this many bytes.
   void trim(size_t bytes) { kept_->trim(bytes); }
 
  private:
@@ -80,7 +80,7 @@ class ValueMemory {
     std::vector<std::unique_ptr<Buffer>> unused_ GUARDED_BY(mutex_);
   };
 
-  // shared: values that outlive this find out by it.
+  // shared: tells values that outlive this that it is gone.
   const std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
 };
 

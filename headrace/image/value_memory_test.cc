@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kSize = size_t{1} << 17;
 
-TEST(ValueMemory, IsUsedAgainWhenNobodyHasTheValue) {
+TEST(ValueMemory, IsReusedOnceTheValueIsReleased) {
   ValueMemory memory;
   std::shared_ptr<Buffer> first = memory.of(kSize);
   const uint8_t* const at = first->data();
@@ -33,7 +33,7 @@ TEST(ValueMemory, IsNotWastedOnMuchSmallerValues) {
   EXPECT_EQ(memory.of(kSize)->capacity(), kSize);
 }
 
-TEST(ValueMemory, IsGivenBackBeyondWhatMayBeKept) {
+TEST(ValueMemory, IsReleasedBeyondItsLimit) {
   ValueMemory memory;
   {
     const std::shared_ptr<Buffer> one = memory.of(kSize), other = memory.of(kSize);
@@ -44,7 +44,7 @@ TEST(ValueMemory, IsGivenBackBeyondWhatMayBeKept) {
   EXPECT_EQ(memory.held_bytes(), 0u);
 }
 
-TEST(ValueMemory, MayBeGoneBeforeItsValues) {
+TEST(ValueMemory, MayBeDestroyedBeforeItsValues) {
   std::optional<ValueMemory> memory(std::in_place);
   std::shared_ptr<Buffer> value = memory->of(kSize);
   memory.reset();

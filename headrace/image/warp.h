@@ -60,22 +60,23 @@ struct Warp {
   Map map = Map::kAffine;
   WarpStyle style;
   Size to;  // of what comes out
-  // From a place of the outcome to one of the source: six numbers of an affine map, eight of a
-  // perspective one. torch's affine map is about the middle of both pictures, Pillow's about their
-  // corners.
+  // From a position in the result to one in the source: six numbers of an affine map, eight of a
+  // perspective one. torch's affine map is relative to the centers of both pictures, Pillow's to
+  // their corners.
   std::array<double, 8> lookup{};
-  // Where points of the source go, about its corner: six or eight numbers likewise.
+  // From a point in the source to the result, relative to the corner: six or eight numbers
+  // likewise.
   std::array<double, 8> points{};
   bool grows = false;  // the outcome is as large as it must be: points are counted from its corner
-  // It is that many quarter turns against the clock, and no pixel is mixed.
+  // It is this many counterclockwise quarter turns, and no pixel is interpolated.
   std::optional<int> quarter_turns = {};
-  // It moves by so many whole pixels, to the right and down, less than the picture has, and no
-  // pixel is mixed.
+  // It moves by this many whole pixels, to the right and down, less than the picture's size, and no
+  // pixel is interpolated.
   std::optional<std::array<int, 2>> shift = {};
   // shared: by the pictures of a size, until they are rendered
   std::shared_ptr<const WarpField> field = {};
 
-  // Whether points can only be moved against the displacement that there is where they are.
+  // Whether points can only be moved by the inverse of the displacement at their position.
   bool bends() const { return field && field->lines[0].empty(); }
 };
 
@@ -84,7 +85,7 @@ struct Collage;
 // A warp of a picture, or of a collage, of which only the part that the warp reads
 // is made then. The style's fill has no value, one, or one per channel.
 struct WarpedPicture {
-  std::shared_ptr<const Picture> from;  // shared: with whoever else begins there
+  std::shared_ptr<const Picture> from;  // shared: with other recipes that begin there
   Warp warp;
   bool is_mask = false;
   std::shared_ptr<const Collage> collage = {};  // shared likewise; else null, and `from` is not
@@ -94,7 +95,7 @@ int source_channels(const WarpedPicture& picture);
 DType dtype_of(const WarpedPicture& picture);  // of source and outcome
 
 // The part of a source of this size from which a part of the warp's outcome is made, with what
-// vector loops read beside it; never empty. All of it where nobody knows better.
+// vector loops read beside it; never empty. All of it if nothing better is known.
 Window window_read(const WarpedPicture& picture, const Window& part);
 
 // Offsets of the nearest pixels, row by row from the part's top: y * width + x of the source, or

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nearest pixels of a warp: torch has one way to find them, Pillow four, which differ at some.
+// Nearest pixels of a warp: torch finds them in one way, Pillow in four, which differ at some
+// pixels.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -104,8 +104,8 @@ class WarpPass::Rows {
   // The border pixels on each side of the source's.
   enum class Beside : uint8_t { kNothing, kBlack, kEdge };
 
-  // Rows of the outcome are made in bands, so that only what a band reads is packed at a time, and
-  // stays in the cache; but not where bands would read the same pixels many times.
+  // Rows of the result are made in bands, so that only the input of one band is packed at a time,
+  // and stays in the cache; but not if bands would read the same pixels many times.
   void begin_bands(Beside beside) {
     beside_ = beside;
     band_rows_ = part_.height;
@@ -148,7 +148,7 @@ class WarpPass::Rows {
     }
   }
 
-  // From left to right: the end of a piece is written beyond, and then what follows.
+  // From left to right: each piece may write past its end, which the next one overwrites.
   void pack_row(const Window& window, int y, uint32_t marks, uint32_t* row) const {
     int done = window.x;
     const auto fill_to = [&](int x) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the part of a warp's outcome that is wanted, and hands its rows on while they are in the
+// Computes the requested part of a warp's result, and passes its rows on while they are in the
 // cache. Keeps its memory between pictures. Not thread-safe.
 #pragma once
 

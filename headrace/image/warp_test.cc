@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every level makes the same of every warp; tests/test_warps.py holds them against the libraries.
+// Every level gives the same result for every warp; tests/test_warps.py compares them with the
+// libraries.
 #include "headrace/image/warp.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +100,7 @@ TEST(Warped, IsTheSameOnEveryLevelAndInParts) {
 }
 
 // Such warps are edits of a recipe (fields/pictures.cc), and no pass over pixels.
-TEST(AffineWarp, KnowsThatItMixesNoPixels) {
+TEST(AffineWarp, KnowsThatItInterpolatesNoPixels) {
   const Size canvas{30, 40}, square{30, 30};
   const std::optional<std::array<int, 2>> none, moved = std::array{-3, 29};
   for (const Arithmetic arithmetic : {Arithmetic::kTorch, Arithmetic::kPillow}) {
@@ -124,7 +125,7 @@ TEST(AffineWarp, KnowsThatItMixesNoPixels) {
 
 // Pillow cuts values off; so a hair decides where they are whole numbers: pictures with areas of
 // one value, and places on pixels, between them, and a hair beside that.
-TEST(Warped, CutsOffAsInDoublesWhereAHairDecides) {
+TEST(Warped, TruncatesAsInDoublesInBorderlineCases) {
   std::mt19937 random(7);
   for (uint32_t seed = 0; seed < 600; ++seed) {
     const Size size{1 + int(random() % 40), 1 + int(random() % 70)};
@@ -159,7 +160,7 @@ TEST(Warped, CutsOffAsInDoublesWhereAHairDecides) {
   }
 }
 
-TEST(Warped, WaitsForWhatFollowsBeforeItIsComputed) {
+TEST(Warped, IsDeferredUntilTheNextStepIsKnown) {
   const auto picture = std::make_shared<const Picture>(noise(3, {9, 11}, 1));
   Recipe recipe(
       std::make_shared<const WarpedPicture>(picture, rotation_warp(20, true, {}, {9, 11}, {})));
@@ -171,7 +172,7 @@ TEST(Warped, WaitsForWhatFollowsBeforeItIsComputed) {
 }
 
 // Files and random draws may contain anything; pixels are then black or the fill's.
-TEST(Warped, ReadsNoPixelThatIsNotThere) {
+TEST(Warped, ReadsNoPixelOutside) {
   const auto picture = std::make_shared<const Picture>(noise(3, {9, 11}, 1));
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   for (const double bad : {nan, inf, -inf, 1e300, -1e300, 1e19, 2147483648.0, -2147483649.0}) {

@@ -9,7 +9,8 @@
 namespace headrace {
 namespace {
 
-// Pixels beside a place that a filter reads (bicubic: two), and what rounding may do to the place.
+// Neighboring pixels that a filter reads (bicubic: two), plus a margin for rounding of the
+// position.
 constexpr double kReach = 3;
 // Where steps are larger, fixed point may wrap around beyond a row's end.
 constexpr double kMostStep = 1000;
@@ -18,7 +19,7 @@ struct Reach {
   int begin, end;
 };
 
-// Between the places of the ends, as far as there are pixels; one at least.
+// Between the positions of the ends, clipped to the picture; at least one pixel.
 Reach reach_of(double low, double high, int extent) {
   const auto inside = [&](double at) {
     return static_cast<int>(std::clamp(at, 0.0, static_cast<double>(extent - 1)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same steps as FusedPass for pictures whose samples no byte holds, plane by plane: 16 bits and
-// floats, of a decoder, of an array, or of a Python function. Keeps its memory between pictures.
-// Not thread-safe.
+// The same steps as FusedPass for pictures whose samples do not fit into a byte, plane by plane: 16
+// bits and floats, from a decoder, an array, or a Python function. Keeps its memory between
+// pictures. Not thread-safe.
 #pragma once
 
 #include <vector>

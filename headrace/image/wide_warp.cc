@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// A place between four pixels, each with its share; places outside of the picture have none.
+// A position between four pixels, each with its weight; pixels outside of the picture have none.
 struct Blend {
   std::array<ptrdiff_t, 4> offset{};
   std::array<float, 4> weight{};
@@ -22,7 +22,7 @@ struct Blend {
     const float left = std::floor(x), top = std::floor(y);
     const float west = x - left, east = 1.0f - west, north = y - top, south = 1.0f - north;
     weight = {south * east, south * west, north * east, north * west};
-    // Far outside or no number at all: nothing of the picture, and no number that int cannot hold.
+    // Far outside or NaN: nothing of the picture, and no value that overflows int.
     if (!(std::abs(left) < 0x1p30f && std::abs(top) < 0x1p30f)) return;
     const int column = static_cast<int>(left), row = static_cast<int>(top);
     for (int k = 0; k < 4; ++k) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same as WarpPass for pictures that no pixel word holds: samples of 16 bits or floats, or more
-// than four channels. torchvision's arithmetic on tensors; the nearest pixel is Pillow's, too.
+// The same as WarpPass for pictures that do not fit into a pixel word: samples of 16 bits or
+// floats, or more than four channels. It uses torchvision's arithmetic on tensors; the nearest
+// pixel is Pillow's, too.
 #pragma once
 
 #include "headrace/image/warp.h"

@@ -4,7 +4,7 @@
 #include "headrace/kernels/content_hash_levels.h"
 #include "headrace/kernels/dispatch.h"
 
-// The header alone: every function of it becomes a static one of this file.
+// Header-only: every function becomes static in this file.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

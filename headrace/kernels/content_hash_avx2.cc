@@ -4,7 +4,7 @@
 
 #if defined(__x86_64__)
 
-// All that <xxhash.h> includes, so that none of it is compiled for AVX2.
+// Everything that <xxhash.h> includes, so that none of it is compiled for AVX2.
 #include <immintrin.h>
 
 #include <climits>

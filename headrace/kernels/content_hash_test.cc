@@ -16,7 +16,7 @@ std::span<const uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// The values are those of xxHash's own library.
+// Expected values come from xxHash's own library.
 TEST(ContentHash, IsXxh3) {
   EXPECT_EQ(content_hash({}), 0x2d06800538d394c2u);
   EXPECT_EQ(content_hash(bytes_of("abc")), 0x78af5f94892f3950u);

@@ -33,11 +33,11 @@ struct Registers {
 
 Registers cpuid(uint32_t leaf) {
   Registers r;
-  __get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d);  // leaves zeros where the leaf is missing
+  __get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d);  // gives zeros if the leaf is missing
   return r;
 }
 
-// The register states that the operating system saves: without them the instructions fault.
+// The register states that the operating system saves; without them the instructions fault.
 uint64_t saved_states(const Registers& leaf1) {
   if (!(leaf1.c & bit_OSXSAVE)) return 0;
   uint32_t low, high;
@@ -45,7 +45,8 @@ uint64_t saved_states(const Registers& leaf1) {
   return uint64_t{high} << 32 | low;
 }
 
-// Features that the level above scalar, and the one above that, lack here; empty if they lack none.
+// Features that this machine lacks for the level above scalar, and for the one above that; empty if
+// none.
 std::string lacks_of_avx2() {
   constexpr uint64_t kAvxStates = 0x06;  // XMM, YMM
   constexpr uint32_t kLeaf1C = bit_FMA | bit_F16C | bit_AVX;
@@ -103,7 +104,7 @@ std::vector<SimdLevel> levels_above_scalar() { return {}; }
 
 SimdLevel best_level() { return available_levels().back(); }
 
-// CPUs of the level avx512 have a quick one.
+// CPUs that support avx512 have a fast pdep
 double pdep_cost_here() {
   static const double cost = best_level() == SimdLevel::kAvx2 ? pdep_cost() : 0;
   return cost;
@@ -139,7 +140,7 @@ constinit std::atomic<int> simd_level_in_force{-1};
 
 SimdLevel choose_simd_level() {
   static const SimdForm form = form_at_start();
-  if (simd_level_in_force.load() < 0) {  // else a test was faster
+  if (simd_level_in_force.load() < 0) {  // otherwise measured to be faster
     slow_pdep_in_force = form.slow_pdep;
     int none = -1;
     simd_level_in_force.compare_exchange_strong(none, static_cast<int>(form.level));

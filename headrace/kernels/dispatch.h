@@ -3,8 +3,8 @@
 // tests by HEADRACE_SIMD=scalar|avx2|avx2-slow-pdep|avx512|neon. Results are equal on all levels.
 //
 // pdep and pext, of BMI2, are microcode on some CPUs (AMD before Zen 3, Hygon), hundreds of cycles
-// each, so at the level kAvx2 what needs them has a second form. The probe decides (pdep_cost.h).
-// Thread-safe, except for set_simd_level() and set_simd_form().
+// each, so at the level kAvx2 kernels that need them have a second form. A probe decides
+// (pdep_cost.h). Thread-safe, except for set_simd_level() and set_simd_form().
 #pragma once
 
 #include <atomic>
@@ -15,27 +15,28 @@
 
 namespace headrace {
 
-// kAvx2: AVX2, FMA, F16C, BMI1, BMI2. kAvx512: besides these F, BW, DQ, VL, VBMI, VBMI2, VNNI,
-// GFNI. kNeon: what every 64-bit ARM has.
+// kAvx2: AVX2, FMA, F16C, BMI1, BMI2. kAvx512: also F, BW, DQ, VL, VBMI, VBMI2, VNNI, GFNI. kNeon:
+// baseline of 64-bit ARM.
 enum class SimdLevel { kScalar, kAvx2, kAvx512, kNeon };
 
-// The result of simd_level(), which every row of a picture reads often; -1 before the first call.
+// Cached result of simd_level(), which is read for every row of a picture; -1 before the first
+// call.
 extern std::atomic<int> simd_level_in_force;
 SimdLevel choose_simd_level();
 
-// The level in force. The first call throws Exception HR0341 when HEADRACE_SIMD names no level, or
-// one that this CPU lacks.
+// The active level. The first call throws Exception HR0341 if HEADRACE_SIMD is not a valid level,
+// or if this CPU lacks it.
 inline SimdLevel simd_level() {
   const int level = simd_level_in_force.load(std::memory_order_relaxed);
   return level >= 0 ? static_cast<SimdLevel>(level) : choose_simd_level();
 }
-// With quick pdep. For tests and benchmarks; REQUIRES: no loader runs.
+// With fast pdep. For tests and benchmarks; REQUIRES: no loader is running.
 void set_simd_level(SimdLevel level);
-std::vector<SimdLevel> available_levels();  // of this CPU, worst first
+std::vector<SimdLevel> available_levels();  // of this CPU, slowest first
 std::string_view name_of(SimdLevel level);
 
-// Chooses the level in force among those that a kernel has. Null: this architecture has no such
-// level. A kernel that has nothing for NEON is its scalar twin there.
+// Selects a kernel's implementation for the active level. Null: this architecture has no such
+// level. Kernels without NEON code use the scalar reference there.
 template <typename Kernel>
 class ByLevel {
  public:
@@ -48,24 +49,26 @@ class ByLevel {
   Kernel kernels_[4];
 };
 
-// A level, and how it does without pdep.
+// A level, and whether it uses pdep.
 struct SimdForm {
   SimdLevel level = SimdLevel::kScalar;
-  bool slow_pdep = false;  // of kAvx2 alone
+  bool slow_pdep = false;  // kAvx2 only
   friend bool operator==(const SimdForm&, const SimdForm&) = default;
 };
-bool slow_pdep();  // of the form in force
+bool slow_pdep();  // of the active form
 SimdForm simd_form();
 void set_simd_form(SimdForm form);
-std::vector<SimdForm> available_forms();  // worst first
+std::vector<SimdForm> available_forms();  // slowest first
 std::string_view name_of(SimdForm form);
 
-// Why the form in force is that one.
+// Why this form is active.
 struct SimdReason {
-  bool forced = false;           // by HEADRACE_SIMD
-  SimdForm best;                 // used unless forced
-  double pdep_cost = 0;          // in multiplications; 0: not measured, where nothing depends on it
-  std::string next_level_lacks;  // instructions missing for the level above the best; empty: none
+  bool forced = false;           // forced by HEADRACE_SIMD
+  SimdForm best;                 // used unless another one is forced
+  double pdep_cost = 0;          // in multiplications; 0: not measured, because nothing depends on
+                                 // it
+  std::string next_level_lacks;  // instructions missing for the level above the best one; empty:
+                                 // none
 };
 SimdReason simd_reason();
 

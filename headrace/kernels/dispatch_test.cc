@@ -34,7 +34,7 @@ TEST(Dispatch, EveryAvailableLevelCanBeForced) {
   set_simd_level(before);
 }
 
-TEST(Dispatch, EveryFormHasANameOfItsOwn) {
+TEST(Dispatch, EveryFormHasAUniqueName) {
   const SimdForm before = simd_form();
   std::set<std::string_view> names;
   for (const SimdForm form : available_forms()) {
@@ -46,7 +46,8 @@ TEST(Dispatch, EveryFormHasANameOfItsOwn) {
   set_simd_form(before);
 }
 
-// This CPU's own pdep may be either; what is asked is that the probe ends and says something.
+// This CPU's pdep may be fast or slow; only checks that the probe terminates and returns a valid
+// answer.
 TEST(Dispatch, TheProbeMeasuresPdep) {
   const SimdLevel best = available_levels().back();
   if (best != SimdLevel::kAvx2 && best != SimdLevel::kAvx512) GTEST_SKIP() << "no BMI2";
@@ -54,14 +55,14 @@ TEST(Dispatch, TheProbeMeasuresPdep) {
   EXPECT_LT(pdep_cost(), 10000);
 }
 
-TEST(Dispatch, TheReasonIsOfTheBestForm) {
+TEST(Dispatch, TheReasonRefersToTheBestForm) {
   const SimdReason reason = simd_reason();
   EXPECT_EQ(reason.best.level, available_levels().back());
   EXPECT_EQ(reason.next_level_lacks.empty(), reason.best.level >= SimdLevel::kAvx512);
   EXPECT_EQ(reason.best.slow_pdep, reason.pdep_cost > kSlowPdepCost);
 }
 
-// The level is read once a process, so each of these runs in one of its own.
+// The level is read once per process, so each of these runs in its own process.
 void exit_with_level() {
   try {
     std::exit(10 + static_cast<int>(simd_level()) + (slow_pdep() ? 10 : 0));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles a kernel's file once more for each SIMD level. The file says which it is
-// (HEADRACE_KERNEL), and has two halves: before this header, what is compiled once (all its
-// includes, what its loops share); the loops, in namespace headrace::HEADRACE_LEVEL, which is
-// scalar, avx2, avx512 or neon. mean_rows.cc is the one to copy. Each kernel includes it once, so
-// it has no guard.
+// Compiles a kernel's file once more for each SIMD level. The file defines its own name
+// (HEADRACE_KERNEL), and has two halves: code before this header, which is compiled once (all its
+// includes, everything shared by its loops); and the loops, in namespace headrace::HEADRACE_LEVEL,
+// which is scalar, avx2, avx512 or neon. mean_rows.cc is the one to copy. Each kernel includes it
+// once, so it has no guard.
 //
 // Note [Nothing is included first at a level]: an inline function or template whose header is first
 // included between target pragmas is compiled for that level, and the linker may take that copy for
-// all callers: an illegal instruction on an older CPU. So the loops include only lanes and other
-// loops, which are in a namespace without a name; tools/check_layers.py looks. Vectors are never
-// passed through templates of the standard library, which are compiled for no level.
+// all callers: an illegal instruction on an older CPU. So the loops only include lanes and other
+// loops, which are in an unnamed namespace; tools/check_layers.py checks this. Vectors are never
+// passed through standard library templates, which are not compiled for the level.
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/target.h"
 
@@ -26,12 +26,11 @@
 #include <cstring>
 
 // Macros that a kernel may define before this header:
-// HEADRACE_OWN_SCALAR  its scalar level is not written in lanes, and stands before this header, in
-//                      namespace headrace::scalar;
+// HEADRACE_OWN_SCALAR  its scalar level is not written with lanes, but defined before this header,
+//                      in namespace headrace::scalar;
 // HEADRACE_AVX2_KERNEL, HEADRACE_AVX512_KERNEL, HEADRACE_NEON_KERNEL
-//                      the file that the level has in place of the other half, where shuffles
-//                      differ;
-// HEADRACE_NO_NEON     it needs lanes that neon.h has not, so its scalar level runs there.
+//                      a file with the level's own implementation, if shuffles differ;
+// HEADRACE_NO_NEON     it needs lanes that neon.h lacks, so the scalar level runs there.
 #ifndef HEADRACE_OWN_SCALAR
 #define HEADRACE_LEVEL scalar
 #define HEADRACE_LANES "headrace/kernels/lanes/scalar.h"
@@ -90,8 +89,8 @@ HEADRACE_TARGET_END;
 
 #endif
 
-// A pointer to the function of this name (a template's arguments included), or the constant, of the
-// level in force.
+// Pointer to the function of this name (including template arguments), or the constant, of the
+// active level.
 #define HEADRACE_BY_LEVEL(...)                                                                     \
   [] {                                                                                             \
     static constexpr ByLevel<decltype(&scalar::__VA_ARGS__)> kOf{HEADRACE_LEVELS_OF(__VA_ARGS__)}; \

@@ -20,7 +20,7 @@ HEADRACE_HD inline uint16_t float16_from_float32(float x) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, x);
   const uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
   const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) {  // NaN: quiet, and as much of the payload as fits
+  if (magnitude > 0x7f800000) {  // NaN: quiet, with as much of the payload as fits
     return static_cast<uint16_t>(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
   }
   const int exponent = static_cast<int>(magnitude >> 23) - 127;

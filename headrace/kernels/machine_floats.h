@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Float operations of kernels beyond the basic four: on a GPU an instruction or two each,
+// Float operations of kernels beyond the basic four: one or two instructions each on a GPU,
 // elsewhere the scalar reference. The same bits everywhere: only fma() is fused.
 #pragma once
 
@@ -17,16 +17,16 @@ namespace headrace::floats {
 HEADRACE_HD inline float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 HEADRACE_HD inline float floor(float x) { return ::floorf(x); }
 HEADRACE_HD inline double floor(double x) { return ::floor(x); }
-// To the nearest whole number, halves to the even one.
+// To the nearest integer, ties to even.
 HEADRACE_HD inline float rint(float x) { return ::rintf(x); }
 
-// A whole number below 2^23. Conversions take a unit that is an eighth as wide as the others, and a
-// sum with 2^23 has the number in its lowest bits.
+// An integer below 2^23. Conversion instructions have an eighth of the throughput of others; adding
+// 2^23 leaves the integer in the lowest bits.
 HEADRACE_HD inline float of(uint32_t number) {
   return __uint_as_float(0x4b000000u | number) - 8388608.0f;
 }
-// The value cut off, or rounded as rint() does, to a byte, which is the lowest one; the others are
-// any. NaN is 0.
+// The value truncated, or rounded like rint(), to a byte, which is the lowest one; the other bytes
+// are unspecified. NaN gives 0.
 HEADRACE_HD inline uint32_t truncated_byte(float x) {
   return __float_as_uint(__fadd_rz(fminf(fmaxf(x, 0.0f), 255.0f), 8388608.0f));
 }

@@ -39,10 +39,10 @@ void add_noise_row(const uint8_t* in, const float* noise, int count, const ByteN
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-// No product is fused with a sum, so all levels give the same bits.
+// Products and sums are not fused, so all levels give the same bits.
 
-constexpr int kBlocks = kNoiseTile / 4;  // of four numbers; a tile has the first of each, then the
-                                         // second ones, and so on
+constexpr int kBlocks = kNoiseTile / 4;  // blocks of four numbers; a tile holds the first number of
+                                         // each block, then the second ones, and so on
 
 Ints Neg(Ints v) { return Sub(Set(0), v); }
 
@@ -50,7 +50,7 @@ struct NoiseWords {
   Ints of[4];
 };
 
-// Philox4x32-10 as base/random.h has it, of the counters (block, row, 0, 0).
+// Philox4x32-10 as in base/random.h, with the counters (block, row, 0, 0).
 NoiseWords words_of(uint64_t key, Ints row, Ints block) {
   Ints c0 = block, c1 = row, c2 = Set(0), c3 = Set(0);
   auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
@@ -75,9 +75,9 @@ Floats polynomial(Floats x, Floats first, float next, Rest... rest) {
   return polynomial(x, Add(Mul(first, x), Set(next)), rest...);
 }
 
-// ln(m / 2^24) of whole numbers m from 1 to 2^24, by Cephes' polynomial.
+// ln(m / 2^24) of integers m from 1 to 2^24, using Cephes' polynomial.
 Floats log_of_share(Floats m) {
-  constexpr int kRootOfHalf = 0x3f3504f3;  // as a float
+  constexpr int kRootOfHalf = 0x3f3504f3;  // bits of a float
   const Ints above = Add(BitsOf(m), Set(-kRootOfHalf));
   const Floats exponent = ToFloats(Add(ShiftRight<23>(above), Set(-24)));
   const Floats f = FromBits(Add(And(above, Set(0x7fffff)), Set(kRootOfHalf)));
@@ -91,8 +91,8 @@ Floats log_of_share(Floats m) {
   return Add(Add(z, small), Mul(exponent, Set(0.693359375f)));
 }
 
-// Two normal numbers of two words (Box & Muller): a radius, and an angle in a quarter of the circle
-// that the upper bits turn.
+// Two normal numbers from two words (Box & Muller): a radius, and an angle in a quarter of the
+// circle that the upper bits rotate.
 void store_normal(Ints of_radius, Ints of_angle, float* one, float* other) {
   const Floats share = ToFloats(Add(ShiftRight<8>(of_radius), Set(1)));
   const Floats radius = Sqrt(Mul(log_of_share(share), Set(-2.0f)));
@@ -105,7 +105,7 @@ void store_normal(Ints of_radius, Ints of_angle, float* one, float* other) {
   const Floats cosine_rest =
       polynomial(zz, Set(2.443315711809948e-5f), -1.388731625493765e-3f, 4.166664568298827e-2f);
   const Floats cosine = Add(Sub(Mul(Mul(cosine_rest, zz), zz), Mul(zz, Set(0.5f))), Set(1.0f));
-  // To which quarter: mirrored at the diagonal, and at the origin.
+  // Rotates to the quarter: mirrored at the diagonal, and at the origin.
   const Ints swap = Add(Set(0), Neg(And(ShiftRight<30>(of_angle), Set(1))));
   const Ints sign = And(of_angle, Set(static_cast<int>(0x80000000)));
   const Ints exchange = And(Xor(BitsOf(sine), BitsOf(cosine)), swap);
@@ -161,7 +161,7 @@ void add_noise(const uint8_t* in, const float* noise, int count, const ByteNoise
   }
 }
 
-// All bits where a < b, of numbers without a sign bit.
+// All bits set where a < b, for numbers with a zero sign bit.
 Ints where_below(Ints a, Ints b) { return Neg(ShiftRight<31>(Add(a, Neg(b)))); }
 
 void sprinkle(const uint8_t* in, const uint32_t* numbers, int count, int32_t white, int32_t either,

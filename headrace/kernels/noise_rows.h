@@ -17,20 +17,20 @@ inline constexpr int noise_room(int count) {
 
 // 32 random bits each. REQUIRES: room for noise_room(count) numbers.
 void random_row(uint64_t key, uint32_t row, int count, uint32_t* out);
-// Rows of such numbers as columns, from -1 up to 1: number y of row x is out[y * stride + x].
-// REQUIRES: stride is a multiple of 16, at least `width`, and so is the room of the last row.
+// Rows of uniform numbers in [-1, 1), stored as columns: number y of row x is out[y * stride + x].
+// REQUIRES: stride is a multiple of 16, at least `width`, and the last row has room for all of it.
 void uniform_columns(uint64_t key, int width, int height, int64_t stride, float* out);
-// Standard normal numbers, between -5.8 and 5.8; the same room.
+// Standard normal numbers, between -5.8 and 5.8; same room required.
 void normal_row(uint64_t key, uint32_t row, int count, float* out);
 
-// A row of 8 bits where some samples become 255 and some 0: those whose number, without its lowest
-// bit, is less than `white`, and those of the rest below `either`. May read and write up to 63
-// numbers past `count`.
+// Salt-and-pepper noise on an 8-bit row: samples whose random number, without its lowest bit, is
+// less than `white` become 255, and the others that are below `either` become 0. May read and write
+// up to 63 numbers past `count`.
 void sprinkle_row(const uint8_t* in, const uint32_t* numbers, int count, int32_t white,
                   int32_t either, uint8_t* out);
 
-// torchvision's noise on 8 bits: mean + noise * sigma, truncated to an integer; then clipped to
-// 0 to 255, or taken modulo 256. May read and write up to 63 numbers past `count`.
+// torchvision's noise on 8-bit samples: mean + noise * sigma, truncated to an integer; then clamped
+// to 0 to 255, or taken modulo 256. May read and write up to 63 numbers past `count`.
 struct ByteNoise {
   float mean = 0, sigma = 0;
   bool clip = true;

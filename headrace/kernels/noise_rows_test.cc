@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every level against base/random.h's counters and the definition in double precision.
+// Compares every level with base/random.h's counters and the definition in double precision.
 #include "headrace/kernels/noise_rows.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 
 #include "headrace/base/random.h"
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -24,7 +25,7 @@ class NoiseRows : public testing::TestWithParam<SimdLevel> {
 
 constexpr uint64_t kKey = 0x1234567890abcdef;
 
-// Number `at` of a row: which word of which counter.
+// Number `at` of a row: a word of a Philox counter's output.
 uint32_t word_at(uint32_t row, int at) {
   const int tile = at / 64, within = at % 64;
   const auto block = static_cast<uint32_t>(tile * 16 + within % 16);
@@ -32,7 +33,7 @@ uint32_t word_at(uint32_t row, int at) {
                                             static_cast<uint32_t>(kKey >> 32)})[within / 16];
 }
 
-TEST_P(NoiseRows, AreTheCountersOfTheirPlaces) {
+TEST_P(NoiseRows, DependOnlyOnTheirPosition) {
   for (const int count : {1, 16, 63, 64, 65, 200}) {
     std::vector<uint32_t> row(noise_room(count) + 1, 7);
     random_row(kKey, 5, count, row.data());
@@ -41,7 +42,7 @@ TEST_P(NoiseRows, AreTheCountersOfTheirPlaces) {
   }
 }
 
-TEST_P(NoiseRows, StandInColumnsAsInRows) {
+TEST_P(NoiseRows, AreTheSameInColumnsAsInRows) {
   for (const int width : {1, 15, 16, 17, 40}) {
     for (const int height : {1, 16, 17, 63, 65, 130}) {
       const int stride = (width + 15) / 16 * 16;
@@ -123,11 +124,7 @@ TEST_P(NoiseRows, AreAddedAsTorchvisionAddsThem) {
   }
 }
 
-std::string noise_level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
-INSTANTIATE_TEST_SUITE_P(Levels, NoiseRows, testing::ValuesIn(available_levels()),
-                         noise_level_name);
+INSTANTIATE_TEST_SUITE_P(Levels, NoiseRows, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores of 16 bytes, which every x86-64 has: four of them fill a line in the buffer where it is
-// put together, and wider ones were no faster (Zen 5).
+// Uses 16-byte stores, which every x86-64 CPU has: four of them fill a write-combining buffer, and
+// wider ones were no faster (Zen 5).
 #include "headrace/kernels/non_temporal_copy.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ void copy_non_temporal(void* to, const void* from, size_t bytes) {
     _mm_stream_si128(line + 3, d);
   }
   if (bytes > 0) std::memcpy(out, in, bytes);
-  _mm_sfence();  // releasing a mutex does not order these stores
+  _mm_sfence();  // non-temporal stores are not ordered by releasing a mutex
 }
 
 #else

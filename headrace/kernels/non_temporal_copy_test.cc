@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-TEST(NonTemporalCopy, WritesWhatMemcpyDoesAndNothingBeside) {
+TEST(NonTemporalCopy, WritesExactlyWhatMemcpyDoes) {
   std::vector<uint8_t> in(700);
   for (size_t i = 0; i < in.size(); ++i) in[i] = uint8_t(i * 7 + i / 256);
   for (size_t from = 0; from < 64; from += 7) {

@@ -17,7 +17,7 @@ namespace headrace {
 namespace {
 
 constexpr int kChain = 128, kRounds = 16;
-constexpr uint64_t kMask = 0x9e3779b97f4a7c15;  // microcode takes a step for each of its ones
+constexpr uint64_t kMask = 0x9e3779b97f4a7c15;  // microcoded versions take a step per set bit
 
 uint64_t pdeps(uint64_t value) {
   for (int i = 0; i < kChain; ++i) value = _pdep_u64(value, kMask) | 1;
@@ -32,7 +32,7 @@ uint64_t products(uint64_t value) {
   return value;
 }
 
-// The least of some rounds: whoever disturbs one does not disturb all.
+// The minimum of several rounds, so that a single disturbance does not count.
 uint64_t ticks(uint64_t (*chain)(uint64_t)) {
   uint64_t least = std::numeric_limits<uint64_t>::max();
   for (int round = 0; round < kRounds; ++round) {

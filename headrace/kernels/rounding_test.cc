@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A million values of each kernel that blends in floats, at each level of each build: a compiler
-// that fuses a product with a sum where the oracle does not, or that does not where it does, shows
-// here. Expected values are computed with every operation rounded by itself, through memory.
+// A million values for each kernel that blends in floats, at each level of each build: detects a
+// compiler that fuses a product with a sum where the reference does not, or vice versa. Expected
+// values are computed with every operation rounded separately, through memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/filters/convolve_rows.h"
 #include "headrace/kernels/filters/sharpen_rows.h"
+#include "headrace/kernels/level_test_names.h"
 #include "headrace/kernels/noise_rows.h"
 #include "headrace/kernels/warps/warp_rows.h"
 
@@ -49,7 +50,7 @@ class Rounding : public testing::TestWithParam<SimdLevel> {
     return std::uniform_real_distribution<float>(low, high)(random_);
   }
 
-  // A million pixels of three channels; `make` and `want` get a factor of each row.
+  // A million three-channel pixels; `make` and `want` get a factor per row.
   using Make = std::function<void(const uint8_t* const* in, float factor, uint8_t* const* out)>;
   using Want = std::function<int(const int (&rgb)[3], int channel, float factor)>;
   void compare(const Make& make, const Want& want) {
@@ -173,7 +174,7 @@ TEST_P(Rounding, NoiseIsNotFused) {
   }
 }
 
-TEST_P(Rounding, PlacesOfWarpsAreFusedWhereTorchDoesIt) {
+TEST_P(Rounding, WarpPositionsAreFusedAsInTorch) {
   std::vector<float> x(kCount + kBeyond), y(kCount + kBeyond);
   for (int n = 0; n < kRows; ++n) {
     TorchGrid grid{};
@@ -203,10 +204,7 @@ TEST_P(Rounding, PlacesOfWarpsAreFusedWhereTorchDoesIt) {
   }
 }
 
-std::string rounding_level(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
-INSTANTIATE_TEST_SUITE_P(Levels, Rounding, testing::ValuesIn(available_levels()), rounding_level);
+INSTANTIATE_TEST_SUITE_P(Levels, Rounding, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace
 }  // namespace headrace

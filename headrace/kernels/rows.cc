@@ -9,8 +9,8 @@
 namespace headrace::scalar {
 namespace {
 
-// A level's kernels do a prefix of the row, and return its length: the loops of all levels, which
-// do the rest, do all of it here.
+// A level's kernels do a prefix of the row and return its length; the scalar loops do the rest, and
+// do everything for the scalar level.
 int deinterleave3(const uint8_t*, int, uint8_t* const[]) { return 0; }
 int mirror(const uint8_t*, int, uint8_t*) { return 0; }
 
@@ -33,8 +33,8 @@ void transpose_bytes(const uint8_t* in, ptrdiff_t stride, int width, int height,
   }
 }
 
-// Transposes kWord x kWord bytes: halves of the square are swapped, then halves of these, in words
-// of which the first byte is the lowest.
+// Transposes kWord x kWord bytes by swapping halves of the square, then halves of these, in words
+// whose first byte is the lowest.
 void transpose_words(const uint8_t* in, ptrdiff_t stride, uint8_t* out, ptrdiff_t out_stride) {
   uint64_t rows[kWord];
   for (int y = 0; y < kWord; ++y) std::memcpy(&rows[y], in + y * stride, kWord);
@@ -66,14 +66,14 @@ void deinterleave_row(const uint8_t* in, int channels, int count, uint8_t* const
 }
 
 void mirror_row(const uint8_t* in, int count, uint8_t* out) {
-  constexpr int kShort = 128;  // such rows are done before a level's kernel has begun
+  constexpr int kShort = 128;  // the setup of a level's kernel costs more than such a row
   int i = count > kShort ? HEADRACE_BY_LEVEL(mirror)(in, count, out) : 0;
   if (count < kWord) {
     for (; i < count; ++i) out[i] = in[count - 1 - i];
     return;
   }
   for (; i < count; i += kWord) {
-    const int at = std::min(i, count - kWord);  // the last one may overlap the one before
+    const int at = std::min(i, count - kWord);  // the last one may overlap the previous one
     uint64_t word;
     std::memcpy(&word, in + (count - kWord - at), kWord);
     word = __builtin_bswap64(word);
@@ -83,7 +83,7 @@ void mirror_row(const uint8_t* in, int count, uint8_t* out) {
 
 void transpose_plane(const uint8_t* in, ptrdiff_t stride, int width, int height, uint8_t* out,
                      ptrdiff_t out_stride) {
-  constexpr int kTile = 16;  // a tile's rows of both sides stay in the first-level cache
+  constexpr int kTile = 16;  // a tile's rows on both sides fit in the L1 cache
   for (int y0 = 0; y0 < height; y0 += kTile) {
     const int y1 = std::min(y0 + kTile, height);
     for (int x0 = 0; x0 < width; x0 += kTile) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -16,7 +17,7 @@ class Rows : public testing::TestWithParam<SimdLevel> {
   void SetUp() override { set_simd_level(GetParam()); }
   void TearDown() override { set_simd_level(available_levels().back()); }
 
-  // Exactly `count` bytes on the heap, so that a sanitizer sees a read past them.
+  // Exactly `count` bytes on the heap, so that a sanitizer detects reads past them.
   std::vector<uint8_t> random_bytes(size_t count) {
     std::vector<uint8_t> bytes(count);
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(engine_());
@@ -63,9 +64,6 @@ TEST_P(Rows, TransposeSwapsTheAxes) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, Rows, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace

@@ -20,16 +20,16 @@ const StoreKernels* kernels() {
 
 // Note [Division by residual]
 // A vector division costs several times as much as the rest of the map. q = d * (1/std) is off by
-// an ulp at most, and one step with the exact residual d - q*std (a fused multiply-add) nearly
+// at most one ulp, and one step with the exact residual d - q*std (a fused multiply-add) nearly
 // always lands on the correctly rounded quotient. "Nearly" is not enough, so the 256 possible
-// values are computed in this very way when the table is made, and compared bit by bit.
+// values are computed this way when the table is made, and compared bit by bit.
 float by_residual(int x, const Affine& affine, float reciprocal) {
   const float d = static_cast<float>(x) * affine.scale - affine.mean;
   const float q = d * reciprocal;
   return std::fma(std::fma(-q, affine.std, d), reciprocal, q);
 }
 
-// In memory, of a dtype of two bytes.
+// Two-byte dtypes in memory.
 uint16_t two_bytes_of(float value, DType dtype) {
   if (dtype == DType::kUInt16) return static_cast<uint16_t>(value);
   return dtype == DType::kBFloat16 ? bfloat16_from_float32(value) : float16_from_float32(value);
@@ -49,9 +49,9 @@ bool equals_table(const StoreTable& table, int x, float value) {
 }
 
 // Note [One fused step]
-// A sixteen-bit result keeps 8 or 11 of 24 bits, and what is off in the last of these seldom shows.
-// So x * slope + offset, rounded once, mostly gives all 256 values, though not their float32 ones;
-// if it does not, constants nearby may.
+// A 16-bit result keeps 8 or 11 of 24 bits, so an error in the last of these rarely shows. x *
+// slope + offset, rounded once, mostly gives all 256 values correctly, though not their float32
+// values; if it does not, nearby constants may.
 bool find_fused(StoreTable& table) {
   const auto stepped = [](double exact, int steps) {
     auto value = static_cast<float>(exact);
@@ -136,16 +136,16 @@ StoreTable make_store_table(DType dtype, std::span<const double, 256> values, co
 }
 
 // Note [Streaming]
-// A batch is larger than the caches, and nobody reads it before it is full. An ordinary store first
-// fetches the line that it overwrites, and throws out one that is still of use; a non-temporal one
+// A batch is larger than the caches, and is not read before it is full. An ordinary store first
+// fetches the line that it overwrites and evicts one that is still useful; a non-temporal store
 // does neither. On a Zen 5 core a float32 picture of 224 x 224 costs 50 us after decoding instead
-// of 78 us, when 64 of them are written in turn. Such stores are not ordered with later ones, hence
+// of 78 us, when cycling through 64 of them. Such stores are not ordered with later ones, hence
 // finish_streaming().
 void finish_streaming() {
   if (const StoreKernels* simd = kernels()) simd->fence();
 }
 
-constexpr size_t kLineBytes = 64;  // of a cache
+constexpr size_t kLineBytes = 64;  // bytes of a cache line
 
 void store_row(const StoreTable& table, const uint8_t* in, int count, void* out, bool stream) {
   if (table.identity) {
@@ -154,7 +154,7 @@ void store_row(const StoreTable& table, const uint8_t* in, int count, void* out,
   }
   int begin = 0;
   const StoreKernels* const simd = kernels();
-  if (simd && stream) {  // whole lines alone go past the caches: up to the first of them
+  if (simd && stream) {  // only whole lines are streamed, so start at the first one
     const size_t before = (0 - reinterpret_cast<uintptr_t>(out)) % kLineBytes;
     const auto head = static_cast<int>(std::min(before / size_of(table.dtype), size_t(count)));
     if (head > 0) store_row(table, in, head, out);
@@ -169,7 +169,7 @@ void store_row(const StoreTable& table, const uint8_t* in, int count, void* out,
 void store_row_interleaved(const StoreTable* const tables[], const uint8_t* const in[],
                            int channels, int count, void* out, bool stream) {
   constexpr int kMostPlanes = 16;
-  constexpr int kChunk = 256;  // pixels that are mapped, then interleaved, in the first-level cache
+  constexpr int kChunk = 256;  // pixels that are mapped, then interleaved, in the L1 cache
   const size_t bytes = size_of(tables[0]->dtype);
   if (channels == 1) return store_row(*tables[0], in[0], count, out, stream);
   alignas(64) uint8_t mapped[kMostPlanes][kChunk * 4 + 64];

@@ -87,8 +87,7 @@ int row(const StoreTable& table, const uint8_t* in, int count, void* out, bool s
   }
 }
 
-// 16 bytes of each of three planes become three times 16: which of a plane's go to a piece of
-// these.
+// 16 bytes of each of three planes become three times 16: which bytes of a plane go to each.
 template <size_t kBytes>
 struct Scatter3 {
   alignas(32) uint8_t from[3][3][32]{};

@@ -40,7 +40,7 @@ void row_f32(const StoreTable& table, const uint8_t* in, int count, float* out, 
   }
 }
 
-// A look-up among 256 words: eight registers, two permutations deep.
+// Lookup among 256 words: eight registers, two levels of permutations.
 void row_u16(const StoreTable& table, const uint8_t* in, int count, uint16_t* out, bool stream) {
   __m512i t[8];
   for (int k = 0; k < 8; ++k) t[k] = _mm512_load_si512(table.u16.data() + 32 * k);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores with NEON. Twin: the loops of store.cc. Four samples take a conversion and one arithmetic
-// operation, or five, where a table takes four loads of a byte and four of its value.
+// Stores with NEON. Scalar reference: the loops of store.cc. Four samples take a conversion and one
+// arithmetic operation, or five, while a table would take four loads of a byte and four of its
+// value.
 #include "headrace/kernels/store_levels.h"
 
 #if defined(__aarch64__)
@@ -24,7 +25,7 @@ uint16x8_t bfloat16_of(float32x4_t low, float32x4_t high) {
                     vreinterpretq_u16_u32(rounded_to_bfloat16(high)));
 }
 
-// kFused: Note [One fused step]; else Note [Division by residual].
+// kFused: Note [One fused step]; otherwise Note [Division by residual].
 template <DType kDType, bool kFused>
 int row_as(const StoreTable& table, const uint8_t* in, int count, void* out) {
   const float32x4_t scale = vdupq_n_f32(table.affine.scale), mean = vdupq_n_f32(table.affine.mean);
@@ -65,7 +66,7 @@ int row_of(const StoreTable& table, const uint8_t* in, int count, void* out) {
                      : row_as<kDType, false>(table, in, count, out);
 }
 
-// There are no stores past the caches that would pay: pairs with a hint at most.
+// NEON has no non-temporal stores worth using, only paired stores with a hint.
 int row(const StoreTable& table, const uint8_t* in, int count, void* out, bool) {
   if (!table.arithmetic) return 0;
   if (table.dtype == DType::kFloat32) return row_of<DType::kFloat32>(table, in, count, out);

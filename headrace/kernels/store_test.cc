@@ -12,6 +12,7 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -21,7 +22,7 @@ constexpr Affine kImageNetRed{1.0f / 255, 0.485f, 0.229f};
 std::array<double, 256> affine_values(const Affine& affine) {
   std::array<double, 256> values;
   for (int x = 0; x < 256; ++x) {
-    // volatile: each operation rounds to float32, whatever the compiler's flags.
+    // volatile: each operation is rounded to float32, whatever the compiler flags.
     volatile float scaled = static_cast<float>(x) * affine.scale;
     volatile float centered = scaled - affine.mean;
     values[x] = centered / affine.std;
@@ -103,7 +104,7 @@ TEST_P(Store, RowsEqualTheTableAndNothingElseIsWritten) {
   }
 }
 
-// Both ways to compute a map, and what is left to the table.
+// Both arithmetic forms of a map, and what falls back to the table.
 TEST_P(Store, RowsOfRandomMapsEqualTheTables) {
   std::mt19937 engine(13);
   std::uniform_real_distribution<float> mean(0.3f, 0.6f), std(0.1f, 0.4f);
@@ -162,9 +163,6 @@ TEST_P(Store, InterleavedRowsEqualTheTables) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, Store, testing::ValuesIn(available_levels()), level_name);
 
 TEST(StoreTable, ArithmeticIsRefusedWhereOneValueDiffers) {
@@ -175,7 +173,7 @@ TEST(StoreTable, ArithmeticIsRefusedWhereOneValueDiffers) {
 }
 
 #if defined(__aarch64__)
-using CompilersHalf = __fp16;  // in C++, g++ 12 knows no other there
+using CompilersHalf = __fp16;  // g++ 12 supports no other spelling in C++
 #elif defined(__FLT16_MANT_DIG__)
 using CompilersHalf = _Float16;
 #endif
@@ -196,7 +194,7 @@ TEST(Float16, RoundsAsTheCompilerDoes) {
       continue;
     }
     ASSERT_EQ(x, static_cast<float>(half));
-    // The ties between neighbors, and what lies just beside them.
+    // Ties between neighbors, and values just next to them.
     for (int step : {-1, 0, 1}) {
       const uint32_t tie = std::bit_cast<uint32_t>(x) + 0x1000 + step;
       const float between = std::bit_cast<float>(tie);
@@ -213,7 +211,8 @@ TEST(BFloat16, RoundsToNearestEven) {
   EXPECT_EQ(bfloat16_from_float32(std::bit_cast<float>(0x3f808000u)), 0x3f80);  // tie, even below
   EXPECT_EQ(bfloat16_from_float32(std::bit_cast<float>(0x3f818000u)), 0x3f82);  // tie, even above
   EXPECT_EQ(bfloat16_from_float32(std::bit_cast<float>(0x3f808001u)), 0x3f81);
-  EXPECT_EQ(bfloat16_from_float32(std::bit_cast<float>(0x7f7fffffu)), 0x7f80);  // to infinity
+  // rounds to infinity
+  EXPECT_EQ(bfloat16_from_float32(std::bit_cast<float>(0x7f7fffffu)), 0x7f80);
   EXPECT_TRUE(std::isnan(float32_from_bfloat16(bfloat16_from_float32(NAN))));
 }
 

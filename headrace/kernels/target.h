@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles the code between HEADRACE_TARGET("avx2,fma"); and HEADRACE_TARGET_END; for CPUs with
-// these features, so that one build runs on every CPU and chooses as it runs (dispatch.h). Other
-// headers come before it: what they define would be compiled for these CPUs alone.
-//
-// HEADRACE_UNPREDICTABLE(condition): what clang is not to make a branch of. g++ makes none.
+// these features, so that one build runs on every CPU and selects at run time (dispatch.h). All
+// other headers must be included before it: otherwise their definitions would be compiled for these
+// CPUs alone. HEADRACE_UNPREDICTABLE(condition): keeps clang from making a branch of it. g++ makes
+// none.
 #pragma once
 
 #define HEADRACE_PRAGMA(...) _Pragma(#__VA_ARGS__)
@@ -18,7 +18,7 @@
 
 #else
 
-// The intrinsics' own "undefined" operands set both warnings off (GCC bug 105593).
+// The intrinsics' own "undefined" operands trigger both warnings (GCC bug 105593).
 #define HEADRACE_TARGET(features)                                 \
   HEADRACE_PRAGMA(GCC diagnostic push)                            \
   HEADRACE_PRAGMA(GCC diagnostic ignored "-Wuninitialized")       \

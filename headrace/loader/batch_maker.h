@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a loader's batches: the engine, record by record (streaming_batches.h), or sets of records
-// that stay in memory, from which batches are sliced (resident_batches.h). The batches are equal
-// bit for bit; the loader knows no more than this.
+// Makes a loader's batches: the engine, record by record (streaming_batches.h), or sets of
+// records in memory, from which batches are sliced (resident_batches.h).
 //
-// start, next, load_resident and reseed are called by the one thread that moves the loader; make,
-// stats, engine_for_rows and stop also by others meanwhile.
+// The batches are equal bit for bit; the loader knows no more than this. start, next,
+// load_resident and reseed are called by the one thread that moves the loader; make, stats,
+// engine_for_rows and stop also by others meanwhile.
 #pragma once
 
 #include <cstdint>

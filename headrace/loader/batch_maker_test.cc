@@ -12,7 +12,7 @@
 #include "headrace/sources/columns/columns.h"
 
 namespace headrace {
-namespace {
+namespace batch_maker_test {
 
 constexpr int64_t kRecords = 23, kRows = 5;
 constexpr size_t kMemory = 64 << 20;
@@ -65,7 +65,7 @@ class BatchMakerTest : public testing::TestWithParam<bool> {
   std::unique_ptr<BatchMaker> maker_;
 };
 
-TEST_P(BatchMakerTest, GivesAnEpochFromWhereItIsStarted) {
+TEST_P(BatchMakerTest, GivesAnEpochFromItsStartPosition) {
   for (const int64_t first : {int64_t{0}, int64_t{3}, int64_t{4}}) {
     maker_->start(0, first, {});
     for (int64_t batch = first; batch < layout_.batches(); ++batch) {
@@ -85,7 +85,7 @@ TEST_P(BatchMakerTest, ABatchByItsNumberDisturbsNothing) {
   EXPECT_EQ(numbers_in(*maker_->next({})), expected(2));
 }
 
-TEST_P(BatchMakerTest, StopsAndStartsAnewWithCountersThatGoOn) {
+TEST_P(BatchMakerTest, RestartsWithContinuingCounters) {
   maker_->start(0, 0, {});
   EXPECT_EQ(numbers_in(*maker_->next({})), expected(0));
   maker_->stop({});
@@ -109,5 +109,5 @@ INSTANTIATE_TEST_SUITE_P(, BatchMakerTest, testing::Bool(), [](const auto& kind)
   return std::string(kind.param ? "Resident" : "Streaming");
 });
 
-}  // namespace
+}  // namespace batch_maker_test
 }  // namespace headrace

@@ -20,8 +20,7 @@
 #include "headrace/loader/resolved_options.h"
 #include "headrace/loader/streaming_batches.h"
 #include "headrace/sampling/shuffled_by_source.h"
-#include "headrace/sources/stored_pictures.h"
-#include "headrace/sources/stored_sounds.h"
+#include "headrace/sources/stored_media.h"
 
 namespace headrace {
 namespace {
@@ -268,9 +267,10 @@ class Loader::Impl {
   void look_at_files() {
     const std::optional<std::string> changed = path_.look_at_files();
     if (!changed || std::exchange(said_changed_, true) || !options().warn) return;
-    options().warn("cached records were older than their files: " + *changed +
-                   " has changed since it was read. They are read again; open the source again "
-                   "where other things than pixels changed.");
+    options().warn(
+        "cached records were older than their files: " + *changed +
+        " has changed since it was read. They are read again; open the source again if more "
+        "than pixels changed.");
   }
 
   std::optional<Batch> next(const Interrupted& interrupted) {
@@ -311,7 +311,7 @@ class Loader::Impl {
       options().warn(
           "some images are rotated or mirrored according to their "
           "Exif tags; they are delivered as stored (exif_orientation=True rotates them upright, "
-          "exif_orientation=False says that this is meant; stats()[\"exif_ignored\"] counts them)");
+          "exif_orientation=False accepts this; stats()[\"exif_ignored\"] counts them)");
     } catch (...) {  // warnings may be errors
       not_received(interrupted);
       throw;
@@ -328,7 +328,7 @@ class Loader::Impl {
     said_left_to_cpu_ = true;
     if (2 * share.on_device >= share.pictures) return;
     try {
-      options().warn("decode=\"device\", and yet the CPU decodes most images: " +
+      options().warn("decode=\"device\", but the CPU decodes most images: " +
                      share.text(index_hint()));
     } catch (...) {  // warnings may be errors
       not_received(interrupted);

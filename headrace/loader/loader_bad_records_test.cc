@@ -5,7 +5,7 @@
 namespace headrace {
 namespace {
 
-TEST(Loader, SubstitutesFillTheRowAndMoveNothingElse) {
+TEST(LoaderBadRecords, SubstitutesOnlyReplaceTheRow) {
   const std::set<int64_t> bad{5, 6, 7, 42};
   Loader clean(std::make_shared<Numbers>(300), {}, options(16));
   const auto expected = epoch_of(clean);
@@ -34,7 +34,7 @@ TEST(Loader, SubstitutesFillTheRowAndMoveNothingElse) {
   }
 }
 
-TEST(Loader, SkipShortensTheBatchAndKeepsTheRest) {
+TEST(LoaderBadRecords, SkipShortensTheBatchAndKeepsTheRest) {
   const std::set<int64_t> bad{0, 9, 10, 11};
   LoaderOptions o = options(4);
   o.on_error = OnError::kSkip;
@@ -45,7 +45,7 @@ TEST(Loader, SkipShortensTheBatchAndKeepsTheRest) {
   EXPECT_EQ(epoch_of(loader), expected);
 }
 
-TEST(Loader, ABatchOfWhichNothingIsLeftIsLeftOut) {
+TEST(LoaderBadRecords, ABatchOfOnlyBadRecordsIsSkipped) {
   LoaderOptions o = options(1);
   o.on_error = OnError::kSkip;
   o.shuffle = false;
@@ -53,7 +53,7 @@ TEST(Loader, ABatchOfWhichNothingIsLeftIsLeftOut) {
   EXPECT_EQ(epoch_of(loader), (std::vector<std::vector<int64_t>>{{0}, {6}}));
 }
 
-TEST(Loader, RaisesAtTheBatchOfTheBadRecord) {
+TEST(LoaderBadRecords, RaisesAtTheBatchOfTheBadRecord) {
   LoaderOptions o = options(10);
   o.shuffle = false;
   Loader loader(std::make_shared<Numbers>(100, std::set<int64_t>{37, 35}), {}, o);
@@ -71,7 +71,7 @@ TEST(Loader, RaisesAtTheBatchOfTheBadRecord) {
   }
 }
 
-TEST(Loader, AStorageOutageEndsTheRunWhateverThePolicy) {
+TEST(LoaderBadRecords, AStorageOutageEndsTheRunWhateverThePolicy) {
   auto source = std::make_shared<Numbers>(100, std::set<int64_t>{37});
   source->outage = true;
   LoaderOptions o = options(10);
@@ -81,7 +81,7 @@ TEST(Loader, AStorageOutageEndsTheRunWhateverThePolicy) {
   EXPECT_TRUE(loader.quarantine().empty());
 }
 
-TEST(Loader, TheBudgetEndsTheRun) {
+TEST(LoaderBadRecords, TheBudgetEndsTheRun) {
   std::set<int64_t> bad;
   for (int64_t i = 0; i < 100; i += 10) bad.insert(i);
   LoaderOptions o = options(10);
@@ -98,7 +98,7 @@ TEST(Loader, TheBudgetEndsTheRun) {
   }
 }
 
-TEST(Loader, NoSubstituteIsFoundWhereEverythingIsBad) {
+TEST(LoaderBadRecords, NoSubstituteIsFoundWhereEverythingIsBad) {
   LoaderOptions o = options(2);
   o.on_error = OnError::kSubstitute;
   Loader loader(std::make_shared<Numbers>(2, std::set<int64_t>{0, 1}), {}, o);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps on rows of the filled slot: which rows meet is a function of seed, epoch and position.
+// Batch steps on the filled slot: which rows are mixed is a function of seed, epoch and position.
 #include <gtest/gtest.h>
 
 #include "headrace/device/simulated/simulated_device.h"
@@ -35,11 +35,6 @@ void expect_mixed(const Batch& batch, int64_t first, int64_t count) {
   EXPECT_LE(factor, MixOpposites::kFactors);
 }
 
-SourcePtr numbers(int64_t records, std::set<int64_t> bad = {},
-                  ReadStyle style = ReadStyle::kMemory) {
-  return std::make_shared<Numbers>(records, std::move(bad), style);
-}
-
 TEST(BatchSteps, MixTheRowsOfEachGroup) {
   Loader loader(numbers(90), steps({mix(kGroup)}), options(16));
   int64_t batches = 0;
@@ -52,7 +47,7 @@ TEST(BatchSteps, MixTheRowsOfEachGroup) {
   EXPECT_EQ(batches, 6);
 }
 
-TEST(BatchSteps, GiveOneResult) {
+TEST(BatchSteps, GiveTheSameResultEverywhere) {
   const auto source = [](ReadStyle style) { return numbers(150, {}, style); };
   for (LastBatch last : {LastBatch::kKeep, LastBatch::kDrop, LastBatch::kPad}) {
     LoaderOptions given = options(32);
@@ -64,7 +59,7 @@ TEST(BatchSteps, GiveOneResult) {
   expect_one_result(source, steps({mix(kGroup), mix(8), mix(2)}), padded);
 }
 
-TEST(BatchSteps, BadRecordsThatAreSubstitutedChangeNothingOfThat) {
+TEST(BatchSteps, SubstitutedRecordsDoNotChangeGroups) {
   LoaderOptions given = options(32);
   given.on_error = OnError::kSubstitute;
   given.error_rate = 1;
@@ -72,7 +67,7 @@ TEST(BatchSteps, BadRecordsThatAreSubstitutedChangeNothingOfThat) {
   expect_one_result(source, steps({mix(kGroup)}), given);
 }
 
-TEST(BatchSteps, AGroupIsTheRowsThatAreLeftOfIt) {
+TEST(BatchSteps, AGroupIsItsRemainingRows) {
   LoaderOptions given = options(16);
   given.on_error = OnError::kSkip;
   given.error_rate = 1;
@@ -89,7 +84,7 @@ TEST(BatchSteps, AGroupIsTheRowsThatAreLeftOfIt) {
   }
 }
 
-TEST(BatchSteps, ABadRecordEndsTheRunWhereThatIsAsked) {
+TEST(BatchSteps, ABadRecordEndsTheRunOnRequest) {
   Loader loader(numbers(64, {40}), steps({mix(kGroup)}), options(16));
   EXPECT_EQ(refusal([&] { epoch_rows(loader); }), "HR0799 record 40 is bad");
 }
@@ -153,7 +148,7 @@ TEST(BatchSteps, RunWhereRecordsStayInMemoryToo) {
             "HR0892");
 }
 
-TEST(BatchSteps, AreLeftOutWhereNobodyGetsTheirField) {
+TEST(BatchSteps, AreSkippedIfTheirFieldIsUnused) {
   LoaderOptions given = options(15);  // no multiple of the group, which does not matter then
   given.plan.fields = {"label"};
   Loader loader(numbers(60), steps({mix(kGroup)}), given);
@@ -192,7 +187,7 @@ TEST(BatchSteps, AreShownInThePlan) {
   EXPECT_NE(text.find("groups of 4"), std::string::npos) << text;
 }
 
-TEST(BatchSteps, AreRefusedWhereTheyCannotBeDone) {
+TEST(BatchSteps, AreRefusedIfUnsupported) {
   const auto refused = [](std::vector<Spec> transforms, LoaderOptions given) {
     return refusal([&] { Loader(numbers(150), steps(std::move(transforms)), given); });
   };
@@ -211,7 +206,7 @@ TEST(BatchSteps, AreRefusedWhereTheyCannotBeDone) {
   EXPECT_EQ(refused({mix(kGroup)}, few).substr(0, 51),
             "HR0721 6 records, in groups of 4, are left for 4 ra");
   EXPECT_EQ(refused({mix(kGroup), add_partners(1)}, options(16)).substr(0, 74),
-            "HR0130 AddPartners(count=1) comes after MixOpposites(group=4), which is do");
+            "HR0130 AddPartners(count=1) comes after MixOpposites(group=4), which is ap");
   EXPECT_EQ(refused({mix(kGroup), unchanged()}, options(16)).substr(0, 63),
             "HR0130 unchanged(value) comes after MixOpposites(group=4), whic");
   class Ragged final : public Source {

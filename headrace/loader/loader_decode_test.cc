@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "headrace/base/sweep_test_width.h"
 #include "headrace/device/host/host_device.h"
 #include "headrace/device/simulated/simulated_device.h"
 #include "headrace/loader/loader_feed.h"
@@ -76,7 +77,7 @@ TEST(LoaderDecode, EveryDeviceGivesTheBatchesOfTheHost) {
   for (const Pipeline& pipeline : {train(true), train(false), eval()}) {
     const OnHost expected = on_host(pipeline);
     std::vector<DevicePtr> devices{host_device()};
-    for (uint64_t seed = 0; seed < 4; ++seed) {
+    for (uint64_t seed = 0; seed < 4; seed += kSweepStep) {
       devices.push_back(std::make_shared<SimulatedDevice>(seed));
     }
     for (const DevicePtr& device : devices) {
@@ -101,10 +102,10 @@ TEST(LoaderDecode, ABatchThatIsLargerThanTheScratchMemoryIsDecodedInParts) {
 }
 
 // Damage that only decoding finds, and indexes that lie: the batch is made again by the CPU.
-TEST(LoaderDecode, DamageMeansWhatItMeansOnTheHost) {
+TEST(LoaderDecode, DamageIsTreatedAsOnTheHost) {
   for (const Pipeline& pipeline : {train(true), eval()}) {
     const OnHost expected = on_host(pipeline, true);
-    for (uint64_t seed = 0; seed < 4; ++seed) {
+    for (uint64_t seed = 0; seed < 4; seed += kSweepStep) {
       for (const int depth : {1, 2, 4}) {
         Delivery run{.device = std::make_shared<SimulatedDevice>(seed),
                      .pipeline = pipeline,
@@ -123,10 +124,10 @@ TEST(LoaderDecode, DamageMeansWhatItMeansOnTheHost) {
   }
 }
 
-TEST(LoaderDecode, ARunMayBeLeftAtAnyBatchAndGoesOnThere) {
+TEST(LoaderDecode, ARunMayBeInterruptedAtAnyBatchAndContinued) {
   const OnHost expected = on_host(train(true), true);
   for (int64_t batch = 0; batch < int64_t(expected.batches.size()); ++batch) {
-    for (uint64_t seed = 0; seed < 6; ++seed) {
+    for (uint64_t seed = 0; seed < 6; seed += kSweepStep) {
       Delivery run{.device = std::make_shared<SimulatedDevice>(seed),
                    .pipeline = train(true),
                    .damaged = true};
@@ -166,10 +167,10 @@ void expect_to_go_on(Delivery& run, const OnHost& expected, const char* code, in
   EXPECT_EQ(device.pinned_ranges(), 0);
 }
 
-TEST(LoaderDecode, AnAllocationThatIsRefusedLeavesTheProcessAbleToGoOnWithTheCpu) {
+TEST(LoaderDecode, AfterARefusedAllocationTheCpuStillWorks) {
   const OnHost expected = on_host(train(true), true);
   int64_t refused = 0;
-  for (int64_t k = 1; k <= 200; k += k < 40 ? 1 : 5) {
+  for (int64_t k = 1; k <= 200; k += kSweepStep * (k < 40 ? 1 : 5)) {
     auto device = std::make_shared<SimulatedDevice>(uint64_t(k));
     device->refuse_allocation(k);
     Delivery run{.device = device, .pipeline = train(true), .damaged = true};
@@ -179,17 +180,17 @@ TEST(LoaderDecode, AnAllocationThatIsRefusedLeavesTheProcessAbleToGoOnWithTheCpu
   EXPECT_GE(refused, 1);  // the first slabs: those that follow get what lanes have
 }
 
-TEST(LoaderDecode, ADeviceThatIsLostLeavesTheProcessAbleToGoOnWithTheCpu) {
+TEST(LoaderDecode, AfterALostDeviceTheCpuStillWorks) {
   const OnHost expected = on_host(train(true), true);
   int64_t lost = 0;
-  for (int64_t k = 1; k <= 200; k += k < 40 ? 1 : 5) {
+  for (int64_t k = 1; k <= 200; k += kSweepStep * (k < 40 ? 1 : 5)) {
     auto device = std::make_shared<SimulatedDevice>(uint64_t(k));
     device->fail_at(k);
     Delivery run{.device = device, .pipeline = train(true), .damaged = true};
     expect_to_go_on(run, expected, "HR0883", k);
     lost += run.taken < int64_t(expected.batches.size());
   }
-  EXPECT_GE(lost, 30);
+  EXPECT_GE(lost, 30 / kSweepStep);
 }
 
 // A device that "auto" takes for a GPU.
@@ -211,7 +212,7 @@ class Gpu final : public Device {
 };
 
 // At any number of threads.
-TEST(LoaderDecode, AutoLooksAtWhatAGpuCouldDecode) {
+TEST(LoaderDecode, AutoDependsOnTheShareThatAGpuCouldDecode) {
   const SourcePtr files = std::make_shared<Jpegs>(false);
   std::vector<int64_t> indexed;
   for (int64_t i = 0; i < kRecords; ++i) {
@@ -239,7 +240,10 @@ TEST(LoaderDecode, AutoLooksAtWhatAGpuCouldDecode) {
   twice.transforms = {{"Resize", {{"size", std::vector<int64_t>{60, 60}}}, {}, {}},
                       {"Resize", {{"size", std::vector<int64_t>{40, 40}}}, {}, {}}};
   const std::string pixels = decode(subset(files, indexed), twice);
-  EXPECT_TRUE(pixels.starts_with("cpu: 100 % of 63 images are decoded early")) << pixels;
+  // It stops after half a second, with fewer under a sanitizer.
+  const std::string inspected = kSweepStep == 1 ? "63 images " : "";
+  EXPECT_TRUE(pixels.starts_with("cpu: 100 % of " + inspected)) << pixels;
+  EXPECT_NE(pixels.find("images are decoded early"), std::string::npos) << pixels;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "headrace/loader/loader_test_numbers.h"
 
 namespace headrace {
-namespace {
+namespace loader_feed_test {
 
 std::vector<int64_t> on_host(const DeviceTensor& tensor) {
   tensor.lease->wait_on_host();
@@ -80,7 +80,7 @@ TEST(LoaderFeed, DevicesTogetherGetTheBatchesOfTheLoader) {
   }
 }
 
-TEST(LoaderFeed, ARunThatIsStoppedGoesOnBehindTheLastBatchReceived) {
+TEST(LoaderFeed, AStoppedRunContinuesAfterTheLastBatchReceived) {
   Loader alone(std::make_shared<Numbers>(500), Pipeline{}, options(32));
   Delivery delivery(options(32), 2);
   delivery.start();
@@ -105,7 +105,7 @@ TEST(LoaderFeed, AnErrorComesAtItsBatchOnEveryDevice) {
   }
 }
 
-TEST(LoaderFeed, SlotsArePinnedForTheDeviceAndLetGoWithTheLoader) {
+TEST(LoaderFeed, SlotsArePinnedForTheDeviceAndReleasedWithTheLoader) {
   Delivery delivery(options(64), 1);
   delivery.start();
   while (delivery.next()) {
@@ -119,5 +119,5 @@ TEST(LoaderFeed, SlotsArePinnedForTheDeviceAndLetGoWithTheLoader) {
   EXPECT_EQ(device->allocated_bytes(), 0u);
 }
 
-}  // namespace
+}  // namespace loader_feed_test
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many records a worker decodes in one call: as many as their decoder has lanes.
+// The number of records that a worker decodes in one call: as many as their decoder has lanes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

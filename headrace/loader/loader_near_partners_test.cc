@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partners from the positions before a row's own: data kept for them changes no
-// batch.
+// Partners from the positions before a row's own: caching them changes no batch.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -11,19 +10,14 @@
 namespace headrace::scopes_test {
 namespace {
 
-SourcePtr numbers(int64_t records, std::set<int64_t> bad = {},
-                  ReadStyle style = ReadStyle::kMemory) {
-  return std::make_shared<Numbers>(records, std::move(bad), style);
-}
-
-TEST(NearPartners, GiveOneResult) {
+TEST(NearPartners, GiveTheSameResultEverywhere) {
   const auto source = [](ReadStyle style) { return numbers(150, {}, style); };
   expect_one_result(source, steps({add_partners(1, 1)}), options(32));
   expect_one_result(source, steps({add_partners(3, 20), mix(4)}), options(32));
   expect_one_result(source, steps({add_partners(2, 40), unchanged()}), options(32));
 }
 
-TEST(NearPartners, OfAWholeEpochAreThoseOfAnyStep) {
+TEST(NearPartners, OverAWholeEpochEqualThoseOfAnyStep) {
   Loader any(numbers(100), steps({add_partners(3)}), options(10, 3));
   Loader near(numbers(100), steps({add_partners(3, 100)}), options(10, 3));
   EXPECT_EQ(epoch_rows(near), epoch_rows(any));
@@ -75,7 +69,7 @@ TEST(NearPartners, AreReadAgainOnlyWhereTheEpochBegins) {
   EXPECT_LE(source->reads, 400 + 15);
 }
 
-TEST(NearPartners, PicturesAreDoneWithinTheMemoryLimit) {
+TEST(NearPartners, ImagesStayWithinTheMemoryLimit) {
   const Pipeline pipeline = steps({resize(256), add_partners(3, 24), resize(64)});
   std::vector<Rows> expected;
   for (size_t mib : {72, 112, 512}) {
@@ -112,7 +106,7 @@ KeptPartner of_bytes(int64_t position, size_t bytes) {
   return {std::move(record), 0};
 }
 
-TEST(KeptPartners, MakeRoomByWhatStandsFirst) {
+TEST(KeptPartners, EvictTheOldestFirst) {
   KeptPartners kept(50'000);
   for (int64_t position : {3, 1, 2}) kept.keep(0, of_bytes(position, 10'000));
   EXPECT_TRUE(kept.find(0, 1) && kept.find(0, 2) && kept.find(0, 3));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that take other records in addition to a row's own: their choice is a function of seed,
-// epoch and position; they are read, counted and judged like the row's.
+// Steps that take other records in addition to a row's own: the choice is a function of seed, epoch
+// and position; these records are read, counted and checked like the row's own.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,7 +10,7 @@
 #include "headrace/loader/loader_test_walls.h"
 
 namespace headrace::scopes_test {
-namespace {
+namespace loader_partners_test {
 
 // Numbers: a row's own record by its label, and the sum of its partners.
 struct Sum {
@@ -29,11 +29,6 @@ std::vector<Sum> sums_of(const Batch& batch) {
   return out;
 }
 
-SourcePtr numbers(int64_t records, std::set<int64_t> bad = {},
-                  ReadStyle style = ReadStyle::kMemory) {
-  return std::make_shared<Numbers>(records, std::move(bad), style);
-}
-
 TEST(Partners, AreRecordsOfTheEpochDrawnForEachPosition) {
   Loader loader(numbers(100), steps({add_partners(1)}), options(10));
   std::set<int64_t> first, second;
@@ -50,7 +45,7 @@ TEST(Partners, AreRecordsOfTheEpochDrawnForEachPosition) {
   EXPECT_NE(first, second) << "each epoch has pairs of its own";
 }
 
-TEST(Partners, AreAllTheOthersWhereTheEpochHasNoMore) {
+TEST(Partners, AreAllOtherRecordsOfASmallEpoch) {
   for (const int partners : {1, 3, 4}) {
     const int64_t records = partners + 1, all = partners * records / 2;
     Loader loader(numbers(records), steps({add_partners(partners)}), options(1));
@@ -64,7 +59,7 @@ TEST(Partners, AreAllTheOthersWhereTheEpochHasNoMore) {
   EXPECT_TRUE(too_few.next());
 }
 
-TEST(Partners, AreEachOfTheOthersAsOften) {
+TEST(Partners, AreUniform) {
   std::map<std::pair<int64_t, int64_t>, int> met;
   Loader loader(numbers(6), steps({add_partners(1)}), options(3));
   for (int epoch = 0; epoch < 1000; ++epoch) {
@@ -76,13 +71,13 @@ TEST(Partners, AreEachOfTheOthersAsOften) {
   for (const auto& [pair, times] : met) EXPECT_NEAR(times, 200, 65) << pair.first;
 }
 
-TEST(Partners, GiveOneResult) {
+TEST(Partners, GiveTheSameResultEverywhere) {
   const auto source = [](ReadStyle style) { return numbers(150, {}, style); };
   expect_one_result(source, steps({add_partners(1)}), options(32));
   expect_one_result(source, steps({add_partners(3), mix(4)}), options(32));
 }
 
-TEST(Partners, AndBatchStepsGoWithAStepInPythonBetweenThem) {
+TEST(Partners, AndBatchStepsWorkWithAPythonStepBetweenThem) {
   for (OnError on_error : {OnError::kRaise, OnError::kSubstitute}) {
     LoaderOptions given = options(32);
     given.on_error = on_error;
@@ -117,7 +112,7 @@ TEST(Partners, ThatAreBadMakeTheRowBad) {
   }
 }
 
-TEST(Partners, OfASubstituteAreDrawnAnew) {
+TEST(Partners, OfASubstituteAreRedrawn) {
   LoaderOptions given = options(32);
   given.on_error = OnError::kSubstitute;
   given.error_rate = 1;
@@ -177,7 +172,7 @@ TEST(Partners, StopInTheMiddleOfAnEpoch) {
   loader.close();
 }
 
-TEST(Partners, PicturesAreDoneWithinTheMemoryLimit) {
+TEST(Partners, ImagesStayWithinTheMemoryLimit) {
   const Pipeline pipeline = steps({resize(256), add_partners(3), resize(64)});
   std::vector<Rows> expected;
   for (int threads : {1, 2, 5, 8}) {
@@ -203,7 +198,7 @@ TEST(Partners, ARowThatTakesTooMuchWithItsPartnersIsRefusedWhateverTheThreads) {
   }
 }
 
-TEST(Partners, AreRefusedWhereTheyCannotBeHad) {
+TEST(Partners, AreRefusedIfUnavailable) {
   const auto refused = [](std::vector<Spec> transforms) {
     return refusal([&] { Loader(numbers(100), steps(std::move(transforms)), options(10)); });
   };
@@ -226,5 +221,5 @@ TEST(Partners, RunWhereRecordsStayInMemoryToo) {
   EXPECT_EQ(epoch_rows(resident), epoch_rows(streamed));
 }
 
-}  // namespace
+}  // namespace loader_partners_test
 }  // namespace headrace::scopes_test

@@ -16,7 +16,7 @@
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
-namespace {
+namespace loader_pictures_test {
 
 using jpeg_test::FileSpec;
 using jpeg_test::Pixels;
@@ -119,7 +119,7 @@ uint64_t hash_of(const Batch& batch) {
   return hash;
 }
 
-std::vector<uint64_t> epoch_of(Loader& loader) {
+std::vector<uint64_t> image_hashes_of(Loader& loader) {
   std::vector<uint64_t> out;
   while (auto batch = loader.next()) out.push_back(hash_of(*batch));
   const LoaderStats stats = loader.stats();
@@ -127,10 +127,10 @@ std::vector<uint64_t> epoch_of(Loader& loader) {
   return out;
 }
 
-std::vector<uint64_t> epoch_of(const SourcePtr& source, const Specs& transforms,
-                               const LoaderOptions& options) {
+std::vector<uint64_t> image_hashes_of(const SourcePtr& source, const Specs& transforms,
+                                      const LoaderOptions& options) {
   Loader loader(source, {transforms, {}, {}}, options);
-  return epoch_of(loader);
+  return image_hashes_of(loader);
 }
 
 TEST(Pictures, EqualThePlainDecodeOfTheirFiles) {
@@ -167,16 +167,16 @@ TEST(Pictures, DoNotDependOnThreads) {
         Specs{step(std::make_shared<Negative>()), crop(24), step(std::make_shared<Negative>())}}) {
     LoaderOptions o = options(1);
     o.on_error = OnError::kSubstitute;
-    const auto expected = epoch_of(photos.source(), transforms, o);
+    const auto expected = image_hashes_of(photos.source(), transforms, o);
     for (int threads : {2, 3, 8}) {
       o.threads = threads;
       o.python_workers = threads - 2;
-      EXPECT_EQ(epoch_of(photos.source(), transforms, o), expected);
+      EXPECT_EQ(image_hashes_of(photos.source(), transforms, o), expected);
     }
   }
 }
 
-TEST(Pictures, OfSeveralLoadersAtOnceAreThoseOfEachAlone) {
+TEST(Pictures, OfSeveralLoadersAtOnceEqualThoseOfEachAlone) {
   const Photos photos(30, {11});
   const std::vector<Specs> pipelines{
       {crop(24), flip()},
@@ -188,7 +188,7 @@ TEST(Pictures, OfSeveralLoadersAtOnceAreThoseOfEachAlone) {
   o.on_error = OnError::kSubstitute;
   std::vector<std::vector<uint64_t>> expected;
   for (const Specs& transforms : pipelines) {
-    expected.push_back(epoch_of(photos.source(), transforms, o));
+    expected.push_back(image_hashes_of(photos.source(), transforms, o));
   }
   std::vector<std::thread> consumers;
   for (size_t t = 0; t < pipelines.size(); ++t) {
@@ -212,29 +212,29 @@ TEST(Pictures, OfSeveralLoadersAtOnceAreThoseOfEachAlone) {
 }
 
 // Pictures that steps look at are decoded together, as far as there is memory for several.
-TEST(Pictures, ThatAreLookedAtFinishWhereMemoryIsScarce) {
+TEST(Pictures, WithReadPixelsFinishIfMemoryIsScarce) {
   const Photos photos(40, {3, 17, 20}, /*scale=*/12);
   const Specs transforms{resize(300), {"RandomEqualize", {{"p", 0.7}}, {}, {}}, resize(16)};
   LoaderOptions o = options(1);
   o.on_error = OnError::kSubstitute;
-  const auto expected = epoch_of(photos.source(), transforms, o);
+  const auto expected = image_hashes_of(photos.source(), transforms, o);
   for (int threads : {2, 4}) {
     o.threads = threads;
     for (size_t beside : {8, 24}) {
       o.memory_limit = (size_t{12} * threads + beside) << 20;
       Loader loader(photos.source(), {transforms, {}, {}}, o);
-      EXPECT_EQ(epoch_of(loader), expected);
+      EXPECT_EQ(image_hashes_of(loader), expected);
       EXPECT_EQ(loader.quarantine().size(), 3u);
     }
   }
 }
 
-TEST(Pictures, ThatAreLookedAtEndInTheMiddleAndBeginAnew) {
+TEST(Pictures, WithReadPixelsStopMidwayAndRestart) {
   const Photos photos(40, {5});
   const Specs transforms{crop(40), {"RandomEqualize", {{"p", 0.7}}, {}, {}}, resize(16)};
   LoaderOptions o = options(3);
   o.on_error = OnError::kSubstitute;
-  const auto expected = epoch_of(photos.source(), transforms, o);
+  const auto expected = image_hashes_of(photos.source(), transforms, o);
   Loader loader(photos.source(), {transforms, {}, {}}, o);
   for (int round = 0; round < 20; ++round) {
     loader.set_epoch(0);
@@ -248,7 +248,7 @@ TEST(PythonSteps, RunOnOneThreadAlsoForSubstitutes) {
   LoaderOptions o = options(3);
   o.on_error = OnError::kSubstitute;
   Loader loader(photos.source(), {{flip(), step(function), resize(16)}, {}, {}}, o);
-  const auto got = epoch_of(loader);
+  const auto got = image_hashes_of(loader);
   EXPECT_EQ(function->threads().size(), 1u);
   EXPECT_GE(loader.quarantine().size(), 3u);
   for (const BadRecord& bad : loader.quarantine()) {
@@ -261,26 +261,26 @@ TEST(PythonSteps, RunOnOneThreadAlsoForSubstitutes) {
 
 // Each record needs much of what there is: those that wait at the step hold what the others
 // of their run, and their substitutes, want.
-TEST(PythonSteps, FinishWhereMemoryIsScarce) {
+TEST(PythonSteps, FinishIfMemoryIsScarce) {
   const Photos photos(40, {3, 17, 20}, /*scale=*/12);
   const Specs transforms{step(std::make_shared<Negative>()), resize(16),
                          step(std::make_shared<Negative>())};
   LoaderOptions o = options(1);
   o.on_error = OnError::kSubstitute;
-  const auto expected = epoch_of(photos.source(), transforms, o);
+  const auto expected = image_hashes_of(photos.source(), transforms, o);
   for (int threads : {1, 2, 4}) {
     o.threads = threads;
     o.memory_limit = (size_t{12} * threads + 14) << 20;
     Loader loader(photos.source(), {transforms, {}, {}}, o);
-    EXPECT_EQ(epoch_of(loader), expected);
+    EXPECT_EQ(image_hashes_of(loader), expected);
     EXPECT_EQ(loader.quarantine().size(), 3u);
   }
 }
 
-TEST(PythonSteps, EndInTheMiddleAndBeginAnew) {
+TEST(PythonSteps, StopMidwayAndRestart) {
   const Photos photos(40);
   const Specs transforms{flip(), step(std::make_shared<Negative>()), resize(16)};
-  const auto expected = epoch_of(photos.source(), transforms, options(2));
+  const auto expected = image_hashes_of(photos.source(), transforms, options(2));
   Loader loader(photos.source(), {transforms, {}, {}}, options(3));
   for (int round = 0; round < 20; ++round) {
     loader.set_epoch(0);
@@ -307,12 +307,12 @@ TEST(Substitutes, ForARecordThatIsTooLargeDoNotDependOnThreads) {
     o.on_error = OnError::kSubstitute;
     o.memory_limit = size_t{52} << 20;
     Loader loader(source, {transforms, {}, {}}, o);
-    const auto expected = epoch_of(loader);
+    const auto expected = image_hashes_of(loader);
     ASSERT_EQ(loader.quarantine().size(), 1u);
     EXPECT_EQ(loader.quarantine()[0].error.code->id, "HR0703");
     for (int threads : {2, 4}) {
       o.threads = threads;
-      EXPECT_EQ(epoch_of(source, transforms, o), expected);
+      EXPECT_EQ(image_hashes_of(source, transforms, o), expected);
     }
     for (size_t i = 0; i < expected.size(); ++i) {
       EXPECT_EQ(hash_of(loader.batch(0, static_cast<int64_t>(i))), expected[i]);
@@ -420,5 +420,5 @@ TEST(Files, LargerThanTheLimitAreRefusedUnread) {
   }
 }
 
-}  // namespace
+}  // namespace loader_pictures_test
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps in Python processes of their own: their calls are under way side by side.
+// Steps in separate Python processes: their calls run in parallel.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 #include "headrace/sources/python_function.h"
 
 namespace headrace {
-namespace {
+namespace loader_python_workers_test {
 
 // Gives its input back once as many calls are inside as there are said to be.
 class Rendezvous final : public PythonFunction {
@@ -57,7 +57,7 @@ SourcePtr numbers(std::vector<int64_t>& values) {
   return records({Column{.name = "number", .values = column}});
 }
 
-std::vector<int64_t> epoch_of(Loader& loader) {
+std::vector<int64_t> values_of(Loader& loader) {
   std::vector<int64_t> out;
   while (auto batch = loader.next()) {
     const auto* values = static_cast<const int64_t*>((*batch)["number"].view.data);
@@ -66,23 +66,23 @@ std::vector<int64_t> epoch_of(Loader& loader) {
   return out;
 }
 
-TEST(PythonWorkers, AsManyCallsAreUnderWayAtOnce) {
+TEST(PythonWorkers, MakeAsManyConcurrentCalls) {
   std::vector<int64_t> values(96);
   auto rendezvous = std::make_shared<Rendezvous>(3);
   Loader loader(numbers(values), {{Spec{"rendezvous", {}, {}, rendezvous}}, {}, {}},
                 {.batch_size = 32, .threads = 1, .python_workers = 3});
-  EXPECT_EQ(epoch_of(loader), values);
+  EXPECT_EQ(values_of(loader), values);
   EXPECT_EQ(rendezvous->largest(), 3);
 }
 
-TEST(PythonWorkers, WithoutAnyOneCallIsUnderWay) {
+TEST(PythonWorkers, WithoutAnyThereIsOneCallAtATime) {
   std::vector<int64_t> values(96);
   auto alone = std::make_shared<Rendezvous>(1);
   Loader loader(numbers(values), {{Spec{"rendezvous", {}, {}, alone}}, {}, {}},
                 {.batch_size = 32, .threads = 4});
-  EXPECT_EQ(epoch_of(loader), values);
+  EXPECT_EQ(values_of(loader), values);
   EXPECT_EQ(alone->largest(), 1);
 }
 
-}  // namespace
+}  // namespace loader_python_workers_test
 }  // namespace headrace

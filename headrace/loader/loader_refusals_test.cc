@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loader when the system refuses something: memory at any one allocation, or a
-// thread. Nothing ends the process and nothing waits for ever; there is an error or there is none,
-// and then the batches are the usual ones.
+// A loader when the system refuses something: memory at any single allocation, or a thread. The
+// process does not end and nothing waits forever; either there is an error, or the batches are the
+// usual ones.
 //
 // This program has an operator new and a pthread_create of its own, which all libraries use.
 #include <dlfcn.h>
@@ -15,6 +15,7 @@
 #include <numeric>
 
 #include "headrace/base/allocations_test_hook.h"
+#include "headrace/base/sweep_test_width.h"
 #include "headrace/executor/executor_test_ops.h"
 #include "headrace/executor/reading/read_ahead.h"
 #include "headrace/executor/threads/thread_pool.h"
@@ -58,11 +59,7 @@ struct Spared {
   ~Spared() { spared = false; }
 };
 
-#if defined(__SANITIZE_THREAD__)
-constexpr int64_t kEach = 8;  // its runs take ten times as long, and races do not hide in one step
-#else
-constexpr int64_t kEach = 40;
-#endif
+const int64_t kEach = 40 / kSweepStep;
 
 // Calls `use` again and again while the first, second, third ... allocation is refused, with so
 // many after it, until it needs no more. Those beyond `each` come in steps, for the test to end.
@@ -107,7 +104,7 @@ std::vector<std::vector<int64_t>> patient_epoch_of(Loader& loader, int64_t& fail
 
 class Refusals : public testing::TestWithParam<ReadStyle> {};
 
-TEST_P(Refusals, AnAllocationThatFailsCostsNoBatchAndNoProcess) {
+TEST_P(Refusals, AFailedAllocationLosesNoBatch) {
   const auto source = std::make_shared<Numbers>(100, std::set<int64_t>{}, GetParam());
   const auto expected = [&] {
     Loader loader(source, {}, refusal_options(OnError::kRaise));
@@ -213,7 +210,7 @@ TEST_P(Refusals, EveryRecordThatIsSkippedIsReported) {
   });
 }
 
-TEST_P(Refusals, EveryRecordThatAnotherStandsInForIsReported) {
+TEST_P(Refusals, EverySubstitutedRecordIsReported) {
   each_outcome(GetParam(), OnError::kSubstitute, [](const Outcome& got) {
     EXPECT_TRUE(got.reported.contains(20) && got.reported.contains(50));
     EXPECT_LE(got.reports, 2u + 16u);
@@ -266,7 +263,7 @@ class Rows final : public Source {
       {.name = "label", .kind = FieldKind::kLabel, .dtype = DType::kInt64}};
 };
 
-TEST(RefusedRaggedBatches, ATensorThatIsRefusedCostsNoBatch) {
+TEST(RefusedRaggedBatches, ARefusedTensorLosesNoBatch) {
   const auto source = std::make_shared<Rows>();
   for (const Ragged ragged : {Ragged::kList, Ragged::kPad, Ragged::kPacked}) {
     LoaderOptions given = refusal_options(OnError::kRaise);
@@ -292,7 +289,7 @@ TEST(RefusedRaggedBatches, ATensorThatIsRefusedCostsNoBatch) {
   }
 }
 
-TEST(RefusedReadAhead, ARefusedAllocationLeavesNoBytesLentAndNobodyWaiting) {
+TEST(RefusedReadAhead, ARefusedAllocationLeavesNothingLentOrWaiting) {
   const auto source = std::make_shared<Numbers>(60, std::set<int64_t>{}, ReadStyle::kPython);
   refuse_each_allocation(3, [&] {
     try {
@@ -314,7 +311,7 @@ TEST(RefusedReadAhead, ARefusedAllocationLeavesNoBytesLentAndNobodyWaiting) {
 }
 
 // Also on the storage's own thread, where answers arrive.
-TEST(RefusedReadAhead, AReadOfAFarStorageIsNeverLost) {
+TEST(RefusedReadAhead, AReadOfRemoteStorageIsNeverLost) {
   MemoryVolume volume("refused");
   PathColumn paths;
   for (int64_t i = 0; i < 40; ++i) {
@@ -393,7 +390,7 @@ class Busy final : public PoolClient {
 
 // Threads that nobody needs any more end when they have done what they are at, and are joined by
 // whoever comes next.
-TEST(RefusedThreads, ARefusalAfterThreadsHaveEndedIsAnErrorAndNotTheEndOfTheProcess) {
+TEST(RefusedThreads, ARefusalAfterThreadsHaveEndedIsAnErrorNotACrash) {
   shutdown_threads();
   ThreadPool& pool = ThreadPool::workers();
   Busy large(6), one(3), other(3), next(8);
@@ -415,7 +412,7 @@ TEST(RefusedThreads, ARefusalAfterThreadsHaveEndedIsAnErrorAndNotTheEndOfTheProc
   EXPECT_EQ(pool.threads(), 0u);
 }
 
-TEST(RefusedThreads, ReadersThatAreRefusedAreDoneWithout) {
+TEST(RefusedThreads, RefusedReadersAreNotNeeded) {
   const auto source = std::make_shared<Numbers>(100, std::set<int64_t>{}, ReadStyle::kPython);
   Loader reference(source, {}, options(16, 2));
   const auto expected = epoch_of(reference);

@@ -160,7 +160,7 @@ LoaderOptions options_of(uint64_t seed) {
           .last_batch = seed % 2 ? LastBatch::kPad : LastBatch::kKeep};
 }
 
-TEST(ResidentOnADevice, BatchesAreThoseOfTheEngine) {
+TEST(ResidentOnADevice, BatchesEqualThoseOfTheEngine) {
   const Pictures data(1);
   uint64_t seed = 0;
   for (const std::vector<Spec>& steps : of_a_device()) {
@@ -171,7 +171,7 @@ TEST(ResidentOnADevice, BatchesAreThoseOfTheEngine) {
   }
 }
 
-TEST(ResidentOnADevice, AlsoWithChannelsLastAndWhereAPartStaysOnTheHost) {
+TEST(ResidentOnADevice, ChannelsLastAndPartialResidenceWorkToo) {
   const Pictures data(2);
   uint64_t seed = 0;
   for (const std::vector<Spec>& steps : of_a_device()) {
@@ -184,7 +184,7 @@ TEST(ResidentOnADevice, AlsoWithChannelsLastAndWhereAPartStaysOnTheHost) {
   }
 }
 
-TEST(ResidentOnTheHost, BatchesAreThoseOfTheEngine) {
+TEST(ResidentOnTheHost, BatchesEqualThoseOfTheEngine) {
   const Pictures data(5);
   uint64_t seed = 0;
   for (const std::vector<Spec>& steps : pipelines()) {
@@ -199,7 +199,7 @@ TEST(ResidentOnTheHost, BatchesAreThoseOfTheEngine) {
 }
 
 // Rare enough that it is not seen when the steps are looked at.
-TEST(ResidentOnTheHost, TheEngineGoesOnWhereARecordsStepsComeToSomethingElse) {
+TEST(ResidentOnTheHost, TheEngineHandlesRecordsWithOtherSteps) {
   const Pictures data(6);
   const std::vector<Spec> rare = {
       kCrop,
@@ -222,7 +222,7 @@ TEST(ResidentOnTheHost, TheEngineGoesOnWhereARecordsStepsComeToSomethingElse) {
   }
 }
 
-TEST(ResidentOnADevice, AStepThatNoKernelDoesIsNamedAndTheEngineDoesIt) {
+TEST(ResidentOnADevice, AnUnsupportedStepIsNamedAndDoneByTheEngine) {
   const Pictures data(3);
   const std::pair<std::vector<Spec>, std::string> cases[] = {
       {{kFlip, spec("RandomInvert")}, "RandomInvert()"},

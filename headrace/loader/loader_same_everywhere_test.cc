@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One seed gives one stream of bytes, on every machine: hashes of epochs over examples/pictures,
-// which x86 and 64-bit ARM both have to give, at each level. Other tests check that the bytes are
-// right; this one says that they do not depend on the machine.
+// One seed gives one stream of bytes on every machine: hashes of epochs over examples/pictures,
+// which x86 and 64-bit ARM must both reproduce, at each level. Other tests check that the bytes are
+// right; this one checks that they do not depend on the machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include "headrace/loader.h"
 
 namespace headrace {
-namespace {
+namespace loader_same_everywhere_test {
 
 namespace fs = std::filesystem;
 
@@ -103,7 +103,7 @@ class SameEverywhere : public testing::TestWithParam<SimdForm> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-TEST_P(SameEverywhere, EpochsHaveTheHashesOfOtherMachines) {
+TEST_P(SameEverywhere, EpochsHaveTheSameHashesOnAllMachines) {
   const fs::path pictures = example_pictures();
   if (pictures.empty()) GTEST_SKIP() << "not built within the checkout, where examples/ is";
   const SourcePtr source = open_source(pictures.string());
@@ -119,5 +119,5 @@ std::string form_name(const testing::TestParamInfo<SimdForm>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Forms, SameEverywhere, testing::ValuesIn(available_forms()), form_name);
 
-}  // namespace
+}  // namespace loader_same_everywhere_test
 }  // namespace headrace

@@ -5,13 +5,22 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "headrace/base/sweep_test_width.h"
 #include "headrace/executor/executor_test_ops.h"
 #include "headrace/loader/loader_test_numbers.h"
 
 namespace headrace::scopes_test {
+
+inline SourcePtr numbers(int64_t records, std::set<int64_t> bad = {},
+                         ReadStyle style = ReadStyle::kMemory) {
+  return std::make_shared<Numbers>(records, std::move(bad), style);
+}
 
 // The rest of an epoch, batch by batch.
 inline std::vector<Rows> epoch_rows(Loader& loader) {
@@ -59,7 +68,7 @@ inline void expect_one_result(const std::function<SourcePtr(ReadStyle)>& source,
   const LoaderState at_start = reference.state();
   const std::vector<Rows> expected = epoch_rows(reference);
   ASSERT_GT(expected.size(), 3u);
-  for (int threads = 1; threads <= 8; ++threads) {
+  for (int threads = 1; threads <= 8; threads += kSweepStep) {
     given.threads = threads;
     for (ReadStyle style :
          {ReadStyle::kMemory, ReadStyle::kFiles, ReadStyle::kLater, ReadStyle::kPython}) {

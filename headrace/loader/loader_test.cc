@@ -172,7 +172,7 @@ TEST(Loader, KeepingLabelsKeepsNoSlot) {
   EXPECT_EQ(kept.size(), 40u);
 }
 
-TEST(Loader, PadFillsTheLastBatchAndSaysSo) {
+TEST(Loader, PadFillsTheLastBatchAndMarksIt) {
   LoaderOptions o = options(8);
   o.shuffle = false;
   o.last_batch = LastBatch::kPad;

@@ -174,8 +174,8 @@ std::vector<LoaderOption> speed_options() {
        into([](auto& o) -> auto& { return o.threads; })},
       {{.name = "memory_limit",
         .type = ParamType::kInt,
-        .doc = "Everything that the engine may hold: bytes, or a string like \"2 GiB\". None: a "
-               "quarter of the available memory.",
+        .doc = "Limit for all memory that the engine holds: bytes, or a string like \"2 GiB\". "
+               "None: a quarter of the available memory.",
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.memory_limit; })},
@@ -197,22 +197,21 @@ std::vector<LoaderOption> speed_options() {
       one_of<ResidentUse>(
           {.name = "resident",
            .type = ParamType::kString,
-           .doc =
-               "Keep all records in memory as they are before the first random transform (uint8), "
-               "within memory_limit: the same batches, decoded once. \"auto\": if they take at "
-               "most half of memory_limit. Records are loaded when the first batch is requested; "
-               "later changes of files are not read, and a file found changed at the start of an "
-               "epoch raises a warning. See docs/guide/small-data.md.",
+           .doc = "Keep all records in memory in the state before the first random transform "
+                  "(uint8), within memory_limit: the same batches, each record decoded only once. "
+                  "\"auto\": if they take at most half of memory_limit. Records are loaded when "
+                  "the first batch is requested; later changes of files are not read, and a file "
+                  "found changed at the start of an epoch raises a warning. See "
+                  "docs/guide/small-data.md.",
            .fallback = std::string("off")},
           kSpeed, [](auto& o) -> auto& { return o.resident; },
           {{"off", ResidentUse::kOff}, {"auto", ResidentUse::kAuto}, {"on", ResidentUse::kOn}}),
       one_of<RowIndexUse>(
           {.name = "index",
            .type = ParamType::kString,
-           .doc =
-               "JPEG row index: decode less, same pixels. \"use\": the index that headrace.index "
-               "made, if there is one; \"auto\": also build it while decoding, for the following "
-               "epochs; a path: an index at another place; False: none.",
+           .doc = "JPEG row index: decode less, same pixels. \"use\": the index made by "
+                  "headrace.index, if there is one; \"auto\": also build one while decoding, for "
+                  "the following epochs; a path: the index at that path; False: no index.",
            .fallback = std::string("use")},
           kSpeed, [](auto& o) -> auto& { return o.row_index; },
           {{"off", RowIndexUse::kOff}, {"use", RowIndexUse::kUse}, {"auto", RowIndexUse::kAuto}}),
@@ -222,12 +221,11 @@ std::vector<LoaderOption> speed_options() {
       one_of<FinishUse>(
           {.name = "finish",
            .type = ParamType::kString,
-           .doc =
-               "Where batches copied to a device are finished (ToDtype, Normalize, tables, the "
-               "last flip, erasing, layout, MixUp). \"auto\": on the device, if bytes can be "
-               "copied instead of floats; \"host\": by the CPU threads; \"device\": there, or an "
-               "error. T.ToDevice() in the list of transforms marks where it begins. Same "
-               "batches; see docs/guide/gpu.md.",
+           .doc = "Where batches copied to a device are finished (ToDtype, Normalize, tables, the "
+                  "last flip, erasing, layout, MixUp). \"auto\": on the device, if bytes can be "
+                  "copied instead of floats; \"host\": by the CPU threads; \"device\": on the "
+                  "device, or an error. T.ToDevice() in the list of transforms marks where it "
+                  "begins. Same batches; see docs/guide/gpu.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.finish; },
           {{"auto", FinishUse::kAuto}, {"host", FinishUse::kHost}, {"device", FinishUse::kDevice}}),
@@ -306,8 +304,8 @@ std::vector<LoaderOption> bad_data_options() {
       {{.name = "record_timeout",
         .type = ParamType::kFloat,
         .doc = "Seconds to wait for the bytes of one record from an object store, a web server or "
-               "a filesystem object; a later one is a bad record. None: no limit, so that batches "
-               "never depend on timing.",
+               "a filesystem object; a record that takes longer is a bad record. None: no limit, "
+               "so batches never depend on timing.",
         .minimum = 0.001,
         .maximum = 86400},
        kBadData,
@@ -320,9 +318,9 @@ std::vector<LoaderOption> bad_data_options() {
       one_of<bool>(
           {.name = "damaged",
            .type = ParamType::kString,
-           .doc = "\"refuse\": a JPEG whose needed rows are missing is a bad record (so is such a "
-                  "PNG); other damage is repaired as libjpeg does, counted in stats() and reported "
-                  "once per epoch. \"repair\": missing rows are gray.",
+           .doc = "\"refuse\": a JPEG or PNG that lacks rows inside the crop is a bad record; "
+                  "other damage is repaired as libjpeg does, counted in stats() and reported once "
+                  "per epoch. \"repair\": missing rows are gray.",
            .fallback = std::string("refuse")},
           kBadData, [](auto& o) -> auto& { return o.plan.repair; },
           {{"refuse", false}, {"repair", true}}),
@@ -337,8 +335,9 @@ std::vector<LoaderOption> bad_data_options() {
           {.name = "mode",
            .type = ParamType::kString,
            .doc = "What encoded images are converted to, by Pillow's names: \"RGB\", grayscale "
-                  "\"L\", \"RGBA\" with the file's alpha, or 255; \"stored\" keeps channels and "
-                  "depth (uint8, uint16, float32) of the first image, which all others must share.",
+                  "\"L\", \"RGBA\" with the file's alpha (255 if it has none); \"stored\" keeps "
+                  "channels and depth (uint8, uint16, float32) of the first image, which all "
+                  "others must share.",
            .fallback = std::string("RGB")},
           kBadData, [](auto& o) -> auto& { return o.plan.mode; },
           {{"RGB", PictureMode::kRGB},
@@ -371,7 +370,8 @@ std::vector<LoaderOption> bad_data_options() {
        into([](auto& o) -> auto& { return o.plan.exif_orientation; })},
       {{.name = "max_pixels",
         .type = ParamType::kInt,
-        .doc = "Limit of an image's declared size. None: 268,435,456 pixels (16,384 x 16,384).",
+        .doc = "Limit for an image's size as declared in its header. None: 268,435,456 pixels "
+               "(16,384 x 16,384).",
         .minimum = 1},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.limits.max_pixels; })},

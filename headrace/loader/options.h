@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loader's options declared as data: the keywords of Python's Loader with their docstring,
 // checks and type stubs, the reference and the command line's options are made from this table, and
-// what Python gives becomes a LoaderOptions by it.
+// it converts Python's arguments to LoaderOptions.
 #pragma once
 
 #include <functional>

@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-TEST(LoaderOptionsTest, WhatIsNotGivenIsAsTheStructHasIt) {
+TEST(LoaderOptionsTest, MissingOptionsHaveTheStructsDefaults) {
   const LoaderOptions made = loader_options_from({}), plain;
   EXPECT_EQ(made.batch_size, plain.batch_size);
   EXPECT_EQ(made.threads, plain.threads);
@@ -30,7 +30,7 @@ TEST(LoaderOptionsTest, WhatIsNotGivenIsAsTheStructHasIt) {
   EXPECT_EQ(made.plan.limits.max_pixels, plain.plan.limits.max_pixels);
 }
 
-TEST(LoaderOptionsTest, ValuesArriveWhereTheEngineHasThem) {
+TEST(LoaderOptionsTest, ValuesReachTheEngine) {
   const LoaderOptions made = loader_options_from({{"batch_size", int64_t{7}},
                                                   {"seed", int64_t{-1}},
                                                   {"last_batch", std::string("pad")},
@@ -53,13 +53,13 @@ TEST(LoaderOptionsTest, ValuesArriveWhereTheEngineHasThem) {
   EXPECT_EQ(made.plan.limits.max_pixels, 99);
 }
 
-TEST(LoaderOptionsTest, AWrongNameOrWordIsRefused) {
+TEST(LoaderOptionsTest, AWrongNameOrChoiceIsRefused) {
   EXPECT_THROW(loader_options_from({{"batch_sise", int64_t{7}}}), Exception);
   EXPECT_THROW(loader_options_from({{"on_error", std::string("ignore")}}), Exception);
   EXPECT_THROW(loader_options_from({{"threads", int64_t{0}}}), Exception);
 }
 
-TEST(LoaderOptionsTest, EachHasANameOfItsOwnAndWhatUsersSeeIsSaid) {
+TEST(LoaderOptionsTest, EachHasAUniqueNameAndADescription) {
   std::set<std::string_view> names;
   for (const LoaderOption& option : loader_options()) {
     EXPECT_TRUE(names.insert(option.param.name).second) << option.param.name;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The position of a loader's consumer: received batches and epoch, delivered
-// counts, and resume states. Its maker may be ahead, and some of its work may be
-// discarded: only this class knows the difference. Moved by one thread, asked by
-// any.
+// The position of a loader's consumer: received batches and epoch, delivered counts, and resume
+// states. The batch maker may be ahead, and some of its work may be discarded: only this class
+// knows the difference. Moved by one thread, asked by any.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace headrace {
-namespace {
+namespace position_test {
 
 constexpr int64_t kRecords = 40, kRows = 10;
 
@@ -20,7 +20,7 @@ Batch batch_of(int64_t epoch, int64_t index, int64_t size = kRows) {
   return batch;
 }
 
-TEST(PositionTest, CountsWhatWasReceivedAndWhatWasTakenBackNot) {
+TEST(PositionTest, CountsReceivedButNotReturnedBatches) {
   Position position = make_position();
   position.begin_epoch(3);
   position.remember();
@@ -45,7 +45,7 @@ TEST(PositionTest, AnEpochWithoutAGoodRecordHasReceivedNothing) {
   EXPECT_FALSE(position.place().received);
 }
 
-TEST(PositionTest, AStateLeadsAnotherToTheSamePlace) {
+TEST(PositionTest, AStateRestoresThePosition) {
   Position first = make_position(), second = make_position();
   first.begin_epoch(2);
   first.receive(batch_of(2, 2), 6);
@@ -82,7 +82,7 @@ TEST(PositionTest, AStateOfSomethingElseIsRefused) {
 }
 
 // A device refuses the third batch; it and the one made after it come again.
-TEST(PositionTest, WhatIsMadeAgainIsCountedOnceAndTheIterationGoesOn) {
+TEST(PositionTest, RemadeBatchesAreCountedOnce) {
   Position position = make_position();
   const auto made = [](int64_t batches, int64_t repaired) {
     return DeliveredCounts{batches, batches * kRows, 0, {.repaired = repaired}};
@@ -105,5 +105,5 @@ TEST(PositionTest, WhatIsMadeAgainIsCountedOnceAndTheIterationGoesOn) {
   EXPECT_EQ(position.take_repaired(made(18, 118)), 1);
 }
 
-}  // namespace
+}  // namespace position_test
 }  // namespace headrace

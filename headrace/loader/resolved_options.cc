@@ -30,8 +30,9 @@ void check(const LoaderOptions& options, const Source& source) {
           "on_error=\"substitute\" keeps every batch full");
   }
   if (options.shuffle_window < 0 || (options.shuffle_window > 0 && !options.shuffle)) {
-    raise(kBadLoaderOption, "shuffle_window=" + std::to_string(options.shuffle_window) +
-                                " is a number of blocks, with shuffle=\"blocks\"");
+    raise(kBadLoaderOption,
+          "shuffle_window=" + std::to_string(options.shuffle_window) +
+              " must be a positive number of blocks, and needs shuffle=\"blocks\"");
   }
   if (options.shuffle && options.sampler) {
     raise(kBadLoaderOption, "shuffle=True and sampler= both decide the order", "give one of them");
@@ -54,7 +55,7 @@ int64_t global_batch_of(const LoaderOptions& options) {
     raise(kBadLoaderOption,
           "a batch of " + std::to_string(records) + " records" +
               (times > 1 ? " on each of " + std::to_string(times) + " ranks" : "") +
-              " is more than 2^31 together");
+              " exceeds the limit of 2^31 records");
   }
   return records * times;
 }
@@ -70,14 +71,14 @@ BatchLayout layout_of(const LoaderOptions& options, const Sampler& sampler, int6
   }
   if (options.batch_size > 0 || options.global_batch_size > 0) {
     raise(kBadLoaderOption,
-          "the sampler says how many records each batch has, and so does " +
+          "the sampler sets the number of records per batch, and so does " +
               std::string(options.batch_size > 0 ? "batch_size" : "global_batch_size"),
           "leave it out");
   }
   if (options.last_batch != LastBatch::kKeep) {
     raise(kBadLoaderOption,
-          "the sampler says how many records each batch has, so none is incomplete, and "
-          "last_batch would change nothing",
+          "the sampler sets the number of records per batch, so none is incomplete and last_batch "
+          "has no effect",
           "leave it out");
   }
   return {sizes, options.rank, options.world_size, group};
@@ -101,7 +102,7 @@ ResolvedOptions resolve(LoaderOptions options, const Source& source) {
           "the cache of " + std::to_string(options.cache >> 20) + " MiB leaves nothing of " +
               std::to_string(options.memory_limit >> 20) + " MiB of memory_limit (" +
               out.memory_origin + ")",
-          "a smaller cache=, or a memory_limit= that holds it and the batches");
+          "use a smaller cache=, or a memory_limit= large enough for it and the batches");
   }
   out.options = std::move(options);
   return out;

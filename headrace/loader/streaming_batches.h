@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches by the engine, which reads, decodes and transforms each record when its turn comes.
+// Batches from the engine, which reads, decodes and transforms each record when it is needed.
 #pragma once
 
 #include <memory>

@@ -8,9 +8,10 @@
 namespace headrace::op_test {
 namespace {
 
-// Promises of every registered operator, with the arguments of its example.
+// Properties of every registered operator, with the arguments of its example.
 
-// Whether this default usually does nothing, so that what it is for is never met.
+// Whether this default usually makes the operator do nothing, so that its effect would not be
+// tested.
 bool is_neutral(const ParamValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return !*flag;
   if (const auto* number = std::get_if<int64_t>(&value)) return *number == 0;
@@ -18,8 +19,7 @@ bool is_neutral(const ParamValue& value) {
   return value.index() == 0;  // None
 }
 
-// Runs the call for every operator with a step of its own on pictures, on the dtype that it
-// accepts.
+// Calls it for every operator that applies to pictures, with a dtype that the operator accepts.
 template <class Call>
 void for_each_step(Call&& call) {
   for (const OpRecord* record : Registry<OpRecord>::all()) {
@@ -29,6 +29,7 @@ void for_each_step(Call&& call) {
     if (!op->takes(FieldKind::kImage)) continue;
     FieldState state = image_state({3, 5, 7});
     const bool floats = refusal([&] { planned(*op, state); }) != "accepted";
+    if (!floats && !is_picture(planned(*op, state).kind)) continue;  // its result is no picture
     call(*record, *op, floats);
   }
 }
@@ -67,7 +68,7 @@ Rectangle rectangle_of(const Grid& grid) {
   return out;
 }
 
-TEST(EveryOperator, SaysInItsDocWhatFollowsThePicturesThatItMoves) {
+TEST(EveryOperator, DocumentsWhichFieldsFollowItsImages) {
   const auto text = [](const char* name) { return doc_text(*Registry<OpRecord>::find(name)); };
   EXPECT_NE(text("CenterCrop").find("follow their images"), std::string::npos);
   EXPECT_EQ(text("Normalize"), Registry<OpRecord>::find("Normalize")->doc);
@@ -98,14 +99,14 @@ TEST(EveryParameter, HasADocAndADefaultUnlessItIsRequired) {
   }
 }
 
-TEST(EveryOperator, HasAnExampleUnlessItsDefaultsDoSomething) {
+TEST(EveryOperator, HasAnExampleUnlessItsDefaultsHaveAnEffect) {
   for (const OpRecord* record : Registry<OpRecord>::all()) {
     for (const Param& param : record->params) {
       SCOPED_TRACE(std::string(record->name) + "." + std::string(param.name));
       const auto given = record->example.find(std::string(param.name));
       const bool has_one = given != record->example.end();
       EXPECT_TRUE(has_one || !param.required) << "is required: OpRecord::example gives it";
-      const bool of_files = param.type == ParamType::kSource;  // an example has none
+      const bool of_files = param.type == ParamType::kSource;  // examples have no files
       EXPECT_TRUE(has_one || of_files || !is_neutral(param.fallback))
           << "does nothing by default: OpRecord::example gives it another value";
       EXPECT_FALSE(has_one && is_neutral(given->second));
@@ -114,13 +115,13 @@ TEST(EveryOperator, HasAnExampleUnlessItsDefaultsDoSomething) {
   }
 }
 
-// Neither full of contrast nor even, and of enough pixels for a statistic.
+// Medium contrast, not uniform, and enough pixels for statistics.
 Picture pale(uint32_t seed) {
   std::mt19937 random(seed);
   return {recipe_test::make_grid(3, 23, 27, [&](int, int, int) { return 40 + random() % 150; })};
 }
 
-TEST(EveryOperator, ItsExampleActs) {
+TEST(EveryOperator, ItsExampleHasAnEffect) {
   const Picture picture = pale(8);
   for_each_step([&](const OpRecord& record, const Op& op, bool floats) {
     TestRecord untouched({picture});
@@ -134,7 +135,7 @@ TEST(EveryOperator, ItsExampleActs) {
   });
 }
 
-TEST(EveryOperator, ItsScopeIsWhatItMakes) {
+TEST(EveryOperator, ItsScopeMatchesItsEdits) {
   for_each_step([](const OpRecord& record, const Op& op, bool) {
     EXPECT_EQ(record.scope == OpScope::kPartners, op.partners() > 0);
   });
@@ -160,14 +161,14 @@ TEST(EveryOperator, ItsExampleIsShownAsItIsWritten) {
   EXPECT_EQ(shown("RandomApply"), "RandomApply(transforms=[RandomVerticalFlip(p=1)])");
 }
 
-TEST(EveryOperator, GivesWhatItsPlanSaysForOddSizesAndOnePixel) {
+TEST(EveryOperator, GivesThePlannedResultForOddSizesAndOnePixel) {
   for_each_step([](const OpRecord& record, const Op& op, bool floats) {
     for (Size size : {Size{1, 1}, Size{1, 7}, Size{9, 1}, Size{3, 3}, Size{13, 17}}) {
       SCOPED_TRACE(std::to_string(size.height) + " x " + std::to_string(size.width));
       FieldState state =
           image_state({3, size.height, size.width}, floats ? DType::kFloat32 : DType::kUInt8);
       const std::string refused = refusal([&] { op.plan(state); });
-      if (refused != "accepted") {  // only a crop may find a picture too small
+      if (refused != "accepted") {  // only a crop may reject a picture as too small
         EXPECT_NE(refused.find("larger than"), std::string::npos) << record.name << refused;
         continue;
       }
@@ -183,8 +184,8 @@ TEST(EveryOperator, GivesWhatItsPlanSaysForOddSizesAndOnePixel) {
   });
 }
 
-// Whatever it takes when it is planned it can do; ASan sees where it takes samples for bytes.
-TEST(EveryOperator, RefusesOrTakesOtherPicturesThanColorsOfBytes) {
+// Everything accepted at plan time must work at run time; ASan detects samples mistaken for bytes.
+TEST(EveryOperator, AcceptsOrRefusesOtherThanUint8Colors) {
   constexpr int kHeight = 23, kWidth = 27;
   struct Form {
     DType dtype;
@@ -232,7 +233,7 @@ TEST(EveryOperator, SameSeedGivesTheSameBytes) {
   });
 }
 
-TEST(EveryOperator, DrawsIfAndOnlyIfItSaysThatItIsRandom) {
+TEST(EveryOperator, DrawsIfAndOnlyIfItIsDeclaredRandom) {
   const std::vector<Picture> pictures = {pale(3)};
   for_each_step([&](const OpRecord& record, const Op& op, bool floats) {
     bool differs = false;
@@ -255,7 +256,7 @@ TEST(EveryOperator, GivesARecordTheSameAloneAndAfterOthers) {
   });
 }
 
-// For operators that act on rows alone, and read pictures at most.
+// For operators that act on rows alone and at most read pictures.
 TEST(EveryOperatorOnRows, ChangesTheRowsOfItsExampleAndNothingElse) {
   int met = 0;
   for (const OpRecord* record : Registry<OpRecord>::all()) {
@@ -287,7 +288,7 @@ TEST(EveryOperatorOnRows, ChangesTheRowsOfItsExampleAndNothingElse) {
   EXPECT_GE(met, 6);
 }
 
-// A white rectangle on black, and its box: after the step the box lies where the white is.
+// A white rectangle on black, and its box: after the step the box is still at the white area.
 TEST(EveryOperatorThatMovesPictures, MovesBoxesWithTheirPixels) {
   for_each_step([](const OpRecord& record, const Op& op, bool) {
     const FieldState boxes{"boxes", FieldKind::kBoxes, DType::kFloat32, {-1, 4}, {}};
@@ -310,8 +311,8 @@ TEST(EveryOperatorThatMovesPictures, MovesBoxesWithTheirPixels) {
       const Rectangle white = rectangle_of(shown);
       if (white.empty()) continue;
       ++compared;
-      // Resizing with the nearest pixel shows a whole one where its middle is white, and of a
-      // turned corner nothing where it is thinner than a pixel.
+      // A nearest-neighbor resize makes a pixel white if its center is white, and drops a rotated
+      // corner where it is thinner than a pixel.
       const double most = op.measures() ? 2 : 1;
       EXPECT_NEAR(box[0], white.left, most) << record.name;
       EXPECT_NEAR(box[1], white.top, most) << record.name;

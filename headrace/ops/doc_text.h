@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator's doc as docstrings and the command line show it.
+// An operator's doc text, as shown in docstrings and by the command line.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-// Its record's, and what follows the pictures that it moves.
+// Documentation of the record, plus which fields follow the pictures that it moves.
 std::string doc_text(const OpRecord& record);
 
 }  // namespace headrace

@@ -22,7 +22,7 @@ std::string text_of(const std::vector<Spec>& transforms) {
   return "[" + out + "]";
 }
 
-// name=value; branches are arguments of their own names.
+// name=value; branches are arguments with their own names.
 std::string text_of_argument(const std::string& name, const ParamValue& value) {
   if (const auto* dtype = std::get_if<DType>(&value)) {
     return name + "=\"" + std::string(name_of(*dtype)) + "\"";
@@ -31,7 +31,7 @@ std::string text_of_argument(const std::string& name, const ParamValue& value) {
   if (!branches) return name + "=" + headrace::text_of(value);
   const bool named = std::ranges::none_of(*branches, &std::string::empty, &Branch::name);
   std::string out;
-  if (branches->size() > 1 && !named) {  // lists, of which each is an entry
+  if (branches->size() > 1 && !named) {  // each entry is a list
     for (const Branch& branch : *branches) {
       const std::string list = text_of(branch.transforms);
       const bool alone = branch.transforms.size() == 1;
@@ -57,7 +57,7 @@ std::string text_of_arguments(const std::map<std::string, ParamValue>& arguments
 }  // namespace
 
 std::string example_text(const OpRecord& record) {
-  std::string arguments;  // in the order in which they are declared
+  std::string arguments;  // in declaration order
   for (const Param& param : record.params) {
     const auto given = record.example.find(std::string(param.name));
     if (given == record.example.end()) continue;

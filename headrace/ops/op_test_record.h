@@ -87,7 +87,7 @@ class TestRecord {
     OpContext context{record_, numbers_,
                       Draws(seed, 0, static_cast<uint64_t>(record_.position), key), renderer_};
     std::vector<Record> partners(static_cast<size_t>(op.partners()), record_);
-    for (Record& partner : partners) {  // of other pixels
+    for (Record& partner : partners) {  // a picture with different pixels
       for (FieldValue& value : partner.fields) (void)value.picture.flip_horizontal();
     }
     context.partners = partners;
@@ -100,14 +100,14 @@ class TestRecord {
     return *this;
   }
   Grid grid(int field = 0) { return recipe_test::render(record_.fields[field].picture, renderer_); }
-  // A further field of the step: boxes of float32, in xyxy. Returns its number.
+  // Adds a field to the step: float32 boxes in xyxy format. Returns its number.
   int add_boxes(const std::vector<float>& corners) {
     const int field = add_rows(FieldKind::kBoxes, {std::ssize(corners) / 4, 4}, corners);
     record_.fields[field].box_format = BoxFormat::kXYXY;
     record_.fields[field].shares.assign(corners.size() / 4, 1.0f);
     return field;
   }
-  // The same of masks of instances, uint8: the upper half of a picture, and its left half.
+  // The same for uint8 instance masks: the upper half of a picture, and its left half.
   int add_masks(int height, int width) {
     const int field = add_rows(FieldKind::kMasks, {2, height, width}, {});
     Buffer bytes(size_t(2) * size_t(height) * size_t(width));
@@ -119,7 +119,7 @@ class TestRecord {
     record_.fields[field].own(std::move(bytes));
     return field;
   }
-  // The same of float32 in any shape; all such fields are one row group.
+  // The same for float32 in any shape; all such fields are one row group.
   int add_rows(FieldKind kind, Shape shape, const std::vector<float>& numbers) {
     FieldValue value;
     value.kind = kind;
@@ -154,7 +154,7 @@ inline Grid applied(const Op& op, const Grid& grid, int64_t position = 0) {
   return TestRecord({{grid}}, position).apply(op).grid();
 }
 
-// Each pixel says where it was: channel 0 its column, channel 1 its row.
+// Each pixel encodes its original position: column in channel 0, row in channel 1.
 inline Grid coordinates(int height, int width) {
   return recipe_test::make_grid(2, height, width,
                                 [](int c, int y, int x) { return c == 0 ? x : y; });

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <optional>
 
+#include "headrace/base/number_text.h"
+
 namespace headrace {
 namespace {
 
@@ -89,7 +91,7 @@ Result<Size> canvas_of(const OpContext& context) {
 
 Result<void> follow(OpContext& context, int field, Size canvas, const Geometry& geometry) {
   FieldValue& value = context.record.fields[field];
-  if (!is_spatial(value.kind)) return {};  // of a row group
+  if (!is_spatial(value.kind)) return {};  // a field of the row group
   return record_of(value.kind).follow({geometry, canvas, context.renderer}, value);
 }
 
@@ -125,7 +127,7 @@ void check_fill(std::string_view owner, const std::vector<double>& fill, const F
     raise(kBadFill, subject + "must be a whole number from 0 to " +
                         std::to_string(static_cast<int>(most)) + ", as \"" + picture.name +
                         "\" is " + std::string(name_of(picture.dtype)) + " here (got " +
-                        std::to_string(value) + ")");
+                        shortest_text(value) + ")");
   }
 }
 
@@ -144,15 +146,14 @@ Borders borders_from(std::string_view owner, const std::vector<int64_t>& padding
 }
 
 Param padding_mode_param() {
-  return {
-      .name = "padding_mode",
-      .type = ParamType::kString,
-      .doc =
-          "\"constant\" gives a border the fill; \"edge\" repeats the outermost pixel, "
-          "\"reflect\" mirrors the image at the edge pixel, \"symmetric\" after it. With these "
-          "pixels are computed before the transform, and boxes and keypoints are not supported.",
-      .fallback = std::string("constant"),
-      .choices = {"constant", "edge", "reflect", "symmetric"}};
+  return {.name = "padding_mode",
+          .type = ParamType::kString,
+          .doc =
+              "\"constant\" gives a border the fill; \"edge\" repeats the outermost pixel, "
+              "\"reflect\" mirrors the image at the edge pixel, \"symmetric\" after it. The last "
+              "three render earlier transforms first, and do not support boxes and keypoints.",
+          .fallback = std::string("constant"),
+          .choices = {"constant", "edge", "reflect", "symmetric"}};
 }
 
 Padding padding_from(std::string_view padding_mode) {
@@ -185,9 +186,10 @@ Filter filter_from(std::string_view owner, const Arguments& arguments) {
   if (interpolation == "nearest-exact") return Filter::kNearestExactTorch;
   if (filter == Filter::kBilinear) return Filter::kBilinearAliased;
   if (filter == Filter::kBicubic) return Filter::kBicubicAliased;
-  raise(
-      kNoAliasing, "[" + std::string(owner) + "] \"" + interpolation + "\" has no antialias=False",
-      "leave antialias out; \"nearest\", \"nearest-exact\", \"bilinear\" and \"bicubic\" have one");
+  raise(kNoAliasing,
+        "[" + std::string(owner) + "] \"" + interpolation + "\" does not support antialias=False",
+        "leave antialias out; \"nearest\", \"nearest-exact\", \"bilinear\" and \"bicubic\" support "
+        "it");
 }
 
 void check_filter(std::string_view owner, Filter filter, const FieldState& picture) {
@@ -207,8 +209,7 @@ Param interpolation_param() {
       .doc =
           "The filter for images. Pillow's nearest takes the pixel in the middle, so "
           "\"nearest-exact\" is the same (not with antialias=False). Masks are always resized with "
-          "it: no new "
-          "label appears.",
+          "nearest, so that no new labels appear.",
       .fallback = std::string("bilinear"),
       .choices = {"nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos"}};
 }
@@ -249,11 +250,14 @@ Param size_param(std::string_view doc) {
 }
 
 Param own_mask_fill_param() {
-  return {.name = "mask_fill",
-          .type = ParamType::kFloat,
-          .doc = "Fill value of masks there, often 255, which losses ignore. None: that of fill.",
-          .minimum = 0,
-          .maximum = 255};
+  return {
+      .name = "mask_fill",
+      .type = ParamType::kFloat,
+      .doc =
+          "Fill value of masks in the border, often 255, which losses ignore. None: the same as "
+          "fill.",
+      .minimum = 0,
+      .maximum = 255};
 }
 
 std::vector<double> own_mask_fill(const Arguments& arguments) {
@@ -279,6 +283,14 @@ Error grown_too_large(std::string_view owner, Size from, int64_t height, int64_t
                   " pixels (height x width) would become " + std::to_string(height) + " x " +
                   std::to_string(width),
           .hint = std::move(hint)};
+}
+
+Result<Geometry> resized_to(std::string_view owner, Size from, int64_t height, int64_t width,
+                            Filter filter, std::string_view hint) {
+  if (too_large(height, width)) {
+    return grown_too_large(owner, from, height, width, std::string(hint));
+  }
+  return Geometry().resize({static_cast<int>(height), static_cast<int>(width)}, filter);
 }
 
 Error too_small(std::string_view owner, Size picture, Size needed, std::string hint) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by operators on pictures: one draw, then the same on every picture of the record.
 //
-// A geometric operator decides on a Geometry, and `follow` lets every field of the step follow it:
-// pictures, and what lies in their coordinates (fields/kind.h).
+// A geometric operator decides on a Geometry, and `follow` applies it to every field of the step:
+// pictures, and fields in their coordinates (fields/kind.h).
 #pragma once
 
 #include <span>
@@ -13,11 +13,11 @@
 
 namespace headrace {
 
-// Acts on images and masks alike, and changes neither shape nor dtype unless it says so.
+// Acts on images and masks in the same way, and keeps shape and dtype unless it overrides this.
 class PictureOp : public Op {
  public:
   bool takes(FieldKind kind) const override;
-  // Masks take part in geometry only; colors and dtypes are for images alone.
+  // Masks take part in geometry only; colors and dtypes apply to images alone.
   bool moves() const final { return takes(FieldKind::kMask); }
   void plan(FieldState& field) const override;
 
@@ -26,17 +26,17 @@ class PictureOp : public Op {
   virtual void plan_picture(FieldState& picture) const { (void)picture; }
 };
 
-// The size that all pictures of the step have; HR0501 when they differ.
+// The size that all pictures of the step have; HR0501 if they differ.
 Result<Size> common_size(const OpContext& context);
-// The same where anything else follows them, which has one canvas; where nothing does, anything.
+// The same if other fields follow them, which have one canvas; otherwise sizes may differ.
 Result<Size> canvas_of(const OpContext& context);
 
-// One field follows. `canvas`: what it lies on, if it is not a picture.
+// Applies a geometry to one field. `canvas`: the picture size if the field is not a picture.
 Result<void> follow(OpContext& context, int field, Size canvas, const Geometry& geometry);
-// Every field of the step follows. REQUIRES: the step has a picture.
+// Applies a geometry to every field of the step. REQUIRES: the step has a picture.
 Result<void> follow(OpContext& context, const Geometry& geometry);
 
-// The same where what is done depends on the field's kind: `decide(kind)` gives a Geometry.
+// The same if the geometry depends on the field's kind: `decide(kind)` returns it.
 template <class Decide>
 Result<void> follow_by_kind(OpContext& context, Decide&& decide) {
   Result<Size> canvas = canvas_of(context);
@@ -48,8 +48,8 @@ Result<void> follow_by_kind(OpContext& context, Decide&& decide) {
   return {};
 }
 
-// The same where what is done depends on a picture's size: `decide(size)` gives a Result<Geometry>.
-// Pictures may differ in size as long as nothing else is to follow them; else HR0501.
+// The same if the geometry depends on a picture's size: `decide(size)` returns a Result<Geometry>.
+// Pictures may differ in size unless another field has to follow them; then HR0501.
 template <class Decide>
 Result<void> follow_by_size(OpContext& context, Decide&& decide) {
   Result<Size> canvas = canvas_of(context);
@@ -64,7 +64,7 @@ Result<void> follow_by_size(OpContext& context, Decide&& decide) {
   return {};
 }
 
-// The same step on every field, all of them pictures.
+// The same edit on every field, all of them pictures.
 template <class Step>
 Result<void> edit_all(OpContext& context, Step&& step) {
   for (int field : context.fields) {
@@ -73,7 +73,7 @@ Result<void> edit_all(OpContext& context, Step&& step) {
   return {};
 }
 
-// HR0512 unless `fill` has one value or one a channel, and each is a value of the picture's dtype.
+// HR0512 unless `fill` has one value or one per channel, each valid for the picture's dtype.
 // `name`: of the parameter.
 void check_fill(std::string_view owner, const std::vector<double>& fill, const FieldState& picture,
                 std::string_view name = "fill");
@@ -89,46 +89,52 @@ Borders borders_from(std::string_view owner, const std::vector<int64_t>& padding
 // The parameter `padding_mode`.
 Param padding_mode_param();
 Padding padding_from(std::string_view padding_mode);
-// The reason in Op::cannot_move: as in torchvision, boxes and points have no position in a border
+// The reason for Op::cannot_move: as in torchvision, boxes and points have no position in a border
 // that repeats the picture.
 std::string why_not_padded(Padding padding, const FieldState& follower);
 
 // The filter of the parameter `interpolation`.
 Filter filter_from(std::string_view interpolation);
-// By the parameters `interpolation` and `antialias`: HR0513 for a filter that has no form without.
+// From the parameters `interpolation` and `antialias`: HR0513 for a filter without a
+// non-antialiased form.
 Filter filter_from(std::string_view owner, const Arguments& arguments);
-// HR0513 where such a filter would meet floats, which torch weighs in another way.
+// HR0513 if such a filter would be applied to floats, which torch weights differently.
 void check_filter(std::string_view owner, Filter filter, const FieldState& picture);
 
 // Parameters that several operators have.
 Param interpolation_param();
 Param antialias_param();
 
-// The value of masks around a picture that an operator puts on a larger canvas.
+// The value of masks outside a picture that an operator places on a larger canvas.
 Param mask_fill_param();
-// The same where masks get the value of `fill` unless it is given.
+// The same if masks default to the value of `fill`.
 Param own_mask_fill_param();
 std::vector<double> own_mask_fill(const Arguments& arguments);
-// HR0512 as check_fill, of images for `fill` and of masks for `mask_fill`.
+// check_fill() for `fill` on images and `mask_fill` on masks; HR0512.
 void check_border(std::string_view owner, const std::vector<double>& fill,
                   const std::vector<double>& mask_fill, const FieldState& picture);
-// `fill` or `mask_fill`, as the field is one.
+// `fill` or `mask_fill`, depending on the field's kind.
 std::span<const double> border_of(FieldKind kind, std::span<const double> fill,
                                   std::span<const double> mask_fill);
 
 // "480 x 640": height first.
 std::string text_of(Size size);
-// Whether so many pixels are more than a step may make.
+// Whether a step may not make this many pixels.
 inline bool too_large(int64_t height, int64_t width) { return height * width > int64_t{1} << 28; }
-// A record's own error. HR0503.
+// An error of the record. HR0503.
 Error grown_too_large(std::string_view owner, Size from, int64_t height, int64_t width,
                       std::string hint = {});
 
-// Throws HR0510: parameters that do not fit together, or do not fit the picture.
+// The resize of a picture of this size. HR0503 if it would grow too large; `hint` says what bounds
+// it.
+Result<Geometry> resized_to(std::string_view owner, Size from, int64_t height, int64_t width,
+                            Filter filter, std::string_view hint = {});
+
+// Throws HR0510: parameters that are inconsistent, or do not fit the picture.
 [[noreturn]] void raise_misfit(std::string_view owner, const std::string& what,
                                const std::string& hint = {});
 
-// A record's own error: the picture is smaller than the step needs. HR0502.
+// An error of the record: the picture is smaller than the step needs. HR0502.
 Error too_small(std::string_view owner, Size picture, Size needed, std::string hint);
 
 }  // namespace headrace

@@ -34,7 +34,7 @@ void PixelOp::plan_step(const PixelStep& step, FieldState& image) const {
 
 void PixelOp::plan_pixels(bool takes_floats, FieldState& image) const {
   plan_dtype(takes_floats, image);
-  plan_channels(table_step({}), image);  // one or three
+  plan_channels(table_step({}), image);  // accepts one or three channels
 }
 
 void PixelOp::plan_dtype(bool floats, const FieldState& image) const {
@@ -47,13 +47,13 @@ void PixelOp::plan_dtype(bool floats, const FieldState& image) const {
 }
 
 void PixelOp::plan_channels(const PixelStep& step, FieldState& image) const {
-  if (image.shape[0] < 0) return;  // a RandomApply has left open which; seen when it is applied
+  if (image.shape[0] < 0) return;  // not known yet, because of a RandomApply; checked at run time
   const int channels = step.function->channels(step, static_cast<int>(image.shape[0]));
   if (channels == 0) {
     raise_misfit(
         name_,
         "does not work on the " + text_of_channels(image.shape[0]) + " of \"" + image.name + "\"",
-        "fields= names the images that it shall work on");
+        "select images with fields=");
   }
   image.shape[0] = channels;
 }

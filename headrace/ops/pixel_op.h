@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by operators that compute an image's pixels and leave them where they are: colors,
-// tables, levels. They act on images alone; masks hold labels. ops/color/grayscale.cc is the one to
-// copy.
+// Shared by operators that change an image's pixels in place: colors, tables, levels. They act on
+// images only; masks hold labels. Copy ops/color/grayscale.cc.
 //
 // Such an operator adds PixelSteps to the recipe, which are run over rows while they are in the
-// cache (image/pixel_steps.h). One that needs a statistic of the picture first asks for its pixels,
-// and puts the number that it found into its step.
+// cache (image/pixel_steps.h). An operator that needs a statistic of the picture first requests its
+// pixels, and stores the result in its step.
 #pragma once
 
 #include <memory>
@@ -27,16 +26,16 @@ class PixelOp : public Op {
  protected:
   // The state of an image afterwards; usually the result of plan_step().
   virtual void plan_image(FieldState& image) const = 0;
-  // The image after the step. HR0510 for channels that it does not take, and for floats where it
-  // has no arithmetic for them.
+  // The state after the step. HR0510 for an unsupported number of channels, and for floats if it
+  // has no float arithmetic.
   void plan_step(const PixelStep& step, FieldState& image) const;
-  // The same where it is not a step that will compute them.
+  // The same if the computation is not a PixelStep.
   void plan_pixels(bool takes_floats, FieldState& image) const;
-  // The step in one image, at run time.
+  // Applies the step to one image, at run time.
   Result<void> compute(OpContext& context, int field, const PixelStep& step) const;
-  // The same for a pass over all of its pixels, which gives a table of each channel.
+  // The same for an image-wide pass, which computes a table for each channel.
   Result<void> compute(OpContext& context, int field, const PendingPass& pass) const;
-  // In every image of the record.
+  // Applies the step to every image of the record.
   Result<void> compute_all(OpContext& context, const PixelStep& step) const;
   static DevicePart part_of(const PixelStep& step) {
     return step.table ? DevicePart::kTable : DevicePart::kNone;
@@ -50,7 +49,7 @@ class PixelOp : public Op {
   const std::string_view name_;
 };
 
-// The same step for every record.
+// An operator that applies the same step to every record.
 class FixedPixelOp final : public PixelOp {
  public:
   FixedPixelOp(std::string_view name, PixelStep step) : PixelOp(name), step_(std::move(step)) {}
@@ -62,21 +61,21 @@ class FixedPixelOp final : public PixelOp {
   const PixelStep step_;
 };
 
-// A step that each record takes with a probability: the name's "Random".
+// A step that each record takes with a probability: the "Random" in the names.
 class RandomPixelOp : public PixelOp {
  public:
   RandomPixelOp(std::string_view name, double p) : PixelOp(name), p_(p) {}
   Result<void> apply(OpContext& context) const final;
 
  protected:
-  // In one image of a record that takes it.
+  // Applies it to one image of a record that was drawn.
   virtual Result<void> change(OpContext& context, int field) const = 0;
 
  private:
   const double p_;
 };
 
-// The same step for every record that takes it.
+// An operator that applies the same step to every drawn record.
 class RandomFixedPixelOp final : public RandomPixelOp {
  public:
   RandomFixedPixelOp(std::string_view name, double p, PixelStep step)
@@ -91,12 +90,12 @@ class RandomFixedPixelOp final : public RandomPixelOp {
   const PixelStep step_;
 };
 
-// The parameter p of these.
+// Their parameter p.
 Param probability_param(std::string_view doc, double fallback = 0.5);
 
-// An image's pixels as they are now, for what has to be measured before the step is known.
+// An image's current pixels, for operators that must measure them first.
 Result<std::shared_ptr<const Picture>> pixels_now(OpContext& context, int field);
-// A pass over all of an image's pixels: done now, or noted where a device decodes the image.
+// An image-wide pass: done now, or recorded if a device decodes the image.
 Result<void> do_pass(OpContext& context, int field, const PendingPass& pass);
 
 }  // namespace headrace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The base of pixel operators, by one that measures: it subtracts each image's own least value.
+// The base class of pixel operators, tested with one that measures: it subtracts each image's
+// minimum.
 #include "headrace/ops/pixel_op.h"
 
 #include <gtest/gtest.h>
@@ -39,11 +40,11 @@ class Darken final : public PixelOp {
   void plan_image(FieldState& image) const override { plan_step({&kSubtract, {}}, image); }
 };
 
-TEST(PixelOp, MeasuresWhatTheStepsBeforeItLeave) {
+TEST(PixelOp, MeasuresTheResultOfEarlierSteps) {
   const Grid grid = recipe_test::make_grid(
       3, 4, 5, [](int c, int y, int x) { return x == 0 ? 3 : 100 + c * 20 + y * 5 + x; });
   TestRecord record({{grid}});
-  ASSERT_TRUE(record.recipe().crop({1, 0, 4, 4}));  // the column of 3 is gone
+  ASSERT_TRUE(record.recipe().crop({1, 0, 4, 4}));  // the column with value 3 is cropped away
   const Grid darker = record.apply(Darken()).grid();
   for (int c = 0; c < 3; ++c) {
     for (int y = 0; y < 4; ++y) {
@@ -65,7 +66,7 @@ TEST(PixelOp, LeavesMasksAloneAndRefusesThemByName) {
             "HR0510 [Darken] \"label\" is a label field, and the transform works on images");
 }
 
-TEST(PixelOp, RefusesChannelsAndDTypesThatItHasNoArithmeticFor) {
+TEST(PixelOp, RefusesUnsupportedChannelsAndDTypes) {
   const Darken op;
   FieldState four = image_state({4, 5, 5}), floats = image_state({3, 5, 5}, DType::kFloat32);
   EXPECT_NE(refusal([&] { op.plan(four); }).find("on the 4 channels of"), std::string::npos);

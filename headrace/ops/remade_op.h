@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by operators that make a new picture from existing pixels: noise, and filters
-// that need neighbors. They are given 8 bits, or float32 where they say so, at their present size.
+// Shared by operators that make a new picture from existing pixels: noise, and filters that need
+// neighbors. They get 8-bit pixels, or float32 if they support it, at the current size.
 #pragma once
 
 #include "headrace/ops/pixel_op.h"
@@ -13,7 +13,8 @@ class RemadeOp : public PixelOp {
   bool measures() const final { return true; }
 
  protected:
-  // Every image of the record, by `remake(in, out)`, which fills `out` of the same form.
+  // Replaces every image of the record by `remake(in, out)`, which fills an `out` of the same
+  // shape.
   template <class Remake>
   Result<void> remake_all(OpContext& context, Remake&& remake) const {
     for (const int field : context.fields) {

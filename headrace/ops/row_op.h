@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by operators on rows: boxes and keypoints as they are, and rows that go together
-// (Note [Row steps] in op.h). sanitize_bounding_boxes.cc is the one to copy.
+// Shared by operators on rows: boxes and keypoints themselves, and rows that belong together (Note
+// [Row steps] in op.h). sanitize_bounding_boxes.cc is the one to copy.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace headrace {
 
-// Acts on the fields of one kind, which lie on a canvas, and changes neither shape nor dtype unless
-// it says so. Pictures are looked at alone, and other fields only lose rows.
+// Acts on the fields of one kind, which belong to a canvas, and keeps shape and dtype unless it
+// overrides this. Pictures are only read, and other fields only lose rows.
 class RowOp : public Op {
  public:
   explicit RowOp(FieldKind kind) : kind_(kind) {}
@@ -28,7 +28,8 @@ class RowOp : public Op {
   const FieldKind kind_;
 };
 
-// One that drops rows of the field that it decides by, and with them those of its row group.
+// An operator that drops rows of the field by which it decides, and with them those of its row
+// group.
 class RowFilter : public RowOp {
  public:
   using RowOp::RowOp;
@@ -37,25 +38,25 @@ class RowFilter : public RowOp {
   Result<void> apply(OpContext& context) const final;
 
  protected:
-  // The rows that stay.
+  // Which rows to keep.
   virtual std::vector<bool> kept(const FieldValue& rows, Size canvas) const = 0;
 };
 
-// The field that a step decides by, of a row step among its row group; null where only pictures are
-// there (Plan::passes).
+// The field of the row group by which a row step decides; null if there are only pictures
+// (Plan::passes).
 FieldValue* deciding_rows(const OpContext& context, FieldKind kind);
 
-// The rows that stay, of every field of the row group.
+// Keeps these rows in every field of the row group.
 void keep_rows(OpContext& context, const std::vector<bool>& kept);
 
-// HR0510 unless the boxes are (..., 4) of pixels in a known format and of a dtype that moves.
+// HR0510 unless the boxes are (..., 4) in pixels, in a known format and a supported dtype.
 void check_boxes(std::string_view owner, const FieldState& field);
-// The same of keypoints of (..., 2 or more).
+// The same for keypoints of (..., 2 or more).
 void check_points(std::string_view owner, const FieldState& field);
-// HR0510 unless the field is (rows, 4), so that a row is a box.
+// HR0510 unless the field is (rows, 4), one box per row.
 void check_box_rows(std::string_view owner, const FieldState& field);
 
-// The reason in Op::cannot_move for rotated boxes, for operators that compute with upright ones.
+// The reason for Op::cannot_move with rotated boxes, for operators that only support upright ones.
 std::string why_not_rotated(std::string_view owner, const FieldState& follower);
 
 }  // namespace headrace

@@ -14,12 +14,12 @@ std::vector<int> Selection::draw(Draws draws) const {
     int at = -1;
     double below = 0;
     for (int each = 0; each < static_cast<int>(left.size()); ++each) {
-      if (left[size_t(each)] <= 0) continue;  // never drawn, nor twice
+      if (left[size_t(each)] <= 0) continue;  // zero weight, or already drawn
       at = each;
       below += left[size_t(each)];
       if (u < below) break;
     }
-    if (at < 0) break;  // the rest has no weight
+    if (at < 0) break;  // all remaining weights are zero
     taken.push_back(at);
     left[size_t(at)] = 0;
   }

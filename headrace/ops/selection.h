@@ -10,11 +10,12 @@
 namespace headrace {
 
 struct Selection {
-  std::vector<double> weights;  // of each list, not negative, with a positive sum
-  int count = 1;                // of different lists that are taken, by one weight after the other
-  bool shuffled = false;        // they come as they are drawn, else in their own order
+  std::vector<double> weights;  // one per list, not negative, with a positive sum
+  int count = 1;                // number of distinct lists to take, drawn one after the other by
+                                // weight
+  bool shuffled = false;        // in the order drawn; otherwise in list order
 
-  // The numbers of the lists, in the order in which they are done. One draw for each.
+  // The indices of the lists, in execution order. One random number per draw.
   std::vector<int> draw(Draws draws) const;
 };
 

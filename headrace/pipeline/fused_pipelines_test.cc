@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random pipelines: fused passes equal doing every step on finished pixels, byte for
-// byte.
+// Random pipelines: fused passes equal executing every step on finished pixels, byte for byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,9 +18,9 @@ class Generator {
 
   int below(int n) { return static_cast<int>(random_() % uint32_t(n)); }
 
-  // `floats` says whether the image is of a floating dtype at this point.
+  // `floats`: whether the image has a floating dtype at this point.
   Spec geometry(bool floats) {
-    // Tenths are no values of the narrow dtypes.
+    // Tenths are not exact in the narrow dtypes.
     const double fill = floats ? below(11) / 10.0 : below(3) * 100.0;
     switch (below(9)) {
       case 0:
@@ -123,7 +122,7 @@ Outcome in_few_passes(const Plan& plan, const Read& read, int64_t position, Rend
   return outcome(plan, record, renderer);
 }
 
-// The same steps with the same draws, but pixels are made before each one.
+// The same steps with the same draws, but materialized before each one.
 Outcome step_by_step(const Plan& plan, const Read& read, int64_t position, Renderer& renderer) {
   Record record;
   record.position = position;
@@ -164,7 +163,7 @@ TEST(FusedPipelines, EqualStepByStep) {
     Schema schema;
     Read read;
     switch (trial % 3) {
-      case 0:  // a file, turned as its EXIF says
+      case 0:  // a file with an EXIF orientation
         options.exif_orientation = true;
         schema = {files("image")};
         read.file(recipe_test::with_orientation(
@@ -181,7 +180,7 @@ TEST(FusedPipelines, EqualStepByStep) {
     }
     const Specs steps = generator.pipeline();
     PlanPtr plan;
-    // A crop that is known to be too large, or a fill of the mask that is none of its values.
+    // A crop that is always too large, or an invalid fill value for the mask.
     if (refusal([&] { plan = plan_of(schema, steps, options); }) != "accepted") continue;
     ++planned;
     for (int64_t position = 0; position < 3; ++position) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step that moves pictures moves everything in their coordinates too, unless the user has said
-// that it may stay.
+// A step that moves pictures also moves everything in their coordinates, unless the user has
+// specified otherwise.
 //
 // Note [What is left behind]
-// A step leaves behind the spatial fields (images, masks, boxes, ...) that the record has and that
-// the step does not take, where they are wanted afterwards: delivered, or taken by a later
-// function. What the user says overrules that. fields= of the step, or of a list around it, names
-// what moves. In a dictionary of lists a field with a list of its own is looked after there, unless
-// the step is random, since each list draws apart: images may (two views, unlike pictures), an
-// image and its mask must not. Branches of a Fork are meant to differ. Of a function nothing is
-// known but what comes back: another size of a picture is what gives it away, here where it is
-// declared and else record by record.
+// A step leaves behind the record's spatial fields (images, masks, boxes, ...) that it does not
+// take, if they are used afterwards: delivered, or passed to a later function. The user can
+// override that. fields= of the step, or of an enclosing list, specifies what moves. In a
+// dictionary of lists, a field with a list of its own is handled by that list, unless the step is
+// random, because each list draws independently: that is fine for images (two views, or unrelated
+// pictures), but not for an image and its mask. Branches of a Fork are meant to differ. Of a
+// function only the results are known: a change of a picture's size shows that it moved, here if it
+// is declared and otherwise record by record.
 #include <algorithm>
 #include <iterator>
 
@@ -36,7 +36,7 @@ bool has_other_size(const FieldState& before, const FieldState& after) {
          (after.shape[2] >= 0 && after.shape[2] != before.shape[2]);
 }
 
-// Whether a picture that goes through a function is wanted after it.
+// Whether a picture that passes through a function is used after it.
 bool gives_picture(const Step& step, const std::vector<bool>& live) {
   for (size_t i = 0; i < step.before.size(); ++i) {
     if (is_picture(step.before[i].kind) && live[step.fields[i]]) return true;
@@ -44,12 +44,17 @@ bool gives_picture(const Step& step, const std::vector<bool>& live) {
   return false;
 }
 
-// How the field could come along, if it can.
+// How the field could follow, if it can.
 std::string way_along(const Step& step, const FieldState& field) {
   if (step.kind == Step::Kind::kPython) {
-    return "a transform that takes both can move both (fields=, or arguments of these names); ";
+    return "use one transform that takes both (fields=, or arguments with these names); ";
   }
-  if (follows(field)) return "one list for the whole record moves them together; ";
+  if (step.op && step.op->moves() && !step.op->carries(field.kind)) {
+    return "the plug-in does not say how " + std::string(name_of(field.kind)) + " move with it; ";
+  }
+  if (follows(field)) {
+    return "use one list of transforms for the whole record, which moves them together; ";
+  }
   const KindRecord& kind = record_of(field.kind);
   return kind.follow ? kind.wants(field) + "; " : "";
 }
@@ -94,7 +99,8 @@ std::optional<Error> misplaced_behind(const PlanDraft& draft, Step& step,
     }
     return error;
   }
-  // The rest shows when a record comes back; what the function takes may be what it leaves.
+  // The rest is only known when a record comes back; the function's inputs may also be left
+  // unmoved.
   if (unknown && !draft.options.for_inspection && gives_picture(step, live)) {
     std::ranges::copy_if(step.fields, std::back_inserter(step.left_behind), [&](int field) {
       return live[field] && is_spatial(draft.states[field].kind);
@@ -118,7 +124,7 @@ Error PlanParts::left_behind_error(const Step& step, int left) const {
                   std::string(name_of(field.kind)) + ") where it was",
           .note = {},
           .hint = way_along(step, field) + "leave " + name +
-                  " out: fields= of the loader without it; or fields=" + said +
+                  " out with the loader's fields=; or fields=" + said +
                   " of the transform moves it alone"};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields that a step may leave where they are, and when that is refused.
+// Fields that a step may leave unmoved, and when that is rejected.
 #include <gtest/gtest.h>
 
 #include "headrace/pipeline/plan_test_records.h"
@@ -11,11 +11,11 @@ Field spatial(const std::string& name, FieldKind kind, Shape shape) {
   return {name, kind, DType::kFloat32, std::move(shape), false};
 }
 
-// Boxes whose format nobody has said, one coordinate of points, an array that may be a picture.
+// Boxes without a known format, points with one coordinate, an array that may be a picture.
 const Field kBoxes = spatial("boxes", FieldKind::kBoxes, {-1, 4});
 const Field kXs = spatial("xs", FieldKind::kKeypoints, {-1});
 const Field kView{"view", FieldKind::kMasks, DType::kUInt8, {3, 6, 8}, false};
-// And what follows.
+// And the fields that follow.
 const Field kCorners{"corners", FieldKind::kBoxes, DType::kFloat32, {-1, 4},
                      false,     BoxFormat::kXYXY};
 const Field kPoints = spatial("points", FieldKind::kKeypoints, {-1, 17, 3});
@@ -41,7 +41,7 @@ const Specs kGeometry = {flip(),
                          spec("RandomResizedCrop", {{"size", int64_t{8}}}),
                          maybe(0.5, {flip()})};
 
-TEST(WhatLiesInThePicture, FollowsEveryStepThatMovesIt) {
+TEST(FieldsOfAnImage, FollowsEveryStepThatMovesIt) {
   for (const Spec& step : kGeometry) {
     for (const Field& field : {kCorners, kPoints, kMasks}) {
       const PlanPtr plan = plan_of({files("image"), label(), field}, {step}, lists());
@@ -51,7 +51,7 @@ TEST(WhatLiesInThePicture, FollowsEveryStepThatMovesIt) {
   }
 }
 
-TEST(WhatLiesInThePicture, IsPlannedWithIt) {
+TEST(FieldsOfAnImage, IsPlannedWithIt) {
   const PlanPtr plan = plan_of({kMasks, files("image"), kCorners}, {resize(6, 8)}, lists());
   const std::vector<FieldState>& after = plan->steps()[0].after;
   EXPECT_EQ(after[0].shape, (Shape{-1, 6, 8}));
@@ -59,13 +59,13 @@ TEST(WhatLiesInThePicture, IsPlannedWithIt) {
   EXPECT_EQ(after[2].shape, (Shape{-1, 4}));
 }
 
-TEST(WhatLiesInThePicture, KeepsAPictureToFollow) {
+TEST(FieldsOfAnImage, KeepsAnImageToFollow) {
   const PlanPtr plan = plan_of({files("image"), kCorners}, {flip()}, delivering({"corners"}));
   EXPECT_EQ(plan->steps().at(0).fields, (std::vector<int>{0, 1}));
   EXPECT_TRUE(plan->wanted()[0]);
 }
 
-TEST(WhatLiesInThePicture, DoesNotFollowOnceAPictureHasMovedWithoutIt) {
+TEST(FieldsOfAnImage, DoesNotFollowOnceAnImageHasMovedWithoutIt) {
   const Schema schema = {files("image"), kCorners};
   const Spec alone = spec("RandomHorizontalFlip", {}, {"image"});
   EXPECT_FALSE(left_behind(schema, {alone}));
@@ -73,7 +73,7 @@ TEST(WhatLiesInThePicture, DoesNotFollowOnceAPictureHasMovedWithoutIt) {
   EXPECT_FALSE(left_behind(schema, {alone, spec("RandomVerticalFlip", {}, {"image", "corners"})}));
 }
 
-TEST(BoxesStayWhereTheyWere, WhenAPictureMovesAndThatIsRefused) {
+TEST(BoxesStayWhereTheyWere, WhenAnImageMovesAndThatIsRefused) {
   for (const Spec& step : kGeometry) {
     for (const Field& field : {kBoxes, kXs, kView}) {
       EXPECT_TRUE(left_behind({files("image"), field}, {step})) << step.name << " " << field.name;
@@ -81,11 +81,10 @@ TEST(BoxesStayWhereTheyWere, WhenAPictureMovesAndThatIsRefused) {
   }
   EXPECT_EQ(
       refusal(kDetection, {flip()}, lists()),
-      "HR0180 RandomHorizontalFlip(p=0.5) moves \"image\" and would leave \"boxes\" (boxes) "
-      "where it was | boxes in pixels follow it if their format is declared: kinds={\"boxes\": "
-      "\"boxes:xyxy\"} of the source, or xywh, cxcywh; leave \"boxes\" out: fields= of the loader "
-      "without it; or "
-      "fields=\"image\" of the transform moves it alone");
+      "HR0180 RandomHorizontalFlip(p=0.5) moves \"image\" and would leave \"boxes\" (boxes) where "
+      "it was | only boxes with a declared format can follow it: open the source with "
+      "kinds={\"boxes\": \"boxes:xyxy\"}, or xywh, cxcywh; leave \"boxes\" out with the loader's "
+      "fields=; or fields=\"image\" of the transform moves it alone");
 }
 
 TEST(BoxesStayWhereTheyWere, WhenOnlyColorsChange) {
@@ -102,13 +101,13 @@ TEST(AMapOfBytes, MayBeAMaskAndMoveAlong) {
   EXPECT_EQ(refusal(wide, {flip()}, lists()), "accepted") << "no image has such values";
 }
 
-TEST(AnArrayOfThreeChannels, MayBeAPictureAndMoveAlong) {
+TEST(AnArrayOfThreeChannels, MayBeAnImageAndMoveAlong) {
   EXPECT_NE(refusal({files("image"), kView}, {flip()}, lists())
                 .find("kinds={\"view\": \"image\"} of the source"),
             std::string::npos);
 }
 
-TEST(WhatNobodyWants, MayBeLeftBehind) {
+TEST(UnusedFields, MayBeLeftBehind) {
   EXPECT_FALSE(left_behind(kDetection, {flip()}, delivering({"image", "label"})));
   EXPECT_FALSE(left_behind(kDetection, {flip()}, delivering({"boxes"}))) << "no image moves";
   EXPECT_EQ(refusal([&] { make_plan(kDetection, Pipeline{{flip()}, {}, {"boxes"}}, lists()); }),
@@ -118,14 +117,14 @@ TEST(WhatNobodyWants, MayBeLeftBehind) {
   EXPECT_FALSE(left_behind(kDetection, {flip()}, looking));
 }
 
-TEST(TheUsersWord, MovesThePictureAlone) {
+TEST(AnExplicitChoice, MovesTheImageAlone) {
   EXPECT_FALSE(left_behind(kDetection, {spec("RandomHorizontalFlip", {}, {"image"})}));
   const std::vector<Branch> list{{"", {flip(), crop(8)}}};
   EXPECT_FALSE(left_behind(kDetection, {spec("Compose", {{"transforms", list}}, {"image"})}));
   EXPECT_TRUE(left_behind(kDetection, {spec("Compose", {{"transforms", list}})}));
 }
 
-TEST(PicturesOfARecord, MoveTogether) {
+TEST(ImagesOfARecord, MoveTogether) {
   const Schema schema = {files("left"), files("right"), files("mask", FieldKind::kMask)};
   EXPECT_EQ(refusal(schema, {flip(), crop(8)}, lists()), "accepted");
 }
@@ -145,7 +144,7 @@ TEST(ListsOfFields, LookAfterFieldsThatHaveOne) {
             "accepted");
 }
 
-// Each list has draws of its own, so that the mask would be mirrored when the image is not.
+// Each list has its own draws, so the mask could be mirrored when the image is not.
 TEST(ListsOfFields, DoNotShareDraws) {
   const Schema schema = {files("image"), files("mask", FieldKind::kMask)};
   EXPECT_EQ(of_lists(schema, {{"image", {flip()}}, {"mask", {flip()}}}), "HR0180 R");
@@ -153,7 +152,7 @@ TEST(ListsOfFields, DoNotShareDraws) {
   EXPECT_EQ(of_lists(schema, {{"image", {said}}, {"mask", {}}}), "accepted");
 }
 
-TEST(ListsOfFields, OfImagesMayDrawApart) {
+TEST(ListsOfFields, OfImagesMayDrawIndependently) {
   const Schema schema = {files("image"), files("other")};
   EXPECT_EQ(of_lists(schema, {{"image", {flip()}}, {"other", {flip()}}}), "accepted");
   EXPECT_EQ(of_lists(schema, {{"image", {flip()}}}), "HR0180 R") << "nobody said other";
@@ -167,7 +166,7 @@ TEST(BranchesOfAFork, AreMeantToDifferButNotFromBoxes) {
   EXPECT_FALSE(left_behind(kDetection, {views}, delivering({"a", "b"})));
 }
 
-// A function in C++ that stands for one in Python: halves the width of its first field.
+// A C++ stand-in for a Python function: halves the width of its first field.
 class Halving final : public PythonFunction {
  public:
   Halving(std::vector<std::string> inputs, PythonGeometry geometry, std::vector<Field> returns = {})
@@ -199,7 +198,7 @@ Spec halve(std::vector<std::string> inputs, PythonGeometry geometry,
 
 const Schema kOpen = {pixels("image", {3, -1, -1}), kBoxes};
 
-TEST(AFunction, ThatIsKnownToMoveItsPictureAloneIsRefused) {
+TEST(AFunction, ThatIsKnownToMoveItsImageAloneIsRefused) {
   EXPECT_TRUE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kMoves)}));
   EXPECT_FALSE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kAlone)}));
   EXPECT_FALSE(left_behind(kOpen, {halve({"image", "boxes"}, PythonGeometry::kMoves)}));
@@ -215,7 +214,7 @@ TEST(AFunction, ThatDeclaresAnotherSizeIsRefused) {
   EXPECT_FALSE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kUnknown, {same})}));
 }
 
-// Halving returns its first field alone, whatever it takes.
+// Halving returns only its first field, whatever it takes.
 TEST(AFunction, ThatReturnsAnotherSizeIsFoundOutByTheRecord) {
   const Grid grid = recipe_test::random_grid(3, 6, 8, 1);
   using Inputs = std::vector<std::string>;

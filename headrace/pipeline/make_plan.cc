@@ -44,7 +44,7 @@ void PlanMaker::append(const std::vector<Spec>& transforms) {
       add(transforms[i]);
     } catch (const Exception& exception) {
       Error error = exception.error();
-      if (error.note.empty()) {  // else an inner list has said where
+      if (error.note.empty()) {  // otherwise an inner list has already added its position
         const std::string& path = draft_.scope().path;
         error.note = "transform " + std::to_string(i + 1) + " of the list" +
                      (path.empty() ? "" : " of " + path.substr(0, path.size() - 1));
@@ -91,7 +91,7 @@ void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branch
     if (!std::ranges::count(each.visible, from)) continue;
     PlanDraft::replace(from, views, each.visible);
     std::erase_if(each.visible, [&](int seen) { return std::ranges::count(originals, seen) > 0; });
-    // Views of a view are as far apart from its siblings as it was.
+    // Views of a view keep its separation from siblings.
     const bool is_apart = std::ranges::count(each.apart, from) > 0;
     if (is_apart) each.apart.insert(each.apart.end(), views.begin(), views.end());
   }
@@ -125,9 +125,9 @@ void PlanMaker::drop(const std::string& field) {
 }
 
 // Note [How large a plan may become]
-// A list is planned anew for each way to come to it: SomeOf(replace=True) repeats its lists n
-// times, a list that changes a size is planned up to three times, and both multiply where such
-// lists stand in one another. A few words could so ask for more steps than memory holds.
+// A list is planned again for each way to reach it: SomeOf(replace=True) repeats its lists n times,
+// a list that changes a size is planned up to three times, and nesting multiplies both. A short
+// pipeline could otherwise produce more steps than fit in memory.
 void PlanMaker::check_size(const std::string& name) {
   constexpr size_t kMostSteps = 4096;
   constexpr int kMostAdded = 50000, kDeepest = 64;

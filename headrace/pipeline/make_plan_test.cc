@@ -43,7 +43,7 @@ TEST(Fields, AreNarrowedByName) {
   EXPECT_EQ(fields_of(*nested, 1), (Names{"mask"}));
 }
 
-TEST(Fields, UnknownOnesSayWhichWasMeant) {
+TEST(Fields, UnknownOnesSuggestTheNearest) {
   EXPECT_EQ(refusal(kSegmentation, {spec("RandomHorizontalFlip", {}, {"imgae"})}),
             "HR0111 there is no field \"imgae\" here | did you mean \"image\"?");
   EXPECT_EQ(
@@ -58,7 +58,7 @@ TEST(Fields, OfAWrongKindAreRefused) {
             "HR0113 [RandomHorizontalFlip] acts on none of the fields here: label (label)");
 }
 
-TEST(Transforms, UnknownOnesSayWhichWasMeant) {
+TEST(Transforms, UnknownOnesSuggestTheNearest) {
   EXPECT_EQ(refusal(kFolder, {spec("RandomHorizontlFlip")}),
             "HR0110 there is no transform \"RandomHorizontlFlip\" | did you mean "
             "\"RandomHorizontalFlip\"?");
@@ -104,7 +104,7 @@ TEST(Shapes, AreFollowedFromStepToStep) {
   EXPECT_EQ(output_of(*plan, "image").bytes_per_record, 10u * 12 * 4);
 }
 
-TEST(RandomApply, MayNotChangeTheDtypeOfSomeRecords) {
+TEST(RandomApply, MayNotChangeTheDtypeOfOnlySomeRecords) {
   EXPECT_EQ(
       refusal(kFolder, {crop(8), maybe(0.5, {to_float()})}),
       "HR0115 [RandomApply] \"image\" would be float32 (3, 8, 8) in some records and uint8 (3, "
@@ -154,7 +154,7 @@ TEST(Fork, ItsBranchSeesItsOwnFieldAlone) {
       "HR0111 there is no field \"image\" here | [Fork] has replaced it by view (image)");
 }
 
-TEST(Fork, WhatCannotBeIsRefused) {
+TEST(Fork, ImpossibleArgumentsAreRefused) {
   EXPECT_EQ(refusal(kFolder, {maybe(0.5, {fork("image", {{"view", {}}})})}),
             "HR0116 [Fork] cannot be inside a RandomApply");
   EXPECT_EQ(refusal(kFolder, {fork("image", {{"label", {}}})}),
@@ -192,7 +192,7 @@ TEST(Keys, DependOnBranchNameAndOrdinalAlone) {
   EXPECT_NE(keys_of(*a, "RandomCrop")[0], keys_of(*a, "RandomCrop")[1]);
 }
 
-TEST(Keys, AreApartForBranchesCoinsAndWhatStandsUnderThem) {
+TEST(Keys, DifferForBranchesAndNestedLists) {
   const PlanPtr plan = plan_of(
       kFolder, {crop(16), flip(), maybe(0.5, {flip()}), maybe(0.5, {flip()}),
                 fork("image", {{"view1", {flip(), maybe(0.5, {flip()})}}, {"view2", {flip()}}})});
@@ -207,14 +207,14 @@ TEST(Keys, AreApartForBranchesCoinsAndWhatStandsUnderThem) {
   EXPECT_EQ(keys.size(), 10u);
 }
 
-TEST(Keys, OfAFieldsOwnListAreThoseOfABranchOfThatName) {
+TEST(Keys, OfAFieldsOwnListEqualThoseOfABranchOfThatName) {
   const PlanPtr by_field = make_plan(kFolder, {{}, {{"image", {crop(8)}}}, {}}, {});
   const PlanPtr forked = plan_of(kFolder, {fork("image", {{"image", {crop(8)}}})});
   EXPECT_EQ(keys_of(*by_field, "RandomCrop"), keys_of(*forked, "RandomCrop"));
   EXPECT_NE(keys_of(*by_field, "RandomCrop"), keys_of(*plan_of(kFolder, {crop(8)}), "RandomCrop"));
 }
 
-TEST(Sources, WithPicturesOfAnUnknownFormAreRefused) {
+TEST(Sources, WithImagesOfAnUnknownFormAreRefused) {
   EXPECT_EQ(refusal({pixels("image", {28, 28})}, {}),
             "HR0117 \"image\" (image) is uint8 (28, 28) in the source");
   EXPECT_EQ(refusal({pixels("image", {17, 28, 28})}, {}),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function in the list becomes a step: the fields that it takes, and what it may give back
-// (Note [What a function gives back] in plan_python.cc).
+// A function in the list becomes a step: the fields that it takes, and what it may return (Note
+// [What a function gives back] in plan_python.cc).
 #include <algorithm>
 
 #include "headrace/pipeline/plan_rules.h"
@@ -13,8 +13,8 @@ const ErrorCode kBadStep{
     "A function receives fields by its argument names; it may declare fields whose shape or dtype "
     "it changes, and new fields. New fields cannot be created inside RandomApply."};
 
-// Whether values of a shape can be what lies in the pictures. Those that could be and are not would
-// be left behind by every step that moves a picture.
+// Whether values of this shape can have coordinates in the pictures. Those with an impossible shape
+// would be left unmoved by every step that moves a picture.
 bool can_stay(FieldKind kind, const Shape& shape) {
   const int64_t last = shape.empty() ? 0 : shape.back();
   if (is_picture(kind)) return shape.size() == 3 && shape[0] <= (kind == FieldKind::kMask ? 1 : 4);
@@ -23,7 +23,7 @@ bool can_stay(FieldKind kind, const Shape& shape) {
   return kind == FieldKind::kMasks && shape.size() >= 2;
 }
 
-// The field that an argument means. With one field and one argument there is no doubt.
+// The field that an argument refers to. Unambiguous with one field and one argument.
 int argument_named(const PlanDraft& draft, const std::string& input,
                    const PythonFunction& function) {
   const std::vector<int> seen = draft.values_in_sight();
@@ -43,7 +43,8 @@ int argument_named(const PlanDraft& draft, const std::string& input,
             "\") says what the arguments are; or rename the argument to " + std::string(near));
 }
 
-// A clip stays one: as many pictures, of another size, dtype or number of channels.
+// A clip stays a clip: the same number of pictures, possibly with another size, dtype or number of
+// channels.
 void declare_clip(PlanDraft& draft, const CrossingValue& value, const Field& declared, Step& step) {
   const Shape& shape = declared.shape;
   const size_t axes = value.leading.size();
@@ -51,7 +52,7 @@ void declare_clip(PlanDraft& draft, const CrossingValue& value, const Field& dec
   if (shape.size() != axes + 3 || !std::equal(shape.begin(), picture, value.leading.begin())) {
     raise(kBadStep,
           "[" + step.function->name() + "] declares the clip \"" + declared.name + "\" as " +
-              text_of(declared.dtype, shape) + ", and a clip stays as many frames",
+              text_of(declared.dtype, shape) + ", and a clip must keep its number of frames",
           "(T, C, H, W) of the same T, (K, T, C, H, W) of several clips; other results are "
           "new fields");
   }
@@ -64,7 +65,7 @@ void declare_clip(PlanDraft& draft, const CrossingValue& value, const Field& dec
   }
 }
 
-// The function's declared outputs: a known field in another form, or a new field.
+// The function's declared outputs: an existing field in another form, or a new field.
 void add_python_outputs(PlanDraft& draft, Step& step) {
   for (const Field& declared : step.function->returns()) {
     FieldState state{declared.name, declared.kind, declared.dtype, declared.shape, {}};
@@ -110,7 +111,7 @@ void add_python_outputs(PlanDraft& draft, Step& step) {
                           "\" inside a RandomApply");
     }
     const int field = draft.add_field(state);
-    // Outer lists see it too, up to the list that it stands in.
+    // Enclosing lists see it too.
     for (PlanScope& each : draft.scopes) each.visible.push_back(field);
     step.values.push_back({.first = step.output_fields.size()});
     step.output_names.push_back(declared.name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator in the list becomes a step: the fields that it acts on, and the result.
+// An operator in the list becomes a step: the fields that it acts on, and its result.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -32,15 +32,17 @@ const ErrorCode kPartnerStep{
     "read ahead for every record and cannot cross into Python separately, so it cannot be inside "
     "RandomApply or after a Python transform, and a pipeline can have only one."};
 
-// Whether the operator takes the field; if it moves pictures, also their dependent fields, unless a
-// picture has moved without the field before: then its coordinates are unknown.
+// Whether the operator takes the field. An operator that moves pictures also takes fields that
+// depend on them, unless a picture has already moved without the field: its coordinates are unknown
+// then.
 bool acts_on(const PlanDraft& draft, const Op& op, int field) {
   const FieldState& state = draft.states[field];
-  if (is_picture(state.kind) || !op.moves()) return op.takes(state.kind);
-  return follows(state) && !std::ranges::count(draft.alone, field);
+  const bool moved_along = op.moves() && !is_picture(state.kind) && is_spatial(state.kind);
+  if (!moved_along) return op.takes(state.kind);
+  return op.carries(state.kind) && follows(state) && !std::ranges::count(draft.alone, field);
 }
 
-// A number beside a spectrogram is a tensor, too.
+// For example, a scalar delivered along with a spectrogram is a tensor, too.
 void leave_out_misfits(const PlanDraft& draft, const Spec& spec, Step& step) {
   if (!spec.fields.empty() || !draft.scopes.back().narrowed.empty()) return;
   const auto fits = [&](int field) { return step.op->fits(draft.states[field]); };
@@ -72,15 +74,17 @@ std::string label_of(const Spec& spec, const OpRecord& record) {
     const auto given = spec.arguments.find(std::string(param.name));
     if (given == spec.arguments.end()) continue;
     std::string text = text_of(given->second);
-    constexpr size_t kMost = 200;  // thousands of anchors, say
+    constexpr size_t kMost = 200;  // for example, thousands of anchors
     if (text.size() > kMost) text = text.substr(0, kMost / 2) + " ...]";
     arguments += (arguments.empty() ? "" : ", ") + given->first + "=" + text;
   }
-  return spec.name + "(" + arguments + ")";
+  const OpOrigin* origin = record.origin;  // affects the result just like the arguments
+  return spec.name + "(" + arguments + ")" +
+         (origin ? " of " + origin->plugin + " " + origin->fingerprint : "");
 }
 
 void plan_fields(PlanDraft& draft, Step& step) {
-  const FieldState* moved = nullptr;  // a picture of it
+  const FieldState* moved = nullptr;  // one of the step's pictures
   const auto plan_field = [&](int field, const auto& plan) {
     FieldState& state = draft.states[field];
     const Shape before = state.shape;
@@ -103,7 +107,7 @@ void plan_fields(PlanDraft& draft, Step& step) {
       continue;
     }
     plan_field(field, [&](FieldState& state) { step.op->plan(state); });
-    if (!moved) moved = &draft.states[field];
+    if (!moved && is_picture(draft.states[field].kind)) moved = &draft.states[field];
   }
   for (const int field : step.fields) {
     const KindRecord& kind = record_of(draft.states[field].kind);
@@ -147,15 +151,18 @@ void add_op(PlanDraft& draft, const OpRecord& record, const Spec& spec,
             const Arguments& arguments) {
   Step step;
   step.op = record.make(arguments);
+  if (std::unique_ptr<Op> decoding = step.op->with_options(draft.options)) {
+    step.op = std::move(decoding);
+  }
   if (step.op->clip()) return add_clip_op(draft, record, spec, arguments);
   step.label = label_of(spec, record);
   step.key = draft.next_key(spec.name);
   step.fields = fields_of(draft, spec, [&](int field) { return acts_on(draft, *step.op, field); });
   if (const int count = step.op->operands(); count > 0 && std::ssize(step.fields) != count) {
     raise(kOperands,
-          "[" + spec.name + "] combines " + std::to_string(count) + " fields, and here are " +
+          "[" + spec.name + "] combines " + std::to_string(count) + " fields, and here there are " +
               draft.names_of(step.fields),
-          "fields= names them, in the order that its documentation says");
+          "list them with fields=, in the order given in its documentation");
   }
   leave_out_misfits(draft, spec, step);
   const std::vector<int> named = !spec.fields.empty() ? step.fields : draft.scope().narrowed;
@@ -166,13 +173,14 @@ void add_op(PlanDraft& draft, const OpRecord& record, const Spec& spec,
   const auto is_picture_field = [&](int field) { return is_picture(draft.states[field].kind); };
   const auto follows_one = [&](int field) {
     return !is_picture_field(field) &&
-           (follows(draft.states[field]) || std::ranges::count(step.rows, field));
+           (follows(draft.states[field]) || step.op->takes(draft.states[field].kind) ||
+            std::ranges::count(step.rows, field));
   };
   if (step.op->moves() && std::ranges::all_of(step.fields, follows_one)) {
     raise(kNothingToDo,
           "[" + spec.name + "] has no image here that " + draft.names_of(step.fields) +
               " could follow",
-          "one list for the whole record moves them together");
+          "use one list of transforms for the whole record, which moves them together");
   }
   check_on_device(draft, step);
   plan_fields(draft, step);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A new kind of picture (a depth map, say) is planned, read and moved as masks are, because its
-// record says so.
+// A new kind of picture (for example, a depth map) is planned, read and moved like masks, because
+// its record says so.
 #include <gtest/gtest.h>
 
 #include "headrace/base/registry.h"
@@ -25,7 +25,7 @@ const KindRecord kDepth{
                  FieldValue& value) { return follow_picture(way, value, Filter::kNearest); }};
 const Register<KindRecord> registered(kDepth);
 
-TEST(ANewKindOfPictures, IsDecodedAsItSays) {
+TEST(ANewKindOfPictures, IsDecodedAsDeclared) {
   const PlanPtr plan = plan_of({files("depth", kNew)}, {resize(6, 8)});
   EXPECT_EQ(output_of(*plan, "depth").state.shape, (Shape{1, 6, 8}));
   const std::vector<uint8_t> bytes =
@@ -45,7 +45,7 @@ TEST(ANewKindOfPictures, FollowsAndKeepsItsValues) {
   EXPECT_EQ(record.grid("depth"), mirrored);
 }
 
-TEST(ANewKindOfPictures, IsNotLeftBehindInSilence) {
+TEST(ANewKindOfPictures, IsNotSilentlyLeftBehind) {
   const Schema schema = {pixels("image", {3, 6, 8}), pixels("depth", {1, 6, 8}, kNew)};
   const Pipeline one{{}, {{"image", {flip()}}}, {}},
       apart{{}, {{"image", {flip()}}, {"depth", {flip()}}}, {}};

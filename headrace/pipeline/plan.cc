@@ -21,8 +21,8 @@ const ErrorCode kRowsDiffer{
     "object, but in this record their row counts differ: the file is damaged, or the program that "
     "wrote it has a bug."};
 
-// A step's fields as they are before it, where it may have to wait for pixels
-// (Note [Pixels together] in executor/record_worker.h).
+// A copy of a step's fields before it runs, if it may have to wait for pixels (Note [Pixels
+// together] in executor/record_worker.h).
 class FieldsBefore {
  public:
   explicit FieldsBefore(const OpContext& context)
@@ -31,7 +31,7 @@ class FieldsBefore {
     requests_->answered = 0;
     for (const int field : context.fields) values_.push_back(context.record.fields[field]);
   }
-  // After the step: then its fields are again what they were.
+  // Called after the step; if true, its fields have been restored.
   bool must_wait() const {
     if (!requests_) return false;
     if (!requests_->waits) {
@@ -61,7 +61,7 @@ Error rows_differ(const std::string& name, int64_t rows, const std::string& othe
 Result<void> Plan::begin(const RecordData& data, Record& record, Renderer& renderer) const {
   record.fields.resize(parts_.inputs.size());
   record.pixels.resize(parts_.inputs.size());
-  // Made by steps: let go of what the last record left, so that its memory is free again.
+  // Fields made by steps: release the previous record's memory.
   for (size_t i = parts_.schema.size(); i < parts_.inputs.size(); ++i) {
     record.fields[i].kind = parts_.inputs[i].kind;
     record.fields[i].owned.reset();
@@ -94,7 +94,7 @@ std::vector<bool> Plan::by_range() const {
 }
 
 Result<void> Plan::check_row_groups(const Record& record) const {
-  std::map<uint8_t, size_t> first;  // of each group
+  std::map<uint8_t, size_t> first;  // by group
   for (size_t i = 0; i < parts_.schema.size(); ++i) {
     const uint8_t group = parts_.schema[i].row_group;
     const Shape& shape = record.fields[i].shape;
@@ -107,7 +107,7 @@ Result<void> Plan::check_row_groups(const Record& record) const {
   return {};
 }
 
-// A function may have made rows of one field alone.
+// A function may have changed the rows of one field only.
 Result<void> Plan::check_rows(const Step& step, const Record& record) const {
   for (const int field : step.rows) {
     const int64_t rows = row_count(record.fields[field]);
@@ -190,7 +190,7 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         continue;
       }
       case Step::Kind::kCopy:
-        // A warp is computed once, and not again for what each copy wants of it; so is a collage.
+        // Compute a warp or a collage once, instead of again for each copy.
         if (Recipe& picture = record.fields[step.fields[0]].picture; picture.is_derived()) {
           if (Result<void> made = renderer.materialize(picture); !made) {
             return std::move(made.error());
@@ -202,15 +202,16 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         std::vector<Recipe*> views;
         for (const int field : step.fields) {
           Recipe& view = record.fields[field].picture;
-          if (!view.left_to_device()) views.push_back(&view);  // else no thread decodes it
+          if (!view.left_to_device()) views.push_back(&view);  // otherwise no CPU thread decodes it
         }
         renderer.materialize_views(std::move(views));
         if (renderer.requests() && renderer.requests()->waits) return at;
         break;
       }
       case Step::Kind::kOp: {
-        OpContext context{record,   step.fields,     Draws(seed, epoch, position, step.key),
-                          renderer, record.partners, step.rows};
+        OpContext context{record,    step.fields,     Draws(seed, epoch, position, step.key),
+                          renderer,  record.partners, step.rows,
+                          step.after};
         if (std::ssize(record.partners) < step.op->partners()) {
           raise(kNoPartners, step.label + " mixes in other records of the epoch");
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps over rows of the filled slot, as a plan has them (Note [Groups of positions] in ops/op.h).
+// Plans steps over rows of the filled slot (Note [Groups of positions] in ops/op.h).
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -35,7 +35,7 @@ void refuse_separation(const PlanDraft& draft, const BatchStep& step) {
     raise(kSeparated,
           step.label + " mixes " + draft.names_of(step.fields) + " and would leave \"" +
               output.name + "\" (" + std::string(name_of(output.state.kind)) + ") as it was",
-          "leave \"" + output.name + "\" out: fields= of the loader without it");
+          "leave \"" + output.name + "\" out with the loader's fields=");
   }
 }
 
@@ -67,7 +67,7 @@ void check_not_batched(const PlanDraft& draft, const std::vector<int>& fields,
     for (int field : fields) {
       if (!std::ranges::count(step.fields, field)) continue;
       raise(kBatchedField,
-            label + " comes after " + step.label + ", which is done to \"" +
+            label + " comes after " + step.label + ", which is applied to \"" +
                 draft.states[field].name + "\" when the batch is filled",
             "put it before that transform");
     }
@@ -88,7 +88,7 @@ void refuse_mixture(const PlanDraft& draft, const PlanDraft::Written& before,
   raise(kBatchedField,
         label + " has " + draft.batch_steps.back().label +
             ", a batch transform, next to per-record transforms",
-        "a list of its own for each");
+        "use a separate list for each");
 }
 
 void prepare_batch_steps(PlanDraft& draft) {
@@ -131,7 +131,7 @@ void finish_batch_steps(PlanDraft& draft) {
   std::erase_if(steps, [](const BatchStep& step) { return step.outputs.empty(); });
   for (const BatchStep& step : steps) {
     refuse_separation(draft, step);
-    constexpr int64_t kMost = int64_t{1} << 31;  // as records of a batch
+    constexpr int64_t kMost = int64_t{1} << 31;  // one per record, as in batches
     const int64_t group = step.op->group();
     if (group >= 1 && group <= kMost) draft.batch_group = std::lcm(draft.batch_group, group);
     if (group < 1 || group > kMost || draft.batch_group > kMost) {

@@ -2,19 +2,20 @@
 // Clips of videos.
 //
 // Note [Clips are pictures]
-// A step that takes frames of a video replaces it by pictures, a field each, all of the video's
-// name. Whatever acts on pictures acts on these: as on all pictures of a record it decides once for
-// all of them, so a clip is cropped, turned and colored as a whole, and a frame is a recipe that
-// is rendered in one pass like any other. Nothing else has to know of clips: names mean all of the
-// pictures, and at the end they are one output, whose row holds one frame behind the other.
+// A step that extracts frames of a video replaces it by pictures, one field each, all with the
+// video's name. Operators on pictures act on these: as for all pictures of a record they decide
+// once for all of them, so a clip is cropped, rotated and colored as a whole, and a frame is a
+// recipe that is rendered in one pass like any other. Other code need not know about clips: names
+// refer to all of the pictures, and at the end they are one output, whose row holds the frames
+// consecutively.
 //
-// Frames are decoded when the step is run, all of a record in one go, since they need one another;
-// they are kept as the decoder gives them (luma and chroma, half the size of pixels), and what of
-// them is shown becomes pixels when their recipes are rendered.
+// Frames are decoded when the step runs, all of a record at once, because they depend on each
+// other; they are kept in the decoder's format (luma and chroma, half the size of pixels), and
+// their visible parts become pixels when their recipes are rendered.
 //
-// The sound of a clip's time is an audio field beside them, cut out of the same file: whatever acts
-// on sounds acts on it. Several clips have one such field each, of one name, and they are one
-// output as their pictures are.
+// The audio of a clip's time span is an additional audio field, taken from the same file: audio
+// operators act on it. Several clips have one such field each, with the same name, and they are one
+// output, like their pictures.
 #include <algorithm>
 #include <utility>
 
@@ -37,6 +38,8 @@ const ErrorCode kBadClip{
     "that differ in frame size are delivered as lists; their timestamps need a field name that is "
     "not in use."};
 
+constexpr int64_t kMostFrames = 1024;  // of a clip
+
 // Sounds of several clips are one output, as their pictures are. The first one's field.
 int add_sounds(PlanDraft& draft, const FieldState& video, const ClipForm& form,
                const std::string& label) {
@@ -47,9 +50,10 @@ int add_sounds(PlanDraft& draft, const FieldState& video, const ClipForm& form,
   sound.shape = {form.sound_channels, form.sound_frames};
   sound.sample_rate = form.sound_rate;
   if (form.sound_channels < 0) {
-    sound.left_open_by = label +
-                         ", which takes the channels that files have (Mono() mixes them, "
-                         "sound_channels= says how many all have)";
+    sound.left_open_by =
+        label +
+        ", whose clips have as many channels as their files (Mono() mixes them, sound_channels= "
+        "sets one number)";
   }
   if (form.sound_frames < 0) {
     sound.left_open_by = label +
@@ -66,17 +70,36 @@ int add_sounds(PlanDraft& draft, const FieldState& video, const ClipForm& form,
   return first;
 }
 
-// The field whose value is a number of seconds.
-int at_field(const PlanDraft& draft, const std::string& name, const std::string& label) {
+// The field whose value is a number of seconds; or, with `each`, one for each frame.
+int at_field(const PlanDraft& draft, const std::string& name, const std::string& label,
+             bool each = false) {
   const int field = draft.field_named(name);
   const FieldState& state = draft.states[field];
   const bool number = state.kind == FieldKind::kTensor || state.kind == FieldKind::kLabel;
   const bool read = state.dtype == DType::kFloat32 || state.dtype == DType::kFloat64 ||
                     state.dtype == DType::kInt64;
   if (number && read && state.shape.empty()) return field;
+  if (each && number && read && state.shape.size() == 1 && state.shape[0] >= 1 &&
+      state.shape[0] <= kMostFrames) {
+    return field;
+  }
+  if (each) {
+    raise(kBadClip, "[" + label + "] \"" + name + "\" is " + text_of(state) +
+                        ", and the times of frames are one number of seconds, or 1 to " +
+                        std::to_string(kMostFrames) + " in a row: float64, float32 or int64");
+  }
   raise(kBadClip,
         "[" + label + "] \"" + name + "\" is " + text_of(state) +
             ", and the time of a clip is one number of seconds: float64, float32 or int64");
+}
+
+// The step becomes one for as many frames as the video's field of times has; gives that field.
+int take_times(const PlanDraft& draft, int video, Step& step) {
+  const std::string& named = step.op->clip()->at;
+  const std::string name = named.empty() ? draft.states[video].name + "_times" : named;
+  const int times = at_field(draft, name, step.label, /*each=*/true);
+  step.op = step.op->with_times(name, draft.states[times].shape);
+  return times;
 }
 
 void add_clip(PlanDraft& draft, int video, Step step) {
@@ -88,15 +111,14 @@ void add_clip(PlanDraft& draft, int video, Step step) {
   picture.left_open_by = "the source, whose videos differ in size";
   std::vector<int> made;
   for (int64_t i = 0; i < form.pictures(); ++i) {
-    picture.clip_frame = static_cast<int>(i);
+    if (!form.is_image) picture.clip_frame = static_cast<int>(i);
     made.push_back(draft.add_field(picture));
   }
-  draft.clips[made.front()] = {form, form.pictures()};
+  if (!form.is_image) draft.clips[made.front()] = {form, form.pictures()};
   const auto check_free = [&](const std::string& name) {
     for (const int other : draft.scopes.front().visible) {
       if (draft.states[other].name != name) continue;
-      raise(kBadClip,
-            "[" + step.label + "] adds the field \"" + name + "\", and there is one already",
+      raise(kBadClip, "[" + step.label + "] adds the field \"" + name + "\", which already exists",
             "leave it out (\"" + name + "\": None), or the fields that the transform adds");
     }
   };
@@ -122,12 +144,12 @@ void add_clip(PlanDraft& draft, int video, Step step) {
   PlanDraft::replace(video, made, draft.own_lists);
   step.fields = {video};
   step.fields.insert(step.fields.end(), made.begin(), made.end());
-  if (!form.at.empty()) step.fields.push_back(at_field(draft, form.at, step.label));
+  if (!form.at.empty()) step.fields.push_back(at_field(draft, form.at, step.label, form.at_each));
   for (const int field : step.fields) step.after.push_back(draft.states[field]);
   draft.steps.push_back(std::move(step));
 }
 
-// (K, ...) of what a clip's sound has become.
+// (K, ...), where ... is the shape of one clip's audio after transforms.
 void add_sounds_output(const PlanDraft& draft, const ClipForm& form, Output& output) {
   FieldState& state = output.state;
   if (std::ranges::count(state.shape, -1) > 0) {
@@ -163,13 +185,18 @@ void add_clip_op(PlanDraft& draft, const OpRecord& record, const Spec& spec,
       fields_of(draft, spec, [&](int field) { return op->takes(draft.states[field].kind); });
   check_not_batched(draft, videos, label);
   const uint64_t key = draft.next_key(spec.name);  // one for all videos of the record
+  std::vector<int> used_up;
   for (const int video : videos) {
     Step step;
     step.label = label;
     step.key = key;
     step.op = record.make(arguments);
     step.op->plan(draft.states[video]);
+    if (step.op->clip()->at_each) used_up.push_back(take_times(draft, video, step));
     add_clip(draft, video, std::move(step));
+  }
+  for (const int times : used_up) {
+    for (PlanScope& each : draft.scopes) PlanDraft::replace(times, {}, each.visible);
   }
 }
 
@@ -191,7 +218,7 @@ void refuse_uncut(const PlanDraft& draft, const std::vector<int>& fields,
 // The state of the pictures as one clip.
 void add_clip_output(const PlanDraft& draft, Output& output) {
   FieldState& state = output.state;
-  if (state.kind == FieldKind::kVideo && draft.options.for_inspection) {  // its file
+  if (state.kind == FieldKind::kVideo && draft.options.for_inspection) {  // the video's file
     state.kind = FieldKind::kBytes;
     state.shape.clear();
     return;

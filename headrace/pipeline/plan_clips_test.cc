@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clips of videos as plans have them.
+// Clips of videos in plans.
 #include <gtest/gtest.h>
 
 #include "headrace/pipeline/plan_test_records.h"
@@ -27,7 +27,7 @@ const Output& output(const PlanPtr& plan, const std::string& name) {
   return plan->outputs()[0];
 }
 
-TEST(AClip, IsOneOutputOfAllItsPictures) {
+TEST(AClip, IsOneOutputOfAllItsImages) {
   const PlanPtr plan = plan_of(kVideo, {clip(8), resize(20, 30), to_float()});
   const Output& video = output(plan, "video");
   EXPECT_EQ(video.state.kind, FieldKind::kVideo);
@@ -42,7 +42,7 @@ TEST(AClip, IsOneOutputOfAllItsPictures) {
   EXPECT_TRUE(plan->wanted()[0]);
 }
 
-TEST(AClip, HasItsAxesAsTheStepSays) {
+TEST(AClip, HasTheAxesOfTheStep) {
   const auto shape = [](const Spec& step) {
     return output(plan_of(kVideo, {step, resize(20, 30)}), "video").state.shape;
   };
@@ -52,7 +52,7 @@ TEST(AClip, HasItsAxesAsTheStepSays) {
   EXPECT_EQ(shape(clips(8, 2, channels_first)), (Shape{2, 3, 8, 20, 30}));
 }
 
-TEST(AClip, BringsItsTimesWhereTheyAreAskedFor) {
+TEST(AClip, HasItsTimesOnRequest) {
   const PlanPtr plan = plan_of(kVideo, {clips(4, 2, {{"times", true}}), resize(8, 8)});
   EXPECT_EQ(output(plan, "video_times").state.shape, (Shape{2, 4}));
   EXPECT_EQ(output(plan, "video_times").state.dtype, DType::kFloat64);
@@ -70,7 +70,7 @@ TEST(AClip, WhoseTimesWouldHaveTheNameOfAnotherFieldIsRefused) {
   EXPECT_EQ(output(without, "video_times").state.shape, (Shape{4}));
 }
 
-TEST(AClip, IsWhatItsNameMeans) {
+TEST(AClip, HasTheKindOfItsName) {
   const PlanPtr named =
       plan_of(kVideo, {clip(3), spec("Resize", {{"size", Ints{8, 8}}}, {"video"})});
   EXPECT_EQ(output(named, "video").state.shape, (Shape{3, 3, 8, 8}));
@@ -99,7 +99,7 @@ TEST(AFork, HasViewsOfClipsAndOfVideos) {
   EXPECT_EQ(output(paths, "fast").state.shape, (Shape{8, 3, 8, 8}));
 }
 
-TEST(AVideo, IsDecodedOnlyWhereItsClipIsWanted) {
+TEST(AVideo, IsDecodedOnlyIfItsClipIsUsed) {
   PlanOptions options;
   options.fields = {"label"};
   const PlanPtr plan = plan_of(kVideo, {clip(4), resize(8, 8)}, options);

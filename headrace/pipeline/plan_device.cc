@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// T.ToDevice in a plan: from there on a device works on the pictures, so every later step on them
-// must be one that a device can do.
+// T.ToDevice in a plan: from that point a device works on the pictures, so every later step on them
+// must be one that a device supports.
 #include <algorithm>
 
 #include "headrace/base/registry.h"
@@ -23,6 +23,7 @@ const ErrorCode kNoPlace{
     "that only some records use, and not after ToDtype."};
 
 bool is_done_there(const OpRecord& record) {
+  if (record.origin) return false;
   const Arguments arguments(record.name, record.params, record.example);
   if (record.make_batch) return record.make_batch(arguments)->on_device();
   if (!record.make) return false;
@@ -30,7 +31,7 @@ bool is_done_there(const OpRecord& record) {
   return part != DevicePart::kNone && part != DevicePart::kPatches;
 }
 
-// All that some device does, by name.
+// All operators that some device supports, by name.
 std::string steps_of_devices() {
   std::string out;
   for (const OpRecord* record : Registry<OpRecord>::all()) {
@@ -41,7 +42,7 @@ std::string steps_of_devices() {
 
 [[noreturn]] void refuse(const std::string& label, const std::string& why) {
   raise(kNotOnDevice, label + " comes after ToDevice(), and " + why,
-        "put it before ToDevice(). Devices do " + steps_of_devices());
+        "put it before ToDevice(). Devices support " + steps_of_devices());
 }
 
 bool is_on_device(PlanDraft& draft, int field) {
@@ -76,11 +77,12 @@ void put_on_device(PlanDraft& draft, const std::string& name) {
     any = true;
     check_not_batched(draft, {field}, name);
     if (draft.device_points.contains(field)) {
-      raise(kNoPlace, label + "\"" + state.name + "\" is on the device already", "leave one out");
+      raise(kNoPlace, label + "\"" + state.name + "\" is already on the device", "leave one out");
     }
     if (state.dtype != DType::kUInt8) {
       raise(kNoPlace,
-            label + "\"" + state.name + "\" is " + text_of(state) + " here, and bytes go there",
+            label + "\"" + state.name + "\" is " + text_of(state) +
+                " here, and bytes are copied to the device",
             "put it before ToDtype");
     }
     const bool is_first = std::ranges::none_of(draft.steps, [&](const Step& step) {
@@ -89,7 +91,7 @@ void put_on_device(PlanDraft& draft, const std::string& name) {
     });
     draft.device_points[field] = {.from_start = is_first};
   }
-  if (!any) raise(kNoPlace, label + "there is no image here: " + draft.names_of(seen));
+  if (!any) raise(kNoPlace, label + "there is no image at this point: " + draft.names_of(seen));
 }
 
 void check_on_device(PlanDraft& draft, const Step& step) {
@@ -99,15 +101,15 @@ void check_on_device(PlanDraft& draft, const Step& step) {
     if (std::ranges::count(step.looked_at, field) || !is_on_device(draft, field)) continue;
     const std::string name = "\"" + state.name + "\"";
     if (part == DevicePart::kPatches)
-      refuse(step.label, "a device erases one value in one rectangle");
-    if (part == DevicePart::kNone) refuse(step.label, "no device does it");
+      refuse(step.label, "a device erases one rectangle with one value");
+    if (part == DevicePart::kNone) refuse(step.label, "no device supports it");
     if (part == DevicePart::kTable && state.dtype != DType::kUInt8) {
-      refuse(step.label,
-             "a device has tables for bytes: " + name + " is " + text_of(state) + " here");
+      refuse(step.label, "a device has lookup tables only for uint8: " + name + " is " +
+                             text_of(state) + " here");
     }
     if (state.shape[0] > 4) refuse(step.label, name + " has more than four channels");
     if (part != DevicePart::kFlip && erases(draft, field)) {
-      refuse(step.label, "a device erases last, and once");
+      refuse(step.label, "a device erases only once, as the last transform");
     }
   }
 }
@@ -115,13 +117,13 @@ void check_on_device(PlanDraft& draft, const Step& step) {
 void check_on_device(PlanDraft& draft, const BatchStep& step) {
   for (const int field : step.fields) {
     if (!is_on_device(draft, field) || step.op->on_device()) continue;
-    refuse(step.label, "no device does it");
+    refuse(step.label, "no device supports it");
   }
 }
 
 void refuse_on_device(PlanDraft& draft, const std::vector<int>& fields, const std::string& label) {
   for (const int field : fields) {
-    if (is_on_device(draft, field)) refuse(label, "no device does it");
+    if (is_on_device(draft, field)) refuse(label, "no device supports it");
   }
 }
 

@@ -21,7 +21,7 @@ std::string refused(const Specs& transforms, const Schema& schema) {
 
 Schema pictures() { return {pixels("image", {3, 20, 30}), label()}; }
 
-TEST(ToDevice, FlipsTablesMapsOneRectangleAndMixingStandBehindIt) {
+TEST(ToDevice, FlipsTablesMapsOneRectangleAndMixingMayFollowIt) {
   const Specs behind{flip(),
                      spec("RandomPosterize", {{"bits", int64_t{3}}}),
                      spec("RandomEqualize"),
@@ -37,7 +37,7 @@ TEST(ToDevice, FlipsTablesMapsOneRectangleAndMixingStandBehindIt) {
   EXPECT_EQ(refused(list, pictures()), "nothing");
 }
 
-TEST(ToDevice, FramesOfClipsGoThereAsPicturesDo) {
+TEST(ToDevice, FramesOfClipsGoThereAsImagesDo) {
   const Schema videos = {{"video", FieldKind::kVideo, DType::kUInt8, {-1, 3, -1, -1}, true},
                          label()};
   const Spec clips =
@@ -53,7 +53,7 @@ TEST(ToDevice, FramesOfClipsGoThereAsPicturesDo) {
   EXPECT_EQ(uncut.find("HR0139"), 0u) << uncut;
 }
 
-TEST(ToDevice, WhatNoDeviceDoesIsNamedWithThoseThatCan) {
+TEST(ToDevice, UnsupportedStepsAreNamedWithAlternatives) {
   const auto expect_refused = [](const Specs& behind, const std::string& name) {
     Specs list{to_device()};
     list.insert(list.end(), behind.begin(), behind.end());
@@ -73,12 +73,12 @@ TEST(ToDevice, WhatNoDeviceDoesIsNamedWithThoseThatCan) {
   expect_refused({maybe(0.5, {spec("RandomGrayscale")})}, "RandomGrayscale(");
   expect_refused({spec("ColorJitter", {{"hue", Floats{0.1}}})}, "ColorJitter(");
   expect_refused({erase(std::string("random"))}, "RandomErasing(");
-  expect_refused({erase(), erase()}, "a device erases last, and once");
-  expect_refused({erase(), to_float()}, "a device erases last, and once");
-  expect_refused({to_float(), spec("RandomInvert")}, "a device has tables for bytes");
+  expect_refused({erase(), erase()}, "a device erases only once, as the last transform");
+  expect_refused({erase(), to_float()}, "a device erases only once, as the last transform");
+  expect_refused({to_float(), spec("RandomInvert")}, "a device has lookup tables only for uint8");
 }
 
-TEST(ToDevice, OtherFieldsAreNotItsAffair) {
+TEST(ToDevice, OtherFieldsAreUnaffected) {
   const Schema schema{pixels("image", {3, 20, 30}), pixels("small", {3, 8, 8}), label()};
   EXPECT_EQ(
       refused({spec("ToDevice", {}, {"image"}), spec("Resize", {{"size", Ints{4, 4}}}, {"small"})},
@@ -93,14 +93,14 @@ TEST(ToDevice, OtherFieldsAreNotItsAffair) {
   EXPECT_FALSE(plan->device_point(2));
 }
 
-TEST(ToDevice, StandsOnceForEveryRecordWherePicturesAreBytes) {
+TEST(ToDevice, IsAllowedOnceForUint8Images) {
   const auto expect_no_place = [](const Specs& list, const std::string& why) {
     const std::string error = refused(list, pictures());
     EXPECT_EQ(error.find("HR0139"), 0u) << error;
     EXPECT_NE(error.find(why), std::string::npos) << error;
   };
   expect_no_place({maybe(0.5, {to_device()})}, "that not every record uses");
-  expect_no_place({to_device(), to_device()}, "is on the device already");
+  expect_no_place({to_device(), to_device()}, "is already on the device");
   expect_no_place({to_float(), to_device()}, "put it before ToDtype");
   EXPECT_EQ(refused({to_device()}, {label()}).find("HR0139"), 0u);
 }

@@ -27,7 +27,7 @@ FieldState state_of(const Field& field, const PlanOptions& options) {
       field.box_format, field.clamping, false,       field.row_group, field.sample_rate};
   if (is_picture(field.kind)) {
     if (field.encoded) {
-      if (field.shape.empty() || field.shape[0] < 0) {  // else its source has looked (kStored)
+      if (field.shape.empty() || field.shape[0] < 0) {  // otherwise known from the source (kStored)
         const PictureForm form = picture_form(options.mode, field.kind);
         state.dtype = form.sample;
         state.shape = {form.channels, -1, -1};
@@ -83,7 +83,7 @@ std::vector<int> PlanDraft::fields_named(const std::vector<std::string>& names) 
 std::string PlanDraft::names_of(const std::vector<int>& fields) const {
   std::string out;
   for (int field : fields) {
-    if (states[field].clip_frame > 0) continue;  // as the first of its clip
+    if (states[field].clip_frame > 0) continue;  // represented by the first picture of its clip
     out += (out.empty() ? "" : ", ") + states[field].name + " (" +
            (states[field].clip_frame == 0 ? "clip" : std::string(name_of(states[field].kind))) +
            ")";
@@ -97,8 +97,8 @@ int PlanDraft::add_field(FieldState state) {
   return static_cast<int>(states.size()) - 1;
 }
 
-// Key of the branch, operator and its ordinal among equal ones: so a deterministic operator
-// more or less changes no draw, and two branches draw independently.
+// A key from the branch, the operator and its ordinal among those of the same name. Adding or
+// removing a deterministic operator changes no draws, and branches draw independently.
 uint64_t PlanDraft::next_key(const std::string& name, int* ordinal) {
   const int number = scope().ordinals[name]++;
   if (ordinal) *ordinal = number;

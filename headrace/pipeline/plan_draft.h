@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan while it is written: its parts so far, the fields that exist at this point, their states,
-// and those visible to the current list. Used from one thread; what may be written into it is
-// plan_rules.h's.
+// A plan under construction: its parts so far, the fields that exist at this point, their states,
+// and those visible to the current list. Used from one thread; plan_rules.h defines what may be
+// added.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace headrace {
 
 // The list that is being read: a branch sees its own fields only.
 struct PlanScope {
-  std::string path;                     // of the branch; part of the keys of its draws
+  std::string path;                     // path of the branch; part of the keys of its draws
   std::vector<int> visible;             // fields, in order
   std::vector<int> narrowed;            // `fields=` of an enclosing Compose or RandomApply
   std::string alias;                    // name of the forked field
@@ -23,16 +23,16 @@ struct PlanScope {
   bool conditional = false;             // under a RandomApply or a choice
   bool in_any_order = false;            // under a RandomOrder
   std::vector<BatchCondition> chances;  // of batch steps here
-  std::map<std::string, int> ordinals;  // operators of each name so far
+  std::map<std::string, int> ordinals;  // number of operators of each name so far
 };
 
 struct PlanDraft : PlanParts {
   struct Clips {
     ClipForm form;
-    int64_t count = 0;  // of pictures, or of sounds
+    int64_t count = 0;  // of pictures, or of audio
     bool sounds = false;
   };
-  // How much of the plan there was; rewind() takes back what was written since.
+  // A snapshot of the plan's extent; rewind() removes what was added since.
   struct Written {
     size_t steps = 0, batch_steps = 0;
     std::vector<FieldState> states;
@@ -48,7 +48,7 @@ struct PlanDraft : PlanParts {
   Written written() const;
   void rewind(const Written& to);
 
-  // The number of a field that the present list sees; HR0111 with "did you mean" otherwise.
+  // The number of a field visible in the current list; otherwise HR0111 with "did you mean".
   int field_named(const std::string& name) const;
   // The same with all pictures of a clip.
   std::vector<int> all_named(const std::string& name) const;
@@ -58,23 +58,23 @@ struct PlanDraft : PlanParts {
   uint64_t next_key(const std::string& name, int* ordinal = nullptr);
   // For a clip, the first of its pictures, which represents it.
   std::vector<int> values_in_sight() const;
-  // A field at this point, as a function is told what it is given.
+  // A field at this point, as described to a function.
   Field as_field(int field) const;
-  // The pictures, or sounds, of the clips that have this field as their first one; else the field
-  // alone.
+  // The pictures, or audio, of the clips whose first field this is; otherwise only the field.
   std::vector<int> clip_of(int field) const;
-  // The axes of a clip before those of a picture, (T) or (K, T); none where the field is no clip's
+  // The axes of a clip before those of a picture, (T) or (K, T); none if the field is not a clip's
   // first picture.
   Shape clip_axes(int field) const;
-  // `fields` with these in the place of one of them.
+  // `fields` with one of them replaced by these.
   static void replace(int field, const std::vector<int>& by, std::vector<int>& fields);
 
-  std::vector<FieldState> states;           // by field number, at the present step
-  std::map<std::string, std::string> gone;  // fields that are no more, and why
-  std::vector<int> own_lists;               // fields that have a list of a dictionary
-  std::vector<int> alone;                   // fields that a picture has moved without, as was said
+  std::vector<FieldState> states;           // by field number, at the current step
+  std::map<std::string, std::string> gone;  // fields that no longer exist, and why
+  std::vector<int> own_lists;               // fields that have their own list in a dictionary
+  std::vector<int> alone;                   // fields that a picture has moved without, with the
+                                            // user's consent
   std::map<int, Clips> clips;               // by the first one's field
-  std::vector<PlanScope> scopes;            // the first sees all fields that live
+  std::vector<PlanScope> scopes;            // the first sees all existing fields
 };
 
 }  // namespace headrace

@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// Reads the user's lists, and writes what stands in them into a draft.
+// Reads the user's lists and appends their steps to a draft.
 class PlanMaker final : public PlanBuilder {
  public:
   PlanMaker(const Schema& schema, const PlanOptions& options) : draft_(schema, options) {}
@@ -35,9 +35,9 @@ class PlanMaker final : public PlanBuilder {
 
  private:
   void add(const Spec& spec);
-  // HR0128 where lists within lists have grown beyond all that can be meant.
+  // HR0128 if nested lists exceed any sensible size.
   void check_size(const std::string& name);
-  // Lists of which records take some (plan_structure.cc).
+  // Random choices among lists (plan_structure.cc).
   std::vector<FieldState> append_list(const std::vector<Spec>& transforms, PlanScope list,
                                       const std::vector<FieldState>& states);
   void find_changes_of_known_sizes(const PlanScope& scope, const Step& select,
@@ -49,7 +49,8 @@ class PlanMaker final : public PlanBuilder {
       const std::vector<std::vector<FieldState>>& before);
 
   PlanDraft draft_;
-  int added_ = 0, depth_ = 0;  // transforms so far, also those that were tried; lists
+  int added_ = 0, depth_ = 0;  // transforms so far, including tentative ones; nesting depth of
+                               // lists
 };
 
 }  // namespace headrace

@@ -45,7 +45,8 @@ Output extra_output(std::string_view name, OutputOrigin origin) {
   return output;
 }
 
-// Whether the field's steps do without one sample rate until one of them sets it.
+// Whether a field with mixed sample rates reaches a step that sets the rate before one that
+// requires a single rate.
 bool meets_rate_setter(const PlanDraft& draft, int field) {
   for (const Step& step : draft.steps) {
     if (!std::ranges::count(step.fields, field)) continue;
@@ -90,7 +91,9 @@ void add_outputs(PlanDraft& draft) {
   }
   if (wanted.empty()) {
     for (int field : draft.scopes.front().visible) {
-      if (draft.states[field].clip_frame > 0) continue;  // with the first of its clip
+      if (draft.states[field].clip_frame > 0)
+        continue;  // included with the first picture of its
+                   // clip
       draft.outputs.push_back(output_named(draft, draft.states[field].name));
     }
   }
@@ -128,18 +131,26 @@ void refuse_ragged(const PlanDraft& draft) {
   }
 }
 
-// A field that follows a picture needs one: if no picture is live, the step's first one is kept.
+// A field that follows a picture needs one: if no picture is live, the step's first one is kept. If
+// an operator needs the common size of all pictures, its canvas does not depend on which ones are
+// live.
 void keep_canvas(const PlanDraft& draft, const Step& step, std::vector<bool>& live) {
   const auto is_wanted = [&](int field) { return static_cast<bool>(live[field]); };
   const auto is_picture_field = [&](int field) { return is_picture(draft.states[field].kind); };
   const auto picture = std::ranges::find_if(step.fields, is_picture_field);
+  const bool is_told = std::ranges::any_of(step.fields, [&](int field) {
+    return is_wanted(field) && step.op->wants_canvas(draft.states[field]);
+  });
+  if (is_told && step.looked_at.empty()) {
+    for (const int field : step.fields) live[field] = live[field] || is_picture_field(field);
+  }
   if (!step.op->moves() || picture == step.fields.end()) return;
   const bool has_one = std::ranges::any_of(
       step.fields, [&](int field) { return is_wanted(field) && is_picture_field(field); });
   if (!has_one && std::ranges::any_of(step.fields, is_wanted)) live[*picture] = true;
 }
 
-// A selection's lists end where they did.
+// Keeps the ends of a selection's lists.
 void keep_ends(const PlanDraft& draft, size_t select, std::vector<bool>& kept) {
   const std::vector<Step>& steps = draft.steps;
   if (steps[select].kind != Step::Kind::kSelect || !kept[select]) return;
@@ -149,7 +160,7 @@ void keep_ends(const PlanDraft& draft, size_t select, std::vector<bool>& kept) {
   }
 }
 
-// From the end: a step stays where an output needs one of its fields; functions always stay.
+// From the end: a step is kept if an output needs one of its fields; functions are always kept.
 void remove_dead_steps(PlanDraft& draft) {
   std::vector<bool> live(draft.inputs.size());
   for (const Output& output : draft.outputs) {
@@ -159,7 +170,7 @@ void remove_dead_steps(PlanDraft& draft) {
   }
   std::vector<Step>& steps = draft.steps;
   std::vector<bool> kept(steps.size());
-  std::optional<Error> misplaced;  // by the first step that does it
+  std::optional<Error> misplaced;  // of the first such step
   const auto note = [&misplaced](std::optional<Error> error) {
     if (error) misplaced = std::move(error);
   };
@@ -167,7 +178,7 @@ void remove_dead_steps(PlanDraft& draft) {
     Step& step = steps[i];
     switch (step.kind) {
       case Step::Kind::kOp: {
-        if (step.op->clip()) {  // all of it, or nothing
+        if (step.op->clip()) {  // all of its fields or none
           const ClipForm& form = *step.op->clip();
           const std::span made = std::span(step.fields).subspan(1, size_t(form.fields()));
           kept[i] = std::ranges::any_of(made, [&](int field) { return bool(live[field]); });
@@ -202,14 +213,14 @@ void remove_dead_steps(PlanDraft& draft) {
         kept[i] = live[step.fields[1]];
         if (kept[i]) live[step.fields[0]] = true;
         break;
-      case Step::Kind::kCoin:  // decides about the steps up to its jump
+      case Step::Kind::kCoin:  // controls the steps up to its jump
       case Step::Kind::kSelect:
         kept[i] = std::any_of(kept.begin() + i + 1, kept.begin() + step.jump,
                               [](bool keep) { return keep; });
         keep_ends(draft, i, kept);
         break;
-      case Step::Kind::kNext:   // as its kSelect is
-      case Step::Kind::kViews:  // not there yet
+      case Step::Kind::kNext:   // decided by its kSelect
+      case Step::Kind::kViews:  // added later
         break;
     }
   }

@@ -36,7 +36,7 @@ TEST(Outputs, IdKeyAndValidComeWhenNamed) {
   EXPECT_EQ(plan->outputs()[3].bytes_per_record, 1u);
 }
 
-TEST(Outputs, UnknownOnesSayWhichWasMeant) {
+TEST(Outputs, UnknownOnesSuggestTheNearest) {
   EXPECT_EQ(refusal(kSchema, {}, fields({"lable"})),
             "HR0112 fields= names \"lable\", which does not exist at the end | did you mean "
             "\"label\"?");
@@ -53,7 +53,7 @@ TEST(Outputs, TextIsAListAlways) {
   EXPECT_TRUE(plan->outputs()[0].as_list);
 }
 
-TEST(Outputs, RaggedOnesNameWhoLeftThemOpenAndTheWaysOut) {
+TEST(Outputs, RaggedOnesNameTheCauseAndTheFixes) {
   const std::string ways =
       " | add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or take "
       "Loader(..., ragged=\"list\")";
@@ -105,7 +105,7 @@ TEST(DeadSteps, DoNotChangeTheDrawsOfTheOthers) {
   }
 }
 
-TEST(DeadSteps, BranchesOfAForkThatNobodyTakesAreNotCopied) {
+TEST(DeadSteps, UnusedBranchesOfAForkAreNotCopied) {
   const PlanPtr plan = plan_of(
       {files("image")}, {fork("image", {{"a", {crop(8)}}, {"b", {crop(4)}}})}, fields({"b"}));
   ASSERT_EQ(plan->steps().size(), 2u);

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crossing to functions in Python and back.
+// Passing values to Python functions and back.
 //
 // Note [What a function gives back]
 // Shapes and dtypes are known before the first record is read, so a function's results must be
-// promised. The promise is what most functions do: every field comes back as it went in (same kind,
-// dtype and shape, where an open size may be any). A function that does otherwise declares it
-// (PythonFunction::returns()). A record whose value breaks the promise fails with HR0601, which
-// says what was promised, what came and how to declare it; nothing is converted silently.
+// declared. The default fits most functions: every field comes back in the same form (same kind,
+// dtype and shape, where an unknown size may be any). A function that does otherwise declares it
+// (PythonFunction::returns()). A record whose value differs from the declaration fails with HR0601,
+// which says what was declared, what was returned and how to declare it; nothing is converted
+// silently.
 #include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>
 
 #include "headrace/fields/audio.h"
+#include "headrace/fields/numbers.h"
 #include "headrace/pipeline/plan.h"
 
 namespace headrace {
@@ -20,14 +22,15 @@ namespace {
 
 const ErrorCode kBrokenPromise{
     "HR0601", ErrorKind::kConfig, "a function returned something else",
-    "A function in the list of transforms is taken to give its fields back as they came: same "
-    "dtype, same shape, except where records differ anyway. This one did not, and the batch was "
-    "laid out for what it promised. Convert the result, or declare what the function returns.",
+    "A function in the list of transforms is assumed to return its fields with the same dtype "
+    "and shape (the shape may change where records differ anyway). This one did not, but the "
+    "batch was laid out on that assumption. Convert the result, or declare what the function "
+    "returns.",
     /*of_record=*/true};
 
 const ErrorCode kUndeclared{
     "HR0604", ErrorKind::kConfig, "a function returned an undeclared field",
-    "A function may give back the fields that it takes, and new fields that it declares. This one "
+    "A function may return the fields that it takes, and new fields that it declares. This one "
     "returned a field that is neither.",
     /*of_record=*/true};
 
@@ -39,7 +42,7 @@ const ErrorCode kUnequalFrames{
     "dtype: a transform applied to only some of its frames changed them. Apply that transform to "
     "the clip's name, which means all of its frames."};
 
-// The pictures of a clip as one array, frame behind frame.
+// The pictures of a clip as one array of consecutive frames.
 Result<PythonValue> clip_value(const CrossingValue& clip, std::span<const int> fields,
                                const Record& record) {
   const auto picture_of = [&](int field) { return record.fields[size_t(field)].picture.pixels(); };
@@ -90,17 +93,11 @@ PythonValue value_of(const FieldValue& field, const FieldState& state) {
   return value;
 }
 
-// The received value, as messages show it.
+// The received value, as shown in messages.
 std::string text_of_value(const PythonValue& value) {
   if (value.is_text) return "text";
   if (value.is_bytes) return "bytes";
   return text_of(value.view.dtype, value.view.shape);
-}
-
-bool fits(const Shape& allowed, const Shape& actual) {
-  return std::ranges::equal(allowed, actual, [](int64_t allowed, int64_t actual) {
-    return actual >= 0 && (allowed < 0 || allowed == actual);
-  });
 }
 
 bool keeps(const FieldState& promise, const PythonValue& value) {
@@ -108,7 +105,7 @@ bool keeps(const FieldState& promise, const PythonValue& value) {
   if (promise.kind == FieldKind::kText) return value.is_text;
   if (promise.kind == FieldKind::kBytes) return value.is_bytes;
   if (value.is_text || value.is_bytes || value.view.dtype != promise.dtype) return false;
-  if (!fits(promise.shape, value.view.shape)) return false;
+  if (!allows(promise.shape, value.view.shape)) return false;
   if (!is_picture(promise.kind) && promise.kind != FieldKind::kVideo) return true;
   const std::span<const int64_t> shape = std::span(value.view.shape).last(3);
   return shape[0] >= 1 && shape[0] <= kMostChannels && shape[1] >= 1 && shape[1] <= 1 << 20 &&
@@ -124,7 +121,7 @@ FieldState promise_of(const Step& step, const CrossingValue& value) {
   return promise;
 }
 
-// Whether a picture came back in another size, which moves what it shows.
+// Whether a picture came back in another size, so its contents moved.
 bool moved(const Step& step, size_t index, const PythonValue& value, const Record& record) {
   if (index >= step.before.size() || !is_picture(step.before[index].kind)) return false;
   const Size before = record.fields[step.fields[index]].picture.size();
@@ -148,23 +145,24 @@ Error broken(const Step& step, const FieldState& promise, const PythonValue& val
     hint = step.function->remedy();
   } else if (dtype_alone && is_floating(value.view.dtype) && !is_floating(promise.dtype)) {
     const bool pictures = is_picture(promise.kind) && value.view.dtype == DType::kFloat64;
-    // As integers, floats of 0 to 1 would all be 0 or 1: nobody is told to convert them.
+    // Converted to integers, floats in 0 to 1 would all become 0 or 1, so the hint does not suggest
+    // it.
     hint =
         "declare the floats: T.Python(function, returns={\"" + promise.name + "\": (\"" +
         std::string(name_of(pictures ? DType::kFloat32 : value.view.dtype)) + "\", " +
-        python_text_of(fits(promise.shape, value.view.shape) ? promise.shape : value.view.shape) +
+        python_text_of(allows(promise.shape, value.view.shape) ? promise.shape : value.view.shape) +
         ")})" + (pictures ? ", of images as float32" : "");
   } else if (dtype_alone) {
     hint = "return it with .astype(\"" + std::string(name_of(promise.dtype)) + "\"), or " + hint;
   }
   return {.code = &kBrokenPromise,
           .what = "[" + step.function->name() + "] \"" + promise.name + "\" came back as " +
-                  text_of_value(value) + ", promised was " + text_of(promise),
+                  text_of_value(value) + ", expected was " + text_of(promise),
           .note = "in " + step.label,
           .hint = std::move(hint)};
 }
 
-// The value's elements as a dense buffer; its own memory where it is that already.
+// The value's elements as a contiguous buffer; its own memory if it already is.
 Buffer dense_bytes(PythonValue& value) {
   const TensorView& view = value.view;
   const size_t bytes = view.dense_bytes();
@@ -239,7 +237,7 @@ void store_clip(PythonValue& value, std::span<const int> fields, Record& record)
   }
 }
 
-// Null: the function may not give it back.
+// Null: the function may not return it.
 const CrossingValue* value_named(const Step& step, std::string_view name) {
   for (const CrossingValue& value : step.values) {
     if (step.output_names[value.first] == name) return &value;
@@ -252,7 +250,8 @@ const CrossingValue* value_named(const Step& step, std::string_view name) {
 Result<PythonCall> Plan::python_call(int at, Record& record, Renderer& renderer, uint64_t seed,
                                      uint64_t epoch) const {
   const Step& step = parts_.steps[at];
-  // A substitute's draws are its own: else one that raises for these would raise for each of them.
+  // A substitute has its own draws; otherwise a function that raises for these would raise for
+  // every substitute.
   const uint64_t key =
       record.attempt > 0 ? mix64(step.key, static_cast<uint64_t>(record.attempt)) : step.key;
   PythonCall call{.inputs = {},
@@ -313,7 +312,8 @@ Result<void> Plan::python_return(int at, PythonCall& call, Record& record) const
     store(call.outputs[i], step.after[index], field);
     const bool keeps_shares = parts_.inputs[step.output_fields[index]].keeps_shares;
     const bool has_rows = keeps_shares && !field.shape.empty();
-    field.shares.assign(has_rows ? static_cast<size_t>(field.shape[0]) : 0, 1.0f);  // they are new
+    // new rows start at 1
+    field.shares.assign(has_rows ? static_cast<size_t>(field.shape[0]) : 0, 1.0f);
   }
   for (int field : step.left_behind) {
     if (moves && !std::ranges::count(returned, field)) return parts_.left_behind_error(step, field);

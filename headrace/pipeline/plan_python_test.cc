@@ -10,7 +10,7 @@
 namespace headrace::plan_test {
 namespace {
 
-// A function in C++ that stands for one in Python.
+// A C++ stand-in for a Python function.
 class Function final : public PythonFunction {
  public:
   using Body = std::function<void(PythonCall&)>;
@@ -52,7 +52,7 @@ PythonValue inverted(const PythonValue& in) {
 
 void invert(PythonCall& call) { call.outputs.push_back(inverted(call.inputs[0])); }
 
-// One record through a plan, functions included.
+// Runs one record through a plan, including functions.
 struct PythonRun {
   PythonRun(PlanPtr plan, const Read& read, int64_t position = 0) : plan(std::move(plan)) {
     record.position = position;
@@ -93,7 +93,7 @@ struct PythonRun {
 const Schema kSchema = {pixels("image", {3, 8, 8}), label()};
 Read read() { return Read().pixels(recipe_test::random_grid(3, 8, 8, 1)).scalar(5); }
 
-TEST(PythonStep, PicturesCrossAsPixelsAndComeBack) {
+TEST(PythonStep, ImagesArePassedAsPixelsAndReturned) {
   PythonRun run(plan_of(kSchema, {flip(1), step(function({"image"}, invert)), crop(4)}), read(), 3);
   Processed plain(plan_of(kSchema, {flip(1), crop(4)}), read(), 3);
   Grid expected = plain.grid();
@@ -101,7 +101,7 @@ TEST(PythonStep, PicturesCrossAsPixelsAndComeBack) {
   EXPECT_EQ(run.grid(), expected);
 }
 
-TEST(PythonStep, ScalarsTextAndTensorsCross) {
+TEST(PythonStep, ScalarsTextAndTensorsArePassed) {
   const Schema schema = {label(), text("caption"), tensor("boxes", {-1, 2})};
   const auto body = [](PythonCall& call) {
     EXPECT_EQ(call.inputs[0].view.shape, Shape{});
@@ -131,7 +131,7 @@ TEST(PythonStep, FieldsThatItDoesNotReturnStay) {
 }
 
 TEST(PythonStep, StridedResultsAreTakenElementByElement) {
-  const auto swap_axes = [](PythonCall& call) {  // as numpy's transpose(0, 2, 1), without a copy
+  const auto swap_axes = [](PythonCall& call) {  // like numpy's transpose(0, 2, 1), without a copy
     call.outputs.push_back(inverted(call.inputs[0]));
     call.outputs[0].view.strides = {64, 1, 8};
   };
@@ -141,30 +141,30 @@ TEST(PythonStep, StridedResultsAreTakenElementByElement) {
   EXPECT_EQ(run.grid(), expected);
 }
 
-TEST(PythonStep, AnotherDtypeOrShapeThanPromisedIsAnErrorThatSaysBoth) {
+TEST(PythonStep, AnUndeclaredDtypeOrShapeIsAnErrorThatNamesBoth) {
   const auto floats = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kFloat64, {3, 8, 8}, std::vector<double>(192)));
   };
   EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, floats))}), read()).error(),
-            "HR0601 [speckle] \"image\" came back as float64 (3, 8, 8), promised was uint8 (3, 8, "
+            "HR0601 [speckle] \"image\" came back as float64 (3, 8, 8), expected was uint8 (3, 8, "
             "8) | declare the floats: T.Python(function, returns={\"image\": (\"float32\", (3, 8, "
             "8))}), of images as float32");
   const auto small_floats = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kFloat32, {3, 4, 4}, std::vector<float>(48)));
   };
   EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, small_floats))}), read()).error(),
-            "HR0601 [speckle] \"image\" came back as float32 (3, 4, 4), promised was uint8 (3, 8, "
+            "HR0601 [speckle] \"image\" came back as float32 (3, 4, 4), expected was uint8 (3, 8, "
             "8) | declare the floats: T.Python(function, returns={\"image\": (\"float32\", (3, 4, "
             "4))})");
   const auto small = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kUInt8, {3, 4, 4}, std::vector<uint8_t>(48)));
   };
   EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, small))}), read()).error(),
-            "HR0601 [speckle] \"image\" came back as uint8 (3, 4, 4), promised was uint8 (3, 8, 8) "
+            "HR0601 [speckle] \"image\" came back as uint8 (3, 4, 4), expected was uint8 (3, 8, 8) "
             "| declare what it returns: T.Python(function, returns={...})");
 }
 
-TEST(PythonStep, WhatIsOpenAnywayMayComeBackInAnySize) {
+TEST(PythonStep, OpenShapesMayBeReturnedInAnySize) {
   const auto small = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kUInt8, {3, 4, 4}, std::vector<uint8_t>(48, 7)));
   };
@@ -248,7 +248,7 @@ TEST(PythonStep, UnknownArgumentsAndFieldsAreRefused) {
             "HR0118 [speckle] cannot add the field \"t\" inside a RandomApply");
 }
 
-TEST(PythonStep, ItsFieldsAreReadAndMadeAlsoWhereNoneIsDelivered) {
+TEST(PythonStep, ItsFieldsAreReadEvenIfNoneIsDelivered) {
   int64_t seen = 0;
   const auto look = [&](PythonCall& call) {
     seen = *static_cast<const int64_t*>(call.inputs[1].view.data);
@@ -264,7 +264,7 @@ TEST(PythonStep, ItsFieldsAreReadAndMadeAlsoWhereNoneIsDelivered) {
   EXPECT_EQ(seen, 5);
 }
 
-TEST(PythonStep, UnderACoinItIsCalledForSomeRecordsOnly) {
+TEST(PythonStep, InRandomApplyItIsCalledForSomeRecordsOnly) {
   int calls = 0;
   const auto count = [&](PythonCall&) { ++calls; };
   const PlanPtr plan = plan_of(kSchema, {maybe(0.5, {step(function({"label"}, count))}), flip()});
@@ -274,7 +274,7 @@ TEST(PythonStep, UnderACoinItIsCalledForSomeRecordsOnly) {
   EXPECT_NEAR(calls, 500, 70);
 }
 
-// One that takes all that lies in the picture.
+// A function that takes every field in the picture's coordinates.
 class Joint final : public PythonFunction {
  public:
   std::string name() const override { return "joint"; }
@@ -290,7 +290,7 @@ class Joint final : public PythonFunction {
   void call(std::span<PythonCall* const>) override {}
 };
 
-TEST(PythonSteps, OneMayChooseItsFieldsAndIsToldWhatTheyAre) {
+TEST(PythonSteps, OneMayChooseItsFieldsFromTheSchema) {
   Schema schema = {pixels("image", {3, 8, 8}), tensor("boxes", {-1, 4}), tensor("labels", {-1}),
                    label()};
   schema[1].kind = FieldKind::kBoxes;

@@ -2,22 +2,22 @@
 // Ragged outputs: records of differing shape in a batch that has one tensor per field.
 //
 // Note [Ragged outputs]
-// ragged="pad" makes one tensor with the longest record's extents on every open axis, "packed" the
-// records one after another along the open axis, of fields that have one alone: rows of boxes,
-// frames of sounds. Neither is silent: a companion comes along, the records' extents and a mask of
-// what is real, or the offsets at which records begin. Companions are named after their field, and
-// stand behind all fields unless fields= places them. Fields of one row group share them, where
-// their first axis alone is open: such fields have as many rows as one another in every record,
+// ragged="pad" makes one tensor with the longest record's extents on every open axis, "packed"
+// concatenates the records along the open axis, for fields that have only one: rows of boxes,
+// frames of audio. Neither loses information: companion outputs contain the records' extents and a
+// mask of valid elements, or the offsets at which records begin. Companions are named after their
+// field, and come after all fields unless fields= places them. Fields of one row group share them,
+// if only their first axis is variable: such fields have the same number of rows in every record,
 // which is checked when a row is written.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <string_view>
 #include <utility>
 
+#include "headrace/base/number_text.h"
 #include "headrace/kernels/half.h"
 #include "headrace/pipeline/plan_rules.h"
 
@@ -61,7 +61,7 @@ std::vector<uint8_t> bytes_of(T value) {
   return bytes;
 }
 
-// The number as an element of an integer dtype; nothing where it is none.
+// The number as an element of an integer dtype; none if it does not fit.
 template <class T>
 std::vector<uint8_t> integer_bytes(double value) {
   if (value != std::floor(value) || value < static_cast<double>(std::numeric_limits<T>::min()) ||
@@ -104,8 +104,8 @@ std::vector<uint8_t> element_of(DType dtype, double value) {
   return {};
 }
 
-// A value that is neither a class, an index nor a count: -1 for signed integers, all bits set in a
-// mask's class ids, which is the 255 that losses are told to ignore. Coordinates and pixels get 0.
+// A value that is neither a class, an index nor a count: -1 for signed integers; all bits set in a
+// mask's class ids, which is 255, the usual ignore_index of losses. Coordinates and pixels get 0.
 std::vector<uint8_t> usual_padding(const FieldState& state) {
   constexpr std::array kSigned = {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64};
   const bool ids = state.kind == FieldKind::kTensor || state.kind == FieldKind::kLabel;
@@ -163,23 +163,19 @@ void set_paddings(PlanDraft& draft) {
       raise(kBadRagged, "pad_value= names \"" + name + "\", which is not padded",
             "ragged=\"pad\" pads delivered fields that differ in shape");
     }
-    double value = 0;
-    const char *begin = given.data() + std::min(equals + 1, given.size()),
-               *end = given.data() + given.size();
-    const auto read = std::from_chars(begin, end, value);
-    const bool is_number = read.ec == std::errc() && read.ptr == end;
-    output->padding = is_number ? element_of(output->state.dtype, value) : std::vector<uint8_t>{};
+    const std::string text = given.substr(std::min(equals + 1, given.size()));
+    const std::optional<double> value = number_from<double>(text);
+    output->padding = value ? element_of(output->state.dtype, *value) : std::vector<uint8_t>{};
     if (output->padding.empty()) {
-      raise(kBadRagged, "pad_value= gives \"" + name + "\" the value " + std::string(begin, end) +
-                            ", which " + std::string(name_of(output->state.dtype)) +
-                            " cannot hold");
+      raise(kBadRagged, "pad_value= gives \"" + name + "\" the value " + text + ", which " +
+                            std::string(name_of(output->state.dtype)) + " cannot hold");
     }
   }
 }
 
 }  // namespace
 
-// A companion that fields= names: its place is kept, what it is comes later.
+// A companion listed in fields=: reserves its position; it is filled in later.
 bool add_announced(PlanDraft& draft, const std::string& name) {
   for (const Companion& each : kCompanions) {
     if (each.of != draft.options.ragged || !name.ends_with(each.suffix)) continue;
@@ -201,7 +197,7 @@ bool add_announced(PlanDraft& draft, const std::string& name) {
 void add_ragged_outputs(PlanDraft& draft) {
   const Ragged ragged = draft.options.ragged;
   std::vector<Output>& outputs = draft.outputs;
-  std::map<uint8_t, int> leaders;  // of row groups
+  std::map<uint8_t, int> leaders;  // by row group
   const auto count = static_cast<int>(outputs.size());
   for (int i = 0; i < count && (ragged == Ragged::kPad || ragged == Ragged::kPacked); ++i) {
     const FieldState& state = outputs[i].state;

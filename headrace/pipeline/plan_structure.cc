@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists that only some records take, or each in another order.
+// Lists that only some records take, or that each record takes in a different order.
 //
 // Note [Lists that records take]
 // A plan is flat. RandomApply is a coin that jumps over its list. Of several lists (RandomChoice,
 // RandomOrder, SomeOf) a kSelect draws which a record takes and in which order, and goes to the
 // first; each list ends at a kNext, which makes the same draw again and goes to the list after its
-// own, or behind them all: so a record that comes back from Python knows its way without a memory.
-// Steps in a list draw with a key that is made of the list's number, so that a list that is
-// added at the end changes no other's draws.
-//
-// A field is after them what it is by every way: where ways differ in an axis it is open, where
-// they differ in kind or dtype that is HR0115. Where several lists are taken, each of them may find
-// what another has made, and is planned for that too.
+// own, or behind them all: so a record that comes back from Python finds its way without stored
+// state. Steps in a list draw with a key that includes the list's number, so that adding a list at
+// the end does not change the others' draws. The field states after them are merged: an axis on
+// which the paths differ is variable; differing kinds or dtypes are HR0115. If several lists are
+// taken, each of them may get the result of another, and is planned for that, too.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -29,13 +27,13 @@ const ErrorCode kPathsDiffer{
 
 using States = std::vector<FieldState>;
 
-// Ways through a list, or past it, that end here.
+// Alternative paths through a list, or past it, that merge here.
 struct Ways {
-  std::string name;   // of the operator
+  std::string name;   // as the user wrote it, with the reason for the difference
   std::string label;  // as the user wrote it, and why they differ
 };
 
-// With what else all records of a batch have alike.
+// The state with everything that all records of a batch must share.
 std::string merged_text_of(const FieldState& state) {
   const std::string format(name_of(state.box_format));
   return text_of(state) + (format.empty() ? "" : " " + format) +
@@ -44,7 +42,7 @@ std::string merged_text_of(const FieldState& state) {
               : " of the clamping mode " + std::string(name_of(state.clamping)));
 }
 
-// `state` where it is what `other` is, and open where they differ.
+// Keeps in `state` what equals `other`, and makes extents that differ variable.
 void merge(FieldState& state, const FieldState& other, const Ways& ways) {
   if (state.kind != other.kind || state.dtype != other.dtype ||
       state.shape.size() != other.shape.size() || state.box_format != other.box_format ||
@@ -100,7 +98,7 @@ void PlanMaker::append_with_probability(double p, const std::vector<Spec>& trans
   if (!always) draft_.steps.push_back(std::move(coin));
   draft_.scopes.push_back(std::move(inner));
   append(transforms);
-  if (always) {  // a Fork in it may have changed what is seen
+  if (always) {  // a Fork in it may have changed the visible fields
     draft_.scopes[draft_.scopes.size() - 2].visible = draft_.scope().visible;
     draft_.scopes.pop_back();
     return;
@@ -111,7 +109,7 @@ void PlanMaker::append_with_probability(double p, const std::vector<Spec>& trans
   merge(draft_.states, before.states, {"RandomApply", label + ", since only some records take it"});
 }
 
-// A list as it is done to fields that are as given; returns what they become.
+// Plans a list for fields with the given states; returns the states after it.
 States PlanMaker::append_list(const std::vector<Spec>& transforms, PlanScope list,
                               const States& states) {
   draft_.states = states;
@@ -121,7 +119,7 @@ States PlanMaker::append_list(const std::vector<Spec>& transforms, PlanScope lis
   return draft_.states;
 }
 
-// All lists behind their kSelect, each with its kNext.
+// Appends all lists after their kSelect, each followed by its kNext.
 std::vector<States> PlanMaker::append_lists(const PlanScope& scope, const Step& select,
                                             const std::vector<Branch>& lists,
                                             const std::vector<States>& before) {
@@ -151,7 +149,8 @@ std::vector<States> PlanMaker::append_lists(const PlanScope& scope, const Step& 
   return after;
 }
 
-// A list's effect on a size shows only if the size is known: after the list that fixes it.
+// A list's effect on a size only shows if the size is known: plan it after the list that fixes the
+// size.
 void PlanMaker::find_changes_of_known_sizes(const PlanScope& scope, const Step& select,
                                             const std::vector<Branch>& lists,
                                             const std::vector<States>& after,
@@ -193,7 +192,7 @@ void PlanMaker::choose(std::string_view name, const Selection& selection,
   const PlanDraft::Written before = draft_.written();
   std::vector<States> found(lists.size(), before.states);
   std::vector<States> after = append_lists(scope, select, lists, found);
-  // Whether a list changes what the fields are.
+  // Whether a list changes the fields' states.
   std::vector<bool> changes;
   for (const States& each : after) changes.push_back(!are_same(each, before.states));
   if (selection.count > 1 && std::ranges::count(changes, true) == 1) {
@@ -211,14 +210,14 @@ void PlanMaker::choose(std::string_view name, const Selection& selection,
   refuse_mixture(draft_, before, select.label);
 
   const bool all = selection.count == std::ssize(lists);
-  if (all && std::ranges::count(changes, true) == 1) {  // their only change
+  if (all && std::ranges::count(changes, true) == 1) {  // only one list changes them
     draft_.states = after[size_t(std::ranges::find(changes, true) - changes.begin())];
   } else {
     draft_.states = after[0];
     for (const States& each : after) merge(draft_.states, each, ways);
     if (selection.count > 1) merge(draft_.states, before.states, ways);
   }
-  // For who goes through the steps one after the other, and comes out of the last list.
+  // For readers that go through the steps sequentially and arrive from the last list.
   Step& end = draft_.steps.back();
   for (size_t i = 0; i < draft_.states.size(); ++i) {
     if (is_same(draft_.states[i], after.back()[i])) continue;

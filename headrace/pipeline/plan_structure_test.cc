@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of which records take some, as plans have them.
+// Lists that only some records take, in plans.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,7 +8,7 @@
 #include "headrace/pipeline/plan_test_records.h"
 
 namespace headrace::plan_test {
-namespace {
+namespace plan_structure_test {
 
 using Lists = std::vector<Specs>;
 
@@ -33,7 +33,7 @@ const Read& read() {
   return record;
 }
 
-// The values of the one row that comes out.
+// The values of the single output row.
 std::vector<int> row_of(const PlanPtr& plan, int64_t position) {
   const Grid grid = Processed(plan, read(), position).grid();
   std::vector<int> row;
@@ -47,7 +47,7 @@ std::map<std::vector<int>, int> rows_of(const PlanPtr& plan, int positions = 300
   return rows;
 }
 
-TEST(RandomChoice, EachRecordTakesOneList) {
+TEST(RandomChoice, EachRecordUsesOneList) {
   const auto rows =
       rows_of(plan_of(kPicture, {choice({{invert()}, {pad(1, 1), pad(1, 2)}, {}})}, lists()));
   ASSERT_EQ(rows.size(), 3u);
@@ -86,7 +86,7 @@ TEST(OneOf, IsTakenWithItsProbability) {
   EXPECT_NEAR(rows.at({1, 10, 11}), 250, 75);
 }
 
-TEST(Choices, NestAndStandUnderCoins) {
+TEST(Choices, NestInEachOtherAndInRandomApply) {
   const Spec inner = order({{pad(1, 1)}, {choice({{pad(1, 2)}, {maybe(0.5, {pad(1, 3)})}})}});
   const PlanPtr plan = plan_of(kPicture, {maybe(0.9, {choice({{inner}, {}})}), pad(1, 9)}, lists());
   const auto rows = rows_of(plan, 1000);
@@ -117,7 +117,7 @@ TEST(Choices, AListThatIsAddedChangesNoDrawOfTheOthers) {
   EXPECT_EQ(keys_of(*a, "RandomCrop").back(), keys_of(*b, "RandomCrop").back());
 }
 
-TEST(Choices, ShapesAreKnownWhereAllWaysAgree) {
+TEST(Choices, ShapesAreKnownIfAllChoicesAgree) {
   const auto what = [](const Specs& steps) {
     return text_of(output_of(*plan_of({files("image")}, steps, lists()), "image").state);
   };
@@ -133,7 +133,7 @@ TEST(Choices, ShapesAreKnownWhereAllWaysAgree) {
       "uint8 (3, ?, ?)");
 }
 
-TEST(Choices, WhatWouldDifferInDtypeIsRefused) {
+TEST(Choices, ChoicesOfDifferentDtypesAreRefused) {
   EXPECT_EQ(refusal(kPicture, {choice({{to_float()}, {}})}),
             "HR0115 [RandomChoice] \"image\" would be float32 (1, 1, 2) in some records and uint8 "
             "(1, 1, 2) in the others | move what changes the dtype out of the RandomChoice");
@@ -143,8 +143,9 @@ TEST(Choices, WhatWouldDifferInDtypeIsRefused) {
             "HR0116 [Fork]");
 }
 
-// Each list must do with what another has left: a step for three channels after one for gray.
-TEST(RandomOrder, EachListIsPlannedForWhatTheOthersLeave) {
+// Each list must accept what another one produces: a step for three channels after one that makes
+// gray.
+TEST(RandomOrder, EachListIsPlannedForTheResultOfTheOthers) {
   const Spec gray = spec("Grayscale");
   const Spec three = spec("Pad", {{"padding", int64_t{1}}, {"fill", Floats{1, 2, 3}}});
   const Schema colors = {pixels("image", {3, 4, 4})};
@@ -152,7 +153,7 @@ TEST(RandomOrder, EachListIsPlannedForWhatTheOthersLeave) {
   EXPECT_EQ(refusal(colors, {order({{three}, {gray}})}, lists()).substr(0, 12), "HR0512 [Pad]");
 }
 
-TEST(Choices, StepsThatNobodyNeedsGoWithTheirSelection) {
+TEST(Choices, UnusedStepsAreRemovedWithTheirSelection) {
   const Schema two = {pixels("image", {3, 4, 4}), pixels("other", {3, 4, 4})};
   PlanOptions options;
   options.fields = {"other"};
@@ -167,7 +168,7 @@ TEST(Choices, StepsThatNobodyNeedsGoWithTheirSelection) {
   for (int64_t position = 0; position < 400; ++position) {
     changed += Processed(plan, Read().pixels(grid).pixels(grid), position).grid("other") != grid;
   }
-  EXPECT_NEAR(changed, 100, 40);  // half of the half that comes there
+  EXPECT_NEAR(changed, 100, 40);  // half of the half that gets there
 }
 
 TEST(Choices, AreShownInThePlan) {
@@ -179,5 +180,5 @@ TEST(Choices, AreShownInThePlan) {
   }
 }
 
-}  // namespace
+}  // namespace plan_structure_test
 }  // namespace headrace::plan_test

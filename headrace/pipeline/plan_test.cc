@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records through a plan: beginnings, errors, coins, branches, and that a record of tensors needs
-// no allocation.
+// Records through a plan: initial states, errors, coins, branches, and that a record of tensors
+// needs no allocation.
 #include "headrace/pipeline/plan.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ void headrace::before_allocation() { ++allocations; }
 namespace headrace::plan_test {
 namespace {
 
-TEST(Begin, TensorsScalarsAndTextArriveAsTheyAre) {
+TEST(Begin, TensorsScalarsAndTextAreUnchanged) {
   const PlanPtr plan = plan_of({tensor("boxes", {-1, 2}), label(), text("caption")}, {}, lists());
   Read read;
   read.tensor<float>({1, 2, 3, 4, 5, 6}, {3, 2}).scalar(-7).text("a mill");
@@ -78,7 +78,7 @@ TEST(Begin, FieldsOfOneRowGroupHaveAsManyRowsAsOneAnother) {
   EXPECT_EQ(run.result().error().what, "\"areas\" has 2 rows, \"boxes\" 1");
 }
 
-TEST(Begin, BytesThatAreNoPictureAreARecordsError) {
+TEST(Begin, BytesThatAreNotAnImageAreARecordsError) {
   const PlanPtr plan = plan_of({files("image")}, {crop(8)});
   Processed run(plan, Read().text("not an image at all, but long enough to be asked"));
   ASSERT_FALSE(run.result());
@@ -93,9 +93,9 @@ TEST(Begin, ColorMasksAreARecordsError) {
             "HR0121 mask with several channels: \"mask\" has 3 channels");
 }
 
-// EXIF 2.3, tag 274, as Pillow's ImageOps.exif_transpose turns: none, mirror, 180 degrees, mirror
-// top to bottom, transpose, 270 degrees counter-clockwise, transverse, 90.
-TEST(Begin, ExifOrientationsStandUprightWhenAskedFor) {
+// EXIF 2.3, tag 274, with the transforms of Pillow's ImageOps.exif_transpose: none, mirror, 180
+// degrees, mirror top to bottom, transpose, 270 degrees counter-clockwise, transverse, 90.
+TEST(Begin, ExifOrientationsAreUprightOnRequest) {
   const Buffer plain = recipe_test::jpeg_bytes(24, 16);
   Processed stored(plan_of({files("image")}, {}, lists()), Read().file(plain));
   const Grid p = stored.grid(), t = transposed(p);
@@ -112,7 +112,7 @@ TEST(Begin, ExifOrientationsStandUprightWhenAskedFor) {
   }
 }
 
-TEST(Advance, CoinsSkipTheirWholeListAsOftenAsAsked) {
+TEST(Advance, RandomApplySkipsItsWholeListAsOftenAsRequested) {
   const PlanPtr plan = plan_of({pixels("image", {1, 1, 2})},
                                {maybe(0.3, {flip(1), maybe(0.5, {flip(1), flip(1)})})});
   Read read;
@@ -125,7 +125,7 @@ TEST(Advance, CoinsSkipTheirWholeListAsOftenAsAsked) {
   EXPECT_NEAR(taken, 0.3 * kRecords, 4 * std::sqrt(0.21 * kRecords));
 }
 
-TEST(Advance, BranchesOfAForkDrawApartAndLeaveEachOtherAlone) {
+TEST(Advance, BranchesOfAForkDrawIndependently) {
   const Specs list = {crop(4)};
   const PlanPtr plan =
       plan_of({pixels("image", {3, 20, 20})}, {fork("image", {{"view1", list}, {"view2", list}})});
@@ -148,7 +148,7 @@ TEST(Advance, DrawsDependOnSeedEpochAndPosition) {
   EXPECT_NE(Processed(plan, read, 5, 6, 8).grid(), grid);
 }
 
-TEST(Advance, ErrorsSayInWhichStep) {
+TEST(Advance, ErrorsNameTheStep) {
   const PlanPtr plan =
       plan_of({files("image")}, {flip(), spec("RandomCrop", {{"size", int64_t{99}}})});
   Processed run(plan, Read().file(recipe_test::jpeg_bytes(16, 16)));
@@ -156,7 +156,7 @@ TEST(Advance, ErrorsSayInWhichStep) {
   EXPECT_EQ(run.result().error().note, "in transform 2, RandomCrop(size=99)");
 }
 
-TEST(Record, OfSmallTensorsIsNotAllocatedFor) {
+TEST(Record, OfSmallTensorsNeedsNoAllocation) {
   const Schema schema = {tensor("x", {16}), tensor("boxes", {-1, 2}), label(), text("t")};
   const PlanPtr plan = plan_of(schema, {}, lists());
   Read read;

@@ -120,11 +120,11 @@ class Read {
     data_->fields.push_back({{data_->owned.back().data(), bytes}, std::move(shape), 0});
     return *this;
   }
-  // shared: copies are the same record.
+  // Copies share the same record.
   std::shared_ptr<RecordData> data_ = std::make_shared<RecordData>();
 };
 
-// One record through a plan without Python steps.
+// Runs one record through a plan without Python steps.
 class Processed {
  public:
   Processed(PlanPtr plan, const Read& read, int64_t position = 0, uint64_t seed = 0,

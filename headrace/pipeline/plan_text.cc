@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan as a table for people. Which steps fuse is not guessed: the steps are rehearsed on a
+// The plan as a table for users. Which steps fuse is not guessed: the steps are rehearsed on a
 // blank picture, and a new pass begins where something had to be materialized.
 #include <algorithm>
 #include <cstring>
@@ -10,8 +10,9 @@
 namespace headrace {
 namespace {
 
-constexpr int kBlankHeight = 480, kBlankWidth = 640;  // where sizes are open
-constexpr size_t kMostRehearsed = size_t{32} << 20;   // of a picture that steps make of a blank one
+constexpr int kBlankHeight = 480, kBlankWidth = 640;  // used where sizes are variable
+constexpr size_t kMostRehearsed = size_t{32} << 20;   // for a picture that steps derive from a
+                                                      // blank one
 
 Recipe blank(const FieldState& state, Size open) {
   const auto size = [](int64_t known, int otherwise) {
@@ -29,7 +30,7 @@ std::string padded(std::string text, size_t width) {
   return text;
 }
 
-// Rows of cells, each column as wide as its widest cell.
+// Rows of cells; each column is as wide as its widest cell.
 std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths(rows.front().size());
   for (const auto& row : rows) {
@@ -51,7 +52,7 @@ std::string text_of_bytes(size_t bytes) {
 
 }  // namespace
 
-// By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
+// By step: which rendering of its first picture it belongs to, from 1; 0 if unknown.
 std::vector<int> PlanParts::passes() const {
   std::vector<int> passes(steps.size());
   std::vector<int> pass(inputs.size(), 1);
@@ -67,12 +68,12 @@ std::vector<int> PlanParts::passes() const {
       record.fields[i].picture = blank(inputs[i], {kBlankHeight, kBlankWidth});
     }
   }
-  std::vector<std::vector<FieldValue>> outside;  // of the selections that a step stands under
+  std::vector<std::vector<FieldValue>> outside;  // of the selections that contain a step
   for (size_t s = 0; s < steps.size(); ++s) {
     const Step& step = steps[s];
     if (step.kind == Step::Kind::kCoin) continue;
     if (step.kind == Step::Kind::kSelect) outside.push_back(record.fields);
-    if (step.kind == Step::Kind::kNext) {  // another list begins where this one did
+    if (step.kind == Step::Kind::kNext) {  // the next list starts from the same state as this one
       const bool last = step.list + 1 == std::ssize(steps[step.select].lists);
       if (!last) record.fields = outside.back();
       if (last) outside.pop_back();
@@ -106,13 +107,14 @@ std::vector<int> PlanParts::passes() const {
     std::vector<int> pictures;
     std::ranges::copy_if(step.fields, std::back_inserter(pictures), [&](int field) {
       return is_picture(record.fields[field].kind) &&
-             inputs[field].clip_frame <= 0;  // one stands for its clip
+             inputs[field].clip_frame <= 0;  // one represents its clip
     });
     if (pictures.empty() || step.op->clip()) continue;
     const Recipe before = record.fields[pictures[0]].picture;
     std::vector<Record> partners(size_t(step.op->partners()), record);
     OpContext context{record, pictures, Draws::for_rehearsal(step.key), renderer, partners};
-    if (Result<void> done = step.op->apply(context); !done) break;  // too small a blank, say
+    // for example, the blank is too small
+    if (Result<void> done = step.op->apply(context); !done) break;
     const bool anew =
         step.op->measures() || !before.same_source(record.fields[pictures[0]].picture);
     for (int field : pictures) pass[field] += anew;
@@ -124,7 +126,7 @@ std::vector<int> PlanParts::passes() const {
 std::string Plan::text() const {
   const std::vector<int> pass = passes();
   std::vector<std::vector<std::string>> rows = {{"step", "what", "fields", "after it", "pass"}};
-  std::vector<int> ends;  // of the coins that the step stands under
+  std::vector<int> ends;  // of the coins that the step depends on
   for (size_t s = 0; s < parts_.steps.size(); ++s) {
     const Step& step = parts_.steps[s];
     std::erase_if(ends, [&](int end) { return end <= static_cast<int>(s); });
@@ -135,7 +137,9 @@ std::string Plan::text() const {
     std::string fields, after;
     const bool copy = step.kind == Step::Kind::kCopy;
     for (int field : step.kind == Step::Kind::kPython ? step.output_fields : step.fields) {
-      if (parts_.inputs[field].clip_frame > 0) continue;  // as the first of its clip
+      if (parts_.inputs[field].clip_frame > 0)
+        continue;  // represented by the first picture of its
+                   // clip
       fields += (fields.empty() ? "" : copy ? " -> " : ", ") + parts_.inputs[field].name;
     }
     for (const FieldState& state : step.after) {

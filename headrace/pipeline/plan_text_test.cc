@@ -27,7 +27,7 @@ Outputs:
 )");
 }
 
-TEST(PlanText, ShowsBranchesListsAndFilesLeftAsTheyAre) {
+TEST(PlanText, ShowsBranchesListsAndUndecodedFiles) {
   const PlanPtr plan =
       plan_of({files("image"), text("caption")},
               {fork("image", {{"a", {flip(1)}}, {"b", {crop(8), flip(1)}}})}, lists());

@@ -2,13 +2,13 @@
 // Views of one picture, decoded together.
 //
 // Note [Where views get their pixels]
-// A Fork's views go through their lists one after the other. A step that asks for pixels (contrast,
-// a blur) would have the first view decoded when nobody knows the others' windows yet. So each view
-// does first what leaves it a recipe, its front, and then a kViews step renders them all from one
-// decode (Note [Views that share a decode] in image/render.cc). Draws have keys of their own, so
-// the order of the lists' steps shows in no pixel. Without a step that asks for pixels there is
-// nothing to do: the batch's rows are rendered together anyway. A view whose size is open is left
-// as it is: memory is reserved for sizes that are known.
+// A Fork's views go through their lists one after the other. A step that needs pixels (contrast, a
+// blur) would decode the first view before the others' windows are known. So each view first runs
+// the steps that only edit its recipe, its front, and then a kViews step renders them all from one
+// decode (Note [Views that share a decode] in image/render.cc). Draws have separate keys, so the
+// order of the lists' steps does not affect pixels. Without a step that needs pixels there is
+// nothing to do: the batch's rows are rendered together anyway. A view with a variable size is left
+// unchanged, because memory is only reserved for known sizes.
 #include <algorithm>
 
 #include "headrace/pipeline/plan_rules.h"
@@ -16,12 +16,12 @@
 namespace headrace {
 namespace {
 
-// The steps behind a Fork, as its views see them.
+// The common steps after a Fork, per view.
 struct Fronts {
-  std::vector<FieldState> views;    // by input field, as their fronts leave them
-  std::vector<bool> is_view, open;  // by input field; open: its front may go on
-  std::vector<int> steps;           // of the fronts, in order
-  bool asks_for_pixels = false;     // some step behind them
+  std::vector<FieldState> views;    // by input field, after their common steps
+  std::vector<bool> is_view, open;  // by input field; open: its common steps may continue
+  std::vector<int> steps;           // numbers of the common steps, in order
+  bool asks_for_pixels = false;     // a later step needs pixels
 
   explicit Fronts(size_t fields) : views(fields), is_view(fields), open(fields) {}
 
@@ -77,7 +77,7 @@ Fronts fronts_of(const std::vector<Step>& steps, size_t first, size_t end, size_
   return out;
 }
 
-// Shares the decoding of the views that the steps [first, end) begin.
+// Shares the decoding among the views that the steps [first, end) begin.
 void share_decode(PlanDraft& draft, size_t first, size_t end) {
   std::vector<Step>& steps = draft.steps;
   const auto from = size_t(steps[first].fields[0]);
@@ -97,7 +97,8 @@ void share_decode(PlanDraft& draft, size_t first, size_t end) {
   if (together.fields.size() < 2) return;
 
   std::vector<Step> ordered;
-  std::vector<int> number(steps.size() + 1);  // of each step; of one that moved: of who is next
+  std::vector<int> number(steps.size() + 1);  // new number of each step; for a moved step: of the
+                                              // next one
   std::vector<bool> moved(steps.size());
   for (const int step : fronts.steps) moved[size_t(step)] = true;
   for (size_t i = 0; i < end; ++i) ordered.push_back(std::move(steps[i]));

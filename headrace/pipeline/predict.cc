@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields at the end of a plan, as far as they are known before a record is read: a walk
-// over the steps that advance() takes, with shapes for values.
+// The fields at the end of a plan, as far as they are known before a record is read: the same
+// traversal of steps as advance(), with shapes in place of values.
 #include "headrace/pipeline/plan.h"
 
 namespace headrace {

@@ -70,7 +70,7 @@ void add_row_group(PlanDraft& draft, Step& step, const std::vector<int>& named) 
     step.rows.push_back(field);
     if (!std::ranges::count(step.fields, field)) step.fields.push_back(field);
   }
-  for (const int field : step.fields) {  // partners' rows join those of the group alone
+  for (const int field : step.fields) {  // partners' rows are only added to the group's
     const FieldState& state = draft.states[field];
     if (step.op->partners() == 0 || is_picture(state.kind) || !is_spatial(state.kind)) continue;
     if (std::ranges::count(step.rows, field)) continue;
@@ -95,7 +95,10 @@ void add_canvas(PlanDraft& draft, Step& step) {
     for (const int field : step.fields) draft.inputs[field].keeps_shares = true;
   }
   if (wants == step.fields.end()) return;
-  const int wanting = *wants;  // the fields grow below
+  if (step.op->takes(FieldKind::kImage))
+    return;                    // works on pictures if there are any:
+                               // keep_canvas()
+  const int wanting = *wants;  // the loop appends fields
   const auto is_picture_field = [&](int field) { return is_picture(draft.states[field].kind); };
   const bool alone = std::ranges::count(draft.alone, wanting) > 0;
   const auto look_at = [&](const std::vector<int>& fields) {
@@ -110,7 +113,7 @@ void add_canvas(PlanDraft& draft, Step& step) {
     raise(kNoCanvas,
           step.label + " needs the image that " + draft.names_of({wanting}) + " lies on, and " +
               (alone ? "it has moved without that field before" : "none exists here"),
-          "one list for the whole record moves them together");
+          "use one list of transforms for the whole record, which moves them together");
   }
 }
 
@@ -149,7 +152,7 @@ std::optional<Error> rows_left_behind(const PlanDraft& draft, const Step& step,
                          std::string("fields=(") + all + ", " + name +
                          ") of the transform drops them together" +
                          (known ? "" : "; fields=(" + all + ",) says that they are unrelated") +
-                         "; or leave " + name + " out: fields= of the loader without it"};
+                         "; or leave " + name + " out with the loader's fields="};
   }
   return {};
 }

@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// Whether the operator leaves pictures of 8 bits what they are, which is asked of the operator.
+// Whether the operator keeps 8-bit pictures 8-bit; found by planning it.
 bool keeps_bytes(const OpRecord& record, const Spec& spec) {
   const std::unique_ptr<Op> op = record.make(Arguments(record.name, record.params, spec.arguments));
   if (op->clip()) return false;
@@ -20,7 +20,7 @@ bool keeps_bytes(const OpRecord& record, const Spec& spec) {
       try {
         op->plan(state);
       } catch (const Exception&) {
-        continue;  // not for so many channels, or for floats only
+        continue;  // does not support this number of channels, or only supports floats
       }
       if (state.dtype != DType::kUInt8) return false;
     }
@@ -28,7 +28,7 @@ bool keeps_bytes(const OpRecord& record, const Spec& spec) {
   return true;
 }
 
-// A list within the list, which is only a way to write it.
+// A nested list, which is only a notation.
 const std::vector<Spec>* inner_list(const OpRecord& record, const Spec& spec) {
   if (record.name != "Compose" || !spec.fields.empty()) return nullptr;
   const auto given = spec.arguments.find("transforms");
@@ -73,7 +73,7 @@ SplitPipeline split_pipeline(const Pipeline& pipeline) {
   out.first.dropped = pipeline.dropped;
   split(pipeline.transforms, out.first.transforms, out.rest.transforms, out.ends_at);
   for (const auto& [field, list] : pipeline.by_field) {
-    // A step for the whole record stands before the lists of single fields.
+    // A step for the whole record comes before the lists of single fields.
     if (!out.rest.transforms.empty()) {
       out.rest.by_field[field] = list;
       continue;

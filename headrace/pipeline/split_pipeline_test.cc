@@ -37,7 +37,7 @@ void expect_split(const std::vector<Spec>& list, const std::string& first, const
   EXPECT_EQ(split.ends_at, ends_at);
 }
 
-TEST(SplitPipeline, EndsAtTheFirstStepThatDrawsOrMakesOtherThanBytes) {
+TEST(SplitPipeline, EndsAtTheFirstStepThatIsRandomOrNotUint8) {
   expect_split({}, "", "", "");
   expect_split({kResize, kCenter}, "Resize CenterCrop", "", "");
   expect_split({kResize, kCrop, kCenter}, "Resize", "RandomCrop CenterCrop", "RandomCrop");
@@ -46,7 +46,7 @@ TEST(SplitPipeline, EndsAtTheFirstStepThatDrawsOrMakesOtherThanBytes) {
   expect_split({kBytes, kResize, kFloat}, "ToDtype Resize", "ToDtype", "ToDtype");
 }
 
-TEST(SplitPipeline, OpensAListInTheListButNoStepThatDecides) {
+TEST(SplitPipeline, FlattensNestedListsButNotRandomChoices) {
   expect_split({list_in_list("Compose", {kResize, kCrop}), kFlip}, "Resize",
                "RandomCrop RandomHorizontalFlip", "RandomCrop");
   expect_split({list_in_list("RandomApply", {kResize})}, "", "RandomApply", "RandomApply");

@@ -16,10 +16,10 @@ namespace {
 const ErrorCode kOtherLength{
     "HR0726", ErrorKind::kConfig, "epoch length differs",
     "The number of batches per epoch is known before it begins, on every rank, so each epoch of "
-    "an order that is asked for must have as many records as the first. Draw a fixed number of "
-    "records per epoch, or make a new loader when the number changes."};
+    "an order defined by a Python object must have as many records as the first. Draw a fixed "
+    "number of records per epoch, or make a new loader when the number changes."};
 
-// Epochs that are remembered: the one under way, and those that are looked at meanwhile.
+// Epochs that are cached: the current one, and those inspected in the meantime.
 constexpr size_t kRemembered = 4;
 
 class Asked final : public Sampler {
@@ -60,7 +60,8 @@ class Asked final : public Sampler {
 
   static bool decides_batches(const Sampler& order) { return !order.batch_sizes().empty(); }
 
-  // In an epoch that is a row of batches; positions beyond a batch's size are some record of it.
+  // In an epoch with batches of its own sizes: positions past a batch's size map to some record of
+  // it.
   int64_t place_in(const Sampler& order, int64_t position) const {
     if (begins_.empty() || decides_batches(order)) return position;
     const auto batch = size_t(position / largest_);
@@ -75,7 +76,7 @@ class Asked final : public Sampler {
     const std::string number = "epoch " + std::to_string(epoch);
     if (decides_batches(*order)) {
       if (std::ranges::equal(order->batch_sizes(), order_.batch_sizes)) return order;
-      raise(kOtherLength, number + " has batches of other sizes than the first one");
+      raise(kOtherLength, number + " has batches of different sizes from the first");
     }
     if (order->size() == order_.positions) return order;
     raise(kOtherLength, number + " has " + std::to_string(order->size()) +
@@ -84,15 +85,15 @@ class Asked final : public Sampler {
 
   const AskedOrder order_;
   int64_t largest_ = 0;
-  std::vector<int64_t> begins_;  // of batches, where the order decides how large they are
-  // Without a lock while it is asked: whoever answers may wait for a thread that wants an index.
+  std::vector<int64_t> begins_;  // of batches, if the order decides their sizes
+  // Called without a lock: the callback may wait for a thread that needs an index.
   mutable Recent<Key, SamplerPtr> known_{kRemembered};
 };
 
 }  // namespace
 
 SamplerPtr asked(AskedOrder order) {
-  // One of no indices says what is wrong with an epoch without records.
+  // An epoch without records is reported as such by this check.
   if (order.positions < 1) return from_indices({}, false);
   return std::make_shared<Asked>(std::move(order));
 }

@@ -29,7 +29,7 @@ AskedOrder numbers(int64_t positions, std::atomic<int>* calls = nullptr) {
           .description = "asked"};
 }
 
-TEST(Asked, IsAFunctionOfSeedAndEpochAndAskedOncePerEpoch) {
+TEST(Asked, IsAFunctionOfSeedAndEpochCalledOncePerEpoch) {
   std::atomic<int> calls = 0;
   const SamplerPtr sampler = asked(numbers(6, &calls));
   EXPECT_EQ(sampler->size(), 6);
@@ -40,7 +40,7 @@ TEST(Asked, IsAFunctionOfSeedAndEpochAndAskedOncePerEpoch) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST(Asked, AsksAgainForWhatItWasToldToForget) {
+TEST(Asked, AsksAgainForForgottenEpochs) {
   std::atomic<int> calls = 0;
   const SamplerPtr sampler = asked(numbers(6, &calls));
   sampler->index(0, 0, 1);
@@ -49,7 +49,7 @@ TEST(Asked, AsksAgainForWhatItWasToldToForget) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST(Asked, RemembersTheEpochUnderWayWhateverElseIsLookedAt) {
+TEST(Asked, RemembersTheCurrentEpochDespiteOtherQueries) {
   std::atomic<int> calls = 0;
   const SamplerPtr sampler = asked(numbers(6, &calls));
   for (uint64_t epoch = 1; epoch < 20; ++epoch) {
@@ -59,7 +59,7 @@ TEST(Asked, RemembersTheEpochUnderWayWhateverElseIsLookedAt) {
   EXPECT_EQ(calls, 20);
 }
 
-TEST(Asked, BatchesOfItsOwnSizesHaveTheirPositionsInARow) {
+TEST(Asked, BatchesOfVaryingSizeHaveConsecutivePositions) {
   AskedOrder order = numbers(6);
   order.batch_sizes = {3, 1, 2};
   const SamplerPtr sampler = asked(std::move(order));
@@ -82,8 +82,8 @@ TEST(Asked, AnEpochOfAnotherLengthIsAnError) {
   EXPECT_THROW(asked(numbers(0)), Exception);
 }
 
-// Changing weights, subsets that grow: each epoch has an order of its own.
-TEST(Asked, AnEpochIsThatEpochOfTheOrderThatIsGivenForIt) {
+// Changing weights, growing subsets: each epoch has its own order.
+TEST(Asked, AnEpochUsesTheOrderGivenForIt) {
   AskedOrder order = numbers(6);
   order.ask = [](uint64_t, uint64_t epoch) { return epoch == 0 ? sequential(6) : shuffled(6); };
   const SamplerPtr sampler = asked(std::move(order));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each label equally often: in expectation, or exactly.
+// Draws each label equally often: in expectation, or exactly.
 #include <map>
 #include <string>
 #include <utility>
@@ -53,8 +53,8 @@ class Balanced final : public Sampler {
   uint64_t fingerprint_;
 };
 
-// Rounds without end, of each label once; an epoch is a stretch of `draws` positions of them. The
-// label's record in round r is number r of its own permuted passes.
+// Endless rounds that contain each label once; an epoch is a run of `draws` positions. The label's
+// record in round r is element r of its own sequence of permuted passes.
 class BalancedExactly final : public Sampler {
  public:
   BalancedExactly(const std::vector<int64_t>& labels, int64_t draws)
@@ -103,9 +103,9 @@ namespace {
 const SamplerRecord kBalanced{
     .name = "balanced",
     .doc =
-        "Each label equally often, and then a record of that label.\n\n"
-        "Without replacement each label comes once in every run of as many draws as there are "
-        "labels, and all records of a label come before one comes again, also from epoch to epoch.",
+        "Draws a label, each equally often, and then a record of that label.\n\n"
+        "Without replacement, every n draws contain each of the n labels once, and a label's "
+        "records are all drawn before any is repeated, also across epochs.",
     .example = "hr.sampling.balanced(\"label\")",
     .per_record = PerRecord::kLabels,
     .given = {.name = "field",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a batch in an order of which every slice costs about as much as any other of its size, so
-// that any number of ranks have equal work.
+// Orders the rows of a batch so that all slices of equal size cost about the same, for any number
+// of ranks.
 #pragma once
 
 #include <bit>
@@ -10,10 +10,10 @@
 
 namespace headrace {
 
-// For each row the record that comes there, of `rows` that are sorted by cost. Bits are reversed,
-// as in van der Corput's sequence: neighboring rows are far apart in cost, and so are the slices
-// of any division alike. `turn`, which is drawn, decides which is first. REQUIRES: 0 <= turn <
-// rows.
+// For each row the record placed there, of `rows` records that are sorted by cost. Uses bit
+// reversal, as in van der Corput's sequence: neighboring rows are far apart in cost, so the slices
+// of any division have similar costs. `turn`, which is random, decides which is first. REQUIRES: 0
+// <= turn < rows.
 inline std::vector<int64_t> balanced_rows(int64_t rows, int64_t turn) {
   std::vector<int64_t> out;
   out.reserve(size_t(rows));

@@ -24,8 +24,8 @@ TEST(BalancedExactly, EachLabelComesOnceInEveryRound) {
   }
 }
 
-// 7 positions are no number of rounds: what an epoch begins the next one ends.
-TEST(BalancedExactly, AllRecordsOfALabelComeBeforeOneComesAgain) {
+// 7 positions are not a whole number of rounds: the next epoch completes the last round.
+TEST(BalancedExactly, AllRecordsOfALabelAreUsedBeforeAnyRepeats) {
   const SamplerPtr order = balanced_exactly(kLabelsOfBalance, 7);
   std::vector<int64_t> of_label;
   for (uint64_t epoch = 0; epoch < 30; ++epoch) {
@@ -45,7 +45,7 @@ TEST(BalancedExactly, AllRecordsOfALabelComeBeforeOneComesAgain) {
   EXPECT_GT(passes.size(), 5u);  // each in another order
 }
 
-TEST(BalancedExactly, RefusesWhatHasNoLabels) {
+TEST(BalancedExactly, RefusesSourcesWithoutLabels) {
   EXPECT_THROW(balanced_exactly({}, 3), Exception);
   EXPECT_THROW(balanced_exactly({1}, 0), Exception);
 }

@@ -42,7 +42,8 @@ TEST(BatchLayout, SlicesOfAllRanksAreTheBatchAndEndWhereGroupsEnd) {
   }
 }
 
-// A billion records over a thousand ranks, of which the number changes: by slices, not by records.
+// A billion records over a thousand ranks that changes in number: computed by slices, not by
+// records.
 TEST(BatchLayout, UnevenSlicesChainAndTheirWeightsAreOneOnAverage) {
   constexpr int64_t kPositions = 1'000'000'007;
   for (const int64_t global_batch : {1'000, 4'096, 4'097}) {
@@ -72,7 +73,7 @@ TEST(BatchLayout, UnevenSlicesChainAndTheirWeightsAreOneOnAverage) {
   EXPECT_THROW(BatchLayout(100, 12, 0, 5, LastBatch::kDrop, 2, Uneven::kYes), Exception);
 }
 
-// Every rank has equally many rows; those that are valid are the ones of uneven slices.
+// Every rank has the same number of rows; the valid ones are those of uneven slices.
 TEST(BatchLayout, PaddedSlicesAreEquallyLongAndTheirValidRowsAreTheBatch) {
   for (const int64_t positions : {60, 57, 51}) {
     for (const int world : {1, 3, 4, 7, 10}) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of a source in a row, in an order that a key decides. The records before any position
-// are counted without visiting every block. Immutable, thread-safe.
+// The blocks of a source in a sequence, in an order determined by a key. The records before any
+// position are counted without visiting every block. Immutable, thread-safe.
 //
-// Blocks are numbered line by line in a table of kColumns columns; each line is rotated by a number
-// of its own. The row is the table's columns in a permuted order, so that a stretch of it has
-// blocks from all over the source.
+// Blocks are numbered line by line in a table of kColumns columns; each line is rotated by its own
+// amount. The row is the table's columns in a permuted order, so that any part of it has blocks
+// from all over the source.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace headrace {
 
 class RowOfBlocks {
  public:
-  // It refers to the table. REQUIRES: a block.
+  // References the table. REQUIRES: at least one block.
   RowOfBlocks(const BlockTable& blocks, uint64_t key);
 
   int64_t block_at(int64_t place) const;
 
   struct Found {
     int64_t place = 0;    // of the block with a record
-    int64_t records = 0;  // of that block before it
+    int64_t records = 0;  // in that block before it
   };
-  // The record with so many others before it in the row; where there is none, the row's end.
+  // The position of record number `at` in the row; past the last one, the row's end.
   Found find(int64_t records) const;
 
  private:
@@ -36,8 +36,9 @@ class RowOfBlocks {
   const BlockTable& blocks_;
   const uint64_t key_;
   const int64_t columns_, lines_;
-  const Permutation order_, whole_, short_;  // of columns; of lines, in one with all and others
-  // Before each column, in the order of the row: blocks and records; and in all.
+  const Permutation order_, whole_, short_;  // number of columns; number of lines in a column with
+                                             // all, and in the others
+  // Before each column, in row order: blocks and records; and the totals.
   std::vector<int64_t> places_, records_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffling for disks and networks on which a random read costs a page: blocks of neighboring
-// records are permuted, and records are permuted inside a window of some blocks. At any time only
-// the window's blocks are read from.
+// Shuffling for disks and networks with expensive random reads: blocks of neighboring records are
+// permuted, and records are permuted inside a window of some blocks. Only the blocks of the window
+// are read at any time.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -18,9 +18,9 @@ namespace {
 
 const uint64_t kBlockKey = hash_name("blocks"), kWindowKey = hash_name("window");
 
-// Note [Blocks of a billion records]: there are millions of blocks then, so nothing but their sizes
-// is kept of each. An epoch keeps where each window ends; the blocks of a window are found by the
-// permutation when the window is drawn from.
+// Note [Blocks of a billion records]: there are then millions of blocks, so only their sizes are
+// stored. An epoch stores where each window ends; the blocks of a window are found by the
+// permutation when the window is first used.
 class ShuffledBlocks final : public Sampler {
  public:
   ShuffledBlocks(std::span<const int64_t> ends, int64_t window)
@@ -73,7 +73,7 @@ class ShuffledBlocks final : public Sampler {
     Permutation blocks;         // of the blocks
     std::vector<int64_t> ends;  // positions up to each window's end
   };
-  // shared: threads go on with the epoch that they began with while another is made.
+  // Shared: threads continue with the epoch that they started with while another is made.
   using EpochPtr = std::shared_ptr<const Epoch>;
 
   struct Window {
@@ -83,10 +83,10 @@ class ShuffledBlocks final : public Sampler {
     std::vector<RecordRange> blocks;
     std::vector<int64_t> ends;  // records of the window up to each block's end
   };
-  // shared: as epochs.
+  // Shared, like epochs.
   using WindowPtr = std::shared_ptr<const Window>;
 
-  // Whether the rank has a row at the positions [begin, end).
+  // Whether the rank has a row among the positions [begin, end).
   static bool meets(const BatchLayout& layout, int64_t begin, int64_t end) {
     const int64_t size = layout.global_batch();
     for (int64_t batch = begin / size; batch * size < end && batch < layout.batches(); ++batch) {
@@ -101,7 +101,7 @@ class ShuffledBlocks final : public Sampler {
   static int64_t window_of(const Epoch& order, int64_t position) {
     return std::ranges::upper_bound(order.ends, position) - order.ends.begin();
   }
-  // The place after a window's last block.
+  // The index after a window's last block.
   int64_t end_of(int64_t window) const {
     return std::min((window + 1) * window_, blocks_.blocks());
   }
@@ -120,14 +120,14 @@ class ShuffledBlocks final : public Sampler {
       end += records_of(order, window);
       made->ends.push_back(end);
     }
-    // At the turn of an epoch two are in use.
+    // Two are in use at the transition between epochs.
     known_[1] = std::exchange(known_[0], made);
     return made;
   }
 
   int64_t records_of(const Permutation& order, int64_t window) const {
     int64_t records = 0;
-    // Sizes lie all over the table: they are asked for together, then added.
+    // Sizes are scattered over the table: prefetch them all, then add.
     std::array<int64_t, 16> some;
     for (int64_t i = window * window_; i < end_of(window);) {
       const int64_t count = std::min<int64_t>(some.size(), end_of(window) - i);
@@ -167,7 +167,7 @@ class ShuffledBlocks final : public Sampler {
   uint64_t fingerprint_;
   mutable Mutex mutex_;
   mutable EpochPtr known_[2] GUARDED_BY(mutex_);
-  mutable std::array<WindowPtr, 8> drawn_ GUARDED_BY(mutex_);  // of late
+  mutable std::array<WindowPtr, 8> drawn_ GUARDED_BY(mutex_);  // recently used
   mutable size_t next_ GUARDED_BY(mutex_) = 0;
 };
 

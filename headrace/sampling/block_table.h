@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of each block of a source, in some five bytes per block. Immutable, thread-safe.
+// The records of each block of a source, in about five bytes per block. Immutable, thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace headrace {
 
 class BlockTable {
  public:
-  // ends: the number of the record after each block's last. Empty blocks are left out, and one of
-  // more than 2^31 records is several.
+  // ends: cumulative record counts after each block. Empty blocks are dropped, and one of more than
+  // 2^31 records is split.
   explicit BlockTable(std::span<const int64_t> ends);
 
   int64_t blocks() const { return std::ssize(sizes_); }
   int64_t records() const { return records_; }
   int64_t size_of(int64_t block) const { return sizes_[size_t(block)]; }
-  // Its size will be asked for soon: in a permuted order it is in no cache.
+  // Prefetches its size: in a permuted order it is not cached.
   void prefetch(int64_t block) const { __builtin_prefetch(&sizes_[size_t(block)]); }
   RecordRange operator[](int64_t block) const;
   uint64_t fingerprint() const { return fingerprint_; }

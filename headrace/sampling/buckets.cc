@@ -48,8 +48,8 @@ class Buckets final : public Sampler {
   }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override {
-    return "shuffled into batches of " + std::to_string(batch_) + " of like length (in pools of " +
-           std::to_string(pool_ / batch_) + ")";
+    return "shuffled into batches of " + std::to_string(batch_) +
+           " of similar length (in pools of " + std::to_string(pool_ / batch_) + ")";
   }
 
  private:
@@ -70,7 +70,7 @@ class Buckets final : public Sampler {
     const int64_t begin = number * pool_, count = std::min(pool_, size() - begin);
     std::vector<int64_t> records(static_cast<size_t>(count));
     for (int64_t i = 0; i < count; ++i) records[size_t(i)] = shuffled(begin + i);
-    const int64_t batches = count / batch_;  // whole ones; the rest stays where it is
+    const int64_t batches = count / batch_;  // whole batches; the rest stays in place
     const auto end = records.begin() + batches * batch_;
     std::stable_sort(records.begin(), end, [&](int64_t a, int64_t b) {
       return lengths_[size_t(a)] < lengths_[size_t(b)];
@@ -92,7 +92,7 @@ class Buckets final : public Sampler {
   const std::vector<int64_t> lengths_;
   const int64_t batch_, pool_;  // positions
   uint64_t fingerprint_;
-  mutable Recent<Pool, Order> recent_{2};  // at the end of a pool two are in use
+  mutable Recent<Pool, Order> recent_{2};  // two are in use at the end of a pool
 };
 
 }  // namespace
@@ -107,27 +107,27 @@ namespace {
 const SamplerRecord kBuckets{
     .name = "buckets",
     .doc =
-        "Each record once, shuffled, in batches of records that are alike in length.\n\n"
+        "Each record once, shuffled, in batches of records of similar length.\n\n"
         "``pool`` batches of a shuffled epoch are sorted by length, cut into batches, and these "
-        "shuffled again: with 100 of them padding takes a twentieth of what it takes of random "
-        "batches. What is left at the end of an epoch is a random rest.",
+        "shuffled again: with 100 of them there is a twentieth of the padding of random "
+        "batches. The incomplete batch at the end of an epoch has random records.",
     .example = "hr.sampling.buckets([3, 1, 2], batch_size=2)",
     .per_record = PerRecord::kLengths,
     .given = {.name = "lengths",
               .type = ParamType::kFloats,
               .doc =
                   "One number per record, which need not be an integer (seconds), or the name of a "
-                  "field of one number, or of an audio field, whose headers are read once "
-                  "then (``source.lengths(name)`` gives them, to be kept).",
+                  "scalar field, or of an audio field, whose headers are then read once "
+                  "(``source.lengths(name)`` returns the lengths, so that you can store them).",
               .required = true},
     .params = {{.name = "batch_size",
                 .type = ParamType::kInt,
-                .doc = "The loader's, of all ranks together.",
+                .doc = "The loader's global batch size, over all ranks.",
                 .required = true,
                 .minimum = 1},
                {.name = "pool",
                 .type = ParamType::kInt,
-                .doc = "Batches that are sorted together.",
+                .doc = "Number of batches that are sorted together.",
                 .fallback = int64_t{100},
                 .minimum = 1}},
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {

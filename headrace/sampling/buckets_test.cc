@@ -55,14 +55,14 @@ TEST(Buckets, HaveEachRecordOnceInEveryEpoch) {
   }
 }
 
-TEST(Buckets, PadAQuarterOfWhatRandomBatchesDoOrLess) {
+TEST(Buckets, PadAtMostAQuarterAsMuchAsRandomBatches) {
   const std::vector<int64_t> lengths = lognormal_lengths(20000);
   const double random = padding(epoch_of(*shuffled(20000), 0), lengths, 64);
   const double sorted = padding(epoch_of(*buckets(lengths, 64, 100), 0), lengths, 64);
   EXPECT_LT(sorted, random / 4);
 }
 
-TEST(Buckets, AnyPositionIsWhatTheWholeOrderHas) {
+TEST(Buckets, AnyPositionEqualsThatOfTheWholeOrder) {
   const SamplerPtr sampler = buckets(lognormal_lengths(3000), 32, 10);
   const std::vector<int64_t> order = epoch_of(*sampler, 1);
   std::mt19937 random(2);
@@ -72,7 +72,7 @@ TEST(Buckets, AnyPositionIsWhatTheWholeOrderHas) {
   }
 }
 
-TEST(Buckets, SlicesOfABatchAreAlikeOnAllRanks) {
+TEST(Buckets, SlicesOfABatchAreSimilarOnAllRanks) {
   const std::vector<int64_t> lengths = lognormal_lengths(64 * 400);
   const std::vector<int64_t> order = epoch_of(*buckets(lengths, 64, 100), 0);
   double first = 0, second = 0;  // of the halves of batches
@@ -82,8 +82,8 @@ TEST(Buckets, SlicesOfABatchAreAlikeOnAllRanks) {
   EXPECT_NEAR(first / second, 1, 0.01);
 }
 
-// The last batch is short, and must not always have the longest or shortest.
-TEST(Buckets, WhatIsLeftAtTheEndIsARandomRest) {
+// The last batch is short, and must not always contain the longest or shortest.
+TEST(Buckets, TheRemainderIsRandom) {
   const std::vector<int64_t> lengths = lognormal_lengths(1010);
   const SamplerPtr sampler = buckets(lengths, 100, 3);
   double all = 0, rest = 0;
@@ -95,7 +95,7 @@ TEST(Buckets, WhatIsLeftAtTheEndIsARandomRest) {
   EXPECT_NEAR(rest / all, 1, 0.05);
 }
 
-TEST(Buckets, GiveThreadsTheSame) {
+TEST(Buckets, GiveAllThreadsTheSame) {
   const SamplerPtr sampler = buckets(lognormal_lengths(5000), 10, 10);
   const std::vector<int64_t> order = epoch_of(*sampler, 0);
   std::vector<std::thread> threads;

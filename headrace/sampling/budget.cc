@@ -22,22 +22,22 @@ const ErrorCode kOverBudget{
     "exceeds it alone fits into no batch, and is not dropped silently. Use a larger budget, a "
     "transform or filter that shortens such records, or a subset of the source without them."};
 
-// So many batches a bucket has on average, where there are as many: its records meet in ever other
-// company.
+// Average number of batches per bucket, if there are enough, so that a record's batch mates vary.
 constexpr int64_t kBatchesABucket = 8;
-constexpr double kMostSpread = 1.5;  // of lengths in one bucket
+constexpr double kMostSpread = 1.5;  // maximum ratio of lengths in one bucket
 
 const uint64_t kBudgetPlaces = hash_name("budget places"), kBudgetKey = hash_name("budget records");
 
-// In the unit that the user speaks of.
+// In the user's unit.
 std::string text_of_length(int64_t length, int64_t parts) {
   std::string text = std::to_string(length / parts);
   if (parts == 1 || length % parts == 0) return text;
-  std::string rest = std::to_string(parts + length % parts).substr(1);  // of a power of ten
+  // digits after the point; `parts` is a power of ten
+  std::string rest = std::to_string(parts + length % parts).substr(1);
   return text + "." + rest.substr(0, rest.find_last_not_of('0') + 1);
 }
 
-// A length of zero takes up a little all the same.
+// Counts a length of zero as one.
 void check(Budget& budget) {
   std::vector<int64_t>& lengths = budget.measure.lengths;
   for (int64_t& length : lengths) length = std::max<int64_t>(length, 1);
@@ -47,7 +47,7 @@ void check(Budget& budget) {
         "record " + std::to_string(longest - lengths.begin()) + " has a length of " +
             text_of_length(*longest, budget.measure.parts) + ", the budget is " +
             text_of_length(budget.total, budget.measure.parts),
-        "a larger budget, or a source without records as long");
+        "use a larger budget, or a source without such long records");
 }
 
 class WithinBudgets final : public Sampler {
@@ -95,15 +95,15 @@ class WithinBudgets final : public Sampler {
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override {
     return "shuffled into " + std::to_string(std::ssize(batches_)) +
-           " batches of like length, of " + description_ + " together at most";
+           " batches of similar length, of " + description_ + " together at most";
   }
 
  private:
   struct Bucket {
-    int64_t first, count;  // of records_
+    int64_t first, count;  // range of records_
   };
   struct Batch {
-    int64_t bucket = 0, first = 0, count = 0;  // of the bucket's slots
+    int64_t bucket = 0, first = 0, count = 0;  // range of the bucket's slots
   };
   struct Key {
     uint64_t seed = 0, epoch = 0;
@@ -111,12 +111,12 @@ class WithinBudgets final : public Sampler {
     bool operator==(const Key&) const = default;
   };
   using Rows = std::vector<int64_t>;
-  // How a stretch of records is sorted, and cut into buckets.
+  // How a range of records is sorted and split into buckets.
   struct Cutting {
     const std::vector<Budget>& budgets;
     size_t measure = 0;
-    double spread;  // of lengths in one bucket, at most
-    int64_t most;   // buckets
+    double spread;  // maximum ratio of lengths in one bucket
+    int64_t most;   // maximum number of buckets
 
     int64_t length(int64_t record) const {
       return budgets[measure].measure.lengths[size_t(record)];
@@ -130,7 +130,7 @@ class WithinBudgets final : public Sampler {
       const Bucket& bucket = buckets_[size_t(batch.bucket)];
       const uint64_t epoch = mix64(mix64(key.seed, key.epoch), kBudgetKey);
       const Permutation order(bucket.count, mix64(epoch, uint64_t(batch.bucket)));
-      Rows sorted;  // places in the bucket, whose records are sorted
+      Rows sorted;  // positions in the bucket, whose records are sorted
       for (int64_t slot = batch.first; slot < batch.first + batch.count; ++slot) {
         sorted.push_back(order(slot));
       }
@@ -142,8 +142,8 @@ class WithinBudgets final : public Sampler {
     });
   }
 
-  // Sorts the records [first, end) by a measure, cuts them where it grows much or a bucket has its
-  // part of all, and each of these by the next measure.
+  // Sorts the records [first, end) by a measure, splits them where the measure grows too much or a
+  // bucket has its part of the total, and splits each of these by the next measure.
   void add_buckets(const Cutting& cutting, int64_t first, int64_t end) {
     std::stable_sort(records_.begin() + first, records_.begin() + end,
                      [&](int64_t a, int64_t b) { return cutting.length(a) < cutting.length(b); });
@@ -176,7 +176,7 @@ class WithinBudgets final : public Sampler {
     }
   }
 
-  // Its batches differ by one record at most, so none is a small rest.
+  // Its batches differ by at most one record, so none is a small remainder.
   void add_bucket(const std::vector<Budget>& budgets, int64_t first, int64_t count) {
     int64_t most = most_records_;
     for (const Budget& budget : budgets) {
@@ -206,15 +206,15 @@ class WithinBudgets final : public Sampler {
     largest_ = *std::ranges::max_element(sizes_);
   }
 
-  std::vector<int64_t> records_;  // by bucket, in each sorted by its last measure
+  std::vector<int64_t> records_;  // by bucket, each sorted by its last measure
   const int64_t most_records_;
   std::vector<Bucket> buckets_;
-  std::vector<Batch> batches_;  // as they come in an epoch
+  std::vector<Batch> batches_;  // in the order of an epoch
   std::vector<int64_t> sizes_;
   int64_t largest_ = 0;
   uint64_t fingerprint_ = 0;
   std::string description_;
-  mutable Recent<Key, Rows> recent_{8};  // threads are at rows of some neighboring batches
+  mutable Recent<Key, Rows> recent_{8};  // threads work on a few neighboring batches
 };
 
 }  // namespace
@@ -248,7 +248,7 @@ void check_totals(const Arguments& arguments) {
   }
 }
 
-// A budget in parts of its unit; what is more than all records is all of them.
+// A budget in parts of its unit, capped at INT64_MAX.
 int64_t parts_of(double total, int64_t parts) {
   total *= double(parts);
   if (total >= 0x1p63) return INT64_MAX;
@@ -264,7 +264,7 @@ std::vector<Budget> budgets_of(SamplerData data, const Arguments& arguments) {
     raise(kNoBudget,
           "[budget] total has " + std::to_string(totals.size()) + " numbers for " +
               std::to_string(out.size()) + " lengths of each record",
-          "one total for each: budget((\"tokens\", \"images\"), total=(8192, 16))");
+          "give one total for each: budget((\"tokens\", \"images\"), total=(8192, 16))");
   }
   for (size_t i = 0; i < out.size(); ++i) {
     out[i].total = parts_of(totals[i], out[i].measure.parts);
@@ -275,40 +275,40 @@ std::vector<Budget> budgets_of(SamplerData data, const Arguments& arguments) {
 const SamplerRecord kBudget{
     .name = "budget",
     .doc =
-        "Each record once, shuffled, in batches of as many as ``total`` holds, alike in length."
-        "\n\n"
-        "What counts is what a batch takes: its records, each as long as its longest. Records are "
-        "sorted into some ``num_buckets`` of like total length, and an epoch shuffles each; how "
-        "many records batch k has is the same in every epoch, so every epoch has as many batches, "
-        "on all ranks, and equal slices of one cost about the same. The loader is given no "
-        "batch_size.\n\n"
+        "Each record once, shuffled, in batches of similar length that hold as many records as "
+        "``total`` allows.\n\n"
+        "The size of a batch is its number of records times the length of its longest. Records "
+        "are sorted into up to ``num_buckets`` buckets of similar total length, and each epoch "
+        "shuffles within the buckets. The number of records in batch k is the same in every "
+        "epoch, so all epochs and ranks have the same number of batches, and the ranks' slices "
+        "of a batch cost about the same. Do not give the loader a batch_size.\n\n"
         "A tuple of several lengths, with as many totals, bounds each of them: "
         "``budget((\"tokens\", \"images\"), total=(8192, 16))``.\n\n"
-        "ConfigError HR0725 where one record alone is longer than ``total``.",
+        "ConfigError HR0725 if a single record is longer than ``total``.",
     .example = "hr.sampling.budget([3, 1, 2], total=4)",
     .per_record = PerRecord::kDurations,
-    .given = {.name = "lengths",
-              .type = ParamType::kFloats,
-              .doc =
-                  "One number per record, which need not be an integer (seconds), or the name of a "
-                  "field of one number, or of an audio field, whose headers are read once "
-                  "then; or a tuple of these.",
-              .required = true},
+    .given =
+        {.name = "lengths",
+         .type = ParamType::kFloats,
+         .doc = "One number per record, which need not be an integer (seconds), or the name of a "
+                "scalar field, or of an audio field, whose headers are then read once; or a tuple "
+                "of these.",
+         .required = true},
     .params = {{.name = "total",
                 .type = ParamType::kFloats,
                 .doc = "Budget over all ranks, in the unit of the lengths (audio fields: "
-                       "seconds). One number for each of several lengths.",
+                       "seconds). With several lengths, one number for each.",
                 .required = true,
                 .min_count = 1},
                {.name = "num_buckets",
                 .type = ParamType::kInt,
-                .doc = "Buckets that records are sorted into, at most.",
+                .doc = "Maximum number of buckets.",
                 .fallback = int64_t{30},
                 .minimum = 1},
                {.name = "max_records",
                 .type = ParamType::kInt,
-                .doc = "Records of a batch, at most, of all ranks together. None: as many as the "
-                       "total holds.",
+                .doc =
+                    "Maximum records per batch, over all ranks. None: as many as the total allows.",
                 .minimum = 1}},
     .check = check_totals,
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {

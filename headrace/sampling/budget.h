@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of as many records as a budget holds: seconds of audio, tokens of text.
+// Batches of as many records as a budget allows: seconds of audio, tokens of text.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@
 
 namespace headrace {
 
-// Limit of a batch in a measure: its records, each as long as the longest of them, no more
-// than `total`, in the parts that the measure counts.
+// Limit of a batch in one measure: the number of its records times the longest of them is at most
+// `total`, in the measure's parts.
 struct Budget {
   Measure measure;
   int64_t total = 1;
 };
 
-// Each record once, in batches that are within all of these budgets, and of no more than
-// `most_records`. Records are sorted by the first measure into buckets of like total length, about
-// `most_buckets`, and fewer where a bucket would have few batches; those of a bucket by the next
-// measure into smaller ones where it differs much; an epoch permutes the records of each. How many
-// records a batch has, and which bucket they come from, is drawn once: it is the same in every
-// epoch, so an epoch always has as many batches, for all ranks, and any of them is found at once.
-// Rows of a batch are ordered so that ranks' slices are alike (balanced_rows.h). REQUIRES: totals
-// >= 1, most_buckets >= 1, most_records >= 1, measures of as many records. Throws HR0724 where
-// there are no lengths, HR0725 where one record alone is longer than a budget.
+// Each record once, in batches that are within all of these budgets and have at most `most_records`
+// records. Records are sorted by the first measure into about `most_buckets` buckets of similar
+// total length, or fewer if a bucket would have few batches. If the next measure varies much within
+// a bucket, the bucket is split by it. An epoch permutes the records of each bucket. The number of
+// records and the bucket of each batch are drawn once and are the same in every epoch, so all
+// epochs have the same number of batches, for all ranks, and any batch is found directly. Rows of a
+// batch are ordered so that ranks' slices have similar cost (balanced_rows.h). REQUIRES: totals >=
+// 1, most_buckets >= 1, most_records >= 1, all measures have the same number of records. Throws
+// HR0724 if there are no lengths, HR0725 if a single record exceeds a budget.
 SamplerPtr within_budgets(std::vector<Budget> budgets, int64_t most_buckets,
                           int64_t most_records = INT64_MAX);
-// The same of one budget, whose lengths count units.
+// The same with one budget, whose lengths count units.
 SamplerPtr within_budget(std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets,
                          int64_t parts = 1);
 

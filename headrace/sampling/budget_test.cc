@@ -71,7 +71,7 @@ TEST(Budget, RanksSlicesAreTheBatchWhateverTheWorld) {
   EXPECT_NE(batches_of(*sampler, 3, 1), alone);
 }
 
-TEST(Budget, PadsAQuarterOfWhatRandomBatchesDoOrLess) {
+TEST(Budget, PadsAtMostAQuarterAsMuchAsRandomBatches) {
   const std::vector<int64_t> lengths = lengths_of(20000);
   const auto padding = [&](const std::vector<std::vector<int64_t>>& batches) {
     int64_t all = 0, real = 0;
@@ -96,22 +96,22 @@ TEST(Budget, PadsAQuarterOfWhatRandomBatchesDoOrLess) {
   EXPECT_LT(padding(batches), padding(random) / 4);
 }
 
-// The set has fewer batches than a bucket has otherwise.
+// The set has fewer batches than a bucket usually has.
 TEST(Budget, OneLongRecordOfASmallSetLeavesTheOthersTogether) {
   std::vector<int64_t> lengths(299, 50);
   lengths.push_back(1000);
   EXPECT_EQ(std::ssize(within_budget(lengths, 1200, 30)->batch_sizes()), 14);
-  EXPECT_EQ(std::ssize(within_budget(lengths, 1200, 1)->batch_sizes()), 300);  // as asked
+  EXPECT_EQ(std::ssize(within_budget(lengths, 1200, 1)->batch_sizes()), 300);  // as requested
   std::vector<int64_t> sounds = lengths_of(600);
   const int64_t all = std::accumulate(sounds.begin(), sounds.end(), int64_t{0});
   sounds.push_back(all / 8);
   const SamplerPtr sampler = within_budget(sounds, all / 8, 30);
-  EXPECT_LE(std::ssize(sampler->batch_sizes()), 16);  // 9 where nothing is padded
+  EXPECT_LE(std::ssize(sampler->batch_sizes()), 16);  // 9 without padding
 }
 
-TEST(Budget, RecordsMeetInOtherCompanyInEachEpoch) {
+TEST(Budget, RecordsAreGroupedDifferentlyInEachEpoch) {
   const SamplerPtr sampler = within_budget(lengths_of(5000), 400'000, 30);
-  std::map<int64_t, std::set<int64_t>> met;  // with whom record 17 was
+  std::map<int64_t, std::set<int64_t>> met;  // batch mates of record 17
   std::set<int64_t> others;
   for (uint64_t epoch = 0; epoch < 10; ++epoch) {
     for (const auto& batch : batches_of(*sampler, epoch, 1)) {
@@ -128,7 +128,7 @@ TEST(Budget, RefusesARecordThatFitsIntoNoBatchAndABatchTooSmallForTheRanks) {
   EXPECT_THROW(within_budget({}, 10, 30), Exception);
 }
 
-TEST(Budget, SpeaksOfTheUnitThatItsPartsAreOf) {
+TEST(Budget, NamesTheUnitOfItsParts) {
   const auto text = [](int64_t budget) {
     return within_budget({5, 3}, budget, 30, 1000)->description();
   };
@@ -145,7 +145,7 @@ TEST(Budget, SpeaksOfTheUnitThatItsPartsAreOf) {
   }
 }
 
-TEST(BatchLayout, CountsTheRowsOfBatchesOfAnySizes) {
+TEST(Budget, CountsTheRowsOfBatchesOfAnySizes) {
   const std::vector<int64_t> sizes = {3, 8, 2, 5};
   for (int world : {1, 2}) {
     for (int rank = 0; rank < world; ++rank) {

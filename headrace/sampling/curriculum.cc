@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Easy records first: an epoch draws from the easiest part of the records, which grows.
+// Easy records first: an epoch draws from the easiest part of the records, which grows over time.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -16,7 +16,7 @@ namespace {
 const uint64_t kCurriculumKey = hash_name("curriculum");
 
 struct CurriculumOptions {
-  double start = 1;  // of the records, in epoch 0
+  double start = 1;  // fraction of the records, in epoch 0
   int64_t epochs = 1;
   int64_t draws = 0;
 };
@@ -46,7 +46,7 @@ class Curriculum final : public Sampler {
   }
 
  private:
-  // Records that an epoch draws from: at least one.
+  // Number of records that an epoch draws from: at least one.
   int64_t easiest(uint64_t epoch) const {
     const double done = std::min(1.0, double(epoch) / double(options_.epochs));
     const double part = options_.start + (1 - options_.start) * done;
@@ -55,23 +55,22 @@ class Curriculum final : public Sampler {
   }
 
   const CurriculumOptions options_;
-  std::vector<int64_t> records_;  // the easiest first
+  std::vector<int64_t> records_;  // easiest first
   uint64_t fingerprint_;
 };
 
 const SamplerRecord kCurriculum{
     .name = "curriculum",
     .doc =
-        "Easy records first: epoch 0 draws from the easiest ``start`` of the records, and each "
-        "epoch from more, until epoch ``epochs`` draws from all.\n\n"
-        "An epoch has ``draws`` records: all that it draws from once, in a new order, before any "
-        "comes again.",
+        "Easy records first: epoch 0 draws from the easiest fraction ``start`` of the records, "
+        "each later epoch from more, and from epoch ``epochs`` on from all.\n\n"
+        "An epoch has ``draws`` records: each available one once, in a new order, before any is "
+        "repeated.",
     .example = "hr.sampling.curriculum([3, 1, 2, 9], start=0.5, epochs=2)",
     .per_record = PerRecord::kLengths,
     .given = {.name = "difficulty",
               .type = ParamType::kFloats,
-              .doc = "One number per record, small for easy ones, or the name of a field of one "
-                     "number.",
+              .doc = "One number per record, small for easy ones, or the name of a scalar field.",
               .required = true},
     .params = {{.name = "start",
                 .type = ParamType::kFloat,

@@ -16,7 +16,7 @@ SamplerPtr curriculum_of(std::vector<int64_t> difficulties, int64_t draws) {
   return record.make({.records = records, .integers = std::move(difficulties)}, arguments);
 }
 
-// Of eight records, the easiest 2, 4, 6 and then all are drawn.
+// Of eight records, the easiest 2, 4, 6 and finally all are drawn.
 TEST(Curriculum, EachEpochDrawsFromMoreOfTheEasiest) {
   const SamplerPtr order = curriculum_of({70, 10, 60, 20, 50, 30, 40, 0}, 8);
   const std::set<int64_t> easy[] = {{7, 1}, {7, 1, 3, 5}, {7, 1, 3, 5, 6, 4}};
@@ -31,7 +31,7 @@ TEST(Curriculum, EachEpochDrawsFromMoreOfTheEasiest) {
   }
 }
 
-TEST(Curriculum, DrawsAllOfItsPartBeforeOneComesAgain) {
+TEST(Curriculum, DrawsItsWholePartBeforeAnyRecordRepeats) {
   const SamplerPtr order = curriculum_of({3, 1, 2, 0, 4, 5, 6, 7}, 6);
   const std::vector<int64_t> drawn = records_of_epoch(*order, 4, 0);  // three times two
   for (size_t i = 0; i < 6; i += 2) {
@@ -39,7 +39,7 @@ TEST(Curriculum, DrawsAllOfItsPartBeforeOneComesAgain) {
   }
 }
 
-TEST(Curriculum, HasOneRecordAtLeast) {
+TEST(Curriculum, HasAtLeastOneRecord) {
   const SamplerPtr order = curriculum_of({5}, 2);
   EXPECT_EQ(records_of_epoch(*order, 0, 0), (std::vector<int64_t>{0, 0}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of records with one key: all of one resolution, one language, one bucket of lengths.
+// Batches of records with the same key: one resolution, one language, one bucket of lengths.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -13,11 +13,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadGroups{
-    "HR0755", ErrorKind::kConfig, "groups that make no batches",
-    "hr.sampling.grouped() makes batches of records with one key. Of batch_size it takes one "
-    "number, "
-    "or one for each key in sorted order. With last=\"drop\" a key with fewer records than a batch "
-    "has none, and where that is so for all keys an epoch is empty."};
+    "HR0755", ErrorKind::kConfig, "no group fills a batch",
+    "hr.sampling.grouped() makes batches of records with the same key. batch_size= is one "
+    "number, or one for each key in sorted order. With last=\"drop\", a key with fewer records "
+    "than a batch gives no batch; if that is true for all keys, the epoch is empty."};
 
 const uint64_t kGroupKey = hash_name("grouped"), kGroupPlaces = hash_name("grouped places");
 
@@ -64,22 +63,22 @@ class Grouped final : public Sampler {
   std::string description() const override {
     return "shuffled into " + std::to_string(batches_.size()) + " batches, each of one of " +
            std::to_string(records_.size()) + " keys" +
-           (dropped_ > 0 ? " (" + std::to_string(dropped_) + " records left out of an epoch)"
+           (dropped_ > 0 ? " (" + std::to_string(dropped_) + " records left out of each epoch)"
                          : "") +
-           (repeated_ > 0 ? " (" + std::to_string(repeated_) + " records twice in an epoch)" : "");
+           (repeated_ > 0 ? " (" + std::to_string(repeated_) + " records twice per epoch)" : "");
   }
 
  private:
   struct Batch {
     uint64_t group = 0;
-    int64_t first = 0, count = 0;  // of the group's slots; beyond its records it begins again
+    int64_t first = 0, count = 0;  // range of the group's slots; past its records it wraps around
   };
 
   void add_group(std::vector<int64_t> records, int64_t most, Rest rest) {
     const auto group = uint64_t(records_.size());
     const auto count = std::ssize(records);
     const int64_t whole = count / most, left = count % most;
-    if (rest == Rest::kKeep) {  // sizes that differ by one at most: no batch is a small rest
+    if (rest == Rest::kKeep) {  // sizes that differ by at most one: no batch is a small remainder
       const int64_t batches = (count + most - 1) / most;
       for (int64_t i = 0; i < batches; ++i) {
         const int64_t first = count * i / batches;
@@ -96,7 +95,7 @@ class Grouped final : public Sampler {
     records_.push_back(std::move(records));
   }
 
-  // Batches come in an order that is the same in every epoch, so that batch k always has as many.
+  // The order of batches is the same in every epoch, so that the size of batch k never changes.
   void place() {
     const Permutation places(std::ssize(batches_), kGroupPlaces);
     std::vector<Batch> placed(batches_.size());
@@ -109,7 +108,7 @@ class Grouped final : public Sampler {
   }
 
   std::vector<std::vector<int64_t>> records_;  // by group
-  std::vector<Batch> batches_;                 // as they come in an epoch
+  std::vector<Batch> batches_;                 // in the order of an epoch
   std::vector<int64_t> sizes_;
   int64_t largest_ = 0, dropped_ = 0, repeated_ = 0;
   uint64_t fingerprint_;
@@ -118,12 +117,11 @@ class Grouped final : public Sampler {
 const SamplerRecord kGrouped{
     .name = "grouped",
     .doc =
-        "Batches of records with one key: all of one resolution, one language, one bucket.\n\n"
-        "An epoch shuffles the records of each key. How many records batch k has, and of which key "
-        "they are, is the same in every epoch, so every epoch has as many batches, on all ranks. "
-        "The "
-        "loader is given no batch_size. ``np.digitize(lengths, bounds)`` makes buckets with bounds "
-        "of your own.",
+        "Batches of records with the same key: one resolution, one language, one bucket.\n\n"
+        "Each epoch shuffles the records of each key. The size and the key of batch k are the "
+        "same in every epoch, so all epochs and ranks have the same number of batches. Do not "
+        "give the loader a batch_size. ``np.digitize(lengths, bounds)`` makes keys from bucket "
+        "boundaries of your own.",
     .example = "hr.sampling.grouped([0, 1, 0, 1], batch_size=2)",
     .per_record = PerRecord::kLabels,
     .given = {.name = "key",
@@ -134,8 +132,8 @@ const SamplerRecord kGrouped{
     .params =
         {{.name = "batch_size",
           .type = ParamType::kInts,
-          .doc = "Records of a batch, of all ranks together: one number, or one for each key "
-                 "in sorted order.",
+          .doc =
+              "Records per batch over all ranks: one number, or one for each key in sorted order.",
           .required = true,
           .minimum = 1,
           .maximum = 2147483647,

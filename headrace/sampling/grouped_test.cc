@@ -45,7 +45,7 @@ TEST(Grouped, KeptBatchesOfAKeyDifferByOneAtMost) {
   EXPECT_EQ(batches.at(2), (Sizes{3}));
 }
 
-TEST(Grouped, DroppedRecordsAreOthersInEachEpoch) {
+TEST(Grouped, DroppedRecordsDifferBetweenEpochs) {
   const SamplerPtr order = grouped_of(kKeysOfGroups, {2}, "drop");
   EXPECT_NE(order->description().find("2 records left out"), std::string::npos);
   std::set<int64_t> left_out;
@@ -79,7 +79,7 @@ TEST(Grouped, AKeyMayHaveABatchSizeOfItsOwn) {
   EXPECT_THROW(grouped_of(kKeysOfGroups, {1, 2, 3}, "keep"), Exception);
 }
 
-TEST(Grouped, RefusesGroupsOfWhichNoneFillsABatch) {
+TEST(Grouped, RefusesGroupsIfNoneFillsABatch) {
   try {
     grouped_of(kKeysOfGroups, {6}, "drop");
     FAIL() << "it was taken";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promises of every order, for tests of one.
+// The contract of every order, for the tests of each.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ inline SamplerPtr order_of_record(const SamplerRecord& record, int64_t records,
   return record.make(std::move(data), arguments);
 }
 
-// Records of all batches of an epoch, one after the other.
+// Records of all batches of an epoch, concatenated.
 inline std::vector<int64_t> records_of_epoch(const Sampler& order, uint64_t seed, uint64_t epoch) {
   std::vector<int64_t> all(size_t(order.size())), out;
   order.indices(seed, epoch, 0, all);
@@ -47,8 +47,8 @@ inline std::vector<int64_t> records_of_epoch(const Sampler& order, uint64_t seed
   return out;
 }
 
-// It is a function of seed, epoch and position, and names records that there are; batches whose
-// sizes it decides have records.
+// It is a function of seed, epoch and position, and returns valid records; batches whose sizes it
+// decides are not empty.
 inline void expect_order_promises(const Sampler& order, int64_t records) {
   ASSERT_GT(order.size(), 0);
   for (const uint64_t epoch : {0, 1, 0}) {
@@ -68,7 +68,7 @@ inline void expect_order_promises(const Sampler& order, int64_t records) {
   EXPECT_FALSE(order.description().empty());
 }
 
-// Every record comes once in an epoch.
+// Every record appears once in an epoch.
 inline void expect_each_record_once(const Sampler& order, int64_t records) {
   std::vector<int64_t> all(static_cast<size_t>(records));
   std::iota(all.begin(), all.end(), 0);

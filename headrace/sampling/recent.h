@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The latest tables, for orders that make a table of an epoch, or of a part of one. Thread-safe.
+// Caches the latest tables, for orders that compute a table for an epoch, or for a part of one.
+// Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +16,13 @@ namespace headrace {
 template <class Key, class Value>
 class Recent {
  public:
-  // shared: with the threads that still read what was dropped here.
+  // Shared with the threads that still read evicted values.
   using Made = std::shared_ptr<const Value>;
 
   explicit Recent(size_t most) : most_(most) {}
 
-  // The value of this key, made where it is not kept; at times by two threads at once. `make` runs
-  // without the lock, and may throw.
+  // The value of this key, made if it is not cached; occasionally by two threads at once. `make`
+  // runs without the lock, and may throw.
   template <class Make>
   Made of(const Key& key, const Make& make) EXCLUDES_LOCK(mutex_) {
     if (Made found = find(key)) return found;
@@ -38,7 +39,7 @@ class Recent {
   }
 
  private:
-  // The one that was used last comes first.
+  // Most recently used first.
   Made find(const Key& key) EXCLUDES_LOCK(mutex_) {
     const MutexLock lock(mutex_);
     const auto found =

@@ -13,11 +13,12 @@ namespace {
 
 const ErrorCode kNotRepeated{
     "HR0729", ErrorKind::kConfig, "order cannot be repeated",
-    "hr.sampling.repeat() cuts the epochs of an order, one after the other, into epochs of another "
-    "length. An order that decides how many records each batch has is not cut: an epoch of it ends "
-    "with a batch. Iterate the loader again for the next epoch, or give repeat() another order."};
+    "hr.sampling.repeat() concatenates the epochs of an order and divides them into epochs of "
+    "another length. An order that sets the number of records per batch cannot be divided, "
+    "because its epochs must end with a complete batch. Iterate the loader again for the next "
+    "epoch, or give repeat() another order."};
 
-// Positions of an epoch that does not end: what a double holds exactly, since states are JSON.
+// Positions of an endless epoch: integers that a double holds exactly, because states are JSON.
 constexpr int64_t kEndless = int64_t{1} << 53;
 
 class Repeated final : public Sampler {
@@ -52,7 +53,7 @@ class Repeated final : public Sampler {
  private:
   struct Place {
     uint64_t pass;     // epoch of the order
-    int64_t position;  // in it
+    int64_t position;  // within that epoch
   };
   Place place_of(uint64_t epoch, int64_t position) const {
     const uint64_t place = epoch * uint64_t(draws_) + uint64_t(position);
@@ -69,7 +70,7 @@ class Repeated final : public Sampler {
 SamplerPtr repeated(SamplerPtr order, int64_t draws) {
   check_draws(draws);
   if (!order->batch_sizes().empty()) {
-    raise(kNotRepeated, "repeat() of an order that decides how many records a batch has (" +
+    raise(kNotRepeated, "repeat() of an order that sets the number of records per batch (" +
                             order->description() + ")");
   }
   return std::make_shared<Repeated>(std::move(order), draws);
@@ -80,23 +81,21 @@ namespace {
 const SamplerRecord kRepeat{
     .name = "repeat",
     .doc =
-        "Epochs of any length: all records once, then all again in another order, without a pause, "
-        "cut into epochs of ``draws`` records.\n\n"
-        "For steps per epoch that do not depend on the size of the dataset (``draws`` is steps "
-        "times "
-        "the global batch), and for runs that count steps: without ``draws`` the only epoch does "
-        "not "
-        "end. No table is kept, however long it is.",
+        "Epochs of any length: all records once, then all again in another order, and so on, "
+        "divided into epochs of ``draws`` records.\n\n"
+        "Use it for a number of steps per epoch that does not depend on the size of the dataset "
+        "(``draws`` is steps times the global batch), or for runs that count steps: without "
+        "``draws`` there is one endless epoch. It needs no memory for the order, however long.",
     .example = "hr.sampling.repeat(draws=1000)",
     .per_record = PerRecord::kOrder,
     .given = {.name = "order",
               .type = ParamType::kString,
-              .doc = "Order to repeat: one of this module, or record numbers. None: "
+              .doc = "Order to repeat: a sampler of this module, or record numbers. None: "
                      "all records, as the loader's ``shuffle`` says.",
               .or_none = true},
     .params = {{.name = "draws",
                 .type = ParamType::kInt,
-                .doc = "Records of an epoch. None: it does not end.",
+                .doc = "Records per epoch. None: one endless epoch.",
                 .minimum = 1}},
     .shuffles = true,
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {

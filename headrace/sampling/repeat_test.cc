@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-TEST(Repeat, EpochsAreStretchesOfThePassesOneAfterTheOther) {
+TEST(Repeat, EpochsAreConsecutiveSegmentsOfThePasses) {
   const SamplerPtr inner = shuffled(10), order = repeated(inner, 7);
   std::vector<int64_t> all;
   for (uint64_t epoch = 0; epoch < 10; ++epoch) {
@@ -33,7 +33,7 @@ TEST(Repeat, AnEpochMayHaveMorePassesThanOne) {
   EXPECT_EQ(records_of_epoch(*order, 0, 1), (std::vector<int64_t>{2, 0, 1, 2, 0, 1, 2, 0}));
 }
 
-TEST(Repeat, WithoutDrawsItDoesNotEnd) {
+TEST(Repeat, WithoutALimitItDoesNotEnd) {
   const SamplerRecord& record = *Registry<SamplerRecord>::find("repeat");
   const SamplerPtr order = order_of_record(record, 100'000'000, {});
   EXPECT_GT(order->size(), int64_t{1} << 50);

@@ -97,13 +97,13 @@ SamplerPtr from_indices(std::vector<int64_t> indices, bool shuffle) {
 void check_draws(int64_t draws) {
   if (draws > 0) return;
   raise(kUnusableOrder, "draws=" + std::to_string(draws) + " leaves an epoch without a record",
-        "at least 1; leave draws out for as many as there are records");
+        "use at least 1, or omit draws to draw as many records as the source has");
 }
 
 Param draws_param() {
   return {.name = "draws",
           .type = ParamType::kInt,
-          .doc = "Records of an epoch. None: as many as the source has.",
+          .doc = "Records per epoch. None: as many as the source has.",
           .minimum = 1};
 }
 
@@ -114,7 +114,7 @@ int64_t draws_of(const SamplerData& data, const Arguments& arguments) {
 Param replacement_param() {
   return {.name = "replacement",
           .type = ParamType::kBool,
-          .doc = "Whether a record may be drawn again before all others were.",
+          .doc = "Whether a record may be drawn again before all others have been.",
           .fallback = true};
 }
 
@@ -128,7 +128,7 @@ const SamplerRecord kIndices{
     .per_record = PerRecord::kIndices,
     .given = {.name = "array",
               .type = ParamType::kInts,
-              .doc = "Numbers of records; negative ones count from the end.",
+              .doc = "Record numbers; negative ones count from the end.",
               .required = true},
     .shuffles = true,
     .make = [](SamplerData data, const Arguments&) -> SamplerPtr {

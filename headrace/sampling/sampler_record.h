@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sampler by its name: its per-record values, its parameters, and its factory. The file of an
-// order registers one, and hr.sampling has a class for each.
+// order registers one, and hr.sampling gets a class for each.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,36 @@
 
 namespace headrace {
 
-// Values per record that an order needs, and how users give them: the first argument of its class.
+// Values per record that an order needs, and how users specify them: the first argument of its
+// class.
 enum class PerRecord : uint8_t {
-  kWeights,    // a number for each
-  kLabels,     // a value for each, or the name of an integer field; numbered in sorted order
-  kLengths,    // a number for each, or the name of a field: of one number, or of sounds (samples)
-  kDurations,  // the same; of sounds seconds
-  kIndices,    // not one for each: numbers of records
-  kOrder,      // not one for each: another order, or none: the loader's
+  kWeights,    // a number per record
+  kLabels,     // a value per record, or the name of an integer field; numbered in sorted order
+  kLengths,    // a number per record, or the name of a field: with one number, or audio (samples)
+  kDurations,  // the same; for audio, seconds
+  kIndices,    // not per record: record indices
+  kOrder,      // not per record: another order, or none: the loader's
   kNothing,    // its class has no first argument
 };
 
-// A length of each record, and how many of its numbers are one of the user's unit.
+// A length per record, and how many parts the user's unit has.
 struct Measure {
   std::vector<int64_t> lengths;
   int64_t parts = 1;
 };
 
-// Input of an order, next to its arguments.
+// Input of an order, in addition to its arguments.
 struct SamplerData {
   int64_t records = 0;                 // of the source
-  std::vector<double> weights = {};    // kWeights
-  std::vector<int64_t> integers = {};  // all others
+  std::vector<double> weights = {};    // all others
+  std::vector<int64_t> integers = {};  // lengths are in this fraction of the user's unit: a power
+                                       // of ten
   int64_t parts = 1;  // lengths count one of so many of the user's unit: a power of ten
-  std::vector<Measure> further = {};  // kDurations: what else is known of each record
+  std::vector<Measure> further = {};  // kDurations: further measures of each record
   SamplerPtr order = {};              // kOrder
   bool shuffle = false;               // the loader's
-  // kNothing: Source::block_ends(), the records of a global batch, the machines that the ranks are
-  // on, and how many streams a state that is resumed has; 0: none is.
+  // kNothing: Source::block_ends(), the records of a global batch, the number of machines, and the
+  // number of streams of a resumed state; 0: not resumed.
   std::vector<int64_t> block_ends = {};
   int64_t global_batch = 1, machines = 1, streams = 0;
 };
@@ -49,14 +51,15 @@ struct SamplerData {
 struct SamplerRecord {
   std::string_view name;  // "buckets", as in hr.sampling.buckets
   std::string_view doc;
-  std::string_view example;  // a call of it
+  std::string_view example;  // an example call
   PerRecord per_record;
-  Param given;                     // its argument; of the type that its PerRecord has
+  Param given;                     // its first argument; its type depends on PerRecord
   std::vector<Param> params = {};  // the arguments after it
-  bool shuffles = false;           // the loader's shuffle= is about this order, and not beside it
-  // Checks what ranges cannot express. Throws Exception; null if they suffice.
+  bool shuffles = false;           // the loader's shuffle= configures this order, instead of
+                                   // conflicting with it
+  // Checks what ranges cannot express. Throws Exception; null if ranges suffice.
   void (*check)(const Arguments& arguments) = nullptr;
-  // Throws Exception where there is no such order of these records.
+  // Throws Exception if these records have no such order.
   SamplerPtr (*make)(SamplerData data, const Arguments& arguments);
 };
 
@@ -65,9 +68,9 @@ extern const ErrorCode kUnusableOrder;  // HR0722
 // The parameter of orders whose epochs have any number of records.
 Param draws_param();
 Param replacement_param();
-// Throws HR0722 where an epoch would have none.
+// Throws HR0722 if an epoch would have none.
 void check_draws(int64_t draws);
-// Its value: as many as there are records, where it is None.
+// Its value: the number of records if it is None.
 int64_t draws_of(const SamplerData& data, const Arguments& arguments);
 
 }  // namespace headrace

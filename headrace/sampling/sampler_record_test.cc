@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kRecords = 30;
 
-// A value for each argument that has no default; epochs that end.
+// A value for each argument without a default; finite epochs.
 std::map<std::string, ParamValue> least_arguments(const SamplerRecord& record) {
   std::map<std::string, ParamValue> out;
   for (const Param& param : record.params) {
@@ -24,7 +24,7 @@ std::map<std::string, ParamValue> least_arguments(const SamplerRecord& record) {
   return out;
 }
 
-TEST(SamplerRecords, MakeOrdersThatKeepWhatLoadersRelyOn) {
+TEST(SamplerRecords, MakeOrdersThatLoadersCanRelyOn) {
   for (const SamplerRecord* record : Registry<SamplerRecord>::all()) {
     SCOPED_TRACE(record->name);
     const SamplerPtr order = order_of_record(*record, kRecords, least_arguments(*record));
@@ -36,7 +36,7 @@ TEST(SamplerRecords, MakeOrdersThatKeepWhatLoadersRelyOn) {
   }
 }
 
-TEST(SamplerRecords, SayWhatTheyAre) {
+TEST(SamplerRecords, DescribeThemselves) {
   EXPECT_GE(Registry<SamplerRecord>::all().size(), 5u);
   for (const SamplerRecord* record : Registry<SamplerRecord>::all()) {
     SCOPED_TRACE(record->name);
@@ -57,13 +57,13 @@ TEST(SamplerRecords, RefuseArgumentsBeforeThereIsASource) {
                Exception);
 }
 
-TEST(SamplerRecords, CountABudgetInPartsOfItsUnit) {
+TEST(SamplerRecords, CountABudgetInFractionsOfItsUnit) {
   const SamplerRecord& budget = *Registry<SamplerRecord>::find("budget");
   const Arguments arguments("budget", budget.params, {{"total", 2.5}});
   const auto made = [&](int64_t parts, std::vector<int64_t> lengths) {
     return budget.make({.records = 2, .integers = std::move(lengths), .parts = parts}, arguments);
   };
-  EXPECT_EQ(made(1, {1, 1})->batch_sizes().size(), 1u);  // 2 of 2.5, which counts as 2
+  EXPECT_EQ(made(1, {1, 1})->batch_sizes().size(), 1u);  // 2 of 2.5, which is rounded down to 2
   EXPECT_EQ(made(10, {12, 12})->batch_sizes().size(), 1u);
   EXPECT_EQ(made(10, {13, 13})->batch_sizes().size(), 2u);
 }

@@ -24,7 +24,7 @@ TEST(Permutation, VisitsEveryIndexOnceForEverySize) {
   }
 }
 
-// Each record should stand at each position equally often over many keys (Pearson's chi square).
+// Over many keys, each record should appear at each position equally often (Pearson's chi square).
 TEST(Permutation, IsUniformOverKeys) {
   for (int64_t size : {2, 3, 5, 7, 10, 17, 33, 64, 65, 100}) {
     const int keys = 20000;
@@ -102,7 +102,7 @@ TEST(Sampler, RefusesImpossibleWeights) {
 }
 
 // The union over ranks of batch k is the same positions in the same order for every world size.
-TEST(BatchLayout, IsTheSameGlobalOrderOnEveryWorldSize) {
+TEST(Sampler, IsTheSameGlobalOrderOnEveryWorldSize) {
   for (LastBatch last : {LastBatch::kKeep, LastBatch::kDrop, LastBatch::kPad}) {
     for (int world : {1, 2, 3, 4}) {
       BatchLayout reference(1003, 24, 0, 1, last);
@@ -120,7 +120,7 @@ TEST(BatchLayout, IsTheSameGlobalOrderOnEveryWorldSize) {
   }
 }
 
-TEST(BatchLayout, CountsBatchesByPolicy) {
+TEST(Sampler, CountsBatchesByPolicy) {
   EXPECT_EQ(BatchLayout(10, 4, 0, 1, LastBatch::kKeep).batches(), 3);
   EXPECT_EQ(BatchLayout(10, 4, 0, 1, LastBatch::kKeep).range(2).size(), 2);
   EXPECT_EQ(BatchLayout(10, 4, 0, 1, LastBatch::kDrop).batches(), 2);
@@ -128,7 +128,7 @@ TEST(BatchLayout, CountsBatchesByPolicy) {
   EXPECT_EQ(BatchLayout(8, 4, 0, 1, LastBatch::kPad).batches(), 2);
 }
 
-TEST(BatchLayout, RefusesARankWithoutRecords) {
+TEST(Sampler, RefusesARankWithoutRecords) {
   EXPECT_THROW(BatchLayout(9, 8, 0, 2, LastBatch::kKeep), Exception);
   EXPECT_THROW(BatchLayout(9, 9, 0, 2, LastBatch::kKeep), Exception);
   EXPECT_NO_THROW(BatchLayout(9, 8, 0, 2, LastBatch::kPad));

@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-// Each record once, in the order that the source itself makes of an epoch's key; of a source that
-// has nothing to say about it (Source::shuffles_itself), shuffled().
+// Each record once, in the order that the source itself makes from an epoch's key; shuffled() for a
+// source without its own order (Source::shuffles_itself).
 SamplerPtr shuffled_by(const SourcePtr& source);
 
 }  // namespace headrace

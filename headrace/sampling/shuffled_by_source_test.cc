@@ -27,7 +27,7 @@ Indices order_of(const Sampler& sampler, uint64_t epoch) {
   return out;
 }
 
-TEST(ShuffledBySource, IsThePlainShuffleOfASourceWithoutAWish) {
+TEST(ShuffledBySource, IsThePlainShuffleOfASourceWithoutAPreference) {
   const SourcePtr plain = numbered(50, 0);
   EXPECT_EQ(order_of(*shuffled_by(plain), 3), order_of(*shuffled(50), 3));
   EXPECT_EQ(shuffled_by(plain)->fingerprint(), shuffled(50)->fingerprint());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where streams begin (Note [Streams] in streams.h): which row of which batch is which record of
-// which stream, and which blocks a stream has. Pure arithmetic, immutable.
+// Where streams begin (Note [Streams] in streams.h): the mapping from rows of batches to records of
+// streams, and the blocks of each stream. Pure arithmetic, immutable.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class StreamRows {
       : records_(records), batch_(global_batch), streams_(streams) {}
 
   struct Place {
-    int64_t stream = 0, record = 0;  // of the stream, in the order of an epoch
+    int64_t stream = 0, record = 0;  // in the stream, in the order of an epoch
   };
   Place at(int64_t position) const {
     const int64_t batch = position / batch_, row = position % batch_;
@@ -33,7 +33,7 @@ class StreamRows {
   // Rows of a batch of `count` before those of a stream.
   int64_t first_row(int64_t stream, int64_t count) const { return count * stream / streams_; }
   int64_t stream_of(int64_t row, int64_t count) const { return ((row + 1) * streams_ - 1) / count; }
-  // Records of a stream in the batches before this one; of the one after the last, all.
+  // Records of a stream in the batches before this one; past the last batch, all of them.
   int64_t drawn(int64_t stream, int64_t batch) const {
     const int64_t whole = std::min(batch, records_ / batch_);
     const int64_t last = batch > whole ? records_ % batch_ : 0;
@@ -51,10 +51,10 @@ class StreamRows {
   int64_t records_, batch_, streams_;
 };
 
-// The blocks of each stream: the row of blocks, cut.
+// The blocks of each stream: the row of blocks, split.
 class StreamCuts {
  public:
-  // They outlive it.
+  // The arguments must outlive it.
   StreamCuts(const BlockTable& blocks, const StreamRows& rows, int64_t streams, uint64_t key);
 
   int64_t blocks_of(int64_t stream) const;
@@ -62,19 +62,20 @@ class StreamCuts {
   int64_t block(int64_t stream, int64_t i) const {
     return row_.block_at(cuts_[size_t(stream)].place + i);
   }
-  // The stream's records of a block. REQUIRES: the block is the stream's.
+  // The stream's records in a block. REQUIRES: the block belongs to the stream.
   RecordRange records(int64_t stream, int64_t block) const;
   int64_t size_of(int64_t stream, int64_t block) const;
 
  private:
   struct Cut {
-    int64_t place = 0;    // in the row of blocks, of
-    int64_t block = -1;   // the block that is cut; -1 where none is, and of it
-    int64_t records = 0;  // so many are the stream's before
+    int64_t place = 0;    // index in the row of blocks
+    int64_t block = -1;   // the block that is split; -1 if none is
+    int64_t records = 0;  // records of that block before the cut, which belong to the previous
+                          // stream
   };
   const BlockTable& blocks_;
   const RowOfBlocks row_;
-  std::vector<Cut> cuts_;  // where each stream begins, and the last one ends
+  std::vector<Cut> cuts_;  // where each stream begins, and where the last one ends
 };
 
 }  // namespace headrace

@@ -24,9 +24,9 @@ const uint64_t kDealKey = hash_name("streams"), kStreamKey = hash_name("stream b
 // A stream in an epoch.
 struct StreamOrder {
   std::vector<uint32_t> blocks;  // in the order of the epoch
-  std::vector<int64_t> begins;   // of each window: its first record; and the stream's end
+  std::vector<int64_t> begins;   // first record of each window, and the stream's end
 };
-// shared: threads go on with what they began with while the next epoch's is made.
+// Shared: threads continue with what they started with while the next epoch's is made.
 using StreamPtr = std::shared_ptr<const StreamOrder>;
 using CutsPtr = std::shared_ptr<const StreamCuts>;
 
@@ -62,7 +62,7 @@ class Streams final : public Sampler {
     return out;
   }
 
-  // Neighboring rows are of one stream.
+  // Neighboring rows belong to one stream.
   void indices(uint64_t seed, uint64_t epoch, int64_t begin,
                std::span<int64_t> out) const override {
     int64_t stream = -1;
@@ -156,7 +156,7 @@ class Streams final : public Sampler {
     const uint64_t key = mix64(mix64(seed, sticky_ ? 0 : epoch + 1), kDealKey);
     CutsPtr cuts =
         same ? known_[0].cuts : std::make_shared<StreamCuts>(blocks_, rows_, count_, key);
-    // At the turn of an epoch two are in use.
+    // Two are in use at the transition between epochs.
     known_[1] = std::exchange(
         known_[0], {seed, epoch, std::move(cuts), std::vector<StreamPtr>(size_t(count_))});
     return known_[0];
@@ -188,35 +188,37 @@ class Streams final : public Sampler {
 const SamplerRecord kStreams{
     .name = "streams",
     .doc =
-        "Each record once, for data far away and many machines: ``shuffle=\"streams\"``, with its "
+        "Each record once, for remote data and many machines: ``shuffle=\"streams\"``, with its "
         "parameters.\n\n"
-        "Blocks of neighboring records (a few MiB each) are dealt to ``count`` streams, and every "
-        "stream gives the same rows of every global batch, out of ``window`` blocks at a time. "
-        "Ranks take whole streams where their number divides ``count``, so together they read each "
-        "block about once an epoch. The order does not depend on the number of ranks.",
+        "Blocks of neighboring records (a few MiB each) are dealt to ``count`` streams, and "
+        "each stream always fills the same rows of the global batch, from ``window`` blocks at "
+        "a time. If the number of ranks divides ``count``, each rank takes whole streams, so "
+        "together they read each block about once per epoch. The order does not depend on the "
+        "number of ranks.",
     .example = "hr.sampling.streams(count=128)",
     .per_record = PerRecord::kNothing,
     .given = {},
-    .params = {{.name = "count",
-                .type = ParamType::kInt,
-                .doc = "Streams; halved until there are no more than blocks, nor than records in a "
-                       "global batch. None: the smallest of 64, 128 and 256 that is at least twice "
-                       "the machines; the loader's state keeps it when a run goes on elsewhere.",
-                .minimum = 1,
-                .maximum = 65536},
-               {.name = "window",
-                .type = ParamType::kInt,
-                .doc = "Blocks of a stream whose records are mixed. More mixes better and holds "
-                       "more blocks in memory or on disk.",
-                .fallback = int64_t{8},
-                .minimum = 1,
-                .maximum = std::numeric_limits<int32_t>::max()},
-               {.name = "sticky",
-                .type = ParamType::kBool,
-                .doc = "A stream has the same blocks in every epoch, so that what a machine has "
-                       "kept of its data serves the next one. False deals them again in every "
-                       "epoch.",
-                .fallback = true}},
+    .params =
+        {{.name = "count",
+          .type = ParamType::kInt,
+          .doc = "Number of streams; halved until there are no more than blocks or records in a "
+                 "global batch. None: the smallest of 64, 128 and 256 that is at least twice the "
+                 "number of machines; the loader's state stores it, so that a run can resume on "
+                 "another number.",
+          .minimum = 1,
+          .maximum = 65536},
+         {.name = "window",
+          .type = ParamType::kInt,
+          .doc = "Blocks per stream whose records are mixed. More mixes better but holds more "
+                 "blocks in memory or on disk.",
+          .fallback = int64_t{8},
+          .minimum = 1,
+          .maximum = std::numeric_limits<int32_t>::max()},
+         {.name = "sticky",
+          .type = ParamType::kBool,
+          .doc = "Whether a stream has the same blocks in every epoch, so that a machine can reuse "
+                 "cached data in the next one. False: deal them again in every epoch.",
+          .fallback = true}},
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
       int64_t count = data.streams > 0 ? data.streams : streams_for(data.machines);
       if (!arguments.is_none("count")) count = arguments.integer("count");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An order for many machines: each takes whole streams of blocks, so that together they read each
-// byte about once an epoch.
+// byte about once per epoch.
 //
-// Note [Streams]: the blocks are laid in a row, in an order that a key decides (block_row.h), and
-// the row of N records is cut into C streams. Rows [s c/C, (s+1) c/C) of every global batch of c
-// records come from stream s; all batches but the last have G, so the cuts are where a stream has
-// exactly what the batches want of it:
+// Note [Streams]: the blocks are arranged in a row, in an order determined by a key (block_row.h),
+// and the row of N records is split into C streams. Rows [s c/C, (s+1) c/C) of every global batch
+// of c records come from stream s; all batches but the last have G, so the cuts are where a stream
+// has exactly the records that the batches need from it:
 //
 //   records before stream s = floor(N/G) * floor(s G/C) + floor((N mod G) s/C)
 //
@@ -26,19 +26,19 @@
 namespace headrace {
 
 struct StreamOptions {
-  int64_t count = 64;        // streams; see stream_count()
-  int64_t window = 8;        // blocks of a stream whose records are mixed
-  bool sticky = true;        // a stream has the same blocks in every epoch
+  int64_t count = 64;        // number of streams; see stream_count()
+  int64_t window = 8;        // number of blocks whose records are mixed, per stream
+  bool sticky = true;        // streams have the same blocks in every epoch
   int64_t global_batch = 1;  // records
 };
 
-// For so many machines: the smallest of 64, 128 and 256 that is at least twice as many.
+// For this many machines: the smallest of 64, 128 and 256 that is at least twice as many.
 int64_t streams_for(int64_t machines);
-// `count`, halved until there are no more streams than blocks, nor than records in a batch.
+// `count`, halved until there are no more streams than blocks, or than records in a batch.
 int64_t stream_count(int64_t count, int64_t blocks, int64_t global_batch);
 
-// Each record once. block_ends: the number of the record after each block's last. REQUIRES: count,
-// window and global_batch >= 1; fewer than 2^31 records in a batch, and 2^32 blocks.
+// Each record once. block_ends: cumulative record counts after each block. REQUIRES: count, window
+// and global_batch >= 1; fewer than 2^31 records per batch, and 2^32 blocks.
 SamplerPtr shuffled_streams(std::span<const int64_t> block_ends, const StreamOptions& options);
 
 }  // namespace headrace

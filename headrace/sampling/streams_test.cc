@@ -16,7 +16,7 @@ namespace {
 
 using Indices = std::vector<int64_t>;
 
-// Blocks of 60 to 92 records: those of 8 MiB, of records of 110 kB.
+// Blocks of 60 to 92 records: 8 MiB of records of 110 kB.
 Indices blocks_of_photos(int64_t blocks) {
   Indices ends;
   for (int64_t i = 0; i < blocks; ++i)
@@ -42,7 +42,7 @@ TEST(Streams, EachRecordComesOnceWhateverTheSizes) {
       }
     }
   }
-  Indices many;  // blocks of one to three records, in a table of several lines
+  Indices many;  // blocks of one to three records, in a table with several lines
   for (int64_t i = 0; i < 9001; ++i) many.push_back((many.empty() ? 0 : many.back()) + 1 + i % 3);
   const SamplerPtr order = shuffled_streams(many, {.count = 64, .window = 5, .global_batch = 99});
   expect_each_record_once(*order, order->size());
@@ -50,7 +50,7 @@ TEST(Streams, EachRecordComesOnceWhateverTheSizes) {
                         blocks_of_photos(9).back());
 }
 
-TEST(Streams, ThereAreNoMoreThanBlocksAndRecordsInABatch) {
+TEST(Streams, AreNotMoreThanBlocksOrRecordsInABatch) {
   EXPECT_EQ(streams_for(1), 64);
   EXPECT_EQ(streams_for(32), 64);
   EXPECT_EQ(streams_for(33), 128);
@@ -68,14 +68,14 @@ std::map<int64_t, int64_t> streams_of_records(const Sampler& order, uint64_t epo
   std::map<int64_t, int64_t> out;
   for (int64_t at = 0; at < order.size(); ++at) {
     const int64_t count = std::min(batch, order.size() - at / batch * batch);
-    int64_t stream = 0;  // the last that begins at or before the row
+    int64_t stream = 0;  // the last one that begins at or before the row
     while ((stream + 1) * count / order.streams() <= at % batch) ++stream;
     out[order.index(3, epoch, at)] = stream;
   }
   return out;
 }
 
-TEST(Streams, ABlockIsOfOneStreamButWhereTheyMeet) {
+TEST(Streams, ABlockBelongsToOneStreamExceptAtBoundaries) {
   constexpr int64_t kBatch = 48, kStreams = 8;
   const Indices ends = blocks_of_photos(64);
   for (const bool sticky : {true, false}) {
@@ -91,7 +91,7 @@ TEST(Streams, ABlockIsOfOneStreamButWhereTheyMeet) {
   }
 }
 
-// Blocks that the nodes read between them, as a multiple of the dataset.
+// Total blocks read by the nodes, as a multiple of the dataset.
 double amplification(int64_t nodes, int64_t global_batch, int64_t streams) {
   const Indices ends = blocks_of_photos(64 * nodes);
   const SamplerPtr order = shuffled_streams(ends, {.count = streams, .global_batch = global_batch});
@@ -111,10 +111,10 @@ double amplification(int64_t nodes, int64_t global_batch, int64_t streams) {
   return double(read) / double(ends.size());
 }
 
-TEST(Streams, NodesReadTheDatasetOnceBetweenThem) {
+TEST(Streams, NodesTogetherReadTheDatasetOnce) {
   EXPECT_LE(amplification(8, 512, 64), 1.02);
   EXPECT_LE(amplification(32, 2048, 64), 1.02);
-  EXPECT_LE(amplification(12, 768, 64), 1.0 + 12.0 / 64);  // streams on a border are read twice
+  EXPECT_LE(amplification(12, 768, 64), 1.0 + 12.0 / 64);  // streams at a boundary are read twice
 }
 
 TEST(Streams, ARankAnnouncesTheBlocksOfItsRowsBeforeItReadsThem) {
@@ -140,8 +140,8 @@ TEST(Streams, ARankAnnouncesTheBlocksOfItsRowsBeforeItReadsThem) {
   EXPECT_EQ(announced_by_all, order->size());
 }
 
-// 10^9 records over 1,000 ranks: what each batch takes of each stream is an interval, and these
-// chain from batch to batch and from rank to rank.
+// 10^9 records over 1,000 ranks: what each batch takes from each stream is an interval, and these
+// are contiguous from batch to batch and from rank to rank.
 TEST(Streams, IntervalsChainAtABillionRecords) {
   constexpr int64_t kRecords = 1'000'000'007, kStreams = 256;
   for (const int64_t batch : {4'096, 4'000, 1'000'003}) {
@@ -185,7 +185,7 @@ TEST(Streams, AreAFunctionOfSeedEpochBlocksAndBatch) {
   EXPECT_NE(other([](StreamOptions& o) { o.count = 4; }), one->fingerprint());
   EXPECT_NE(other([](StreamOptions& o) { o.window = 9; }), one->fingerprint());
   EXPECT_NE(other([](StreamOptions& o) { o.sticky = false; }), one->fingerprint());
-  // A state says the batch by itself.
+  // A state contains the batch number.
   EXPECT_EQ(other([](StreamOptions& o) { o.global_batch = 33; }), one->fingerprint());
   EXPECT_NE(shuffled_streams(blocks_of_photos(41), options)->fingerprint(), one->fingerprint());
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headrace/base/error.h"
+#include "headrace/base/number_text.h"
 #include "headrace/base/random.h"
 #include "headrace/sampling/recent.h"
 #include "headrace/sampling/sampler_record.h"
@@ -21,7 +22,7 @@ double checked_total(const std::vector<double>& weights) {
   for (const double weight : weights) {
     if (!(weight >= 0) || !std::isfinite(weight)) {
       raise(kUnusableOrder,
-            "weights must be finite and not negative (got " + std::to_string(weight) + ")");
+            "weights must be finite and not negative (got " + shortest_text(weight) + ")");
     }
     total += weight;
   }
@@ -34,12 +35,12 @@ double checked_total(const std::vector<double>& weights) {
 
 uint64_t with_weights(uint64_t fingerprint, const std::vector<double>& weights) {
   for (const double weight : weights) {
-    fingerprint = mix64(fingerprint, std::bit_cast<uint64_t>(weight + 0.0));  // -0 is 0
+    fingerprint = mix64(fingerprint, std::bit_cast<uint64_t>(weight + 0.0));  // -0 becomes 0
   }
   return fingerprint;
 }
 
-// Walker's alias method in Vose's form: one table look-up a draw.
+// Walker's alias method in Vose's form: one table lookup per draw.
 class Weighted final : public Sampler {
  public:
   Weighted(const std::vector<double>& weights, int64_t draws)
@@ -67,7 +68,7 @@ class Weighted final : public Sampler {
     }
     for (int64_t i : large) accept_[i] = 1;
     for (int64_t i : small) {
-      if (weights[i] > 0) accept_[i] = 1;  // rounding left it a hair below
+      if (weights[i] > 0) accept_[i] = 1;  // rounding left it slightly below
     }
   }
   int64_t size() const override { return draws_; }
@@ -89,8 +90,8 @@ class Weighted final : public Sampler {
 };
 
 // A race: record i arrives after a time that is exponential with rate weight[i], and the first
-// `draws` arrivals are the epoch (Efraimidis and Spirakis, 2006). The next to arrive is each of the
-// others in proportion to its weight.
+// `draws` arrivals form the epoch (Efraimidis and Spirakis, 2006). The next arrival is each
+// remaining record in proportion to its weight.
 class WeightedOnce final : public Sampler {
  public:
   WeightedOnce(std::vector<double> weights, int64_t draws)
@@ -148,7 +149,7 @@ class WeightedOnce final : public Sampler {
   const int64_t draws_;
   const std::vector<double> weights_;
   uint64_t fingerprint_;
-  mutable Recent<Epoch, Order> recent_{2};  // at the turn of an epoch two are in use
+  mutable Recent<Epoch, Order> recent_{2};  // two are in use at the transition between epochs
 };
 
 }  // namespace
@@ -169,15 +170,14 @@ const SamplerRecord kWeighted{
     .name = "weighted",
     .doc =
         "``draws`` records per epoch, drawn in proportion to ``weights``.\n\n"
-        "Without replacement each draw is in proportion to the weights of the records that remain, "
-        "as torch.multinomial has it; that takes 16 bytes per record while an epoch is ordered, "
-        "and 8 "
-        "a draw.",
+        "Without replacement each draw is in proportion to the weights of the remaining "
+        "records, as in torch.multinomial; ordering an epoch then takes 16 bytes per record and "
+        "8 per draw.",
     .example = "hr.sampling.weighted([0.5, 2, 1], draws=2, replacement=False)",
     .per_record = PerRecord::kWeights,
     .given = {.name = "weights",
               .type = ParamType::kFloats,
-              .doc = "One number >= 0 a record.",
+              .doc = "One non-negative number per record.",
               .required = true},
     .params = {draws_param(), replacement_param()},
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {

@@ -31,7 +31,7 @@ TEST(WeightedOnce, DrawsEachOfTheOthersInProportionToItsWeight) {
   EXPECT_EQ(met.size(), 6u);
 }
 
-TEST(WeightedOnce, AllRecordsOfAnyWeightComeOnce) {
+TEST(WeightedOnce, AllRecordsOfPositiveWeightComeOnce) {
   const SamplerPtr order = weighted_once({1e-300, 1e300, 3, 0.5}, 4);
   expect_each_record_once(*order, 4);
   expect_order_promises(*order, 4);

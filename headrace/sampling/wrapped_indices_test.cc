@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-TEST(WrappedIndices, BeginAgainAtTheEndOfTheEpochAsOftenAsItTakes) {
+TEST(WrappedIndices, WrapAroundAsOftenAsNeeded) {
   const SamplerPtr sampler = shuffled(5);
   std::vector<int64_t> expected, found(13);
   for (int64_t position = 3; position < 3 + 13; ++position) {

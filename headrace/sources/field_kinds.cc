@@ -87,7 +87,7 @@ bool covers_a_picture(const Shape& shape, const Schema& record) {
   });
 }
 
-// "boxes:xyxy", as the user says it.
+// "boxes:xyxy", as declared by the user.
 std::optional<Meaning> meaning_from(std::string_view said) {
   const size_t colon = said.find(':');
   const KindRecord* const kind = find_kind(said.substr(0, colon));
@@ -112,7 +112,7 @@ std::string known_kinds() {
          "boxes:xywhr, boxes:cxcywhr, boxes:xyxyxyxy for rotated ones";
 }
 
-// The field as what is said that it means; false where that cannot be.
+// The field with the declared kind; false if that is impossible.
 bool turn_into(const Meaning& meaning, Field& field) {
   if (field.kind != meaning.kind && !record_of(meaning.kind).take(field)) return false;
   if (meaning.kind != FieldKind::kBoxes) field.box_format = BoxFormat::kUnsaid;
@@ -123,7 +123,7 @@ bool turn_into(const Meaning& meaning, Field& field) {
          (field.shape.back() == numbers_of(meaning.box_format) || field.shape.back() == -1);
 }
 
-// Saying another format converts nothing: boxes that are xyxy would be moved as if they were xywh.
+// Declaring another format converts nothing: xyxy boxes would be moved as if they were xywh.
 bool contradicts(const Meaning& meaning, const Field& before) {
   constexpr BoxFormat kUnsaid = BoxFormat::kUnsaid;
   return before.kind == FieldKind::kBoxes && before.box_format != kUnsaid &&
@@ -150,17 +150,17 @@ class SourceWithKinds final : public SourceAround {
       const Field before = *field;
       if (contradicts(meaning, before)) {
         raise(kBadKinds,
-              "kinds= says that \"" + name + "\" is \"" + text_of(meaning) +
+              "kinds= declares that \"" + name + "\" is \"" + text_of(meaning) +
                   "\", and the source says " + std::string(name_of(before.box_format)),
-              "leave the format out; COCO is delivered in another one by boxes=\"" +
+              "omit the format; hr.coco delivers another one with boxes=\"" +
                   std::string(name_of(meaning.box_format)) + "\"");
       }
       if (!turn_into(meaning, *field)) {
         raise(kBadKinds,
-              "kinds= says that \"" + name + "\" is \"" + text_of(meaning) +
+              "kinds= declares that \"" + name + "\" is \"" + text_of(meaning) +
                   "\", and its values are of another form (" + std::string(name_of(before.kind)) +
                   ")",
-              "`headrace explain HR0181` says which kind fits which values");
+              "see `headrace explain HR0181` for which kind fits which values");
       }
       if (!is_picture(before.kind) && is_picture(kind) && before.shape.size() == 2) {
         planes_.push_back(static_cast<size_t>(field - schema_.begin()));

@@ -18,19 +18,19 @@ struct Meaning {
 };
 using Kinds = std::map<std::string, Meaning>;
 
-// {"seg=mask", "boxes=boxes:xyxy"}: what kinds= says. Throws Exception HR0181: no such kind.
+// {"seg=mask", "boxes=boxes:xyxy"}: the form of kinds=. Throws Exception HR0181: no such kind.
 Kinds kinds_from(const std::vector<std::string>& said);
 
 // The source with these fields of these kinds. Throws Exception HR0181: no such field, or values
 // that cannot be of the kind.
 SourcePtr with_kinds(SourcePtr source, const Kinds& kinds);
 
-// The kind that a plain tensor has by its name and shape, beside the other fields of its record:
-// boxes, keypoints, planes over a picture. Every other field's is its own.
+// The kind inferred for a plain tensor from its name, its shape and the other fields of its record:
+// boxes, keypoints, masks. Other fields keep their kind.
 FieldKind evident_kind(const Field& field, const Schema& record);
 
-// The source with the kinds that are said, and the evident ones of all other fields.
-// `asks`: HR0182 for an image that is named like a mask, when nobody has said which it is.
+// The source with the declared kinds, and the inferred ones for all other fields. `asks`: HR0182
+// for an image that is named like a mask, if its kind is not declared.
 SourcePtr with_evident_kinds(SourcePtr source, const Kinds& said, bool asks = true);
 
 // HR0182 for `field`, if it is an image by its kind and a mask by its name.

@@ -56,7 +56,7 @@ TEST(EvidentKind, OfKeypointsAndMasks) {
   EXPECT_EQ(evident_kind(tensor("attention_mask", {77}), {}), FieldKind::kTensor);
 }
 
-TEST(EvidentKind, OfAMapOverThePicture) {
+TEST(EvidentKind, OfAnImageSizedMap) {
   const Schema record = {{.name = "image", .kind = FieldKind::kImage, .shape = {3, 32, 48}}};
   EXPECT_EQ(evident_kind(tensor("depth", {32, 48}), record), FieldKind::kMasks);
   EXPECT_EQ(evident_kind(tensor("flow", {2, 32, 48}), record), FieldKind::kMasks);
@@ -79,10 +79,10 @@ TEST(WithKinds, ArraysBecomeMasksAndBack) {
   EXPECT_EQ(boxes->fingerprint(), source->fingerprint()) << "the same values";
 }
 
-TEST(WithKinds, WhatCannotBeIsRefused) {
+TEST(WithKinds, ImpossibleArgumentsAreRefused) {
   const SourcePtr source = records({bytes("image", {3, 4, 5}), bytes("codes", {7})});
   EXPECT_TRUE(failure([&] { with_kinds(source, {{"codes", FieldKind::kMask}}); })
-                  .starts_with("HR0181 unsupported field kind: kinds= says that \"codes\" is "
+                  .starts_with("HR0181 unsupported field kind: kinds= declares that \"codes\" is "
                                "\"mask\", and its values are of another form"));
   EXPECT_NE(failure([&] {
               with_kinds(source, {{"imag", FieldKind::kMask}});
@@ -92,7 +92,7 @@ TEST(WithKinds, WhatCannotBeIsRefused) {
             std::string::npos);
 }
 
-TEST(WithKinds, AFormatOfBoxesIsSaidOnce) {
+TEST(WithKinds, ABoxFormatIsDeclaredOnce) {
   const auto boxes_as = [](BoxFormat format) {
     Meaning meaning(FieldKind::kBoxes);
     meaning.box_format = format;
@@ -114,7 +114,7 @@ TEST(WithKinds, AFormatOfBoxesIsSaidOnce) {
   EXPECT_EQ(field_of(*anew, "rows").box_format, BoxFormat::kXYWH) << "whose source was wrong";
 }
 
-TEST(AnImageThatIsCalledAMask, IsAskedAbout) {
+TEST(AnImageThatIsCalledAMask, IsAnErrorUntilItsKindIsDeclared) {
   const auto named = [](const std::string& name) {
     return records({{name, PathColumn{{"a.png", "b.png"}}}, bytes("image", {3, 4, 5})});
   };
@@ -129,7 +129,7 @@ TEST(AnImageThatIsCalledAMask, IsAskedAbout) {
   EXPECT_EQ(failure([&] { with_evident_kinds(named("unmasked"), {}); }), "accepted");
 }
 
-TEST(ARenamedImage, KeepsAskingUntilItsKindIsSaid) {
+TEST(ARenamedImage, StaysAnErrorUntilItsKindIsDeclared) {
   const SourcePtr left = records({bytes("image", {3, 4, 5}), {"n", TextColumn{{"a", "b"}}}});
   const SourcePtr right = records({bytes("image", {3, 4, 5})});
   JoinOptions options{.on = "key", .rename = {{"image", "mask"}}, .kinds = {}};

@@ -1,24 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of a source's fields, each once, where they are made of names in a file.
+// Unique names for a source's fields, derived from names in a file.
 #pragma once
 
+#include <algorithm>
+#include <cctype>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 namespace headrace {
 
-// Nobody batches as many fields; a file that declares more is refused before they are compared.
+// No real dataset has as many fields; a file that declares more is rejected before they are
+// compared.
 inline constexpr size_t kMostFields = 4096;
-// Limit for files or data sets in one place with equal row counts, if the user does not say
-// that they are fields: a larger number is more likely the parts of one.
+// Limit for files or data sets in one place with equal row counts, if they are not declared as
+// fields: a larger number is more likely the parts of one.
 inline constexpr size_t kMostLikelyFields = 64;
+
+// What every source has already.
+inline bool is_reserved_field(std::string_view name) {
+  return name == "id" || name == "key" || name == "valid";
+}
+inline bool is_word_byte(unsigned char c) { return c == '_' || std::isalnum(c) || c >= 128; }
+// Letters, digits and _, no digit first; any letter beyond ASCII.
+inline bool is_field_word(std::string_view name) {
+  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+         std::ranges::all_of(name, is_word_byte);
+}
+// A word, or words joined by dots: "state", "observation.images.0".
+inline bool is_field_name(std::string_view name) {
+  const auto fits = [](unsigned char c) { return c == '.' || is_word_byte(c); };
+  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name.front())) &&
+         std::ranges::all_of(name, fits) && name.front() != '.' && name.back() != '.' &&
+         name.find("..") == name.npos;
+}
 
 class FieldNames {
  public:
   bool has(const std::string& name) const { return next_.contains(name); }
   // False: it is taken already.
   bool add(const std::string& name) { return next_.emplace(name, 2).second; }
-  // The word, or where it is taken the first of "word_2", "word_3", ... that is not.
+  // The word, or if it is taken the first free one of "word_2", "word_3", ...
   std::string take(const std::string& word) {
     if (add(word)) return word;
     for (int& next = next_[word];;) {

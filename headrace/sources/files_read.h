@@ -21,9 +21,9 @@
 
 namespace headrace {
 
-// The file that a record's field lies in; empty where it lies in none that can be looked at.
+// The file that contains a record's field; empty if no file can be inspected.
 std::string file_of(const Source& source, int64_t record, size_t field);
-// Digest of a file as it is now. Empty if there is no file, or if looking would mean to wait.
+// Digest of a file's current state. Empty if there is no file, or if checking would have to wait.
 std::optional<uint64_t> digest_of_file(const std::string& path);
 
 class FilesRead {
@@ -33,7 +33,7 @@ class FilesRead {
   // The files that the wanted fields (by schema field) of all records are in, as they are now.
   FilesRead(SourcePtr source, const std::vector<bool>& wanted);
 
-  // The path of one that is another one now, or has other times. Looks at the next `most_looks`.
+  // The path of a file that was replaced or has other times. Checks the next `most_looks` files.
   std::optional<std::string> changed(size_t most_looks = kMostLooks);
   size_t size() const { return files_.size(); }
 

@@ -35,7 +35,7 @@ class Files final : public Source {
   Schema schema_;
 };
 
-TEST(FilesRead, NamesAFileThatChangedAndNoneThatIsGone) {
+TEST(FilesRead, NamesAChangedFileButNoMissingOne) {
   const TemporaryFolder folder;
   std::vector<std::string> paths;
   for (size_t i = 0; i < 20; ++i) {
@@ -50,7 +50,7 @@ TEST(FilesRead, NamesAFileThatChangedAndNoneThatIsGone) {
   EXPECT_EQ(files.changed(), paths[9]);
 }
 
-TEST(FilesRead, LooksAtOthersEachTime) {
+TEST(FilesRead, ChecksDifferentFilesEachTime) {
   const TemporaryFolder folder;
   std::vector<std::string> paths;
   for (size_t i = 0; i < 10; ++i) {

@@ -18,7 +18,7 @@
 namespace headrace {
 
 // The path of this process's one file in memory, which has these bytes from now on. No index of it
-// is kept: the next input is another file under the same name.
+// is cached: the next input is another file under the same name.
 inline std::string file_of(std::span<const uint8_t> bytes) {
   static const int descriptor = ::memfd_create("fuzz", 0);
   static const bool no_cache = ::setenv("HEADRACE_CACHE", "", 1) == 0;
@@ -51,7 +51,7 @@ inline void change(
   }
 }
 
-// The parts of a source to read, and who else looks at it.
+// The parts of a source to read, and further checks.
 struct FuzzReads {
   int64_t records = 100;
   size_t record_bytes = SIZE_MAX;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large the encoded images of a field are, by their headers.
+// Sizes of a field's encoded images, from their headers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace headrace {
 
 struct ImageSize {
   int64_t height = -1, width = -1;  // as stored; -1: a bad record
-  int64_t orientation = 1;          // as Exif has it: from 5 on height and width change places
+  int64_t orientation = 1;          // as in Exif: from 5 on height and width are swapped
 };
 
 // Sizes of all records, on so many threads; kept in the user's cache (kept_headers.h). REQUIRES: an

@@ -14,9 +14,11 @@
 #include <functional>
 #include <map>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "headrace/base/blocked_signals.h"
 #include "headrace/base/mutex.h"
 
 namespace headrace {
@@ -24,7 +26,7 @@ namespace headrace {
 template <class Item>
 class InOrder {
  public:
-  // One call for each thread: what it returns is called by that thread alone.
+  // Called once per thread: only that thread calls the result.
   using MakeWork = std::function<std::function<Item(int64_t)>()>;
 
   InOrder(int64_t first, int64_t end, size_t max_bytes)
@@ -39,6 +41,7 @@ class InOrder {
     threads_ = threads;
     Joiner joiner{*this, {}};
     for (int i = 0; i < threads; ++i) {
+      const BlockedSignals blocked;
       joiner.threads.emplace_back([this, &make_work, &size_of] { work_loop(make_work, size_of); });
     }
     while (awaited_ < end_) {
@@ -109,7 +112,7 @@ class InOrder {
       const bool failed = run.failure != nullptr;
       done_.emplace(begin, std::move(run));
       changed_.notify_all();
-      if (failed) next_ = end_;  // nobody will ask for what comes later
+      if (failed) next_ = end_;  // later items will not be requested
     }
     mutex_.unlock();
   }
@@ -148,5 +151,21 @@ class InOrder {
   int threads_ = 1;  // set before there are any
   int64_t awaited_;  // the asking thread's own
 };
+
+// Files of an asynchronous storage that are opened at once: threads wait for it, not for a core.
+constexpr int64_t kFarFilesAtOnce = 32;
+
+// Large pieces of work on numbers [first, end), such as files, by at most so many threads: each is
+// claimed alone, and any number of results may wait.
+template <class Work, class Take>
+void each_in_order(
+    int64_t first, int64_t end, int64_t threads, const Work& work, const Take& take,
+    const std::function<void(int64_t)>& tick = [](int64_t) {}) {
+  using Item = std::decay_t<std::invoke_result_t<const Work&, int64_t>>;
+  InOrder<Item>(first, end, SIZE_MAX)
+      .run(
+          static_cast<int>(std::min(threads, end - first)), [&] { return work; },
+          [](const Item&) { return size_t{1} << 20; }, take, tick);
+}
 
 }  // namespace headrace

@@ -62,7 +62,7 @@ TEST(InOrder, TakesEveryItemInOrder) {
   }
 }
 
-TEST(InOrder, ThrowsWhatWorkThrewAfterEverythingBeforeIt) {
+TEST(InOrder, ThrowsAfterAllEarlierItems) {
   for (int threads : {1, 4}) {
     const Outcome outcome = run(threads, 1000, 300);
     EXPECT_EQ(outcome.thrown, "work");

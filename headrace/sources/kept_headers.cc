@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/random.h"
 #include "headrace/sources/files_read.h"
 #include "headrace/storage/cache_directory.h"
@@ -49,9 +50,7 @@ KeptHeaders::KeptHeaders(const Source& source, size_t field) {
     files = mix64(files, digest_of_file(file_of(source, record, field)).value_or(0));
   }
   key = mix64(key, source.fingerprint());
-  char name[40];
-  std::snprintf(name, sizeof name, "headers-%016llx", static_cast<unsigned long long>(key));
-  name_ = name;
+  name_ = "headers-" + hex_text(key);
   key_ = {key, files};
 }
 

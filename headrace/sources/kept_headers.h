@@ -19,13 +19,13 @@ namespace headrace {
 
 class KeptHeaders {
  public:
-  // Looks at files of the source, so it is made before their headers are read: numbers of files
-  // that change meanwhile are not taken for theirs later.
+  // Checks files of the source, so it is created before their headers are read: values of files
+  // that change meanwhile are not used later.
   KeptHeaders(const Source& source, size_t field);
 
   // `count` numbers, in the order of records; none where there is no such entry.
   std::optional<std::vector<int64_t>> read(size_t count) const;
-  // Where the cache cannot be written nothing is kept.
+  // If the cache cannot be written, nothing is kept.
   void write(std::span<const int64_t> numbers) const;
 
  private:

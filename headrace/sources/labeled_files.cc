@@ -12,21 +12,26 @@ namespace {
 
 enum : size_t { kFileField, kLabelField };
 
-// Files of up to so many bytes are read whole: one read, ahead of its use, is as quick as a few
-// small ones are when somebody waits for them.
+// Files up to this size are read completely: one read ahead of use is as fast as a few small ones
+// that are waited for.
 constexpr uint64_t kReadWhole = uint64_t{8} << 20;
 // Where containers have their tables: at either end.
 constexpr uint64_t kTables = uint64_t{256} << 10;
 
-// False where its bytes are to be read, or tell what is wrong with it.
-bool give_open(const std::string& path, size_t field, RecordData& out) {
+// False if its bytes must be read, possibly to report an error.
+bool give_open(const std::string& path, size_t field, bool shared, RecordData& out) {
   if (!out.by_range || !(*out.by_range)[field] || answers_later(path)) return false;
-  const Result<FileIdentity> identity = identity_of(path);
-  if (!identity || identity->size <= kReadWhole) return false;
+  if (!shared) {
+    const Result<FileIdentity> identity = identity_of(path);
+    if (!identity || identity->size <= kReadWhole) return false;
+  }
   Result<File> file = File::open(path);
   if (!file) return false;
-  file->will_read(0, kTables);
-  file->will_read(identity->size - kTables, kTables);
+  if (!shared &&
+      file->size() > kTables) {  // of shared ones, the process has mostly read the tables
+    file->will_read(0, kTables);
+    file->will_read(file->size() - kTables, kTables);
+  }
   out.fields[field].file = std::make_shared<const File>(std::move(*file));
   return true;
 }
@@ -48,8 +53,8 @@ void begin_record(int64_t record, size_t fields, size_t buffers, RecordData& out
 }
 
 void read_file_field(const std::string& path, int64_t record, size_t field, size_t buffer,
-                     RecordData& out) {
-  if (give_open(path, field, out)) return;
+                     RecordData& out, bool shared) {
+  if (give_open(path, field, shared, out)) return;
   ReadLimits limits;
   const bool less_memory = out.max_bytes < limits.max_bytes;
   if (less_memory) limits.max_bytes = out.max_bytes;

@@ -12,10 +12,11 @@
 
 namespace headrace {
 
-// Reads a file as field `field` of a record. The bytes stand in out.owned[buffer]; a large local
-// file is given open instead, where that does (RecordData::by_range).
+// Reads a file as field `field` of a record. The bytes stand in out.owned[buffer]; a local file
+// that is large, or `shared` by many records, is given open instead, where that does
+// (RecordData::by_range).
 void read_file_field(const std::string& path, int64_t record, size_t field, size_t buffer,
-                     RecordData& out);
+                     RecordData& out, bool shared = false);
 // Makes `out` ready for a record: fields empty, `buffers` buffers whose memory stays.
 void begin_record(int64_t record, size_t fields, size_t buffers, RecordData& out);
 

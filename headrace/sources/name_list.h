@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many short strings in one piece of memory: their bytes end to end, and where each ends. A million
-// file names cost their letters and eight bytes each.
+// file names take the length of their text and eight bytes each.
 #pragma once
 
 #include <cstdint>

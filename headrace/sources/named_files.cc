@@ -32,7 +32,7 @@ const ErrorCode kNoPicture{
     "not read: a mistake in the list or the link, or an attempt to read a file of this machine.",
     /*of_record=*/true};
 
-// Where a path leads when all links are followed; empty where it leads nowhere.
+// The target of a path with all links followed; empty if it does not exist.
 std::string followed(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          std::free);
@@ -120,8 +120,8 @@ int64_t files_outside(const Source& source) {
 }
 
 void read_named_picture(const std::string& path, const std::string& root, int64_t record,
-                        size_t field, size_t buffer, RecordData& out) {
-  read_file_field(path, record, field, buffer, out);
+                        size_t field, size_t buffer, RecordData& out, bool shared) {
+  read_file_field(path, record, field, buffer, out, shared);
   if (!out.result || begins_like_media(out.fields[field])) return;
   const bool is_empty = out.fields[field].bytes.empty() && !out.fields[field].file;
   const bool linked = !is_empty && is_linked_outside(path, root);  // asked of the few that are bad

@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-TEST(NamedFiles, LeadOutByRootsAndDotsOnly) {
+TEST(NamedFiles, LeaveTheFolderOnlyByRootsAndDots) {
   for (const char* name : {"a.jpg", "a/b.jpg", "...", "..a/b", "a..", "a/.b", "./a", "a//b"}) {
     EXPECT_TRUE(stays_inside(name)) << name;
   }
@@ -28,7 +28,7 @@ TEST(NamedFiles, LeadToNoOtherStorage) {
   EXPECT_FALSE(lies_outside("data/s3://bucket/a.jpg", "data"));
 }
 
-TEST(NamedFiles, LieBelowTheirRootHoweverItIsWritten) {
+TEST(NamedFiles, AreBelowTheirRootHoweverItIsWritten) {
   const std::string here = std::filesystem::current_path().string();
   for (const std::string& root : {std::string("."), here, here + "/", std::string("./")}) {
     for (const std::string& path : {here + "/a.jpg", here + "/b/a.jpg", here + "/b/../a.jpg"}) {

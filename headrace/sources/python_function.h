@@ -21,7 +21,7 @@
 
 namespace headrace {
 
-// A value that crosses to or from Python. Pictures cross as (C, H, W). Inputs are read-only: they
+// A value passed to or from Python. Pictures are passed as (C, H, W). Inputs are read-only: they
 // may be the source's memory, or be shared with another branch.
 struct PythonValue {
   // A result that is not decoded yet; `view` has its dtype and shape, and no data.
@@ -45,9 +45,9 @@ struct PythonCall {
 
 // The effect of a function on the geometry of a picture, as far as it is known.
 enum class PythonGeometry : uint8_t {
-  kUnknown,  // nothing: another size of its picture is taken as a sign
+  kUnknown,  // nothing: a change of its picture's size is taken as a move
   kMoves,    // it moves pictures, and only those that it takes
-  kAlone,    // whatever it does, the user has said that other fields stay as they are
+  kAlone,    // the user has declared that other fields stay unchanged, whatever it does
 };
 
 class PythonFunction : public ParamObject {
@@ -56,7 +56,7 @@ class PythonFunction : public ParamObject {
   virtual std::string name() const = 0;
   // Fields that it takes, by its argument names ("rng" excepted).
   virtual std::vector<std::string> inputs() const = 0;
-  // The same where they depend on the fields in sight. Throws where it cannot take what it should.
+  // The same if they depend on the available fields. Throws if it cannot take them.
   virtual std::vector<std::string> chosen(const std::vector<Field>& /*seen*/) const {
     return inputs();
   }
@@ -64,10 +64,10 @@ class PythonFunction : public ParamObject {
   // records differ), and new fields. All its other fields are taken to come back as they went in;
   // a record for which that is not so fails with HR0601.
   virtual std::vector<Field> returns() const { return {}; }
-  // Whether somebody has said the kind that returns() has. One that only follows from the name
-  // gives way to what the field was, where values of the new form can be that.
+  // Whether the kind in returns() was declared. A kind that only follows from the name yields to
+  // the field's previous kind, if values of the new form can have it.
   virtual bool says_kind(const std::string& /*field*/) const { return true; }
-  // Advice where a result is not as promised; empty: how results are declared.
+  // A hint if a result is not as declared; empty: how results are declared.
   virtual std::string remedy() const { return {}; }
   virtual PythonGeometry geometry() const { return PythonGeometry::kUnknown; }
   virtual void call(std::span<PythonCall* const> calls) = 0;

@@ -31,15 +31,16 @@ class RecordCache {
     uint64_t read_bytes = 0;  // by misses
   };
 
-  // The one of the process for these fields of this source, made where there is none yet. One that
-  // is in use keeps the larger limit of those who asked.
-  // shared: every loader that reads through it; it goes with the last of them.
+  // The process's cache for these fields of this source, created if there is none yet. One that is
+  // in use keeps the largest limit requested. shared: every loader that reads through it; it goes
+  // with the last of them.
   static std::shared_ptr<RecordCache> of(const Source& source, const std::vector<bool>& wanted,
                                          size_t limit);
   RecordCache(int64_t records, size_t limit);
   ~RecordCache();
 
-  // Points out.fields to the kept values, which stay as long as the cache. False: it is not kept.
+  // Points out.fields to the cached values, which live as long as the cache. False: it is not
+  // cached.
   bool find(int64_t record, RecordData& out) const;
   // The same, without counting it.
   bool has(int64_t record) const {

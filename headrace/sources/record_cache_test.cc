@@ -62,7 +62,7 @@ class RecordCacheTest : public testing::Test {
   std::shared_ptr<Counting> counting;  // shared: with the sources over it
 };
 
-TEST_F(RecordCacheTest, what_fits_is_read_once) {
+TEST_F(RecordCacheTest, records_that_fit_are_read_once) {
   const WithRecordCache cached = with_record_cache(counting, {true, true}, 8 * kMiB);
   check_all(*cached.source);
   EXPECT_EQ(counting->reads, 100);
@@ -73,7 +73,7 @@ TEST_F(RecordCacheTest, what_fits_is_read_once) {
   EXPECT_EQ(cached.source->fingerprint(), counting->fingerprint());
 }
 
-TEST_F(RecordCacheTest, what_does_not_fit_is_read_again_and_the_rest_stays) {
+TEST_F(RecordCacheTest, records_that_do_not_fit_are_reread_and_the_rest_stays) {
   // Each takes 10,432 bytes with its table and padding; half a megabyte holds some fifty.
   const WithRecordCache cached = with_record_cache(counting, {true, true}, kMiB / 2);
   check_all(*cached.source);
@@ -127,7 +127,7 @@ TEST_F(RecordCacheTest, threads_may_read_it_at_once) {
   EXPECT_LE(cached.cache->counts().bytes, kMiB / 2);
 }
 
-TEST_F(RecordCacheTest, memory_needs_none) {
+TEST_F(RecordCacheTest, memory_needs_no_cache) {
   static const int64_t values[] = {1, 2};
   const SourcePtr source = records({{"x", ArrayColumn{values, DType::kInt64, 2, {}, {}}}});
   EXPECT_EQ(with_record_cache(source, {true}, kMiB).source, source);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source without bytes, for tests and plans of datasets that no disk here holds: records are
-// functions of their number, and shards and blocks are those of a dataset of that size.
+// A source without bytes, for tests and for planning with datasets that fit on no local disk:
+// records are functions of their number, and shards and blocks are those of a dataset of that size.
 #pragma once
 
 #include <cstdint>

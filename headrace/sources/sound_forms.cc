@@ -70,7 +70,7 @@ SoundForms read_sound_forms(const Source& source, size_t field, const Progress& 
     }
     return remember(source, field, std::move(forms));
   }
-  bool all_read = true;  // of a storage that fails nothing is known, in another run either
+  bool all_read = true;  // a failing storage gives no result to cache
   AudioDecoders decoders;
   RecordData record;
   record.by_range = &wanted;  // of a long sound its header

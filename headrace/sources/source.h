@@ -23,8 +23,8 @@ namespace headrace {
 enum class ReadStyle : uint8_t {
   kMemory,  // a pointer or a few bytes: read where the record is processed
   kFiles,   // may wait for a device: read ahead by several threads
-  kLater,   // lies in a storage that answers later: pieces() are asked for, many at once
-  kPython,  // runs in Python: read ahead by its one thread, many records a call
+  kLater,   // in an asynchronous storage: pieces() are requested, many at once
+  kPython,  // runs in Python: read ahead by its one thread, many records per call
 };
 
 class Source;
@@ -53,9 +53,9 @@ class Source : public ParamObject {
   virtual void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
                     std::span<RecordData> out) const = 0;
 
-  // Adds the pieces of files that read() will want for a record, those of a storage that answers
-  // later alone (add_piece): they are staged when it is called (staged_reads.h). To be cheap, and
-  // to read nothing. Pieces that are not named are read one at a time, while the record waits.
+  // Adds the file pieces that read() will need for a record, only for asynchronous storages
+  // (add_piece): they are staged when it is called (staged_reads.h). Must be cheap, and read
+  // nothing. Pieces that are not listed are read one at a time, while the record waits.
   virtual void pieces(int64_t index, const std::vector<bool>& wanted,
                       std::vector<FilePiece>& out) const {
     (void)index, (void)wanted, (void)out;
@@ -67,9 +67,9 @@ class Source : public ParamObject {
   virtual std::vector<const Source*> origins() const { return {this}; }
   virtual Origin origin(int64_t index, size_t field) const { return {this, index, field}; }
 
-  // The record's name for a person: a path, a member. Also the `key` field.
+  // The record's readable name: a path, a member. Also the `key` field.
   virtual std::string key(int64_t index) const = 0;
-  // Where the record lies, for errors: file, member, offset.
+  // The location of the record for errors: file, member, offset.
   virtual Where where(int64_t index) const { return {.file = key(index), .record = index}; }
   // Where keys are paths of files: the folder that they belong to ("." for the current one), as
   // keys begin, though single ones may lie elsewhere. Empty where they are no paths.
@@ -82,11 +82,17 @@ class Source : public ParamObject {
     return {};
   }
   virtual std::vector<std::string> classes() const { return {}; }
-  // All values of a tensor field, record by record, where they lie so in memory for as long as the
-  // source lives; else null.
+  // All values of a tensor field, record by record, if they are stored so in memory for as long as
+  // the source lives; else null.
   virtual const uint8_t* dense_values(size_t field) const {
     (void)field;
     return nullptr;
+  }
+  // Whether many records read parts of one file of this field: what is known of such a file is not
+  // stored once per record.
+  virtual bool shares_files(size_t field) const {
+    (void)field;
+    return false;
   }
   // Blocks of neighboring records that are cheap to read together, a few MiB each: the number of
   // the record after each one's last. Part of the order of shuffle="blocks".
@@ -101,7 +107,7 @@ class Source : public ParamObject {
     (void)key;
     return position;
   }
-  // A shuffle puts in a record's place only another one of its part.
+  // A shuffle replaces a record only by another one of its part.
   virtual int64_t shuffle_part(int64_t index) const {
     (void)index;
     return 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source around a source: the same records under the same numbers, read in another way. Functions
-// not overridden return the inner source's answer, except for its identity: a subclass that changes
-// no value says identity() of the inner source itself. (Under other numbers: view.h.)
+// A source wrapped around a source: the same records under the same numbers, read in another way.
+// Functions that are not overridden return the inner source's result, except identity(): a subclass
+// that changes no value must return the inner source's identity() itself. (Under other numbers:
+// view.h.)
 #pragma once
 
 #include <string>
@@ -47,6 +48,7 @@ class SourceAround : public Source {
   std::vector<std::string> cautions() const override { return inner_->cautions(); }
   std::vector<std::string> classes() const override { return inner_->classes(); }
   const uint8_t* dense_values(size_t field) const override { return inner_->dense_values(field); }
+  bool shares_files(size_t field) const override { return inner_->shares_files(field); }
   std::vector<int64_t> block_ends() const override { return inner_->block_ends(); }
   bool shuffles_itself() const override { return inner_->shuffles_itself(); }
   int64_t shuffled(uint64_t key, int64_t position) const override {

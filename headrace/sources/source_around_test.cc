@@ -31,6 +31,7 @@ class Telling final : public Source {
   std::vector<std::string> cautions() const override { return {"beware"}; }
   std::vector<std::string> classes() const override { return {"a", "b"}; }
   const uint8_t* dense_values(size_t field) const override { return values_ + field; }
+  bool shares_files(size_t field) const override { return field == 2; }
   std::vector<int64_t> block_ends() const override { return {2, 7}; }
   void will_read(int64_t begin, int64_t end) const override { told_ = {begin, end}; }
   uint64_t fingerprint() const override { return 0x5eed; }
@@ -46,7 +47,7 @@ class Plain final : public SourceAround {
   using SourceAround::SourceAround;
 };
 
-TEST(SourceAround, answers_as_the_inner_source) {
+TEST(SourceAround, forwards_to_the_inner_source) {
   const auto inner = std::make_shared<const Telling>();
   const Plain around(inner);
   const Source& source = around;
@@ -64,6 +65,8 @@ TEST(SourceAround, answers_as_the_inner_source) {
   EXPECT_EQ(source.cautions(), std::vector<std::string>{"beware"});
   EXPECT_EQ(source.classes(), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(source.dense_values(2), inner->values_ + 2);
+  EXPECT_TRUE(source.shares_files(2));
+  EXPECT_FALSE(source.shares_files(1));
   EXPECT_EQ(source.block_ends(), (std::vector<int64_t>{2, 7}));
   source.will_read(1, 6);
   EXPECT_EQ(inner->told_, (std::pair<int64_t, int64_t>{1, 6}));
@@ -84,7 +87,7 @@ std::set<std::string> functions_in(const std::filesystem::path& header, const st
 }
 
 // A virtual function with a body of its own can be forgotten without the compiler's notice.
-TEST(SourceAround, forgets_no_function_that_a_source_has) {
+TEST(SourceAround, forwards_every_function_of_a_source) {
   const std::filesystem::path folder = std::filesystem::path(__FILE__).parent_path();
   if (!std::filesystem::exists(folder / "source.h")) GTEST_SKIP() << "no sources at " << folder;
   std::set<std::string> all =

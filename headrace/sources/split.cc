@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/random.h"
 #include "headrace/sources/subset.h"
 
@@ -59,13 +60,13 @@ std::vector<std::vector<int64_t>> split_indices(const Source& source,
   if (fractions.empty()) raise(kBadSplit, "no fraction was given", "for example [0.9, 0.1]");
   for (double fraction : fractions) {
     if (!(fraction > 0 && fraction <= 1)) {
-      raise(kBadSplit, "a fraction of " + std::to_string(fraction),
+      raise(kBadSplit, "a fraction of " + shortest_text(fraction),
             "each part's fraction must be between 0 and 1");
     }
   }
   const double sum = std::accumulate(fractions.begin(), fractions.end(), 0.0);
   if (sum > 1 + 1e-9) {
-    raise(kBadSplit, "the fractions add up to " + std::to_string(sum), "at most 1 is possible");
+    raise(kBadSplit, "the fractions add up to " + shortest_text(sum), "at most 1 is possible");
   }
   std::vector<int64_t> values;
   if (!stratify_by.empty()) {
@@ -78,8 +79,8 @@ std::vector<std::vector<int64_t>> split_indices(const Source& source,
   }
   const std::vector<int64_t> sizes = sizes_of(fractions, source.size());
   std::vector<std::vector<int64_t>> parts(sizes.size());
-  // Dealt one by one, each to the part that is furthest behind its share so far. Along the sorted
-  // values every stretch is then shared in proportion, and the sizes come out exactly.
+  // Assigned one by one, each to the part that is furthest behind its share so far. So every
+  // segment of the sorted values is divided in proportion, and the sizes are exact.
   int64_t dealt = 0;
   for (int64_t record : dealing_order(source.size(), seed, values)) {
     ++dealt;

@@ -11,7 +11,7 @@
 namespace headrace {
 
 // Batches whose memory may be used again; those on loan come back when nobody holds them. Each goes
-// to the thread that read it before: memory that lies changed in the other cores' caches is slow to
+// to the thread that read it before: memory that is modified in other cores' caches is slow to
 // write to.
 struct StoredReader::Spares : std::enable_shared_from_this<Spares> {
   Mutex mutex;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records as they are stored, in batches: how fast a source is by itself. Nothing is decoded and
-// nothing is copied. May be used from any thread; who reads ahead brings the threads.
+// Reads records as they are stored, in batches: for measuring the speed of a source alone. Nothing
+// is decoded and nothing is copied. May be used from any thread; who reads ahead brings the
+// threads.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ class Subset final : public View {
 
   bool shuffles_itself() const override { return base()->shuffles_itself(); }
   int64_t shuffle_part(int64_t index) const override { return base()->shuffle_part(viewed(index)); }
-  // Each place keeps its part; which of the part's records comes there is permuted.
+  // Each position keeps its part; which of the part's records comes there is permuted.
   int64_t shuffled(uint64_t key, int64_t position) const override {
     const int64_t part = shuffle_part(position);
     const std::vector<int64_t>& places = parts().places.at(part);

@@ -66,7 +66,7 @@ TEST(Subset, OfManyRecordsReadsThemAll) {
   EXPECT_EQ(values_of(*subset(numbered(1000), indices)), indices);
 }
 
-TEST(Subset, OfASubsetCountsInThatSubset) {
+TEST(Subset, OfASubsetIndexesThatSubset) {
   const SourcePtr all = numbered(100);
   const SourcePtr even = subset(all, {0, 2, 4, 6, 8});
   const SourcePtr two = subset(even, {4, 1});
@@ -162,7 +162,7 @@ TEST(Split, PartsAreSources) {
   EXPECT_EQ(values_of(*parts[1]), split_indices(*source, {0.75, 0.25}, 1, "label")[1]);
 }
 
-TEST(Split, RefusesWhatCannotBe) {
+TEST(Split, RefusesImpossibleArguments) {
   const SourcePtr source = numbered(10);
   const auto code = [&](const std::vector<double>& fractions, std::string_view field = {}) {
     return code_of([&] { split(source, fractions, 0, field); });

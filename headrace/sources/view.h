@@ -25,6 +25,7 @@ class View : public Source {
     return place;
   }
   std::string root() const final { return base_->root(); }
+  bool shares_files(size_t field) const final { return base_->shares_files(field); }
   std::vector<std::string> classes() const final { return base_->classes(); }
 
   std::vector<const Source*> origins() const final { return base_->origins(); }
@@ -39,7 +40,7 @@ class View : public Source {
       const size_t count = std::min(out.size() - done, mapped.size());
       for (size_t i = 0; i < count; ++i) mapped[i] = viewed(indices[done + i]);
       base_->read({mapped.data(), count}, wanted, out.subspan(done, count));
-      // Numbers are those of this view from here on.
+      // From here on, numbers are those of this view.
       for (size_t i = done; i < done + count; ++i) {
         out[i].index = indices[i];
         if (!out[i].result) out[i].result.error().where.record = indices[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and lists as people read them, for descriptions and messages of sources.
+// Numbers and lists as readable text, for descriptions and messages of sources.
 #pragma once
 
 #include <cstdint>

@@ -25,12 +25,6 @@ namespace {
 constexpr std::string_view kMagic = "HRUNPAC3";
 constexpr size_t kChecksumEnd = 12;
 
-void write_text(std::string_view text, ByteWriter& out) {
-  out.number(uint64_t{text.size()});
-  out.bytes(text);
-}
-std::string read_text(ByteReader& in) { return std::string(in.text(in.number<uint64_t>())); }
-
 }  // namespace
 
 std::optional<CopyState> state_of_copy(const std::string& path) {
@@ -45,7 +39,7 @@ std::vector<uint8_t> bytes_from_about(const AboutCopy& about) {
   ByteWriter out;
   out.bytes(kMagic);
   out.number(uint32_t{0});
-  write_text(about.packed_path, out);
+  out.text(about.packed_path);
   out.number(about.packed.status_changed_ns);
   out.number(about.packed.ends);
   out.number(about.copy.bytes);
@@ -56,7 +50,7 @@ std::vector<uint8_t> bytes_from_about(const AboutCopy& about) {
   if (const std::optional<Error>& damage = about.damage) {
     for (std::string_view text :
          {damage->code->id, std::string_view(damage->what), std::string_view(damage->hint)}) {
-      write_text(text, out);
+      out.text(text);
     }
     out.number(damage->where.offset);
   }
@@ -71,7 +65,7 @@ std::optional<AboutCopy> about_from_bytes(std::span<const uint8_t> bytes) {
   const auto sum = in.number<uint32_t>();
   if (!in.good() || sum != crc32c(bytes.subspan(kChecksumEnd))) return {};
   AboutCopy about;
-  about.packed_path = read_text(in);
+  about.packed_path = in.text();
   about.packed.status_changed_ns = in.number<int64_t>();
   about.packed.ends = in.number<uint64_t>();
   about.copy.bytes = in.number<uint64_t>();
@@ -79,7 +73,7 @@ std::optional<AboutCopy> about_from_bytes(std::span<const uint8_t> bytes) {
   about.copy.status_changed_ns = in.number<int64_t>();
   about.hash = in.number<uint64_t>();
   if (in.number<uint8_t>() != 0) {
-    const std::string id = read_text(in), what = read_text(in), hint = read_text(in);
+    const std::string id(in.text()), what(in.text()), hint(in.text());
     const ErrorCode* code = Registry<ErrorCode>::find(id);
     if (!code || code->kind == ErrorKind::kStorage) return {};
     about.damage = Error{.code = code,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file next to an unpacked copy, which is written last: the file of which it is a copy,
-// and the means to verify that it still is.
+// A file next to a decompressed copy, which is written last: it names the original file, and has
+// the means to verify the copy.
 //
 // The format is private, and parsed as hostile input: its contents are checked against the file.
 #pragma once
@@ -15,15 +15,15 @@
 
 namespace headrace {
 
-// How the packed file was when the copy was made. Its size and time of modification are part of the
-// copy's name.
+// The state of the compressed file when the copy was made. Its size and modification time are part
+// of the copy's name.
 struct PackedState {
   int64_t status_changed_ns = 0;  // shows a file that was written in place
   uint64_t ends = 0;              // hash of its first and last bytes
   bool operator==(const PackedState&) const = default;
 };
 
-// How the copy was when it was complete. Anybody who has touched it since shows.
+// The state of the copy when it was complete, which reveals any later modification.
 struct CopyState {
   uint64_t bytes = 0;
   int64_t modified_ns = 0, status_changed_ns = 0;
@@ -36,7 +36,7 @@ struct AboutCopy {
   PackedState packed;
   CopyState copy;
   uint64_t hash = 0;  // XXH3 of the copy's bytes
-  // Why the copy ends before the file does; `where` is a place in the packed file.
+  // Why the copy ends before the file does; `where` is an offset in the compressed file.
   std::optional<Error> damage = {};
 };
 

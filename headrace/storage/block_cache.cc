@@ -80,7 +80,7 @@ BlockCache::BlockCache(const CacheDirectory& cache, BlockCacheOptions options)
   if (folder_) {
     needed_ = std::make_unique<NeededBlocks>(*folder_);
   } else {
-    warn("blocks cannot be kept in " + cache.path_of("blocks") + ": " + why_);
+    warn("blocks cannot be stored in " + cache.path_of("blocks") + ": " + why_);
   }
 }
 
@@ -153,7 +153,7 @@ void BlockCache::submit(std::vector<LaterRead> reads, const Far& far) {
   for (LaterRead& read : reads) serve_or_go_far(read, far, /*may_wait=*/false);
 }
 
-// Each read is answered: where there is no memory for the cache's own things, by the storage.
+// Every read is answered, by the storage if there is no memory for the cache's own objects.
 void BlockCache::serve_or_go_far(LaterRead& read, const Far& far, bool may_wait) {
   try {
     serve(read, far, may_wait);
@@ -234,7 +234,7 @@ bool BlockCache::is_worth_fills(const LaterRead& read, const std::vector<Part>& 
          });
 }
 
-// Begins one, or takes part in one that is under way.
+// Starts one, or joins one in progress.
 BlockCache::FillPtr BlockCache::fill_of(const Part& part, const FilePiece& file, const Far& far,
                                         bool urgent) {
   FillPtr& fill = fills_[part.name];
@@ -396,11 +396,11 @@ void BlockCache::keep(const FillPtr& fill) {
   if (put.error_number == 0) return;
   ++counts_.failed;
   closed_until_ = now() + kClosedSeconds;
-  warn(put.no_room
-           ? "no block can be put out of " + folder_->path() + ", since runs need all that " +
-                 "its limit of " + std::to_string(limit_ >> 20) + " MiB has room for"
-           : "a block could not be kept in " + folder_->path() + ": " +
-                 std::generic_category().message(put.error_number));
+  warn(put.no_room ? "no block can be evicted from " + folder_->path() +
+                         ", since running processes need all that " + "its limit of " +
+                         std::to_string(limit_ >> 20) + " MiB has room for"
+                   : "a block could not be kept in " + folder_->path() + ": " +
+                         std::generic_category().message(put.error_number));
 }
 
 void BlockCache::note_read(const Part& part) {

@@ -40,11 +40,11 @@ class BlockCache {
   // The cache of asynchronous storages in this process; null: none. The user's, if
   // HEADRACE_DISK_CACHE or use() asks for it, is never destroyed.
   static BlockCache* in_use();
-  // For as long as it is held the user's cache folder, as the environment names it, with this limit
-  // or a larger one that is asked for, too. Throws Exception HR0298 where it is too small.
-  using UsePtr = std::shared_ptr<BlockCache>;  // shared: by who reads through it; not its owner
+  // Holding it keeps the user's cache folder, as set in the environment, in use with this limit or
+  // a larger one requested elsewhere. Throws Exception HR0298 where it is too small.
+  using UsePtr = std::shared_ptr<BlockCache>;  // shared: by its readers; not its owner
   static UsePtr use(uint64_t limit);
-  // For tests: this one from now on. Returns what was in use.
+  // For tests: uses this one from now on. Returns the previous one.
   static BlockCache* exchange(BlockCache* cache);
 
   // Throws Exception HR0298.
@@ -53,7 +53,7 @@ class BlockCache {
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
 
-  // Waits until all blocks that are under way are kept.
+  // Waits until all blocks in flight are stored.
   void settle() EXCLUDES_LOCK(mutex_);
 
   using Far = std::function<void(std::vector<LaterRead>)>;  // submits to the storage itself
@@ -62,8 +62,8 @@ class BlockCache {
   void will_read(const FilePiece& piece, const Far& far) EXCLUDES_LOCK(mutex_);
 
   struct Counts {
-    int64_t hits = 0, misses = 0;  // reads that needed nothing of the storage, and others
-    int64_t around = 0;            // of these misses, reads that no block was fetched for
+    int64_t hits = 0, misses = 0;  // reads served without the storage, and others
+    int64_t around = 0;            // of these misses, reads for which no block was fetched
     uint64_t hit_bytes = 0, far_bytes = 0;
     int64_t evicted = 0, failed = 0;  // blocks
     uint64_t limit = 0;

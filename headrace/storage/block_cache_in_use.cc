@@ -26,7 +26,7 @@ struct Uses {
   std::list<OneUse> uses GUARDED_BY(mutex);  // the latest is the last
   BlockCache::UsePtr of_environment;         // set once, before others read it
 
-  // The largest limit that is still asked for holds.
+  // The largest limit still requested applies.
   void apply() REQUIRES_LOCK(mutex) {
     in_use_now = uses.empty() ? nullptr : uses.back().cache;
     for (const auto& [path, cache] : made) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the disk the cache of blocks may take.
+// How much disk space the block cache may use.
 #pragma once
 
 #include <cstdint>

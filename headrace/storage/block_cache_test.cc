@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of blocks on local disk: same bytes, each fetched once, whatever is done to the folder.
+// The block cache on local disk: same bytes, each fetched once, whatever happens to the folder.
 #include "headrace/storage/block_cache.h"
 
 #include <fcntl.h>
@@ -55,7 +55,7 @@ class Cached {
   BlockCache* const before_;
 };
 
-TEST(BlockCache, IsInUseForAsLongAsSomeoneAsksForIt) {
+TEST(BlockCache, IsActiveWhileRequested) {
   ASSERT_EQ(BlockCache::in_use(), nullptr);
   constexpr uint64_t kSmall = uint64_t{64} << 20, kLarge = uint64_t{128} << 20;
   BlockCache::UsePtr first = BlockCache::use(kSmall), second = BlockCache::use(kLarge);
@@ -136,7 +136,7 @@ TEST_F(BlockCacheTest, ServesSecondReadsFromDiskAlsoInALaterRun) {
   EXPECT_EQ(cache->caution(), "");
 }
 
-TEST_F(BlockCacheTest, FetchesABlockOnceForReadsSideBySide) {
+TEST_F(BlockCacheTest, FetchesABlockOnceForConcurrentReads) {
   volume_.behave({.latency_seconds = 2e-3});
   Cached cache(folder_.path());
   std::vector<std::thread> threads;
@@ -167,7 +167,7 @@ TEST_F(BlockCacheTest, NeverServesBytesOfAReplacedFile) {
   EXPECT_EQ(opened.read(0, 5 * kBlock, got).error().code->id, "HR0208") << "and nowhere else";
 }
 
-TEST_F(BlockCacheTest, KeepsItsLimitAndPutsOutWhatWasUsedLongestAgo) {
+TEST_F(BlockCacheTest, KeepsItsLimitAndEvictsTheLeastRecentlyUsed) {
   const uint64_t limit = 6 * (kBlock + 200);
   std::vector<std::string> paths;
   {
@@ -187,7 +187,7 @@ TEST_F(BlockCacheTest, KeepsItsLimitAndPutsOutWhatWasUsedLongestAgo) {
   EXPECT_GE(blocks_in(folder_.path()).size(), 5u);
 }
 
-TEST_F(BlockCacheTest, GoesAroundForRandomReadsOfMoreThanTheLimit) {
+TEST_F(BlockCacheTest, IsBypassedForRandomReadsBeyondTheLimit) {
   Cached cache(folder_.path(), 4 * kBlock);
   EXPECT_TRUE(reads_right(path_, bytes_, 100, 5000));
   EXPECT_TRUE(reads_right(path_, bytes_, 100, 5000));
@@ -213,7 +213,7 @@ TEST_F(BlockCacheTest, KeepsAnnouncedBlocksWhateverElseIsRead) {
   EXPECT_GT(cache->counts().evicted, 0);
 }
 
-TEST_F(BlockCacheTest, PutsOutFirstWhatTheOrderHasFinishedLast) {
+TEST_F(BlockCacheTest, EvictsTheMostRecentlyFinishedBlocksFirst) {
   const std::vector<uint8_t> bytes = content(40 * kBlock, 3);
   const std::string path = volume_.write("long.tar", bytes);
   std::vector<uint8_t> got(kBlock);
@@ -238,7 +238,7 @@ TEST_F(BlockCacheTest, PutsOutFirstWhatTheOrderHasFinishedLast) {
   EXPECT_GE(volume_.requests(), 40 + 14);
 }
 
-TEST_F(BlockCacheTest, NamesTheSmallestLimitThatHoldsWhatTheOrderReadsFromAtATime) {
+TEST_F(BlockCacheTest, NamesTheSmallestLimitThatHoldsTheOrdersWorkingSet) {
   Cached cache(folder_.path(), 8 * kBlock);
   const FileSet files({path_});
   files.will_read(0, 0, 10 * kBlock);
@@ -250,7 +250,7 @@ TEST_F(BlockCacheTest, NamesTheSmallestLimitThatHoldsWhatTheOrderReadsFromAtATim
                Exception);
 }
 
-TEST_F(BlockCacheTest, TakesNothingFromDamagedCutOrForeignFiles) {
+TEST_F(BlockCacheTest, ReadsNothingFromDamagedTruncatedOrForeignFiles) {
   {
     Cached cache(folder_.path());
     for (uint64_t block = 0; block < 10; ++block) {
@@ -283,7 +283,7 @@ TEST_F(BlockCacheTest, TakesNothingFromDamagedCutOrForeignFiles) {
   EXPECT_EQ(volume_.requests(), 10 + 9) << "what was damaged was fetched again";
 }
 
-TEST_F(BlockCacheTest, FollowsNoLinksAndDeletesNothingOfOthers) {
+TEST_F(BlockCacheTest, FollowsNoLinksAndDeletesOnlyItsOwnFiles) {
   const std::string precious = folder_.write("precious", "precious");
   const std::string foreign = folder_.write("cache/blocks/notes.txt", "mine");
   chmod((folder_ / "cache/blocks").c_str(), 0700);
@@ -318,7 +318,7 @@ TEST_F(BlockCacheTest, FollowsNoLinksAndDeletesNothingOfOthers) {
   EXPECT_TRUE(reads_right(path_, bytes_, 0, 1000));
 }
 
-TEST_F(BlockCacheTest, GoesOnWithoutItWhereNothingCanBeWritten) {
+TEST_F(BlockCacheTest, ContinuesWithoutItIfNothingCanBeWritten) {
   {
     Cached none("");
     EXPECT_TRUE(reads_right(path_, bytes_, 0, 1000));
@@ -407,7 +407,7 @@ TEST(BlockCacheChild, DISABLED_ReadsWithAFullDisk) {
   EXPECT_NE(cache->caution(), "");
 }
 
-TEST_F(BlockCacheTest, GoesOnWithoutItWhereTheDiskIsFull) {
+TEST_F(BlockCacheTest, ContinuesWithoutItIfTheDiskIsFull) {
   const pid_t child = run_child("ReadsWithAFullDisk", folder_.path());
   int status = 0;
   waitpid(child, &status, 0);
@@ -415,7 +415,7 @@ TEST_F(BlockCacheTest, GoesOnWithoutItWhereTheDiskIsFull) {
   EXPECT_TRUE(blocks_in(folder_.path()).empty());
 }
 
-TEST_F(BlockCacheTest, LeavesNothingAndNothingHalfWhenKilled) {
+TEST_F(BlockCacheTest, LeavesNothingIncompleteWhenKilled) {
   const char* more = std::getenv("HEADRACE_TEST_KILLS");
   // Elsewhere files have a name while they are written, and are deleted by a later run.
   const int nameless = open(folder_.path().c_str(), O_WRONLY | O_TMPFILE, 0600);

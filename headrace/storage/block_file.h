@@ -2,9 +2,9 @@
 // One block of a remote file, as a file of the cache folder: its bytes, then the file and range
 // that they belong to, and a checksum of each 32 KiB.
 //
-// The format is private and parsed as hostile input: what is cut short, changed or of another file
-// is not a block. Every read is compared with its checksums. All members may be called from any
-// thread.
+// The format is private and parsed as hostile input: truncated or modified files, and blocks of
+// other files, are rejected. Every read is compared with its checksums. All members may be called
+// from any thread.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class BlockFile {
   // Fills `out` from the block's byte `begin` on. Without `may_wait` only from the page cache.
   // REQUIRES: it lies inside.
   Got read(uint64_t begin, std::span<uint8_t> out, bool may_wait) const;
-  // Sets its time of modification, by which blocks are put out: the oldest first.
+  // Sets its modification time, by which blocks are evicted: the oldest first.
   void set_time(int64_t seconds) const;
   bool is_deleted() const;
 

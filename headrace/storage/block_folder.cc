@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/base/number_text.h"
 #include "headrace/storage/unguessable.h"
 
 namespace headrace {
@@ -59,10 +60,7 @@ bool is_ours(const struct stat& status) {
 }  // namespace
 
 std::string BlockName::file() const {
-  char text[kDigits + kSuffix.size() + 1];
-  std::snprintf(text, sizeof text, "%016llx%016llx.block", static_cast<unsigned long long>(high),
-                static_cast<unsigned long long>(low));
-  return text;
+  return hex_text(high) + hex_text(low) + std::string(kSuffix);
 }
 
 std::optional<BlockName> BlockName::from_file(std::string_view file) {

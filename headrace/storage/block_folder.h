@@ -36,7 +36,7 @@ struct BlockName {
 struct HashBlockName {
   size_t operator()(const BlockName& name) const { return name.low; }
 };
-// path: the lasting one.
+// path: the permanent one.
 BlockName name_of_block(const std::string& path, const FileIdentity& identity, uint64_t offset);
 
 class BlockFolder {
@@ -54,7 +54,7 @@ class BlockFolder {
 
   struct Room {
     uint64_t limit = 0;
-    // Blocks of this process that stay.
+    // Blocks of this process that must not be evicted.
     std::function<bool(const std::string& file)> stays;
   };
   struct Put {
@@ -62,21 +62,21 @@ class BlockFolder {
     bool no_room = false;  // evictable blocks do not suffice
     int64_t evicted = 0;   // blocks
   };
-  // Puts a block in, and others out where the limit wants it.
+  // Adds a block, and evicts others if the limit requires it.
   Put put(const BlockName& name, const BlockId& id, std::span<const uint8_t> bytes,
           const Room& room) EXCLUDES_LOCK(counting_);
 
-  // One process at a time fills a block. True where this one may; false while another does.
+  // Only one process at a time fills a block. True if this one may; false while another does.
   bool begin_fill(const BlockName& name) const;
   void end_fill(const BlockName& name) const;
-  // While a process needs a block no process puts it out.
+  // While any process needs a block, no process evicts it.
   void need(const BlockName& name) const;
   void need_no_more(const BlockName& name) const;
 
   struct Entry {
     std::string file;
     uint64_t bytes = 0;
-    int64_t used_ns = 0;  // the smallest is put out first
+    int64_t used_ns = 0;  // the smallest is evicted first
   };
   std::vector<Entry> entries() const;
   // Its id, for people; empty path where it is not a block.

@@ -19,10 +19,15 @@ class Bucket {
   // others twice.
   virtual Result<PathStatus> list_below(const std::string& path,
                                         const Storage::EachEntry& each) const = 0;
-  // Puts a new file there, whole or not at all. False where there is one already, which stays.
-  // HR0229 where the storage can only be read.
+  // Stores a new file there, completely or not at all. False if there is one already, which is
+  // kept. HR0229 where the storage can only be read.
   virtual Result<bool> store(const std::string& path, std::string content) const = 0;
 };
+
+// HR0229: nothing can be put there.
+Error stores_nothing_error(const std::string& path);
+// Bucket::store() where the path lies in a bucket, else HR0229.
+Result<bool> store_in_bucket(const std::string& path, std::string content);
 
 // Where the path lies, if that is one.
 inline const Bucket* bucket_of(std::string_view path) {

@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "headrace/base/blocked_signals.h"
+
 namespace headrace {
 
 void BurstThreads::call(std::function<void()> work) {
@@ -15,6 +17,7 @@ void BurstThreads::call(std::function<void()> work) {
     ++threads_;
   }
   try {
+    const BlockedSignals blocked;
     std::thread([this] { run(); }).detach();  // wait() knows when it has ended
   } catch (const std::system_error&) {
     run();

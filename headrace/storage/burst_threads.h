@@ -19,10 +19,10 @@ class BurstThreads {
   BurstThreads(const BurstThreads&) = delete;
   BurstThreads& operator=(const BurstThreads&) = delete;
 
-  // Calls are begun in order. Where no thread can be had at all the caller's calls it. A call must
+  // Calls start in order. If no thread can be started, the caller's thread makes them. A call must
   // not throw.
   void call(std::function<void()> work) EXCLUDES_LOCK(mutex_);
-  // Returns when nothing is called, or left to be called, any more.
+  // Returns when no call is running or waiting.
   void wait() EXCLUDES_LOCK(mutex_);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where bytes that lie one after the other in a file go: one place in memory, or several, with gaps
-// whose bytes nobody wants. The memory is the owner's.
+// Destination of bytes that are contiguous in a file: one place in memory, or several, with gaps
+// whose bytes are not needed. The owner provides the memory.
 #pragma once
 
 #include <algorithm>

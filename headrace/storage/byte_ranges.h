@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes by position: of memory, or of an open file, of which only requested ranges are read. So a
-// clip of a long film costs its own packets, and not the film.
+// clip of a long film costs only its own packets.
 //
 // A small value; copies of one share what it has read, so they belong to one thread at a time.
 #pragma once

@@ -42,7 +42,7 @@ class ByteRangesTest : public testing::Test {
   const std::vector<uint8_t> bytes_;
 };
 
-TEST_F(ByteRangesTest, AFileGivesWhatItsBytesInMemoryGive) {
+TEST_F(ByteRangesTest, AFileEqualsItsBytesInMemory) {
   const ByteRanges file = open(), memory(bytes_);
   ASSERT_EQ(file.size(), memory.size());
   Buffer kept, kept_too;
@@ -63,7 +63,7 @@ TEST_F(ByteRangesTest, AFileGivesWhatItsBytesInMemoryGive) {
   }
 }
 
-TEST_F(ByteRangesTest, AFileThatIsCutOffWhileItIsReadIsAnErrorAndNoCrash) {
+TEST_F(ByteRangesTest, AFileTruncatedWhileReadIsAnErrorNotACrash) {
   const ByteRanges file = open();
   std::filesystem::resize_file(path_, 1000);
   std::vector<uint8_t> out(4000);

@@ -90,8 +90,8 @@ bool CacheDirectory::read(const std::string& name, Buffer& out) const {
   return !path_.empty() && trusts(name) && read_file(path_of(name), out).has_value();
 }
 
-// A server forgets a file that another machine has replaced, and a page of it that is wanted then
-// ends the process with a signal.
+// A server forgets a file that another machine has replaced, and accessing a page of it then kills
+// the process with a signal.
 bool may_be_mapped(int64_t file_system) {
   constexpr int64_t kElsewhere[] = {0x6969,       // NFS
                                     0x517B,       // SMB

@@ -42,24 +42,23 @@ class CacheDirectory {
   explicit CacheDirectory(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
-  // Where an entry lies; empty where there is no cache.
+  // The path of an entry; empty without a cache.
   std::string path_of(const std::string& name) const {
     return path_.empty() ? std::string() : path_ + "/" + name;
   }
-  // Makes the folder, if it is not there. Whether it could, shows in whatever comes next.
+  // Creates the folder if it is missing. A failure shows in the next operation.
   void make() const;
-  // Whether only this user, or who owns the folder, can have written the entry: no one else may
-  // write to the folder, or the entry is this user's. Others' entries in a shared folder are as
-  // if they were not there.
+  // Whether only this user or the folder's owner can have written the entry: no one else may write
+  // to the folder, or the entry is this user's. Others' entries in a shared folder are ignored.
   bool trusts(const std::string& name) const;
-  // False when there is no such entry, or it is not to be had or trusted.
+  // False if there is no such entry, or it cannot be read or trusted.
   bool read(const std::string& name, Buffer& out) const;
-  // A large entry, mapped: all processes of a machine that use it share its memory. Null where
-  // there is none of at least so many bytes, or it is not to be had or trusted, or lies on a file
-  // system of a network.
+  // A large entry, mapped: all processes of a machine that use it share its memory. Null if there
+  // is none of at least so many bytes, or it cannot be read or trusted, or is on a network file
+  // system.
   std::shared_ptr<const MappedEntry> map(const std::string& name, uint64_t least_bytes) const;
-  // Replaces the entry by these parts, one after the other. False when that was not possible;
-  // nothing is left behind then.
+  // Replaces the entry by these parts, concatenated. False if that was not possible; nothing is
+  // left behind then.
   bool write(const std::string& name, std::span<const std::span<const uint8_t>> parts) const;
   bool write(const std::string& name, std::span<const uint8_t> bytes) const {
     return write(name, std::span(&bytes, 1));

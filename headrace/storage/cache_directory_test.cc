@@ -57,7 +57,7 @@ TEST(CacheDirectory, FollowsTheEnvironment) {
   EXPECT_EQ(CacheDirectory::of_user().path(), "");
 }
 
-TEST(CacheDirectory, GivesBackWhatWasWrittenLast) {
+TEST(CacheDirectory, ReturnsWhatWasWrittenLast) {
   TemporaryFolder folder;
   const CacheDirectory cache(folder / "not/made/yet");
   Buffer buffer;
@@ -69,7 +69,7 @@ TEST(CacheDirectory, GivesBackWhatWasWrittenLast) {
   EXPECT_EQ(entries(cache.path()), 1u);  // no temporary file stays
 }
 
-TEST(CacheDirectory, OfManyUsersGivesNobodyTheEntriesOfAnother) {
+TEST(CacheDirectory, OfManyUsersKeepsTheirEntriesSeparate) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
   TemporaryFolder folder;
   const CacheDirectory cache(folder / "shared");
@@ -91,7 +91,7 @@ TEST(CacheDirectory, OfManyUsersGivesNobodyTheEntriesOfAnother) {
   EXPECT_TRUE(cache.read("a", buffer));
 }
 
-TEST(CacheDirectory, OnAFileSystemOfANetworkNothingIsMapped) {
+TEST(CacheDirectory, OnANetworkFileSystemNothingIsMapped) {
   EXPECT_FALSE(may_be_mapped(0x6969)) << "NFS";
   EXPECT_FALSE(may_be_mapped(static_cast<int32_t>(0xFF534D42))) << "CIFS, where long has 32 bits";
   EXPECT_FALSE(may_be_mapped(0x0BD00BD0)) << "Lustre";
@@ -99,7 +99,7 @@ TEST(CacheDirectory, OnAFileSystemOfANetworkNothingIsMapped) {
   EXPECT_TRUE(may_be_mapped(0x01021994)) << "tmpfs";
 }
 
-TEST(CacheDirectory, ThatCannotBeWrittenIsNoCache) {
+TEST(CacheDirectory, ThatCannotBeWrittenIsNotUsed) {
   TemporaryFolder folder;
   const CacheDirectory below_a_file(folder.write("file", "x") + "/cache");
   Buffer buffer;

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace headrace {
-namespace {
+namespace crc32c_test {
 
 std::span<const uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -43,7 +43,7 @@ TEST(Crc32c, IsTheSameAtEveryLengthAndPlace) {
   }
 }
 
-TEST(Crc32c, GoesOnFromAnEarlierValue) {
+TEST(Crc32c, ContinuesFromAnEarlierValue) {
   const std::string_view text = "a pack is read by position";
   for (size_t cut = 0; cut <= text.size(); ++cut) {
     const uint32_t first = crc32c(bytes_of(text.substr(0, cut)));
@@ -51,5 +51,5 @@ TEST(Crc32c, GoesOnFromAnEarlierValue) {
   }
 }
 
-}  // namespace
+}  // namespace crc32c_test
 }  // namespace headrace

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "headrace/base/blocked_signals.h"
 #include "headrace/base/clock.h"
 
 namespace headrace {
@@ -22,7 +23,10 @@ DelayedCalls::~DelayedCalls() {
 
 void DelayedCalls::at(double when, std::function<void()> call) {
   MutexLock lock(mutex_);
-  if (!thread_.joinable() && !closing_) thread_ = std::thread([this] { run(); });
+  if (!thread_.joinable() && !closing_) {
+    const BlockedSignals blocked;
+    thread_ = std::thread([this] { run(); });
+  }
   const auto added = calls_.emplace(when, std::move(call));  // last: what throws adds nothing
   if (added == calls_.begin()) changed_.notify_all();
 }

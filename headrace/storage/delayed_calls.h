@@ -16,12 +16,12 @@ namespace headrace {
 class DelayedCalls {
  public:
   DelayedCalls() = default;
-  // Calls at once what is left. No call may be added from then on but by a call.
+  // Makes the remaining calls immediately. From then on only a call itself may add calls.
   ~DelayedCalls();
   DelayedCalls(const DelayedCalls&) = delete;
   DelayedCalls& operator=(const DelayedCalls&) = delete;
 
-  // `when` in seconds of now() (base/clock.h). Calls that are due at the same time come in order.
+  // `when` in seconds of now() (base/clock.h). Calls due at the same time are made in order.
   void at(double when, std::function<void()> call) EXCLUDES_LOCK(mutex_);
 
  private:
@@ -34,7 +34,7 @@ class DelayedCalls {
   std::thread thread_ GUARDED_BY(mutex_);
 };
 
-// On one thread that the process shares, which must not be kept waiting.
+// On a thread shared by the whole process, which must not be blocked.
 void call_later(double seconds, std::function<void()> call);
 
 }  // namespace headrace

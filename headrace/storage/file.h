@@ -22,14 +22,14 @@ class File {
  public:
   static constexpr int kRetries = kReadRetries;
 
-  // `known`: what it must be, else HR0208.
+  // `known`: its expected identity, otherwise HR0208.
   static Result<File> open(const std::string& path, const FileIdentity* known = nullptr);
-  // For one thread that reads it once, forward and in small pieces (scanned_file.h).
+  // For a single thread that reads it once, forward and in small pieces (scanned_file.h).
   static Result<File> open_to_scan(const std::string& path);
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }  // when it was opened
-  // The piece, for callers that ask for many at once; known only of an asynchronous storage.
+  // The piece, for callers that request many at once; known only for an asynchronous storage.
   FilePiece piece(uint64_t offset, uint64_t bytes) const {
     return {path_, offset, bytes, open_->known()};
   }
@@ -38,11 +38,11 @@ class File {
   Result<void> read(uint64_t offset, std::span<uint8_t> out) const {
     return open_->read(offset, out);
   }
-  // The same into several places, one after the other in the file: with one call where possible.
+  // The same into several places, contiguous in the file: with one call if possible.
   Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const {
     return open_->read(offset, parts);
   }
-  // Asks for these bytes to be at hand soon; it may do nothing.
+  // Asks for these bytes to be available soon; it may do nothing.
   void will_read(uint64_t offset, uint64_t bytes) const { open_->will_read(offset, bytes); }
   // Distinguishes this file from one that replaces or changes it.
   Result<FileIdentity> identity() const { return open_->identity(); }
@@ -56,14 +56,14 @@ class File {
   uint64_t size_ = 0;
 };
 
-// The whole file. `out` keeps its memory where that suffices; its contents mean nothing on an
+// The whole file. `out` keeps its memory if it is large enough; its contents are undefined after an
 // error.
 Result<void> read_file(const std::string& path, Buffer& out, const ReadLimits& limits = {});
 
-// The first bytes: as many as `out` takes or the file has. Returns how many.
+// The first bytes: as many as fit into `out` or the file has. Returns how many.
 Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out);
 
-// Whether it is a file that begins with these bytes, which are 16 at most.
+// Whether it is a file that begins with these bytes, at most 16.
 bool file_begins_with(const std::string& path, std::string_view bytes);
 
 Result<FileIdentity> identity_of(const std::string& path);
@@ -71,7 +71,7 @@ Result<FileIdentity> identity_of(const std::string& path);
 bool is_folder(const std::string& path);
 bool is_file(const std::string& path);  // a regular one
 bool is_there(const std::string& path);
-// PathStatus's; 0 where the path cannot be looked at.
+// PathStatus's; 0 if the path is not accessible.
 int64_t status_changed_ns(const std::string& path);
 
 }  // namespace headrace

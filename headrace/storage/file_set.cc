@@ -59,8 +59,8 @@ uint64_t FileSet::total_bytes() const {
 template <class Call>
 Result<void> FileSet::with_open(size_t file, const Call& call) const {
   Slot& slot = slots_[file];
-  // Where all may stay open none is ever closed, and counting users would only be one more thing
-  // that threads pass to and fro.
+  // If all may stay open, none is ever closed, and counting users would only add contention between
+  // threads.
   for (;;) {
     if (const File* opened = closes_ ? nullptr : slot.file.load()) return call(*opened);
     if (closes_) {
@@ -90,7 +90,7 @@ void FileSet::will_read(size_t file, uint64_t offset, uint64_t bytes) const {
   });
 }
 
-// No lock is held while a file is opened: that may wait, and try again after a pause.
+// No lock is held while a file is opened, since that may wait and retry after a pause.
 Result<void> FileSet::open(size_t file) const {
   Slot& slot = slots_[file];
   if (slot.file.load()) return {};
@@ -131,7 +131,7 @@ uint64_t FileSet::oldest() const {
   return slot ? slot->last_used.load() : IdleFiles::kNone;
 }
 
-// The file that was not used for longest. Where all are in use, one more than wanted stays open.
+// Closes the least recently used file. If all are in use, one more than intended stays open.
 bool FileSet::close_one() const {
   Slot* oldest = oldest_slot();
   int64_t none = 0;

@@ -23,7 +23,7 @@ class FileSet final : private IdleFiles::Owner {
  public:
   static constexpr size_t kMostOpen = 256;
 
-  // Throws Exception HR0201..HR0205 when one cannot be looked at.
+  // Throws Exception HR0201..HR0205 if one is not accessible.
   explicit FileSet(std::vector<std::string> paths, size_t most_open = kMostOpen);
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
@@ -31,8 +31,8 @@ class FileSet final : private IdleFiles::Owner {
 
   size_t size() const { return paths_.size(); }
   const std::string& path(size_t file) const { return paths_[file]; }
-  // Names of the files in messages and keys, if these are not their paths (copies in the cache). To
-  // be called before anything is read. REQUIRES: as many as there are files.
+  // Names of the files in messages and keys, if these are not their paths (copies in the cache).
+  // Must be called before anything is read. REQUIRES: as many as there are files.
   void show_as(std::vector<std::string> names) { shown_ = std::move(names); }
   const std::string& shown(size_t file) const {
     return shown_.empty() ? paths_[file] : shown_[file];
@@ -46,9 +46,9 @@ class FileSet final : private IdleFiles::Owner {
   }
 
   Result<void> read(size_t file, uint64_t offset, std::span<uint8_t> out) const;
-  // Into several places, one after the other in the file.
+  // Into several places, contiguous in the file.
   Result<void> read(size_t file, uint64_t offset, std::span<const std::span<uint8_t>> parts) const;
-  // Asks the system to have these bytes at hand soon; it may do nothing.
+  // Asks the system to have these bytes available soon; it may do nothing.
   void will_read(size_t file, uint64_t offset, uint64_t bytes) const;
 
  private:
@@ -71,7 +71,7 @@ class FileSet final : private IdleFiles::Owner {
   std::vector<FileIdentity> identities_;
   size_t most_open_;
   bool answers_later_ = false;
-  bool closes_ = true;  // false: all of them may stay open for good
+  bool closes_ = true;  // false: all of them may remain open
   std::unique_ptr<Slot[]> slots_;
   mutable std::atomic<size_t> open_{0};
 };

@@ -75,7 +75,7 @@ TEST_F(FewDescriptors, ManySetsCloseFilesForEachOther) {
   EXPECT_EQ(open_files(), before);
 }
 
-TEST_F(FewDescriptors, AFileIsOpenedWhenEverybodyElseHasTheRest) {
+TEST_F(FewDescriptors, AFileIsOpenedEvenIfOthersHoldAllDescriptors) {
   const FileSet files(paths);
   for (size_t i = 0; i < paths.size(); ++i) read(files, i);
   std::vector<int> others;

@@ -101,7 +101,7 @@ TEST_F(ReadFile, ShortReadsAndInterruptsDoNotShow) {
   EXPECT_EQ(calls.open_files, 0);
 }
 
-TEST_F(ReadFile, ErrorsThatMayPassAreTriedAgainWithGrowingPauses) {
+TEST_F(ReadFile, TransientErrorsAreRetriedWithGrowingPauses) {
   const std::string path = folder.write("a", pattern(1000));
   for (int error : {EIO, ESTALE, ETIMEDOUT, EAGAIN}) {
     calls.pauses.clear();
@@ -114,7 +114,7 @@ TEST_F(ReadFile, ErrorsThatMayPassAreTriedAgainWithGrowingPauses) {
   }
 }
 
-TEST_F(ReadFile, AnErrorThatStaysNamesFileAndOffset) {
+TEST_F(ReadFile, APermanentErrorNamesFileAndOffset) {
   const std::string path = folder.write("a", pattern(1000));
   calls.most = 300, calls.fail_from = 600;
   calls.read_errors = 1 << 20, calls.read_error = EIO;
@@ -129,7 +129,7 @@ TEST_F(ReadFile, AnErrorThatStaysNamesFileAndOffset) {
   EXPECT_EQ(calls.open_files, 0);
 }
 
-TEST_F(ReadFile, AStaleHandleIsOpenedAnew) {
+TEST_F(ReadFile, AStaleHandleIsReopened) {
   const std::string path = folder.write("a", pattern(1000));
   calls.read_errors = 1, calls.read_error = ESTALE;
   int opened_during_read = 0;
@@ -165,7 +165,7 @@ TEST_F(ReadFile, ANameWithANulIsNotCutShort) {
   EXPECT_EQ(read_file(path, buffer).error().code->id, "HR0201");
 }
 
-TEST_F(ReadFile, WhatMayNotBeReadSaysSo) {
+TEST_F(ReadFile, AFileWithoutReadPermissionIsNamed) {
   calls.open_errors = 1, calls.open_error = EACCES;
   const Result<void> result = LocalFiles(calls).read_file(folder.write("a", "x"), buffer);
   EXPECT_EQ(result.error().code->id, "HR0202");
@@ -207,7 +207,7 @@ TEST_F(ReadFile, AfterAFailureTheNextReadWorks) {
   EXPECT_EQ(text(), pattern(1000));
 }
 
-TEST(ReadPrefix, GivesWhatThereIs) {
+TEST(ReadPrefix, ReturnsTheAvailableBytes) {
   TemporaryFolder folder;
   std::vector<uint8_t> bytes(16);
   EXPECT_EQ(*read_prefix(folder.write("a", "0123456789abcdefXYZ"), bytes), 16u);
@@ -232,7 +232,7 @@ TEST(PositionedReads, StayInsideTheFile) {
   EXPECT_EQ(std::string(out.begin(), out.end()), "0123");
 }
 
-TEST(WhatAPathLeadsTo, LinksAreFollowedAndPipesAreNeither) {
+TEST(PathTarget, LinksAreFollowedAndPipesAreRefused) {
   TemporaryFolder folder;
   const std::string file = folder.write("a", ""), pipe = folder / "pipe";
   const std::string to_file = folder / "to_file", to_folder = folder / "to_folder",

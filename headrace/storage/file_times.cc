@@ -6,8 +6,8 @@
 #include <chrono>
 
 // Note [What changed just now]: a file system's clock may tick as slowly as every two seconds. A
-// change in the same tick in which a file or folder was looked at leaves its time as it was, and
-// would be missed for ever. So what was seen is kept only where the time lies further back.
+// change in the same tick in which a file or folder was inspected leaves its time unchanged, and
+// would be missed forever. So facts are only cached if the time is further in the past.
 
 namespace headrace {
 namespace {

@@ -10,12 +10,12 @@ namespace headrace {
 
 // Nanoseconds since 1970.
 int64_t now_ns();
-// When the content changed last; wraps for times that 64 bits cannot hold.
+// When the content last changed; wraps for times that 64 bits cannot hold.
 int64_t changed_ns(const struct stat& status);
-// When anything about the file changed last.
+// When anything about the file last changed.
 int64_t status_changed_ns(const struct stat& status);
 
-// Whether what was seen of a file or folder that changed then may not be kept, as it was looked at
+// Whether facts about a file or folder that changed then must not be cached, since they were read
 // too soon after; see Note [What changed just now].
 bool changed_just_now(int64_t changed_ns, int64_t looked_at_ns);
 

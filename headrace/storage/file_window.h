@@ -19,8 +19,8 @@ class FileWindow {
   // Fills all of `out` from there, as File::read does.
   using Read = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
   static constexpr size_t kLargest = size_t{256} << 10, kSmallest = 512;
-  // Hops of more than this are not worth the bytes between them: from the page cache either way
-  // takes microseconds, and a disk reads about this much while it looks for another place.
+  // Larger gaps are not worth reading through: from the page cache either way takes microseconds,
+  // and a disk reads about this much during one seek.
   static constexpr uint64_t kFar = uint64_t{64} << 10;
 
   FileWindow(uint64_t size, Read read) : size_(size), read_(std::move(read)) {}
@@ -35,7 +35,7 @@ class FileWindow {
   Read read_;
   Buffer buffer_;
   uint64_t begin_ = 0;  // of the buffer in the file
-  uint64_t last_ = 0;   // the place asked for before
+  uint64_t last_ = 0;   // the position requested before
   size_t window_ = kSmallest;
 };
 

@@ -42,14 +42,14 @@ class FileWindows : public testing::Test {
   bool failing = false;
 };
 
-TEST_F(FileWindows, places_close_together_are_read_together) {
+TEST_F(FileWindows, nearby_ranges_are_read_together) {
   FileWindow near = window();
   for (uint64_t at = 0; at < bytes.size(); at += 100) expect(near, at, 12);
   EXPECT_LE(reads, 18);
   EXPECT_LE(total, bytes.size() + reads * 200);
 }
 
-TEST_F(FileWindows, all_of_a_place_is_copied_or_the_reader_says_why_not) {
+TEST_F(FileWindows, a_range_is_copied_completely_or_an_error) {
   FileWindow small = window();
   for (const size_t count : {size_t{0}, size_t{1}, size_t{700}, 2 * FileWindow::kLargest}) {
     std::vector<uint8_t> out(count);
@@ -64,7 +64,7 @@ TEST_F(FileWindows, all_of_a_place_is_copied_or_the_reader_says_why_not) {
   EXPECT_FALSE(small.read(UINT64_MAX - 50, out));
 }
 
-TEST_F(FileWindows, of_places_far_apart_little_is_read) {
+TEST_F(FileWindows, distant_ranges_are_read_separately) {
   FileWindow far(uint64_t{1} << 40, [this](uint64_t, std::span<uint8_t> out) -> Result<void> {
     total += out.size();
     return {};
@@ -73,7 +73,7 @@ TEST_F(FileWindows, of_places_far_apart_little_is_read) {
   EXPECT_LE(total, 1024 * FileWindow::kSmallest + 4 * FileWindow::kSmallest);
 }
 
-TEST_F(FileWindows, any_place_gives_its_bytes) {
+TEST_F(FileWindows, any_range_gives_its_bytes) {
   FileWindow any = window();
   for (uint64_t i = 0; i < 2000; ++i) {
     expect(any, mix64(i, 1) % (bytes.size() + 50), mix64(i, 2) % 3000);

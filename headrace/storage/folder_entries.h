@@ -21,11 +21,11 @@ struct FolderEntry {
 // HR0201..HR0207.
 Result<std::vector<FolderEntry>> folder_entries(const std::string& path,
                                                 size_t most = std::numeric_limits<size_t>::max());
-// The same, thrown.
+// The same, but throws.
 std::vector<FolderEntry> entries_in(const std::string& path,
                                     size_t most = std::numeric_limits<size_t>::max());
 
-// Bytes of a file, or of all files below a folder. Throws what looking and listing gives.
+// Bytes of a file, or of all files below a folder. Throws errors of looking and listing.
 uint64_t bytes_below(const std::string& path);
 
 }  // namespace headrace

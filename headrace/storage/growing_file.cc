@@ -112,8 +112,8 @@ std::optional<uint64_t> GrowingFile::append(std::span<const uint8_t> bytes) {
   MutexLock lock(mutex_);
   ssize_t put;
   do {
-    // Offset -1: the descriptor's position moves along, and stands after the bytes afterwards,
-    // wherever other processes have moved the file's end.
+    // Offset -1: the descriptor's position advances to the end of the written bytes, even if other
+    // processes have extended the file.
     put = ::pwritev2(descriptor_, &piece, 1, -1, RWF_APPEND);
   } while (put < 0 && errno == EINTR);
   if (put >= 0 && put != static_cast<ssize_t>(bytes.size())) errno = ENOSPC;  // a part of it

@@ -19,23 +19,23 @@ namespace headrace {
 
 class GrowingFile {
  public:
-  // A regular file that is there; null when it cannot be opened.
+  // An existing regular file; null if it cannot be opened.
   static std::unique_ptr<GrowingFile> open(const std::string& path, bool writable);
-  // A new one beside `path`, which gets that name only by publish(). Where the file system allows
-  // it, it has none until then, so that a killed process leaves nothing.
+  // A new file next to `path`, which gets that name only by publish(). If the file system allows
+  // it, it has no name until then, so that a killed process leaves nothing behind.
   static std::unique_ptr<GrowingFile> create(const std::string& path);
   ~GrowingFile();
   GrowingFile(const GrowingFile&) = delete;
   GrowingFile& operator=(const GrowingFile&) = delete;
 
-  // Gives a created file its name. With `replace` in the place of what has it; without, false
-  // (EEXIST) when something has. Readers of the replaced file keep it.
+  // Gives a created file its name. With `replace` it replaces an existing file; without, false
+  // (EEXIST) if there is one. Readers of the replaced file keep it.
   bool publish(bool replace);
 
-  uint64_t size() const;                                     // now; 0 when that is not to be had
+  uint64_t size() const;                                     // now; 0 if unknown
   bool read(uint64_t offset, std::span<uint8_t> out) const;  // all of `out`
   bool write(uint64_t offset, std::span<const uint8_t> bytes);
-  bool grow_to(uint64_t bytes);  // by zeros
+  bool grow_to(uint64_t bytes);  // with zeros
   // Where the bytes begin.
   std::optional<uint64_t> append(std::span<const uint8_t> bytes) EXCLUDES_LOCK(mutex_);
 
@@ -45,8 +45,8 @@ class GrowingFile {
 
   const int descriptor_;
   const std::string path_;
-  std::string temporary_;  // the name that it has, where it has one that it should not keep
-  Mutex mutex_;            // the descriptor's own position, which tells where an append landed
+  std::string temporary_;  // its temporary name, if it has one
+  Mutex mutex_;            // the descriptor's own position, which tells where an append was written
 };
 
 }  // namespace headrace

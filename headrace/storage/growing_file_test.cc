@@ -13,7 +13,7 @@
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
-namespace {
+namespace growing_file_test {
 
 std::vector<uint8_t> bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
 
@@ -41,7 +41,7 @@ TEST(GrowingFile, HasItsNameOnlyOncePublished) {
   EXPECT_EQ(entries(folder.path()), 1u);
 }
 
-TEST(GrowingFile, ReplacesOnlyWhereThatIsWanted) {
+TEST(GrowingFile, ReplacesOnlyOnRequest) {
   TemporaryFolder folder;
   const std::string path = folder.write("a", "old");
   const auto before = GrowingFile::open(path, false);
@@ -64,7 +64,7 @@ TEST(GrowingFile, ReadsAllOrNothing) {
   EXPECT_EQ(text_in(*file, UINT64_MAX, 1), "nothing");
 }
 
-TEST(GrowingFile, OpensNothingButRegularFiles) {
+TEST(GrowingFile, OpensOnlyRegularFiles) {
   TemporaryFolder folder;
   EXPECT_EQ(GrowingFile::open(folder.path(), false), nullptr);
   EXPECT_EQ(GrowingFile::open(folder / "none", false), nullptr);
@@ -115,5 +115,5 @@ TEST(GrowingFile, ThreadsAndProcessesAppendWithoutMixing) {
   EXPECT_EQ(wrong, 0);
 }
 
-}  // namespace
+}  // namespace growing_file_test
 }  // namespace headrace

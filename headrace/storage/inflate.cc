@@ -180,7 +180,7 @@ class Feeder {
     return {};
   }
 
-  // They may follow the last stream, as writers to tapes leave them.
+  // Zeros may follow the last stream, as left by tape writers.
   void skip_zeros(std::span<const uint8_t>& in) {
     size_t zeros = 0;
     while (zeros < in.size() && in[zeros] == 0) ++zeros;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deflate (RFC 1951) as gzip, zlib and zip wrap it, from untrusted bytes: the output is capped, and
-// memory is taken as it fills up, never as a header says.
+// Deflate (RFC 1951) as wrapped by gzip, zlib and zip, from untrusted bytes: the output is limited,
+// and memory grows with the actual output, not with sizes declared in a header.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +26,13 @@ class Inflater {
 
   struct Step {
     size_t consumed = 0, produced = 0;
-    bool ended = false;  // with this stream; gzip files may hold another one after it
+    bool ended = false;  // this stream; gzip files may contain another one after it
   };
-  // Goes on until `in` is used up, `out` is full, or the stream ends. HR0422 for damaged bytes,
-  // checksums included; Where::offset is that in `in`.
+  // Continues until `in` is used up, `out` is full, or the stream ends. HR0422 for damaged bytes,
+  // including checksums; Where::offset is the offset in `in`.
   Result<Step> run(std::span<const uint8_t> in, std::span<uint8_t> out);
-  void restart();  // for the next stream, of the same wrap
-  // Bytes that the last run() put out, also where it met damage then: those are good.
+  void restart();  // for the next stream, in the same format
+  // Bytes produced by the last run(), even if it then found damage: those are valid.
   size_t produced() const;
 
  private:
@@ -42,13 +42,14 @@ class Inflater {
 
 struct InflateLimits {
   uint64_t max_bytes = uint64_t{4} << 30;
-  // Beyond the first 64 MiB, of output to input. Deflate can do 1032; data of records never does.
+  // Ratio of output to input, beyond the first 64 MiB. Deflate can reach 1032; real data never
+  // does.
   uint64_t max_ratio = 256;
   uint64_t most(uint64_t stored_bytes) const;
 };
 
-// All of a stream, of gzip all streams that follow each other. HR0422, or HR0423 when it grows
-// beyond the limits; Where has the offset, and of files the path.
+// All of a stream; for gzip all concatenated streams. HR0422, or HR0423 if it grows beyond the
+// limits; Where has the offset, and for files the path.
 Result<void> inflate_bytes(std::span<const uint8_t> in, DeflateWrap wrap,
                            const InflateLimits& limits, Buffer& out);
 Result<void> inflate_file(const File& file, uint64_t offset, uint64_t bytes, DeflateWrap wrap,

@@ -11,7 +11,7 @@
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
-namespace {
+namespace inflate_test {
 
 constexpr DeflateWrap kWraps[] = {DeflateWrap::kNone, DeflateWrap::kZlib, DeflateWrap::kGzip};
 
@@ -59,7 +59,7 @@ Outcome outcome(const std::string& stored, DeflateWrap wrap, const InflateLimits
   return {std::string(done.error().code->id), done.error().what, {}, done.error().where.offset};
 }
 
-TEST(Inflate, GivesBackWhatWasCompressed) {
+TEST(Inflate, RestoresCompressedData) {
   for (const DeflateWrap wrap : kWraps) {
     for (const size_t bytes : {0, 1, 65535, 65536, 65537, 3000000}) {
       const std::string text = mixed(bytes);
@@ -98,7 +98,7 @@ TEST(Inflate, GzipStreamsMayFollowEachOther) {
             "other bytes follow the compressed data");
 }
 
-TEST(Inflate, DamageIsFoundWhereverItLies) {
+TEST(Inflate, DamageIsFoundAnywhere) {
   for (const DeflateWrap wrap : kWraps) {
     const std::string text = mixed(4000), stored = deflated(text, wrap);
     for (size_t cut = 0; cut < stored.size(); cut += 1 + stored.size() / 64) {
@@ -119,7 +119,7 @@ TEST(Inflate, DamageIsFoundWhereverItLies) {
   EXPECT_EQ(outcome("", DeflateWrap::kGzip).what, "it ends in the middle of the data");
 }
 
-TEST(Inflate, WhatGrowsBeyondTheCapIsRefused) {
+TEST(Inflate, OutputBeyondTheLimitIsRefused) {
   const std::string text(1000, 'a');
   const std::string stored = deflated(text, DeflateWrap::kZlib);
   EXPECT_EQ(outcome(stored, DeflateWrap::kZlib, {.max_bytes = 1000}).text, text);
@@ -139,7 +139,7 @@ TEST(Inflate, ABombOfZerosIsRefusedByItsRatio) {
   EXPECT_TRUE(outcome(bomb, DeflateWrap::kGzip, {.max_ratio = 2000}).text == zeros);
 }
 
-TEST(Inflate, AKnownSizeMustBeMetExactly) {
+TEST(Inflate, AKnownSizeMustMatchExactly) {
   for (const DeflateWrap wrap : kWraps) {
     const std::string text = mixed(10000), stored = deflated(text, wrap);
     const auto into = [&](size_t bytes) {
@@ -154,7 +154,7 @@ TEST(Inflate, AKnownSizeMustBeMetExactly) {
   }
 }
 
-TEST(Inflate, NothingFitsIntoNoMemory) {
+TEST(Inflate, AnEmptyBufferTakesNothing) {
   for (const DeflateWrap wrap : kWraps) {
     const std::string stored = deflated("", wrap), more = deflated("a", wrap);
     EXPECT_TRUE(inflate_into(bytes_of(stored), wrap, {}));
@@ -182,5 +182,5 @@ TEST(Inflate, AStreamCanBeTakenInPieces) {
   EXPECT_TRUE(got == text);
 }
 
-}  // namespace
+}  // namespace inflate_test
 }  // namespace headrace

@@ -75,13 +75,13 @@ void land(LaterRead& read, Result<void> result) {
   done(std::move(read));
 }
 
-// Each read is answered, or its caller would wait for it for ever: where there is no memory even
-// for the words, they are tried again.
+// Every read is answered, or its caller would wait for it forever: if there is not even memory for
+// the message, this is retried.
 void land_without_memory(LaterRead& read) {
   while (true) {
     try {
       return land(read, too_large_error(read.piece.path, read.bytes.size(),
-                                        "more than the memory that is left"));
+                                        "more than the remaining memory"));
     } catch (const std::bad_alloc&) {
       std::this_thread::yield();
     }
@@ -115,7 +115,7 @@ std::span<uint8_t> LaterStorage::room_for(const Request& request, uint64_t file_
       request.bytes.resize(file_bytes);
     } catch (const std::bad_alloc&) {
       answer.failure =
-          too_large_error(request.piece.path, file_bytes, "more than the memory is left");
+          too_large_error(request.piece.path, file_bytes, "more than the remaining memory");
       return {};
     }
   }
@@ -155,7 +155,7 @@ void LaterStorage::submit_placed(std::vector<PlacedRead> reads) const {
   }
 }
 
-// Into memory of its own, and from there to its places.
+// Into its own memory, and from there to its destinations.
 void LaterStorage::read_and_copy(const std::shared_ptr<Flight>& flight) const {
   try {
     std::vector<LaterRead> one(1);
@@ -246,34 +246,52 @@ void LaterStorage::take(const std::shared_ptr<Flight>& flight, Answer answer) co
 }
 
 LaterRead read_and_wait(const Storage& storage, LaterRead read) {
+  std::vector<LaterRead> one;
+  one.push_back(std::move(read));
+  return std::move(read_and_wait(storage, std::move(one)).front());
+}
+
+std::vector<LaterRead> read_and_wait(const Storage& storage, std::vector<LaterRead> reads) {
   struct Waiting {
     Mutex mutex;
     Condition changed;
-    std::optional<LaterRead> arrived GUARDED_BY(mutex);
+    std::vector<std::optional<LaterRead>> arrived GUARDED_BY(mutex);
+    size_t missing GUARDED_BY(mutex) = 0;
     bool left GUARDED_BY(mutex) = false;  // its caller has gone
   };
-  auto waiting = std::make_shared<Waiting>();  // shared: who waits may leave before it arrives
-  FilePiece piece = read.piece;
-  read.done = [waiting](LaterRead done) {
+  const auto waiting = std::make_shared<Waiting>();  // shared: the caller may leave before
+  std::vector<FilePiece> pieces;
+  for (size_t i = 0; i < reads.size(); ++i) {
+    pieces.push_back(reads[i].piece);
+    reads[i].done = [waiting, i](LaterRead done) {
+      MutexLock lock(waiting->mutex);
+      if (waiting->left) return;
+      waiting->arrived[i] = std::move(done);
+      if (--waiting->missing == 0) waiting->changed.notify_all();
+    };
+  }
+  {
     MutexLock lock(waiting->mutex);
-    if (waiting->left) return;
-    waiting->arrived = std::move(done);
-    waiting->changed.notify_all();
-  };
-  std::vector<LaterRead> one;
-  one.push_back(std::move(read));
-  storage.submit(std::move(one));
+    waiting->arrived.resize(reads.size());
+    waiting->missing = reads.size();
+  }
+  storage.submit(std::move(reads));
   const ReadDeadline* const deadline = ReadDeadline::of_thread();
+  std::vector<LaterRead> out;
   MutexLock lock(waiting->mutex);
-  while (!waiting->arrived) {
-    if (deadline && deadline->is_over()) {
-      waiting->left = true;
-      Error error = deadline->error(piece.path, static_cast<int64_t>(piece.offset));
-      return {.piece = std::move(piece), .result = std::move(error)};
-    }
+  while (waiting->missing > 0 && !(deadline && deadline->is_over())) {
     ReadDeadline::wait(waiting->changed, waiting->mutex);
   }
-  return std::move(*waiting->arrived);
+  waiting->left = true;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (waiting->arrived[i]) {
+      out.push_back(std::move(*waiting->arrived[i]));
+      continue;
+    }
+    Error error = deadline->error(pieces[i].path, static_cast<int64_t>(pieces[i].offset));
+    out.push_back({.piece = std::move(pieces[i]), .result = std::move(error)});
+  }
+  return out;
 }
 
 Result<std::unique_ptr<OpenFile>> LaterStorage::open(const std::string& path,
@@ -298,6 +316,7 @@ Result<void> LaterStorage::read_file(const std::string& path, Buffer& out,
     if (staged->size() > limits.max_bytes) {
       return above_cap_error(path, staged->size(), limits.max_bytes);
     }
+    if (StagedReads::take(path, 0, FilePiece::kWhole, out)) return {};
     out.resize(staged->size());
     if (!staged->empty()) std::memcpy(out.data(), staged->data(), staged->size());
     return {};

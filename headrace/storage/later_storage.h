@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by asynchronous storages: a subclass sends one request and hands over its answer, at any
-// time and of any length. This requests the rest of short answers, tries again after a pause if the
-// error may be temporary, and blocks a thread that reads by itself.
+// Shared by asynchronous storages: a subclass sends one request and passes on its answer, at any
+// time and of any length. This class requests the rest of short answers, retries after a pause if
+// the error may be temporary, and blocks threads that read directly.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@
 
 namespace headrace {
 
-// A read whose bytes go where they are wanted, as many as its piece has, and not into `read.bytes`.
-// The memory lives until `read.done` is called.
+// A read whose bytes go directly to their destination, as many as its piece has, and not into
+// `read.bytes`. The memory lives until `read.done` is called.
 struct PlacedRead {
   LaterRead read;
   BytePlaces places;
@@ -25,7 +25,7 @@ struct PlacedRead {
 class LaterStorage : public Storage {
  public:
   bool answers_later() const final { return true; }
-  // Through the cache of blocks, where one is in use (block_cache.h).
+  // Through the block cache, if one is in use (block_cache.h).
   void submit(std::vector<LaterRead> reads) const final;
   void submit_placed(std::vector<PlacedRead> reads) const;
   // These bytes will be read soon: the cache may fetch them.
@@ -36,35 +36,37 @@ class LaterStorage : public Storage {
   Result<void> read_file(const std::string& path, Buffer& out,
                          const ReadLimits& limits) const final;
   Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out) const final;
+  // What look_at_ends() of remote files and the opening of a pack ask for.
+  static constexpr uint64_t kFirstBytes = uint64_t{64} << 10, kLastBytes = uint64_t{256} << 10;
 
  protected:
   struct Answer {
-    uint64_t size = 0;       // of the file, where nothing is wrong
-    size_t got = 0;          // bytes that were written after those that were there
-    int error_number = 0;    // as errno has it; 0 where nothing is wrong
-    std::string words{};     // instead of the system's for it, where the storage has some
-    Result<void> failure{};  // wrong for good, in words of its own
+    uint64_t size = 0;       // of the file, if there is no error
+    size_t got = 0;          // bytes written after the existing ones
+    int error_number = 0;    // an errno; 0 if there is no error
+    std::string words{};     // instead of the system's text for it, if the storage has its own
+    Result<void> failure{};  // a permanent error, with its own text
   };
-  // What is still missing of a read. size() is all that is wanted, except where a whole
-  // file is read: then the first answer sizes it, unless the file has more than `max_bytes`.
+  // The missing part of a read. size() is the total requested, except if a whole file is read: then
+  // the first answer determines it, unless the file has more than `max_bytes`.
   struct Request {
     const FilePiece& piece;
     uint64_t max_bytes;
     Buffer& bytes;
     const BytePlaces& places;  // instead of `bytes`; empty, unless takes_places()
-    uint64_t begin;            // how many are there already
+    uint64_t begin;            // how many bytes exist already
     bool sized;
     uint64_t size() const { return places.empty() ? bytes.size() : places.size(); }
   };
-  // Whether ask() heeds `places`. What a storage without it reads is copied there.
+  // Whether ask() uses `places`. Otherwise the bytes read are copied there.
   virtual bool takes_places() const { return false; }
-  // Sends it; all that it refers to lives until `answer` was called, once, from any thread. Where
-  // it throws, `answer` is not called.
+  // Sends it; everything it refers to lives until `answer` was called, once, from any thread. If it
+  // throws, `answer` is not called.
   virtual void ask(const Request& request, std::function<void(Answer)> answer) const = 0;
-  // Where the next bytes of the answer go, of a file of this size: a whole file's memory is made
-  // first. Empty where no byte is missing, or `answer` says what is wrong.
+  // Where the next bytes of the answer go, for a file of this size: a whole file's memory is
+  // allocated first. Empty if no byte is missing, or `answer` has an error.
   static std::span<uint8_t> room_for(const Request& request, uint64_t file_bytes, Answer& answer);
-  // On one thread that all storages share, which must not be kept waiting.
+  // On a thread shared by all storages, which must not be blocked.
   static void call_later(double seconds, std::function<void()> call);
 
  private:
@@ -78,5 +80,7 @@ class LaterStorage : public Storage {
 
 // Submits the read and waits for it.
 LaterRead read_and_wait(const Storage& storage, LaterRead read);
+// The same for several at once: each with its own result, in their order.
+std::vector<LaterRead> read_and_wait(const Storage& storage, std::vector<LaterRead> reads);
 
 }  // namespace headrace

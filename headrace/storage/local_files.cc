@@ -181,7 +181,8 @@ Result<void> LocalFile::read(uint64_t offset, std::span<const std::span<uint8_t>
                             ? calls_.read(descriptor_.number(), {places.data(), count},
                                           static_cast<int64_t>(offset))
                             : -1;
-    // Whatever went wrong or stayed short is read part by part, which tries again and says why.
+    // After an error or a short read, it is read part by part, which retries and reports the
+    // reason.
     for (size_t i = 0; i < count; ++i) {
       if (got != static_cast<ssize_t>(bytes)) {
         if (Result<void> read = this->read(offset, parts[i]); !read) return read;
@@ -296,7 +297,7 @@ Result<void> LocalFiles::read_file(const std::string& path, Buffer& out,
   try {
     out.resize(opened->size);
   } catch (const std::bad_alloc&) {
-    return too_large_error(path, opened->size, "more than the memory that is left");
+    return too_large_error(path, opened->size, "more than the remaining memory");
   }
   return read_fully(path, file.number(), 0, {out.data(), out.size()}, calls_);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of the file system: the storage of paths without a scheme.
 //
-// Interrupted and short reads never show. Errors that may pass are tried again after a pause, then
-// become a storage error that names file and offset. Anything but a regular file is refused, and
-// opening one cannot hang. All const members may be called from any thread.
+// Interrupted and short reads are handled here. Errors that may pass are tried again after a pause,
+// then become a storage error that names file and offset. Anything but a regular file is refused,
+// and opening one cannot hang. All const members may be called from any thread.
 #pragma once
 
 #include <sys/stat.h>
@@ -19,7 +19,7 @@
 
 namespace headrace {
 
-// The system calls that reading makes, so that tests can make them fail. Each returns what the call
+// The system calls used for reading, so that tests can make them fail. Each returns what the call
 // returns and sets errno. Implementations are called from any thread.
 class FileCalls {
  public:
@@ -35,7 +35,7 @@ class FileCalls {
 
 class LocalFiles final : public Storage {
  public:
-  // `calls` must outlive it and what it opens.
+  // `calls` must outlive it and the files it opens.
   explicit LocalFiles(const FileCalls& calls = FileCalls::system()) : calls_(calls) {}
   static const LocalFiles& instance();
 

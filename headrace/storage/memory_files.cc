@@ -13,6 +13,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/base/random.h"
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/storage/delayed_calls.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/file_times.h"
@@ -67,7 +68,7 @@ struct MemoryVolume::State {
                    most_under_way GUARDED_BY(mutex) = 0;
   uint64_t bytes_sent GUARDED_BY(mutex) = 0;
 
-  // When the answer to a request of that moment is there.
+  // When the answer to a request sent at that time arrives.
   double due(double begin, uint64_t bytes, double extra) REQUIRES_LOCK(mutex) {
     double end = begin + behavior.latency_seconds + extra;
     if (behavior.bytes_per_second > 0) {
@@ -277,7 +278,8 @@ MemoryVolume::MemoryVolume(std::string name, MemoryBehavior behavior)
   this->behave(std::move(behavior));
   MutexLock lock(volumes().mutex);
   if (!volumes().by_name.try_emplace(name_, state_).second) {
-    raise(kNameTaken, "there is a volume \"" + name_ + "\"", "close it, or take another name");
+    raise(kNameTaken, "there already is a volume \"" + name_ + "\"",
+          "close it, or choose another name");
   }
 }
 
@@ -302,7 +304,7 @@ std::string MemoryVolume::write(const std::string& path, std::span<const uint8_t
 }
 
 std::string MemoryVolume::write(const std::string& path, std::string_view text) {
-  return write(path, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+  return write(path, bytes_from_text(text));
 }
 
 void MemoryVolume::remove(const std::string& path) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files in memory that answer as a far storage does: late, by a narrow line, with faults. For tests
-// and benchmarks of all that reads: "memory://NAME/train/a.jpg" is a file of the volume NAME.
+// Files in memory that respond like remote storage: with latency, limited bandwidth and faults. For
+// tests and benchmarks of everything that reads: "memory://NAME/train/a.jpg" is a file of the
+// volume NAME.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +24,27 @@ struct MemoryRequest {
 
 // The fault to simulate.
 struct MemoryFault {
-  int error_number = 0;        // as errno has it: what may pass is tried again
+  int error_number = 0;        // an errno: transient ones are retried
   uint64_t most = UINT64_MAX;  // a short answer
   double extra_seconds = 0;    // a slow one
 };
 
 struct MemoryBehavior {
-  double latency_seconds = 0;   // of each request, also of those that look and list
-  double bytes_per_second = 0;  // of the line that all share; 0: no limit
+  double latency_seconds = 0;   // of each request, including those that look and list
+  double bytes_per_second = 0;  // of the shared connection; 0: no limit
   std::function<MemoryFault(const MemoryRequest&)> fault = {};  // called from any thread
 };
 
-// A volume, reachable for as long as it lives. All members may be called from any thread.
+// A volume, reachable as long as it lives. All members may be called from any thread.
 class MemoryVolume {
  public:
-  // Throws Exception HR0215 where there is one of this name.
+  // Throws Exception HR0215 if this name exists.
   explicit MemoryVolume(std::string name, MemoryBehavior behavior = {});
   ~MemoryVolume();
   MemoryVolume(const MemoryVolume&) = delete;
   MemoryVolume& operator=(const MemoryVolume&) = delete;
 
-  // A file, or another content for one. `path` is relative. Returns its whole path.
+  // A file, or new content for one. `path` is relative. Returns its full path.
   std::string write(const std::string& path, std::span<const uint8_t> bytes);
   std::string write(const std::string& path, std::string_view text);
   void remove(const std::string& path);
@@ -54,13 +55,13 @@ class MemoryVolume {
   std::string root() const;  // "memory://NAME"
   int64_t requests() const;  // reads of bytes
   uint64_t bytes_sent() const;
-  int64_t most_under_way() const;  // requests at once
+  int64_t most_under_way() const;  // concurrent requests
 
   struct State;
 
  private:
   const std::string name_;
-  const std::shared_ptr<State> state_;  // shared: reads under way hold it
+  const std::shared_ptr<State> state_;  // shared: reads in progress hold it
 };
 
 }  // namespace headrace

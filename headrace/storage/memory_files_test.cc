@@ -32,7 +32,7 @@ std::string code_of(const Result<void>& result) {
   return result ? "" : std::string(result.error().code->id);
 }
 
-TEST(MemoryFiles, AreFoundListedAndReadAsOthersAre) {
+TEST(MemoryFiles, AreFoundListedAndReadLikeOthers) {
   MemoryVolume volume("files");
   const std::string path = volume.write("train/a/1.bin", numbers(1000));
   volume.write("train/a/2.bin", "two");
@@ -68,7 +68,7 @@ TEST(MemoryFiles, AreFoundListedAndReadAsOthersAre) {
   EXPECT_THROW(MemoryVolume("files"), Exception) << "the name is taken";
 }
 
-TEST(MemoryFiles, OfAFolderAreItsFiles) {
+TEST(MemoryFiles, AFolderListsItsFiles) {
   TemporaryFolder folder;
   folder.write("a/1", "one");
   folder.write("2", "two");
@@ -104,7 +104,7 @@ TEST(MemoryFiles, ShortAnswersDoNotShow) {
   EXPECT_EQ(out[49], 79);
 }
 
-TEST(MemoryFiles, ErrorsThatMayPassAreTriedAgain) {
+TEST(MemoryFiles, TransientErrorsAreRetried) {
   std::atomic<int> failing{3};
   MemoryVolume volume("passing", {.fault = [&](const MemoryRequest&) {
                         return MemoryFault{.error_number = failing-- > 0 ? ETIMEDOUT : 0};
@@ -115,7 +115,7 @@ TEST(MemoryFiles, ErrorsThatMayPassAreTriedAgain) {
   EXPECT_EQ(volume.requests(), 4);
 }
 
-TEST(MemoryFiles, ErrorsForGoodNameFileAndOffset) {
+TEST(MemoryFiles, PermanentErrorsNameFileAndOffset) {
   MemoryVolume volume("failing", {.fault = [](const MemoryRequest& request) {
                         return MemoryFault{.error_number = request.offset >= 40 ? EIO : 0,
                                            .most = 40};
@@ -158,7 +158,7 @@ TEST(MemoryFiles, TheSlowOneIsOvertakenByTheOthers) {
   EXPECT_GE(volume.most_under_way(), 2);
 }
 
-TEST(MemoryFiles, NeverAnswerBeforeTheirLatencyAndTheirLineAllow) {
+TEST(MemoryFiles, RespectTheirLatencyAndBandwidth) {
   MemoryVolume volume("timed", {.latency_seconds = 0.02, .bytes_per_second = 1e6});
   const std::string path = volume.write("a", std::vector<uint8_t>(30'000));
   Buffer bytes;
@@ -167,15 +167,15 @@ TEST(MemoryFiles, NeverAnswerBeforeTheirLatencyAndTheirLineAllow) {
   EXPECT_GE(now() - begin, 0.05);
 }
 
-TEST(StagedReads, AreServedToTheirThreadWithoutARequest) {
+TEST(StagedReads, AreUsedByTheirThreadWithoutARequest) {
   MemoryVolume volume("staged");
   const std::string path = volume.write("a", numbers(100));
   const Result<File> file = File::open(path);
   auto memory = std::make_shared<Buffer>(20);
   std::ranges::fill(std::span(memory->data(), 20), uint8_t{7});
-  const StagedPiece pieces[] = {{.piece = {.path = path, .offset = 10, .bytes = 20},
-                                 .bytes = memory->bytes(),
-                                 .memory = memory}};
+  StagedPiece pieces[] = {{.piece = {.path = path, .offset = 10, .bytes = 20},
+                           .bytes = memory->bytes(),
+                           .memory = memory}};
   std::vector<uint8_t> out(5);
   {
     const StagedReads staged(pieces);
@@ -190,7 +190,35 @@ TEST(StagedReads, AreServedToTheirThreadWithoutARequest) {
   EXPECT_EQ(out[0], 12);
 }
 
-TEST(Storage, LocalPathsAreThoseOfTheFileSystemAlone) {
+TEST(StagedReads, AreMovedToTheirOnlyReaderAndCopiedForSeveral) {
+  MemoryVolume volume("moved");
+  const std::string path = volume.write("a", numbers(100));
+  const Result<File> file = File::open(path);
+  const auto memory = std::make_shared<Buffer>(20), other = std::make_shared<Buffer>(30);
+  const uint8_t* const arrived = memory->data();
+  StagedPiece pieces[] = {{.piece = {.path = path, .offset = 10, .bytes = 20},
+                           .bytes = memory->bytes(),
+                           .memory = memory,
+                           .alone = true},
+                          {.piece = {.path = path, .offset = 50, .bytes = 30},
+                           .bytes = other->bytes(),
+                           .memory = other}};
+  const StagedReads staged(pieces);
+  Buffer out(7);
+  EXPECT_FALSE(StagedReads::take(path, 10, 19, out)) << "a part of a piece";
+  EXPECT_FALSE(StagedReads::take(path, 50, 30, out)) << "another record reads it, too";
+  EXPECT_EQ(out.size(), 7);
+  ASSERT_TRUE(StagedReads::take(path, 10, 20, out));
+  EXPECT_EQ(out.data(), arrived);
+  EXPECT_EQ(out.size(), 20);
+  EXPECT_FALSE(StagedReads::take(path, 10, 20, out)) << "it is gone";
+  std::vector<uint8_t> again(20);
+  ASSERT_TRUE(file->read(10, again));
+  EXPECT_EQ(again[0], 10) << "from the storage, as it would have been";
+  EXPECT_EQ(volume.requests(), 1);
+}
+
+TEST(Storage, LocalPathsEqualThoseOfTheFileSystemAlone) {
   MemoryVolume volume("far");
   EXPECT_EQ(local_path("a/b", "a writer"), "a/b");
   EXPECT_EQ(local_path("unknown://a", "a writer"), "unknown://a") << "no storage has that name";
@@ -203,7 +231,7 @@ TEST(Storage, LocalPathsAreThoseOfTheFileSystemAlone) {
   }
 }
 
-TEST(Storage, LocalFilesReadHereAndNowWhatIsSubmitted) {
+TEST(Storage, LocalFilesReadSynchronously) {
   TemporaryFolder folder;
   const std::string path = folder.write("a", "0123456789");
   const LaterRead piece = read_and_wait(storage_of(path), {.piece = {path, 3, 4}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that the order has announced, and has not finished with: they stay in the cache, for this
-// process and all others (BlockFolder::need). The owner guards it.
+// Blocks that the order has announced and not finished with: they are kept in the cache, for this
+// process and all others (BlockFolder::need). Guarded by the owner.
 //
 // A block is read to its end when three quarters of its bytes were read, since what lies between
 // records (headers, padding) is read by no one. So it stays until some others were, too.
@@ -22,7 +22,7 @@ namespace headrace {
 
 class NeededBlocks {
  public:
-  static constexpr size_t kStillNeeded = 8;  // blocks that were read to their end
+  static constexpr size_t kStillNeeded = 8;  // blocks that were read to the end
 
   explicit NeededBlocks(const BlockFolder& folder) : folder_(folder) {}
   ~NeededBlocks() {
@@ -31,10 +31,9 @@ class NeededBlocks {
   NeededBlocks(const NeededBlocks&) = delete;
   NeededBlocks& operator=(const NeededBlocks&) = delete;
 
-  // So many bytes of a block, with what lies between its records, will be read. Where all together
-  // would be more than `most`, those that were read from longest ago need not stay any more. False
-  // where one of these was not read from at all: there is no room for what the order wants at a
-  // time.
+  // This many bytes of a block, including those between its records, will be read. If the total
+  // exceeds `most`, the least recently read blocks need not be kept any longer. False if one of
+  // these was never read: the order's working set does not fit.
   bool add(const BlockName& name, uint64_t block_bytes, uint64_t bytes, uint64_t most) {
     const uint64_t more = bytes - bytes / 4;
     if (const auto found = of_name_.find(name); found != of_name_.end()) {
@@ -52,7 +51,7 @@ class NeededBlocks {
     folder_.need(name);
     return true;
   }
-  // A block that the order has finished with by that: this one or an earlier one.
+  // A block that the order has finished with after that: this one or an earlier one.
   std::optional<BlockName> read(const BlockName& name, uint64_t bytes) {
     const auto found = of_name_.find(name);
     if (found == of_name_.end()) return {};
@@ -67,7 +66,7 @@ class NeededBlocks {
     const BlockName finished = read_to_end_.front();
     read_to_end_.pop_front();
     const auto last = of_name_.find(finished);
-    if (last == of_name_.end() || last->second->left > 0) return {};  // announced once more
+    if (last == of_name_.end() || last->second->left > 0) return {};  // announced again
     erase(last->second);
     return finished;
   }
@@ -92,7 +91,7 @@ class NeededBlocks {
   }
 
   const BlockFolder& folder_;
-  std::list<Block> blocks_;  // the one that was read from longest ago first
+  std::list<Block> blocks_;  // the least recently read one first
   std::unordered_map<BlockName, std::list<Block>::iterator, HashBlockName> of_name_;
   std::deque<BlockName> read_to_end_;  // and still needed
   uint64_t bytes_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of the cache that are open, as many as a process may well have: those that were used last.
-// The owner guards it.
+// Blocks of the cache that are open, limited to a reasonable number per process: the most recently
+// used. Guarded by the owner.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class OpenBlocks {
     blocks_.erase(found->second);
     by_name_.erase(found);
   }
-  // Closes those that were put out: their bytes take room on the disk until then.
+  // Closes those that were evicted: their bytes occupy the disk until then.
   void close_deleted() {
     for (auto each = blocks_.begin(); each != blocks_.end();) {
       const auto next = std::next(each);

@@ -29,7 +29,7 @@ TEST(Paths, OfFoldersWhoseNamesEndInAColonAreTheFileSystems) {
   EXPECT_EQ(scheme_of("s3://bucket"), "s3");
 }
 
-TEST(Paths, OfSignedAddressesLastWithoutTheirSecrets) {
+TEST(Paths, OfSignedAddressesDoNotKeepTheirSecrets) {
   const std::string plain = lasting_path("https://h/a/x.tar");
   EXPECT_EQ(plain, "https://h/a/x.tar");
   EXPECT_EQ(lasting_path("https://me:word@h/a/x.tar?sig=secret&se=2026-11-28"), plain);

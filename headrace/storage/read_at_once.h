@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a file that are read by one request where its storage is asynchronous: reads of them on
-// this thread take them from memory for as long as it lives. For what is made of many small parts
-// that lie together. Of local files nothing is read.
+// Reads ranges of a file with one request each, all at once, if its storage is asynchronous: reads
+// of them on this thread take them from memory as long as this object exists. For structures of
+// many small parts that are close together. Of local files nothing is read.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "headrace/storage/file.h"
+#include "headrace/storage/later_storage.h"
 #include "headrace/storage/staged_reads.h"
 
 namespace headrace {
@@ -18,17 +20,28 @@ class ReadAtOnce {
  public:
   static constexpr uint64_t kMost = uint64_t{64} << 20;
 
-  // More than kMost, or what cannot be read, is left to the reads themselves.
-  ReadAtOnce(const File& file, uint64_t offset, uint64_t bytes) {
-    if (!file.answers_later() || bytes == 0 || bytes > kMost) return;
-    const auto memory = std::make_shared<Buffer>(bytes);
-    if (!file.read(offset, {memory->data(), memory->size()})) return;
-    pieces_[0] = {.piece = file.piece(offset, bytes), .bytes = memory->bytes(), .memory = memory};
-    staged_.emplace(pieces_);
+  struct Range {
+    uint64_t offset, bytes;
+  };
+  // More than kMost, and what cannot be read, is left to the reads themselves.
+  ReadAtOnce(const File& file, std::vector<Range> ranges) {
+    if (!file.answers_later()) return;
+    std::vector<LaterRead> reads;
+    for (const Range& range : ranges) {
+      if (range.bytes == 0 || range.bytes > kMost) continue;
+      reads.push_back({.piece = file.piece(range.offset, range.bytes)});
+    }
+    for (LaterRead& read : read_and_wait(storage_of(file.path()), std::move(reads))) {
+      if (!read.result) continue;
+      const auto memory = std::make_shared<Buffer>(std::move(read.bytes));
+      pieces_.push_back(
+          {.piece = std::move(read.piece), .bytes = memory->bytes(), .memory = memory});
+    }
+    if (!pieces_.empty()) staged_.emplace(pieces_);
   }
 
  private:
-  std::array<StagedPiece, 1> pieces_;
+  std::vector<StagedPiece> pieces_;
   std::optional<StagedReads> staged_;
 };
 

@@ -11,12 +11,12 @@ namespace headrace {
 namespace {
 
 const ErrorCode kTooLate{
-    "HR0228", ErrorKind::kStorage, "a record's bytes came too late",
-    "The storage did not bring the bytes of a record within record_timeout= seconds. on_error= "
-    "decides about the record as about a bad one; with \"skip\" and \"substitute\" the batches then "
-    "depend on how quick the storage was. Bytes that come later are dropped. Without "
-    "record_timeout= a slow storage is waited for; what does not answer at all is asked again, and "
-    "is HR0221 in the end.",
+    "HR0228", ErrorKind::kStorage, "record not read in time",
+    "The storage did not deliver the bytes of a record within record_timeout= seconds. "
+    "on_error= decides what happens to the record, as with any bad record; with \"skip\" and "
+    "\"substitute\" the batches then depend on the speed of the storage. Bytes that arrive "
+    "later are dropped. Without record_timeout= the loader waits for slow storage; requests "
+    "without any answer are retried, and finally fail with HR0221.",
     /*of_record=*/true};
 
 thread_local const ReadDeadline* deadline = nullptr;
@@ -48,9 +48,9 @@ Error ReadDeadline::error(const std::string& path, int64_t offset) const {
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%g", seconds_);
   return {.code = &kTooLate,
-          .what = "not there after " + std::string(seconds) + " s",
+          .what = "not received after " + std::string(seconds) + " s",
           .where = {.file = path, .offset = offset},
-          .hint = "a longer record_timeout=, or on_error=\"skip\" or \"substitute\""};
+          .hint = "use a longer record_timeout=, or on_error=\"skip\" or \"substitute\""};
 }
 
 }  // namespace headrace

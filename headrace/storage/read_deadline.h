@@ -13,7 +13,7 @@ namespace headrace {
 
 class ReadDeadline {
  public:
-  // `seconds` from now, of which `waited` are over; 0: none. Nested, the inner one counts.
+  // `seconds` from now, of which `waited` have passed; 0: none. If nested, the inner one counts.
   explicit ReadDeadline(double seconds, double waited = 0);
   ~ReadDeadline();
   ReadDeadline(const ReadDeadline&) = delete;
@@ -21,10 +21,10 @@ class ReadDeadline {
 
   // The deadline of this thread's reads; null if there is none.
   static const ReadDeadline* of_thread();
-  // Waits for the condition, but no longer than until then; the caller looks whether it came.
+  // Waits for the condition, but no longer than until then; the caller checks whether it holds.
   static void wait(Condition& changed, Mutex& mutex) REQUIRES_LOCK(mutex);
   bool is_over() const;
-  // HR0228, which on_error decides on.
+  // HR0228, to be handled by on_error.
   Error error(const std::string& path, int64_t offset) const;
 
  private:

@@ -53,7 +53,9 @@ class ScannedFile final : public OpenFile {
   }
 
   Result<void> read(uint64_t offset, std::span<uint8_t> out) const override {
-    if (!is_near(offset, out.size())) return file_->read(offset, out);
+    if (!is_near(offset, out.size()) && !is_here(offset, out.size())) {
+      return file_->read(offset, out);
+    }
     while (!out.empty()) {
       const uint64_t number = offset / kScanBytes, skipped = offset % kScanBytes;
       LaterRead& piece = piece_of(number);
@@ -67,7 +69,14 @@ class ScannedFile final : public OpenFile {
   }
 
  private:
-  // Whether it is worth a large read. A look at another place does not end the way forward.
+  // Whether the large read that was used last has it: a window that a scan reads again overlaps.
+  bool is_here(uint64_t offset, uint64_t bytes) const {
+    if (!here_ || bytes == 0 || offset > size() || bytes > size() - offset) return false;
+    const uint64_t first = offset / kScanBytes, last = (offset + bytes - 1) / kScanBytes;
+    return first == here_->number && last == here_->number;
+  }
+
+  // Whether a large read is worthwhile. Reading elsewhere once does not end sequential reading.
   bool is_near(uint64_t offset, uint64_t bytes) const {
     if (offset > size() || bytes > size() - offset || bytes >= kScanBytes) return false;
     for (const uint64_t from : {reached_, looked_at_}) {
@@ -83,6 +92,7 @@ class ScannedFile final : public OpenFile {
   LaterRead& piece_of(uint64_t number) const {
     if (!here_ || here_->number != number) {
       const bool goes_on = here_ && here_->number + 1 == number;
+      if (goes_on && here_->taken) spare_ = std::move(here_->taken->bytes);
       if (!goes_on) next_.clear();
       if (next_.empty()) {
         here_ = ask(number);
@@ -90,7 +100,7 @@ class ScannedFile final : public OpenFile {
         here_ = std::move(next_.front());
         next_.pop_front();
       }
-      // One at first: who looks at the begin alone wants no more.
+      // One at first: a reader of only the beginning needs no more.
       const size_t ahead = goes_on ? kMostAhead : 1;
       for (uint64_t after = number + 1 + next_.size();
            next_.size() < ahead && after * kScanBytes < size(); ++after) {
@@ -109,6 +119,7 @@ class ScannedFile final : public OpenFile {
                     .offset = begin,
                     .bytes = std::min(kScanBytes, size() - begin),
                     .known = identity_};
+    one[0].bytes = std::move(spare_);  // whose pages were touched
     one[0].done = [piece](LaterRead done) {
       MutexLock lock(piece->mutex);
       piece->arrived = std::move(done);
@@ -124,6 +135,7 @@ class ScannedFile final : public OpenFile {
   // State of the thread that reads.
   mutable uint64_t reached_ = 0, looked_at_ = 0;
   mutable int hops_ = 0;
+  mutable Buffer spare_;
   mutable std::shared_ptr<Piece> here_;
   mutable std::deque<std::shared_ptr<Piece>> next_;  // the following pieces
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is read once from its begin to its end, in small pieces, for an index of its
-// contents: headers that a scan reads.
+// A file that is read once from start to end, in small pieces, for an index of its contents:
+// headers that a scan reads.
 //
 // From an asynchronous storage each hop would cost a request, one after the other. A request
 // takes as long as some megabytes of data, so what lies between headers is read too where it is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexing a far file costs a request for some megabytes, not one for each header.
+// Indexing a remote file costs one request for some megabytes, not one for each header.
 #include "headrace/storage/scanned_file.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ void scan(const File& file, const std::vector<uint8_t>& wanted, uint64_t step) {
   }
 }
 
-TEST(ScannedFile, SmallHopsAreReadOver) {
+TEST(ScannedFile, SmallGapsAreReadOver) {
   MemoryVolume volume("scanned-small");
   const std::vector<uint8_t> bytes = content(5 * kScanBytes + 1000);
   const std::string path = volume.write("a", bytes);
@@ -42,7 +42,7 @@ TEST(ScannedFile, SmallHopsAreReadOver) {
   EXPECT_LE(volume.bytes_sent(), bytes.size() + 3 * kHeader);
 }
 
-TEST(ScannedFile, LargeHopsAreNot) {
+TEST(ScannedFile, LargeGapsAreSkipped) {
   MemoryVolume volume("scanned-large");
   const std::vector<uint8_t> bytes = content(40 << 20);
   const std::string path = volume.write("a", bytes);
@@ -52,7 +52,7 @@ TEST(ScannedFile, LargeHopsAreNot) {
   EXPECT_LE(volume.bytes_sent(), 10 * kHeader);
 }
 
-TEST(ScannedFile, ALookAtTheEndDoesNotEndTheWayForward) {
+TEST(ScannedFile, ReadingTheEndDoesNotStopSequentialReads) {
   MemoryVolume volume("scanned-look");
   const std::vector<uint8_t> bytes = content(3 * kScanBytes);
   const std::string path = volume.write("a", bytes);
@@ -63,6 +63,20 @@ TEST(ScannedFile, ALookAtTheEndDoesNotEndTheWayForward) {
   const int64_t before = volume.requests();
   scan(*file, bytes, 50'000);
   EXPECT_LE(volume.requests() - before, 3 + 2);
+}
+
+TEST(ScannedFile, RereadBytesAreNotRequestedAgain) {
+  MemoryVolume volume("scanned-again");
+  const std::vector<uint8_t> bytes = content(2 * kScanBytes);
+  const std::string path = volume.write("a", bytes);
+  Result<File> file = File::open_to_scan(path);
+  ASSERT_TRUE(bool(file));
+  scan(*file, bytes, 50'000);
+  const int64_t before = volume.requests();
+  std::vector<uint8_t> end(10'000);  // as a look for what follows the last header has it
+  ASSERT_TRUE(bool(file->read(bytes.size() - end.size(), end)));
+  EXPECT_TRUE(std::equal(end.begin(), end.end(), bytes.end() - long(end.size())));
+  EXPECT_EQ(volume.requests(), before);
 }
 
 TEST(ScannedFile, AReplacedFileIsFound) {

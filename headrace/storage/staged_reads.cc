@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/storage/staged_reads.h"
 
+#include <utility>
+
 namespace headrace {
 namespace {
 
-thread_local std::span<const StagedPiece> staged;
+thread_local std::span<StagedPiece> staged;
 
 }  // namespace
 
-StagedReads::StagedReads(std::span<const StagedPiece> pieces) : outer_(staged) { staged = pieces; }
+StagedReads::StagedReads(std::span<StagedPiece> pieces) : outer_(staged) { staged = pieces; }
 
 StagedReads::~StagedReads() { staged = outer_; }
 
@@ -16,6 +18,7 @@ std::optional<std::span<const uint8_t>> StagedReads::find(std::string_view path,
                                                           uint64_t bytes) {
   for (const StagedPiece& each : staged) {
     const bool whole = each.piece.bytes == FilePiece::kWhole;
+    if (!each.memory) continue;  // taken
     if (whole != (bytes == FilePiece::kWhole) || each.piece.path != path) continue;
     if (whole) return each.bytes;
     if (offset < each.piece.offset) continue;
@@ -24,6 +27,20 @@ std::optional<std::span<const uint8_t>> StagedReads::find(std::string_view path,
     return each.bytes.subspan(skipped, bytes);
   }
   return {};
+}
+
+bool StagedReads::take(std::string_view path, uint64_t offset, uint64_t bytes, Buffer& out) {
+  for (StagedPiece& each : staged) {
+    if (!each.alone || !each.memory || each.piece.offset != offset || each.piece.bytes != bytes ||
+        each.piece.path != path) {
+      continue;
+    }
+    out = std::move(*each.memory);
+    each.memory = nullptr;
+    each.bytes = {};
+    return true;
+  }
+  return false;
 }
 
 }  // namespace headrace

@@ -40,8 +40,8 @@ enum class PathKind : uint8_t { kNothing, kFile, kFolder, kOther };
 struct PathStatus {
   PathKind kind = PathKind::kNothing;
   FileIdentity identity = {};
-  // When anything about it changed last, which no call can set: a file that was written in place,
-  // and given its old time again, shows by it. 0 where a storage has no such time.
+  // When anything about it last changed, which no call can set: it reveals a file that was written
+  // in place and got its old modification time back. 0 if a storage has no such time.
   int64_t status_changed_ns = 0;
 };
 
@@ -49,7 +49,7 @@ struct ReadLimits {
   uint64_t max_bytes = uint64_t{2} << 30;  // of one file
 };
 
-// A file that is open. See File, which is what everybody else uses.
+// An open file. See File, the class for all other code.
 class OpenFile {
  public:
   virtual ~OpenFile() = default;
@@ -59,9 +59,9 @@ class OpenFile {
   // The same into several places, one after the other in the file.
   virtual Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const = 0;
   virtual Result<FileIdentity> identity() const = 0;
-  // The same, where it is known without asking: of asynchronous storages, and only of these.
+  // The same, if it is known without a request: only for asynchronous storages.
   virtual std::optional<FileIdentity> known() const { return {}; }
-  // Asks for these bytes to be at hand soon; it may do nothing.
+  // Requests that these bytes be available soon; it may do nothing.
   virtual void will_read(uint64_t offset, uint64_t bytes) const { (void)offset, (void)bytes; }
 };
 
@@ -78,7 +78,7 @@ struct FilePiece {
 struct LaterRead {
   FilePiece piece = {};
   uint64_t max_bytes = ReadLimits().max_bytes;  // of a whole file; one with more is HR0206
-  Buffer bytes = {};                            // complete where `result` is good
+  Buffer bytes = {};                            // complete if `result` is good
   Result<void> result = {};
   std::function<void(LaterRead)> done = {};
 };
@@ -88,26 +88,30 @@ class Storage {
   virtual ~Storage() = default;
 
   virtual Result<PathStatus> look_at(const std::string& path) const = 0;
-  // Calls `each` for all that lies in a folder, in no order, without "." and "..", until it returns
-  // false. Returns the folder's status from before its entries were read: a change while they are
-  // read shows later. A link to nowhere is kNothing. A folder that cannot be read to its end is an
-  // error: a list that ends there looks like any other, and would lack records in silence.
+  // The same for a file whose index is at its end: an asynchronous storage also requests its first
+  // and last bytes, and keeps them for the following reads.
+  virtual Result<PathStatus> look_at_ends(const std::string& path) const { return look_at(path); }
+  // Calls `each` for all entries of a folder, in no order, without "." and "..", until it returns
+  // false. Returns the folder's status from before its entries were read, so that changes during
+  // reading are detected later. A dangling link is kNothing. If a folder cannot be read to its end,
+  // that is an error: an incomplete list would look like any other, and records would be missing
+  // silently.
   using EachEntry = std::function<bool(std::string_view name, PathKind kind)>;
   virtual Result<PathStatus> list(const std::string& path, const EachEntry& each) const = 0;
-  // With `known`, an asynchronous storage asks for nothing yet: each read compares.
+  // With `known`, an asynchronous storage requests nothing yet: each read compares.
   virtual Result<std::unique_ptr<OpenFile>> open(const std::string& path,
                                                  const FileIdentity* known) const = 0;
-  // The whole file. `out` keeps its memory where that suffices; its contents mean nothing on an
-  // error.
+  // The whole file. `out` keeps its memory if it is large enough; its contents are undefined after
+  // an error.
   virtual Result<void> read_file(const std::string& path, Buffer& out,
                                  const ReadLimits& limits) const = 0;
-  // The first bytes: as many as `out` takes or the file has. Returns how many.
+  // The first bytes: as many as fit into `out` or the file has. Returns how many.
   virtual Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out) const = 0;
 
-  // Whether an answer takes so long that many must be under way at once: then read-ahead submits
-  // what it will want, and no thread waits for any of it.
+  // Whether requests take so long that many must be in flight: then read-ahead submits them, and no
+  // thread waits.
   virtual bool answers_later() const { return false; }
-  // Begins all of them. What is not an asynchronous storage reads at once, on this thread.
+  // Starts all of them. Synchronous storages read immediately, on this thread.
   virtual void submit(std::vector<LaterRead> reads) const;
 };
 
@@ -118,20 +122,20 @@ struct StorageRecord {
   const Storage& (*storage)();
 };
 
-// Where the path lies.
+// The storage of a path.
 const Storage& storage_of(std::string_view path);
 // The part before "://", empty without one; whether or not such a storage exists.
 std::string_view scheme_of(std::string_view path);
 inline bool answers_later(std::string_view path) { return storage_of(path).answers_later(); }
-// Adds a piece where it lies in an asynchronous storage.
+// Adds a range if it is in an asynchronous storage.
 inline void add_piece(FilePiece piece, std::vector<FilePiece>& out) {
   if (answers_later(piece.path)) out.push_back(std::move(piece));
 }
-// The path, for what can read local files alone (another library, a writer). Throws Exception
-// HR0214, which names `who`, for any other.
+// The path, for users of local files only (another library, a writer). Throws Exception HR0214,
+// which names `who`, for any other.
 const std::string& local_path(const std::string& path, std::string_view who);
 
-// The error of a file that is not the one that was opened (HR0208).
+// The error if a file is not the one that was opened (HR0208).
 Error changed_error(const std::string& path, const FileIdentity& known, const FileIdentity& now);
 
 }  // namespace headrace

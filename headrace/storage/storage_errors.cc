@@ -114,14 +114,14 @@ Error storage_error(int error_number, std::string_view doing, const std::string&
       if (may_pass(error_number)) {
         error.note = "tried " + std::to_string(kReadRetries + 1) + " times";
       }
-      error.hint = "look at the kernel's log (dmesg) and at the network file system, if it is one";
+      error.hint = "check the kernel's log (dmesg), and the network file system if there is one";
   }
   return error;
 }
 
 Error not_regular_error(const std::string& path, std::string_view what) {
   return {.code = &kNotRegular,
-          .what = std::string(what) + " is in place of a file",
+          .what = std::string(what) + " is where a file was expected",
           .where = {.file = path},
           .hint = "remove it from the list of files"};
 }
@@ -130,14 +130,14 @@ Error ended_early_error(const std::string& path, uint64_t expected, uint64_t fou
   return {.code = &kEndedEarly,
           .what = "expected " + std::to_string(expected) + " bytes, found " + std::to_string(found),
           .where = {.file = path, .offset = static_cast<int64_t>(found)},
-          .hint = "something writes to the dataset while it is read; let it finish first"};
+          .hint = "something is writing to the dataset; let it finish first"};
 }
 
 Error too_large_error(const std::string& path, uint64_t bytes, std::string_view why) {
   return {.code = &kTooLarge,
           .what = "the file has " + std::to_string(bytes) + " bytes, " + std::string(why),
           .where = {.file = path},
-          .hint = "look at the file: an image is never that large"};
+          .hint = "inspect the file: images are never that large"};
 }
 
 Error above_cap_error(const std::string& path, uint64_t bytes, uint64_t cap) {
@@ -146,10 +146,10 @@ Error above_cap_error(const std::string& path, uint64_t bytes, uint64_t cap) {
 
 Error changed_error(const std::string& path, const FileIdentity& known, const FileIdentity& now) {
   return {.code = &kChanged,
-          .what = "it is not the file that was opened (" + std::to_string(now.size) +
+          .what = "it is no longer the file that was opened (" + std::to_string(now.size) +
                   " bytes now, " + std::to_string(known.size) + " then)",
           .where = {.file = path},
-          .hint = "let whatever writes it finish, then open the source again"};
+          .hint = "let the writer finish, then open the source again"};
 }
 
 }  // namespace headrace

@@ -10,17 +10,17 @@
 
 namespace headrace {
 
-// How often what may pass (EIO, ESTALE, a network that is away) is tried again, and after which
+// How often transient errors (EIO, ESTALE, an unavailable network) are retried, and after which
 // pause: four times as long each time.
 inline constexpr int kReadRetries = 3;
 inline constexpr int kFirstPauseMs = 50;
 
 bool may_pass(int error_number);
 
-// Counts the tries of one operation.
+// Counts the attempts of one operation.
 class Tries {
  public:
-  // After a failure: how many milliseconds to wait before the next try, or -1 when there is none.
+  // After a failure: the milliseconds to wait before the next attempt, or -1 if there is none.
   int pause_before_next(int error_number) {
     if (!may_pass(error_number) || done_ == kReadRetries) return -1;
     return kFirstPauseMs << (2 * done_++);
@@ -30,13 +30,13 @@ class Tries {
   int done_ = 0;
 };
 
-// The storage error of a failed call on a path: HR0201 nothing there, HR0202 not allowed, ...
-// `doing` is a verb: "open", "list".
+// The storage error for a failed call on a path: HR0201 not found, HR0202 not allowed, ... `doing`
+// is a verb: "open", "list".
 Error storage_error(int error_number, std::string_view doing, const std::string& path,
                     int64_t offset = -1);
 // HR0203; `what` is "a folder", "a named pipe".
 Error not_regular_error(const std::string& path, std::string_view what);
-// HR0205: `found` bytes where there should have been `expected`.
+// HR0205: `found` bytes instead of `expected`.
 Error ended_early_error(const std::string& path, uint64_t expected, uint64_t found);
 // HR0206: "the file has N bytes, <why>".
 Error too_large_error(const std::string& path, uint64_t bytes, std::string_view why);

@@ -28,7 +28,7 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
 
-  // Makes the folders above it too. Returns the full path.
+  // Creates missing parent folders, too. Returns the full path.
   std::string write(std::string_view name, std::string_view content) const {
     const std::filesystem::path path = *this / name;
     std::filesystem::create_directories(path.parent_path());

@@ -6,8 +6,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/random.h"
 
 namespace headrace {
@@ -15,13 +15,11 @@ namespace headrace {
 std::string unguessable() {
   static std::atomic<uint64_t> counter{0};
   uint64_t number = 0;
-  // Early after the machine's start the system may have none yet: then names that only differ.
+  // Shortly after boot the system may have no randomness yet: then names are only distinct.
   if (::getrandom(&number, sizeof number, GRND_NONBLOCK) != ssize_t{sizeof number}) {
     number = mix64(static_cast<uint64_t>(::getpid()), counter.fetch_add(1));
   }
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
-  return text;
+  return hex_text(number);
 }
 
 }  // namespace headrace

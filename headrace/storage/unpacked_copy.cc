@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/base/number_text.h"
 #include "headrace/storage/about_copy.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/file_times.h"
@@ -23,26 +24,26 @@
 #include "headrace/storage/makers_lock.h"
 #include "headrace/storage/paths.h"
 
-// Beside the copy "unpacked-NAME" lies "unpacked-NAME.about" (about_copy.h). NAME is made from the
-// path and the file's identity. Its first and last bytes are compared, too: streams end with a
-// checksum, so a file that was changed within one tick of its clock shows.
+// Next to the copy "unpacked-NAME" is "unpacked-NAME.about" (about_copy.h). NAME is made from the
+// path and the file's identity. The file's first and last bytes are compared, too: streams end with
+// a checksum, so this detects a file that was changed within one clock tick.
 //
-// Note [Trusting a copy]: a copy whose size and times are those that it had when it was complete is
-// used without reading it, as any file of records is. One of the same size and other times was
-// copied with its folder, restored from a backup, or written to. Which, its hash tells.
+// Note [Trusting a copy]: a copy with the same size and times as when it was complete is used
+// without reading it, like any file of records. One with the same size but other times was copied
+// with its folder, restored from a backup, or modified. Its hash tells which.
 
 namespace headrace {
 namespace {
 
 const ErrorCode kNoCache{
-    "HR0209", ErrorKind::kConfig, "no directory to unpack into",
+    "HR0209", ErrorKind::kConfig, "no directory to decompress into",
     "The file is compressed (gzip, zlib, Zstandard), and random access needs an uncompressed "
     "copy, which Headrace makes once in the user's cache directory, which does not exist. Set "
     "HEADRACE_CACHE to a directory on a disk with enough space, or decompress the file and open "
     "the result."};
 
 const ErrorCode kNotWritten{
-    "HR0210", ErrorKind::kStorage, "cannot unpack into the cache directory",
+    "HR0210", ErrorKind::kStorage, "cannot decompress into the cache directory",
     "The uncompressed copy of a file could not be written to the user's cache directory: the disk "
     "is full, or the directory is not writable. Delete copies there (unpacked-*) that no run is "
     "reading, which are recreated when needed, or set HEADRACE_CACHE to a directory on another "
@@ -71,7 +72,7 @@ std::string bytes_text(uint64_t bytes) {
 
 Error not_written(const std::string& path, const CacheDirectory& cache, std::string why) {
   return {.code = &kNotWritten,
-          .what = "could not unpack it into " + cache.path() + ": " + std::move(why),
+          .what = "could not decompress it into " + cache.path() + ": " + std::move(why),
           .where = {.file = path},
           .hint = "delete " + cache.path_of("unpacked-*") +
                   " that no run reads, or set HEADRACE_CACHE to a folder on another disk"};
@@ -105,13 +106,10 @@ std::string name_for(const std::string& path, const FileIdentity& identity) {
   out.number(identity.inode);
   out.number(identity.size);
   out.number(identity.modified_ns);
-  char name[32];
-  std::snprintf(name, sizeof name, "unpacked-%016llx",
-                static_cast<unsigned long long>(hash_of(out.out)));
-  return name;
+  return "unpacked-" + hex_text(hash_of(out.out));
 }
 
-// To be asked before the file is unpacked: a change meanwhile shows.
+// To be queried before the file is decompressed, so that a change in the meantime is detected.
 Result<PackedState> state_of_packed(const File& file) {
   constexpr size_t kEnd = 4096;
   PackedState state{.status_changed_ns = status_changed_ns(file.path())};
@@ -126,7 +124,7 @@ Result<PackedState> state_of_packed(const File& file) {
   return state;
 }
 
-// A copy that is wanted: of this file, as it is.
+// A requested copy: of this file in its current state.
 struct Wanted {
   const File& file;
   const PackedState packed;
@@ -170,7 +168,7 @@ std::optional<uint64_t> hash_of_file(const std::string& path, const Passed& pass
   return hash.value();
 }
 
-// One that is the same by its bytes only; see Note [Trusting a copy]. Its times are kept then.
+// One that is equal only by its bytes; see Note [Trusting a copy]. Its new times are then stored.
 std::optional<UnpackedCopy> proven_copy(const Wanted& wanted, const Passed& passed) {
   std::optional<AboutCopy> about = about_kept(wanted);
   if (!about) return {};
@@ -250,7 +248,7 @@ class Job {
       if (step.ended || full) continue;
       if (in.empty()) return {};
       if (step.consumed == 0 && step.produced == 0) {
-        damage("bytes that lead nowhere");
+        damage("trailing bytes");
         return {};
       }
     }
@@ -264,10 +262,10 @@ class Job {
     in = in.subspan(zeros);
     at_ += zeros;
     if (in.empty()) return false;
-    // A begin of fewer bytes than a signature has is left to the unpacker to judge.
+    // A beginning shorter than a signature is left to the unpacker.
     const bool same = in.size() < 4 || packing_of(in) == packing_;
     if (packing_ != Packing::kZlib && !padded_ && same) return true;
-    damage("other bytes follow the packed data");
+    damage("other bytes follow the compressed data");
     return false;
   }
 
@@ -287,7 +285,7 @@ class Job {
       return Error{.code = &kCopyTooLarge,
                    .what = bytes_text(file_.size()) + " expand to more than " + bytes_text(most),
                    .where = {.file = file_.path(), .offset = static_cast<int64_t>(at_)},
-                   .hint = "if that is meant, unpack it yourself and open the result"};
+                   .hint = "if it is genuine, decompress it yourself and open the result"};
     }
     if (written_ + used_ >= looked_ + kLookEvery) {
       looked_ = written_ + used_;
@@ -302,7 +300,7 @@ class Job {
     return {};
   }
 
-  // Whether the disk has so many bytes more, and some to spare.
+  // Whether the disk has room for this many more bytes, and some to spare.
   Result<void> find_room(uint64_t bytes) const {
     struct statvfs disk{};
     if (::statvfs(cache_.path().c_str(), &disk) != 0) return {};
@@ -313,10 +311,10 @@ class Job {
                            " of the copy");
   }
 
-  // The copy gets its name, then the file that says that it is whole.
+  // The copy gets its name first, then the file that marks it as complete.
   Result<void> keep() {
     if (!copy_->publish(/*replace=*/true)) return not_written(file_.path(), cache_, errno);
-    // After a loss of power a copy that counts as whole must be it.
+    // After a power failure, a copy that counts as complete must be complete.
     const int descriptor = ::open(wanted_.path().c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor >= 0) {
       ::fdatasync(descriptor);
@@ -367,12 +365,13 @@ Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing,
   Result<File> file = File::open(path);
   if (!file) return std::move(file.error());
   if (cache.path().empty()) {
-    return Error{
-        .code = &kNoCache,
-        .what = "it is packed with " + std::string(name_of(packing)) +
-                ", and there is no cache folder to unpack it into",
-        .where = {.file = path},
-        .hint = "set HEADRACE_CACHE to a folder on a disk with room, or unpack it yourself"};
+    return Error{.code = &kNoCache,
+                 .what = "it is compressed with " + std::string(name_of(packing)) +
+                         ", and there is no cache folder to decompress it into",
+                 .where = {.file = path},
+                 .hint =
+                     "set HEADRACE_CACHE to a folder on a disk with enough space, or decompress it "
+                     "yourself"};
   }
   cache.make();
   Result<FileIdentity> identity = file->identity();

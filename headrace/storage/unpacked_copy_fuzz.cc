@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .about file of an unpacked copy as hostile input, its checksum made right, so
-// that the fuzzer gets past it. Whatever it holds, the resulting copy exists and is whole, or
-// made again.
+// The .about file of an unpacked copy as hostile input, with a corrected checksum, so that the
+// fuzzer gets past it. Whatever it says, the resulting copy is complete, or is made again.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>

@@ -77,7 +77,7 @@ class UnpackedCopyTest : public testing::Test {
   CacheDirectory cache{folder.path()};
 };
 
-TEST_F(UnpackedCopyTest, holds_what_was_packed) {
+TEST_F(UnpackedCopyTest, holds_the_decompressed_data) {
   for (const size_t bytes : {0, 1, 1000, 3'000'000, 9'000'001}) {
     const std::string plain = text_of(bytes);
     data.write("a.gz", gzipped(plain));
@@ -122,7 +122,7 @@ TEST_F(UnpackedCopyTest, is_made_once) {
   EXPECT_EQ(entries().size(), 2u);  // the copy, and what is known of it
 }
 
-TEST_F(UnpackedCopyTest, is_made_anew_when_the_file_changes) {
+TEST_F(UnpackedCopyTest, is_recreated_when_the_file_changes) {
   data.write("a.gz", gzipped("one"));
   const auto time = fs::last_write_time(data / "a.gz");
   EXPECT_EQ(content_of(copy("a.gz", Packing::kGzip)->path), "one");
@@ -141,7 +141,7 @@ void write_unnoticed(const std::string& path, const std::string& bytes) {
   }
 }
 
-TEST_F(UnpackedCopyTest, is_made_anew_when_somebody_wrote_into_it) {
+TEST_F(UnpackedCopyTest, is_recreated_when_it_was_modified) {
   data.write("a.gz", gzipped("what was packed"));
   const std::string path = copy("a.gz", Packing::kGzip)->path;
   write_unnoticed(path, "what was forged");
@@ -168,7 +168,7 @@ TEST_F(UnpackedCopyTest, is_used_again_after_its_folder_was_restored_from_a_back
   EXPECT_EQ(inode_of(path), restored);
 }
 
-TEST_F(UnpackedCopyTest, restored_with_one_wrong_bit_is_made_anew) {
+TEST_F(UnpackedCopyTest, restored_with_one_wrong_bit_is_recreated) {
   const std::string plain = text_of(5'000'000);
   data.write("a.gz", gzipped(plain));
   for (const size_t at : {size_t{0}, size_t{2'500'000}, plain.size() - 1}) {
@@ -181,7 +181,7 @@ TEST_F(UnpackedCopyTest, restored_with_one_wrong_bit_is_made_anew) {
   }
 }
 
-TEST_F(UnpackedCopyTest, is_made_anew_when_the_middle_of_the_file_is_written_in_place) {
+TEST_F(UnpackedCopyTest, is_recreated_when_the_middle_of_the_file_is_written_in_place) {
   // Ends as they were, stored without compression, so that only the time of the status tells.
   std::string plain = text_of(40'000);
   const auto stored = [&] {
@@ -199,7 +199,7 @@ TEST_F(UnpackedCopyTest, is_made_anew_when_the_middle_of_the_file_is_written_in_
   EXPECT_EQ(entries().size(), 2u);  // in the place of the old one
 }
 
-TEST_F(UnpackedCopyTest, that_was_cut_off_or_whose_notes_are_odd_is_made_anew) {
+TEST_F(UnpackedCopyTest, truncated_or_with_invalid_metadata_is_recreated) {
   const std::string plain = text_of(50'000);
   data.write("a.gz", gzipped(plain));
   const std::string path = copy("a.gz", Packing::kGzip)->path;
@@ -218,7 +218,7 @@ TEST_F(UnpackedCopyTest, that_was_cut_off_or_whose_notes_are_odd_is_made_anew) {
   }
 }
 
-TEST_F(UnpackedCopyTest, of_a_file_that_was_cut_off_holds_what_came_before) {
+TEST_F(UnpackedCopyTest, of_a_truncated_file_holds_the_data_before_the_cut) {
   const std::string plain = text_of(200'000);
   for (const bool gzip : {true, false}) {
     const std::string packed = gzip ? gzipped(plain) : zlibbed(plain);
@@ -258,10 +258,10 @@ TEST_F(UnpackedCopyTest, of_a_changed_file_is_damaged_or_the_same) {
   std::string bad = hello_zstd();
   bad.back() ^= 1;
   data.write("a.zst", bad);
-  EXPECT_EQ(copy("a.zst", Packing::kZstd)->damage->message(),
-            "HR0211 damaged packed file: zstd says: Restored data doesn't match checksum\n"
-            "  where: " +
-                (data / "a.zst") + ", byte 0\n  help: copy or download the file again");
+  EXPECT_EQ(
+      copy("a.zst", Packing::kZstd)->damage->message(),
+      "HR0211 damaged compressed file: zstd says: Restored data doesn't match checksum\n  where: " +
+          (data / "a.zst") + ", byte 0\n  help: copy or download the file again");
 }
 
 // The library compares them only as long as blocks are not empty.
@@ -272,13 +272,13 @@ TEST_F(UnpackedCopyTest, a_frame_has_the_size_that_it_declares) {
       std::string::npos);
 }
 
-TEST_F(UnpackedCopyTest, says_where_other_bytes_follow) {
+TEST_F(UnpackedCopyTest, reports_trailing_bytes) {
   const std::string packed = gzipped("one");
   data.write("a.gz", packed + "garbage");
   const auto made = copy("a.gz", Packing::kGzip);
   EXPECT_EQ(content_of(made->path), "one");
   ASSERT_TRUE(made->damage);
-  EXPECT_EQ(made->damage->what, "other bytes follow the packed data");
+  EXPECT_EQ(made->damage->what, "other bytes follow the compressed data");
   EXPECT_EQ(made->damage->where.offset, int64_t(packed.size()));
 }
 
@@ -313,10 +313,11 @@ TEST_F(UnpackedCopyTest, needs_a_cache_folder_with_room) {
   ASSERT_FALSE(nowhere);
   EXPECT_EQ(
       nowhere.error().message(),
-      "HR0209 no directory to unpack into: it is packed with gzip, and there is no cache folder to "
-      "unpack it into\n  where: " +
+      "HR0209 no directory to decompress into: it is compressed with gzip, and there is no cache "
+      "folder to decompress it into\n  where: " +
           (data / "a.gz") +
-          "\n  help: set HEADRACE_CACHE to a folder on a disk with room, or unpack it yourself");
+          "\n  help: set HEADRACE_CACHE to a folder on a disk with enough space, or decompress it "
+          "yourself");
   const auto odd = unpacked_copy(data / "a.gz", Packing::kGzip, unwritable);
   ASSERT_FALSE(odd);
   EXPECT_EQ(odd.error().code->id, "HR0210");
@@ -332,7 +333,7 @@ TEST_F(UnpackedCopyTest, needs_a_cache_folder_with_room) {
   EXPECT_TRUE(entries().empty());
 }
 
-TEST_F(UnpackedCopyTest, is_made_by_one_of_many_who_want_it) {
+TEST_F(UnpackedCopyTest, is_made_once_for_concurrent_requests) {
   const std::string plain = text_of(3'000'000);
   data.write("a.gz", gzipped(plain));
   std::vector<std::jthread> threads;
@@ -351,7 +352,7 @@ TEST_F(UnpackedCopyTest, is_made_by_one_of_many_who_want_it) {
   EXPECT_EQ(entries().size(), 2u);
 }
 
-TEST_F(UnpackedCopyTest, may_be_given_up) {
+TEST_F(UnpackedCopyTest, can_be_canceled) {
   data.write("a.gz", gzipped(text_of(100'000)));
   struct Enough {};
   EXPECT_THROW(
@@ -360,7 +361,7 @@ TEST_F(UnpackedCopyTest, may_be_given_up) {
   EXPECT_TRUE(entries().empty());
 }
 
-TEST(PackingOf, TellsByTheFirstBytes) {
+TEST(PackingOf, IsRecognizedByTheFirstBytes) {
   const auto of = [](const std::string& text) {
     return packing_of({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   };

@@ -16,7 +16,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kDamagedStream{
-    "HR0211", ErrorKind::kData, "damaged packed file",
+    "HR0211", ErrorKind::kData, "damaged compressed file",
     "The file is compressed (gzip, zlib, Zstandard), and its bytes are invalid from this offset "
     "on: it was truncated or changed, or a checksum does not match. Data decompressed before that "
     "is used. Copy or download the file again; `gzip -t` or `zstd -t` show whether other programs "
@@ -31,7 +31,7 @@ const ErrorCode kNotDone{
 Error not_done(std::string what) {
   return {.code = &kNotDone,
           .what = std::move(what),
-          .hint = "unpack it with the program that made it, and open the result"};
+          .hint = "decompress it with the program that made it, and open the result"};
 }
 
 class Inflate final : public Unpacker {
@@ -69,10 +69,10 @@ class Zstd final : public Unpacker {
   }
 
   Step run(std::span<const uint8_t> in, std::span<uint8_t> out) override {
-    // In small pieces: on an error it does not say how far in the piece it got.
+    // In small pieces: on an error it does not report how far in the piece it got.
     constexpr size_t kPiece = size_t{16} << 10;
-    // A frame's first byte comes alone. A frame that is there as a whole goes another way through
-    // the library, which refuses other things than the one in pieces does.
+    // A frame's first byte is passed alone. A complete frame would take another path through the
+    // library, which rejects different things than the path for pieces.
     ZSTD_inBuffer from{in.data(), std::min(in.size(), at_ == 0 ? 1 : kPiece), 0};
     ZSTD_outBuffer to{out.data(), out.size(), 0};
     Step step;
@@ -126,8 +126,8 @@ class Zstd final : public Unpacker {
     step.ended = false;
   }
 
-  // Only frames of the standard: the library may also read those of before, by code that is not
-  // made for hostile bytes.
+  // Only frames of the standard: the library may also read older formats, with code that is not
+  // safe for hostile bytes.
   bool begins_well(std::span<const uint8_t> in) {
     for (uint64_t i = at_; i < header_.size() && i - at_ < in.size(); ++i) {
       header_[i] = in[i - at_];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed bytes as hostile input. The libraries are not instrumented, so their input and output are
-// between inaccessible pages; and the result must not depend on the sizes of input and output
+// Compressed bytes as hostile input. The libraries are not instrumented, so their input and output
+// are between inaccessible pages; the result must not depend on the sizes of input and output
 // pieces.
 #include <sys/mman.h>
 #include <unistd.h>

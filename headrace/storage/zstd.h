@@ -17,16 +17,16 @@
 
 namespace headrace {
 
-// One frame, whose header tells its size. Empty when libzstd has no memory.
+// One frame, whose header states its size. Empty if libzstd runs out of memory.
 std::vector<uint8_t> zstd_compressed(std::span<const uint8_t> bytes, int level);
 
-// The size that the first frame's header claims; none if it has none, or is not a header.
+// The size stated in the first frame's header; none if it has none, or is not a header.
 std::optional<uint64_t> zstd_content_size(std::span<const uint8_t> bytes);
 
 // Exactly out.size() bytes, of all frames.
 std::string_view zstd_decompress_into(std::span<const uint8_t> bytes, std::span<uint8_t> out);
 
-// All that the frames hold, up to `most` bytes. `out` holds anything after a failure.
+// The contents of all frames, up to `most` bytes. `out` is undefined after a failure.
 std::string_view zstd_decompress(std::span<const uint8_t> bytes, uint64_t most, Buffer& out);
 
 }  // namespace headrace

@@ -8,10 +8,13 @@
 #include <memory>
 #include <random>
 
+#include "headrace/base/bytes_test_join.h"
+
 namespace headrace {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
+using bytes_test::Bytes;
+using bytes_test::operator+;
 
 // Some of it repeats, some does not.
 Bytes text(size_t size) {
@@ -33,14 +36,9 @@ Bytes frame_without_size(const Bytes& bytes) {
   return out;
 }
 
-Bytes operator+(Bytes a, const Bytes& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 Bytes bytes_of(const Buffer& buffer) { return {buffer.data(), buffer.data() + buffer.size()}; }
 
-TEST(Zstd, GivesBackWhatWasCompressed) {
+TEST(Zstd, RestoresCompressedData) {
   for (size_t size : {size_t{0}, size_t{1}, size_t{1000}, size_t{3} << 20}) {
     const Bytes bytes = text(size), small = zstd_compressed(bytes, 9);
     EXPECT_EQ(zstd_content_size(small), size);
@@ -53,7 +51,7 @@ TEST(Zstd, GivesBackWhatWasCompressed) {
   }
 }
 
-TEST(Zstd, ReadsSeveralFramesAndThoseThatDoNotTellTheirSize) {
+TEST(Zstd, ReadsSeveralFramesAlsoOfUnknownSize) {
   const Bytes bytes = text(1 << 20), unsized = frame_without_size(bytes);
   EXPECT_EQ(zstd_content_size(unsized), std::nullopt);
   Buffer out;
@@ -63,7 +61,7 @@ TEST(Zstd, ReadsSeveralFramesAndThoseThatDoNotTellTheirSize) {
   EXPECT_EQ(bytes_of(out), bytes + bytes);
 }
 
-TEST(Zstd, StopsAtTheCap) {
+TEST(Zstd, StopsAtTheLimit) {
   const Bytes bytes = text(1 << 20);
   Buffer out;
   for (const Bytes& small : {zstd_compressed(bytes, 1), frame_without_size(bytes),
@@ -78,7 +76,7 @@ TEST(Zstd, StopsAtTheCap) {
             "Decompressed size is not the expected one");
 }
 
-TEST(Zstd, RefusesWhatIsCutOffOrNoZstd) {
+TEST(Zstd, RefusesTruncatedOrOtherData) {
   const Bytes bytes = text(10000), sized = zstd_compressed(bytes, 9);
   for (const Bytes& whole : {sized, frame_without_size(bytes), sized + frame_without_size(bytes)}) {
     for (int part = 0; part < 64; ++part) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headrace: a dataset on disk becomes training batches, on native threads.
+"""Headrace: turns a dataset on disk into training batches, on native threads.
 
 import headrace as hr
 train = hr.Loader("train/", hr.presets.imagenet_train(224), batch_size=256, shuffle=True)
@@ -32,6 +32,7 @@ from headrace.pack import pack, unpack
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
 from headrace.sources import Source, open, records, split, subset
 from headrace.sources.combined import concat, join, kfold, mix
+from headrace.sources.packed import packed
 from headrace.sources.simulated import simulated
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ if TYPE_CHECKING:
     from headrace.delivery.resident import resident
     from headrace.insight import doctor, region, watch
     from headrace.migrate import from_dataloader
+    from headrace.plugins import include_dir, load_plugin
+    from headrace.sources.lerobot import lerobot, lerobot_stats
     from headrace.sources.stream import stream
+    from headrace.token_writer import write_tokens
     from headrace.trainers.grain import from_grain as from_grain
     from headrace.trainers.grain import grain as grain
 
@@ -73,13 +77,18 @@ __all__ = [
     "formats",
     "from_dataloader",
     "imread",
+    "include_dir",
     "index",
     "jobs",
     "join",
     "kfold",
+    "lerobot",
+    "lerobot_stats",
+    "load_plugin",
     "mix",
     "open",
     "pack",
+    "packed",
     "prefetch",
     "presets",
     "records",
@@ -94,6 +103,7 @@ __all__ = [
     "transforms",
     "unpack",
     "watch",
+    "write_tokens",
 ]
 
 
@@ -109,11 +119,16 @@ _LATE = {
     "from_dataloader": "headrace.migrate",
     "from_grain": "headrace.trainers.grain",
     "grain": "headrace.trainers.grain",
+    "include_dir": "headrace.plugins",
+    "load_plugin": "headrace.plugins",
+    "lerobot": "headrace.sources.lerobot",
+    "lerobot_stats": "headrace.sources.lerobot",
     "prefetch": "headrace.delivery.prefetch",
     "region": "headrace.insight",
     "resident": "headrace.delivery.resident",
     "stream": "headrace.sources.stream",
     "watch": "headrace.insight",
+    "write_tokens": "headrace.token_writer",
 }
 _LATE_MODULES = ("jobs", "ray", "trainers")  # attributes from then on
 

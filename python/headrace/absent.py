@@ -36,7 +36,7 @@ _NO_SUCH_FORMAT = declare(
     "This build has no container and no codec of this name. `headrace formats` lists all of them.",
 )
 
-# Classes whose effect images have from the start, or which the list itself replaces.
+# Classes whose effect is built in, or which the list itself replaces.
 _OTHERWISE = {
     "ToTensor": 'write ToDtype("float32", scale=True)',
     "ConvertImageDtype": "write ToDtype(dtype, scale=True)",
@@ -46,7 +46,7 @@ _OTHERWISE = {
     "Identity": "leave it out",
     "Lambda": "put the function itself into the list; its arguments are names of fields",
 }
-# For one picture: runs as it is.
+# For one picture: runs unchanged.
 _PICTURES = frozenset(("LinearTransformation", "RGB"))
 _MORE = frozenset(("UniformTemporalSubsample",))  # of more than a picture
 NAMES = _PICTURES | _MORE | set(_OTHERWISE)
@@ -62,18 +62,18 @@ def instead_of(name: str) -> str | None:
 
 
 def no_such_transform(name: str, known: Iterable[str]) -> Error:
-    """HR0153: none of ``known`` has the name."""
+    """Error HR0153 for a name that is not among ``known``."""
     hint = instead_of(name) or did_you_mean(name, known)
     return _NO_SUCH_TRANSFORM.error(f"no transform is named {name!r}", hint=hint)
 
 
 def no_such_format(name: str, known: Iterable[str]) -> Error:
-    """HR0197: none of ``known``, formats and codecs, has the name."""
+    """Error HR0197 for a name that is not among ``known``, formats and codecs."""
     return _NO_SUCH_FORMAT.error(f"{name!r}", hint=did_you_mean(name, known))
 
 
 def no_such_code(id: str, known: Iterable[str]) -> Error:
-    """HR0196: none of ``known`` is this one; a list of all of them is too long to read."""
+    """Error HR0196 for a code that is not among ``known``; the list is too long to print."""
     near = nearest(id.upper(), known)
     hint = f"did you mean {near}?" if near else "`headrace explain` lists them all"
     return _NO_SUCH_CODE.error(f"{id!r}", hint=hint)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotations of YOLO and VOC, written as one file of COCO, which ``hr.coco`` reads.
+"""Converts annotations of YOLO and VOC to one COCO file, which ``hr.coco`` reads.
 
 >>> import headrace as hr, pathlib, tempfile
 >>> from PIL import Image
@@ -44,19 +44,20 @@ def coco_from_yolo(
     *,
     names: Sequence[str] | Mapping[int, str] | None = None,
 ) -> Path:
-    """Writes YOLO's labels as COCO's annotations; returns their file, for ``hr.coco``.
+    """Converts YOLO labels to COCO annotations; returns the file, for ``hr.coco``.
 
     Args:
-        images: the folder of one split's images, such as ``data/images/train``; subfolders count.
-        labels: the folder of its label files, which are named as the images are. An image without
-            one, or with an empty one, has no boxes.
+        images: the folder of one split's images, such as ``data/images/train``; subfolders are
+            included.
+        labels: the folder of its label files, named like the images. An image without a label file,
+            or with an empty one, has no boxes.
         out: the JSON file.
-        names: of the classes, by number: ``names`` of the dataset's ``data.yaml``. Without, classes
-            are named "0", "1", ...
+        names: class names by number, as ``names`` in the dataset's ``data.yaml``. Default: "0",
+            "1", ...
 
     Outlines are kept (``hr.coco(..., masks=True)``), with the box around them. Sizes are those of
-    upright images, as Ultralytics has them: where some images have a tag of Exif that turns them,
-    read with ``exif_orientation=True``. Needs Pillow. Raises DataError (HR1403).
+    upright images, as Ultralytics has them: if some images are rotated by an Exif tag, read with
+    ``exif_orientation=True``. Needs Pillow. Raises DataError (HR1403).
     """
     pictures = _pictures(images)
     rows = [_yolo_rows(Path(labels, name).with_suffix(".txt"), size) for name, size in pictures]
@@ -80,19 +81,19 @@ def coco_from_voc(
     ids: StrPath | Iterable[str] | None = None,
     first_pixel: int = 1,
 ) -> Path:
-    """Writes VOC's annotations as COCO's; returns their file, for ``hr.coco``.
+    """Converts VOC annotations to COCO; returns the file, for ``hr.coco``.
 
     Args:
         images: the folder ``JPEGImages``.
         annotations: the folder ``Annotations``, an XML file per image.
         out: the JSON file.
-        ids: names of images without suffix, or the file of ``ImageSets/Main`` that lists them
-            (of its columns the first counts). Default: all annotations.
-        first_pixel: the number of an image's first pixel: 1 in VOC's own files; tools of labeling
-            write 0. Boxes hold their last pixel, as VOC's do, where it is 1.
+        ids: names of images without suffix, or a file of ``ImageSets/Main`` that lists them in its
+            first column. Default: all annotations.
+        first_pixel: the number of an image's first pixel: 1 in VOC's own files; labeling tools
+            write 0. If it is 1, boxes include their last pixel, as in VOC.
 
-    Classes are in the order of their names. Objects that VOC calls difficult are ``crowd``, so that
-    ``hr.coco(..., skip_crowd=True)`` leaves them out. Needs Pillow. Raises DataError (HR1403).
+    Classes are sorted by name. Objects marked as difficult become ``crowd``, so that ``hr.coco(...,
+    skip_crowd=True)`` leaves them out. Needs Pillow. Raises DataError (HR1403).
     """
     if isinstance(ids, (str, os.PathLike)):
         lines = Path(ids).read_text(encoding="utf-8").splitlines()

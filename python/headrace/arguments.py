@@ -24,7 +24,7 @@ INT32, INT64, UINT64 = (1 << 31) - 1, (1 << 63) - 1, (1 << 64) - 1  # that the e
 
 
 def integer(name: str, value: Any, minimum: int = 0, maximum: int = INT64) -> int:
-    """A whole number of that range; NumPy's are fine, bool and float are not."""
+    """Checks for a whole number in the range; NumPy's are fine, bool and float are not."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -37,12 +37,12 @@ def integer(name: str, value: Any, minimum: int = 0, maximum: int = INT64) -> in
 
 
 def seed(value: Any) -> int:
-    """A seed: any 64 bits, as a number that is not negative."""
+    """Checks for a seed: any non-negative number of 64 bits."""
     return integer("seed", value, maximum=UINT64)
 
 
 def numbers(name: str, values: Any) -> list[float]:
-    """A sequence of real numbers: a list, an array, a tensor."""
+    """Checks for a sequence of real numbers: a list, an array, a tensor."""
     try:
         array = plain_array(values)
     except (TypeError, ValueError) as failure:
@@ -73,35 +73,35 @@ def size_in_bytes(name: str, value: Any) -> int:
 
 
 def seconds(name: str, value: Any) -> float:
-    """A number of seconds, 0 or more."""
+    """Checks for a number of seconds, 0 or more."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
         return float(value)
     raise BAD_VALUE.error(f"{name} must be seconds, 0 or more (got {value!r})")
 
 
 def amount(name: str, value: Any, most: float) -> float:
-    """A number from 0 to ``most``."""
+    """Checks for a number from 0 to ``most``."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most:
         return float(value)
     raise BAD_VALUE.error(f"{name} must be a number from 0 to {most:,.0f} (got {value!r})")
 
 
 def switch(name: str, value: Any) -> bool:
-    """True or False, and nothing that merely looks like it."""
+    """Checks for True or False, not just a truthy value."""
     if isinstance(value, bool):
         return value
     raise BAD_VALUE.error(f"{name} must be True or False (got {value!r})")
 
 
 def share(name: str, value: Any) -> float:
-    """A number above 0 and at most 1."""
+    """Checks for a number above 0 and at most 1."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1:
         return float(value)
     raise BAD_VALUE.error(f"{name} must be a number above 0 and at most 1 (got {value!r})")
 
 
 def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
-    """One of a few words."""
+    """Checks for one of the allowed words."""
     if isinstance(value, str) and value in allowed:
         return value
     words = " or ".join(map(repr, allowed))

@@ -26,8 +26,9 @@ from headrace.torchvision_batches import detection, segmentation
 
 
 def field_of_records(batch: Any) -> int | None:
-    """The number of a field with one entry a record; None where there is none, and for what is no
-    batch of a loader."""
+    """The index of a field with one entry per record; None without one, or if it is not a loader's
+    batch.
+    """
     layout = getattr(type(batch), "_layout", None)
     if not isinstance(layout, Layout):
         return None
@@ -38,8 +39,9 @@ def field_of_records(batch: Any) -> int | None:
 
 
 def records_in(batch: Any) -> int | None:
-    """How many records a loader's batch has, also a dictionary where rows are packed; None for what
-    is none."""
+    """How many records a loader's batch has, or a dictionary of packed rows; None for anything
+    else.
+    """
     if isinstance(batch, Mapping):
         return _records_of_packed(batch) or _records_of_lists(batch)
     number = field_of_records(batch)
@@ -72,7 +74,7 @@ def _records_of_packed(batch: Mapping[Any, Any]) -> int | None:
             continue
         if len(offsets.shape) != 1 or offsets.shape[0] == 0 or len(rows.shape) == 0:
             continue
-        # A device is not asked for a number: it would first do all that was asked of it.
+        # A device is not asked for a number, since it would first complete all queued work.
         on_host = str(getattr(offsets, "device", "cpu")) == "cpu"
         if not on_host or int(offsets[-1]) in rows.shape:
             return int(offsets.shape[0]) - 1
@@ -80,7 +82,7 @@ def _records_of_packed(batch: Mapping[Any, Any]) -> int | None:
 
 
 def _length(value: Any) -> int:
-    shape = getattr(value, "shape", None)  # an engine's array has no len()
+    shape = getattr(value, "shape", None)  # the engine's arrays have no len()
     return int(shape[0]) if shape is not None else len(value)
 
 
@@ -168,14 +170,14 @@ def _reduce(self: Any) -> tuple[Any, ...]:
 
 
 def with_attributes(batch: Any, **attributes: Any) -> Any:
-    """The same batch with these as attributes; they are no fields of it."""
+    """The same batch with these as attributes, which are not fields."""
     out = batch_class(batch._layout, inspected=True)._make(batch)
     out.__dict__.update(attributes)
     return out
 
 
 def batch_class(layout: Layout, inspected: bool = False) -> Any:
-    """The class of batches of this layout. ``inspected``: with room for ``id`` and ``key``."""
+    """The class of batches of this layout. ``inspected``: including ``id`` and ``key``."""
     return _made_class(layout, inspected)
 
 

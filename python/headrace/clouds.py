@@ -23,7 +23,7 @@ _NO_LIBRARY = declare(
 
 
 class Keys(NamedTuple):
-    """One of: a key that signs (with a token of its session), a bearer token, a SAS."""
+    """Credentials, one of: a key for signing (with a session token), a bearer token, a SAS."""
 
     key: str = ""
     secret: str = ""
@@ -33,7 +33,7 @@ class Keys(NamedTuple):
 
 
 def of_s3() -> Keys | None:
-    """botocore's chain: profiles, roles, single sign-on, metadata of the machine."""
+    """botocore's chain: profiles, roles, single sign-on, instance metadata."""
     try:
         from botocore.session import get_session
     except ImportError:
@@ -56,7 +56,7 @@ def of_google() -> Keys | None:
     except ImportError:
         if os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):
             raise _NO_LIBRARY.error(
-                "GOOGLE_APPLICATION_CREDENTIALS is set, and google-auth is not installed",
+                "GOOGLE_APPLICATION_CREDENTIALS is set, but google-auth is not installed",
                 hint="pip install google-auth requests",
             ) from None
         return None
@@ -80,7 +80,7 @@ def of_azure() -> Keys | None:
     except ImportError:
         if os.environ.get("AZURE_CLIENT_ID"):
             raise _NO_LIBRARY.error(
-                "AZURE_CLIENT_ID is set, and azure-identity is not installed",
+                "AZURE_CLIENT_ID is set, but azure-identity is not installed",
                 hint="pip install azure-identity",
             ) from None
         return None
@@ -93,7 +93,7 @@ def of_azure() -> Keys | None:
 
 
 def of_hub() -> Keys | None:
-    """The login of huggingface_hub, which keeps it in a file."""
+    """The login of huggingface_hub, stored in a file."""
     try:
         from huggingface_hub import get_token
     except ImportError:
@@ -115,6 +115,6 @@ NAMES = tuple(_PROVIDERS)  # schemes of paths
 
 
 def provide() -> None:
-    """Has the engine ask these functions."""
+    """Registers these functions with the engine."""
     for cloud, function in _PROVIDERS.items():
         _core.set_key_provider(cloud, function)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms on one image or record, without a loader of one's own.
+"""Transforms on one image or record, without a loader.
 
 Behind each form of record (names, kinds, dtypes) stands a loader over one record, which the next
-call fills again: the engine's plan is made once, and a call costs the transforms and some 0.2 ms.
+call fills again: the engine's plan is made once, and a call costs the transforms and about 0.2 ms.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ _MOST_FORMS = 8  # that a thread keeps a loader for
 
 
 class Compose:
-    """A list of transforms as a function of one image or record: for a Dataset of one's own.
+    """A list of transforms as a function of one image or record, for use in your own Dataset.
 
     Args:
-        transforms: as those of a loader: transforms, callables, lists of them; none that needs
-            other records.
-        kinds: what fields of a record are where their names do not say it, as of ``hr.open``.
+        transforms: as those of a loader: transforms, callables, lists of them; except those that
+            need other records.
+        kinds: kinds of the record's fields, where their names do not determine them, as in
+            ``hr.open``.
 
     >>> from headrace import transforms as T
     >>> crop = Compose([T.RandomCrop(4), T.RandomHorizontalFlip()])
@@ -109,7 +110,7 @@ class Compose:
             found = _OneRecord(self, record)
             while len(kept) >= _MOST_FORMS:
                 kept.pop(next(iter(kept))).close()
-        kept[key] = found  # last used, last
+        kept[key] = found  # most recently used last
         return found
 
     def _form(self, name: str, value: Any) -> tuple[Any, ...]:
@@ -154,7 +155,7 @@ class _OneRecord:
         keywords = completed(
             {"batch_size": 1, "threads": 1, "seed": 0, "shard": False, "ragged": "list"}
         )
-        # A loader that makes batches by number begins no thread, so a process may fork after it.
+        # A loader that makes batches by number starts no thread, so a process may fork after it.
         self._assembly = Assembly(source, owner.transforms, keywords, {"on_demand": True})
         self._names = self._assembly.field_names()
 

@@ -51,24 +51,23 @@ def convert(
     progress: Progress | None = None,
     part: Any = None,
 ) -> dict[str, Any]:
-    """Write a source as another container. Returns the numbers that ``--json`` prints.
+    """Converts a source to another container. Returns the numbers that ``--json`` prints.
 
-    to: a container's name, "tar" or "tfrecord"; `headrace convert --help` has them all.
-    shards: more than one makes ``dest`` a folder of so many files, written side by side.
+    to: a container's name, such as "tar" or "tfrecord"; `headrace convert --help` lists all.
+    shards: more than one makes ``dest`` a folder of that many files, written in parallel.
     verify: read everything back and compare it with the source, record by record.
-    overwrite: replace a file, or a folder in which a conversion wrote everything; never what the
-    source is read from.
-    progress: called with (records done, records); twice as many where they are verified.
+    overwrite: replace a file, or a folder that was written entirely by conversions; never the
+    source's own files.
+    progress: called with (records done, records); twice as many if they are verified.
     part: (3, 256) or "3/256" writes the fourth of 256 equal parts into the folder ``dest``, or
-    keeps it where it is there and whole; ``headrace.jobs.merge(dest)`` ends the job.
+    keeps it if it exists and is complete; ``headrace.jobs.merge(dest)`` completes the job.
 
-    Files are written in ``dest + ".partial"`` and renamed when they are whole, with the SHA-256 of
-    each. After an interruption the same call goes on where it stopped. A file that is no image is
-    written as it is, counted in ``unusable_count`` and listed in ``unusable``; whether images are
-    whole inside is for ``headrace scan`` to find out.
-    ConfigError HR0277, HR0279, HR0414, HR0415 (of a pack HR0446); UnsupportedError HR0297 of a
-    package that is missing; StorageError HR0275 of a full disk; DataError HR0416 and what reading
-    a record gives.
+    Files are written in ``dest + ".partial"`` and renamed when they are complete, with the SHA-256
+    of each. After an interruption, the same call continues where it stopped. A file that is not an
+    image is written unchanged, counted in ``unusable_count`` and listed in ``unusable``; ``headrace
+    scan`` finds damage inside images. ConfigError HR0277, HR0279, HR0414, HR0415 (for a pack
+    HR0446); UnsupportedError HR0297 if a package is missing; StorageError HR0275 if the disk is
+    full; DataError HR0416, and errors from reading records.
     """
     from headrace import write
 
@@ -76,9 +75,9 @@ def convert(
         raise _WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, write.names()))
     if shards < 1:
         raise _WRONG_OPTION.error(f"shards must be positive (got {shards})")
-    if _core.scheme_of(os.fspath(dest)):  # else it would be a folder "s3:" here
+    if _core.scheme_of(os.fspath(dest)):  # otherwise it would become a folder "s3:" here
         raise _WRONG_OPTION.error(
-            f"{os.fspath(dest)!r} is an address, and no local path",
+            f"{os.fspath(dest)!r} is a URL, not a local path",
             hint="write to a local folder, and copy the result",
         )
     src = open_source(source)
@@ -86,7 +85,7 @@ def convert(
         if shards != 1 or overwrite:
             raise _WRONG_OPTION.error(
                 f"part={part!r} with {'overwrite=' if overwrite else 'shards='}",
-                hint="a part is one file, and one that is whole is kept",
+                hint="a part is one file, and a complete one is kept",
             )
         return _convert_part(src, dest, to, part, threads, verify, progress)
     target = os.path.abspath(os.fspath(dest))
@@ -108,7 +107,7 @@ def _converted(
     progress: Progress | None,
     records: range | None = None,
 ) -> dict[str, Any]:
-    # Threads, hashes and paths: conversions pay for them, importing Headrace does not.
+    # Threads, hashes and paths are imported by conversions, not by importing Headrace.
     from headrace.write.conversion import Conversion, Told
     from headrace.write.verification import verify_all
 

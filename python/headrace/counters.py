@@ -25,7 +25,7 @@ WORK = {stage: LOADER[f"stages.{stage}"]["work"] for stage in STAGES if stage !=
 
 
 def number(stats: Mapping[str, Any], name: str) -> float | None:
-    """A counter's value; None where these ``stats()`` have no such number."""
+    """A counter's value; None if these ``stats()`` do not have it."""
     value: Any = stats
     for part in name.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
@@ -34,14 +34,14 @@ def number(stats: Mapping[str, Any], name: str) -> float | None:
 
 
 def counted_up(stats: Mapping[str, Any]) -> dict[str, float]:
-    """The counters that grow, of a loader or of copies, by their dotted names."""
+    """The counters that only grow, of a loader or of copies, by dotted name."""
     growing = [name for name, entry in {**LOADER, **COPIES}.items() if entry["grows"]]
     found = {name: number(stats, name) for name in growing}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def added(all_stats: Iterable[Mapping[str, Any]], table: Table) -> dict[str, Any]:
-    """Combines the counters of several: the sum, or the maximum, as declared."""
+    """Combines the counters of several processes: the sum, or the maximum, as declared."""
     kept = list(all_stats)
     out = {}
     for name, entry in table.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One image, without a source or a loader: for a Dataset of one's own, a notebook, a service."""
+"""Decodes one image, without a source or a loader: for your own Dataset, a notebook, a service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAYOUTS = ("HWC", "CHW")
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
 _SIDEWAYS = (
     "an Exif tag says that this image is rotated or mirrored; it is delivered as stored "
-    "(exif_orientation=True rotates it upright, exif_orientation=False says that this is meant)"
+    "(exif_orientation=True rotates it upright, exif_orientation=False accepts this)"
 )
 
 
@@ -34,8 +34,8 @@ def decode(
 ) -> np.ndarray[Any, Any]:
     """Decodes an image file's bytes: JPEG, PNG, WebP, TIFF and the other formats of a loader.
 
-    ``window`` is decoded alone: of a JPEG, the rows below it are never read, and those beside it
-    only as far as the format asks for. Any number of threads may decode at once; the GIL is
+    Only ``window`` is decoded: in a JPEG, the rows below it are never read, and the parts next to
+    it only as far as the format requires. Any number of threads may decode at once; the GIL is
     released.
 
     Args:
@@ -47,16 +47,16 @@ def decode(
         interpolation: of ``size``: ``"nearest"``, ``"bilinear"``, ``"bicubic"``, ``"box"``,
             ``"hamming"`` or ``"lanczos"``.
         layout: ``"HWC"`` for NumPy, Pillow and OpenCV (channels are RGB), ``"CHW"`` for PyTorch.
-        exif_orientation: whether the Exif tag's turn is done, before ``window``. None: it is not,
-            and a warning says so where there is one.
-        strict: whether damage that decoders usually paint over is an error.
+        exif_orientation: whether to rotate by the Exif tag, before ``window``. None: no rotation,
+            but a warning if there is such a tag.
+        strict: whether damage that decoders usually conceal is an error.
 
     Returns:
-        An array of shape (H, W, C) or (C, H, W); it is the caller's own.
+        An array of shape (H, W, C) or (C, H, W); it belongs to the caller.
 
     Raises:
         hr.DataError: bytes that cannot be decoded, or a window outside of the image.
-        hr.ConfigError: a value that no argument takes.
+        hr.ConfigError: an invalid argument.
 
     >>> encoded = open("examples/pictures/cat.jpg", "rb").read()
     >>> decode(encoded, window=(10, 20, 64, 96), size=(32, 48)).shape
@@ -80,7 +80,8 @@ def imread(
 ) -> np.ndarray[Any, Any]:
     """Reads and decodes an image file; the arguments are those of :func:`headrace.decode`.
 
-    ``cv2.imread`` returns BGR, this RGB; and where that returns None, this raises.
+    Unlike ``cv2.imread``, it returns RGB instead of BGR, and raises an exception instead of
+    returning None.
 
     Raises:
         hr.StorageError: a file that cannot be read.

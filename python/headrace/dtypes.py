@@ -22,5 +22,5 @@ def dtype_name(dtype: Any) -> str:
 
 @functools.cache
 def is_known(dtype: np.dtype[Any]) -> bool:
-    """Whether the engine has NumPy's dtype."""
+    """Whether the engine has this NumPy dtype."""
     return dtype.name in _core.DType.__members__

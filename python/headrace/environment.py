@@ -11,19 +11,19 @@ from pathlib import Path
 
 from headrace.errors import warn
 
-# Each with the form of its values. Where they are used HEADRACE_DISK_CACHE (HR0298) and
-# HEADRACE_SIMD (HR0341) are checked.
+# Each with the form of its values. HEADRACE_DISK_CACHE (HR0298) and HEADRACE_SIMD (HR0341) are
+# checked where they are used.
 VARIABLES = {
-    "HEADRACE_CACHE": "an absolute path of a folder, or empty: nothing is kept",
+    "HEADRACE_CACHE": "an absolute path of a folder, or empty to keep nothing",
     "HEADRACE_DISK_CACHE": '"200GB", "1.5TiB" or a number of bytes',
     "HEADRACE_SIMD": "scalar, avx2, avx2-slow-pdep, avx512 or neon",
 }
-# Variables of a checkout's tests and benchmarks.
+# Variables for the tests and benchmarks of a checkout.
 _OF_THE_CHECKOUT = ("HEADRACE_BENCH_PHOTOS", "HEADRACE_TEST_DATA", "HEADRACE_VIDEO")
 
 
 def warn_of_unread() -> None:
-    """Names the variables that have no effect, or another than their text says."""
+    """Warns of variables that have no effect, or another than their text says."""
     processes = sys.modules.get("multiprocessing.process")  # its workers have imported it
     if processes is None or processes.parent_process() is None:  # a worker's parent did
         for what in complaints(os.environ):
@@ -48,7 +48,7 @@ def _problem_of(cache: str) -> str:
     nearest = next((path for path in (folder, *folder.parents) if _exists(path)), Path("/"))
     if not nearest.is_dir():
         return f"cannot be a folder, {nearest} is a file: nothing is kept"
-    # A folder that exists may be filled by another user, for this one to read.
+    # An existing folder may be filled by another user for this one to read.
     if nearest != folder and not os.access(nearest, os.W_OK | os.X_OK):
         return f"cannot be made, {nearest} is not writable: nothing is kept"
     return ""
@@ -57,5 +57,5 @@ def _problem_of(cache: str) -> str:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name that is too long, a folder that may not be searched
+    except OSError:  # the name is too long, or a folder may not be searched
         return False

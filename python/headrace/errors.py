@@ -24,7 +24,7 @@ from headrace import _core
 
 @dataclasses.dataclass(frozen=True)
 class Where:
-    """Where in the dataset; unknown parts are empty or None."""
+    """Position in the dataset; unknown parts are empty or None."""
 
     file: str = ""
     member: str = ""
@@ -40,7 +40,9 @@ class Where:
 
 
 class Error(Exception):
-    """Base of all errors: ``code`` ("HR0305"), ``where``, ``note``, ``hint`` beside the message."""
+    """Base of all errors: ``code`` ("HR0305"), ``where``, ``note``, and ``hint``, in addition to
+    the message.
+    """
 
     def __init__(
         self,
@@ -66,31 +68,31 @@ class Error(Exception):
 
 
 class DataError(Error, ValueError):
-    """These bytes are bad; ``on_error=`` decides what happens to the record."""
+    """Invalid data; ``on_error=`` decides what happens to the record."""
 
 
 class ResourceLimitError(Error, MemoryError):
-    """A cap or the memory limit is exceeded."""
+    """A limit, such as memory_limit, was exceeded."""
 
 
 class StorageError(Error, OSError):
-    """The bytes could not be had."""
+    """The bytes could not be read or written."""
 
 
 class ConfigError(Error, ValueError, TypeError):
-    """The call makes no sense; raised before anything runs."""
+    """Invalid arguments; raised before anything runs."""
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Understood, and not done here."""
+    """Valid, but not supported."""
 
 
 class Warning(UserWarning):
-    """Worth knowing, and no error: a batch that had to be copied, a stage that hangs."""
+    """A condition that is not an error: a batch that had to be copied, a stage that hangs."""
 
 
 def warn(message: str) -> None:
-    """Warns of the line that takes the batch, however many of ours lie between."""
+    """Warns at the line that requests the batch, skipping our own frames."""
     frame, level = sys._getframe(), 1
     while frame.f_back and frame.f_globals["__name__"].startswith("headrace."):
         frame, level = frame.f_back, level + 1
@@ -120,7 +122,7 @@ def from_engine(
     note: str,
     hint: str,
 ) -> Error:
-    """The engine's error as an exception; called by the bindings."""
+    """Converts the engine's error to an exception; called by the bindings."""
     place = Where(
         where["file"],
         where["member"],
@@ -132,14 +134,14 @@ def from_engine(
 
 
 class Code(NamedTuple):
-    """A code of the Python layers, declared beside the function that raises it."""
+    """An error code of the Python layers, declared next to the function that raises it."""
 
     id: str
     kind: str
     title: str
 
     def error(self, what: str, *, hint: str = "", note: str = "") -> Error:
-        """An exception of this code, worded as the engine words its own."""
+        """An exception with this code, worded as the engine words its own."""
         message = f"{self.id} {self.title}: {what}"
         if note:
             message += f"\n  note: {note}"
@@ -155,7 +157,7 @@ def declare(id: str, kind: str, title: str, explanation: str) -> Code:
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that is most like a name, if one is like it."""
+    """The candidate that is most similar to a name, if any is similar."""
     import difflib
 
     near = difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)
@@ -163,7 +165,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """'did you mean "threads"?', or the whole list when nothing is near."""
+    """'did you mean "threads"?', or the whole list if nothing is similar."""
     known = sorted(candidates)
     near = nearest(name, known)
     if near:
@@ -172,11 +174,11 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 
 def all_codes() -> dict[str, dict[str, str]]:
-    """Every error code by its id: the engine's, and those of modules that were not imported yet."""
+    """Every error code by its id: the engine's, and those of modules not imported yet."""
     import pkgutil
 
-    # These declare none; libheadrace is the engine's library, which looks like a module, and
-    # insight.live.metrics needs an extra, each module of trainers its trainer.
+    # These declare none; libheadrace is the engine's library, which looks like a module,
+    # insight.live.metrics needs an extra, and each module of trainers needs its trainer.
     none = ("cli", "drawing", "insight.demo", "insight.live.metrics", "libheadrace", "trainers.")
     silent = tuple(f"headrace.{name}" for name in none)
     for module in pkgutil.walk_packages([os.path.dirname(__file__)], "headrace."):

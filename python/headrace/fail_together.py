@@ -25,9 +25,9 @@ _FAILED = declare(
     "HR0732",
     "data",
     "another rank has failed",
-    "In a process group each rank needs all others: where one raises an error, the others would "
-    "wait in their next collective until its timeout. Inside of hr.fail_together() they end, too, "
-    "with that rank's message, which is the one to look at.",
+    "The ranks of a process group wait for each other: if one raises an error, the others would "
+    "hang in their next collective until it times out. Inside hr.fail_together() they end too, "
+    "with that rank's message, which names the cause.",
 )
 _POLL = 0.5  # seconds
 _MOST_TEXT = 4000  # characters of a message
@@ -36,13 +36,13 @@ _MOST_TEXT = 4000  # characters of a message
 class FailTogether:
     """``with hr.fail_together():`` around the training loop of each rank.
 
-    Where the loop of one rank ends by an error (a bad record with on_error="raise", out of memory,
-    anything), those of all others end, with headrace.Error HR0732 and that rank's message. Without
-    a process group of torch.distributed, or with one rank, it does nothing.
+    If the loop of one rank ends with an error (a bad record with on_error="raise", out of memory,
+    anything), the loops of all other ranks end too, with headrace.Error HR0732 and that rank's
+    message. Without a process group of torch.distributed, or with one rank, it does nothing.
 
-    grace: seconds that a rank in a collective has to come out of it by itself; after them its
-    process ends with exit status 1, its message on standard error. Ranks enter it at the same
-    place, equally often.
+    grace: seconds that a rank may remain in a collective; after that its process ends with exit
+    status 1 and a message on standard error. All ranks must enter it at the same places in the
+    program.
     """
 
     def __init__(self, grace: float = 10.0) -> None:
@@ -51,7 +51,7 @@ class FailTogether:
         self._rank, self._ranks = 0, 1
         self._left = threading.Event()
         self._message = ""
-        self._main = False  # whether it can be interrupted in Python
+        self._main = False  # whether Python code can be interrupted there
 
     def __enter__(self) -> FailTogether:
         if (group := shared_store("fail_together")) is None:
@@ -66,7 +66,7 @@ class FailTogether:
             try:
                 found = self._look()
             except Exception:
-                return  # the store went with the rank that held it: collectives fail by themselves
+                return  # the store went with its rank: collectives fail by themselves
             if found:
                 self._interrupt()
                 return
@@ -83,7 +83,7 @@ class FailTogether:
         if self._main and main is not None:
             import signal
 
-            signal.pthread_kill(main, signal.SIGINT)  # a real signal: it ends a sleep, too
+            signal.pthread_kill(main, signal.SIGINT)  # a real signal, which also interrupts a sleep
         if self._left.wait(self._grace):
             return
         print(f"headrace: {self._error()}", file=sys.stderr, flush=True)
@@ -104,16 +104,18 @@ class FailTogether:
         self._left.set()
         if self._store is None or error is None:
             return
-        with contextlib.suppress(Exception):  # the store may be gone, with the rank that held it
-            if not self._look() and isinstance(error, Exception):
-                self._tell(error)
+        with contextlib.suppress(Exception):  # the store may be gone with the rank that held it
+            if self._look():
+                self._wait_for_the_others()
+            elif isinstance(error, Exception):
+                text = f"rank {self._rank}: {type(error).__name__}: {error}"[:_MOST_TEXT]
+                self._store.set("failed", text)
+                self._wait_for_the_others()
         if self._message:
             raise self._error() from error
 
-    def _tell(self, error: Exception) -> None:
-        """Leaves the message, and waits until the others have it: the store may end with us."""
-        text = f"rank {self._rank}: {type(error).__name__}: {error}"[:_MOST_TEXT]
-        self._store.set("failed", text)
+    def _wait_for_the_others(self) -> None:
+        """Until each of them has the message: the store ends with the rank that holds it."""
         stop = time.monotonic() + self._grace
         while self._store.add("seen", 0) < self._ranks - 1 and time.monotonic() < stop:
             time.sleep(_POLL / 10)

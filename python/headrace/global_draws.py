@@ -25,13 +25,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from headrace import _core, twisters
+from headrace import _core, finalizers, twisters
 from headrace.errors import warn
 
 _FIRST = 16  # batches between which steps wait, whatever the loop does
 _AGAIN = 2  # so many in later epochs
-_LOOK = 16  # one batch of so many is looked at afterwards
-_SLICE = 0.05  # seconds between two looks at who waits
+_LOOK = 16  # one batch out of this many is checked afterwards
+_SLICE = 0.05  # seconds between two checks for waiting threads
 _PACKAGE = os.path.dirname(__file__) + os.sep
 _Place: TypeAlias = tuple[int, int]
 
@@ -80,12 +80,12 @@ class _Turns:
         self.loops: dict[int, int] = {}  # outside of their loaders: their threads
         self.inside: set[int] = set()  # threads that wait for batches, which may need steps
         self.leaving: dict[int, _Place] = {}  # threads that free a loader, and where
-        self.drawing: set[str] = set()  # generators that a loop was seen to draw from
+        self.drawing: set[str] = set()  # generators from which a loop has drawn
         self.are_used = False  # by steps
         self.renew()
 
     def renew(self) -> None:
-        """In a forked child: no other thread is there."""
+        """In a forked child, where no other thread exists."""
         self.condition = threading.Condition(threading.RLock())
         for threads in (self.loops, self.inside, self.leaving):
             threads.clear()
@@ -129,11 +129,12 @@ class _Turns:
         """Its loader goes; in the middle of an epoch, it waits for its steps."""
         if self.loops.pop(loop, None) is not None:
             for frame in _outwards(sys._getframe()):
-                if frame.f_code.co_filename not in (__file__, weakref.__file__):
+                if frame.f_code.co_filename not in _FINALIZING:
                     self.leaving[threading.get_ident()] = _place(frame)
                     break
 
 
+_FINALIZING = (__file__, weakref.__file__, finalizers.__file__)
 _turns = _Turns()
 os.register_at_fork(after_in_child=_turns.renew)
 
@@ -176,8 +177,9 @@ def _inside_headrace() -> set[_Place]:
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Inside, the global generators are the caller's; loops that draw wait. On a thread of the
-    engine's it begins when these are inside their loaders."""
+    """Inside, the global generators belong to the caller; loops that draw wait. On an engine thread
+    it starts when these loops are inside their loaders.
+    """
     with _turns.condition:
         if _core.on_engine_thread():
             _turns.await_loops()
@@ -186,8 +188,9 @@ def turn() -> Iterator[None]:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Global generators as a function of ``seed`` inside, and as they were outside. One thread is
-    inside at a time."""
+    """Inside, global generators are seeded from ``seed``; they are restored afterwards. One thread
+    is inside at a time.
+    """
     with turn():
         own = _present()
         before = {name: each.take() for name, each in own.items()}
@@ -201,13 +204,13 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 class LoopTurn:
-    """The loop over one loader, which is outside of it between two batches."""
+    """The loop over one loader; between two batches it is outside of the loader."""
 
     def __init__(self, loader: object) -> None:
-        self._left: dict[str, Any] = {}  # states of the generators when it went out
-        self._waited = False  # steps did, since then
+        self._left: dict[str, Any] = {}  # states of the generators when it left
+        self._waited = False  # steps have waited since then
         self._batches = 0
-        weakref.finalize(loader, _turns.forget, id(self))
+        finalizers.on_drop(loader, _turns.forget, id(self))
 
     def begin(self) -> None:
         """It has an iterator."""
@@ -218,7 +221,7 @@ class LoopTurn:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """It is ended inside."""
+        """It is ended from inside."""
         _turns.loops.pop(id(self), None)
         self._left = {}
         _turns.come_in()
@@ -228,10 +231,10 @@ class LoopTurn:
             _turns.inside.discard(threading.get_ident())
 
     def come_in(self) -> None:
-        """It asks for a batch."""
+        """It requests a batch."""
         if self._left:
             own, left = _present(), self._left
-            with _turns.condition:  # else they may be those of a step that runs
+            with _turns.condition:  # otherwise they may be those of a running step
                 drawn = [n for n in left if not own[n].equal(left[n], own[n].take())]
             if not self._waited and not _turns.drawing.issuperset(drawn):
                 warn(_BOTH.format(" and ".join(drawn)))
@@ -240,7 +243,7 @@ class LoopTurn:
         _turns.come_in()
 
     def go_out(self, goes_on: bool) -> None:
-        """It has its batch, or no more of them: it waits for the step that runs."""
+        """It has its batch, or there are no more; waits for the running step."""
         own = threading.get_ident()
         self._batches += 1
         self._waited = self._waits

@@ -28,10 +28,10 @@ Path = str | os.PathLike[str]
 _NOTHING_BESIDE = declare(
     "HR0230",
     "config",
-    "nothing to keep next to the data",
-    "An index next to the data has the positions of records in containers that are read by ranges: "
-    "tar, TFRecord, RecordIO and MDS in a bucket or on a web server. Local containers are "
-    "scanned at once, packs have their index in them, and folders of files are listed.",
+    "nothing to store next to the data",
+    "An index next to the data holds the positions of records in remote containers: tar, "
+    "TFRecord, RecordIO and MDS in a bucket or on a web server. Others need none: local "
+    "containers are scanned quickly, packs contain their index, and folders of files are listed.",
 )
 
 
@@ -44,21 +44,22 @@ def index(
     part: Any = None,
     beside: bool | Path = False,
 ) -> dict[str, Any]:
-    """Make the row index of a dataset: one file, about 1.2 % of the images' size.
+    """Creates the row index of a dataset: one file, about 1.2 % of the images' size.
 
-    out: the file; default, in ``HEADRACE_CACHE``, where loaders of this dataset look for it. A
-    loader is told of another: ``Loader(index=out)``. threads: default, the allowed cores.
+    out: the file; default: in ``HEADRACE_CACHE``, where loaders of this dataset look for it. Pass
+    any other file to the loader: ``Loader(index=out)``. threads: default: the allowed cores.
     progress: called with (records done, records).
     part: (3, 256) or "3/256" indexes the fourth of 256 equal parts, into the folder ``out``, or
-    keeps what is there and whole; ``headrace.jobs.merge(out)`` makes one file of all.
-    beside: no rows, but where each record of the source's far containers lies (tar, TFRecord,
-    RecordIO, MDS): put into the folder ``.headrace`` beside the data, where whoever opens it finds
-    it; or, for storages that can only be read, into this local folder, to be uploaded there.
+    keeps it if it exists and is complete; ``headrace.jobs.merge(out)`` joins all parts into one
+    file.
+    beside: store record offsets of remote containers (tar, TFRecord, RecordIO, MDS) instead of
+    rows: in the folder ``.headrace`` next to the data, where every machine that opens it finds
+    them; or, for read-only storages, in this local folder, to be uploaded there.
 
-    The index of a subset is that of the source that it is a part of. Of a combination (concat, mix,
+    The index of a subset covers the source that it is a part of. For a combination (concat, mix,
     join) each source has its own in the cache; with ``out`` they are one file. Returns the numbers
-    that ``headrace index --json`` prints. Raises ConfigError where records have no encoded
-    images, StorageError where the file cannot be written; bad records are counted and left out.
+    that ``headrace index --json`` prints. Raises ConfigError if records have no encoded images,
+    StorageError if the file cannot be written; bad records are counted and left out.
     """
     begin = time.perf_counter()
     if beside is not False:
@@ -82,8 +83,9 @@ def _store_beside(engine: _core.Source, local: Path | None) -> list[dict[str, An
     indexes = _core.indexes_beside(engine)
     if not indexes:
         raise _NOTHING_BESIDE.error(
-            "no far container in it",
-            hint="folders of files and packs need none; remote ones are at s3://, gs://, az://",
+            "the source has no remote container",
+            hint="folders of files and packs need no index; remote paths begin with s3://, gs://, "
+            "az://",
         )
     out = []
     for path, content in indexes:
@@ -107,7 +109,7 @@ def _index_part(
     if not out:
         raise arguments.BAD_VALUE.error("part= needs a folder", hint="out=DEST (-o DEST)")
     part = part_from(given)
-    engine = _core.indexed_source(engine)  # of a subset all that it is a part of
+    engine = _core.indexed_source(engine)  # for a subset, of the whole source
     part.of(len(engine))
     name = part.name + ".rows"
 

@@ -23,7 +23,7 @@ from headrace.sources.source import described
 
 
 class Text(str):
-    """Text that a notebook or prompt shows as it is."""
+    """Text that a notebook or prompt shows unquoted."""
 
     __slots__ = ()
 
@@ -74,9 +74,8 @@ class Trace(list[Stage]):
 
     @property
     def pictures(self) -> Grid:
-        """The images of all stages, as one image, with what lies in them drawn over.
-
-        Of clips the frames, of audio clips their waveforms.
+        """The images of all stages, as one image, with annotations drawn over them. Clips are shown
+        as frames, audio clips as waveforms.
         """
         pictures = [stage.picture for stage in self if stage.picture is not None]
         if not pictures:
@@ -250,18 +249,18 @@ def _clip_or_sound(record: dict[str, Any], outputs: dict[str, Any], steps: list[
 
 
 _ADVICE = {
-    "read": "reading: a pack, or a faster disk, is what helps",
-    "entropy": "decoding of the files: `headrace pack` or more threads is what helps",
-    "coded": "preparing images that the device decodes: more threads are what helps",
-    "transform": "decoding, after the bits: fewer pixels or more threads is what helps",
-    "resample": "resizing: a smaller source size or more threads is what helps",
-    "store": "writing batches: a smaller dtype is what helps",
-    "python": "the Python transforms: built-in transforms, or python_workers=, are what helps",
+    "read": "reading: a pack, or a faster disk, would help",
+    "entropy": "entropy decoding: `headrace pack` or more threads would help",
+    "coded": "preparing images that the device decodes: more threads would help",
+    "transform": "decoding after the entropy stage: fewer pixels or more threads would help",
+    "resample": "resizing: a smaller source size or more threads would help",
+    "store": "writing batches: a smaller dtype would help",
+    "python": "the Python transforms: built-in transforms, or python_workers=, would help",
 }
 
 
 def bottleneck(stats: Stats, packs: bool = True) -> str:
-    """See Loader.bottleneck. packs: whether the records have images, which packing helps."""
+    """See Loader.bottleneck. packs: whether the records have images, so that packing would help."""
     if not stats["batches"] or not stats["wall_seconds"]:
         return "Nothing is known yet: no batch was taken."
     waited = stats["wait_seconds"] / stats["wall_seconds"]
@@ -275,7 +274,7 @@ def bottleneck(stats: Stats, packs: bool = True) -> str:
     name = max(work, key=lambda stage: work[stage])
     advice = _ADVICE[name]
     if name == "entropy" and not packs:
-        advice = "decoding of the files: more threads are what helps"
+        advice = "entropy decoding: more threads would help"
     return (
         f"The loop waited for data {waited:.0%} of the time; {work[name] / total:.0%} of the work "
         f"of {stats['threads']} threads is {advice}."
@@ -294,7 +293,7 @@ def _batches(loader: ViewedLoader) -> str:
 
 
 def describe(loader: ViewedLoader) -> str:
-    """repr: every resolved value and where it came from, then what else was given."""
+    """The repr: every resolved value and where it comes from, then the other arguments."""
     assembly = loader.assembly
     engine, given = assembly.present_engine, assembly.given
     if engine is None:

@@ -35,7 +35,9 @@ _NAMES = ("labels", "label", "category_ids", "categories", "class_ids", "classes
 
 
 def can_be_drawn(output: Mapping[str, Any]) -> bool:
-    """Whether a field, as the engine describes an output, is drawn or names what is."""
+    """Whether a field, given by the engine's description of an output, is drawn, or names something
+    drawn.
+    """
     if output["kind"] == "boxes":
         return output["box_format"].removesuffix(_SHARES) in {**_CORNERS, **_TURNED}
     names_rows = output["name"] in _NAMES and len(output["shape"]) == 1
@@ -48,8 +50,9 @@ def overlay_of(
     size: tuple[int, int],
     classes: Any,
 ) -> Overlay:
-    """Of one record's fields, over an image of ``size`` (height, width); ``classes`` are the names
-    of labels, where the source has them."""
+    """The overlay of one record's fields on an image of ``size`` (height, width); ``classes`` are
+    the names of labels, if the source has them.
+    """
     boxes, masks, ids, points, names = [], [], [], [], []
     for name, value in fields.items():
         kind = outputs[name]["kind"]

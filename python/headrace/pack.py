@@ -50,18 +50,19 @@ def pack(
     progress: Progress | None = None,
     part: Any = None,
 ) -> dict[str, Any]:
-    """Write a dataset, or several one after another, as a pack; ``headrace.open(out)`` opens it.
+    """Writes a dataset, or several concatenated, as a pack; ``headrace.open(out)`` opens it.
 
     sources: a path, a Source, or a list of them with the same fields.
-    level: how JPEG images are stored, losslessly: 'fast', 'dense', or 'none' for as they are.
-    shards: more than one makes ``out`` a folder of so many files, still one source.
+    level: how JPEG images are stored, losslessly: 'fast', 'dense', or 'none' (unchanged).
+    shards: more than one makes ``out`` a folder of that many files, which opens as one source.
     overwrite: replace a pack at ``out``.
     progress: called with (records done, records).
     part: (3, 256) or "3/256" writes the fourth of 256 shards into the folder ``out``, or keeps it
-    where it is there and whole; ``headrace.jobs.merge(out)`` ends the job.
+    if it exists and is complete; ``headrace.jobs.merge(out)`` completes the job.
 
-    It is written to ``out + ".partial"`` and renamed when it is whole. After an interruption the
-    same call goes on where it stopped. Returns the numbers that ``headrace pack --json`` prints.
+    It is written to ``out + ".partial"`` and renamed when it is complete. After an interruption,
+    the same call continues where it stopped. Returns the numbers that ``headrace pack --json``
+    prints.
     """
     if level not in LEVELS:
         raise _WRONG_OPTION.error(f"there is no level {level!r}", hint=did_you_mean(level, LEVELS))
@@ -72,7 +73,7 @@ def pack(
         if shards != 1 or overwrite:
             raise _WRONG_OPTION.error(
                 f"part={part!r} with {'overwrite=' if overwrite else 'shards='}",
-                hint="a part is one shard, and one that is whole is kept",
+                hint="a part is one shard, and a complete one is kept",
             )
         return _pack_part(engines, out, level, threads or 0, progress, part)
     summary = _core.pack(
@@ -121,13 +122,13 @@ def unpack(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Give the files of a pack back, byte for byte, below a folder.
+    """Restores the files of a pack, byte for byte, below a folder.
 
-    Other values are written next to them: numbers and text in ``labels.jsonl``, a line for each
-    record, arrays in ``FIELD.npy``. A folder of images comes back as it was and needs neither.
+    Other values are written next to them: numbers and text in ``labels.jsonl``, one line per
+    record, arrays in ``FIELD.npy``. A folder of images is restored exactly and needs neither.
 
-    overwrite: replace files that have other bytes. recover: of a pack that was truncated, give back
-    what is whole. Returns the numbers that ``headrace unpack --json`` prints.
+    overwrite: replace files whose contents differ. recover: restore the complete part of a
+    truncated pack. Returns the numbers that ``headrace unpack --json`` prints.
     """
     return _core.unpack(
         os.fspath(path), os.fspath(folder), overwrite, recover, threads or 0, progress

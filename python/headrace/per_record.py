@@ -26,14 +26,14 @@ _NO_ROWS = declare(
 
 
 class Nested(Protocol):
-    """Lists and dictionaries of several fields in the place of one."""
+    """Lists and dictionaries of several fields instead of one."""
 
     def split(self, value: Any) -> list[Any]:
         """Each record's part."""
 
 
 class Rows(NamedTuple):
-    """How the records of a field lie in a batch."""
+    """How the records of a field are laid out in a batch."""
 
     how: str = "stack"  # also "list", "pad", "packed", "nested"
     companion: str = ""  # the field with their extents or places
@@ -45,14 +45,14 @@ class Rows(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A batch's fields in order, and how their records lie in it."""
+    """A batch's fields in order, and how their records are laid out in it."""
 
     fields: tuple[str, ...]
     rows: tuple[Rows, ...] = ()  # empty: one row a record in each
 
     @classmethod
     def of(cls, outputs: Sequence[Mapping[str, Any]]) -> Layout:
-        """Layout of the engine's outputs."""
+        """The layout of the engine's outputs."""
         rows = (
             Rows(
                 "list" if output["list"] else output["ragged"] or "stack",
@@ -67,12 +67,12 @@ class Layout(NamedTuple):
         return cls(tuple(output["name"] for output in outputs), tuple(rows))
 
     def by_name(self) -> dict[str, Rows]:
-        """How the records of each field lie in the batch."""
+        """How the records of each field are laid out in the batch."""
         return dict(zip(self.fields, self.rows or (Rows(),) * len(self.fields), strict=True))
 
 
 def per_record(layout: Layout, values: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
-    """A dictionary a record: of the fields ``names``, or of all but companions."""
+    """One dictionary per record: of the fields ``names``, or of all except companions."""
     rows = layout.by_name()
     for name in names:
         if name not in rows or rows[name].is_companion:

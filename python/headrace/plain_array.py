@@ -17,8 +17,8 @@ import numpy as np
 def plain_array(value: Any, **options: Any) -> np.ndarray[Any, Any]:
     """``value`` as an array in the machine's byte order; options: of ``numpy.asarray``.
 
-    TypeError or ValueError, which say the way out, where NumPy has no such dtype (bfloat16), would
-    drop the mask of a masked array, or cannot make an array of it.
+    TypeError or ValueError, with a suggestion, if NumPy has no such dtype (bfloat16), would drop
+    the mask of a masked array, or cannot make an array of it.
     """
     if hasattr(value, "detach"):  # a tensor of torch
         if str(value.dtype) == "torch.bfloat16":
@@ -39,7 +39,7 @@ def plain_array(value: Any, **options: Any) -> np.ndarray[Any, Any]:
 
 
 def is_masked(value: Any) -> bool:
-    """Whether it is a masked array of NumPy's with a value that is masked."""
+    """Whether it is a NumPy masked array with a masked value."""
     return _is_of_masked_class(value) and bool(np.ma.is_masked(value))
 
 

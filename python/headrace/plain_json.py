@@ -13,12 +13,14 @@ from typing import Any
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """One JSON value. Infinities and NaN are null; what has no form in JSON, as a path, its str."""
+    """One JSON value. Infinities and NaN become null; values that JSON lacks, such as paths, become
+    their str.
+    """
     return json.dumps(_finite(value), indent=indent, default=str, allow_nan=False)
 
 
 def plain(value: Any) -> Any:
-    """The value in dictionaries, lists, numbers, text and None, as JSON gives it back."""
+    """The value as dictionaries, lists, numbers, text and None, as if read back from JSON."""
     return json.loads(json_text(value))
 
 

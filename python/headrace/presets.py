@@ -50,7 +50,9 @@ def normalized(
     mean: tuple[float, ...] = IMAGENET_MEAN,
     std: tuple[float, ...] = IMAGENET_STD,
 ) -> list[T.Transform]:
-    """uint8 pixels to normalized ones. "uint8" leaves them; the rest is rounded from float32."""
+    """Converts uint8 pixels to normalized ones. "uint8" leaves them unchanged; other dtypes are
+    rounded from float32.
+    """
     name = dtype_name(dtype)
     if name == "uint8":
         return []
@@ -80,7 +82,7 @@ def imagenet_eval(
     dtype: Any = "float32",
     interpolation: Any = "bilinear",
 ) -> list[T.Transform]:
-    """Resize the shorter side, crop the center, normalize. resize: default, size * 256 / 224."""
+    """Resize the shorter side, crop the center, normalize. resize: default: size * 256 / 224."""
     return [
         T.Resize(resize or round(size * 256 / 224), interpolation=interpolation),
         T.CenterCrop(size),
@@ -94,7 +96,8 @@ def imagenet_reference(
 ) -> list[T.Transform]:
     """torchvision's recipe for ResNet-50: crop, flip, TrivialAugment, erasing, MixUp or CutMix.
 
-    Labels become float32 rows of ``num_classes``. A rank's batch is a multiple of ``group``.
+    Labels become float32 rows of ``num_classes``. A rank's batch size must be a multiple of
+    ``group``.
     """
     mixes = [
         T.MixUp(alpha=0.2, num_classes=num_classes, group=group),
@@ -126,7 +129,7 @@ def simclr_view(size: int = 224, *, strength: float = 1.0, dtype: Any = "float32
 
 @_said_by_name
 def simclr(size: int = 224, *, strength: float = 1.0, dtype: Any = "float32") -> list[T.Transform]:
-    """Two views of each ``image``, drawn apart: the fields ``view1`` and ``view2``."""
+    """Two independently drawn views of each ``image``: the fields ``view1`` and ``view2``."""
     view = simclr_view(size, strength=strength, dtype=dtype)
     return [T.Fork("image", view1=view, view2=view)]
 
@@ -166,10 +169,10 @@ def dino(
 def detection_ssd(
     size: int | tuple[int, int] = 300, *, fill: Any = (123, 117, 104), dtype: Any = "float32"
 ) -> list[T.Transform]:
-    """torchvision's SSD recipe: colors, zoom out, IoU crop, flip; boxes and their rows follow.
+    """torchvision's SSD recipe: colors, zoom out, IoU crop, flip; boxes and their labels follow.
 
-    Boxes of less than a pixel are left out, with their labels. ``fill``: around an image that
-    becomes smaller. torchvision's detectors take label 0 for the background: read COCO with
+    Boxes smaller than a pixel are dropped, with their labels. ``fill``: fill value around
+    zoomed-out images. torchvision's detectors treat label 0 as the background: read COCO with
     ``category_ids="keep"``, and take ``images, targets = batch.detection()``.
     """
     return [
@@ -192,11 +195,11 @@ def detection_mosaic(
     partners_within: int | None = None,
     dtype: Any = "float32",
 ) -> list[T.Transform]:
-    """YOLO's recipe: four records on one canvas, moved and scaled, colors, flip.
+    """YOLO's recipe: mosaic of four records, affine transform, colors, flip.
 
-    Boxes of which less than ``min_visibility`` is left are left out, with their labels.
-    ``partners_within``: three of the four are of so many positions before the record, and each
-    image is decoded once (:class:`~headrace.transforms.Mosaic`); None: of the whole epoch.
+    Boxes with a visible fraction below ``min_visibility`` are dropped, with their labels.
+    ``partners_within``: draw the other three from this many positions before the record, so that
+    each image is decoded once (:class:`~headrace.transforms.Mosaic`); None: from the whole epoch.
     """
     return [
         T.Mosaic(size, partners_within=partners_within),
@@ -257,7 +260,7 @@ def video_train(
 ) -> list[T.Transform]:
     """A random clip, cropped, flipped and normalized as a whole: (C, T, H, W), as 3D networks want.
 
-    The numbers of the normalization are those of torchvision's video models.
+    Mean and deviation are those of torchvision's video models.
     """
     return [
         T.RandomVideoClips(num_frames, stride=stride, layout="CTHW"),

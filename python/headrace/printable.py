@@ -31,7 +31,7 @@ def _visible(lines: bool) -> dict[int, str]:
 
 
 def printable(text: str, lines: bool = True) -> str:
-    """The text without anything that a terminal would obey. lines: line breaks and tabs stay."""
+    """The text without terminal control characters. lines: keep line breaks and tabs."""
     return text.translate(_visible(lines))
 
 
@@ -50,8 +50,8 @@ _COLUMN = r" *\S+(?: \S+){0,2} {2,}(?=\S)"
 
 
 def fitted(text: str, columns: int) -> str:
-    """Lines of at most so many characters, unless a word is longer: a path stays whole. What does
-    not fit goes on below the line's second column.
+    """Lines of at most so many characters, unless a word is longer: a path is not split.
+    Continuations are indented to the line's second column.
 
     >>> print(fitted("  threads  2 (2 allowed cores)", 24))
       threads  2 (2 allowed
@@ -72,7 +72,7 @@ def fitted(text: str, columns: int) -> str:
 
 
 def for_terminal(text: str, stream: TextIO | None = None) -> str:
-    """The text, fitted where the stream (standard output, if none is given) is a terminal."""
+    """The text, wrapped if the stream (default: standard output) is a terminal."""
     stream = stream or sys.stdout
     if stream is None or not hasattr(stream, "isatty") or not stream.isatty():
         return text

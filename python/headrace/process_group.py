@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed's default process group, where this process has joined one: who it is there,
-and the store in which ranks leave each other words without a collective."""
+"""torch.distributed's default process group, if this process has joined one: its rank there, and
+the store through which ranks exchange messages without a collective.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ _stores: collections.Counter[str] = collections.Counter()  # made so far, equall
 
 
 def initialized() -> tuple[int, int] | None:
-    """Rank and number of ranks; None without a group. A process that never imported torch has none,
-    and torch is not imported for it."""
+    """Rank and number of ranks; None without a group. A process that has not imported torch has
+    none; torch is not imported for this.
+    """
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return None
@@ -22,10 +24,10 @@ def initialized() -> tuple[int, int] | None:
 
 
 def shared_store(name: str) -> tuple[int, int, Any] | None:
-    """Rank, number of ranks and a new store of theirs, by a connection of its own where it can have
-    one: a collective that is being set up may hold the other. None without a group of several.
-
-    Ranks ask for stores of a name in the same order."""
+    """Rank, number of ranks and a new store shared by them, over a separate connection if possible:
+    a collective being set up may block the other one. None without a group of several ranks. All
+    ranks must create stores of a name in the same order.
+    """
     group = initialized()
     if group is None or group[1] < 2:
         return None

@@ -8,7 +8,7 @@ import select
 
 
 def is_readable(descriptor: int, seconds: float = 0) -> bool:
-    """Within so many seconds. True at its end, too."""
+    """Whether it becomes readable within so many seconds. True at its end, too."""
     asked = select.poll()
     asked.register(descriptor, select.POLLIN)
     return bool(asked.poll(seconds * 1000))

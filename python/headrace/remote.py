@@ -50,24 +50,25 @@ def configure(
     anonymous: bool | None = None,
     credentials: Credentials | Mapping[str, Credentials] | None = None,
 ) -> dict[str, Any]:
-    """Sets options of this process's requests from now on; returns what they were.
+    """Sets options for later requests of this process; returns the previous ones.
 
     Args:
-        connections: requests at once to one server or bucket.
-        retries: further tries of a request whose failure may pass (a reset, 408, 429, 5xx, a
-            body that is cut, no byte for a while).
-        retry_seconds: no try begins later than this after the first.
-        first_pause: seconds before the second try, at least; pauses grow and scatter.
-        longest_pause: seconds between tries, at most, unless ``Retry-After`` of a server asks
-            for more.
-        stall_seconds: a connection without a byte for so long is given up.
-        least_rate: likewise one with fewer bytes per second over ``stall_seconds``.
-        hedge: send the slowest requests a second time, 2 % of all at most.
-        hedge_seconds: but none before it is so old.
-        redirects: ``"same-host"`` follows those to the same server, and from it to TLS; ``"any"``
-            all of them. ``hf://`` alone redirects to other hosts by its protocol. What authorizes a
-            request is never sent to another host.
-        ca_file: certificates that servers are checked with; empty: those of the system.
+        connections: concurrent requests to one server or bucket.
+        retries: retries of a request after a transient failure (a reset, 408, 429, 5xx, a truncated
+            body, no data for a while).
+        retry_seconds: no retry begins later than this after the first attempt. first_pause: minimum
+            seconds before the first retry; pauses grow, with jitter.
+        longest_pause: maximum seconds between attempts, unless a server's ``Retry-After`` asks for
+            more.
+        stall_seconds: a connection without data for this long is dropped. least_rate: likewise a
+            connection with fewer bytes per second over ``stall_seconds``.
+        hedge: send the slowest requests a second time, 2 % of all at most. These count as
+            ``connections``: with 1 none is sent twice.
+        hedge_seconds: minimum age in seconds before a request is sent again.
+        redirects: ``"same-host"`` follows redirects to the same server, and from it to TLS;
+            ``"any"`` follows all. ``hf://`` redirects to other hosts as part of its protocol.
+            Credentials are never sent to another host.
+        ca_file: CA certificates for checking servers; empty: those of the system.
         headers: sent with requests to ``https://`` and ``http://``.
         endpoint: of S3-compatible stores, ``"http://127.0.0.1:9000"``, or of several clouds,
             ``{"az": "https://account.blob.core.windows.net"}``; without: the environment's

@@ -45,7 +45,7 @@ _CHANGES = declare(
 
 
 class Records(Protocol):
-    """The records to order: a headrace.Source, of which an order needs no more than this."""
+    """The records to order: the part of headrace.Source that an order uses."""
 
     @property
     def engine(self) -> _core.Source: ...
@@ -64,7 +64,7 @@ class Batches(NamedTuple):
 
 
 class Sampling:
-    """An order, still without its source. Made by the functions of this module."""
+    """An order that is not bound to a source yet. Created by the functions of this module."""
 
     shuffles = False  # whether the loader's ``shuffle`` is about this order
 
@@ -73,7 +73,7 @@ class Sampling:
 
 
 class RecordedSampling(Sampling):
-    """An order of the engine's registry: a frozen dataclass of its arguments."""
+    """An order from the engine's registry: a frozen dataclass of its arguments."""
 
     record: Mapping[str, Any] = {}
 
@@ -128,18 +128,18 @@ class RecordedSampling(Sampling):
 
 
 class per_epoch(Sampling):
-    """Each epoch an order of its own: what ``function(epoch)`` returns for it.
+    """A different order for each epoch: the one that ``function(epoch)`` returns.
 
     For weights, subsets and mixtures that change, and for orders that you compute yourself.
 
     Args:
         function: Takes the epoch's number, and returns record numbers (a one-dimensional array of
-            integers, or a list) or an order of this module. It must return the same whenever it is
-            asked for the same epoch, on every rank, and as many records for each epoch as for
-            epoch 0: a fixed ``draws=`` where orders draw.
+            integers, or a list) or an order of this module. It must always return the same order
+            for the same epoch, on every rank, and the same number of records for each epoch: use a
+            fixed ``draws=`` for orders that draw.
 
-    ConfigError HR0143 where two calls for epoch 0 differ, HR0726 for an epoch of another length,
-    HR0727 with what the function raised.
+    ConfigError HR0143 if two calls for epoch 0 differ, HR0726 for an epoch of a different length,
+    HR0727 with the function's exception.
 
     Example: hr.sampling.per_epoch(lambda epoch: np.arange(epoch % 2, 100, 2))
     """
@@ -204,7 +204,7 @@ def _weights(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
     if weights.shape != (len(source),):
         raise _NOT_INDICES.error(
             f"weights have shape {weights.shape}, the source has {len(source)} records",
-            hint="give one weight a record",
+            hint="give one weight per record",
         )
     return weights, 1
 
@@ -216,7 +216,7 @@ def _labels(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
         found = type(given).__name__ if values is None else f"{values.dtype} {values.shape}"
         raise _NOT_INDICES.error(
             f"labels are {found}, the source has {len(source)} records",
-            hint="give one integer or string a record, or the name of an integer field",
+            hint="give one integer or string per record, or the name of an integer field",
         )
     if values.dtype.kind in "iub":
         return np.ascontiguousarray(values.astype(np.int64)), 1

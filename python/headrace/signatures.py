@@ -42,7 +42,7 @@ def annotation(param: Mapping[str, Any]) -> str:
 
 
 def words(param: Mapping[str, Any]) -> str:
-    """The words that a parameter's value may be; what is a number may be one of them, too."""
+    """The words allowed as a parameter's value; numbers may be allowed, too."""
     if not param["choices"]:
         return ""
     either = "Or one" if param["type"] == "floats" else "One"
@@ -77,7 +77,7 @@ def signature(record: Mapping[str, Any]) -> inspect.Signature:
 
 
 def docstring(record: Mapping[str, Any]) -> str:
-    """The reference text of an operator: what it does, its arguments, whose result it equals."""
+    """The reference text of an operator: what it does, its arguments, what its result equals."""
     lines = [record["doc"], ""]
     if record["params"]:
         lines.append("Args:")
@@ -153,7 +153,7 @@ _PER_RECORD = {
 
 
 def sampler_fields(record: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """A sampler's arguments: (name, annotation), and the default where there is one."""
+    """A sampler's arguments: (name, annotation), and the default if there is one."""
     annotations = [annotation(param) for param in record["params"]]
     if record["per_record"] in _PER_RECORD:
         annotations[0] = _PER_RECORD[record["per_record"]]

@@ -10,7 +10,6 @@ import enum
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from headrace import _core
 from headrace import transforms as T
 from headrace.dtypes import dtype_name
 from headrace.errors import Code, declare, did_you_mean
@@ -41,8 +40,9 @@ def _refused(value: Any) -> Any:
 
 
 def config_of(transforms: Any, plain: Plain = _refused, refused: Code = _NOT_PLAIN) -> Any:
-    """Plain data. plain: what becomes of other values, such as a source. refused: the code of a
-    ConfigError for Python transforms."""
+    """The step as plain data. plain: converts other values, such as a source. refused: the code of
+    a ConfigError for Python transforms.
+    """
     if isinstance(transforms, Mapping):
         return {
             str(name): None if steps is None else config_of(steps, plain, refused)
@@ -97,7 +97,7 @@ def _value(value: Any, plain: Plain) -> Any:
 
 
 def steps_of(config: Any, made: Plain = lambda value: value) -> Any:
-    """The transforms of plain data. made: the inverse of ``plain``. ConfigError HR0177."""
+    """The transforms from plain data. made: the inverse of ``plain``. ConfigError HR0177."""
     if isinstance(config, Mapping):
         return {
             str(name): None if steps is None else steps_of(steps, made)
@@ -114,10 +114,11 @@ def _made_step(entry: Any, made: Plain) -> Any:
     if not isinstance(entry, Mapping) or len(entry) != 1:
         raise _NOT_A_CONFIG.error(f"{entry!r} is not one step", hint="{'Resize': {'size': 256}}")
     ((name, given),) = entry.items()
-    operators = _core.operators()
+    operators = T.known()
     if name not in operators:
         raise _NOT_A_CONFIG.error(
-            f"there is no transform {name!r}", hint=did_you_mean(str(name), operators)
+            f"there is no transform {name!r}",
+            hint=f"{did_you_mean(str(name), operators)}; one of a plug-in: hr.load_plugin() first",
         )
     kind: type[T.Transform] = getattr(T, name)
     given = {} if given is None else given

@@ -55,7 +55,7 @@ Run = Callable[[list[tuple[list[Any], Words]], Kinds], Iterable[Any]]
 
 
 class Step:
-    """A callable with the fields that it takes and what it declares to give back."""
+    """A callable with the fields that it takes and those it declares to return."""
 
     def __init__(
         self, name: str, inputs: list[str], call: Call, returns: Mapping[str, Any] | None = None
@@ -72,21 +72,21 @@ class Step:
 
     def run(self, records: list[tuple[list[Any], Words]], kinds: Kinds = ()) -> Iterator[Any]:
         """For each record its new values, or the text of what went wrong; called by the engine,
-        which takes them before it asks for the next: a function may fill one array each time.
-
-        kinds: what the fields are. ConfigError where the step cannot take such fields.
+        which copies them before the next call, since a function may reuse its arrays. kinds: of the
+        fields. ConfigError if the step cannot take such fields.
         """
         self.check(kinds)
         fields = [Taken(*field) for field in kinds]
         return (self._one(values, fields, words) for values, words in records)
 
     def chosen(self, seen: Kinds) -> list[str]:
-        """Names of the fields that it takes, of those in sight where it stands; called by the
-        engine. ConfigError where it cannot take what it should."""
+        """Names of the fields that it takes, among those available at its place; called by the
+        engine. ConfigError if it cannot take a required one.
+        """
         return self.inputs
 
     def check(self, kinds: Kinds) -> None:
-        """ConfigError where the step cannot take these fields."""
+        """ConfigError if the step cannot take these fields."""
 
     def _one(self, values: list[Any], kinds: Kinds, words: Words) -> Any:
         names = [field.name for field in kinds] or self.inputs
@@ -100,7 +100,7 @@ class Step:
             return describe(failure)
 
     def spec(self, runner: Callable[[Step], Run] | None = None) -> _core.Spec:
-        """The engine's form; ``runner(step)`` is what it calls, if not the step's own ``run``."""
+        """The engine's form; ``runner(step)`` is called instead of the step's own ``run``."""
         run = runner(self) if runner else self.run
         step = _core.PythonStep(
             self.name,
@@ -220,7 +220,7 @@ def generator(words: Words) -> np.random.Generator:
 
 
 def describe(failure: BaseException) -> str:
-    """'ValueError: too dark (in speckle, train.py, line 12)': the traceback's last line."""
+    """'ValueError: too dark (in speckle, train.py, line 12)': with the traceback's last line."""
     import traceback
 
     text = traceback.format_exception_only(failure)[-1].strip()
@@ -283,7 +283,7 @@ def _declared(step: str, name: str, form: Any) -> _core.Field:
 
 
 def can_be_read(value: Any) -> bool:
-    """Whether NumPy has the dtype of a value of the engine."""
+    """Whether NumPy has the dtype of an engine value."""
     return not isinstance(value, _core.Array) or value.dtype != "bfloat16"
 
 

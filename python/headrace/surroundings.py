@@ -22,14 +22,14 @@ _DEVICES = ("cpu", "cuda")
 
 
 class Surroundings:
-    """State of the thread that called ``capture`` last; before, of any other thread."""
+    """The context of the thread that last called ``capture``; before that, of any other thread."""
 
     def __init__(self) -> None:
         self._context: contextvars.Context | None = None
         self._torch: dict[str, Any] = {}
 
     def capture(self) -> None:
-        """Takes those of this thread."""
+        """Captures this thread's context."""
         self._context = contextvars.copy_context()
         self._torch = _of_torch()
 
@@ -38,8 +38,9 @@ class Surroundings:
         return lambda records, kinds: self.within(lambda: step.run(records, kinds))
 
     def within(self, make: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-        """What ``make()`` gives, one after the other, each made in these surroundings; on threads
-        that the engine did not begin, in their own."""
+        """The results of ``make()``, one after the other, each made in this context; threads not
+        started by the engine use their own.
+        """
         if self._context is None or not _core.on_engine_thread():
             yield from make()
             return

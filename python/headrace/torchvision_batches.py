@@ -32,7 +32,7 @@ _NAMES = {"areas": "area", "crowd": "iscrowd"}
 def detection(
     layout: Layout, values: Mapping[str, Any], image: str = "image"
 ) -> tuple[list[Any], list[dict[str, Any]]]:
-    """The images, and a dictionary for each with everything else of its record."""
+    """The images, and for each a dictionary with the record's other fields."""
     rows = layout.by_name()
     for name, each in rows.items():
         if each.kind == "boxes" and each.box_format not in ("xyxy", ""):
@@ -57,7 +57,7 @@ def detection(
 def segmentation(
     layout: Layout, values: Mapping[str, Any], image: str = "image", mask: str = "mask"
 ) -> tuple[Any, Any]:
-    """The images as they are, and the masks as class ids: (B, H, W), int64."""
+    """The images unchanged, and the masks as class ids: (B, H, W), int64."""
     masks: Any = values.get(mask)
     shape: tuple[int, ...] = getattr(masks, "shape", ())
     if layout.by_name().get(mask, Rows()).how != "stack" or len(shape) != 4 or shape[1] != 1:

@@ -85,6 +85,12 @@ class Transform:
             inside.append(f"fields={self.fields!r}")
         return f"{self.name}({', '.join(inside)})"
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A plug-in's transform is restored where the plug-in may not be loaded yet."""
+        if self.record.get("plugin") is None:
+            return super().__reduce_ex__(protocol)
+        return (_from_plugin, (dict(self.record["plugin"]), self.name, self.__getstate__()))
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_alone"}
 
@@ -237,7 +243,28 @@ def _make_class(record: Mapping[str, Any]) -> type[Transform]:
     return type(record["name"], (Transform,), members)
 
 
+def _from_plugin(plugin: dict[str, Any], name: str, state: dict[str, Any]) -> Transform:
+    require(plugin, load=True)
+    step: Transform = object.__new__(globals().get(name) or __getattr__(name))
+    vars(step).update(state)
+    return step
+
+
+def require(plugin: Mapping[str, Any], *, load: bool) -> None:
+    """A plug-in that something pickled needs, or, without ``load``, plain data, which runs nothing
+    of a file. ConfigError HR0578 where it is another one, or not there."""
+    name, version, path, fingerprint = (
+        str(plugin.get(key, "")) for key in ("name", "version", "path", "fingerprint")
+    )
+    _core.require_plugin(name, version, path, fingerprint, load)
+
+
 _operators = functools.cache(_core.operators)
+
+
+def known() -> dict[str, Any]:
+    """All operators by name, those of loaded plug-ins included."""
+    return {**_operators(), **_core.plugin_operators()}
 
 
 def _names() -> list[str]:
@@ -252,11 +279,13 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name in _operators():
         return globals().setdefault(name, _make_class(_operators()[name]))
+    if name in (plugins := _core.plugin_operators()):
+        return globals().setdefault(name, _make_class(plugins[name]))
     from headrace.absent import no_such_transform  # for this message alone
 
-    error = no_such_transform(name, _names())
+    error = no_such_transform(name, [*_names(), *_core.plugin_operators()])
     raise AttributeError(str(error)) from error
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_operators()})
+    return sorted({*globals(), *known()})

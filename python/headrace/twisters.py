@@ -27,7 +27,7 @@ Put = Callable[[Any], None]
 
 
 def of_python(generator: random.Random) -> tuple[Copy, Put]:
-    """Functions that copy a generator's state, for equality and put(), and restore it."""
+    """Functions that copy a generator's state, for comparison and put(), and restore it."""
     offset = _python_offset() if type(generator) is random.Random else None
     if offset is None:
         return generator.getstate, generator.setstate

@@ -17,7 +17,7 @@ TEMPORARY = re.compile(r"\.headrace-[0-9a-f]{32}")  # names of unfinished files
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
-    """Makes or replaces the file; text as UTF-8. A device or a pipe is written to as it is.
+    """Makes or replaces the file; text as UTF-8. Devices and pipes are written to directly.
 
     >>> import tempfile
     >>> place = os.path.join(tempfile.mkdtemp(), "x.txt")
@@ -46,7 +46,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
 
 @contextlib.contextmanager
 def replaced(path: str) -> Iterator[str]:
-    """An empty file next to ``path``, with its permissions, that takes its name at the end."""
+    """An empty file next to ``path``, with its permissions, which is renamed to it at the end."""
     temporary = os.path.join(os.path.dirname(path), f".headrace-{os.urandom(16).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     os.close(os.open(temporary, flags, 0o666))  # an error where something has the name

@@ -23,17 +23,18 @@ DTYPES = (
     "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "float32",
     "float64", "bool",
 )  # fmt: skip
-LARGE = [T.Resize((160, 160))]  # its batches are lent out of a ring of slots
+LARGE = [T.Resize((160, 160))]  # its batches borrow slots of a ring
 
 
 class Contract:
-    """Derive, and say how the framework is asked for its batches and looked into."""
+    """Derive from this, and define how to get batches from the framework and how to inspect
+    them."""
 
     name: ClassVar[str]
-    title: ClassVar[str]  # of its section in docs/guide/frameworks.md
-    refused: ClassVar[dict[str, str]] = {}  # dtypes that the framework has not, and the error
+    title: ClassVar[str]  # the section about it in docs/guide/frameworks.md
+    refused: ClassVar[dict[str, str]] = {}  # dtypes that the framework lacks, and the error
     copied: ClassVar[tuple[str, ...]] = ()  # dtypes that cost a copy
-    arrives_as: ClassVar[dict[str, str]] = {}  # dtypes that become others
+    arrives_as: ClassVar[dict[str, str]] = {}  # dtypes that are converted to others
     has_strides: ClassVar[bool] = False
 
     def deliver(self, loader: hr.Loader, **options: Any) -> Any:
@@ -41,11 +42,11 @@ class Contract:
         return getattr(loader, self.name)(**options)
 
     def convert(self, array: hr.Array) -> Any:
-        """One array, as the view's batches have it."""
+        """One array, as in the view's batches."""
         raise NotImplementedError
 
     def pointer(self, tensor: Any) -> int:
-        """Where its elements lie."""
+        """The address of its elements."""
         raise NotImplementedError
 
     def as_numpy(self, tensor: Any) -> np.ndarray[Any, Any]:
@@ -89,13 +90,13 @@ class Contract:
         nearest = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16).astype(np.uint32)
         np.testing.assert_array_equal(image, nearest.view(np.float32))
 
-    def test_pictures_and_labels_arrive_without_a_copy(self, pictures: Path) -> None:
+    def test_images_and_labels_arrive_without_a_copy(self, pictures: Path) -> None:
         image, label = next(iter(hr.Loader(pictures, LARGE, batch_size=4).dlpack()))
         assert self.pointer(self.convert(image)) == image.data_ptr
         if "int64" not in self.copied:
             assert self.pointer(self.convert(label)) == label.data_ptr
 
-    def test_what_is_kept_stays_as_it_is(self, pictures: Path) -> None:
+    def test_a_kept_batch_stays_unchanged(self, pictures: Path) -> None:
         loader = hr.Loader(pictures, LARGE, batch_size=3, fields="image")
         view = self.deliver(loader)
         begun = iter(view)
@@ -111,7 +112,7 @@ class Contract:
         got = np.concatenate([self.as_numpy(tensor) for tensor in kept])
         np.testing.assert_array_equal(got, expected)
 
-    def test_what_is_dropped_frees_its_slot(self, pictures: Path) -> None:
+    def test_a_dropped_batch_frees_its_slot(self, pictures: Path) -> None:
         loader = hr.Loader(pictures, LARGE, batch_size=2)
         view = self.deliver(loader)
         for _ in range(12):
@@ -204,7 +205,7 @@ class NamedBatches(Contract):
         with pytest.raises(hr.ConfigError, match="batch must be"):
             self.deliver(loader, batch="list")
 
-    def test_text_comes_as_a_list_and_so_do_pictures_of_many_sizes(self, pictures: Path) -> None:
+    def test_text_and_images_of_different_sizes_come_as_lists(self, pictures: Path) -> None:
         fields = ("image", "key")
         loader = hr.Loader(pictures, batch_size=4, ragged="list", fields=fields)
         batch = next(iter(self.deliver(loader)))
@@ -222,7 +223,7 @@ class NamedBatches(Contract):
         for part, record in zip(batch.per_record("x"), records, strict=True):
             np.testing.assert_array_equal(self.as_numpy(part["x"]), record["x"])
 
-    def test_a_batch_can_be_looked_at_without_being_taken(self) -> None:
+    def test_a_batch_can_be_inspected_without_being_consumed(self) -> None:
         view = self.deliver(hr.Loader(Numbers(23), batch_size=4, shuffle=True))
         peeked, looked = view.peek(), view.batch(0, 0)
         taken = next(iter(view))

@@ -45,11 +45,11 @@ def position(loader: Any) -> tuple[int, int]:
 class Run(NamedTuple):
     world: int
     begin: list[int]
-    steps: list[list[list[Any]]]  # that all ranks have noted: by step, by rank
+    steps: list[list[list[Any]]]  # that all ranks have logged: by step, by rank
 
 
 def runs_in(folder: Path) -> list[Run]:
-    """In their order; without those that ended before all ranks had begun."""
+    """In order, without the runs that ended before all ranks had begun."""
     found: dict[tuple[int, int], list[list[list[Any]]]] = {}
     for path in sorted(folder.glob("*-*-*.jsonl")):
         run, world, _ = map(int, path.stem.split("-"))
@@ -67,7 +67,7 @@ def runs_in(folder: Path) -> list[Run]:
 
 
 def committed(runs: list[Run]) -> list[list[list[Any]]]:
-    """Steps that a checkpoint covers: of each run those before the next one begins."""
+    """Steps covered by a checkpoint: in each run, those before the next run begins."""
     out: list[list[list[Any]]] = []
     for run, later in zip(runs, [*runs[1:], None], strict=True):
         assert run.begin[0] * BATCHES + run.begin[1] == len(out)
@@ -80,7 +80,7 @@ def committed(runs: list[Run]) -> list[list[list[Any]]]:
 
 
 def check(steps: list[list[list[Any]]], epochs: int) -> None:
-    """Each epoch's batches in their order, each record once."""
+    """Each epoch's batches in order, with each record once."""
     given: dict[str, Any] = {"global_batch_size": GLOBAL, "shuffle": True, "seed": 3}
     with hr.Loader(range_of_numbers(), **given, shard=False) as alone:
         wanted = [

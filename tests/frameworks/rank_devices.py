@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Under torchrun, each process with two devices of its own, simulated ones. See ranks.py."""
+"""Under torchrun, each process with two simulated devices of its own. See ranks.py."""
 
 import json
 

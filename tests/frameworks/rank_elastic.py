@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training loop under torchrun whose ranks may be killed, and go on as another number of ranks.
+"""A training loop under torchrun whose ranks may be killed, and which then continues with another
+number of ranks.
 
 Called with OUT [STEP]: rank 1 is killed after so many steps. Without, epochs follow one another
 until there is OUT/end. Steps are noted as elastic_log has them, with the weight after each.

@@ -20,7 +20,7 @@ mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
 
 
 def batches(shard: object) -> list[object]:
-    """Ids of what is valid, and the weight, of each batch."""
+    """The valid ids and the weight of each batch."""
     loader = hr.Loader(
         hr.records(number=np.arange(25)),
         global_batch_size=5,

@@ -48,7 +48,7 @@ def note(out: Path, rank: int, batches: list[list[int]]) -> None:
 
 
 def run(command: list[str], out: Path, *options: object) -> list[list[list[int]]]:
-    """Batches of both ranks, in the order in which they came."""
+    """Batches of both ranks, in the order of arrival."""
     out.mkdir()
     done = subprocess.run(
         [sys.executable, *command, str(out), *map(str, options)],
@@ -59,7 +59,7 @@ def run(command: list[str], out: Path, *options: object) -> list[list[list[int]]
 
 
 def expected() -> list[list[list[int]]]:
-    """What one process that asks for either rank's part gets."""
+    """The batches of one process that requests either rank's part."""
     import headrace as hr
 
     both = []
@@ -71,7 +71,7 @@ def expected() -> list[list[list[int]]]:
 
 
 def check_epochs(both: list[list[list[int]]]) -> None:
-    """Every record comes exactly once an epoch over both ranks, in the loader's order."""
+    """Over both ranks, every record comes exactly once per epoch, in the loader's order."""
     epoch = len(both[0]) // EPOCHS
     for number in range(EPOCHS):
         batches = [rank[number * epoch : (number + 1) * epoch] for rank in both]

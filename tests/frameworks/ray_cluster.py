@@ -10,18 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-# Before Ray is imported. Loopback needs the first, an address for each node, and one for init().
+# Set before Ray is imported. Loopback requires the first, an address for each node, and one for
+# init().
 os.environ.update(
     RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0",
     RAY_raylet_start_wait_time_s="300",
     RAY_USAGE_STATS_ENABLED="0",
     RAY_health_check_timeout_ms="60000",
     RAY_prestart_worker_first_driver="0",
-    RAY_worker_niceness="0",  # else any other work on the machine starves them
+    RAY_worker_niceness="0",  # otherwise any other work on the machine starves them
     RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
-    RAY_TRAIN_HEALTH_CHECK_INTERVAL_S="0.5",  # report() waits so long
+    RAY_TRAIN_HEALTH_CHECK_INTERVAL_S="0.5",  # timeout of report()
     OMP_NUM_THREADS="1",
-    # sys.path of this process is not that of others.
+    # other processes have a different sys.path
     PYTHONPATH=os.pathsep.join(
         [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     ),
@@ -40,7 +41,7 @@ def two_nodes(
     resources: Sequence[Mapping[str, float]] = ({"near": 10}, {"far": 10}),
     store: int = 256 << 20,
 ) -> Iterator[Any]:
-    """A head with this process, and a node beside it. Fails where a process outlives them."""
+    """A head in this process, and a node next to it. Fails if a process outlives them."""
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     common: dict[str, Any] = {"node_ip_address": HERE, "object_store_memory": store}
     head = {"num_cpus": cpus[0], "resources": dict(resources[0]), "include_dashboard": False}
@@ -67,7 +68,7 @@ def makers() -> list[Any]:
 
 
 def processes(name: str) -> list[Any]:
-    """Ray's, by how their names begin."""
+    """Ray's processes, by the prefixes of their names."""
     found = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
@@ -77,7 +78,7 @@ def processes(name: str) -> list[Any]:
 
 
 def spills(cluster: Any) -> list[str]:
-    """What raylets have noted of objects that they wrote to disk: a line for each time."""
+    """The raylets' log lines about objects that were spilled to disk, one for each time."""
     logs = Path(cluster.head_node.get_session_dir_path(), "logs").glob("raylet*.out")
     lines = [line for log in logs for line in log.read_text(errors="replace").splitlines()]
     return [line for line in lines if "Spilled " in line]

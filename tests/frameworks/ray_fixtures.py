@@ -36,7 +36,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def whole_photos(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Those that are not truncated."""
+    """The photos that are not truncated."""
     folder = tmp_path_factory.mktemp("whole")
     for path in photos.rglob("*.jpg"):
         if path.stat().st_size > 2000:

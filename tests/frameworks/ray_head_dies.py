@@ -48,7 +48,7 @@ with two_nodes() as nodes:
         "says": remote["says"],
     }
     print(json.dumps(report), flush=True)
-    # Ray's own end would wait for the head.
+    # Ray's own shutdown would wait for the head.
     for process in psutil.Process().children(recursive=True):
         process.kill()
     os._exit(0)

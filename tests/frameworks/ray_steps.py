@@ -14,6 +14,7 @@ def brighter(image: Any, rng: Any) -> Any:
 
 
 def slowly(image: Any, rng: Any) -> Any:
-    """Work of 4 ms for cores of other machines, which a test on one machine does not have."""
+    """Takes 4 ms without using a core, like work on other machines, which a test on one machine
+    does not have."""
     time.sleep(0.004)
     return brighter(image, rng)

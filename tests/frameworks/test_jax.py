@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 
-# Four devices of one CPU, which must be said before JAX is imported.
+# Four devices on one CPU; must be configured before JAX is imported.
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
 from pathlib import Path
@@ -85,7 +85,7 @@ def test_rows_are_divided_over_the_devices(pictures: Path) -> None:
         assert float(total) == pytest.approx(rows.sum(dtype=float), rel=1e-5)
 
 
-def test_sharded_rows_that_lie_at_64_bytes_are_not_copied(pictures: Path) -> None:
+def test_sharded_rows_aligned_to_64_bytes_are_not_copied(pictures: Path) -> None:
     array = next(iter(hr.Loader(pictures, LARGE, batch_size=8).dlpack())).image
     sharded = make_hand_over(by_rows())(array)
     starts = [shard.data.unsafe_buffer_pointer() for shard in sharded.addressable_shards]

@@ -42,7 +42,7 @@ class TestMxnet(Contract):
         return {description.name: array for description, array in named}
 
 
-def test_it_is_a_data_iter_that_says_what_it_has(pictures: Path) -> None:
+def test_it_is_a_data_iter_that_describes_its_fields(pictures: Path) -> None:
     steps = [T.Resize((8, 9)), T.ToDtype("float32", scale=True)]
     batches = hr.Loader(pictures, steps, batch_size=4).mxnet()
     assert isinstance(batches, mx.io.DataIter) and batches.batch_size == 4
@@ -54,7 +54,7 @@ def test_it_is_a_data_iter_that_says_what_it_has(pictures: Path) -> None:
     assert batch.data[0].shape == image.shape and batch.label[0].shape == label.shape
 
 
-def test_reset_begins_the_next_epoch_and_none_is_left_out() -> None:
+def test_reset_begins_the_next_epoch_without_skipping_one() -> None:
     batches = hr.Loader(Numbers(10), batch_size=4, fields=("x", "id"), shuffle=True).mxnet()
     loader = hr.Loader(Numbers(10), batch_size=4, fields=("id",), shuffle=True)
     batches.reset()  # before the first batch: nothing is skipped
@@ -89,7 +89,7 @@ def test_padding_is_counted(rank: int, pads: list[int]) -> None:
     assert [batch.pad for batch in batches] == pads == valid
 
 
-def test_a_state_that_is_loaded_holds_for_the_next_batch() -> None:
+def test_a_loaded_state_applies_to_the_next_batch() -> None:
     batches = hr.Loader(Numbers(10), batch_size=2, fields=("x", "id")).mxnet()
     batches.next(), batches.next()
     state = batches.state_dict()
@@ -114,7 +114,7 @@ def test_fields_are_divided_into_data_and_labels(pictures: Path) -> None:
 def test_module_fit_takes_it() -> None:
     loader = hr.Loader(Numbers(24), batch_size=4, shuffle=True)
     symbol = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=5)
-    label = mx.sym.cast(mx.sym.Variable("label"), "float32")  # SoftmaxOutput wants one dtype
+    label = mx.sym.cast(mx.sym.Variable("label"), "float32")  # SoftmaxOutput requires one dtype
     symbol = mx.sym.SoftmaxOutput(symbol, label, name="softmax")
     module = mx.mod.Module(symbol, data_names=["x"], label_names=["label"])
     module.fit(loader.mxnet(), num_epoch=3, optimizer_params={"learning_rate": 1e-3})

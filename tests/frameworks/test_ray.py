@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-if importlib.util.find_spec("ray") is None:  # not imported: ray_cluster says where it listens
+if importlib.util.find_spec("ray") is None:  # not imported: ray_cluster has the address
     pytest.skip("Ray is not installed", allow_module_level=True)
 import ray_steps
 from ray_cluster import makers
@@ -50,7 +50,7 @@ def hashes(loader: hr.Loader, epochs: int) -> Iterator[str]:
 
 
 def wait_for_actors(loader: hr.Loader, count: int) -> None:
-    """Until so many are ready: before that the loader's threads make all rows."""
+    """Waits until this many are ready: before that the loader's threads make all rows."""
     end = time.monotonic() + 110
     while loader.stats().remote["actors"] < count:
         assert time.monotonic() < end, loader.stats().remote
@@ -58,12 +58,12 @@ def wait_for_actors(loader: hr.Loader, count: int) -> None:
 
 
 def counted(loader: hr.Loader) -> dict[str, Any]:
-    """What does not depend on who made the rows."""
+    """The values that do not depend on who made the rows."""
     stats = loader.stats()
     return {name: stats[name] for name in ("records", "batches", "bad_records", "repaired")}
 
 
-def test_actors_make_most_rows_and_all_batches_are_those_of_one_process(
+def test_actors_make_most_rows_and_all_batches_equal_those_of_one_process(
     cluster: Any, photos: Path
 ) -> None:
     steps, epochs = [*STEPS, ray_steps.slowly], 4
@@ -84,7 +84,7 @@ def test_actors_make_most_rows_and_all_batches_are_those_of_one_process(
 
 
 class Trainer(threading.Thread):
-    """One rank: rounds of the same epochs until it is told to end, and what it has seen of them."""
+    """One rank: repeats the same epochs until it is stopped, and reports the batches."""
 
     def __init__(self, photos: Path, rank: int, epochs: int, go_on: Callable[[], bool]) -> None:
         super().__init__()
@@ -158,7 +158,7 @@ def test_two_ranks_get_their_batches_while_actors_are_killed(cluster: Any, photo
 
 
 def _gone(seconds: float) -> bool:
-    """Whether no actor lives any more: none outlives its loader."""
+    """Whether all actors have ended: none outlives its loader."""
     end = time.monotonic() + seconds
     while makers() and time.monotonic() < end:
         time.sleep(0.1)
@@ -183,7 +183,7 @@ def test_steps_in_python_and_arrays_in_memory_cross(cluster: Any) -> None:
         assert loader.stats().remote["arrived"] > 0
 
 
-def test_a_pool_is_data(cluster: Any) -> None:
+def test_a_pool_can_be_pickled_and_compared(cluster: Any) -> None:
     pool = hr.ray.pool(cpus=3, store="10 %")
     assert pickle.loads(pickle.dumps(pool)) == pool
     with pytest.raises(hr.ConfigError, match="store is a percentage"):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-if importlib.util.find_spec("ray") is None:  # not imported: ray_cluster says where it listens
+if importlib.util.find_spec("ray") is None:  # not imported: ray_cluster has the address
     pytest.skip("Ray is not installed", allow_module_level=True)
 
 from ray_cluster import processes
@@ -21,7 +21,7 @@ import headrace as hr
 from headrace import transforms as T
 
 pytest_plugins = ["ray_fixtures"]
-BAD = ("07.jpg", "31.jpg")  # of the photos
+BAD = ("07.jpg", "31.jpg")  # number of photos
 STEPS = [T.RandomResizedCrop(160), T.RandomHorizontalFlip()]
 
 
@@ -63,9 +63,7 @@ def test_a_conversion_by_tasks_is_the_one_of_a_process(
         assert path.read_bytes() == (tmp_path / "ray" / path.name).read_bytes()
 
 
-def test_parts_whose_processes_are_killed_are_made_again(
-    cluster: Any, photos: Path, tmp_path: Path
-) -> None:
+def test_parts_of_killed_processes_are_redone(cluster: Any, photos: Path, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     killed = 0
 
@@ -95,7 +93,7 @@ def test_parts_whose_processes_are_killed_are_made_again(
     assert stamps == [(tmp_path / "ray" / name).stat().st_mtime_ns for name in names]
 
 
-def test_an_error_of_a_part_is_the_jobs_and_parts_that_are_whole_are_kept(
+def test_an_error_in_a_part_fails_the_job_and_complete_parts_are_kept(
     cluster: Any, photos: Path, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(photos, tmp_path / "photos")
@@ -109,7 +107,7 @@ def test_an_error_of_a_part_is_the_jobs_and_parts_that_are_whole_are_kept(
     assert hr.ray.convert(folder, tmp_path / "out", "tar", parts=3)["records"] == 96
 
 
-def test_indexes_by_tasks_are_the_index_of_the_whole(
+def test_indexes_made_by_tasks_make_up_the_index_of_the_whole(
     cluster: Any, whole_photos: Path, tmp_path: Path
 ) -> None:
     hr.ray.run(hr.jobs.Job("index", whole_photos, tmp_path / "parts", parts=2))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-if importlib.util.find_spec("ray") is None:  # not imported: ray_cluster says where it listens
+if importlib.util.find_spec("ray") is None:  # not imported: ray_cluster has the address
     pytest.skip("Ray is not installed", allow_module_level=True)
 import elastic_log
 from ray_cluster import HERE
@@ -26,8 +26,9 @@ pytest_plugins = ["ray_fixtures"]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ray"
 
 
-def test_elastic_training_commits_each_record_once_an_epoch(cluster: Any, tmp_path: Path) -> None:
-    """Ray Train on two workers; one is killed, and three go on, which do not divide the batch."""
+def test_elastic_training_commits_each_record_once_per_epoch(cluster: Any, tmp_path: Path) -> None:
+    """Ray Train on two workers; one is killed, and three continue, although the batch size is not a
+    multiple of three."""
     import ray.train
     import ray_elastic
     from ray.train.torch import TorchTrainer
@@ -57,7 +58,7 @@ def test_elastic_training_commits_each_record_once_an_epoch(cluster: Any, tmp_pa
         fits.start()
         while fits.is_alive() and not (tmp_path / "dead").exists():
             time.sleep(0.1)
-        nodes.append(cluster.add_node(resources={"train": 1}, **given))  # in the main thread alone
+        nodes.append(cluster.add_node(resources={"train": 1}, **given))  # only in the main thread
         fits.join()
     finally:
         for node in nodes:
@@ -71,7 +72,7 @@ def test_elastic_training_commits_each_record_once_an_epoch(cluster: Any, tmp_pa
 
 
 def run_example(name: str, *arguments: object, monkeypatch: Any, capsys: Any) -> str:
-    """What it prints, as a driver of the cluster that is there."""
+    """Output of a driver that joins the running cluster."""
     script = EXAMPLES / f"{name}.py"
     monkeypatch.setattr(sys, "argv", [str(script), *map(str, arguments)])
     runpy.run_path(str(script), run_name="__main__")
@@ -85,7 +86,7 @@ def test_every_example_is_run_here() -> None:
 
 
 def test_example_train(cluster: Any, whole_photos: Path, monkeypatch: Any, capsys: Any) -> None:
-    """Its figures are those of a loader without a pool."""
+    """Its measurements equal those of a loader without a pool."""
     said = run_example("train", whole_photos, "--cpus", 1, monkeypatch=monkeypatch, capsys=capsys)
     steps = [T.RandomResizedCrop(64), T.RandomHorizontalFlip(), T.ToDtype("float32", scale=True)]
     with hr.Loader(whole_photos, steps, batch_size=16, shuffle=True) as alone:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-if importlib.util.find_spec("ray") is None:  # not imported: ray_cluster says where it listens
+if importlib.util.find_spec("ray") is None:  # not imported: ray_cluster has the address
     pytest.skip("Ray is not installed", allow_module_level=True)
 from ray_cluster import HERE, spills
 from test_ray import FAR, GIVEN, STEPS, hashes, wait_for_actors
@@ -29,7 +29,7 @@ pytest_plugins = ["ray_fixtures"]
 
 
 @pytest.mark.parametrize("killed", ["gcs", "node"])
-def test_a_head_that_dies_in_mid_epoch_leaves_the_epoch_to_this_process(
+def test_if_the_head_dies_in_mid_epoch_this_process_finishes_the_epoch(
     whole_photos: Path, killed: str
 ) -> None:
     """Where Ray's processes on this machine die, too, Ray ends the trainer: as soon as it touches
@@ -48,7 +48,7 @@ def test_a_head_that_dies_in_mid_epoch_leaves_the_epoch_to_this_process(
 
 
 def given_up(loader: hr.Loader, epochs: int = 2) -> str:
-    """Batches of so many epochs; then what is said of workers that were given up."""
+    """Batches of this many epochs; then the log messages about workers that were given up."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         for _ in range(600):
@@ -73,7 +73,7 @@ def test_actors_of_another_version_are_refused(cluster: Any, photos: Path, tmp_p
     assert "HR0837 a remote worker makes different rows: version of Headrace: 0.0.1 there" in told
 
 
-def test_a_dataset_that_is_another_one_for_the_actors_is_refused(
+def test_a_dataset_that_differs_for_the_actors_is_refused(
     cluster: Any, photos: Path, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(photos, tmp_path / "photos")
@@ -94,7 +94,7 @@ def test_steps_that_actors_cannot_import_are_given_up(
 
 @pytest.fixture
 def small_store(cluster: Any) -> Iterator[int]:
-    """The bytes of a store on a third node, the smallest that Ray has."""
+    """Capacity in bytes of a store on a third node, the smallest that Ray allows."""
     size = 80 << 20
     node = cluster.add_node(
         num_cpus=0, resources={"small": 10}, node_ip_address=HERE, object_store_memory=size
@@ -103,7 +103,7 @@ def small_store(cluster: Any) -> Iterator[int]:
     cluster.remove_node(node)
 
 
-def test_rows_on_their_way_fill_no_store(
+def test_rows_in_transit_do_not_fill_a_store(
     cluster: Any, small_store: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: dict[str, Any] = {"batch_size": 24, "threads": 1, "seed": 1}

@@ -26,7 +26,7 @@ import headrace as hr
 from headrace import transforms as T
 
 KEY, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
-# Names that signatures, queries and XML have to hold.
+# Names with characters that are special in signatures, queries and XML.
 HOSTILE = [
     "a b+c=d&e.png",
     "é%41.png",
@@ -99,7 +99,7 @@ def free_port() -> int:
 
 @contextmanager
 def running(command: list[str], port: int, log: Path) -> Iterator[str]:
-    """A server, from when it takes connections until the block ends."""
+    """A server that accepts connections until the block ends."""
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
         try:
             for _ in range(600):
@@ -120,12 +120,12 @@ def program(name: str) -> str:
     return found or pytest.skip(f"no {name} here")
 
 
-# moto: what AWS checks.
+# moto: checked like AWS.
 
 
 @pytest.fixture(scope="module")
 def moto(folder: Path) -> Iterator[Any]:
-    """Clients of boto3 for a server that checks signatures, and the keys that it takes."""
+    """boto3 clients for a server that checks signatures, and the keys that it accepts."""
     boto3 = pytest.importorskip("boto3")
     server_module = pytest.importorskip("moto.server", reason="no moto here")
     requests = pytest.importorskip("requests")
@@ -162,7 +162,7 @@ def moto(folder: Path) -> Iterator[Any]:
     server.stop()
 
 
-def test_moto_takes_signatures(moto: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moto_accepts_signatures(moto: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url, own, _session = moto
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", own["AccessKeyId"])
@@ -173,7 +173,9 @@ def test_moto_takes_signatures(moto: Any, folder: Path, monkeypatch: pytest.Monk
         hr.open("s3://photos/train.tar?")
 
 
-def test_moto_takes_a_session(moto: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moto_accepts_session_tokens(
+    moto: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url, _own, session = moto
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", session["AccessKeyId"])

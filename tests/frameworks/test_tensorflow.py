@@ -67,7 +67,7 @@ def test_a_dataset_has_the_loaders_batches_in_order_epoch_after_epoch() -> None:
     assert int(dataset.cardinality()) == 6
 
 
-def test_a_dataset_says_what_its_batches_are(pictures: Path) -> None:
+def test_a_dataset_describes_its_batches(pictures: Path) -> None:
     steps = [T.Resize((8, 9)), T.ToDtype("float16", scale=True)]
     fields = ("image", "label", "key", "valid")
     options: dict[str, Any] = {"batch_size": 4, "fields": fields, "memory_format": "channels_last"}
@@ -100,7 +100,7 @@ def test_tensors_of_a_dataset_share_the_engines_memory(pictures: Path) -> None:
     assert pointers == made and loader.stats().copies == 0
 
 
-def test_a_pass_that_is_broken_off_is_followed_by_the_next_epoch() -> None:
+def test_an_interrupted_pass_is_followed_by_the_next_epoch() -> None:
     view = numbers().tensorflow()
     dataset = view.as_dataset()
     next(iter(dataset))
@@ -114,7 +114,7 @@ def numbers_from(epoch: int) -> hr.Loader:
     return loader
 
 
-def test_a_dataset_goes_on_where_a_state_stands() -> None:
+def test_a_dataset_continues_from_a_state() -> None:
     whole = [batch.id.tolist() for batch in numbers()]
     first = numbers().tensorflow()
     batches = iter(first.as_dataset())
@@ -152,7 +152,9 @@ def test_a_dataset_has_open_shapes_for_ragged_fields(ragged: str, shape: tuple[A
 
 
 @pytest.mark.parametrize("options", [{"on_error": "skip"}, {"ragged": "list"}], ids=str)
-def test_what_a_dataset_cannot_describe_is_refused(pictures: Path, options: dict[str, Any]) -> None:
+def test_fields_that_a_dataset_cannot_describe_are_refused(
+    pictures: Path, options: dict[str, Any]
+) -> None:
     steps = LARGE if "on_error" in options else []
     view = hr.Loader(pictures, steps, batch_size=4, **options).tensorflow()
     with pytest.raises(hr.UnsupportedError, match="HR0804"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's tensors; several ranks under torchrun; no life inside a DataLoader's worker."""
+"""torch's tensors; several ranks under torchrun; a clear error inside a DataLoader's worker."""
 
 from __future__ import annotations
 
@@ -49,10 +49,11 @@ def test_two_ranks_under_torchrun_read_each_record_once_and_resume(tmp_path: Pat
 
 
 def check_training(folder: Path, worlds: list[int]) -> None:
-    """By committed steps each record came once an epoch, and training was that of one process."""
+    """Counting committed steps, each record came once per epoch, and training equals that of one
+    process."""
     runs = elastic_log.runs_in(folder)
     found = iter([run.world for run in runs])
-    assert all(world in found for world in worlds), runs  # in this order, others between
+    assert all(world in found for world in worlds), runs  # in this order, with others in between
     steps = elastic_log.committed(runs)
     epochs = len(steps) // elastic_log.BATCHES
     assert epochs >= 2 and len(steps) == epochs * elastic_log.BATCHES
@@ -65,7 +66,7 @@ def check_training(folder: Path, worlds: list[int]) -> None:
         assert [each[3] for each in step] == pytest.approx([weight] * len(step), rel=1e-4)
 
 
-def test_a_job_that_is_killed_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
+def test_a_job_that_is_killed_continues_with_another_number_of_ranks(tmp_path: Path) -> None:
     def run(world: int, *die: str) -> int:
         command = [*TORCHRUN[:-1], str(world), str(HERE / "rank_elastic.py"), str(tmp_path), *die]
         return subprocess.run([sys.executable, *command], timeout=300).returncode
@@ -81,8 +82,8 @@ def test_a_job_that_is_killed_goes_on_with_another_number_of_ranks(tmp_path: Pat
     "LONG_TESTS" not in os.environ,
     reason="torchrun's nodes need an idle machine and minutes: ./dev test --frameworks",
 )
-def test_nodes_of_an_elastic_job_come_and_are_killed(tmp_path: Path) -> None:
-    """Agents of one torchrun job: two, then two more; one is killed, and three go on."""
+def test_nodes_of_an_elastic_job_join_and_are_killed(tmp_path: Path) -> None:
+    """Agents of one torchrun job: two, then two more; one is killed, and three continue."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -133,7 +134,7 @@ def test_nodes_of_an_elastic_job_come_and_are_killed(tmp_path: Path) -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """Processes that it has begun, and those that they have."""
+    """The processes it has started, and their children."""
     with contextlib.suppress(FileNotFoundError):
         children = list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
         return children + [each for child in children for each in descendants(child)]
@@ -141,7 +142,8 @@ def descendants(pid: int) -> list[int]:
 
 
 def test_ranks_of_a_mesh_get_the_batches_of_their_data_parallel_group(tmp_path: Path) -> None:
-    """Those of one tensor-parallel group get the same; the groups together each record once."""
+    """Ranks of one tensor-parallel group get the same records; all groups together get each record
+    once."""
     command = [*TORCHRUN[:-1], "4", str(HERE / "rank_mesh.py"), str(tmp_path)]
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -157,7 +159,7 @@ def test_ranks_of_a_mesh_get_the_batches_of_their_data_parallel_group(tmp_path: 
         assert each["mesh"] == each["group"] == slices
         assert "2 dimensions" in each["refused"] and 'mesh["dp"]' in each["refused"]
         assert each["flat"] == each["alone"]
-    for number, numbers in enumerate(wanted):  # all four ranks are what shard="auto" sees
+    for number, numbers in enumerate(wanted):  # shard="auto" divides over all four ranks
         parts = [each["alone"][number][0] for each in ranks]
         assert [id for part in parts for id in part] == numbers
 
@@ -178,7 +180,7 @@ def test_the_example_runs_under_torchrun(name: str) -> None:
 def test_a_batch_on_a_device_is_taken_by_the_stream_that_is_current(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Asked each time; DLPack calls the default stream, whose handle is 0, 1."""
+    """Queried each time; DLPack calls the default stream, whose handle is 0, 1."""
     current, taken = [0], []
 
     class OnDevice:
@@ -196,7 +198,7 @@ def test_a_batch_on_a_device_is_taken_by_the_stream_that_is_current(
     assert taken == [1, 77, 1, 12]
 
 
-def test_it_is_no_dataloader() -> None:
+def test_it_is_not_a_dataloader() -> None:
     view = hr.Loader(Numbers(8), batch_size=2).torch()
     assert not isinstance(view, torch.utils.data.DataLoader | torch.utils.data.IterableDataset)
     for name in ("state_dict", "load_state_dict", "set_epoch", "batch_size", "__len__"):
@@ -204,7 +206,7 @@ def test_it_is_no_dataloader() -> None:
 
 
 class Wrapped(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined]
-    """What somebody may put around a loader."""
+    """Wrappers that users may put around a loader."""
 
     def __init__(self, loader: Any) -> None:
         self.loader = loader
@@ -214,7 +216,7 @@ class Wrapped(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defi
 
 
 class Made(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined]
-    """The same, with a loader that is made in the worker."""
+    """The same, with a loader created in the worker."""
 
     def __iter__(self) -> Any:
         return iter(hr.Loader(Numbers(8), batch_size=2).torch())
@@ -225,7 +227,7 @@ def wrapped() -> Any:
 
 
 @pytest.mark.parametrize(("method", "make"), [("fork", wrapped), ("spawn", Made)])
-def test_in_a_worker_of_a_dataloader_it_says_what_to_do(method: str, make: Any) -> None:
+def test_in_a_worker_of_a_dataloader_the_error_says_what_to_do(method: str, make: Any) -> None:
     loader = torch.utils.data.DataLoader(
         make(), batch_size=None, num_workers=1, multiprocessing_context=method
     )
@@ -234,6 +236,6 @@ def test_in_a_worker_of_a_dataloader_it_says_what_to_do(method: str, make: Any) 
     assert "without a DataLoader around it" in str(caught.value)
 
 
-def test_a_dataloader_without_workers_may_stand_around_it() -> None:
+def test_a_dataloader_without_workers_may_wrap_it() -> None:
     loader = torch.utils.data.DataLoader(wrapped(), batch_size=None, num_workers=0)
     assert [batch.x[0, 0].item() for batch in loader] == [0, 2, 4, 6]

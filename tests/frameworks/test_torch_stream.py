@@ -33,15 +33,15 @@ def test_an_iterable_dataset_is_a_stream() -> None:
         assert batches[2].x.tolist() == [[6, 6]]
 
 
-def test_an_iterable_dataset_with_a_len_is_one_too() -> None:
+def test_an_iterable_dataset_with_a_len_is_a_stream_too() -> None:
     class Sized(Counted):
         def __len__(self) -> int:
-            return 1000  # which may be wrong, and is not asked
+            return 1000  # may be wrong, so it is not used
 
     assert [len(batch.label) for batch in hr.Loader(Sized(7), batch_size=4)] == [4, 3]
 
 
-def test_a_view_of_a_stream_has_no_len_and_is_iterated_all_the_same() -> None:
+def test_a_view_of_a_stream_has_no_len_but_can_be_iterated() -> None:
     view = hr.Loader(hr.stream(Counted(7)), batch_size=3).torch(batch="dict")
     with pytest.raises(TypeError, match="HR0690"):
         len(view)
@@ -50,7 +50,7 @@ def test_a_view_of_a_stream_has_no_len_and_is_iterated_all_the_same() -> None:
     assert len(hr.Loader(hr.stream(Counted(7), length=7), batch_size=3).torch()) == 3
 
 
-def test_batches_are_those_of_a_dataloader() -> None:
+def test_batches_equal_those_of_a_dataloader() -> None:
     theirs = DataLoader(Counted(10), batch_size=4, collate_fn=lambda rows: rows)
     labels = [[int(row["label"]) for row in rows] for rows in theirs]
     ours = hr.Loader(Counted(10), batch_size=4)
@@ -71,6 +71,6 @@ def test_torchvisions_compose_over_a_stream() -> None:
     np.testing.assert_allclose(second.image[0, 0], 40 / 255, atol=1e-6)
 
 
-def test_from_dataloader_names_the_way() -> None:
+def test_from_dataloader_suggests_a_stream() -> None:
     with pytest.raises(hr.ConfigError, match=r"(?s)HR0834.*hr\.Loader\(hr\.stream\("):
         hr.from_dataloader(DataLoader(Counted(7), batch_size=3))

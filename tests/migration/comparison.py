@@ -11,7 +11,8 @@ from torch.utils.data import DataLoader
 
 import headrace as hr
 
-# ToTensor divides by 255 and ToDtype multiplies by its inverse; Normalize makes it up to 5 times.
+# ToTensor divides by 255 and ToDtype multiplies by the inverse; Normalize enlarges the difference
+# up to 5 times.
 FLOATS = 2e-6
 
 
@@ -20,7 +21,7 @@ def migrated(dataloader: Any, **options: Any) -> Any:
 
 
 def native(dataloader: Any, **options: Any) -> Any:
-    """The loader, in which no step is in Python."""
+    """The loader; fails if a step runs in Python."""
     loader = migrated(dataloader, **options)
     assert not loader.report.python, loader.report
     return loader
@@ -71,7 +72,7 @@ def assert_equal(ours: Any, theirs: Any, left_out: tuple[str, ...] = ()) -> None
             assert_equal(one, other, left_out)
     elif isinstance(theirs, torch.Tensor):
         assert ours.shape == theirs.shape
-        if not theirs.numel():  # torch.tensor([]) is float32, whatever its neighbors are
+        if not theirs.numel():  # torch.tensor([]) is float32, whatever the dtype of the others
             return
         assert ours.dtype == theirs.dtype
         exact = 0 if not theirs.is_floating_point() else FLOATS

@@ -168,7 +168,7 @@ def loaders(root: Path, *, batch_size: int = 2, workers: int = 0) -> Any:
 
 
 def train_one_epoch(model: nn.Module, optimizer: Any, data_loader: Any) -> int:
-    """Returns how many boxes there were; with optimizer=None nothing is trained."""
+    """Returns the number of boxes; with optimizer=None nothing is trained."""
     boxes = 0
     for samples, targets in data_loader:
         samples = samples.to("cpu")

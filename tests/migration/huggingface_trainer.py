@@ -34,7 +34,7 @@ def collate_fn(examples: Any) -> Any:
 
 
 def folder_dataset(root: Path, split: str) -> Any:
-    """What load_dataset("imagefolder", data_dir=...) makes, without its copy in the cache."""
+    """Equal to load_dataset("imagefolder", data_dir=...), without its copy in the cache."""
     folder = root / split
     names = sorted(path.name for path in folder.iterdir())
     files = [(str(file), i) for i, n in enumerate(names) for file in sorted((folder / n).iterdir())]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets as small as a test wants them, in the layouts that training scripts expect."""
+"""Small datasets for tests, in the layouts that training scripts expect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-# Nothing is asked of the network, or written into the user's home.
+# No network requests, and nothing is written into the user's home.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")
 os.environ.setdefault("YOLO_CONFIG_DIR", tempfile.gettempdir())
@@ -26,7 +26,7 @@ SIZES = ((120, 90), (90, 120), (100, 100), (128, 72), (75, 131))
 
 
 def photo(number: int, size: tuple[int, int]) -> Image.Image:
-    """Smooth colors with some edges, as JPEG likes them; no two alike."""
+    """Smooth colors with some edges, which suit JPEG; no two alike."""
     width, height = size
     y, x = np.mgrid[0:height, 0:width]
     waves = [128 + 100 * np.sin(x / (7 + k + number % 5) + y / (11 - k) + number) for k in range(3)]
@@ -54,7 +54,7 @@ def image_folder(root: Path, size: tuple[int, int] | None = None) -> Path:
 
 
 def table(root: Path) -> Path:
-    """root/images/NUMBER.jpg, and root/train.csv with a line for each: image,label"""
+    """root/images/NUMBER.jpg, and root/train.csv with a line per image: image,label"""
     with (root / "train.csv").open("w", newline="") as file:
         out = csv.writer(file)
         out.writerow(["image", "label"])

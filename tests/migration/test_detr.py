@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DETR's and RF-DETR's scripts, as they are: transforms of their own run in Python, and batches are
+"""The unmodified scripts of DETR and RF-DETR: their own transforms run in Python, and batches are
 nested tensors and dictionaries."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_data.coco(tmp_path_factory.mktemp("coco"))
 
 
-def test_batches_are_equal_without_what_is_random(root: Path) -> None:
+def test_batches_are_equal_without_random_steps(root: Path) -> None:
     train, validation = script.loaders(root)
     assert_equal_batches(migrated(validation), validation)
     train.dataset._transforms = script.make_coco_transforms("train", flip=1.0, sizes=(56,))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's image classification example, as it is, also in its Trainer."""
+"""Hugging Face's image classification example, unmodified, also in its Trainer."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_transform_that_looks_at_labels_or_images_in_a_table_run_in_python(roo
 
 
 def test_the_trainer_trains_and_evaluates_on_views(root: Path, tmp_path: Path) -> None:
-    """As a script would: the Trainer's own loaders, replaced."""
+    """As in a script: the Trainer's own loaders, replaced."""
     trainer = script.trainer_of(root, tmp_path, num_train_epochs=1)
     train = migrated(trainer.get_train_dataloader())
     evaluation = migrated(trainer.get_eval_dataloader())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Lightning script with a LightningDataModule, as it is."""
+"""A Lightning script with a LightningDataModule, unmodified."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Native(script.FolderDataModule):
-    """What a user adds: two methods."""
+    """A user adds two methods."""
 
     def train_dataloader(self) -> Any:
         return native(super().train_dataloader()).torch()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's training script, as it is: native, and the same batches."""
+"""timm's training script, unmodified: native, and the same batches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ordered(loader: Any, stride: int = 1) -> Any:
-    """Its prefetcher, without the random order behind it."""
+    """Its prefetcher, and the records without random order."""
     inner = in_order(loader.loader, stride=stride)
     loader.loader = inner
     return loader
@@ -53,7 +53,7 @@ def test_the_loaders_are_native(root: Path, options: dict[str, Any]) -> None:
         assert target.dtype == torch.int64
 
 
-def test_batches_are_equal_without_what_is_random(root: Path) -> None:
+def test_batches_are_equal_without_random_steps(root: Path) -> None:
     train, validation, _ = script.loaders(root, **PLAIN)
     assert_equal_batches(native(validation), validation)
     train = ordered(train)
@@ -70,7 +70,7 @@ def test_batches_are_mixed_with_smoothed_labels(root: Path) -> None:
         different = (label != label.flip(0)).nonzero()[0]
         lam = ((target - smooth.flip(0)) / (smooth - smooth.flip(0)))[different, label[different]]
         mean = whole * lam + whole.flip(0) * (1 - lam)
-        step = 1 / 255 / 0.224  # bytes are mixed, and rounded
+        step = 1 / 255 / 0.224  # mixes bytes, with rounding
         torch.testing.assert_close(images, mean, rtol=0, atol=0.51 * step)
 
 
@@ -86,7 +86,7 @@ def test_the_loop_runs_on_the_view(root: Path) -> None:
 
 
 @pytest.mark.parametrize("mixup", [{}, {"cutmix_alpha": 0.0}, {"prob": 0.5}], ids=str)
-def test_mixing_of_ours_gives_the_batches_of_timms_function(
+def test_our_mixing_gives_the_batches_of_timms_function(
     root: Path, mixup: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from headrace.migrate import fast_mixup

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's reference script for classification, as it is: native, and the same batches."""
+"""torchvision's reference script for classification, unmodified: native, and the same batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torchvision_classification as script  # noqa: E402
 from comparison import assert_equal_batches, in_order, native  # noqa: E402
 
 VERSIONS = pytest.mark.parametrize("use_v2", [False, True], ids=["v1", "v2"])
-# A window of the largest square, and a flip that is certain.
+# A window of the largest square, and a flip with probability 1.
 PINNED: dict[str, Any] = {"scale": (1.0, 1.0), "hflip_prob": 1.0}
 
 
@@ -35,7 +35,7 @@ def test_presets_are_native(root: Path, use_v2: bool, policy: str | None) -> Non
 
 
 @VERSIONS
-def test_batches_are_equal_without_what_is_random(root: Path, use_v2: bool) -> None:
+def test_batches_are_equal_without_random_steps(root: Path, use_v2: bool) -> None:
     train, validation, _ = script.loaders(root, use_v2=use_v2, train={**PINNED, "ratio": (1, 1)})
     ordered = in_order(train)
     assert_equal_batches(native(ordered), ordered)
@@ -44,7 +44,7 @@ def test_batches_are_equal_without_what_is_random(root: Path, use_v2: bool) -> N
 
 @VERSIONS
 @pytest.mark.parametrize("kind", ["mixup_alpha", "cutmix_alpha"])
-def test_batches_are_mixed_as_the_labels_say(root: Path, use_v2: bool, kind: str) -> None:
+def test_batches_are_mixed_according_to_their_labels(root: Path, use_v2: bool, kind: str) -> None:
     options: dict[str, Any] = {"use_v2": use_v2, "train": {**PINNED, "ratio": (1, 1)}}
     mixed = in_order(script.loaders(root, **{kind: 1.0}, **options)[0], stride=7)
     plain = list(in_order(script.loaders(root, **options)[0], stride=7))
@@ -62,7 +62,7 @@ def test_batches_are_mixed_as_the_labels_say(root: Path, use_v2: bool, kind: str
         else:
             near, far = (image - whole).abs() < 1e-5, (image - rolled).abs() < 1e-5
             assert (near | far).all()
-            share = (~near).any(1).any(0).float().mean().item()  # of pixels: one box for the batch
+            share = (~near).any(1).any(0).float().mean().item()  # pixels; one box per batch
             assert share == pytest.approx(1 - lam, abs=1e-3)
     assert len(set(lambdas)) > 1
 
@@ -77,7 +77,7 @@ def test_repeated_augmentation_has_its_own_order_in_each_epoch(root: Path) -> No
             assert_equal_batches(loader, dataloader)
 
 
-def test_a_run_that_starts_at_epoch_3_has_that_epochs_order(root: Path) -> None:
+def test_a_run_that_starts_at_epoch_3_has_the_order_of_that_epoch(root: Path) -> None:
     labels = {}
     for start in (0, 3):
         dataloader, _, sampler = script.loaders(root, ranks=(0, 2), train=PINNED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's reference script for detection, as it is: native, and the same batches."""
+"""torchvision's reference script for detection, unmodified: native, and the same batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def whole_targets(batches: Any) -> list[Any]:
-    """Batches whose targets have boxes, labels and masks of images without objects, too."""
+    """Batches whose targets have boxes, labels and masks even for images without objects."""
     out = []
     for images, targets in batches:
         size = images[0].shape[-2:]
@@ -56,7 +56,7 @@ def test_policies_are_native(root: Path, policy: str, masks: bool) -> None:
 
 
 @pytest.mark.parametrize("backend", ["pil", "tv_tensor"])
-def test_batches_are_equal_without_what_is_random(root: Path, backend: str) -> None:
+def test_batches_are_equal_without_random_steps(root: Path, backend: str) -> None:
     options = {"backend": backend, "with_masks": True, "hflip_prob": 1.0}
     train, validation, _ = script.loaders(root, "hflip", **options)
     ordered = in_order(train, batch_size=3)
@@ -65,7 +65,7 @@ def test_batches_are_equal_without_what_is_random(root: Path, backend: str) -> N
     assert_equal(whole_targets(ours), whole_targets(validation))
 
 
-def test_batches_have_pictures_of_like_shape_and_another_order_each_epoch(root: Path) -> None:
+def test_batches_have_images_of_similar_shape_and_a_new_order_each_epoch(root: Path) -> None:
     dataloader = script.loaders(root, "hflip")[0]
     view = native(dataloader).torch()
     orders = []
@@ -97,7 +97,7 @@ def test_the_loop_and_the_evaluation_run_on_the_view(root: Path) -> None:
 
 
 def test_the_scripts_own_transforms_for_v1_run_in_python(root: Path) -> None:
-    """They are code of the script's, which has no native form; batches are the same."""
+    """They are the script's own code and have no native form; batches are the same."""
     train, validation, _ = script.loaders(root, use_v2=False, hflip_prob=1.0)
     ordered = in_order(train, batch_size=3)
     assert_equal_batches(migrated(ordered), ordered)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's reference script for segmentation, as it is: native, and the same batches."""
+"""torchvision's reference script for segmentation, unmodified: native, and the same batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_data.voc(tmp_path_factory.mktemp("voc"))
 
 
-# Of sizes from 64 to below 65 one is drawn, and padded to the crop.
+# One size from 64 to below 65 is drawn, and padded to the crop.
 PINNED: dict[str, Any] = {
     "scale": (1.0, 1.02),
     "hflip_prob": 1.0,
@@ -46,7 +46,8 @@ def test_the_script_for_v2_is_native(root: Path, backend: str) -> None:
 
 
 def test_masks_of_v2_are_resized_as_pillow_does_it(root: Path) -> None:
-    """Images are equal; torchvision resizes tv_tensors.Mask up to half a pixel beside."""
+    """Images are equal; torchvision resizes tv_tensors.Mask with an offset of up to half a
+    pixel."""
     validation = script.loaders(root, use_v2=True)[1]
     masks = validation.dataset.masks
     for (image, target), (theirs, _), path in zip(
@@ -63,19 +64,21 @@ def test_batches_of_v2_are_padded_as_the_script_does_it(root: Path) -> None:
     loader = native(ordered)
     for (image, target), (theirs, mask) in zip(loader.torch(), ordered, strict=True):
         assert_equal(image, theirs)
-        assert ((target == 255) == (mask == 255)).float().mean() > 0.97  # the line of the outlines
+        # the border line of objects
+        assert ((target == 255) == (mask == 255)).float().mean() > 0.97
         assert target.dtype == mask.dtype and target.shape == mask.shape
 
 
 @pytest.mark.parametrize("pinned", [True, False], ids=["padded", "cropped"])
 def test_the_scripts_own_transforms_for_v1_are_native(root: Path, pinned: bool) -> None:
-    """As classes of the script's that do what their names say, images and masks alike."""
+    """The script's own classes that do what their names say, to images and masks alike."""
     options = PINNED if pinned else {"scale": (1.0, 1.0), "hflip_prob": 1.0, "crop_size": 60}
     train, validation, _ = script.loaders(root, train=options)
     joint = train.dataset.transforms.transforms.transforms
     if pinned:
         joint[0].max_size = joint[0].min_size
-    else:  # the window is drawn; pictures are padded to the largest of the batch instead
+    else:  # the window is drawn at random; pictures are padded to the largest one in the batch
+        # instead
         joint[2:3] = []
     ordered = in_order(train, batch_size=3)
     loader = native(ordered)
@@ -87,7 +90,7 @@ def test_the_scripts_own_transforms_for_v1_are_native(root: Path, pinned: bool) 
 
 
 class FlipBoth(script.RandomHorizontalFlip):
-    """Of the usual name, and does more."""
+    """Has a common name, but does more."""
 
     def __call__(self, image: Any, target: Any) -> Any:
         image, target = super().__call__(image, target)
@@ -123,7 +126,7 @@ def test_a_script_s_transform_is_tried_as_a_copy() -> None:
 
     counted = type("RandomHorizontalFlip", (Counted,), {})(1.0)
     probe = {"image": Image.new("RGB", (40, 30)), "mask": Image.new("L", (40, 30))}
-    with pytest.raises(NoOperator, match="something else than its name says"):
+    with pytest.raises(NoOperator, match="does not do what its name says"):
         pair(Pair(counted), Form("pil", "uint8", False, [probe]))
     assert counted.calls == 0
 
@@ -134,6 +137,6 @@ def test_the_loop_runs_on_the_view(root: Path, use_v2: bool) -> None:
     model = torch.nn.Conv2d(3, 21, 3, padding=1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     view = migrated(train).torch()
-    if not use_v2:  # v2's masks are (B, 1, H, W), which cross_entropy does not take
+    if not use_v2:  # v2's masks are (B, 1, H, W), which cross_entropy rejects
         assert script.train_one_epoch(model, optimizer, view) > 0
     assert script.evaluate(migrated(validation).torch()) == 12

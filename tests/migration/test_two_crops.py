@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MoCo's and SimSiam's scripts, as they are: two views of an image stay two batches."""
+"""The unmodified scripts of MoCo and SimSiam: two views of an image stay two batches."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_data.image_folder(tmp_path_factory.mktemp("folder"))
 
 
-def test_two_views_are_equal_without_what_is_random(root: Path) -> None:
+def test_two_views_are_equal_without_random_steps(root: Path) -> None:
     steps = [transforms.Resize((64, 64)), transforms.RandomHorizontalFlip(1.0)]
     steps += [transforms.ToTensor(), transforms.Normalize((0.5,) * 3, (0.25,) * 3)]
     dataloader = script.train_loader(root, steps=steps, shuffle=False)
     assert_equal_batches(native(dataloader), dataloader)
 
 
-def test_each_view_is_drawn_by_itself(root: Path) -> None:
+def test_each_view_is_drawn_independently(root: Path) -> None:
     loader = native(script.train_loader(root))
     for images, labels in loader.torch():
         assert len(images) == 2 and labels.shape == (8,)
@@ -37,10 +37,10 @@ def test_each_view_is_drawn_by_itself(root: Path) -> None:
         assert not any(torch.equal(one, other) for one, other in zip(query, key, strict=True))
 
 
-def test_a_blur_of_the_scripts_own_is_native(root: Path) -> None:
+def test_the_scripts_own_blur_is_native(root: Path) -> None:
     loader = native(script.train_loader(root, aug_plus=True))
     assert "PillowGaussianBlur" in str(loader)
-    assert str(loader.report).count("ToTensor") == 1  # of both views: listed once
+    assert str(loader.report).count("ToTensor") == 1  # for both views: listed once
     assert "for each of image, image2" in str(loader.report)
     model = nn.Sequential(nn.Conv2d(3, 4, 8, stride=8), nn.ReLU(), nn.Flatten(), nn.Linear(256, 8))
     assert script.train(loader.torch(), model, torch.optim.SGD(model.parameters(), lr=0.01)) < 1

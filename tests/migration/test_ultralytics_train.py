@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ultralytics' detection trainer, as it is: its dataset runs in Python, and batches are its own."""
+"""Ultralytics' detection trainer, unmodified: its dataset runs in Python, and batches are its
+own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataset classes of scripts and notebooks, as they are."""
+"""Dataset classes of scripts and notebooks, unmodified."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_both_parts_of_random_split_are_native(root: Path) -> None:
     assert script.train(model, native(train).torch()) > 0
 
 
-def test_opencv_is_decoded_natively_and_albumentations_goes_on(root: Path) -> None:
+def test_opencv_decoding_is_native_and_albumentations_follows(root: Path) -> None:
     A = pytest.importorskip("albumentations")
     pytest.importorskip("cv2")
     from albumentations.pytorch import ToTensorV2
@@ -50,7 +50,7 @@ def test_opencv_is_decoded_natively_and_albumentations_goes_on(root: Path) -> No
     assert images.shape == (8, 3, 64, 64) and labels.dtype == torch.int64
 
 
-def test_albumentations_draws_what_its_own_seeding_gives() -> None:
+def test_albumentations_draws_from_its_own_seed() -> None:
     A = pytest.importorskip("albumentations")
     from headrace.migrate.reseeded import Reseeded
 
@@ -65,5 +65,5 @@ def test_albumentations_draws_what_its_own_seeding_gives() -> None:
         theirs.set_random_seed(seed)
         for _ in range(2):
             assert np.array_equal(ours(image=image)["image"], theirs(image=image)["image"])
-        if seed == 4:  # the script gives it generators of its own
+        if seed == 4:  # the script gives it its own generators
             ours.set_random_seed(8)

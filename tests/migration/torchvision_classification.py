@@ -337,7 +337,7 @@ def train_one_epoch(model: nn.Module, optimizer: Any, data_loader: Any, model_em
 
 
 def evaluate(model: nn.Module, data_loader: Any) -> int:
-    """How many samples were seen; the script warns where this is not the dataset's length."""
+    """Returns the number of samples; the script warns if this is not the dataset's length."""
     model.eval()
     seen = 0
     with torch.inference_mode():

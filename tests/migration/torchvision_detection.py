@@ -70,7 +70,8 @@ class ToDtype(nn.Module):
 
 
 class ConvertCocoPolysToMask:
-    """COCO's list of objects as the dictionary of tensors that torchvision's detectors train on."""
+    """COCO's list of objects as the dictionary of tensors on which torchvision's detectors are
+    trained."""
 
     def __call__(self, image: Any, target: Any) -> Any:
         w, h = image.size
@@ -116,7 +117,7 @@ class CocoDetection(torchvision.datasets.CocoDetection):
 
 
 class DetectionPresetTrain:
-    """As the script has it; its SSD and large scale policies for v2 only."""
+    """As in the script, whose SSD and large-scale policies are for v2 only."""
 
     def __init__(
         self,
@@ -189,7 +190,7 @@ class DetectionPresetEval:
 
 
 def _without_empty(dataset: Any) -> Any:
-    """A Subset of the images in which something is larger than a pixel."""
+    """A Subset of the images that have an object larger than a pixel."""
 
     def has_objects(anno: list[Any]) -> bool:
         return any(all(o > 1 for o in obj["bbox"][2:]) for obj in anno)
@@ -218,7 +219,7 @@ def get_coco(
 
 
 class GroupedBatchSampler(BatchSampler):
-    """Batches of one group each, close to the order of the sampler; the last ones are filled up."""
+    """Batches of a single group each, close to the sampler's order; the last ones are filled up."""
 
     def __init__(self, sampler: Any, group_ids: list[int], batch_size: int) -> None:
         self.sampler = sampler
@@ -316,7 +317,8 @@ def get_coco_api_from_dataset(dataset: Any) -> Any:
 
 
 class SmallDetector(nn.Module):
-    """Takes what torchvision's detectors take, lists of images and of targets, and gives losses."""
+    """Takes the inputs of torchvision's detectors, lists of images and of targets, and returns
+    losses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -335,7 +337,7 @@ class SmallDetector(nn.Module):
 
 
 def train_one_epoch(model: nn.Module, optimizer: Any, data_loader: Any) -> int:
-    """Returns how many boxes the model saw."""
+    """Returns the number of boxes that the model got."""
     boxes = 0
     for images, targets in data_loader:
         images = [image.to("cpu") for image in images]
@@ -352,7 +354,7 @@ def train_one_epoch(model: nn.Module, optimizer: Any, data_loader: Any) -> int:
 
 
 def evaluate(data_loader: Any) -> int:
-    """How many images of the evaluated have an id that COCO's own API knows."""
+    """The number of evaluated images whose id COCO's own API knows."""
     coco = get_coco_api_from_dataset(data_loader.dataset)
     found = 0
     for _images, targets in data_loader:

@@ -28,7 +28,7 @@ class TwoCropsTransform:
 
 
 class GaussianBlur:
-    """Pillow's blur, by a radius drawn for each image."""
+    """Pillow's blur, with a radius drawn for each image."""
 
     def __init__(self, sigma: tuple[float, float] = (0.1, 2.0)) -> None:
         self.sigma = sigma
@@ -39,7 +39,7 @@ class GaussianBlur:
 
 
 def augmentation(aug_plus: bool, size: int) -> list[Any]:
-    """MoCo v1's, or with aug_plus that of MoCo v2 and SimSiam."""
+    """MoCo v1's, or with aug_plus those of MoCo v2 and SimSiam."""
     normalize = transforms.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])
     if aug_plus:
         return [

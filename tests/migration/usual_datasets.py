@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets as notebooks have them: a table of files, Pillow or OpenCV, a transform."""
+"""Datasets as in notebooks: a table of files, Pillow or OpenCV, a transform."""
 
 from __future__ import annotations
 

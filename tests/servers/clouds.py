@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that answer as Google Cloud Storage, Azure Blob Storage and the Hugging Face Hub do, by
-their public documentation: addresses, listings, and accepted authorization."""
+"""Servers that behave like Google Cloud Storage, Azure Blob Storage and the Hugging Face Hub,
+following their public documentation: addresses, listings, and accepted authorization."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOOGLE = ("GOOG4", "x-goog-", "storage", "goog4_request")
 
 
 class GoogleServer(ObjectServer):
-    """By the XML interface. Takes signatures with `keys`, or the bearer token `token`."""
+    """With the XML interface. Accepts signatures with `keys`, or the bearer token `token`."""
 
     def __init__(
         self, *, token: str = "", keys: Keys | None = None, bucket: str = "photos"
@@ -64,7 +64,7 @@ class AzureServer(ObjectServer):
         return None if wanted <= request.query.items() else (403, "AuthenticationFailed")
 
     def signature(self, request: Request, raw: str) -> str:
-        """By "Authorize with Shared Key", versions from 2015-02-21 on."""
+        """ "Authorize with Shared Key", versions from 2015-02-21 on."""
         headers = request.headers
         length = headers.get("content-length", "0")
         standard = [
@@ -99,7 +99,7 @@ class AzureServer(ObjectServer):
         )
         out = ['\ufeff<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs>']
         for name, content in entries[:most]:
-            encoded = "\ufffe" in name or "\x01" in name  # what XML cannot hold
+            encoded = "\ufffe" in name or "\x01" in name  # characters that XML cannot contain
             shown = urllib.parse.quote(name) if encoded else escape(name)
             attribute = ' Encoded="true"' if encoded else ""
             named = f"<Name{attribute}>{shown}</Name>"
@@ -185,7 +185,7 @@ class HubServer(ObjectServer):
 def _tree_entry(key: str, content: bytes | None) -> dict[str, Any]:
     if content is None:
         return {"type": "directory", "oid": "0" * 40, "size": 0, "path": key.rstrip("/")}
-    # The server's own ETag of a small file, which is that of git.
+    # The server's own ETag for a small file, which equals git's.
     out: dict[str, Any] = {"type": "file", "oid": etag_of(content).strip('"'), "path": key}
     out["size"] = len(content)
     if len(content) >= 1024:

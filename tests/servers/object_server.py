@@ -24,20 +24,21 @@ from xml.sax.saxutils import escape
 
 @dataclass
 class Fault:
-    """What becomes of one request; each is off by default."""
+    """Deviations in answering a request; each is off by default."""
 
-    status: int = 0  # answered instead
-    body: bytes = b""  # of that status
-    headers: dict[str, str] = field(default_factory=dict)  # added to, or instead of, the right ones
-    whole: bool = False  # the range is ignored: 200
+    status: int = 0  # sent instead
+    body: bytes = b""  # sent with that status
+    headers: dict[str, str] = field(default_factory=dict)  # added to the correct ones, or instead
+    # of them
+    whole: bool = False  # the range is ignored: status 200
     cut: int = -1  # bytes of the body, then the connection is reset
-    closes: int = -1  # the same, and closed in order
-    stall: int = -1  # bytes of the body, then nothing for as long as the server runs
+    closes: int = -1  # the same, but the connection is closed normally
+    stall: int = -1  # bytes of the body, then nothing until the server stops
     drip: float = 0  # seconds between pieces of the body
-    drip_bytes: int = 1024  # of each
-    late: float = 0  # seconds before the answer
-    loses: bool = False  # what is stored
-    longer: bytes = b""  # sent after the body, within a length that counts it
+    drip_bytes: int = 1024  # length of each
+    late: float = 0  # delay in seconds before the answer
+    loses: bool = False  # the stored object
+    longer: bytes = b""  # sent after the body, and included in the content length
 
 
 @dataclass
@@ -46,13 +47,13 @@ class Request:
     method: str
     path: str  # unescaped
     query: dict[str, str]
-    headers: dict[str, str]  # names in lower case
+    headers: dict[str, str]  # header names in lower case
     body: bytes = b""
 
 
 @dataclass
 class Keys:
-    """Whose signatures are taken: AWS's, or with other names Google's."""
+    """Which signatures are accepted: AWS's, or with other names Google's."""
 
     key: str = "AKIDEXAMPLE"
     secret: str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -66,7 +67,7 @@ def etag_of(content: bytes) -> str:
 
 
 def signature_problem(request: Request, raw_path: str, keys: Keys) -> str:
-    """Empty where the request is signed by version 4 (as AWS describes it) with these keys."""
+    """Empty if the request is signed by version 4 (as described by AWS) with these keys."""
     dialect, prefix, wanted_service, wanted_end = keys.dialect
     given = request.headers.get("authorization", "")
     if not given.startswith(f"{dialect}-HMAC-SHA256 "):
@@ -119,7 +120,7 @@ def signature_problem(request: Request, raw_path: str, keys: Keys) -> str:
 
 
 class ObjectServer:
-    """`objects` are named "/bucket/key", or "/path" of a web server."""
+    """`objects` have the names "/bucket/key", or "/path" on a web server."""
 
     stored = 200  # the status of an upload
 
@@ -127,10 +128,11 @@ class ObjectServer:
         self, *, keys: Keys | None = None, bucket: str = "", tls: ssl.SSLContext | None = None
     ) -> None:
         self.objects: dict[str, bytes] = {}
-        self.keys = keys  # asked for signatures where there are some
-        self.bucket = bucket  # whose listings are answered at "/bucket?list-type=2"
-        self.page = 1000  # entries at most
-        self.twice = ""  # a key that listings name twice
+        self.keys = keys  # signatures are required if there are keys
+        self.bucket = bucket  # buckets for which "/bucket?list-type=2" returns a listing
+        self.page = 1000  # maximum number of entries
+        self.twice = ""  # a key that occurs twice in listings
+        self.repeats = False  # the folder that ends a page of a listing also begins the next one
         self.fault: Callable[[Request], Fault | None] = lambda request: None
         self.requests: list[Request] = []
         self.over = threading.Event()
@@ -155,12 +157,12 @@ class ObjectServer:
             request_queue_size = 512
 
             def finish_request(self, request: Any, client_address: Any) -> None:
-                if tls:  # on the connection's own thread, since the client may be slow
+                if tls:  # on the connection's own thread, because the client may be slow
                     request = tls.wrap_socket(request, server_side=True)
                 super().finish_request(request, client_address)
 
             def handle_error(self, *arguments: Any) -> None:
-                pass  # clients that leave
+                pass  # clients that disconnect
 
         self._scheme = "https" if tls else "http"
         self._server = Server(("127.0.0.1", 0), Handler)
@@ -188,7 +190,7 @@ class ObjectServer:
     # One request.
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        if self.over.is_set():  # on a connection from before
+        if self.over.is_set():  # on a reused connection
             handler.close_connection = True
             return None
         raw = handler.path
@@ -225,13 +227,15 @@ class ObjectServer:
         if not asked or fault.whole:
             return self.send(handler, fault, 200, headers, content)
         first, _, last = asked.removeprefix("bytes=").partition("-")
-        begin, end = int(first), min(int(last or len(content)), len(content) - 1)
+        begin, end = int(first or 0), min(int(last or len(content)), len(content) - 1)
+        if not first:  # its last bytes
+            begin, end = max(0, len(content) - int(last)), len(content) - 1
         if begin >= len(content):
             return self.send(handler, fault, 416, {"Content-Range": f"bytes */{len(content)}"}, b"")
         headers["Content-Range"] = f"bytes {begin}-{end}/{len(content)}"
         return self.send(handler, fault, 206, headers, content[begin : end + 1])
 
-    # What clouds answer differently.
+    # Requests that clouds answer differently.
 
     def refusal(self, request: Request, raw: str) -> tuple[int, str] | None:
         problem = self.keys and signature_problem(request, raw, self.keys)
@@ -242,7 +246,7 @@ class ObjectServer:
         ), problem
 
     def answer_else(self, handler: BaseHTTPRequestHandler, request: Request, fault: Fault) -> bool:
-        """Answers what asks for no object; else False."""
+        """Answers requests that are not for an object; otherwise returns False."""
         is_bucket = self.bucket and request.path.strip("/") == self.bucket
         if not is_bucket or "list-type" not in request.query:
             return False
@@ -292,14 +296,14 @@ class ObjectServer:
         handler.wfile.flush()
         if fault.stall >= 0:
             self.over.wait()
-        if fault.cut >= 0:  # a reset, not an end
+        if fault.cut >= 0:  # a reset, not a normal close
             linger = struct.pack("ii", 1, 0)
             handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         if stop >= 0:
             handler.close_connection = True
 
     def entries(self, prefix: str, delimiter: str, after: str) -> list[tuple[str, bytes | None]]:
-        """Keys with what they hold, and folders, whose names lie behind `after`."""
+        """Keys and their contents, and folders, with names after `after`."""
         out: list[tuple[str, bytes | None]] = []
         root = f"/{self.bucket}/"
         for path in sorted(self.objects):
@@ -313,7 +317,8 @@ class ObjectServer:
                     out.append((folder, None))
             else:
                 out += [(key, self.objects[path])] * (1 + (key == self.twice))
-        return [entry for entry in out if entry[0] > after]
+        again = after if self.repeats else ""
+        return [each for each in out if each[0] > after or (each[0] == again and each[1] is None)]
 
     def listing(self, query: dict[str, str]) -> bytes:
         most = min(int(query.get("max-keys", "1000")), self.page)

@@ -17,7 +17,7 @@ from headrace.trainers import ultralytics
 from ultralytics import YOLO
 from ultralytics.utils.nms import TorchNMS
 
-if not torchvision.extension._has_ops():  # its wheel for CUDA, beside a torch for the CPU
+if not torchvision.extension._has_ops():  # its CUDA wheel, next to a torch for the CPU
     torchvision.ops.nms = TorchNMS.nms
 
 folder, root = Path(sys.argv[1]), Path(sys.argv[2])
@@ -38,7 +38,7 @@ head:
 
 
 class Trainer(ultralytics.DetectionTrainer):
-    """Notes what it is given."""
+    """Records its inputs."""
 
     notes: Notes
     kill = False

@@ -22,7 +22,7 @@ def view_of(count: int = 25, **options: Any) -> Any:
 
 
 def updates(view: Any) -> int:
-    """Of an epoch that accumulates three batches."""
+    """For an epoch that accumulates three batches."""
     accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=3)
     net = torch.nn.Linear(1, 1)
     net = accelerator.prepare(net)
@@ -40,7 +40,7 @@ def test_the_last_update_of_an_epoch_is_made() -> None:
     assert not GradientState().in_dataloader
 
 
-def test_the_loader_that_is_in_use_is_the_one_that_is_asked() -> None:
+def test_the_active_loader_is_the_one_queried() -> None:
     train, evaluation = view_of(), view_of(4)
     state = GradientState()
     batches = iter(train)
@@ -62,7 +62,7 @@ def test_the_loader_that_is_in_use_is_the_one_that_is_asked() -> None:
     assert not state.in_dataloader
 
 
-def test_the_remainder_are_the_records_of_the_last_batch() -> None:
+def test_the_remainder_is_the_record_count_of_the_last_batch() -> None:
     state = GradientState()
     for last, remainder in (("pad", 5), ("keep", 5), ("drop", 0)):
         batches = iter(view_of(45, batch_size=8, last_batch=last))
@@ -81,7 +81,7 @@ def test_two_ranks_gather_each_record_once_and_resume_after_a_kill(tmp_path: Pat
         assert notes_of(tmp_path, "gathered", rank)[0] == list(range(45))
 
 
-def test_an_accelerate_without_the_private_name_is_told_of_once(
+def test_an_accelerate_without_the_private_name_is_warned_about_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from headrace.frameworks import accelerate as adapter

@@ -42,7 +42,7 @@ def test_an_iterator_goes_over_the_epochs_asked_for() -> None:
 
 
 @pytest.mark.parametrize("taken", [0, 1, 4, 5, 6, 9, 10])
-def test_a_state_as_json_goes_on_with_the_next_batch_also_on_two_ranks(taken: int) -> None:
+def test_a_json_state_continues_with_the_next_batch_on_two_ranks_too(taken: int) -> None:
     through = values(hr.grain(loader_of(), epochs=2))
     iterator = iter(hr.grain(loader_of(), epochs=2))
     for _ in range(taken):
@@ -59,7 +59,7 @@ def test_a_state_as_json_goes_on_with_the_next_batch_also_on_two_ranks(taken: in
     assert [a + b for a, b in zip(*halves, strict=True)] == through[taken:]
 
 
-def test_it_stands_in_grains_pipelines() -> None:
+def test_it_works_in_grains_pipelines() -> None:
     pipeline = hr.grain(loader_of(), epochs=None).map(lambda batch: {"x": batch["x"] * 10})
     iterator = iter(pipeline)
     assert isinstance(pipeline, grain.IterDataset) and isinstance(iterator, grain.DatasetIterator)
@@ -84,7 +84,7 @@ def test_a_view_gives_its_frameworks_arrays() -> None:
         hr.grain([1, 2])
 
 
-def test_a_source_of_ours_is_a_random_access_data_source() -> None:
+def test_our_source_is_a_random_access_data_source() -> None:
     source = hr.records(x=np.arange(12))
     assert isinstance(source, grain.sources.RandomAccessDataSource)
     assert isinstance(pickle.loads(pickle.dumps(source)), hr.Source)
@@ -95,7 +95,7 @@ def test_a_source_of_ours_is_a_random_access_data_source() -> None:
     assert told.stdout.strip() == repr(source), "Grain compares it with the checkpoint's"
 
 
-def test_grains_dataloader_takes_it_with_a_checkpoint() -> None:
+def test_grains_dataloader_accepts_it_with_a_checkpoint() -> None:
     def made() -> Any:
         source = hr.records(x=np.arange(12))
         sampler = grain.samplers.IndexSampler(12, shuffle=True, seed=3, num_epochs=1)
@@ -110,7 +110,7 @@ def test_grains_dataloader_takes_it_with_a_checkpoint() -> None:
     assert [int(record["x"]) for record in again] == rest and sorted(seen + rest) == list(range(12))
 
 
-def test_grains_sources_go_into_a_loader() -> None:
+def test_grains_sources_work_in_a_loader() -> None:
     source = grain.MapDataset.range(10).map(lambda n: {"n": n, "pair": np.array([n, n * n])})
     loader = hr.Loader(hr.from_grain(source), batch_size=5, shuffle=True)
     batches = [(batch.n.tolist(), batch.pair.tolist()) for batch in loader]
@@ -120,7 +120,7 @@ def test_grains_sources_go_into_a_loader() -> None:
     )
 
 
-def test_what_has_no_record_at_each_number_is_refused() -> None:
+def test_sources_without_a_record_at_each_number_are_refused() -> None:
     numbers = grain.MapDataset.range(6).map(lambda n: {"n": n})
     with pytest.raises(hr.ConfigError, match=r"(?s)HR0851.*\.repeat\(\)"):
         hr.from_grain(numbers.repeat())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's Trainer takes loaders in the place of its datasets, and resumes exactly."""
+"""Hugging Face's Trainer takes loaders in place of its datasets, and resumes exactly."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def trainer_of(folder: Path, train: Any = None, evaluation: Any = None, **option
     return Trainer(model=Model(), args=arguments, train_dataset=train, eval_dataset=evaluation)
 
 
-def test_two_ranks_go_on_after_a_kill_as_if_it_had_not_been(tmp_path: Path) -> None:
+def test_two_ranks_resume_exactly_after_a_kill(tmp_path: Path) -> None:
     output_of("trainers/ranks_huggingface.py", tmp_path, cwd=tmp_path)
     for rank in range(2):
         whole, killed, resumed = (
@@ -84,7 +84,7 @@ def test_a_checkpoint_of_another_global_batch_is_refused(tmp_path: Path) -> None
         records.train(resume_from_checkpoint=checkpoint)
 
 
-def test_a_checkpoint_that_the_trainer_would_place_elsewhere_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_that_the_trainer_would_misplace_is_refused(tmp_path: Path) -> None:
     trainer_of(tmp_path, loader_of()).train()
     checkpoint = str(tmp_path / "checkpoint-3")
     other = trainer_of(tmp_path, loader_of(), gradient_accumulation_steps=2)
@@ -103,7 +103,7 @@ def test_a_checkpoint_made_without_the_callback_is_resumed(tmp_path: Path) -> No
     assert resumed.model.seen == plain.model.seen[3:]
 
 
-def test_a_batch_size_that_the_trainer_does_not_know_of_is_refused(tmp_path: Path) -> None:
+def test_a_batch_size_unknown_to_the_trainer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(hr.ConfigError, match=r"(?s)HR0850.*per_device_train_batch_size=5"):
         trainer_of(tmp_path, loader_of(batch_size=5)).train()
     with pytest.raises(hr.ConfigError, match=r"(?s)HR0850.*per_device_eval_batch_size=5"):
@@ -120,7 +120,7 @@ def test_evaluation_over_unequal_ranks_is_refused(tmp_path: Path) -> None:
             trainer.get_eval_dataloader(evaluation)
 
 
-def test_other_datasets_are_the_trainers_affair(tmp_path: Path) -> None:
+def test_other_datasets_are_left_to_the_trainer(tmp_path: Path) -> None:
     records = [{"x": torch.ones(1), "labels": 0}] * 8
     trainer = trainer_of(tmp_path, records, {"ours": loader_of(), "theirs": records})
     trainer.train()

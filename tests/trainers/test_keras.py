@@ -25,7 +25,7 @@ def loader_of(count: int = 22, **options: Any) -> hr.Loader:
 
 
 class Seen(keras.layers.Layer):  # type: ignore[misc, name-defined]
-    """Notes what goes through it."""
+    """Records the values that pass through it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ def test_validation_and_prediction_go_over_all_records() -> None:
     assert model.predict(loader_of(7, **plain).keras(), verbose=0).shape == (7, 1)
 
 
-def test_a_state_goes_on_with_the_rest_of_its_epoch() -> None:
+def test_a_state_continues_with_the_rest_of_its_epoch() -> None:
     first, second = epochs(2)
     loader = loader_of()
     for _, batch in zip(range(3), loader, strict=False):
@@ -82,7 +82,7 @@ def test_a_state_goes_on_with_the_rest_of_its_epoch() -> None:
 
 
 @pytest.mark.parametrize("memory_format", ["channels_first", "channels_last"])
-def test_images_come_as_keras_wants_them(pictures: Path, memory_format: str) -> None:
+def test_images_have_the_axis_order_of_keras(pictures: Path, memory_format: str) -> None:
     steps = [hr.transforms.Resize((8, 6))]
     loader = hr.Loader(str(pictures), steps, batch_size=4, memory_format=memory_format)
     adapter, images = loader.keras(), loader.batch(0, 0).image
@@ -97,7 +97,7 @@ def test_images_come_as_keras_wants_them(pictures: Path, memory_format: str) -> 
         keras.config.set_image_data_format("channels_last")
 
 
-def test_a_keras_without_the_adapter_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keras_without_the_adapter_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
     from headrace.frameworks import keras as adapter
     from keras.src.trainers.data_adapters import data_adapter
 

@@ -76,7 +76,7 @@ def test_a_stage_without_a_loader_is_none() -> None:
     assert model.seen["train"] == 16 and model.seen["val"] == 0
 
 
-def test_two_ranks_go_on_after_a_kill_as_if_it_had_not_been(tmp_path: Path) -> None:
+def test_two_ranks_resume_exactly_after_a_kill(tmp_path: Path) -> None:
     output_of("trainers/ranks_lightning.py", tmp_path, cwd=tmp_path)
     for rank in range(2):
         whole, killed, resumed = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's Trainer, accelerate and Lightning resume in mid-epoch by a view's parts alone."""
+"""Hugging Face's Trainer, accelerate and Lightning resume in mid-epoch from only a view's parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_view(batch: str = "tuple") -> Any:
 
 
 class Seen:
-    """A view that notes the labels of the batches which it makes."""
+    """A view that records the labels of its batches."""
 
     def __init__(self, batch: str = "tuple") -> None:
         self.batches: list[list[int]] = []
@@ -43,7 +43,7 @@ def epochs(count: int) -> list[list[list[int]]]:
     return [[batch[1].tolist() for batch in view] for _ in range(count)]
 
 
-def test_accelerate_skips_without_making() -> None:
+def test_accelerate_skips_batches_without_making_them() -> None:
     accelerate = pytest.importorskip("accelerate")
     seen = Seen()
     view = accelerate.Accelerator(cpu=True).prepare(seen.view)
@@ -101,7 +101,7 @@ def test_the_trainer_resumes_exactly(tmp_path: Path, accumulation: int) -> None:
         assert all(torch.equal(weights[name], again[name]) for name in weights)
 
 
-def test_lightning_names_the_epoch_by_itself(tmp_path: Path) -> None:
+def test_lightning_sets_the_epoch_itself(tmp_path: Path) -> None:
     lightning = pytest.importorskip("lightning")
 
     class Model(lightning.LightningModule):  # type: ignore[misc, name-defined]

@@ -44,7 +44,7 @@ def set_loader_epoch(loader: Any, epoch: int) -> None:
         loader.sampler.set_epoch(epoch)
 
 
-def test_it_has_what_train_py_asks(root: Path) -> None:
+def test_it_has_the_attributes_that_train_py_uses(root: Path) -> None:
     mixup = FastCollateMixup(mixup_alpha=0.8, num_classes=3)
     loader = loader_of(root, collate_fn=mixup)
     set_loader_epoch(loader, 2)
@@ -57,12 +57,12 @@ def test_it_has_what_train_py_asks(root: Path) -> None:
     assert not loader.report.python or "collate" in str(loader.report)
 
 
-def test_without_the_prefetcher_batches_are_as_the_loop_wants_them(root: Path) -> None:
+def test_without_the_prefetcher_batches_fit_the_loop(root: Path) -> None:
     images, target = next(iter(loader_of(root, use_prefetcher=False)))
     assert images.shape == (4, 3, 32, 32) and target.dtype == torch.int64
 
 
-def test_two_ranks_go_on_after_a_kill_as_if_it_had_not_been(root: Path, tmp_path: Path) -> None:
+def test_two_ranks_resume_exactly_after_a_kill(root: Path, tmp_path: Path) -> None:
     output_of("trainers/ranks_timm.py", tmp_path, root, cwd=tmp_path)
     for rank in range(2):
         whole, killed, resumed = (

@@ -69,7 +69,7 @@ def test_boxes_without_augmentation_are_ultralytics_own(root: Path) -> None:
     assert sorted(files) == sorted(dataset.im_files)
 
 
-def test_augmentations_that_are_not_there_are_refused(root: Path) -> None:
+def test_unavailable_augmentations_are_refused(root: Path) -> None:
     for option in ({"mixup": 0.1}, {"perspective": 0.001}, {"mosaic": 0.5}):
         dataset, args = dataset_of(root, **option)
         with pytest.raises(hr.ConfigError, match=rf"HR0850.*{next(iter(option))}"):
@@ -78,7 +78,7 @@ def test_augmentations_that_are_not_there_are_refused(root: Path) -> None:
         ultralytics.source_of([1, 2])
 
 
-def test_a_training_closes_its_mosaic_and_a_killed_one_begins_its_epoch_again(
+def test_training_ends_its_mosaic_and_restarts_its_epoch_after_a_kill(
     root: Path, tmp_path: Path
 ) -> None:
     output_of("trainers/ranks_ultralytics.py", tmp_path, root, cwd=tmp_path)

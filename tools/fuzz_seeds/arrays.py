@@ -101,8 +101,27 @@ def cifar() -> Iterator[bytes]:
     yield bytes([1, 0])
 
 
+def tokens() -> Iterator[bytes]:
+    """The kind, the bytes of the .bin, and the file: a Megatron .idx, or tokens."""
+    for code, item in ((1, 1), (4, 4), (5, 8), (8, 2)):
+        for lengths, ends in (((3, 1, 0, 4), (0, 2, 4)), ((1,), (0, 1)), ((), (0,))):
+            pointers = np.cumsum([0, *lengths])[:-1] * item
+            header = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, len(lengths), len(ends))
+            tables = np.array(lengths, "<i4").tobytes() + pointers.astype("<i8").tobytes()
+            index = header + tables + np.array(ends, "<i8").tobytes()
+            yield bytes([0, sum(lengths) * item]) + index
+            if len(lengths) > 1:
+                yield bytes([0, sum(lengths) * item]) + index + bytes(len(lengths))
+    for magic, version, dtype in ((20240520, 1, "<u2"), (20240801, 7, "<u4")):
+        header = struct.pack("<3i", magic, version, 9) + bytes(1012)
+        yield b"\1\0" + header + np.arange(9).astype(dtype).tobytes()
+    for dtype in ("<u2", ">i4", "<f4"):
+        yield b"\1\0" + npy(np.arange(9).astype(dtype))
+    yield b"\1\0" + np.arange(9).astype("<u2").tobytes()
+
+
 def columns() -> Iterator[bytes]:
-    """Offsets, valid bits and data of two parts: form, rows of each, bytes of data."""
+    """Offsets, valid bits and data of two parts: form, number of rows of each, bytes of data."""
     for form in range(32):
         item = "<q" if form & 1 else "<i"
         ends = (0, 2, 2, 4)
@@ -119,4 +138,5 @@ SEEDS = {
     "npy": npy_files,
     "npz": npz,
     "safetensors": safetensors,
+    "tokens": tokens,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDF5: each way in which h5py stores a dataset, in the oldest and the newest form."""
+"""HDF5: each way in which h5py stores a dataset, in the oldest and the newest format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def links(file: h5py.File) -> None:
     file["x"] = np.arange(3)
     file["outside"] = h5py.ExternalLink("b.h5", "/v")
     file["a"], file["b"] = h5py.SoftLink("/b"), h5py.SoftLink("/a")
-    for i in range(40):  # more than a group's header, and than a leaf of its tree
+    for i in range(40):  # more than a group's header, and than a leaf of its tree, can hold
         file[f"many/a name that takes some room {i:03}"] = h5py.SoftLink("/x")
 
 

@@ -17,7 +17,7 @@ def container_index() -> Iterator[bytes]:
         out += b"".join(struct.pack("<Q", offset) for offset, _ in records)
         return out + b"".join(struct.pack("<I", length) for _, length in records)
 
-    names = 40 + 3 * (56 + len("/tmp/headrace-123456/file0"))  # what the target writes before it
+    names = 40 + 3 * (56 + len("/tmp/headrace-123456/file0"))  # the prefix written by the target
     none = bytes(8)
     one = struct.pack("<Q", 1)
     damage = one + struct.pack("<qQ", 1, 600) + text(b"HR0401") + text(b"what") + text(b"hint")
@@ -48,7 +48,7 @@ def listing_cache() -> Iterator[bytes]:
 
 
 def unpacked_copy() -> Iterator[bytes]:
-    yield bytes([255])  # sound
+    yield bytes([255])  # intact
     for kept in (0, 8, 12, 20, 40):
         yield bytes([kept]) + bytes(9)
         yield bytes([kept]) + struct.pack("<Q", 1000) + b"\1" + struct.pack("<Q", 6) + b"HR0211"

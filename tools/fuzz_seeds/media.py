@@ -87,7 +87,7 @@ def mkv_sound() -> Iterator[bytes]:
 
 
 def media_process() -> Iterator[bytes]:
-    """A reply, the track's size, and how large the memory is, as the target's file says."""
+    """A reply, the track's size, and the memory's size, as in the target's file."""
     frame, failed = 3, 5
 
     def reply(kind: int, failure: int, frame: bytes, name: bytes = b"", size: int = 8192) -> bytes:

@@ -41,7 +41,7 @@ def unpacker() -> Iterator[bytes]:
 
 
 def unpack() -> Iterator[bytes]:
-    """Changes of a sound pack of files: how, then place, count and bytes, again and again."""
+    """Changes to an intact pack of files: type, then position, count and bytes, repeated."""
     for way in range(4):
         yield bytes([way, 0])
         for place in (90, 4096, 4110, 4200, 9000, 20000):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of all kinds as Pillow writes them."""
+"""Pictures of all formats that Pillow writes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records one after the other: tar, RecordIO, TFRecord, LMDB, MDS."""
+"""Record containers: tar, RecordIO, TFRecord, LMDB, MDS."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def tf_index() -> Iterator[bytes]:
 
 
 def wds_index() -> Iterator[bytes]:
-    """An index as wds2idx writes it, and its archive."""
+    """An index as written by wds2idx, and its archive."""
     members = [("a/1.jpg", b"J" * 700), ("a/1.cls", b"3"), ("a/2.jpg", b""), ("a/2.cls", b"12")]
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audio files of all kinds as libsndfile writes them."""
+"""Audio files of all formats that libsndfile writes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Videos of a few bytes a packet, as the containers frame them; nothing in them can be decoded."""
+"""Videos with a few bytes per packet, as framed by the containers; none can be decoded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def unit(*content: int) -> bytes:
     return struct.pack(">I", len(content)) + bytes(content)
 
 
-# A key with what x264 says of itself, one that others need, one that nobody does, a recovery point.
+# A key frame with x264's build, one that others need, one that nothing needs, a recovery point.
 SAYS = b"x264 - core 120 r2"
 PACKETS = [
     unit(6, 5, 16 + len(SAYS), *bytes(16), *SAYS, 0x80) + unit(0x65, 0x88),
@@ -122,7 +122,7 @@ def mkv_track() -> Iterator[bytes]:
 
 
 def video_index() -> Iterator[bytes]:
-    """Without the hash behind it, which the target counts."""
+    """Without the hash after it, which the target computes."""
 
     def column(width: int, *values: int) -> bytes:
         return bytes([width]) + b"".join(value.to_bytes(width, "little") for value in values)

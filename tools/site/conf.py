@@ -19,7 +19,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
-myst_heading_anchors = 4  # with GitHub's names, so that a link works in both
+myst_heading_anchors = 4  # with GitHub's anchors, so that a link works in both
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the signature has them
 napoleon_use_rtype = False
@@ -44,7 +44,8 @@ copybutton_prompt_is_regexp = True
 def parameters_as_fields(
     _app: Any, _what: str, _name: str, value: Any, _options: Any, lines: list[str]
 ) -> None:
-    """Lines "name: text" about a parameter, as the package's docstrings have them, for Sphinx."""
+    """Lines "name: text" about a parameter, as in the package's docstrings, converted for
+    Sphinx."""
     try:
         names = set(inspect.signature(value).parameters)
     except (TypeError, ValueError):
@@ -61,12 +62,12 @@ def parameters_as_fields(
         elif inside and line.strip():
             line = "    " + line.strip()
         inside = is_parameter or (inside and bool(line.strip()))
-        out.append(without_emphasis(line))
+        out.append(re.sub(r"\bdocs/([\w/-]+)\.md", r":doc:`/\1`", without_emphasis(line)))
     lines[:] = out
 
 
 def without_emphasis(line: str) -> str:
-    """A single asterisk is a pattern's or a parameter's, never emphasis; code stays."""
+    """A single asterisk is a wildcard's or a parameter's, never emphasis; code is unchanged."""
     if line.lstrip().startswith((">>>", "...")):
         return line
     parts = re.split(r"(``.*?``|\*\*\S.*?\S\*\*)", line)

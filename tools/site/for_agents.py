@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages for coding agents: llms.txt, every page as Markdown, and one page with the two tasks that
-come up most, whose tables are those of the reference.
+"""Pages for coding agents: llms.txt, every page as Markdown, and a page with the two most common
+tasks, whose tables come from the reference.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,20 +19,21 @@ SUMMARY = (
 
 
 def pages(written: Mapping[str, str]) -> dict[str, str]:
-    """The page of the two tasks, made from pages that are there."""
+    """The page with the two tasks, made from existing pages."""
     from headrace.loader import dataloader_keywords
 
-    transforms = written["start/migrating/torchvision-transforms.md"]
-    doctor = written["tools/doctor.md"]
+    keywords = "start/migrating/dataloader-arguments.md"
+    transforms = "start/migrating/torchvision-transforms.md"
+    doctor = "tools/doctor.md"
     tables = {
-        "keywords": dataloader_keywords.page_table(),
-        "transforms": table_of(transforms, "| torchvision v2 |"),
-        "verdicts": table_of(doctor, "| verdict |"),
-        "experiments": table_of(doctor, "| experiment |"),
+        "keywords": moved(dataloader_keywords.page_table(), keywords),
+        "transforms": moved(table_of(written[transforms], "| torchvision v2 |"), transforms),
+        "verdicts": moved(table_of(written[doctor], "| verdict |"), doctor),
+        "experiments": moved(table_of(written[doctor], "| experiment |"), doctor),
     }
     text = (Path(__file__).parent / "for_agents.md").read_text()
     text = text.replace("](../../docs/start/", "](").replace("](../../docs/", "](../")
-    return {PLACE: text.format(**{name: without_links(table) for name, table in tables.items()})}
+    return {PLACE: text.format(**tables)}
 
 
 def table_of(page: str, head: str) -> str:
@@ -41,9 +43,18 @@ def table_of(page: str, head: str) -> str:
     return found[0].rstrip("\n")
 
 
-def without_links(table: str) -> str:
-    """A table that was written for another page: its links become words."""
-    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", table)
+def moved(table: str, page: str) -> str:
+    """A table of another page, with its links relative to this one."""
+
+    def target(match: re.Match[str]) -> str:
+        if "://" in match[1]:
+            return match[0]
+        meant = (
+            os.path.normpath(os.path.join(os.path.dirname(page), match[1])) if match[1] else page
+        )
+        return f"]({os.path.relpath(meant, os.path.dirname(PLACE))}{match[2] or ''})"
+
+    return re.sub(r"\]\(([^)#\s]*)(#[^)\s]*)?\)", target, table)
 
 
 def write(site: Path, pages: Mapping[str, str]) -> None:
@@ -55,7 +66,7 @@ def write(site: Path, pages: Mapping[str, str]) -> None:
 
 
 def contents(pages: Mapping[str, str]) -> str:
-    """The site's contents as llmstxt.org asks for it: a title, a summary, lists of links."""
+    """The site's contents in the format of llmstxt.org: a title, a summary, lists of links."""
     parts = ["# Headrace", f"> {SUMMARY}", f"Start with [For coding agents]({PLACE})."]
     for section in re.split(r"^## ", pages["index.md"], flags=re.MULTILINE)[1:]:
         title, _, body = section.partition("\n")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hand-written pages as Sphinx wants them: with tables of contents, and links that hold there.
+"""Converts the hand-written pages for Sphinx: with tables of contents, and working links.
 
-The pages are plain Markdown that reads well on its own. A page called index.md is the contents of
-its folder: whatever it links to below that folder follows it, in that order. What pages link to
-outside of docs/ (an example, a header) becomes a page that shows the file.
+The pages are plain Markdown that is readable on its own. A page called index.md is the table of
+contents of its folder: pages that it links to below that folder follow it, in that order. Files
+outside of docs/ that pages link to (an example, a header) get a page that shows the file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def guides() -> dict[str, str]:
 
 
 def relinked(page: Path, place: str, places: Mapping[Path, str], files: dict[Path, str]) -> str:
-    """A page's text, its links those of the site; adds to ``files`` what it links to elsewhere."""
+    """A page's text with the site's links; adds files linked outside of docs/ to ``files``."""
 
     def target(match: re.Match[str]) -> str:
         if "://" in match[1] or match[1].startswith("mailto:"):
@@ -58,7 +58,7 @@ def relinked(page: Path, place: str, places: Mapping[Path, str], files: dict[Pat
 
 
 def shown(path: Path) -> str:
-    """A page that shows a file of the checkout, or names those of a folder."""
+    """A page that shows a file of the checkout, or lists those of a folder."""
     name = path.relative_to(ROOT).as_posix()
     head = f"---\norphan: true\n---\n\n# {name}\n\n"
     if path.is_dir():
@@ -75,7 +75,8 @@ def shown(path: Path) -> str:
 
 
 def with_contents(pages: Mapping[str, str]) -> dict[str, str]:
-    """The pages, every index.md with what follows it; the first page has a list per section."""
+    """The pages, every index.md with the pages that follow it; the first page has a list per
+    section."""
     out = dict(pages)
     for place, text in pages.items():
         if PurePosixPath(place).name != "index.md" or text.startswith("---\norphan"):
@@ -102,14 +103,14 @@ def listed(text: str, folder: PurePosixPath, pages: Mapping[str, str]) -> list[s
     return [link.removesuffix(".md") for link in dict.fromkeys(below)]
 
 
-# What is not prose: code, indented code, links, headings.
+# Markdown that is not prose: code, indented code, links, headings.
 _NOT_PROSE = re.compile(
     r"(^```.*?^```|^    .*?$|``.*?``|`[^`]*`|\[[^]]*\]\([^)]*\)|^#.*?$)", re.MULTILINE | re.DOTALL
 )
 
 
 def with_linked_codes(pages: Mapping[str, str], codes: Container[str]) -> dict[str, str]:
-    """The pages, every error code in their prose a link to its entry."""
+    """The pages, with every error code in prose linked to its entry."""
 
     def linked(place: str, text: str) -> str:
         page = os.path.relpath("reference/errors.md", PurePosixPath(place).parent.as_posix())
@@ -124,13 +125,33 @@ def with_linked_codes(pages: Mapping[str, str], codes: Container[str]) -> dict[s
     return {p: t if p.startswith(own) else linked(p, t) for p, t in pages.items()}
 
 
+PATH_OF_PAGE = re.compile(r"\bdocs/([\w/-]+\.md)")
+
+
+def with_linked_paths(pages: Mapping[str, str]) -> dict[str, str]:
+    """The pages, with every "docs/guide/gpu.md" in prose linked to that page, by its title. Help
+    texts mention pages in this way, because they are also read in a terminal."""
+
+    def linked(place: str, text: str) -> str:
+        def link(match: re.Match[str]) -> str:
+            if match[1] not in pages:
+                return match[0]
+            title = pages[match[1]].partition("\n")[0].lstrip("# ")
+            return f"[{title}]({os.path.relpath(match[1], PurePosixPath(place).parent)})"
+
+        parts = _NOT_PROSE.split(text)
+        return "".join(p if at % 2 else PATH_OF_PAGE.sub(link, p) for at, p in enumerate(parts))
+
+    return {p: t if p.startswith("files/") else linked(p, t) for p, t in pages.items()}
+
+
 def toctree(caption: str, entries: Iterable[str]) -> str:
     head = f":caption: {caption}\n" if caption else ""
     return f"\n```{{toctree}}\n:hidden:\n{head}\n" + "\n".join(entries) + "\n```\n"
 
 
 def linked_by_name(text: str, place: str, pages: Iterable[str]) -> str:
-    """Records in the code link to a page by its name alone: it has the folder that it is in."""
+    """Records in the code mention a page by its name alone; this finds its folder."""
     here = PurePosixPath(place).parent.as_posix()
     folders = {PurePosixPath(page).name: page for page in pages if not page.endswith("index.md")}
 

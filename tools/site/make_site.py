@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the documentation site with Sphinx: the guides, and the reference made from the code.
 
-Usage: make_site.py OUTPUT [--markdown]. The site is OUTPUT/index.html; what Sphinx reads is written
-to OUTPUT-markdown, and --markdown stops there. A warning of Sphinx (a link or an anchor that leads
-nowhere, a page that is in no table of contents) is an error.
+Usage: make_site.py OUTPUT [--markdown]. The site is OUTPUT/index.html; Sphinx's input is written to
+OUTPUT-markdown, and --markdown stops there. A Sphinx warning (a broken link or anchor, a page that
+is in no table of contents) is an error.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ HERE = Path(__file__).resolve().parent
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    """Sphinx reads again what is younger than its last run."""
+    """Sphinx rereads files that are newer than its last run."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.is_file() or path.read_text() != text:
         path.write_text(text)
 
 
 def write_markdown(folder: Path) -> dict[str, str]:
-    """All pages, with the images that they show, where Sphinx reads them."""
+    """Writes all pages, with their images, to where Sphinx reads them."""
     from headrace import _core, errors
 
     operators = _core.operators()
@@ -42,6 +42,7 @@ def write_markdown(folder: Path) -> dict[str, str]:
     title, description = "For coding agents", "move a DataLoader, read a doctor's report"
     entry = f"- [{title}]({for_agents.PLACE}): {description}.\n"
     pages["index.md"] = pages["index.md"].replace("\n## Guide", f"{entry}\n## Guide")
+    pages = guides.with_linked_paths(pages)
     pages = guides.with_contents(guides.with_linked_codes(pages, errors.all_codes()))
     for place in folder.rglob("*.md"):
         if place.relative_to(folder).as_posix() not in pages:

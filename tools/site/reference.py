@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reference, page by page, made from the engine's registries and the package's docstrings.
 
-Nothing of it is committed: the records in the code are the source.
+It is not committed: the records in the code are the source.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def limits(param: Record) -> str:
-    """What a parameter's value may be: "one of ...", "0 to 1", "at least 1"."""
+    """The allowed values of a parameter: "one of ...", "0 to 1", "at least 1"."""
     if param["choices"]:
         either = "or one of " if param["type"] == "floats" else "one of "
         return either + ", ".join(f"`{choice}`" for choice in param["choices"])
@@ -77,7 +77,7 @@ def python(code: str) -> str:
 
 
 def anchor(name: str) -> str:
-    """A target that stays where it is when a heading changes: page.html#hr0305."""
+    """An anchor that does not change with a heading: page.html#hr0305."""
     return f"({name.lower()})="
 
 
@@ -164,7 +164,7 @@ def option_names(option: Any) -> str:
 
 
 def value_of(option: Any) -> str:
-    """What stands for an option's value: its metavar, its choices, or its type."""
+    """The placeholder of an option's value: its metavar, its choices, or its type."""
     if option.metavar:
         return str(option.metavar)
     descriptor = getattr(option, "type_descriptor", None)  # typer without click
@@ -252,7 +252,7 @@ def first_line(value: Any) -> str:
 
 
 def cpp_page() -> str:
-    """The public headers, as they are."""
+    """The public headers, unchanged."""
     parts = ["# C++ API", "[From C++](../internals/cpp.md) builds a program with these headers."]
     for name in PUBLIC_HEADERS:
         text = (ROOT / name).read_text()

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of transforms: parameters, the library whose result each equals, and a picture.
+"""The reference of transforms: parameters, the library whose result each equals, and images.
 
-A row of pictures is what a loader's ``show()`` gives of the example images, so it is what training
-would get.
+The images are drawn by a loader's ``show()``, so they show what training would get.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ HEIGHT, WIDTH = 150, 200
 
 
 def records(mixed: bool) -> Any:
-    """The example images as a source, with boxes and labels; or a label each, to be mixed."""
+    """The example images as a source, with boxes and labels; or one label per image, to be
+    mixed."""
     import headrace as hr
 
     if mixed:
@@ -32,7 +32,7 @@ def records(mixed: bool) -> Any:
 
 
 def images_of(step: str | None, boxes: bool = True) -> Any:
-    """What ``show()`` gives of the example images after the transform: a grid."""
+    """The result of ``show()`` on the example images after the transform: a grid."""
     import headrace as hr
     from headrace import transforms as T
 
@@ -47,7 +47,7 @@ def images_of(step: str | None, boxes: bool = True) -> Any:
 
 
 def draw(folder: Path, operators: Mapping[str, Record]) -> None:
-    """Draws all that can be shown into ``folder``."""
+    """Draws all transforms that can be shown into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     images_of(None).save(folder / "before.png")
     for name, record in operators.items():
@@ -58,13 +58,12 @@ def draw(folder: Path, operators: Mapping[str, Record]) -> None:
 
 def pages(operators: Mapping[str, Record], guides: Mapping[str, str]) -> dict[str, str]:
     """A page for each group of transforms, and one that lists them all."""
-    titles = {Path(place).name: text.partition("\n")[0][2:] for place, text in guides.items()}
     groups: dict[str, list[str]] = {}
     for name, record in sorted(operators.items()):
-        groups.setdefault(group_of(record, titles), []).append(name)
+        groups.setdefault(group_of(record), []).append(name)
     out = {}
     parts = [
-        "# Transforms",
+        "# All transforms",
         "`from headrace import transforms as T`; each is a class of that module. The images below "
         "are drawn by `loader.show()`: they are what training gets. Before any transform:",
         "![before](../../images/transforms/before.png)",
@@ -82,11 +81,25 @@ def pages(operators: Mapping[str, Record], guides: Mapping[str, str]) -> dict[st
     return out
 
 
-def group_of(record: Record, titles: Mapping[str, str]) -> str:
-    """Its section, or for one that is not drawn the guide that its record links to."""
+# Transforms that cannot be drawn, by the guide that their record links to.
+# No title equals that of a guide.
+SECTIONS = {
+    "vision-language": "Native resolution",
+    "audio": "Audio transforms",
+    "audio-features": "Audio feature transforms",
+    "detection": "Detection transforms",
+    "fields": "Splitting fields",
+    "gpu": "Choice of device",
+    "policies": "Batch mixing",
+    "video": "Video transforms",
+}
+
+
+def group_of(record: Record) -> str:
+    """The section of a transform in the reference."""
     section, _, unseen, _ = record["page"]
-    link = re.search(r"\]\(([\w-]+\.md)", unseen or "")
-    return section or (titles.get(link[1], "Python transforms") if link else "Others")
+    link = re.search(r"\]\(([\w-]+)\.md", unseen or "")
+    return section or (SECTIONS[link[1]] if link else "Other transforms")
 
 
 def one(name: str, record: Record) -> list[str]:

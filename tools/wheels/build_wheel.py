@@ -7,14 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
-from places import BUNDLED, GLIBC, HERE, PREFIX, TOOLS, WORK
+from describe import license_expression
+from inputs import empty_if_changed, of_engine
+from pack import Packed, pack, unpack
+from places import BUNDLED, CHECKOUT, CODECS, DIST, ENGINE, PLATFORM, PREFIX, TOOLS, WORK
 
-PLATFORM = f"manylinux_{GLIBC.replace('.', '_')}_x86_64"
 DEFINED = {
     "HEADRACE_STANDALONE": "ON",
     "HEADRACE_CUDA": "OFF",
-    "HEADRACE_BUNDLED": BUNDLED,
+    "HEADRACE_BUNDLED": BUNDLED / "headrace",
+    "HEADRACE_CODECS": CODECS,
     "CMAKE_PREFIX_PATH": PREFIX,
     "CMAKE_FIND_USE_CMAKE_SYSTEM_PATH": "OFF",
     "CMAKE_AR": TOOLS / "ar",
@@ -22,24 +26,40 @@ DEFINED = {
 }
 
 
+def state_licenses(wheel: Path) -> None:
+    """Those of everything inside: pyproject.toml has that of the sources alone."""
+    files = unpack(wheel)
+    (name,) = (name for name in files if name.endswith(".dist-info/METADATA"))
+    old, new = (
+        f"License-Expression: {each}\n" for each in ("Apache-2.0", license_expression("headrace"))
+    )
+    text = files[name].content.decode()
+    if old not in text:
+        raise SystemExit(f"{name}: its license is not {old.split()[1]}")
+    files[name] = Packed(text.replace(old, new, 1).encode())
+    pack(files, wheel)
+
+
 def main() -> None:
+    empty_if_changed(ENGINE, of_engine())
     settings = {
-        "build-dir": WORK / "py",
+        "build-dir": ENGINE,
         "wheel.py-api": "cp312",
         **{f"cmake.define.{name}": value for name, value in DEFINED.items()},
     }
-    raw, dist = WORK / "raw", WORK / "dist"
-    for folder in (raw, dist):
+    raw = WORK / "raw"
+    for folder in (raw, DIST):
         shutil.rmtree(folder, ignore_errors=True)
     environment = {**os.environ, "CC": str(TOOLS / "cc"), "CXX": str(TOOLS / "c++")}
     pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps"]
     options = [f"--config-settings={name}={value}" for name, value in settings.items()]
-    checkout = HERE.parent.parent
-    subprocess.run([*pip, *options, "-w", raw, checkout], env=environment, check=True)
+    subprocess.run([*pip, *options, "-w", raw, CHECKOUT], env=environment, check=True)
     (wheel,) = raw.glob("*.whl")
     # Nothing is left to carry along; this checks that, and gives the wheel the platform's name.
     repair = [sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM, "--only-plat"]
-    subprocess.run([*repair, "-w", dist, wheel], check=True)
+    subprocess.run([*repair, "-w", DIST, wheel], check=True)
+    (wheel,) = DIST.glob("*.whl")
+    state_licenses(wheel)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ forms of memcpy, sin and others (glibc_symbols.h).
 from __future__ import annotations
 
 import shlex
+from importlib.metadata import version
 from pathlib import Path
 
 import ziglang
@@ -32,10 +33,13 @@ def main() -> None:
         "ranlib": ["ranlib"],
     }.items():
         script = TOOLS / name
-        script.write_text(
-            f"#!/bin/sh\nexport ZIG_GLOBAL_CACHE_DIR={cache} ZIG_LOCAL_CACHE_DIR={cache}\n"
+        text = (
+            f"#!/bin/sh\n# ziglang {version('ziglang')}\n"
+            f"export ZIG_GLOBAL_CACHE_DIR={cache} ZIG_LOCAL_CACHE_DIR={cache}\n"
             f'exec {zig} {" ".join(arguments)} "$@"\n'
         )
+        if not script.exists() or script.read_text() != text:  # its time is seen by ccache
+            script.write_text(text)
         script.chmod(0o755)
 
 

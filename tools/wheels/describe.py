@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what a wheel says of the libraries in it: their licenses, and an SBOM (CycloneDX).
+"""Writes a wheel's information on the libraries in it: their licenses, and an SBOM (CycloneDX).
 
     python tools/wheels/describe.py
 
-In build/wheels/bundled: licenses/NAME/FILE and a file in sboms/, which go into the dist-info of the
-wheel as they are (PEP 639 and PEP 770 have these folders).
+In build/wheels/bundled/WHEEL: licenses/NAME/FILE and a file in sboms/, which go into the dist-info
+of the wheel as they are (PEP 639 and PEP 770 have these folders). For libraries under the LGPL,
+SOURCES.txt next to the licenses says where their sources are and how to replace them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ from urllib.parse import quote
 
 import nanobind
 import ziglang
-from places import BUNDLED, HERE, SOURCES, libraries
+from places import BUNDLED, CHECKOUT, SOURCES, WHEELS, archive_of, lgpl_libraries, libraries
 
-CHECKOUT = HERE.parent.parent
 ZIG = Path(ziglang.__file__).parent
 
 
@@ -35,8 +35,8 @@ def component(name: str, version: str, license: str, **more: Any) -> dict[str, A
     }
 
 
-def components() -> list[dict[str, Any]]:
-    """Everything whose code is in the module, apart from Headrace itself."""
+def components(wheel: str) -> list[dict[str, Any]]:
+    """Everything whose code is in the wheel, apart from Headrace itself."""
     from_debian = [
         component(
             name,
@@ -45,20 +45,32 @@ def components() -> list[dict[str, Any]]:
             purl=f"pkg:deb/debian/{library['package']}@{quote(library['version'])}?arch=source",
             hashes=[{"alg": "SHA-256", "content": library["sha256"]}],
         )
-        for name, library in libraries().items()
+        for name, library in libraries(wheel).items()
     ]
 
     def from_pypi(name: str, license: str, package: str) -> dict[str, Any]:
         version = importlib.metadata.version(package)
         return component(name, version, license, purl=f"pkg:pypi/{package}@{version}")
 
-    return [
-        *from_debian,
+    bindings = [
         from_pypi("nanobind", "BSD-3-Clause", "nanobind"),
         from_pypi("robin-map", "MIT", "nanobind"),
+    ]
+    return [
+        *from_debian,
+        *(bindings if wheel == "headrace" else []),
         from_pypi("zig", "MIT", "ziglang"),
         from_pypi("llvm", "Apache-2.0 WITH LLVM-exception", "ziglang"),
     ]
+
+
+def license_expression(wheel: str) -> str:
+    """Of Headrace and everything whose code is in the wheel."""
+    stated = {each["licenses"][0]["expression"] for each in components(wheel)}
+    parts = {part for each in stated for part in each.split(" AND ")} - {"Apache-2.0"}
+    return " AND ".join(
+        ["Apache-2.0", *sorted(f"({part})" if " OR " in part else part for part in parts)]
+    )
 
 
 def headrace_version() -> str:
@@ -67,49 +79,76 @@ def headrace_version() -> str:
     return version
 
 
-def sbom() -> dict[str, Any]:
-    headrace = component("headrace", headrace_version(), "Apache-2.0")
+def sbom(wheel: str) -> dict[str, Any]:
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
-        "metadata": {"component": headrace},
-        "components": components(),
+        "metadata": {"component": component(wheel, headrace_version(), "Apache-2.0")},
+        "components": components(wheel),
     }
 
 
-def license_texts() -> dict[str, list[Path]]:
+def license_texts(wheel: str) -> dict[str, list[Path]]:
     """By component, the files that hold the text."""
-    files = importlib.metadata.files("nanobind") or []
     texts = {
         name: [SOURCES / name / text for text in library["texts"]]
-        for name, library in libraries().items()
+        for name, library in libraries(wheel).items()
     }
-    texts["nanobind"] = [Path(file.locate()) for file in files if file.name.startswith("LICENSE")]
+    if wheel == "headrace":
+        files = importlib.metadata.files("nanobind") or []
+        licenses = [file for file in files if file.name.startswith("LICENSE")]
+        texts["nanobind"] = [Path(file.locate()) for file in licenses]
     texts["zig"] = [ZIG / "LICENSE"]
     texts["llvm"] = [ZIG / "lib" / "libcxx" / "LICENSE.TXT"]  # also libc++abi's and libunwind's
     return texts
 
 
 def robin_map_license() -> str:
-    """Of nanobind's hash table, which has it nowhere but at the head of its file."""
+    """The license of nanobind's hash table, which only appears at the top of its source file."""
     header = Path(nanobind.__file__).parent / "ext/robin_map/include/tsl/robin_map.h"
     return header.read_text().split("*/")[0].replace("/**", "").replace("\n *", "\n").strip() + "\n"
 
 
-def main() -> None:
-    shutil.rmtree(BUNDLED, ignore_errors=True)
-    for name, files in license_texts().items():
-        folder = BUNDLED / "licenses" / name
-        folder.mkdir(parents=True)
+def sources_text(wheel: str) -> str:
+    """Where the sources of the libraries under the LGPL are, and how to replace one."""
+    head = f"""\
+Libraries under the LGPL in {wheel} {headrace_version()}. Each is a shared library in a file of its
+own, which may be replaced by another build with the same file name and functions.
+
+They were built from these archives, unmodified, by `./dev wheels` of Headrace's sources (folder
+tools/wheels: build options, compilers, the functions kept). Whoever distributes this wheel has to
+offer the archives along with it; `./dev wheels` leaves them next to it, in the folder sources. They
+are also Debian's source packages:
+"""
+    lines = [head]
+    for name, library in lgpl_libraries(wheel).items():
+        lines.append(f"{name} {library['upstream']} ({library['license']})")
+        lines.append(f"  Debian source package {library['package']} {library['version']}")
+        lines.append(f"  {archive_of(library).name}  sha256 {library['sha256']}")
+    return "\n".join([*lines, ""])
+
+
+def describe(wheel: str) -> None:
+    folder = BUNDLED / wheel
+    for name, files in license_texts(wheel).items():
+        (folder / "licenses" / name).mkdir(parents=True)
         if not files:
             raise SystemExit(f"{name}: no text of its license")
         for file in files:
-            shutil.copy(file, folder)
-    (BUNDLED / "licenses" / "robin-map").mkdir()
-    (BUNDLED / "licenses" / "robin-map" / "LICENSE").write_text(robin_map_license())
-    (BUNDLED / "sboms").mkdir()
-    (BUNDLED / "sboms" / "headrace.cdx.json").write_text(json.dumps(sbom(), indent=1) + "\n")
+            shutil.copy(file, folder / "licenses" / name)
+    if wheel == "headrace":
+        (folder / "licenses" / "robin-map").mkdir()
+        (folder / "licenses" / "robin-map" / "LICENSE").write_text(robin_map_license())
+    (folder / "licenses" / "SOURCES.txt").write_text(sources_text(wheel))
+    (folder / "sboms").mkdir()
+    (folder / "sboms" / f"{wheel}.cdx.json").write_text(json.dumps(sbom(wheel), indent=1) + "\n")
+
+
+def main() -> None:
+    shutil.rmtree(BUNDLED, ignore_errors=True)
+    for wheel in WHEELS:
+        describe(wheel)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ apt reads a list of its own, in build/wheels/apt: nothing of the machine's confi
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -14,7 +13,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from places import SOURCES, WORK, Library, libraries
+from places import SOURCES, WORK, archive_if_fetched, libraries
 
 KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
@@ -43,28 +42,21 @@ def configure_apt(suites: set[str]) -> dict[str, str]:
     return {**os.environ, "APT_CONFIG": str(apt / "conf")}
 
 
-def archive_of(library: Library) -> Path | None:
-    """The archive with the pinned checksum, if it was fetched before."""
-    for archive in SOURCES.glob(f"{library['package']}_*.orig.tar.*"):
-        if hashlib.sha256(archive.read_bytes()).hexdigest() == library["sha256"]:
-            return archive
-    return None
-
-
 def unpack(archive: Path, folder: Path) -> None:
-    """The archive's single folder becomes `folder`."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """The archive's single folder becomes `folder`, when all of it is there."""
+    unfinished = folder.with_name("unpacking")
+    for each in (folder, unfinished):
+        shutil.rmtree(each, ignore_errors=True)
     with tarfile.open(archive) as files:
-        files.extractall(folder, filter="data")
-    (inner,) = folder.iterdir()
-    inner = inner.rename(folder.with_name("unpacked"))
-    folder.rmdir()
+        files.extractall(unfinished, filter="data")
+    (inner,) = unfinished.iterdir()
     inner.rename(folder)
+    unfinished.rmdir()
 
 
 def main() -> None:
     SOURCES.mkdir(parents=True, exist_ok=True)
-    wanted = {name: each for name, each in libraries().items() if not archive_of(each)}
+    wanted = {name: each for name, each in libraries().items() if not archive_if_fetched(each)}
     if wanted:
         apt = configure_apt({library["suite"] for library in wanted.values()})
         subprocess.run(["apt-get", "-qq", "update"], env=apt, check=True)
@@ -72,11 +64,13 @@ def main() -> None:
         command = ["apt-get", "-qq", "source", "--download-only", "--tar-only", *sources]
         subprocess.run(command, env=apt, cwd=SOURCES, check=True)
     for name, library in libraries().items():
-        archive = archive_of(library)
+        archive = archive_if_fetched(library)
         if not archive:
             raise SystemExit(f"{name}: the archive of {library['version']} has another checksum")
-        if not (SOURCES / name).exists() or name in wanted:
+        unpacked = SOURCES / f"{name}.unpacked"  # says which archive the folder is of
+        if not unpacked.exists() or unpacked.read_text() != library["sha256"]:
             unpack(archive, SOURCES / name)
+            unpacked.write_text(library["sha256"])
 
 
 if __name__ == "__main__":

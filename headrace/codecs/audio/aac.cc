@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AAC-LC in MP4, by headrace-av: from two packets before the window's first sample on. A packet has
-// 1024 samples, which overlap with the next one's; the edit list says which are audible.
+// AAC-LC in MP4, by headrace-av: decoding starts two packets before the window's first sample. A
+// packet has 1024 samples, which overlap with the next one's; the edit list says which are audible.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,17 +20,17 @@ bool begins_like_mp4(std::span<const uint8_t> bytes) {
   return first == "ftyp" || first == "moov" || first == "mdat" || first == "wide" ||
          first == "styp" || first == "free" || first == "skip";
 }
-// Files that say of themselves that they are sounds.
+// Files with an audio brand.
 bool begins_like_m4a(std::span<const uint8_t> bytes) {
   if (!begins_like_mp4(bytes)) return false;
   const std::string_view brand(reinterpret_cast<const char*>(bytes.data()) + 8, 4);
   return brand == "M4A " || brand == "M4B " || brand == "M4P " || brand == "F4A ";
 }
-bool begins_like_adts(std::span<const uint8_t> bytes) {  // frames of AAC one behind the other
+bool begins_like_adts(std::span<const uint8_t> bytes) {  // consecutive AAC frames
   return bytes.size() >= 7 && bytes[0] == 0xFF && (bytes[1] & 0xF6) == 0xF0;
 }
 
-// The container's errors are those of videos.
+// The container reports video errors; converts them to audio errors.
 Error as_sound(const Error& error) {
   const std::string_view code = error.code->id;
   if (error.code->kind == ErrorKind::kUnsupported) {
@@ -41,8 +41,8 @@ Error as_sound(const Error& error) {
   return corrupt_sound("MP4", error.what);
 }
 
-// The first packet that comes later than the one before has ended; none, 0. What lies between them
-// would be missing, and all that follows too early.
+// The first packet that starts later than the end of its predecessor; 0 if there is none. The gap
+// would be missing, and everything after it too early.
 size_t packet_behind_gap(const Mp4Sound& sound) {
   for (size_t i = 1; i < sound.packets.size(); ++i) {
     if (sound.packets[i].pts - sound.packets[i - 1].pts > kAacFrames * 3 / 2) return i;
@@ -58,8 +58,7 @@ struct AacTrack {
 Result<AacTrack> read_aac_track(const ByteRanges& file) {
   const Result<std::span<const uint8_t>> first = file.at(0, kSoundSignature);
   if (!first) return first.error();
-  if (begins_like_adts(*first))
-    return unread_aac("is a bare stream, which does not say how long it is");
+  if (begins_like_adts(*first)) return unread_aac("is a bare stream, whose length is unknown");
   Result<Mp4Sound> sound = read_mp4_sound(file);
   if (!sound) return as_sound(sound.error());
   constexpr int kMpeg4Audio = 0x40;
@@ -76,7 +75,7 @@ Result<AacTrack> read_aac_track(const ByteRanges& file) {
     return unread_sound(kAacName,
                         "has gaps in its audio: packet " + std::to_string(packet) +
                             " comes later than the one before it has ended",
-                        "fill them: ffmpeg -i in.mp4 -c:v copy -af aresample=async=1 out.mp4");
+                        "fill the gaps: ffmpeg -i in.mp4 -c:v copy -af aresample=async=1 out.mp4");
   }
   const auto all = static_cast<int64_t>(sound->packets.size()) * kAacFrames;
   if (sound->end > all) return truncated_sound(kAacName, all, sound->end);
@@ -117,7 +116,7 @@ class AacDecoder final : public AudioDecoder {
 
 const AudioCodecRecord kAac{
     .name = "aac",
-    .doc = "AAC-LC in MP4 (M4A), by libavcodec in a process of its own, headrace-av.",
+    .doc = "AAC-LC in MP4 (M4A), by libavcodec in a separate process, headrace-av.",
     .oracle = "FFmpeg, within 1e-5 of full scale",
     .suffixes = {".m4a", ".m4b", ".aac"},
     .sniff =

@@ -12,10 +12,10 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kBeforeWindow = 2;  // packets, of which the first is not what it would be
+constexpr int64_t kBeforeWindow = 2;  // packets, the first of which is not exact
 constexpr size_t kPacketsAtOnce = 128;
 constexpr size_t kMostAacChannels = 8;
-constexpr size_t kWorkingBytes = size_t{256} << 20;  // of its address space
+constexpr size_t kWorkingBytes = size_t{256} << 20;  // of the process's address space
 
 constexpr int kSbr = 5, kParametricStereo = 29;
 
@@ -68,7 +68,7 @@ AacConfig read_aac_config(std::span<const uint8_t> bytes) {
     const bool depends_on_core = bits(1);
     if (depends_on_core) bits(14);
     bits(1);
-    // Said behind what older decoders read.
+    // Stored after the part that older decoders read.
     if (out.channels > 0 && bits.left() >= 16 && bits(11) == kExtension) {
       out.has_sbr = object_type(bits) == kSbr && bits(1);
     }
@@ -80,15 +80,15 @@ AacConfig read_aac_config(std::span<const uint8_t> bytes) {
 Error unread_aac(std::string what) {
   return unread_sound(
       kAacName, std::move(what),
-      "convert it once: ffmpeg -i in.m4a out.flac, or out.opus where it may be lossy "
-      "again");
+      "convert it once: ffmpeg -i in.m4a out.flac (or out.opus, if a second lossy encoding is "
+      "acceptable)");
 }
 
 Result<AacConfig> read_aac_lc(std::span<const uint8_t> parameters) {
   const AacConfig config = read_aac_config(parameters);
   if (!config.is_good) return corrupt_sound(kAacName, "its decoder's parameters are truncated");
   if (config.object_type != 2 || config.has_sbr || config.short_frames || config.channels == 0) {
-    return unread_aac("is of another form than AAC-LC (HE-AAC, for one)");
+    return unread_aac("is AAC, but not AAC-LC (HE-AAC, for example)");
   }
   return config;
 }
@@ -103,7 +103,7 @@ Result<void> AacPackets::decode(const AudioJob& job, const AacStream& stream) {
   while (next < last) {
     const size_t count = std::min(last - next, kPacketsAtOnce);
     if (Result<void> good = decode_packets(stream, job, next, count, patience); !good) return good;
-    // The part of these samples inside the window.
+    // The part of these samples that is inside the window.
     const auto first = static_cast<int64_t>(next) * kAacFrames;
     const int64_t from = std::max(begin, first);
     const int64_t to = std::min(end, first + static_cast<int64_t>(count) * kAacFrames);
@@ -146,7 +146,7 @@ Result<void> AacPackets::open(const AacStream& stream, bool isolate, Patience& p
                               patience));
 }
 
-// Their samples lie at the beginning of the process's frames then.
+// Afterwards the samples are at the start of the process's frame memory.
 Result<void> AacPackets::decode_packets(const AacStream& stream, const AudioJob& job, size_t begin,
                                         size_t count, Patience& patience) {
   const auto packets = stream.packets.subspan(begin, count);
@@ -171,11 +171,12 @@ Result<void> AacPackets::decode_packets(const AacStream& stream, const AudioJob&
       patience);
   const media::Samples samples = reply ? reply->samples : media::Samples{};
   if (Result<void> good = expect(media::ReplyKind::kSamples, std::move(reply)); !good) return good;
-  if (samples.frames == 2 * kAacFrames) return unread_aac("is HE-AAC, and does not say so");
+  if (samples.frames == 2 * kAacFrames) return unread_aac("is HE-AAC that is declared as AAC-LC");
   if (samples.packets != count || samples.frames != kAacFrames ||
       samples.channels != static_cast<uint32_t>(stream.channels) ||
       samples.rate != static_cast<uint32_t>(stream.sample_rate)) {
-    return corrupt_sound(kAacName, "its packets hold other samples than its header says");
+    return corrupt_sound(kAacName,
+                         "its packets have a different sample format than its header declares");
   }
   return {};
 }
@@ -187,7 +188,7 @@ Result<void> AacPackets::expect(media::ReplyKind kind, Result<media::Reply> repl
     return corrupt_sound(kAacName, "packet " + std::to_string(reply->number) + " is damaged");
   }
   if (reply->kind == media::ReplyKind::kFailed && reply->failure == media::Failure::kFormat) {
-    return unread_aac("changes its form on the way");
+    return unread_aac("changes its format midway");
   }
   const media::Reply answer = *reply;
   process_->end();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of AAC-LC -> samples, by headrace-av, from any container. For one thread, which keeps the
-// process.
+// Packets of AAC-LC -> samples, by headrace-av, from any container. Used by one thread, which keeps
+// the process.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@ namespace headrace {
 
 // Configuration of an AAC decoder: the AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1).
 struct AacConfig {
-  bool is_good = false;  // it is there as a whole
+  bool is_good = false;  // complete and valid
   int object_type = 0;   // 2: AAC-LC
   int sample_rate = 0;
-  int channels = 0;           // 0: a table of its own says it
-  bool short_frames = false;  // of 960 samples, not 1024
-  bool has_sbr = false;       // says that high bands are made from the low ones (HE-AAC)
+  int channels = 0;           // 0: defined by a separate table
+  bool short_frames = false;  // 960 samples per frame, not 1024
+  bool has_sbr = false;       // high bands are reconstructed from the low ones (HE-AAC)
 };
 
 AacConfig read_aac_config(std::span<const uint8_t> bytes);
 
 inline constexpr std::string_view kAacName = "AAC";
-inline constexpr int64_t kAacFrames = 1024;  // of a packet
+inline constexpr int64_t kAacFrames = 1024;  // per packet
 
 struct AacStream {
   std::span<const uint8_t> parameters;  // its AudioSpecificConfig
   std::span<const MediaPacket> packets;
   int channels = 0, sample_rate = 0;
-  int64_t begin = 0;  // of all that packets hold, where frame 0 is
+  int64_t begin = 0;  // position of frame 0 in all decoded samples
 };
 
 Error unread_aac(std::string what);  // HR0352

@@ -2,7 +2,7 @@
 // Bytes -> samples of a window in time. One codec, one file; each registers an AudioCodecRecord.
 //
 // A record is a constant and shared by all threads. An AudioDecoder is made by it for one thread,
-// keeps its library's state between sounds, and must not be used from two threads.
+// keeps its library's state between clips, and must not be used from two threads.
 #pragma once
 
 #include <cstddef>
@@ -22,22 +22,22 @@ namespace headrace {
 
 class RunTimeLibrary;
 
-// Facts about audio before a sample is decoded.
+// What is known about audio before a sample is decoded.
 struct AudioHeader {
-  int64_t frames = 0;        // samples of one channel: as many as decoding all of it gives
+  int64_t frames = 0;        // samples per channel; the exact number that decoding gives
   int channels = 0;          // 1 to kMostSoundChannels
-  int sample_rate = 0;       // frames a second, 1 to kMostSampleRate
-  double start = 0;          // seconds of the file's clock at which frame 0 is heard; of videos
+  int sample_rate = 0;       // frames per second, 1 to kMostSampleRate
+  double start = 0;          // time of frame 0 in seconds of the file's clock; for videos
   size_t working_bytes = 0;  // for decoding, in addition to the samples
 };
 
 inline constexpr int kMostSoundChannels = 64;
 inline constexpr int kMostSampleRate = 768000;
 
-// Frames [begin, begin + count) of a sound. Channel c of frame i goes to planes[c * stride + i], as
-// a share of full scale: integers of b bits are divided by 2^(b-1).
+// Frames [begin, begin + count) of a clip. Channel c of frame i goes to planes[c * stride + i],
+// relative to full scale: b-bit integers are divided by 2^(b-1).
 struct AudioJob {
-  ByteRanges file;               // REQUIRES of memory: Buffer::kPadding readable bytes after it
+  ByteRanges file;               // REQUIRES, if in memory: Buffer::kPadding readable bytes after it
   int64_t begin = 0, count = 0;  // REQUIRES: inside the header's frames
   float* planes = nullptr;
   int64_t stride = 0;
@@ -47,32 +47,33 @@ struct AudioJob {
 class AudioDecoder {
  public:
   virtual ~AudioDecoder() = default;
-  // Allocates nothing that the header's numbers could make large.
+  // Does not allocate memory in proportion to the header's numbers.
   virtual Result<AudioHeader> read_header(const ByteRanges& file) = 0;
-  // REQUIRES: read_header() of this file was no error. Gives all frames of the window, or an error;
-  // reads and decodes what the window needs and no more.
+  // REQUIRES: read_header() of this file succeeded. Returns all frames of the window, or an error;
+  // reads and decodes only what the window needs.
   virtual Result<void> decode(const AudioJob& job) = 0;
 };
 
 struct AudioCodecRecord {
   std::string_view name;  // "wav"
   std::string_view doc;
-  std::string_view oracle;                 // whose samples it gives, and the bound
+  std::string_view oracle;                 // the library whose samples it matches, and the
+                                           // tolerance
   std::vector<std::string_view> suffixes;  // ".wav", lower case; a hint for listings
   bool (*sniff)(std::span<const uint8_t> first_bytes);
   std::unique_ptr<AudioDecoder> (*make)();
-  // A library that is opened when the codec is first used; null if the codec is ours.
+  // A library that is loaded when the codec is first used; null if the codec is built in.
   const RunTimeLibrary& (*library)() = nullptr;
-  // Video containers whose audio it reads.
+  // Containers from which it only reads the audio.
   bool (*sniff_video)(std::span<const uint8_t> first_bytes) = nullptr;
 };
 
-// How many first bytes sniff() wants to see.
+// How many leading bytes sniff() needs.
 inline constexpr size_t kSoundSignature = 64;
-// The codec that reads the content, behind its tags (ID3v2), of a video its sound; or null.
+// The codec for the content after its tags (ID3v2), including the audio of a video; or null.
 Result<const AudioCodecRecord*> audio_codec_of(const ByteRanges& file);
 const AudioCodecRecord* audio_codec_of(std::span<const uint8_t> bytes);
-// Videos do not, whatever sound they have.
+// True for audio files; videos do not count, even if they have audio.
 bool begins_like_sound(std::span<const uint8_t> bytes);
 
 // The decoders of one thread.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FLAC, by libFLAC: from the block that holds the window's first frame on.
+// FLAC, by libFLAC: decoding starts at the block that contains the window's first frame.
 #include <FLAC/stream_decoder.h>
 
 #include <algorithm>
@@ -64,8 +64,13 @@ Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes, uint64_t siz
 
 constexpr std::string_view kFlacName = "FLAC";
 
+// In the names of the library and its package.
+std::string flac_version() {
+  return std::to_string(FLAC_API_VERSION_CURRENT - FLAC_API_VERSION_AGE);
+}
+
 struct FlacLibrary {
-  RunTimeLibrary library{"libFLAC.so.12", "libflac12"};
+  RunTimeLibrary library{"libFLAC.so." + flac_version(), "libflac" + flac_version()};
   decltype(&FLAC__stream_decoder_new) make = nullptr;
   decltype(&FLAC__stream_decoder_delete) free = nullptr;
   decltype(&FLAC__stream_decoder_init_stream) init = nullptr;
@@ -96,7 +101,7 @@ const FlacLibrary& flac_library() {
   return library;
 }
 
-// One file on its way through libFLAC, which calls back for bytes and with samples.
+// One file being decoded by libFLAC, which calls back for bytes and with samples.
 class FlacSession {
  public:
   FlacSession(const FlacLibrary& flac, FLAC__StreamDecoder* decoder, const FlacHeader& header,
@@ -115,10 +120,10 @@ class FlacSession {
     return {};
   }
 
-  // How many frames there are, where the header does not say: so what follows the last block must
-  // be known to be no sound.
+  // The number of frames if the header does not state it: what follows the last block must then be
+  // known not to be audio.
   Result<int64_t> count() {
-    uint64_t end = 0;  // of the last block
+    uint64_t end = 0;  // where the last block ends
     while (!ended()) {
       if (Result<void> done = next_block(); !done) {
         const Result<bool> only_tags = reader_.holds_only_tags(end);
@@ -142,7 +147,7 @@ class FlacSession {
     if (decoded_ < job.count) {
       return truncated_sound(kFlacName, job.begin + decoded_, header_.sound.frames);
     }
-    // Where the last frame of all was asked for, none may follow; tags may, and other bytes.
+    // After a request for the very last frame, no other frame may follow; tags and other bytes may.
     const bool to_end = job.begin + job.count == header_.sound.frames;
     if (to_end && decoded_ > job.count) return more_than_promised();
     if (to_end && header_.sound.frames > 0 && !ended()) {
@@ -207,12 +212,12 @@ class FlacSession {
     if (static_cast<int>(form.channels) != sound.channels ||
         static_cast<int>(form.bits_per_sample) != header_.bits ||
         static_cast<int>(form.sample_rate) != sound.sample_rate) {
-      broken_ = corrupt_sound(kFlacName, "one of its blocks is of another form than its header");
+      broken_ = corrupt_sound(kFlacName, "the format of a block differs from the header's");
       return false;
     }
     const int64_t expected = (job_ ? job_->begin : 0) + decoded_;
     if (static_cast<int64_t>(form.number.sample_number) != expected) {
-      broken_ = corrupt_sound(kFlacName, "a block says that it is frame " +
+      broken_ = corrupt_sound(kFlacName, "a block is numbered as frame " +
                                              std::to_string(form.number.sample_number) +
                                              ", and it is " + std::to_string(expected));
       return false;
@@ -220,7 +225,7 @@ class FlacSession {
     if (damaged_) return false;
     const auto frames = static_cast<int64_t>(form.blocksize);
     if (job_) {
-      // A seek delivers the rest of the block that it lands in; blocks count from 0.
+      // A seek delivers the rest of the block that contains the position; blocks count from 0.
       const int64_t wanted = std::clamp<int64_t>(job_->count - decoded_, 0, frames);
       for (int c = 0; c < sound.channels; ++c) {
         samples_from_integers(samples[c], header_.bits, static_cast<size_t>(wanted),
@@ -243,7 +248,7 @@ class FlacSession {
 
   Error more_than_promised() const {
     return corrupt_sound(kFlacName, "it has more than the " + std::to_string(header_.sound.frames) +
-                                        " frames that its header promises");
+                                        " frames that its header declares");
   }
 
   Error failure() const {
@@ -264,9 +269,9 @@ class FlacSession {
   const FlacHeader& header_;
   RangeReader reader_;
   const AudioJob* job_ = nullptr;
-  int64_t decoded_ = 0;  // frames of the window, and beyond it
+  int64_t decoded_ = 0;  // frames of the window, and frames after it
   bool damaged_ = false, failed_checksum_ = false;
-  bool is_behind_all_ = false;  // all frames that the header promises have come
+  bool is_behind_all_ = false;  // all frames stated in the header have been decoded
   std::optional<Error> broken_;
 };
 
@@ -302,7 +307,7 @@ class FlacDecoder final : public AudioDecoder {
   }
 
  private:
-  // And where it begins, behind tags.
+  // Also returns where the file begins, after tags.
   static Result<FlacHeader> header_of(const ByteRanges& file, uint64_t& begin) {
     const Result<uint64_t> behind = behind_id3(file);
     if (!behind) return behind.error();

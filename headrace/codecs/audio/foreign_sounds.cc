@@ -15,7 +15,7 @@ namespace {
 struct ForeignSound {
   std::string_view name;
   std::string_view begins;
-  bool in_ogg = false;  // its first packet does
+  bool in_ogg = false;  // in its first packet
 };
 constexpr ForeignSound kForeignSounds[] = {
     {"AIFF", "FORM"},
@@ -45,7 +45,7 @@ class ForeignDecoder final : public AudioDecoder {
     const Result<std::span<const uint8_t>> first = file.at(0, kSoundSignature);
     if (!first) return first.error();
     const ForeignSound* const found = foreign_sound_of(*first);
-    return unread_sound(found ? found->name : "other", "is of a kind that is not read",
+    return unread_sound(found ? found->name : "other", "is in an unsupported format",
                         "convert it once, without loss: ffmpeg -i FILE out.flac");
   }
   Result<void> decode(const AudioJob& job) override {
@@ -57,9 +57,9 @@ class ForeignDecoder final : public AudioDecoder {
 const AudioCodecRecord kForeign{
     .name = "other-sounds",
     .doc =
-        "AIFF, AU, CAF, AMR, WavPack, Monkey's Audio, AC-3, FLAC and Speex in Ogg: recognized, and "
-        "refused (HR0352) with a way to convert them.",
-    .oracle = "none: nothing of them is decoded",
+        "AIFF, AU, CAF, AMR, WavPack, Monkey's Audio, AC-3, and FLAC or Speex in Ogg: "
+        "recognized and rejected (HR0352), with a command that converts them.",
+    .oracle = "none: these are not decoded",
     .suffixes = {".aiff", ".aif", ".aifc", ".au", ".snd", ".caf", ".amr", ".wv", ".ape", ".wma",
                  ".ac3", ".spx"},
     .sniff = [](std::span<const uint8_t> bytes) { return foreign_sound_of(bytes) != nullptr; },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audio of Matroska and WebM. Packets are put into their codec's own container (Opus and Vorbis
-// into Ogg, FLAC, MP3 and samples into theirs), and read from there; AAC goes to headrace-av packet
-// by packet.
+// Audio of Matroska and WebM. Packets are repackaged into their codec's own container (Opus and
+// Vorbis into Ogg, FLAC, MP3 and PCM into theirs) and decoded from there; AAC goes to headrace-av
+// packet by packet.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "headrace/base/buffer.h"
+#include "headrace/base/number_text.h"
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/aac_packets.h"
 #include "headrace/codecs/audio/mkv_sound.h"
@@ -42,7 +43,7 @@ int64_t samples_in(int64_t nanoseconds, double rate) {
 
 using Rewritten = std::vector<uint8_t>;
 
-// The packets one behind the other.
+// The packets, concatenated.
 Result<Rewritten> joined(Rewritten begin, const MkvSound& sound, const ByteRanges& file) {
   const size_t head = begin.size();
   begin.resize(head + bytes_of_packets(sound));
@@ -100,7 +101,7 @@ Result<Rewritten> vorbis_in_ogg(const MkvSound& sound, const ByteRanges& file) {
   return ogg.bytes();
 }
 
-// Its own header is what its parameters are; MP3 has none.
+// The codec's own header consists of the track's parameters; MP3 has none.
 Result<Rewritten> flac_joined(const MkvSound& sound, const ByteRanges& file) {
   return joined(sound.parameters, sound, file);
 }
@@ -135,8 +136,8 @@ Result<Rewritten> samples_in_wav(const MkvSound& sound, const ByteRanges& file, 
 }
 
 struct MkvSoundCoding {
-  std::string_view name;    // as the track has it
-  std::string_view reader;  // the codec of sounds that it is rewritten for
+  std::string_view name;    // codec name used by the track
+  std::string_view reader;  // the audio codec that reads the rewritten file
   Result<Rewritten> (*rewrite)(const MkvSound& sound, const ByteRanges& file);
 };
 constexpr MkvSoundCoding kMkvSoundCodings[] = {
@@ -151,9 +152,10 @@ constexpr MkvSoundCoding kMkvSoundCodings[] = {
      [](const MkvSound& sound, const ByteRanges& file) { return samples_in_wav(sound, file, 3); }},
 };
 
-// Seconds at which the first sample is heard. The first packet of Vorbis gives none, as blocks
-// overlap: the second brings them, and they are its own. Where both lie in one block, whose time is
-// the first one's, it is a half of both later.
+// The time of the first audible sample in seconds. Vorbis blocks overlap, so the first packet gives
+// no samples: they come with the second one, and count as that packet's. If both packets are in one
+// container block, which has the first packet's time, the samples come later by half of both
+// durations.
 Result<double> start_of(const MkvSound& sound, const ByteRanges& file) {
   if (sound.codec != "A_VORBIS" || sound.packets.size() < 2) return sound.start;
   const double delay = static_cast<double>(sound.delay_ns) * 1e-9;
@@ -175,10 +177,10 @@ Result<double> start_of(const MkvSound& sound, const ByteRanges& file) {
 
 Error gaps(std::string what) {
   return unread_sound(kMkvName, "has gaps in its audio: " + std::move(what),
-                      "fill them: ffmpeg -i in.mkv -c:v copy -af aresample=async=1 out.mkv");
+                      "fill the gaps: ffmpeg -i in.mkv -c:v copy -af aresample=async=1 out.mkv");
 }
 
-// Seconds that each packet lasts, where all are alike; else 0. `mean`: what they last on average.
+// The duration of each packet in seconds if all are equal; otherwise 0. `mean`: their average.
 Result<double> seconds_of_each(const MkvSound& sound, const ByteRanges& file, double mean,
                                int rate) {
   if (sound.codec.starts_with("A_AAC")) return static_cast<double>(kAacFrames) / rate;
@@ -197,7 +199,7 @@ Result<double> seconds_of_each(const MkvSound& sound, const ByteRanges& file, do
   return static_cast<double>(each.value_or(0)) / 48000;
 }
 
-// A loss between packets would shift everything after it in time.
+// A lost packet would shift all samples after it.
 Result<void> check_gaps(const MkvSound& sound, const ByteRanges& file, int64_t frames, int rate) {
   if (sound.packets.size() < 2) return {};
   const double lasts = static_cast<double>(frames) / rate;
@@ -205,14 +207,15 @@ Result<void> check_gaps(const MkvSound& sound, const ByteRanges& file, int64_t f
   const double slack = 2 * mean + 3 * sound.tick + 0.01;
   const double last_lasts = mean * static_cast<double>(sound.in_last);
   if (std::abs(sound.last - sound.start + last_lasts - lasts) > slack) {
-    return gaps("packets of " + std::to_string(lasts) + " s lie over " +
-                std::to_string(sound.last - sound.start) + " s");
+    return gaps("packets of " + shortest_text(lasts) + " s span " +
+                shortest_text(sound.last - sound.start) + " s");
   }
-  // A packet or two hide in the slack, but not between their neighbors.
+  // One or two missing packets are within the tolerance for the total, but not between neighboring
+  // timestamps.
   const Result<double> alike = seconds_of_each(sound, file, mean, rate);
   if (!alike) return alike.error();
   const double each = *alike;
-  size_t begin = 0;  // of a block, whose packets have one time
+  size_t begin = 0;  // packets of a block, which share one timestamp
   for (size_t i = 1; i < sound.packets.size() && each > 0; ++i) {
     const int64_t before = sound.packets[begin].pts, here = sound.packets[i].pts;
     if (here == before) continue;
@@ -232,7 +235,7 @@ class MkvDecoder final : public AudioDecoder {
   Result<AudioHeader> read_header(const ByteRanges& file) override {
     Result<MkvSound> sound = read_mkv_sound(file);
     if (!sound) return std::move(sound.error());
-    if (sound->packets.empty()) return corrupt_sound(kMkvName, "its track of audio has no packet");
+    if (sound->packets.empty()) return corrupt_sound(kMkvName, "its audio track has no packet");
     Result<AudioHeader> header =
         sound->codec.starts_with("A_AAC") ? aac_header(*sound, file) : other_header(*sound, file);
     if (!header) return header;
@@ -272,8 +275,8 @@ class MkvDecoder final : public AudioDecoder {
   }
 
  private:
-  // Whether samples before the first that is heard are left out here. Opus says itself how many,
-  // and of Vorbis they are what the first packet alone does not give.
+  // Whether samples before the first audible one are dropped here. Opus states their number itself,
+  // and for Vorbis they are what the first packet alone does not give.
   static bool drops(const MkvSound& sound) {
     return sound.delay_ns > 0 && sound.codec != "A_OPUS" && sound.codec != "A_VORBIS";
   }
@@ -281,7 +284,7 @@ class MkvDecoder final : public AudioDecoder {
     return drops(sound) ? samples_in(sound.delay_ns, rate) : 0;
   }
 
-  // Samples at the end that are left out here; Ogg says itself where its sound ends.
+  // Samples at the end that are dropped here; Ogg states itself where its audio ends.
   static int64_t end_left_out(const MkvSound& sound, int rate) {
     const bool in_ogg = sound.codec == "A_OPUS" || sound.codec == "A_VORBIS";
     return in_ogg ? 0 : samples_in(sound.discards_ns, rate);
@@ -294,7 +297,7 @@ class MkvDecoder final : public AudioDecoder {
     const int64_t delay = delay_of(sound, config->sample_rate);
     const int64_t unheard = end_left_out(sound, config->sample_rate);
     if (delay + unheard > all) {
-      return corrupt_sound(kAacName, "less than nothing of it is heard");
+      return corrupt_sound(kAacName, "its codec delay and padding exceed its length");
     }
     const AudioHeader header{
         .frames = all - delay - unheard,
@@ -315,11 +318,12 @@ class MkvDecoder final : public AudioDecoder {
     header->working_bytes += 2 * rewritten->size();
     const int rate = header->sample_rate;
     header->frames -= delay_of(sound, rate) + end_left_out(sound, rate);
-    if (header->frames < 0) return corrupt_sound(kMkvName, "less than nothing of it is heard");
+    if (header->frames < 0)
+      return corrupt_sound(kMkvName, "its codec delay and padding exceed its length");
     return header;
   }
 
-  // For reader_, which is what it says.
+  // Rewrites the file into the format of the codec named by reader_.
   Result<Buffer> rewrite(const MkvSound& sound, const ByteRanges& file) {
     const MkvSoundCoding* coding = nullptr;
     for (const MkvSoundCoding& each : kMkvSoundCodings) {
@@ -333,7 +337,7 @@ class MkvDecoder final : public AudioDecoder {
       return unread_sound(kMkvName, "holds audio of the codec \"" + name + "\"",
                           "convert it once: ffmpeg -i in.mkv -c:v copy -c:a libopus out.mkv");
     }
-    // In Ogg each packet is a page of its own.
+    // In Ogg, each packet gets a page of its own.
     constexpr uint64_t kPage = 32;
     if (const uint64_t bytes = bytes_of_packets(sound) + kPage * sound.packets.size();
         bytes > ByteRanges::kMost) {
@@ -356,19 +360,14 @@ class MkvDecoder final : public AudioDecoder {
   AacPackets aac_;
 };
 
-bool begins_like_matroska(MkvBytes bytes) {
-  constexpr uint8_t kMagic[] = {0x1A, 0x45, 0xDF, 0xA3};
-  return bytes.size() >= 4 && std::equal(kMagic, kMagic + 4, bytes.begin());
-}
-
 const AudioCodecRecord kMkvSound{
     .name = "mka",
-    .doc = "The audio of Matroska and WebM: Opus, Vorbis, AAC-LC, FLAC, MP3, samples.",
-    .oracle = "as the reader of its codec",
+    .doc = "The audio of Matroska and WebM: Opus, Vorbis, AAC-LC, FLAC, MP3, PCM.",
+    .oracle = "that of the codec inside",
     .suffixes = {".mka", ".weba"},
     .sniff = [](MkvBytes) { return false; },
     .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<MkvDecoder>(); },
-    .sniff_video = begins_like_matroska};
+    .sniff_video = begins_like_mkv};
 const Register<AudioCodecRecord> registered_mkv_sound(kMkvSound);
 
 }  // namespace

@@ -22,11 +22,10 @@ constexpr uint64_t kMostSoundTime = uint64_t{1} << 50;  // ticks, nanoseconds
 
 Error corrupt_mkv(std::string what) { return corrupt_sound(kMkvName, std::move(what)); }
 Error unread_mkv(std::string what) {
-  return unread_sound(kMkvName, std::move(what),
-                      "write it again: ffmpeg -i in.mkv -c copy out.mkv");
+  return unread_sound(kMkvName, std::move(what), "remux it: ffmpeg -i in.mkv -c copy out.mkv");
 }
 
-// A track as far as it takes to choose one, and what is said of the chosen one.
+// What is known of a track when choosing one, and of the chosen one.
 struct SoundTrack {
   uint64_t number = 0, type = 0;
   bool enabled = true, encoded = false;
@@ -35,7 +34,7 @@ struct SoundTrack {
 
 bool read_sound_track(SoundBytes content, SoundTrack& out) {
   EbmlElements elements(content);
-  out.sound.sample_rate = 8000;  // as the specification has it where nothing is said
+  out.sound.sample_rate = 8000;  // the specification's default
   out.sound.channels = 1;
   for (EbmlElement element; elements.next(element);) {
     const uint64_t number = element.number();
@@ -79,7 +78,8 @@ Result<SoundTrack> choose_sound(SoundBytes tracks) {
   }
   if (!whole || elements.broken()) return corrupt_mkv("its list of tracks is damaged");
   if (!chosen) return no_track_of_sound(kMkvName);
-  if (chosen->encoded) return unread_mkv("has audio that is encrypted or compressed once more");
+  if (chosen->encoded)
+    return unread_mkv("has audio that is encrypted, or compressed a second time");
   return std::move(*chosen);
 }
 
@@ -102,12 +102,12 @@ class SoundBlocks {
     const auto time = static_cast<int16_t>(reader.u16());
     const uint8_t flags = reader.u8();
     if (!reader.good()) return corrupt_mkv("a block has no header");
-    if (cluster_ > kMostSoundTime) return corrupt_mkv("it has times without end");
+    if (cluster_ > kMostSoundTime) return corrupt_mkv("its timestamps are out of range");
     const int64_t ticks = static_cast<int64_t>(cluster_) + time;
     MkvSound& sound = track_.sound;
-    // Samples may be discarded at the last block's end only.
-    if (sound.discards_ns != 0) return unread_mkv("leaves out samples between others");
-    if (discards_ns < 0) return unread_mkv("leaves out samples at the begin of a block");
+    // Only the last block may discard samples at its end.
+    if (sound.discards_ns != 0) return unread_mkv("discards samples in the middle");
+    if (discards_ns < 0) return unread_mkv("discards samples at the start of a block");
     sound.discards_ns = discards_ns;
     const size_t before = sound.packets.size();
     const uint64_t taken = head->size() - reader.rest().size();
@@ -130,7 +130,7 @@ class SoundBlocks {
   }
 
  private:
-  // Adds the packets of a block, after so many bytes of its head.
+  // Adds the packets of a block, which follow a header of this many bytes.
   Result<void> add_packets(const MkvElement& block, uint64_t head, int lacing, int64_t ticks) {
     if (lacing == 0) return add_frame(block.body + head, block.size - head, ticks);
     const Result<SoundBytes> whole = file_.at(block.body, block.size);
@@ -144,9 +144,8 @@ class SoundBlocks {
     return static_cast<int64_t>(element.number() << shift) >> shift;
   }
 
-  // A block may hold several frames, whose sizes stand before them (RFC 9559, 10.3): as Xiph has
-  // them, all alike, or as differences.
-  // `block`: behind its header, at that place of the file.
+  // A block may hold several frames, preceded by their sizes (RFC 9559, 10.3): Xiph lacing, fixed
+  // sizes, or differences. `block`: the content after its header, at this position of the file.
   Result<void> add_frames(SoundBytes block, uint64_t place, int lacing, int64_t ticks) {
     constexpr int kXiph = 1, kEqual = 2;
     BigEndianReader reader(block);
@@ -169,7 +168,7 @@ class SoundBlocks {
     }
     const size_t left = reader.rest().size();
     if (!reader.good() || all > left || (lacing == kEqual && left % count != 0)) {
-      return corrupt_mkv("the frames of a block reach out of it");
+      return corrupt_mkv("the frames of a block extend beyond it");
     }
     sizes[count - 1] = left - all;
     for (size_t i = 0; i < count; ++i) {
@@ -200,8 +199,8 @@ class SoundBlocks {
 
 }  // namespace
 
-// Elements in clusters are found by their ids, so that clusters need not state their
-// length; nothing else may leave that open, as with pictures.
+// Elements in clusters are found by their ids, so clusters need not state their length; all other
+// elements must, as in video files.
 Result<MkvSound> read_mkv_sound(const ByteRanges& file) {
   uint64_t scale = 1000000;
   std::optional<SoundTrack> track;
@@ -215,7 +214,7 @@ Result<MkvSound> read_mkv_sound(const ByteRanges& file) {
     if (in_segment && element.at >= end) break;
     Result<void> good;
     if (element.unknown_size && element.id != mkv::kCluster && element.id != mkv::kSegment) {
-      return corrupt_mkv("nothing says how long what begins at byte " + std::to_string(element.at) +
+      return corrupt_mkv("unknown size of the element at byte " + std::to_string(element.at) +
                          " is");
     }
     switch (element.id) {
@@ -245,7 +244,7 @@ Result<MkvSound> read_mkv_sound(const ByteRanges& file) {
         break;
       }
       case mkv::kCluster:
-        if (!blocks) return unread_mkv("has its packets before its list of tracks");
+        if (!blocks) return unread_mkv("its packets come before its list of tracks");
         blocks->begin_cluster();
         elements.enter(element);
         break;
@@ -266,13 +265,13 @@ Result<MkvSound> read_mkv_sound(const ByteRanges& file) {
   if (!elements.read()) return std::move(elements.read().error());
   if (elements.truncated()) {
     return truncated_audio(kMkvName,
-                           "ends inside of what begins at byte " + std::to_string(element.at));
+                           "ends inside the element at byte " + std::to_string(element.at));
   }
   if (elements.broken()) {
-    return corrupt_mkv("no element begins at byte " + std::to_string(element.at));
+    return corrupt_mkv("no valid element at byte " + std::to_string(element.at));
   }
   if (!track) return truncated_audio(kMkvName, "ends before its list of tracks");
-  if (scale == 0 || scale > 1000000000000) return corrupt_mkv("it has no clock");
+  if (scale == 0 || scale > 1000000000000) return corrupt_mkv("its time base is missing");
   MkvSound& sound = track->sound;
   sound.tick = static_cast<double>(scale) * 1e-9;
   if (!sound.packets.empty()) {

@@ -18,17 +18,17 @@ struct MkvSound {
   std::string codec;                // "A_OPUS"
   std::vector<uint8_t> parameters;  // CodecPrivate
   double sample_rate = 0;
-  int64_t channels = 0, bits = 0;  // bits of a sample, where that says something
+  int64_t channels = 0, bits = 0;  // bits per sample, if applicable
   std::vector<MediaPacket> packets;
-  double start = 0;         // seconds of the file's clock at which the first one is heard
-  double last = 0;          // and the last block, all of whose packets have its time
-  size_t in_last = 0;       // packets of that block
-  double tick = 0;          // seconds that its clock can tell apart
-  int64_t delay_ns = 0;     // of what the first packets hold, not to be heard
-  int64_t discards_ns = 0;  // of what the last one holds, not to be heard
+  double start = 0;         // time of the first sample in seconds of the file's clock
+  double last = 0;          // time of the last block, shared by all of its packets
+  size_t in_last = 0;       // packets in that block
+  double tick = 0;          // clock resolution in seconds
+  int64_t delay_ns = 0;     // start of the first packets to discard
+  int64_t discards_ns = 0;  // end of the last packet to discard
 };
 
-// Errors are those of sounds (HR0350 to HR0352); HR0358 where there is no track of sound.
+// Returns audio errors (HR0350 to HR0352); HR0358 if there is no audio track.
 Result<MkvSound> read_mkv_sound(const ByteRanges& file);
 
 }  // namespace headrace

@@ -20,7 +20,7 @@ using namespace mkv_test;
 
 constexpr uint8_t kXiph = 0x02, kEbml = 0x06, kEqual = 0x04;
 
-// Audio of 8-bit samples, a hundred per second.
+// Audio with 8-bit samples, a hundred per second.
 Film sound_of(const Bytes& blocks) {
   Film film;
   film.type = 2;
@@ -36,7 +36,7 @@ Bytes laced(int16_t time, uint8_t how, const Bytes& content) {
   return element(mkv::kSimpleBlock, block(1, time, 0x80 | how, content));
 }
 
-// "1 2 2 3": what the frames begin with, each as often as it has bytes; or an error's code.
+// "1 2 2 3": each frame's first byte, repeated as often as the frame has bytes; or an error's code.
 std::string frames_of(const Bytes& blocks) {
   const Bytes file = sound_of(blocks).file();
   const Result<MkvSound> sound = read_mkv_sound(file);
@@ -51,7 +51,7 @@ std::string frames_of(const Bytes& blocks) {
   return out;
 }
 
-TEST(ABlockOfMatroska, HoldsSeveralFramesWhoseSizesStandBeforeThem) {
+TEST(MatroskaBlock, HoldsSeveralFramesWithTheirSizesInFront) {
   EXPECT_EQ(frames_of(laced(0, 0, {1, 1})), "11 ");
   EXPECT_EQ(frames_of(laced(0, kXiph, {2, 1, 2, 1, 2, 2, 3})), "1 22 3 ");
   EXPECT_EQ(frames_of(laced(0, kEqual, {2, 1, 1, 2, 2, 3, 3})), "11 22 33 ");
@@ -61,16 +61,16 @@ TEST(ABlockOfMatroska, HoldsSeveralFramesWhoseSizesStandBeforeThem) {
   EXPECT_EQ(frames_of(laced(0, kXiph, Bytes{1, 255, 1} + Bytes(256, 1) + Bytes{2})), expected);
 }
 
-TEST(ABlockOfMatroska, IsAnErrorWhereItsFramesReachOutOfIt) {
+TEST(MatroskaBlock, IsAnErrorIfItsFramesExceedIt) {
   EXPECT_EQ(frames_of(laced(0, kXiph, {1, 9, 1, 2})), "HR0350");
   EXPECT_EQ(frames_of(laced(0, kXiph, {2, 1, 255})), "HR0350");
   EXPECT_EQ(frames_of(laced(0, kEqual, {2, 1, 1})), "HR0350");
-  EXPECT_EQ(frames_of(laced(0, kEbml, {2, 0x81, 0x80, 1})), "HR0350");  // 62 less than one
+  EXPECT_EQ(frames_of(laced(0, kEbml, {2, 0x81, 0x80, 1})), "HR0350");  // 62 to one less
   EXPECT_EQ(frames_of(laced(0, kEbml, {2})), "HR0350");
 }
 
-// All frames of a block have its time: that of the last block is no gap.
-TEST(ASoundOfMatroska, IsReadWhereItsBlocksHoldManyFrames) {
+// All frames of a block have its time: those of the last block are not a gap.
+TEST(MatroskaAudio, IsReadFromBlocksOfManyFrames) {
   Bytes blocks, samples;
   for (uint8_t i = 0; i < 5; ++i) {
     Bytes content{7};  // eight frames of ten samples
@@ -101,7 +101,7 @@ std::string code_of(const Film& film) {
   return sound ? "good" : std::string(sound.error().code->id);
 }
 
-TEST(ASoundOfMatroska, IsRefusedWhereSomeOfItIsMissing) {
+TEST(MatroskaAudio, IsRefusedIfPartsAreMissing) {
   const auto code = [](int16_t last) {
     Bytes blocks;
     for (int16_t i = 0; i < 9; ++i) {
@@ -113,7 +113,7 @@ TEST(ASoundOfMatroska, IsRefusedWhereSomeOfItIsMissing) {
   EXPECT_EQ(code(1200), "HR0352");
 }
 
-// A block of ten samples of ten milliseconds, so many nanoseconds of which are not to be heard.
+// A block of ten samples of ten milliseconds, with this many nanoseconds to discard.
 Bytes padded_block(int16_t time, int64_t discards) {
   Bytes number;
   for (int shift = 56; shift >= 0; shift -= 8) {
@@ -123,7 +123,7 @@ Bytes padded_block(int16_t time, int64_t discards) {
                                        element(mkv::kDiscardPadding, number));
 }
 
-TEST(ASoundOfMatroska, EndsBeforeThePaddingOfItsLastBlock) {
+TEST(MatroskaAudio, ExcludesThePaddingOfItsLastBlock) {
   const auto frames = [](const Bytes& last) -> int64_t {
     const Bytes file = sound_of(laced(0, 0, Bytes(10, 128)) + last).file();
     Buffer padded(file.size());
@@ -135,19 +135,19 @@ TEST(ASoundOfMatroska, EndsBeforeThePaddingOfItsLastBlock) {
   EXPECT_EQ(frames(padded_block(100, 0)), 20);
   EXPECT_EQ(frames(padded_block(100, 40'000'000)), 16);
   EXPECT_EQ(frames(padded_block(100, 100'000'000)), 10);
-  EXPECT_EQ(frames(padded_block(100, 210'000'000)), -1);  // more than there is
+  EXPECT_EQ(frames(padded_block(100, 210'000'000)), -1);  // more than the block has
   EXPECT_EQ(frames(padded_block(100, INT64_MAX)), -1);
 }
 
-TEST(ASoundOfMatroska, IsRefusedWhereSamplesAreLeftOutElsewhere) {
+TEST(MatroskaAudio, IsRefusedIfOtherBlocksDiscardSamples) {
   const Bytes whole = laced(100, 0, Bytes(10, 128));
   EXPECT_EQ(code_of(sound_of(padded_block(0, 40'000'000) + whole)), "HR0352");
   EXPECT_EQ(code_of(sound_of(padded_block(0, -40'000'000))), "HR0352");
   EXPECT_EQ(code_of(sound_of(padded_block(0, 0) + whole)), "good");
 }
 
-// Less than the clock's slack over all of a sound, and a fiftieth of a second in which it is late.
-TEST(ASoundOfMatroska, IsRefusedWhereOnePacketIsMissing) {
+// Less than the clock's tolerance over the whole file, and a fiftieth of a second late.
+TEST(MatroskaAudio, IsRefusedIfOnePacketIsMissing) {
   const auto code = [](int missing, int in_block) {
     Bytes blocks;
     for (int i = 0; i < 48; i += in_block) {

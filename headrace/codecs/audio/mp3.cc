@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MP3 (MPEG audio, layers I to III), by libmpg123: without the delay and padding that LAME's tag
-// specifies; from some frames before the window's first one on, which the overlap needs.
+// specifies; decoding starts some frames before the window, as the overlap requires.
 #include <mpg123.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace headrace {
 namespace {
 
-// By the four bytes that every frame begins with (ISO/IEC 11172-3, 2.4.2.3; 13818-3).
+// From the four bytes at the start of every frame (ISO/IEC 11172-3, 2.4.2.3; 13818-3).
 bool is_mpeg_frame(std::span<const uint8_t> bytes, size_t at = 0) {
   if (at + 4 > bytes.size()) return false;
   const uint8_t a = bytes[at + 1], b = bytes[at + 2];
@@ -30,7 +30,7 @@ bool is_mpeg_frame(std::span<const uint8_t> bytes, size_t at = 0) {
          (b & 0xF0) != 0xF0 && (b & 0x0C) != 0x0C;
 }
 
-// How long the frame is; 0 where it does not say (free format). REQUIRES: is_mpeg_frame().
+// The frame's length in bytes; 0 if it is not stated (free format). REQUIRES: is_mpeg_frame().
 size_t mpeg_frame_bytes(std::span<const uint8_t> bytes, size_t at = 0) {
   using Rates = std::array<uint16_t, 15>;  // kbit/s
   constexpr Rates kOne{0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448};
@@ -40,7 +40,7 @@ size_t mpeg_frame_bytes(std::span<const uint8_t> bytes, size_t at = 0) {
   constexpr Rates kLow{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160};
   constexpr std::array<uint32_t, 3> kHertz{44100, 48000, 32000};
   const int version = bytes[at + 1] >> 3 & 3, layer = 4 - (bytes[at + 1] >> 1 & 3);
-  const bool low = version != 3;  // MPEG-2, and 2.5
+  const bool low = version != 3;  // MPEG-2 and MPEG-2.5
   const Rates& rates = layer == 1   ? (low ? kOneLow : kOne)
                        : low        ? kLow
                        : layer == 2 ? kTwo
@@ -54,7 +54,7 @@ size_t mpeg_frame_bytes(std::span<const uint8_t> bytes, size_t at = 0) {
   return (layer == 3 && low ? 72 : 144) * bits / hertz + padding;
 }
 
-// Whether two frames of one kind, one behind the other, lie somewhere in [begin, end).
+// Whether two consecutive frames of the same kind are somewhere in [begin, end).
 Result<bool> mpeg_frames_follow(const ByteRanges& file, uint64_t begin, uint64_t end) {
   constexpr uint64_t kBlock = 1 << 16, kLongestFrame = 2881, kHeader = 4;
   for (uint64_t at = begin; at < end; at += kBlock) {
@@ -75,10 +75,10 @@ Result<bool> mpeg_frames_follow(const ByteRanges& file, uint64_t begin, uint64_t
 }
 
 constexpr std::string_view kMp3Name = "MP3";
-// Frames of MPEG that are decoded before a seek's goal: what the bit reservoir and the overlap of
-// layer III reach back.
+// MPEG frames to decode before the target of a seek, for the bit reservoir and the overlap of layer
+// III.
 constexpr long kPreframes = 10;
-constexpr int64_t kMp3Frame = 1152;  // samples of the largest
+constexpr int64_t kMp3Frame = 1152;  // samples of the largest frame
 constexpr int64_t kMp3FramesAByte = kMp3Frame / 24;
 
 struct Mp3Library {
@@ -127,7 +127,7 @@ const Mp3Library& mp3_library() {
   return library;
 }
 
-// Whether the first frame is not a sound and tells how many follow: the tag of Xing and LAME.
+// Whether the first frame is not audio, but states how many follow: the tag of Xing and LAME.
 Result<bool> tells_its_length(const ByteRanges& file) {
   const Result<uint64_t> begin = behind_id3(file);
   if (!begin) return begin.error();
@@ -144,7 +144,8 @@ Result<bool> tells_its_length(const ByteRanges& file) {
 }
 
 bool begins_like_mp3(std::span<const uint8_t> bytes) {
-  return id3_bytes(bytes) > 0 || is_mpeg_frame(bytes);  // a tag longer than what is seen
+  return id3_bytes(bytes) > 0 || is_mpeg_frame(bytes);  // the tag may be longer than the visible
+                                                        // part
 }
 
 class Mp3Decoder final : public AudioDecoder {
@@ -205,7 +206,7 @@ class Mp3Decoder final : public AudioDecoder {
         int now = 0, encoding = 0;
         mp3.getformat(handle_, &rate, &now, &encoding);
         if (rate == opened.rate && now == opened.channels) continue;
-        return corrupt_sound(kMp3Name, "it changes its rate or channels on the way");
+        return corrupt_sound(kMp3Name, "its sample rate or channel count changes midway");
       }
       if (reader_.error()) return *reader_.error();
       if (status == MPG123_DONE || (status == MPG123_OK && frames == 0)) {
@@ -219,14 +220,14 @@ class Mp3Decoder final : public AudioDecoder {
  private:
   static constexpr size_t kBlock = 4096;  // samples
 
-  // A file at its first frame; closed at the end.
+  // Opens a file at its first frame; closes it at the end.
   struct Opened {
     Opened(Mp3Decoder& decoder, const ByteRanges& file) : self(decoder) {
       result = decoder.open(file, rate, channels);
     }
     ~Opened() {
       if (self.handle_) mp3_library().close(self.handle_);
-      self.reader_ = RangeReader({});  // lets go of the file
+      self.reader_ = RangeReader({});  // releases the file
     }
     Mp3Decoder& self;
     long rate = 0;
@@ -234,10 +235,10 @@ class Mp3Decoder final : public AudioDecoder {
     Result<void> result;
   };
 
-  // libmpg123 ends where the tag of Xing says, which counts the frames of the file that it was
-  // written for: of two that were put together it would be one.
+  // libmpg123 stops where the Xing tag says, which counts the frames of the original file: of two
+  // concatenated files it would decode only one.
   static Result<void> check_end(const ByteRanges& file, uint64_t scanned) {
-    constexpr uint64_t kHeader = 4;  // of the frame behind, which may have been looked at
+    constexpr uint64_t kHeader = 4;  // start of the next frame, which may have been read already
     const Result<uint64_t> end = tags_behind(file);
     if (!end) return end.error();
     const Result<bool> more = mpeg_frames_follow(file, scanned - std::min(scanned, kHeader), *end);
@@ -259,7 +260,8 @@ class Mp3Decoder final : public AudioDecoder {
                             MPG123_NO_FRANKENSTEIN;
     mp3.param(handle_, MPG123_ADD_FLAGS, kFlags, 0);
     mp3.param(handle_, MPG123_REMOVE_FLAGS, MPG123_FUZZY, 0);
-    mp3.param(handle_, MPG123_RVA, MPG123_RVA_OFF, 0);  // samples as they are, not as loud as said
+    mp3.param(handle_, MPG123_RVA, MPG123_RVA_OFF,
+              0);  // samples unchanged, ignoring the stated gain
     mp3.param(handle_, MPG123_PREFRAMES, kPreframes, 0);
     mp3.param(handle_, MPG123_INDEX_SIZE, -1, 0);
     mp3.param(handle_, MPG123_RESYNC_LIMIT, 1 << 16, 0);
@@ -290,7 +292,7 @@ class Mp3Decoder final : public AudioDecoder {
     if (reader_.error()) return *reader_.error();
     const int code = mp3_library().errcode(handle_);
     if (code == MPG123_OUT_OF_MEM) return too_large_sound(kMp3Name);
-    return corrupt_sound(kMp3Name, "libmpg123 finds no way on (its error " + std::to_string(code) +
+    return corrupt_sound(kMp3Name, "libmpg123 cannot continue (its error " + std::to_string(code) +
                                        ") at byte " + std::to_string(reader_.at()));
   }
 
@@ -307,14 +309,15 @@ class Mp3Decoder final : public AudioDecoder {
 
   mpg123_handle* handle_ = nullptr;
   RangeReader reader_{{}};
-  uint64_t farthest_ = 0;  // byte up to which has been read
+  uint64_t farthest_ = 0;  // end of what has been read
   float block_[kBlock];
 };
 
 const AudioCodecRecord kMp3{
     .name = "mp3",
     .doc =
-        "MP3 and its older layers, by libmpg123; delay and padding that LAME notes are left out.",
+        "MP3, and MPEG audio layers I and II, by libmpg123; the encoder delay and padding in "
+        "LAME's tag are removed.",
     .oracle = "libsndfile, within 1e-5 of full scale",
     .suffixes = {".mp3", ".mp2"},
     .sniff = begins_like_mp3,

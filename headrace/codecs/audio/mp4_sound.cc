@@ -14,14 +14,14 @@ namespace {
 
 using SoundBytes = std::span<const uint8_t>;
 
-uint32_t rate_in(SoundBytes header) {  // of mvhd and mdhd, which begin alike
+uint32_t rate_in(SoundBytes header) {  // offset in mvhd and mdhd, which begin alike
   BigEndianReader reader(header);
   const bool wide = reader.u32() >> 24 == 1;
   reader.skip(wide ? 16 : 8);
   return reader.u32();
 }
 
-// The trak whose handler is of sound, or nothing.
+// The trak whose handler is audio, or none.
 SoundBytes sound_trak(SoundBytes moov) {
   Mp4Boxes boxes(moov);
   for (Mp4Box box; boxes.next(box);) {
@@ -34,7 +34,7 @@ SoundBytes sound_trak(SoundBytes moov) {
   return {};
 }
 
-// The entry of this number, from 1: how packets are coded.
+// The sample entry with this number, from 1: how packets are coded.
 Result<void> read_sound_entry(SoundBytes stsd, uint32_t number, Mp4Sound& sound) {
   BigEndianReader list(stsd);
   list.skip(8);
@@ -72,19 +72,19 @@ Result<Mp4Sound> read_mp4_sound(const ByteRanges& file) {
   if (!top) return top.error();
   const SoundBytes moov = top->moov;
   const SoundBytes trak = sound_trak(moov);
-  if (trak.empty()) return no_pictures(kMp4Name, "has no track of audio");
+  if (trak.empty()) return no_pictures(kMp4Name, "has no audio track");
   if (!top->fragments.empty()) {
     return unread_video(kMp4Name, "has its audio in fragments",
-                        "make one piece of it: ffmpeg -i in.mp4 -c copy out.mp4");
+                        "remux it without fragments: ffmpeg -i in.mp4 -c copy out.mp4");
   }
   const SoundBytes mdia = mp4_box_in(trak, box_named("mdia"));
   const SoundBytes stbl = mp4_box_in(mp4_box_in(mdia, box_named("minf")), box_named("stbl"));
   const uint32_t rate = rate_in(mp4_box_in(mdia, box_named("mdhd")));
   const SoundBytes mvhd = mp4_box_in(moov, box_named("mvhd"));
   if (mvhd.empty()) return corrupt_video(kMp4Name, "its mvhd box is missing");
-  // It counts the lengths of edits alone; 0 is 1, as players have it.
+  // Only the edits' total length is used; like players, treats 0 as 1.
   const uint32_t movie_rate = std::max(rate_in(mvhd), 1u);
-  if (rate == 0) return corrupt_video(kMp4Name, "its track has no clock: a timescale of 0");
+  if (rate == 0) return corrupt_video(kMp4Name, "its track has a timescale of 0");
   Mp4Sound sound;
   sound.ticks_per_second = rate;
   Mp4Packets packets;
@@ -103,8 +103,8 @@ Result<Mp4Sound> read_mp4_sound(const ByteRanges& file) {
   sound.begin = std::clamp<int64_t>(edits->begin, 0, packets.end);
   sound.end = packets.end;
   sound.start = sound.begin + edits->delay;
-  // The list counts in the movie's ticks, often milliseconds: what is nearer to the end of all
-  // samples than such a tick is that end.
+  // The list counts in the movie's ticks, often milliseconds: an end within one such tick of the
+  // end of all samples is taken as that end.
   const int64_t tick = rate / movie_rate + 1;
   if (edits->end < packets.end - tick) sound.end = std::max(edits->end, sound.begin);
   return sound;

@@ -16,16 +16,18 @@ namespace headrace {
 
 struct Mp4Sound {
   std::string codec;                // "mp4a"
-  int object_type = -1;             // of mp4a: 0x40 is MPEG-4 audio
-  std::vector<uint8_t> parameters;  // of mp4a: the AudioSpecificConfig
-  int64_t ticks_per_second = 0;     // of what follows; an AAC track's are its samples
+  int object_type = -1;             // for mp4a: 0x40 is MPEG-4 audio
+  std::vector<uint8_t> parameters;  // for mp4a: the AudioSpecificConfig
+  int64_t ticks_per_second = 0;     // ticks per second of the following fields; for an AAC track,
+                                    // samples
   std::vector<MediaPacket> packets;
-  // The audible part: [begin, end) of the packets' samples, from the first one's begin on.
+  // The audible part: [begin, end) of the packets' samples, counted from the start of the first
+  // one.
   int64_t begin = 0, end = 0;
-  int64_t start = 0;  // when `begin` is heard, by the clock that pictures share
+  int64_t start = 0;  // time of `begin` on the clock that it shares with the frames
 };
 
-// Errors are those of videos (HR0361 to HR0365); HR0364 where there is no track of sound.
+// Returns video errors (HR0361 to HR0365); HR0364 if there is no audio track.
 Result<Mp4Sound> read_mp4_sound(const ByteRanges& file);
 
 }  // namespace headrace

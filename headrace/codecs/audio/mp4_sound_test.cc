@@ -32,7 +32,7 @@ Movie sound_with(const std::vector<Bytes>& parameters, uint32_t used) {
   return movie;
 }
 
-TEST(ASoundOfMp4, IsCodedAsTheEntrySaysThatItsPacketsName) {
+TEST(Mp4Audio, UsesTheSampleEntryOfItsPackets) {
   const Bytes one{0x11, 0x90}, other{0x12, 0x10};
   const auto parameters = [&](uint32_t used) {
     const Result<Mp4Sound> sound = read_mp4_sound(sound_with({one, other}, used).file());

@@ -16,7 +16,7 @@ constexpr size_t kPageHeader = 27, kMostPage = kPageHeader + 255 + 255 * 255;
 constexpr uint8_t kFirstPage = 2;
 constexpr uint32_t kPolynomial = 0x04c11db7;
 
-// For four bytes at once: table k is for a byte with k more after it.
+// For four bytes at once: table k is for a byte followed by k more.
 constexpr std::array<std::array<uint32_t, 256>, 4> kChecksums = [] {
   std::array<std::array<uint32_t, 256>, 4> out{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -48,7 +48,7 @@ uint32_t add_to_checksum(uint32_t sum, std::span<const uint8_t> bytes) {
 
 bool is_ogg_of(std::span<const uint8_t> bytes, std::string_view codec) {
   if (bytes.size() < kPageHeader || std::memcmp(bytes.data(), "OggS", 4) != 0) return false;
-  const size_t packet = kPageHeader + bytes[kPageHeader - 1];  // behind the table of segments
+  const size_t packet = kPageHeader + bytes[kPageHeader - 1];  // after the segment table
   return packet + codec.size() <= bytes.size() &&
          std::memcmp(bytes.data() + packet, codec.data(), codec.size()) == 0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of an Ogg file (RFC 3533), checked before a library sees them:
-// libraries differ in their treatment of damaged or chained files, and leak memory
-// on them.
+// The pages of an Ogg file (RFC 3533), validated before a library sees them: libraries differ in
+// their treatment of damaged or chained files, and leak memory on them.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +12,16 @@
 
 namespace headrace {
 
-// Whether the first page's first packet begins so.
+// Whether the first page's first packet begins with these bytes.
 bool is_ogg_of(std::span<const uint8_t> bytes, std::string_view codec);
 
-// HR0350, HR0351 or HR0352 unless all bytes are whole pages of one stream, in order, with the right
-// checksums. `kind`: for messages, "Vorbis".
+// HR0350, HR0351 or HR0352 unless the file consists of complete pages of one stream, in order, with
+// valid checksums. `kind`: for messages, "Vorbis".
 Result<void> check_ogg_pages(std::string_view kind, const ByteRanges& file);
 
-// Bytes of the page that begins here; 0 where none does, or it is cut off.
+// Size of the page that begins here; 0 if there is none, or it is truncated.
 size_t ogg_page_bytes(std::span<const uint8_t> bytes);
-uint32_t ogg_checksum(std::span<const uint8_t> page);  // with that field as 0
+uint32_t ogg_checksum(std::span<const uint8_t> page);  // computed with the checksum field set to 0
 
 inline constexpr size_t kOggChecksumAt = 22;
 

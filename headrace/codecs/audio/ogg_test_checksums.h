@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Right checksums for the pages of a file that a test has changed.
+// Corrects the checksums of a file's pages after a test has modified it.
 #pragma once
 
 #include <cstring>

@@ -17,7 +17,7 @@ void put_little(std::vector<uint8_t>& bytes, size_t at, uint64_t value, int coun
 void OggWriter::add(std::span<const uint8_t> packet, int64_t position, bool last) {
   constexpr size_t kHead = 27, kSegment = 255, kMostSegments = 255;
   constexpr uint8_t kGoesOn = 1, kFirst = 2, kLast = 4;
-  size_t segments = packet.size() / kSegment + 1;  // the last is shorter than all others
+  size_t segments = packet.size() / kSegment + 1;  // only the last segment is shorter
   bool goes_on = false;
   while (segments > 0) {
     const size_t here = std::min(segments, kMostSegments), at = bytes_.size();
@@ -29,7 +29,7 @@ void OggWriter::add(std::span<const uint8_t> packet, int64_t position, bool last
     bytes_[at + 5] = static_cast<uint8_t>((goes_on ? kGoesOn : 0) | (pages_ == 0 ? kFirst : 0) |
                                           (ends && last ? kLast : 0));
     put_little(bytes_, at + 6, ends ? static_cast<uint64_t>(position) : ~uint64_t{0}, 8);
-    put_little(bytes_, at + 14, 1, 4);  // the stream
+    put_little(bytes_, at + 14, 1, 4);  // the stream's serial number
     put_little(bytes_, at + 18, pages_++, 4);
     put_little(bytes_, at + kOggChecksumAt, 0, 4);
     bytes_[at + 26] = static_cast<uint8_t>(here);

@@ -12,7 +12,7 @@ namespace headrace {
 
 class OggWriter {
  public:
-  // `position`: of the last sample that the packet completes. `last`: nothing follows.
+  // `position`: number of the last sample that the packet completes. `last`: nothing follows.
   void add(std::span<const uint8_t> packet, int64_t position, bool last = false);
   const std::vector<uint8_t>& bytes() const { return bytes_; }
 

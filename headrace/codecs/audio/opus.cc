@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opus in Ogg, by libopusfile: at 48 kHz, which is all that it decodes to. Samples before the
-// window are decoded, too, as far as the window depends on them (opus_start.h).
+// Opus in Ogg, by libopusfile: always at 48 kHz, its only output rate. Samples before the window
+// are decoded, too, as far as the window depends on them (opus_start.h).
 #include <opusfile.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kOpusName = "Opus";
 constexpr int kOpusRate = 48000;
-// A packet of one byte and its place in the page's table stand for 120 ms at most.
+// A one-byte packet, with its entry in the page's table, represents at most 120 ms.
 constexpr int64_t kOpusFramesAByte = 5760 / 2;
 
 struct OpusLibrary {
@@ -48,7 +48,7 @@ const OpusLibrary& opus_library() {
   return library;
 }
 
-// A file at its first frame.
+// Opens a file at its first frame.
 class OpusFile {
  public:
   explicit OpusFile(const ByteRanges& bytes) : reader(bytes) {
@@ -123,7 +123,7 @@ class OpusSoundDecoder final : public AudioDecoder {
     const int64_t from = *start;
     if (from > 0 && opus.seek(file.file, from) != 0) {
       if (file.reader.error()) return *file.reader.error();
-      return corrupt_sound(kOpusName, "no way leads to its frame " + std::to_string(from));
+      return corrupt_sound(kOpusName, "cannot seek to its frame " + std::to_string(from));
     }
     const auto channels = static_cast<size_t>(file.header.channels);
     for (int64_t done = from - job.begin; done < job.count;) {
@@ -149,15 +149,15 @@ class OpusSoundDecoder final : public AudioDecoder {
   }
 
  private:
-  std::array<float, 5760 * 8> block_;  // a packet of 8 channels
+  std::array<float, 5760 * 8> block_;  // a packet with 8 channels
 };
 
 const AudioCodecRecord kOpus{
     .name = "opus",
     .doc = "Opus in Ogg, one stream, by libopusfile; always 48 kHz.",
     .oracle =
-        "libopusfile's whole output, within 1e-5 of full scale; within 1e-2 in windows that begin "
-        "after more than 60 seconds of SILK",
+        "libopusfile's output for the whole file, within 1e-5 of full scale; within 1e-2 in "
+        "windows that begin after more than 60 seconds of SILK",
     .suffixes = {".opus"},
     .sniff = [](std::span<const uint8_t> bytes) { return is_ogg_of(bytes, "OpusHead"); },
     .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<OpusSoundDecoder>(); },

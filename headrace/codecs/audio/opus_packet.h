@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-// Samples of 48 kHz; 0 of what is not a packet.
+// Samples at 48 kHz; 0 if not a valid packet.
 inline int64_t opus_duration(std::span<const uint8_t> packet) {
   if (packet.empty()) return 0;
   const int config = packet[0] >> 3, code = packet[0] & 3;
@@ -18,8 +18,8 @@ inline int64_t opus_duration(std::span<const uint8_t> packet) {
   return frame * count > 5760 ? 0 : frame * count;
 }
 
-// Coded by SILK, alone or for the low half of the band (hybrid); else by CELT alone. REQUIRES: not
-// empty.
+// Coded by SILK, alone or for the low half of the band (hybrid); otherwise by CELT alone. REQUIRES:
+// not empty.
 inline bool opus_uses_silk(std::span<const uint8_t> packet) { return packet[0] >> 3 < 16; }
 
 }  // namespace headrace

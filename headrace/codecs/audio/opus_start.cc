@@ -12,12 +12,12 @@
 namespace headrace {
 namespace {
 
-// Packets in their order, up to the window.
+// Visits packets in order, up to the window.
 class SilkRuns {
  public:
   explicit SilkRuns(int64_t begin) : begin_(begin) {}
 
-  // False: no more are wanted. `packet`: its first bytes.
+  // False: stop. `packet`: its first bytes.
   bool add(std::span<const uint8_t> packet) {
     constexpr int kHeaders = 2;
     if (packets_++ == 0) read_head(packet);
@@ -46,7 +46,7 @@ class SilkRuns {
   void read_head(std::span<const uint8_t> head) {  // RFC 7845, 5.1
     constexpr size_t kSkip = 10, kFamily = 18, kStreams = 19;
     if (head.size() >= kSkip + 2) position_ = -int64_t{little_u16(head, kSkip)};
-    // Their packets lie in one another, and any of them may be SILK's.
+    // Their packets are nested, and each of them may be SILK.
     has_several_ = head.size() > kStreams && head[kFamily] != 0 && head[kStreams] > 1;
   }
 
@@ -54,7 +54,7 @@ class SilkRuns {
   int64_t position_ = 0;  // where the next packet begins
   int64_t packets_ = 0;
   bool has_several_ = false;             // streams
-  std::optional<int64_t> run_, needed_;  // where packets of SILK begin that follow one another
+  std::optional<int64_t> run_, needed_;  // starts of runs of SILK packets
 };
 
 }  // namespace
@@ -64,7 +64,7 @@ Result<int64_t> opus_start(const ByteRanges& file, int64_t begin) {
   constexpr uint8_t kWholeSegment = 255;
   if (begin <= kOpusPreroll) return 0;
   SilkRuns runs(begin);
-  bool inside = false;  // of a packet that the page before has begun
+  bool inside = false;  // from a packet that began in the previous page
   for (uint64_t at = 0; at < file.size();) {
     const Result<std::span<const uint8_t>> there = file.at(at, kMostPage);
     if (!there) return there.error();

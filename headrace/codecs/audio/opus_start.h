@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the decoding of Opus in Ogg has to begin for a window.
+// Where decoding of Opus in Ogg has to start for a window.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace headrace {
 
-// Frames of CELT predict the energy of those after them, which is forgotten after half a second
-// (the 80 ms of RFC 7845, 4.6, leave a tenth of full scale of noise).
+// CELT frames predict the energy of later ones, and the effect fades after half a second (with the
+// 80 ms of RFC 7845, 4.6, noise at a tenth of full scale remains).
 inline constexpr int64_t kOpusPreroll = 48000 / 2;
-// SILK computes in integers that feed on their own roundings: it never forgets where it began, and
-// gives the samples of the whole file only from the begin or from frames of CELT alone on, after
-// which it starts anew. Where these are further away than so many frames, so much is decoded
-// before the window, which then is within 1e-2 of the whole.
+// SILK computes in integers with feedback of their rounding: its state never fades. It only gives
+// the samples of the whole file if decoding starts at the beginning or at a CELT-only frame, after
+// which it is reset. If these are further away than this many frames, that many are decoded before
+// the window, which is then within 1e-2 of the whole file's samples.
 inline constexpr int64_t kFarthestSilk = int64_t{60} * 48000;
 inline constexpr int64_t kSilkPreroll = int64_t{2} * 48000;
 
-// The frame, as the file counts them, for a window that begins at `begin`; damaged pages are not
-// looked for. Looks at the heads of pages and packets up to there.
+// The frame, in the file's numbering, where decoding must start for a window at `begin`. Reads page
+// and packet headers up to there; does not check for damaged pages.
 Result<int64_t> opus_start(const ByteRanges& file, int64_t begin);
 
 }  // namespace headrace

@@ -17,7 +17,7 @@ using Bytes = std::vector<uint8_t>;
 constexpr int64_t kPacket = 960;  // 20 ms
 constexpr uint8_t kSilk = 9 << 3, kHybrid = 13 << 3, kCelt = 31 << 3;
 
-// A stream of so many packets each, 312 samples of which are skipped at the begin.
+// A stream with this many packets in each run, 312 samples of which are skipped at the start.
 Bytes opus(const std::vector<std::pair<uint8_t, int>>& runs, uint8_t streams = 1) {
   Bytes head{'O', 'p', 'u', 's', 'H', 'e', 'a', 'd', 1, 2, 0x38, 1, 0, 0, 0, 0, 0, 0};
   head.push_back(streams > 1 ? 1 : 0);
@@ -35,7 +35,7 @@ Bytes opus(const std::vector<std::pair<uint8_t, int>>& runs, uint8_t streams = 1
 int64_t start(const Bytes& file, int64_t begin) { return *opus_start(file, begin); }
 int64_t begin_of(int64_t packet) { return packet * kPacket - 312; }
 
-TEST(TheStartOfAWindow, OfCeltIsHalfASecondBefore) {
+TEST(WindowStart, OfCeltIsHalfASecondBefore) {
   const Bytes file = opus({{kCelt, 500}});
   EXPECT_EQ(start(file, 0), 0);
   EXPECT_EQ(start(file, kOpusPreroll), 0);
@@ -43,31 +43,32 @@ TEST(TheStartOfAWindow, OfCeltIsHalfASecondBefore) {
   EXPECT_EQ(start(file, 470'000), 470'000 - kOpusPreroll);
 }
 
-TEST(TheStartOfAWindow, OfSilkIsWhereSilkBegins) {
+TEST(WindowStart, OfSilkIsWhereSilkBegins) {
   for (const uint8_t silk : {kSilk, kHybrid}) {
     EXPECT_EQ(start(opus({{silk, 500}}), 400'000), 0);
     const Bytes file = opus({{kCelt, 100}, {silk, 100}, {kCelt, 200}, {silk, 50}});
     EXPECT_EQ(start(file, begin_of(99)), begin_of(99) - kOpusPreroll);
     EXPECT_EQ(start(file, begin_of(101)), begin_of(100) - kOpusPreroll);
     EXPECT_EQ(start(file, begin_of(199)), begin_of(100) - kOpusPreroll);
-    EXPECT_EQ(start(file, begin_of(210)), begin_of(100) - kOpusPreroll);  // SILK is decoded before
+    // SILK starts before the window
+    EXPECT_EQ(start(file, begin_of(210)), begin_of(100) - kOpusPreroll);
     EXPECT_EQ(start(file, begin_of(226)), begin_of(226) - kOpusPreroll);
     EXPECT_EQ(start(file, begin_of(449)), begin_of(400) - kOpusPreroll);
   }
 }
 
-TEST(TheStartOfAWindow, BehindAMinuteOfSilkIsTwoSecondsBefore) {
+TEST(WindowStart, AfterAMinuteOfSilkIsTwoSecondsBefore) {
   const Bytes file = opus({{kCelt, 50}, {kSilk, 4000}});
   EXPECT_EQ(start(file, begin_of(50) + kFarthestSilk), begin_of(50) - kOpusPreroll);
   EXPECT_EQ(start(file, begin_of(50) + kFarthestSilk + 1),
             begin_of(50) + kFarthestSilk + 1 - kSilkPreroll);
 }
 
-TEST(TheStartOfAWindow, OfSeveralStreamsIsThatOfSilk) {
+TEST(WindowStart, OfSeveralStreamsEqualsThatOfSilk) {
   EXPECT_EQ(start(opus({{kCelt, 500}}, 2), 400'000), 0);
 }
 
-TEST(TheStartOfAWindow, IsInsideOfAnyBytes) {
+TEST(WindowStart, StaysWithinAnyBytes) {
   std::mt19937 random(1);
   const Bytes sound = opus({{kCelt, 40}, {kSilk, 40}});
   for (int i = 0; i < 2000; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file as a stream, for libraries that ask for one. A read that fails ends the stream; the
-// library then reports another error, so callers ask here first.
+// A file as a stream, for libraries that need one. A failed read ends the stream; the library then
+// reports a different error, so callers check here first.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class RangeReader {
     at_ += bytes->size();
     return bytes->size();
   }
-  // As fseek() has it; false for a place that is none.
+  // Like fseek(); false for an invalid position.
   bool seek(int64_t offset, int whence) {
     const auto whole = static_cast<int64_t>(size());
     const int64_t base = whence == SEEK_SET   ? 0
@@ -48,11 +48,11 @@ class RangeReader {
   }
   uint64_t at() const { return at_; }
   uint64_t size() const { return file_.size() - begin_; }
-  // Whether from there on there is nothing but tags and zeros.
+  // Whether only tags and zeros follow from there on.
   Result<bool> holds_only_tags(uint64_t from) const {
     return only_tags_behind(file_, begin_ + from);
   }
-  // The storage's error for a failed read.
+  // The storage's error if a read failed.
   const std::optional<Error>& error() const { return error_; }
 
  private:

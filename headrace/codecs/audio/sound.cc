@@ -20,7 +20,7 @@ Error unknown_sound(std::span<const uint8_t> bytes) {
   Error error{.code = &kUnknownSound, .what = "the file is empty"};
   if (!bytes.empty()) {
     constexpr char kHex[] = "0123456789abcdef";
-    error.what = "no audio codec knows these bytes; they begin with";
+    error.what = "no audio codec recognizes these bytes; they begin with";
     for (const uint8_t byte : bytes.first(std::min<size_t>(bytes.size(), 8))) {
       error.what += {' ', kHex[byte >> 4], kHex[byte & 15]};
     }
@@ -28,7 +28,7 @@ Error unknown_sound(std::span<const uint8_t> bytes) {
   for (const AudioCodecRecord* codec : Registry<AudioCodecRecord>::all()) {
     error.note += (error.note.empty() ? "codecs: " : ", ") + std::string(codec->name);
   }
-  error.hint = bytes.empty() ? "fetch the file again, or leave it out"
+  error.hint = bytes.empty() ? "download the file again, or leave it out"
                              : "convert such files to FLAC or WAV, or leave them out";
   return error;
 }

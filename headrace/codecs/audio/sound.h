@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audio before it has samples: which part of a file is wanted, and how much silence around it.
-// Steps that cut or pad edit it, and the codec decodes the rest.
+// Audio before decoding: the needed part of a file, and the amount of silence around it. Steps that
+// trim or pad edit it, and the codec decodes what remains.
 //
 // A value; it borrows the encoded bytes, or shares the open file that they are read from.
 #pragma once
@@ -14,7 +14,7 @@
 namespace headrace {
 
 struct Sound {
-  const AudioCodecRecord* codec = nullptr;  // null: there is none, the samples are elsewhere
+  const AudioCodecRecord* codec = nullptr;  // null: not present, the samples are elsewhere
   ByteRanges file;
   AudioHeader header;
   int64_t before = 0;            // frames of silence
@@ -27,13 +27,14 @@ struct Sound {
   size_t sample_bytes() const {
     return static_cast<size_t>(frames()) * static_cast<size_t>(header.channels) * sizeof(float);
   }
-  // Keeps frames [from, from + length) of it; what lies beyond its ends is silence.
+  // Keeps frames [from, from + length) of the audio; those outside it are silence.
   void cut(int64_t from, int64_t length);
 };
 
-// Finds the codec and reads the header: HR0354 where no codec knows the bytes.
+// Finds the codec and reads the header: HR0354 if no codec recognizes the bytes.
 Result<Sound> open_sound(const ByteRanges& file, AudioDecoders& decoders);
-// All of its frames(), of channel c from samples[c * stride] on. On an error these hold anything.
+// All of its frames(), with channel c from samples[c * stride] on. After an error the samples are
+// unspecified.
 Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* samples,
                           int64_t stride);
 

@@ -33,7 +33,8 @@ const ErrorCode kNoTrackOfSound{
     "The container is valid, but has no audio track, only video or subtitles. Skip such files "
     "(on_error=), or, for clips of videos, substitute silence (no_sound=\"silence\")."};
 
-constexpr const char* kFetchAgain = "fetch the file again, or leave such records out (on_error=)";
+constexpr const char* kFetchAgain =
+    "download the file again, or leave such records out (on_error=)";
 
 }  // namespace
 
@@ -45,7 +46,7 @@ Error corrupt_sound(std::string_view kind, std::string what) {
 
 Error truncated_sound(std::string_view kind, int64_t frames, int64_t promised) {
   return truncated_audio(kind, "has " + std::to_string(frames) + " of the " +
-                                   std::to_string(promised) + " frames that its header promises");
+                                   std::to_string(promised) + " frames that its header declares");
 }
 
 Error truncated_audio(std::string_view kind, std::string what) {
@@ -68,7 +69,7 @@ Error too_large_sound(std::string_view kind) {
 
 Error no_track_of_sound(std::string_view kind) {
   return {.code = &kNoTrackOfSound,
-          .what = "this " + std::string(kind) + " file has no track of audio",
+          .what = "this " + std::string(kind) + " file has no audio track",
           .hint = "leave such records out (on_error=)"};
 }
 

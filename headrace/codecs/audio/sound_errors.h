@@ -18,8 +18,8 @@ Error unread_sound(std::string_view kind, std::string what, std::string hint);  
 Error too_large_sound(std::string_view kind);                                    // HR0353
 Error no_track_of_sound(std::string_view kind);                                  // HR0358
 
-// HR0350 or HR0352 unless rate and channels are such as sounds have, and there are no more frames
-// than so many bytes can hold, of which one holds `frames_a_byte` at most.
+// HR0350 or HR0352 unless rate and channels are plausible, and there are no more frames than this
+// many bytes can hold at `frames_a_byte` frames per byte.
 Result<void> check_sound(std::string_view kind, const AudioHeader& header, size_t bytes,
                          int64_t frames_a_byte);
 

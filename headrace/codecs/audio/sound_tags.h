@@ -14,7 +14,7 @@
 
 namespace headrace {
 
-// Bytes of the ID3v2 tag at the begin; 0 where there is none.
+// Bytes of the ID3v2 tag at the start; 0 if there is none.
 inline size_t id3_bytes(std::span<const uint8_t> bytes) {
   if (bytes.size() < 10 || bytes[0] != 'I' || bytes[1] != 'D' || bytes[2] != '3') return 0;
   size_t length = 0;
@@ -22,8 +22,8 @@ inline size_t id3_bytes(std::span<const uint8_t> bytes) {
   return length + (bytes[5] & 0x10 ? 20 : 10);  // with a footer
 }
 
-// Where the file goes on behind such tags, of which some files have several. What would begin
-// behind the file's end is not a tag.
+// Where the content begins after such tags; some files have several. Something past the end of the
+// file is not a tag.
 inline Result<uint64_t> behind_id3(const ByteRanges& file) {
   constexpr uint64_t kTagHeader = 10;
   for (uint64_t at = 0;;) {
@@ -35,7 +35,7 @@ inline Result<uint64_t> behind_id3(const ByteRanges& file) {
   }
 }
 
-// Where the tags behind the sound begin; the file's size where there are none.
+// Where the tags after the audio begin; the file's size if there are none.
 inline Result<uint64_t> tags_behind(const ByteRanges& file) {
   constexpr uint64_t kId3 = 128, kApeFooter = 32;
   const auto says = [](std::span<const uint8_t> bytes, std::string_view word) {
@@ -51,13 +51,13 @@ inline Result<uint64_t> tags_behind(const ByteRanges& file) {
   const Result<std::span<const uint8_t>> footer = file.at(end - kApeFooter, kApeFooter);
   if (!footer) return footer.error();
   if (!says(*footer, "APETAGEX")) return end;
-  // Its items and its footer; a header is beside that.
+  // The size covers its items and footer, but not a header.
   const bool has_header = little_u32(*footer, 20) >> 31;
   const uint64_t bytes = uint64_t{little_u32(*footer, 12)} + (has_header ? kApeFooter : 0);
   return end - std::min(std::max(bytes, kApeFooter), end);
 }
 
-// Whether nothing but such tags, and zeros before them, stands from there on.
+// Whether only such tags, and zeros before them, follow from there on.
 inline Result<bool> only_tags_behind(const ByteRanges& file, uint64_t from) {
   constexpr uint64_t kBlock = 4096;
   const Result<uint64_t> tags = tags_behind(file);

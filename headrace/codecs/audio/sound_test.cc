@@ -22,7 +22,7 @@ void add_word(std::vector<uint8_t>& out, std::string_view word) {
   out.insert(out.end(), word.begin(), word.end());
 }
 
-// A WAV of 16 bits whose frame i holds i * channels + c - 1000.
+// A 16-bit WAV whose frame i holds i * channels + c - 1000.
 std::vector<uint8_t> counting_wav(int frames, int channels, uint32_t data_length = 0) {
   std::vector<uint8_t> out;
   add_word(out, "RIFF");
@@ -55,7 +55,7 @@ std::vector<float> frames_of(const Sound& sound, AudioDecoders& decoders) {
   return out;
 }
 
-TEST(ASound, IsCutAndPaddedAsItsSamplesWouldBe) {
+TEST(AudioClip, IsCutAndPaddedAsItsSamplesWouldBe) {
   const Buffer file = buffer_of(counting_wav(50, 1));
   AudioDecoders decoders;
   std::mt19937 random(1);
@@ -79,7 +79,7 @@ TEST(ASound, IsCutAndPaddedAsItsSamplesWouldBe) {
   }
 }
 
-TEST(ASound, HasOneChannelBehindTheOther) {
+TEST(AudioClip, IsStoredChannelByChannel) {
   const Buffer file = buffer_of(counting_wav(3, 2));
   AudioDecoders decoders;
   const Result<Sound> sound = open_sound(file.bytes(), decoders);
@@ -99,7 +99,7 @@ TEST(AWav, IsAnErrorAtEveryLengthAtWhichItLacksSamples) {
   EXPECT_TRUE(read_wav_header(buffer_of(whole).bytes()));
 }
 
-TEST(AWav, WithAnyByteChangedIsAnErrorOrASoundInsideItsBytes) {
+TEST(AWav, WithAnyByteChangedIsAnErrorOrAnAudioClipInsideItsBytes) {
   const std::vector<uint8_t> whole = counting_wav(20, 2);
   AudioDecoders decoders;
   for (size_t place = 0; place < 48; ++place) {
@@ -115,7 +115,7 @@ TEST(AWav, WithAnyByteChangedIsAnErrorOrASoundInsideItsBytes) {
   }
 }
 
-TEST(AForeignSound, IsRefusedByItsName) {
+TEST(UnsupportedAudio, IsRefusedByItsName) {
   AudioDecoders decoders;
   const std::vector<uint8_t> aiff{'F', 'O', 'R', 'M', 0, 0, 0, 4, 'A', 'I', 'F', 'F'};
   const Buffer file = buffer_of(aiff);
@@ -126,7 +126,7 @@ TEST(AForeignSound, IsRefusedByItsName) {
   EXPECT_NE(sound.error().hint.find("out.flac"), std::string::npos);
 }
 
-TEST(EveryCodecOfSounds, SaysWhatItIs) {
+TEST(EveryAudioCodec, DescribesItself) {
   EXPECT_GE(Registry<AudioCodecRecord>::all().size(), 6u);
   for (const AudioCodecRecord* codec : Registry<AudioCodecRecord>::all()) {
     EXPECT_GT(codec->doc.size(), 10u) << codec->name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vorbis in Ogg, by libvorbisfile: from the page before the window's first frame on.
+// Vorbis in Ogg, by libvorbisfile: decoding starts at the page before the window's first frame.
 #define OV_EXCLUDE_STATIC_CALLBACKS
 #include <vorbis/vorbisfile.h>
 
@@ -16,7 +16,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kVorbisName = "Vorbis";
-// A packet of one byte and its place in the page's table stand for 4096 frames at most.
+// A one-byte packet, with its entry in the page's table, represents at most 4096 frames.
 constexpr int64_t kVorbisFramesAByte = 4096 / 2;
 
 struct VorbisLibrary {
@@ -53,7 +53,7 @@ int seek_bytes(void* client, ogg_int64_t offset, int whence) {
 }
 long tell_bytes(void* client) { return static_cast<long>(static_cast<RangeReader*>(client)->at()); }
 
-// A file at its first frame.
+// Opens a file at its first frame.
 class VorbisFile {
  public:
   explicit VorbisFile(const ByteRanges& bytes) : reader(bytes) {
@@ -111,7 +111,7 @@ class VorbisDecoder final : public AudioDecoder {
     if (!file.result) return std::move(file.result);
     if (job.begin > 0 && vorbis.seek(&file.file, job.begin) != 0) {
       if (file.reader.error()) return *file.reader.error();
-      return corrupt_sound(kVorbisName, "no way leads to its frame " + std::to_string(job.begin));
+      return corrupt_sound(kVorbisName, "cannot seek to its frame " + std::to_string(job.begin));
     }
     for (int64_t done = 0; done < job.count;) {
       float** planes = nullptr;

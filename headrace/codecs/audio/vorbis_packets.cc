@@ -39,7 +39,7 @@ const VorbisCore& vorbis_core() {
 
 ogg_packet packet_of(std::span<const uint8_t> bytes, size_t number) {
   ogg_packet out{};
-  out.packet = const_cast<unsigned char*>(bytes.data());  // it only reads
+  out.packet = const_cast<unsigned char*>(bytes.data());  // the library only reads it
   out.bytes = static_cast<long>(bytes.size());
   out.b_o_s = number == 0;
   out.packetno = static_cast<ogg_int64_t>(number);
@@ -101,7 +101,7 @@ Result<std::vector<int64_t>> vorbis_positions(std::span<const std::span<const ui
   }
   std::vector<int64_t> out;
   int64_t position = 0;
-  long before = 0;  // half of a block overlaps with half of the one before it
+  long before = 0;  // half of a block overlaps with half of the previous one
   for (size_t i = 0; i < packets.size(); ++i) {
     ogg_packet packet = packet_of(packets[i], i + kHeaders);
     const long size = core.block_size(&vorbis.info, &packet);

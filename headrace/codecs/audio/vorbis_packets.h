@@ -10,8 +10,8 @@
 
 namespace headrace {
 
-// The three packets that a decoder needs first, one behind the other with their sizes in front, as
-// other containers keep them. HR0350 where they are none.
+// The three packets that a decoder needs first, concatenated and preceded by their sizes, as other
+// containers store them. HR0350 if invalid.
 Result<std::vector<std::span<const uint8_t>>> vorbis_headers(std::span<const uint8_t> parameters);
 
 // For each packet, the number of samples after it is decoded, counted from the first one. HR0350 if

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WAV, by a reader of our own: a range of it is a conversion of bytes, of a block after the other.
+// WAV, by our own reader: a range is converted directly, block by block.
 #include <algorithm>
 
 #include "headrace/base/registry.h"
@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// Channel by channel, `from` at the channel's first sample of the window.
+// Converts one channel; `from` is the channel's first sample of the window.
 void convert_channel(WavSample sample, const uint8_t* from, size_t step, int64_t count, float* to) {
   const auto frames = static_cast<size_t>(count);
   switch (sample) {
@@ -33,8 +33,8 @@ void convert_channel(WavSample sample, const uint8_t* from, size_t step, int64_t
   }
 }
 
-// Data in the cache for one channel still is for the others, and the part read from a file fits
-// into one window of it.
+// Samples cached for one channel are still cached for the others, and the block read from a file
+// fits into one window of it.
 constexpr size_t kWavBlock = size_t{128} << 10;
 
 class WavDecoder final : public AudioDecoder {

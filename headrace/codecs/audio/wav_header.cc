@@ -14,7 +14,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kWavName = "WAV";
-constexpr uint32_t kUnsaid = 0xFFFFFFFF;  // a length that stands elsewhere, or that nobody knew
+constexpr uint32_t kUnsaid = 0xFFFFFFFF;  // a length that is stored elsewhere, or was unknown
 constexpr uint32_t kPcm = 1, kFloat = 3, kALawTag = 6, kMuLawTag = 7, kExtensible = 0xFFFE;
 constexpr size_t kChunkHeader = 8, kFirstChunk = 12, kFormatBytes = 16, kExtensibleBytes = 40;
 
@@ -27,8 +27,8 @@ uint64_t little_u64(std::span<const uint8_t> bytes, size_t at) {
   return little_u32(bytes, at) | uint64_t{little_u32(bytes, at + 4)} << 32;
 }
 
-// Whether the file's rest is chunks, from one's head to the end: words of four letters, with
-// lengths that fit. Of none, too.
+// Whether the rest of the file consists of chunks: four-letter ids with lengths that fit. True for
+// an empty rest.
 Result<bool> is_chunks(const ByteRanges& file, uint64_t at) {
   while (at + kChunkHeader <= file.size()) {
     const Result<std::span<const uint8_t>> head = file.at(at, kChunkHeader);
@@ -42,9 +42,9 @@ Result<bool> is_chunks(const ByteRanges& file, uint64_t at) {
   return true;
 }
 
-// Bytes of samples. A recorder writes a file's lengths when it ends: where it was killed, or wrote
-// to a pipe, they are 0 or all ones, and the samples go on to the file's end. An empty chunk of
-// data is one where only chunks follow.
+// Bytes of samples. A recorder writes a file's lengths at the end: if it was killed, or wrote to a
+// pipe, they are 0 or all ones, and the samples extend to the end of the file. An empty data chunk
+// is accepted only if chunks follow.
 Result<uint64_t> data_bytes(const ByteRanges& file, uint64_t body, uint64_t promised) {
   constexpr uint64_t kUnsaidWide = ~uint64_t{0};
   const uint64_t there = file.size() - body;
@@ -92,7 +92,7 @@ Result<void> read_format(std::span<const uint8_t> chunk, WavHeader& header) {
   uint32_t tag = little_u16(chunk, 0);
   const uint32_t channels = little_u16(chunk, 2), rate = little_u32(chunk, 4);
   const uint32_t frame_bytes = little_u16(chunk, 12), bits = little_u16(chunk, 14);
-  // Its GUID begins with the number that the format would have; some writers leave it out.
+  // Its GUID begins with the format's number; some writers omit the rest.
   if (tag == kExtensible && chunk.size() >= kExtensibleBytes) tag = little_u16(chunk, 24);
   const std::optional<WavSample> sample = sample_from(tag, bits);
   if (!sample) {
@@ -146,7 +146,7 @@ bool begins_like_wav(std::span<const uint8_t> bytes) {
          says(bytes, 8, "WAVE");
 }
 
-// Chunks: a word, a length, so many bytes, and one more where that is odd.
+// Chunks: an id, a length, that many bytes, and one more if the length is odd.
 Result<WavHeader> read_wav_header(const ByteRanges& file) {
   Result<std::span<const uint8_t>> bytes = file.at(0, kFirstChunk);
   if (!bytes) return bytes.error();
@@ -163,14 +163,14 @@ Result<WavHeader> read_wav_header(const ByteRanges& file) {
     const uint32_t length = little_u32(*bytes, 4);
     const uint64_t body = at + kChunkHeader, there = file.size() - body;
     if (says(*bytes, 0, "data")) {
-      if (!has_format) return corrupt_sound(kWavName, "its data come before its fmt chunk");
+      if (!has_format) return corrupt_sound(kWavName, "its data chunk comes before its fmt chunk");
       const Result<uint64_t> found =
           data_bytes(file, body, wide && length == kUnsaid ? wide_data : length);
       if (!found) return found.error();
       const uint64_t promised = *found;
       header.data = body;
       header.sound.frames = static_cast<int64_t>(promised / header.frame_bytes);
-      // 32 bits are too few for what such a file has.
+      // Such a file is too large for 32 bits.
       if (!wide && there - std::min(there, promised) > kUnsaid) {
         return corrupt_sound(kWavName, "its header promises " + std::to_string(promised) +
                                            " bytes of samples, and gigabytes more follow");
@@ -184,7 +184,7 @@ Result<WavHeader> read_wav_header(const ByteRanges& file) {
       }
       return header;
     }
-    // No more of it is looked at than a format has.
+    // A format chunk never needs more than this.
     std::span<const uint8_t> chunk = bytes->subspan(kChunkHeader);
     chunk = chunk.first(std::min<size_t>(chunk.size(), length));
     if (says(*bytes, 0, "ds64") && chunk.size() >= 16) wide_data = little_u64(chunk, 8);

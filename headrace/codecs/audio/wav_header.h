@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// How a sample is stored, low byte first.
+// How a sample is stored, little-endian.
 enum class WavSample : uint8_t {
   kUInt8,
   kInt16,
@@ -27,7 +27,7 @@ int bytes_of(WavSample sample);
 struct WavHeader {
   AudioHeader sound;
   WavSample sample = WavSample::kInt16;
-  uint64_t data = 0;  // where the first frame stands
+  uint64_t data = 0;  // position of the first frame
   size_t frame_bytes = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVIF, by libavif: still pictures, and the first frame of sequences. AV1 knows no windows, so all
-// of it is decoded.
+// AVIF, by libavif: still pictures, and the first frame of sequences. AV1 cannot decode windows, so
+// the whole picture is decoded.
 #include <avif/avif.h>
 
 #include <algorithm>
@@ -19,8 +19,14 @@ namespace {
 
 constexpr std::string_view kAvifName = "AVIF";
 
+// In the names of the library and its package.
+const std::string& avif_version() {
+  static const std::string version = AVIF_VERSION_MAJOR == 0 ? "15" : "16";
+  return version;
+}
+
 struct AvifLibrary {
-  RunTimeLibrary library{"libavif.so.15", "libavif15"};
+  RunTimeLibrary library{"libavif.so." + avif_version(), "libavif" + avif_version()};
   decltype(&avifVersion) version = nullptr;
   decltype(&avifResultToString) text_of = nullptr;
   decltype(&avifDecoderCreate) create = nullptr;
@@ -45,8 +51,8 @@ struct AvifLibrary {
     const std::string read =
         std::to_string(AVIF_VERSION_MAJOR) + "." + std::to_string(AVIF_VERSION_MINOR) + ".";
     if (version && !std::string_view(version()).starts_with(read)) {
-      library.refuse(std::string("libavif ") + version() + " is there, and " + read +
-                     "x is needed");
+      library.refuse(std::string("libavif ") + version() + " is installed, and " + read +
+                     "x is required");
     }
   }
 };
@@ -69,13 +75,13 @@ Error avif_error(avifResult result, std::span<const uint8_t> bytes) {
     case AVIF_RESULT_OUT_OF_MEMORY:
       return too_large_picture(kAvifName);
     case AVIF_RESULT_NO_CODEC_AVAILABLE:
-      return unread_picture(kAvifName, "with a coding for which libavif has no decoder");
+      return unread_picture(kAvifName, "with a codec that libavif cannot decode");
     default:
       return corrupt_picture(kAvifName, avif_library().text_of(result));
   }
 }
 
-// The container is read, and no pixel; with Exif and XMP where they are wanted.
+// Only the container is parsed, with Exif and XMP if they are needed.
 Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes, bool with_metadata = false) {
   const AvifLibrary& avif = avif_library();
   if (!avif.library.is_open()) return avif.library.missing();
@@ -83,7 +89,7 @@ Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes, bool with_m
   if (!decoder) return too_large_picture(kAvifName);
   decoder->ignoreExif = decoder->ignoreXMP = !with_metadata;
   decoder->maxThreads = 1;
-  // As Pillow: older writers leave these out.
+  // As in Pillow: older writers omit these.
   decoder->strictFlags &= ~avifStrictFlags(AVIF_STRICT_CLAP_VALID | AVIF_STRICT_PIXI_REQUIRED);
   avifResult result = avif.set_memory(decoder.get(), bytes.data(), bytes.size());
   if (result == AVIF_RESULT_OK) result = avif.parse(decoder.get());
@@ -92,8 +98,8 @@ Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes, bool with_m
       decoder->image->width > INT32_MAX || decoder->image->height > INT32_MAX) {
     return corrupt_picture(kAvifName, "it has no valid size");
   }
-  // The coded picture may be larger than the container says, and libavif would shrink it. A tile of
-  // a small one may have an edge.
+  // The coded picture may be larger than the container says, in which case libavif would shrink it.
+  // A tile of a small picture may have an edge.
   constexpr uint64_t kSmall = uint64_t{1} << 20;
   const uint64_t pixels = uint64_t{decoder->image->width} * decoder->image->height;
   decoder->imageSizeLimit =
@@ -101,8 +107,18 @@ Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes, bool with_m
   return decoder;
 }
 
-// irot turns against the clock by quarters, then imir swaps top and bottom (0) or left and right.
-// As in Pillow, what they say goes before Exif, and XMP counts where neither says anything.
+// libavif renamed it in 1.0.
+template <class Mirror>
+bool exchanges_left_and_right(const Mirror& imir) {
+  if constexpr (requires { imir.axis; }) {
+    return imir.axis != 0;
+  } else {
+    return imir.mode != 0;
+  }
+}
+
+// irot rotates counterclockwise in quarter turns, then imir swaps top and bottom (0) or left and
+// right. As in Pillow, they take precedence over Exif, and XMP counts if neither says anything.
 int orientation_of_avif(const avifImage& image) {
   const bool mirrored = image.transformFlags & AVIF_TRANSFORM_IMIR;
   const int turns = image.transformFlags & AVIF_TRANSFORM_IROT ? image.irot.angle & 3 : 0;
@@ -113,14 +129,14 @@ int orientation_of_avif(const avifImage& image) {
     return exif_says ? 1 : std::max(orientation_of_xmp(bytes(image.xmp)), 1);
   }
   if (!mirrored) return kTurned[turns];
-  return image.imir.mode ? kLeftRight[turns] : kUpDown[turns];
+  return exchanges_left_and_right(image.imir) ? kLeftRight[turns] : kUpDown[turns];
 }
 
 class AvifDecoder : public ImageDecoder {
  public:
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
     Result<AvifDecoderPointer> decoder = open_avif(bytes, true);
-    if (!decoder) decoder = open_avif(bytes);  // its metadata may be all that is wrong
+    if (!decoder) decoder = open_avif(bytes);  // only its metadata may be invalid
     if (!decoder) return decoder.error();
     const avifImage& image = *(*decoder)->image;
     ImageHeader header;
@@ -130,7 +146,7 @@ class AvifDecoder : public ImageDecoder {
     header.alpha = (*decoder)->alphaPresent;
     header.bits = int(image.depth);
     header.exif_orientation = orientation_of_avif(image);
-    // Frames of AV1, with film grain and scaled ones beside, and the rows as they are delivered.
+    // AV1 frames, copies with film grain and scaled ones, and the delivered rows.
     const size_t of_color = image.yuvFormat == AVIF_PIXEL_FORMAT_YUV444 ? 3 : 2;
     const size_t samples = 3 * (of_color + (header.channels == 4 ? 1 : 0));
     header.working_bytes = size_t(image.width) * size_t(image.height) *
@@ -154,9 +170,9 @@ class AvifDecoder : public ImageDecoder {
     avifResult result = avif.next(&decoder);
     if (result != AVIF_RESULT_OK) return avif_error(result, job.bytes);
     if (int(decoder.image->width) != whole.width || int(decoder.image->height) != whole.height) {
-      return corrupt_picture(kAvifName, "its pixels are not those of its header");
+      return corrupt_picture(kAvifName, "its pixels do not match its header");
     }
-    // Without room for alpha libavif multiplies the colors by it.
+    // Without a buffer for alpha, libavif premultiplies the colors.
     const bool alpha = decoder.alphaPresent;
     const StoredColor color = alpha ? StoredColor::kRGBA : StoredColor::kRGB;
     const size_t step = size_t(channels_of(color));
@@ -182,8 +198,8 @@ const CodecRecord kAvif{
     .name = "avif",
     .doc = "AVIF: still images, with and without alpha, and the first frame of sequences.",
     .oracle =
-        "Pillow 13's AVIF plugin, colors by its convert: bytes are equal where libavif is built "
-        "with libyuv, as Debian's is; within 3 levels elsewhere",
+        "Pillow 13's AVIF plugin, colors as by its convert(): bytes are equal where libavif is "
+        "built with libyuv, as Debian's and the wheel's are; within 3 levels elsewhere",
     .suffixes = {".avif", ".avifs"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows and OS/2 bitmaps: 1, 4, 8, 16, 24 and 32 bits, with palettes, masks, run lengths, from
-// bottom to top or from top to bottom. Rows are found by their position; run-length rows are read
-// from the first.
+// Windows and OS/2 bitmaps: 1, 4, 8, 16, 24 and 32 bits, with palettes, masks, run lengths,
+// bottom-up or top-down. Rows are found by their position; run-length rows are read from the first.
 //
 // Sources: the BITMAPINFOHEADER family as Microsoft documents it; Pillow 13's BmpImagePlugin for
-// what writers make of it.
+// writers' deviations from it.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -22,7 +21,7 @@ namespace {
 constexpr std::string_view kBmpName = "BMP";
 constexpr uint32_t kRunLength8 = 1, kRunLength4 = 2, kBitFields = 3;
 
-// How 16 and 32 bits are samples: which byte or which bits.
+// How samples are stored in 16 and 32 bits: in which bytes or bits.
 struct BmpMasks {
   std::array<uint32_t, 4> of{};  // red, green, blue, alpha; none: 0
 };
@@ -33,7 +32,7 @@ struct BmpPicture {
   bool top_down = false;
   BmpMasks masks;
   std::array<std::array<uint8_t, 3>, 256> palette{};
-  size_t colors = 0;  // in the palette
+  size_t colors = 0;  // index into the palette
   size_t pixels_at = 0;
 
   size_t row_bytes() const { return (size_t(width) * size_t(bits) + 31) / 32 * 4; }
@@ -48,7 +47,7 @@ bool is_byte(uint32_t mask) {
   return mask == 0xFF || mask == 0xFF00 || mask == 0xFF0000 || mask == 0xFF000000;
 }
 
-// The masks of a picture with samples in whole bytes, or of 5 and 6 bits; else nothing.
+// The masks of a picture with samples in whole bytes, or of 5 and 6 bits; otherwise nothing.
 std::optional<BmpMasks> known_masks(int bits, const BmpMasks& masks) {
   const auto& [red, green, blue, alpha] = masks.of;
   if (bits == 16) {
@@ -63,7 +62,7 @@ std::optional<BmpMasks> known_masks(int bits, const BmpMasks& masks) {
   }
   if (bits != 32) return std::nullopt;
   if (red == 0 && green == 0 && blue == 0 && alpha == 0) {
-    return BmpMasks{{0xFF0000, 0xFF00, 0xFF, 0xFF000000}};  // as Pillow
+    return BmpMasks{{0xFF0000, 0xFF00, 0xFF, 0xFF000000}};  // like Pillow
   }
   const bool distinct = is_byte(red) && is_byte(green) && is_byte(blue) && red != green &&
                         green != blue && red != blue &&
@@ -81,7 +80,7 @@ Result<BmpPicture> look_at_bmp(std::span<const uint8_t> bytes) {
       head != 124) {
     return corrupt_picture(kBmpName, "a header of " + std::to_string(head) + " bytes");
   }
-  const bool old = head == 12;  // of OS/2: 16-bit sizes, palettes of three bytes
+  const bool old = head == 12;  // OS/2 header: 16-bit sizes, palettes of three bytes
   size_t at = kFileHead + head;
   if (bytes.size() < at) return truncated_picture(kBmpName, bytes.size());
 
@@ -144,7 +143,7 @@ Result<BmpPicture> look_at_bmp(std::span<const uint8_t> bytes) {
     }
     at += entry * colors;
   }
-  // An offset to where the palette begins has forgotten it.
+  // An offset before the palette's end ignores the palette.
   const size_t said = u32(10);
   const bool forgotten = said == 0 || (bits <= 8 && said == kFileHead + head);
   picture.pixels_at = forgotten ? at : said;
@@ -219,7 +218,7 @@ class BmpDecoder : public ImageDecoder {
   Result<void> read_rows(const DecodeJob& job, const BmpPicture& picture) {
     const Window& window = job.window;
     const size_t row_bytes = picture.row_bytes();
-    const auto place_of = [&](int y) {  // of a row, from the picture's top
+    const auto place_of = [&](int y) {  // of a row, counted from the picture's top
       return picture.pixels_at + row_bytes * size_t(picture.top_down ? y : picture.height - 1 - y);
     };
     const Window wanted = job.strict ? Window{0, 0, picture.width, picture.height} : window;
@@ -241,8 +240,8 @@ class BmpDecoder : public ImageDecoder {
     return {};
   }
 
-  // Indices in the order of the file; what a jump leaves out is index 0. A file that ends, or says
-  // that it does, before the last row is too short, as in Pillow.
+  // Indices in the order of the file; skipped pixels get index 0. A file that ends, or declares its
+  // end, before the last row is too short, as in Pillow.
   Result<void> walk_run_lengths(const DecodeJob& job, const BmpPicture& picture) {
     const std::span<const uint8_t> in = job.bytes;
     const size_t width = size_t(picture.width), all = width * size_t(picture.height);
@@ -308,11 +307,12 @@ class BmpDecoder : public ImageDecoder {
 const CodecRecord kBmp{
     .name = "bmp",
     .doc = "Windows and OS/2 bitmaps of 1 to 32 bits, with palettes, masks and run lengths.",
-    .oracle = "Pillow 13's BMP plugin, colors by its convert: bytes are equal (alpha is dropped)",
+    .oracle =
+        "Pillow 13's BMP plugin, colors as by its convert(): bytes are equal (alpha is dropped)",
     .suffixes = {".bmp", ".dib"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {
-          // A header's size behind the file's: "BM" alone begins many a text.
+          // The size of the header after the file's: many texts begin with "BM", too.
           return first_bytes.size() >= 16 && first_bytes[0] == 'B' && first_bytes[1] == 'M' &&
                  first_bytes[14] >= 12 && first_bytes[14] <= 124 && first_bytes[15] == 0;
         },

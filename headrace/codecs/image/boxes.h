@@ -17,7 +17,7 @@ constexpr uint32_t box_named(const char (&name)[5]) {
          uint32_t(name[3]);
 }
 
-// Calls visit(type, content) for each box until it answers false; the last may be cut off.
+// Calls visit(type, content) for each box until it returns false; the last one may be truncated.
 template <class Visit>
 void each_box(std::span<const uint8_t> file, const Visit& visit) {
   while (file.size() >= 8) {

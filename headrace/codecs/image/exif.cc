@@ -31,7 +31,7 @@ int orientation_tag(std::span<const uint8_t> tiff) {
   const bool big_endian = tiff[0] == 'M' && tiff[1] == 'M';
   if (!big_endian && !(tiff[0] == 'I' && tiff[1] == 'I')) return 0;
   const TiffReader in{tiff, big_endian};
-  // Some writers have the number in the other order; Pillow reads those too.
+  // Some writers store the number in the other byte order; Pillow accepts those, too.
   if (in.u16(2) != 42 && in.u16(2) != 42 << 8) return 0;
   const size_t directory = in.u32(4);
   if (directory > tiff.size() - 2) return 0;
@@ -41,7 +41,7 @@ int orientation_tag(std::span<const uint8_t> tiff) {
     if (entry + kEntryBytes > tiff.size()) return 0;
     if (in.u16(entry) != kOrientation) continue;
     if (in.u32(entry + 4) != 1) return 1;
-    // The standard says SHORT; LONG is understood, too, and BYTE is not: as in Pillow.
+    // The standard requires SHORT; LONG is accepted, too, BYTE is not: as in Pillow.
     const uint32_t type = in.u16(entry + 2);
     uint32_t value = 0;
     if (type == kShort) value = in.u16(entry + 8);
@@ -61,7 +61,7 @@ int orientation_of_exif_chunk(std::span<const uint8_t> chunk) {
 
 int orientation_of_xmp(std::span<const uint8_t> packet) {
   constexpr std::string_view kName = "tiff:Orientation";
-  const std::string_view text(reinterpret_cast<const char*>(packet.data()), packet.size());
+  const std::string_view text = text_from_bytes(packet);
   for (size_t at = text.find(kName); at != text.npos; at = text.find(kName, at + 1)) {
     std::string_view rest = text.substr(at + kName.size());
     const size_t opening = rest.starts_with("=\"") ? 2 : rest.starts_with('>') ? 1 : 0;

@@ -16,7 +16,7 @@ struct Signature {
   std::string_view first = {};  // first bytes, if those at `at` are not specific enough
 };
 
-// The longer ones stand in front of those that begin alike.
+// Longer signatures come before shorter ones with the same start.
 constexpr Signature kSignatures[] = {
     {8, "WEBP"sv, "a WebP image", "RIFF"sv},
     {0, "GIF87a"sv, "a GIF image"},
@@ -49,11 +49,11 @@ constexpr Signature kSignatures[] = {
     {0, "<html"sv, "an HTML page"},
     {0, "<svg"sv, "an SVG drawing"},
     {0, "<?xml"sv, "an XML file"},
-    {0, "version https://"sv, "a pointer of git-lfs, whose file was not fetched"},
+    {0, "version https://"sv, "a git-lfs pointer whose file was not fetched"},
     {0, "BM"sv, "a BMP image"},
 };
 
-// P1 to P7 and a blank: bitmaps, gray maps, pixmaps.
+// P1 to P7 and whitespace: bitmaps, graymaps, pixmaps.
 bool is_netpbm(std::span<const uint8_t> bytes) {
   return bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7' &&
          (bytes[2] == ' ' || (bytes[2] >= '\t' && bytes[2] <= '\r'));

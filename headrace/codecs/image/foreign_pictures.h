@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-// "a WebP picture", "an HTML page": by the first bytes; empty where they say nothing.
+// "a WebP picture", "an HTML page": from the first bytes; empty if unknown.
 std::string_view foreign_name(std::span<const uint8_t> first_bytes);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GIF, by giflib: the first frame on its canvas. Pixels outside of the frame have the transparent
-// index if there is one, else index 0, as with Pillow.
+// GIF, by giflib: the first frame on its canvas. As in Pillow, pixels outside of the frame have the
+// transparent index if there is one, otherwise index 0.
 #include <gif_lib.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ const GifLibrary& gif_library() {
   return library;
 }
 
-// giflib over one picture in memory, up to its first frame's pixels.
+// giflib on one picture in memory, up to its first frame's pixels.
 class GifSession {
  public:
   explicit GifSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
@@ -192,7 +192,7 @@ class GifDecoder : public ImageDecoder {
     return read(0, 8, all) && read(4, 8, all) && read(2, 4, all) && read(1, 2, all);
   }
 
-  // Without one, indices are gray levels.
+  // Without a palette, indices are gray levels.
   void take_palette(const ColorMapObject* colors, std::optional<uint8_t> transparent) {
     std::array<std::array<uint8_t, 3>, 256> palette;
     size_t count = palette.size();
@@ -218,7 +218,7 @@ class GifDecoder : public ImageDecoder {
 const CodecRecord kGif{
     .name = "gif",
     .doc = "GIF: the first frame on its canvas.",
-    .oracle = "Pillow 13's GIF plugin, colors by its convert: bytes are equal",
+    .oracle = "Pillow 13's GIF plugin, colors as by its convert(): bytes are equal",
     .suffixes = {".gif"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

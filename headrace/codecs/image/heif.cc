@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HEIF, by libheif: the primary picture of HEIC files, and of others whose coding libheif knows. It
-// is rotated and cropped as the file specifies. Windows cannot be decoded alone.
+// HEIF, by libheif: the primary picture of HEIC files, and of files with other codecs that libheif
+// supports. It is rotated and cropped as the file specifies. Windows cannot be decoded alone.
 #include <libheif/heif.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kHeifName = "HEIF";
 
 struct HeifLibrary {
-  RunTimeLibrary library{"libheif.so.1", "libheif1"};
+  RunTimeLibrary library{"libheif.so.1", "libheif1", std::nullopt};  // a wheel has none
   decltype(&heif_context_alloc) allocate = nullptr;
   decltype(&heif_context_free) free_context = nullptr;
   decltype(&heif_context_set_max_decoding_threads) set_threads = nullptr;
@@ -87,7 +87,7 @@ struct HeifPicture {
   std::unique_ptr<heif_context, HeifDeleter> context;
   std::unique_ptr<heif_image_handle, HeifDeleter> handle;
   int width = 0, height = 0;
-  uint64_t most_pixels = 0;  // in memory at once: of the whole picture, or one of its parts
+  uint64_t most_pixels = 0;  // in memory at once: of the whole picture, or of one of its parts
   bool alpha = false;
 };
 
@@ -126,8 +126,8 @@ Result<HeifPicture> open_heif(std::span<const uint8_t> bytes) {
   if (picture.width <= 0 || picture.height <= 0) {
     return corrupt_picture(kHeifName, "it has no valid size");
   }
-  // The visible picture may be cropped from a larger one, and the coded one has an edge, or is a
-  // tile of a small picture; but neither by any factor.
+  // The visible picture may be cropped from a larger one, and the coded one may include padding, or
+  // be a tile of a small picture; but the ratio is limited.
   constexpr uint64_t kSmall = uint64_t{1} << 20;
   const uint64_t shown = uint64_t(picture.width) * uint64_t(picture.height);
   const uint64_t stored = uint64_t(std::max(heif.stored_width(handle), 0)) *
@@ -148,7 +148,7 @@ class HeifDecoder : public ImageDecoder {
     header.channels = picture->alpha ? 4 : 3;
     header.alpha = picture->alpha;
     header.bits = std::max(heif_library().bits(picture->handle.get()), 8);
-    // Planes, turned planes, and the interleaved picture; the coded pictures.
+    // Planes, rotated planes, and the interleaved picture; the coded pictures.
     header.working_bytes = size_t(picture->most_pixels) * (header.bits > 8 ? 20 : 12) +
                            3 * bytes.size() + (size_t{8} << 20);
     return header;
@@ -171,7 +171,7 @@ class HeifDecoder : public ImageDecoder {
     options->strict_decoding = 1;
     options->decoder_id = hevc_decoder_id(heif.register_plugin);
     if (!options->decoder_id) {
-      return unread_picture(kHeifName, "as this libde265 does not let its memory be looked at");
+      return unread_picture(kHeifName, "because this libde265 gives no access to its memory");
     }
     heif_image* decoded = nullptr;
     const heif_error error = heif.decode(
@@ -189,7 +189,7 @@ class HeifDecoder : public ImageDecoder {
     if (!pixels || heif.plane_width(image.get(), heif_channel_interleaved) != picture->width ||
         heif.plane_height(image.get(), heif_channel_interleaved) != picture->height ||
         stride < picture->width * channels_of(color)) {
-      return corrupt_picture(kHeifName, "its pixels are not those of its header");
+      return corrupt_picture(kHeifName, "its pixels do not match its header");
     }
     stored_.deliver_window(job, color, pixels, stride);
     return {};

@@ -32,8 +32,8 @@ struct HeifReader {
 
 struct HeifItem {
   uint32_t type = 0;
-  bool wanted = false;                // for the primary picture
-  std::vector<uint64_t> made_of, of;  // other items: its tiles; what it is the alpha of
+  bool wanted = false;                // required for the primary picture
+  std::vector<uint64_t> made_of, of;  // other items: its tiles; the item that it is the alpha of
   std::vector<size_t> properties;     // from 1
 };
 
@@ -42,9 +42,9 @@ struct HeifMeta {
   std::map<uint64_t, HeifItem> items;
   std::vector<std::pair<uint32_t, HeifBytes>> properties;
   HeifBytes places, data;  // the boxes `iloc` and `idat`
-  bool doubled = false;    // something is said twice: readers differ in which they believe
+  bool doubled = false;    // something is stated twice: readers differ in which one they use
 
-  // All below have a version and flags in front.
+  // All boxes below begin with a version and flags.
   void read_primary(HeifBytes content) {
     HeifReader in{content};
     primary = in.number(4) >> 24 == 0 ? in.number(2) : in.number(4);
@@ -122,7 +122,7 @@ struct HeifMeta {
   }
 };
 
-// A canvas whose width and height stand behind `head` bytes, in 16 or 32 bits.
+// A canvas whose width and height follow `head` bytes, in 16 or 32 bits.
 uint64_t pixels_of_canvas(HeifBytes data, size_t head) {
   if (data.size() < head) return 0;
   HeifReader in{data.subspan(head)};
@@ -138,7 +138,7 @@ uint64_t pixels_of_item(uint32_t type, HeifBytes data) {
   return 0;
 }
 
-// The bytes of an item, which lie together or not.
+// The bytes of an item, contiguous or not.
 uint64_t pixels_of_parts(uint32_t type, const std::vector<HeifBytes>& parts) {
   if (parts.size() == 1) return pixels_of_item(type, parts[0]);
   std::vector<uint8_t> joined;
@@ -146,14 +146,14 @@ uint64_t pixels_of_parts(uint32_t type, const std::vector<HeifBytes>& parts) {
   return pixels_of_item(type, joined);
 }
 
-// By box `iloc`, which says where the bytes of each item lie.
+// From box `iloc`, which states where the bytes of each item are.
 uint64_t pixels_of_items(const HeifMeta& meta, HeifBytes file) {
   HeifReader in{meta.places};
   const uint64_t version = in.number(4) >> 24, sizes = in.number(2);
   const size_t offset_bytes = sizes >> 12 & 15, length_bytes = sizes >> 8 & 15;
   const size_t base_bytes = sizes >> 4 & 15, index_bytes = version == 0 ? 0 : sizes & 15;
   uint64_t most = 0;
-  size_t looked_at = 0;  // bytes: a few times the file's where items lie over each other
+  size_t looked_at = 0;  // bytes: a few times the file's if items overlap
   for (uint64_t count = in.number(version < 2 ? 2 : 4); count > 0 && !in.rest.empty(); --count) {
     const auto item = meta.items.find(in.number(version < 2 ? 2 : 4));
     const bool wanted = item != meta.items.end() && item->second.wanted;
@@ -171,7 +171,7 @@ uint64_t pixels_of_items(const HeifMeta& meta, HeifBytes file) {
       parts.push_back(
           all.subspan(size_t(at), size_t(length > 0 ? std::min(length, there) : there)));
       looked_at += parts.back().size();
-      if (looked_at > 4 * file.size()) return UINT64_MAX;  // nobody writes that
+      if (looked_at > 4 * file.size()) return UINT64_MAX;  // not plausible
     }
     if (wanted) most = std::max(most, pixels_of_parts(item->second.type, parts));
   }
@@ -212,7 +212,7 @@ HeifItems look_at_heif_items(std::span<const uint8_t> file) {
       found.most_pixels = UINT64_MAX;
       return false;
     }
-    std::set<size_t> properties;  // each is looked at once, however often it is named
+    std::set<size_t> properties;  // each is parsed once, however often it is referenced
     for (const auto& [id, item] : meta.items) {
       if (!item.wanted) continue;
       found.other_codings |= item.type == box_named("av01");

@@ -12,7 +12,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-// High byte first.
+// Big-endian.
 std::string big(uint64_t value, int bytes) {
   std::string out;
   for (int i = bytes; i-- > 0;) out += char(value >> 8 * i & 255);
@@ -60,7 +60,8 @@ struct Item {
   std::vector<int> made_of = {}, alpha_of = {};
 };
 
-// Items are numbered from 1, and 1 is the primary one. Their data lie in `idat`, in `pieces` each.
+// Items are numbered from 1, and 1 is the primary one. Each item's data is in `idat`, in `pieces`
+// extents.
 std::string file_of(const std::vector<Item>& items, size_t pieces = 1) {
   std::string data, entries, places, references, properties, associations;
   int properties_there = 0;
@@ -107,7 +108,7 @@ std::string grid(uint32_t width, uint32_t height) {
   return big(0, 4) + big(width, 2) + big(height, 2);
 }
 
-TEST(HeifItems, ASequenceParameterSetSaysHowLargeThePictureIs) {
+TEST(HeifItems, TheImageSizeComesFromTheSequenceParameterSet) {
   for (const auto& [width, height] : {std::pair{8u, 8u}, {4032u, 3024u}, {65535u, 65535u}}) {
     const uint64_t pixels = uint64_t{width} * height;
     const std::string said = parameters(width, height);
@@ -118,7 +119,7 @@ TEST(HeifItems, ASequenceParameterSetSaysHowLargeThePictureIs) {
   }
 }
 
-TEST(HeifItems, GridsTilesAndAlphaCountAndOtherPicturesOfTheFileDoNot) {
+TEST(HeifItems, GridsTilesAndAlphaAreCountedButNotOtherImages) {
   const std::string tile = parameters(512, 512), large = parameters(8000, 8000);
   std::vector<Item> items = {{"grid", grid(1000, 900), "", {2, 3}},
                              {"hvc1", unit("\x26\x01zz"), tile},
@@ -133,23 +134,22 @@ TEST(HeifItems, GridsTilesAndAlphaCountAndOtherPicturesOfTheFileDoNot) {
   EXPECT_TRUE(look(file_of(items)).other_codings);
 }
 
-TEST(HeifItems, WhatIsSaidTwiceIsBelievedByNobody) {
+TEST(HeifItems, ContradictingDuplicatesAreRefused) {
   const std::string file = file_of({{"hvc1", "zz", parameters(16, 16)}});
   const std::string meta = file.substr(box("ftyp", "heic").size());
   EXPECT_EQ(look(file).most_pixels, 256u);
   EXPECT_EQ(look(file + meta).most_pixels, UINT64_MAX);
 }
 
-// Neither loops over what takes no bytes, nor looks at the same ones again and again: both took
-// minutes.
-TEST(HeifItems, AFileOfSomeHundredKilobytesCostsNoMoreThanIt) {
+// Does not loop over empty extents, nor parse the same ones repeatedly: both once took minutes.
+TEST(HeifItems, SmallFilesCauseNoLargeAllocations) {
   constexpr size_t kMany = 60'000;
   std::string places = big(1u << 24, 4) + big(0, 2) + big(kMany, 2), associations;
   for (size_t i = 0; i < kMany; ++i) {
     places += big(2, 2) + big(1, 2) + big(0, 2) + big(0xFFFF, 2);
     associations += big(1, 2) + big(2, 1) + big(0x0101, 2);
   }
-  const std::string units(200'000, '\0');  // empty ones
+  const std::string units(200'000, '\0');  // empty extents
   const std::string meta =
       big(0, 4) + box("pitm", big(0, 4) + big(1, 2)) +
       box("iinf",
@@ -161,7 +161,7 @@ TEST(HeifItems, AFileOfSomeHundredKilobytesCostsNoMoreThanIt) {
   EXPECT_EQ(look(box("ftyp", "heic") + box("meta", meta)).most_pixels, 0u);
 }
 
-TEST(HeifItems, ItemsThatTurnInCirclesOrLieOverEachOtherEnd) {
+TEST(HeifItems, CyclicAndOverlappingItemsTerminate) {
   std::vector<Item> items(200, {"grid", grid(9, 9), "", {1, 2}});
   EXPECT_EQ(look(file_of(items)).most_pixels, 81u);
   const std::string sound = file_of({{"hvc1", unit(parameters(64, 64)), parameters(64, 64)}});

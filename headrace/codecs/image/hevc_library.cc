@@ -18,7 +18,7 @@ namespace headrace {
 namespace {
 
 struct HevcLibrary {
-  RunTimeLibrary library{"libde265.so.0", "libde265-0"};
+  RunTimeLibrary library{"libde265.so.0", "libde265-0", std::nullopt};  // a wheel has none
   decltype(&de265_new_decoder) create = nullptr;
   decltype(&de265_free_decoder) destroy = nullptr;
   decltype(&de265_set_parameter_bool) set = nullptr;
@@ -73,9 +73,9 @@ const HevcLibrary& hevc() {
   return library;
 }
 
-// libheif's functions by which a plugin makes pictures, of the same libheif that calls the plugin.
+// libheif's functions for plugins to create pictures, from the same libheif that calls the plugin.
 struct HeifPictures {
-  RunTimeLibrary library{"libheif.so.1", "libheif1"};
+  RunTimeLibrary library{"libheif.so.1", "libheif1", std::nullopt};  // a wheel has none
   decltype(&heif_image_create) create = nullptr;
   decltype(&heif_image_release) release = nullptr;
   decltype(&heif_image_add_plane) add_plane = nullptr;
@@ -106,7 +106,7 @@ const HeifPictures& heif_pictures() {
   return pictures;
 }
 
-// Contents of a plane's memory before decoding: numbers that no picture has by chance.
+// Contents of a plane's memory before decoding: values that no picture has by chance.
 constexpr size_t kMarks = 4096;
 const std::array<uint8_t, kMarks>& marks() {
   static const std::array<uint8_t, kMarks> bytes = [] {
@@ -123,7 +123,7 @@ const std::array<uint8_t, kMarks>& marks() {
   return bytes;
 }
 
-// Memory of one plane, as libde265 has it while it decodes.
+// Memory of one plane, in libde265's layout while it decodes.
 struct HevcPlane {
   std::unique_ptr<uint8_t, decltype(&std::free)> memory{nullptr, std::free};
   size_t stride = 0;  // in bytes
@@ -141,8 +141,8 @@ struct HevcPlane {
     return true;
   }
 
-  // Whether some block is as it was. A coding tree block is no smaller than kBlock, and filters
-  // across its edges change no more than kEdge samples of one that was not decoded.
+  // Whether some block was not written. A coding tree block is no smaller than kBlock, and filters
+  // across its edges change at most kEdge samples of an undecoded block.
   bool has_unwritten_block() const {
     constexpr int kBlock = 16, kEdge = 3;
     for (int top = 0; top < height; top += kBlock) {
@@ -173,7 +173,7 @@ struct HevcSession {
   }
 };
 
-// `text` outlives the decoder: libheif looks at it later.
+// `text` outlives the decoder: libheif reads it later.
 heif_error damage(const char* text) {
   return {heif_error_Invalid_input, heif_suberror_Unspecified, text};
 }
@@ -183,11 +183,11 @@ constexpr heif_error kNoMemory{heif_error_Memory_allocation_error, heif_suberror
                                "out of memory"};
 
 // Note [Memory of libde265's pictures]
-// The functions that a decoder may be given (de265_set_image_allocation_functions) serve finished
-// pictures only. Where a stream has sample adaptive offsets, as nearly all do, its blocks are
-// decoded into a picture that the library's default functions allocate, and copied. So the default
-// is what is replaced, by functions that do the same and mark the memory of our decoders; all
-// others in the process get the library's own.
+// The allocation functions that a decoder can be given (de265_set_image_allocation_functions) are
+// used for finished pictures only. If a stream has sample adaptive offsets, as nearly all do, its
+// blocks are decoded into a picture that the library's default functions allocate, and then copied.
+// So we replace the defaults by functions that do the same and mark the memory of our decoders; all
+// others in the process use the library's own.
 thread_local const de265_decoder_context* decoding = nullptr;  // ours; it has no threads of its own
 
 struct Decoding {
@@ -204,7 +204,7 @@ const de265_image_allocation& librarys_allocation() {
 }
 
 void release_buffer(de265_decoder_context* context, de265_image* image, void* user) {
-  // The library's own planes have no data of a user.
+  // The library's own planes have no user data.
   if (!hevc().plane_memory(image, 0)) {
     return librarys_allocation().release_buffer(context, image, user);
   }
@@ -233,13 +233,12 @@ int get_buffer(de265_decoder_context* context, de265_image_spec* spec, de265_ima
   for (int c = 0; c < planes; ++c) {
     uint8_t* const memory = made[c]->memory.get();
     const int stride = int(made[c]->stride);
-    hevc().set_plane(image, c, memory, stride, made[c].release());  // the image has it
+    hevc().set_plane(image, c, memory, stride, made[c].release());  // the image owns it now
   }
   return 1;
 }
 
-// False where the default is in memory that cannot be written to: the system looks, as it copies
-// from a pipe.
+// False if the default is in read-only memory. Lets the kernel check by copying to it from a pipe.
 bool replace_default_allocation() {
   librarys_allocation();  // before it is replaced
   const de265_image_allocation replaced{get_buffer, release_buffer};
@@ -267,14 +266,14 @@ heif_error new_decoder(void** out) {
 
 void free_decoder(void* self) { delete static_cast<HevcSession*>(self); }
 
-// Units with four bytes of length before each.
+// Units, each preceded by its length in four bytes.
 heif_error push_data(void* self, const void* data, size_t size) {
   HevcSession& session = *static_cast<HevcSession*>(self);
   std::span<const uint8_t> rest(static_cast<const uint8_t*>(data), size);
   while (!rest.empty()) {
     const size_t length = rest.size() < 4 ? SIZE_MAX : big_u32(rest, 0);
     if (length > rest.size() - 4) {
-      return {heif_error_Invalid_input, heif_suberror_End_of_data, "a unit of HEVC ends early"};
+      return {heif_error_Invalid_input, heif_suberror_End_of_data, "an HEVC unit is truncated"};
     }
     hevc().push(session.context, rest.data() + 4, int(length), 0, nullptr);
     rest = rest.subspan(4 + length);
@@ -299,7 +298,7 @@ heif_error copied(const de265_image* from, heif_image** out) {
     const uint8_t* const rows = in.plane(from, c, &stride);
     if (in.bits(from, c) != bits || width <= 0 || height <= 0 || !rows) {
       heif.release(image);
-      return damage("its planes do not fit together");
+      return damage("its planes do not match");
     }
     error = heif.add_plane(image, kChannels[c], width, height, bits);
     uint8_t* const to =
@@ -313,7 +312,7 @@ heif_error copied(const de265_image* from, heif_image** out) {
                   size_t(width) * size_t((bits + 7) / 8));
     }
   }
-  // Codes that libheif does not know leave its own guess.
+  // For codes unknown to libheif, its own guess remains.
   if (heif_color_profile_nclx* const profile = heif.new_profile()) {
     heif.set_primaries(profile, uint16_t(in.primaries(from)));
     heif.set_transfer(profile, uint16_t(in.transfer(from)));
@@ -326,7 +325,7 @@ heif_error copied(const de265_image* from, heif_image** out) {
   return kDone;
 }
 
-// Words about how it is decoded, and not about the file.
+// Messages about how it is decoded, not about the file.
 bool is_harmless(de265_error warning) {
   return warning == DE265_WARNING_NO_WPP_CANNOT_USE_MULTITHREADING ||
          warning == DE265_WARNING_NUMBER_OF_THREADS_LIMITED_TO_MAXIMUM ||
@@ -361,11 +360,11 @@ heif_error decode_image(void* self, heif_image** out) {
     if (status == DE265_ERROR_WAITING_FOR_INPUT_DATA) break;
   }
   if (*out) return kDone;
-  return damage("no image of it decodes without damage");
+  return damage("no image in it decodes without damage");
 }
 
 int priority_of(heif_compression_format format) {
-  return format == heif_compression_HEVC ? 1 : 0;  // the least: others keep their default
+  return format == heif_compression_HEVC ? 1 : 0;  // the lowest: for others the default is kept
 }
 
 constexpr heif_decoder_plugin kPlugin{

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes the HEVC pictures of HEIF files for libheif, by libde265. Any thread may call it.
+// Decodes the HEVC pictures of HEIF files for libheif, by libde265.
 //
-// libheif's own plugin ignores libde265's reports of damage, and both deliver blocks of pixels that
-// no slice of the file has written: whatever was in that memory before. Here they are an error.
+// Any thread may call it. libheif's own plugin ignores libde265's reports of damage, and both
+// deliver blocks of pixels that no slice of the file has written, with uninitialized contents. Here
+// they are an error.
 #pragma once
 
 #include <libheif/heif.h>

@@ -9,8 +9,7 @@
 namespace headrace {
 namespace {
 
-// Bits of a NAL unit's payload, without the bytes that keep start codes out of it. Zeros after the
-// end.
+// Bits of a NAL unit's payload, without emulation prevention bytes. Zeros after the end.
 class NalBits {
  public:
   explicit NalBits(std::span<const uint8_t> payload) : bytes_(payload) {}

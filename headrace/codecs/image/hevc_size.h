@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many pixels HEVC data decode to, by their sequence parameter sets (ITU-T H.265, 7.3.2.2).
-// Bounds-checked, allocates nothing; any thread may call it.
+// The number of pixels that HEVC data decodes to, from its sequence parameter sets (ITU-T H.265,
+// 7.3.2.2). Bounds-checked, allocates nothing; any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace headrace {
 
-// Pixels of the largest picture; 0 without a set. Sets of further layers, which libde265 drops, do
-// not count.
+// Pixels of the largest picture; 0 without a set. Sets of further layers, which libde265 drops, are
+// ignored.
 //
-// NAL units with four bytes of length before each, as libheif reads an item.
+// NAL units, each preceded by its length in four bytes, like libheif's items.
 uint64_t pixels_of_hevc_item(std::span<const uint8_t> data);
 // The record of box hvcC (ISO/IEC 14496-15, 8.3.3.1.2).
 uint64_t pixels_of_hevc_configuration(std::span<const uint8_t> record);

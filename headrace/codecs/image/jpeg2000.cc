@@ -169,7 +169,7 @@ class Jpeg2000Decoder : public ImageDecoder {
     header.bits = stored->bits;
     if (stored->bits > 8) header.sample = DType::kUInt16;
     header.alpha = stored->components == 2 || (stored->components == 4 && !stored->cmyk);
-    // For each sample 32 bits in a code-block, in the wavelet, and in the picture; and the file's
+    // Per sample, 32 bits each in a code-block, in the wavelet, and in the picture; and the file's
     // coded data.
     header.working_bytes =
         size_t(header.width) * size_t(header.height) * size_t(header.channels) * 13 +
@@ -192,9 +192,9 @@ class Jpeg2000Decoder : public ImageDecoder {
       if (Result<void> said = check_sixteen_bit(job); !said) return said;
     }
     if (stored->components == 2 && stored->bits > 8 && !wide) {
-      return unread_picture(kJpeg2000Name,
-                            "of gray and alpha of more than 8 bits (mode=\"stored\" delivers such "
-                            "as they are)");
+      return unread_picture(
+          kJpeg2000Name,
+          "of gray and alpha with more than 8 bits (mode=\"stored\" delivers them unchanged)");
     }
     const Window whole{0, 0, int(stored->width), int(stored->height)};
     assert(is_inside(job.window, whole.width, whole.height));
@@ -209,7 +209,7 @@ class Jpeg2000Decoder : public ImageDecoder {
       as_said = component.data && component.w == OPJ_UINT32(part.width) &&
                 component.h == OPJ_UINT32(part.height) && component.factor == 0;
     }
-    if (!as_said) return corrupt_picture(kJpeg2000Name, "its pixels are not those of its header");
+    if (!as_said) return corrupt_picture(kJpeg2000Name, "its pixels do not match its header");
     deliver(job, image, color, stored->bits, part);
     return {};
   }
@@ -246,7 +246,7 @@ class Jpeg2000Decoder : public ImageDecoder {
     }
   }
 
-  // Pillow's: few bits are shifted up, many are rounded.
+  // Pillow's conversion: fewer than 8 bits are shifted up, more are rounded.
   static void narrowed(const OPJ_INT32* in, int count, int bits, size_t step, uint8_t* out) {
     const int most = (1 << bits) - 1, down = bits - 8;
     for (int i = 0; i < count; ++i) {
@@ -271,9 +271,9 @@ const CodecRecord kJpeg2000Codec{
     .name = "jpeg2000",
     .doc = "JPEG 2000: codestreams and JP2 files of one to four channels of up to 16 bits.",
     .oracle =
-        "Pillow 13's JPEG 2000 plugin, colors by its convert: bytes are equal (16-bit gray as the "
-        "user says, alpha is dropped); lossy images may differ by one level where the versions "
-        "of OpenJPEG do",
+        "Pillow 13's JPEG 2000 plugin, colors as by its convert(): bytes are equal (16-bit gray "
+        "by sixteen_bit=, alpha is dropped); lossy images may differ by one level where the "
+        "versions of OpenJPEG do",
     .suffixes = {".jp2", ".j2k", ".j2c", ".jpc", ".jpx", ".jpf"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

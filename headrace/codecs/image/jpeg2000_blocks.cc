@@ -25,9 +25,9 @@ struct Exponents {
 struct CodingStyle {
   int layers = 1, levels = 0;
   Exponents block;
-  std::array<Exponents, kMostLevels + 1> precincts;  // by how often the resolution is halved
+  std::array<Exponents, kMostLevels + 1> precincts;  // by number of halvings of the resolution
 
-  // `at`: of the number of levels; `own_precincts`: whether sizes of precincts follow.
+  // `at`: offset of the number of levels; `own_precincts`: whether precinct sizes follow.
   void refine(std::span<const uint8_t> body, size_t at, bool own_precincts) {
     if (body.size() < at + 5) return;
     const int its_levels = std::min<int>(body[at], kMostLevels);
@@ -41,14 +41,14 @@ struct CodingStyle {
   }
 };
 
-// The style of the main header and of all tile parts.
+// The finest style of the main header and of all tile parts.
 CodingStyle finest_style(std::span<const uint8_t> stream, int components) {
   CodingStyle style;
   size_t at = 2, part = 0;  // the tile part's first byte
   uint64_t part_bytes = 0;
   while (at + 4 <= stream.size()) {
     const uint32_t marker = big_u16(stream, at);
-    if (marker == kSod) {  // on to the next part
+    if (marker == kSod) {  // continue with the next part
       if (part_bytes > stream.size() - part || part + part_bytes <= at) return style;
       at = part + size_t(part_bytes);
       continue;
@@ -71,8 +71,8 @@ CodingStyle finest_style(std::span<const uint8_t> stream, int components) {
   return style;
 }
 
-// Along one direction of one resolution, summed over all tiles: a count in both directions
-// is the product of two such sums.
+// Along one direction of one resolution, summed over all tiles: a count in both directions is the
+// product of two such sums.
 struct Along {
   double precincts = 0, low_blocks = 0, high_blocks = 0;
 };
@@ -98,7 +98,7 @@ Along count_along(const CodingStyle& style, int resolution, int precinct, int bl
     const int band = times + in_bands;
     along.low_blocks += double(cells(halved(low, band), halved(high, band), block));
     if (in_bands == 0) continue;
-    const int64_t shift = int64_t{1} << times;  // of the samples that a high band has
+    const int64_t shift = int64_t{1} << times;  // samples of a high band
     along.high_blocks += double(cells(halved(std::max<int64_t>(low - shift, 0), band),
                                       halved(std::max<int64_t>(high - shift, 0), band), block));
   }
@@ -138,14 +138,14 @@ double count_jpeg2000_tiles(const Jpeg2000Grid& grid) {
 }
 
 Jpeg2000Pieces count_jpeg2000_pieces(std::span<const uint8_t> stream, const Jpeg2000Grid& grid) {
-  // Structures of OpenJPEG 2.5 on machines of 64 bits, rounded up.
+  // Sizes of OpenJPEG 2.5's structures on 64-bit machines, rounded up.
   constexpr double kTileBytes = 8000, kTileComponentBytes = 1400, kPrecinctBytes = 256,
                    kBlockBytes = 400;
   Jpeg2000Pieces most = pieces_of(finest_style(stream, grid.components), grid);
   most.precincts *= grid.components;
   most.blocks *= grid.components;
   most.packets *= grid.components;
-  // One tile is decoded after the other.
+  // Tiles are decoded one at a time.
   const double tiles = count_jpeg2000_tiles(grid);
   const double of_a_tile = double(grid.tile_width) * double(grid.tile_height) /
                            (double(grid.right - grid.left) * double(grid.bottom - grid.top));

@@ -18,12 +18,12 @@ struct Jpeg2000Grid {
 
 double count_jpeg2000_tiles(const Jpeg2000Grid& grid);
 
-// At most so many, wherever styles of tiles or components differ.
+// Upper bound, if tiles or components have different styles.
 struct Jpeg2000Pieces {
   double precincts = 0, blocks = 0, packets = 0;
   double bytes = 0;  // OpenJPEG's memory for them, and for the tiles
 };
-// `stream` begins with SOC. REQUIRES: not more tiles than a file may have, 65535.
+// `stream` begins with SOC. REQUIRES: at most 65535 tiles, the limit of a file.
 Jpeg2000Pieces count_jpeg2000_pieces(std::span<const uint8_t> stream, const Jpeg2000Grid& grid);
 
 }  // namespace headrace

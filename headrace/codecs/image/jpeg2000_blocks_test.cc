@@ -38,7 +38,7 @@ Bytes stream_of(const Style& style) {
 
 int64_t up(int64_t value, int64_t by) { return value <= 0 ? 0 : (value + by - 1) / by; }
 
-// Sample by sample: each lies in a precinct, and its coefficient in a code-block (B.5 to B.7).
+// Counts sample by sample: each is in a precinct, and its coefficient in a code-block (B.5 to B.7).
 Jpeg2000Pieces counted(const Style& style, const Jpeg2000Grid& grid) {
   Jpeg2000Pieces pieces;
   for (int64_t y = grid.tiles_top; y < grid.bottom; y += grid.tile_height) {
@@ -77,7 +77,7 @@ Jpeg2000Pieces counted(const Style& style, const Jpeg2000Grid& grid) {
   return pieces;
 }
 
-TEST(Jpeg2000Blocks, PiecesAreThoseThatTheStandardCuts) {
+TEST(Jpeg2000Blocks, BlocksEqualThoseOfTheStandard) {
   std::mt19937 random(3);
   const auto pick = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);

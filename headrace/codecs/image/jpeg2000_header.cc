@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kJpeg2000 = "JPEG 2000";
 
-// Colors that are no RGB or gray; null where they are.
+// Name of a color space other than RGB or gray; null for those.
 const char* unread_colors(std::span<const uint8_t> header, bool& cmyk) {
   const char* unread = nullptr;
   bool seen = false;
@@ -36,7 +36,7 @@ const char* unread_colors(std::span<const uint8_t> header, bool& cmyk) {
 }  // namespace
 
 Result<Jpeg2000Header> read_jpeg2000_header(std::span<const uint8_t> file) {
-  constexpr size_t kSizBytes = 42;  // SOC, the marker and its numbers up to the components
+  constexpr size_t kSizBytes = 42;  // SOC, and the SIZ marker up to its components
   Jpeg2000Header header;
   std::span<const uint8_t> stream = file;
   if (file.size() < 2) return truncated_picture(kJpeg2000, file.size());
@@ -87,7 +87,7 @@ Result<Jpeg2000Header> read_jpeg2000_header(std::span<const uint8_t> file) {
   if (header.cmyk && header.components != 4) {
     return corrupt_picture(kJpeg2000, "CMYK of fewer than four channels");
   }
-  // A tile takes 14 bytes at least, SOT and SOD; a packet one.
+  // A tile takes at least 14 bytes, SOT and SOD; a packet at least one.
   constexpr double kMostTiles = 65535, kTileBytes = 14;
   const double bytes = double(stream.size());
   const Jpeg2000Grid grid{.left = header.left,
@@ -100,12 +100,13 @@ Result<Jpeg2000Header> read_jpeg2000_header(std::span<const uint8_t> file) {
                           .tile_height = tile_height,
                           .components = header.components};
   const double tiles = count_jpeg2000_tiles(grid);
-  if (tiles > kMostTiles) return corrupt_picture(kJpeg2000, "more tiles than it may have");
+  if (tiles > kMostTiles) return corrupt_picture(kJpeg2000, "more tiles than allowed");
   if (tiles * kTileBytes > bytes) return truncated_picture(kJpeg2000, file.size());
   const Jpeg2000Pieces pieces = count_jpeg2000_pieces(stream, grid);
-  // The count is one of all tiles as the finest of them is.
+  // The count assumes that all tiles are like the finest one.
   if (pieces.packets > 64 * bytes) return truncated_picture(kJpeg2000, file.size());
-  // 4 x 4 samples are the smallest code-block; precincts may be smaller, and nobody writes them so.
+  // 4 x 4 samples are the smallest code-block; precincts may be smaller, but that does not occur in
+  // practice.
   constexpr double kSmall = double{64 << 20}, kMostASample = 100;
   const double samples = double(header.width) * header.height * header.components;
   if (pieces.bytes > std::max(kSmall, samples * kMostASample)) return too_large_picture(kJpeg2000);

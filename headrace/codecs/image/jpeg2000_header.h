@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a JPEG 2000 file: read here, because OpenJPEG allocates by the number
-// of tiles and components that a header names.
+// The header of a JPEG 2000 file: parsed here, because OpenJPEG allocates memory in proportion to
+// the number of tiles and components in a header.
 //
 // Sources: ISO/IEC 15444-1, A.5.1 (SIZ), I.4 to I.5.3 (boxes of JP2).
 #pragma once

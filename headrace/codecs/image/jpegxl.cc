@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG XL, by libjxl: still pictures and the first frame of animations, with and without alpha. All
-// of a picture is decoded: libjxl knows no windows.
+// JPEG XL, by libjxl: still pictures and the first frame of animations, with and without alpha. The
+// whole picture is decoded, since libjxl cannot decode windows.
 #include <jxl/decode.h>
+#include <jxl/version.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
 #include <memory>
+#include <string>
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
@@ -22,8 +24,13 @@ namespace {
 
 constexpr std::string_view kJpegXlName = "JPEG XL";
 
+// In the names of the library and its package.
+std::string jpegxl_version() {
+  return std::to_string(JPEGXL_MAJOR_VERSION) + "." + std::to_string(JPEGXL_MINOR_VERSION);
+}
+
 struct JpegXlLibrary {
-  RunTimeLibrary library{"libjxl.so.0.7", "libjxl0.7"};
+  RunTimeLibrary library{"libjxl.so." + jpegxl_version(), "libjxl" + jpegxl_version()};
   decltype(&JxlDecoderCreate) create = nullptr;
   decltype(&JxlDecoderDestroy) destroy = nullptr;
   decltype(&JxlDecoderSubscribeEvents) subscribe = nullptr;
@@ -75,7 +82,7 @@ class JpegXlSession {
   JpegXlSession(const JpegXlSession&) = delete;
   JpegXlSession& operator=(const JpegXlSession&) = delete;
 
-  // Goes on to this event; what comes instead is an error.
+  // Continues to this event; any other one is an error.
   Result<void> advance(JxlDecoderStatus wanted) {
     const JxlDecoderStatus status = decoder_ ? jpegxl_library().process(decoder_) : JXL_DEC_ERROR;
     if (status == wanted) return {};
@@ -97,8 +104,8 @@ class JpegXlSession {
     if (info.exponent_bits_per_sample > 0) return unread_picture(kJpegXlName, "of floats");
     return info;
   }
-  // The first picture is made of layers, and each may be larger than what is seen of it. REQUIRES:
-  // info() came, and JXL_DEC_FRAME is among the events.
+  // The first picture consists of layers, each of which may be larger than its visible part.
+  // REQUIRES: info() was called, and JXL_DEC_FRAME is among the events.
   Result<void> check_layers(const JxlBasicInfo& info) {
     constexpr double kSmall = double{4 << 20}, kMostPictures = 64;
     const double shown = double(info.xsize) * info.ysize;
@@ -131,15 +138,16 @@ StoredColor color_of_jpegxl(const JxlBasicInfo& info) {
   return alpha ? StoredColor::kRGBA : StoredColor::kRGB;
 }
 
-// The codestream's word counts before that of Exif, as the standard says. Writers that keep Exif
-// and turn nothing (pillow-jxl-plugin) leave it to the latter.
+// The codestream's orientation takes precedence over Exif, as the standard says. Writers that keep
+// Exif and do not rotate (pillow-jxl-plugin) only set the latter.
 int orientation_of_jpegxl(const JxlBasicInfo& info, std::span<const uint8_t> file) {
   if (info.orientation != JXL_ORIENT_IDENTITY || !has_text(file, "JXL ", 4)) {
     return int(info.orientation);
   }
   int orientation = 1;
   each_box(file, [&](uint32_t type, std::span<const uint8_t> content) {
-    constexpr size_t kOffset = 4;  // of the TIFF structure in what follows; not all write it
+    constexpr size_t kOffset = 4;  // offset of the TIFF structure in what follows; not all writers
+                                   // add it
     if (type != box_named("Exif") || content.size() < kOffset) return true;
     if (!has_text(content, "II") && !has_text(content, "MM")) {
       const size_t offset = big_u32(content, 0);
@@ -167,7 +175,7 @@ class JpegXlDecoder : public ImageDecoder {
     header.bits = int(info->bits_per_sample);
     header.alpha = info->alpha_bits > 0;
     header.exif_orientation = orientation_of_jpegxl(*info, bytes);
-    // Samples as floats, twice, and the rows as they are delivered.
+    // Samples as floats, twice, and the delivered rows.
     header.working_bytes = size_t(info->xsize) * info->ysize * 9 *
                                (info->num_color_channels + info->num_extra_channels) +
                            (size_t{8} << 20);
@@ -190,7 +198,7 @@ class JpegXlDecoder : public ImageDecoder {
     if (Result<void> ready = session.advance(JXL_DEC_NEED_IMAGE_OUT_BUFFER); !ready) return ready;
     pixels_.resize(stride * info->ysize);
     if (!session.write_to(pixels_.data(), pixels_.size(), uint32_t(step))) {
-      return corrupt_picture(kJpegXlName, "its pixels are not those of its header");
+      return corrupt_picture(kJpegXlName, "its pixels do not match its header");
     }
     if (Result<void> made = session.advance(JXL_DEC_FULL_IMAGE); !made) return made;
     stored_.deliver_window(job, color, pixels_.data(), ptrdiff_t(stride));

@@ -26,7 +26,8 @@ const ErrorCode kTooLargePicture{
     "Decoding would need more memory than an image of this size may use, or the machine has none "
     "left. A valid file does not do the former."};
 
-constexpr const char* kFetchAgain = "fetch the file again, or leave such records out (on_error=)";
+constexpr const char* kFetchAgain =
+    "download the file again, or leave such records out (on_error=)";
 
 }  // namespace
 

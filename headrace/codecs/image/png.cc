@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // PNG, by libpng: every type, depth and interlacing, the rows of a window alone.
 //
-// Colors are converted as in stored_rows.h. Gray of 1, 2, 4 bits is scaled to 0..255; of all 16-bit
-// samples but gray's the high byte is taken, which is what Pillow opens them as, unless they are
-// wanted as they are. tRNS counts where alpha is wanted. Gamma (gAMA, cHRM, sRGB, iCCP) is ignored.
-// An animated PNG is its default image.
+// Colors are converted as in stored_rows.h. Gray of 1, 2, 4 bits is scaled to 0..255; 16-bit
+// samples except gray are reduced to their high byte, like in Pillow, unless they are requested as
+// stored. tRNS is used if alpha is requested. Gamma (gAMA, cHRM, sRGB, iCCP) is ignored. For an
+// animated PNG, decodes the default image.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -54,7 +54,7 @@ Error error_of(const PngSession& session) {
   const char* text = session.error()[0] ? session.error() : "out of memory";
   Error error{.code = &code, .what = text};
   error.where.offset = int64_t(session.position());
-  error.hint = "fetch the file again, or leave such records out (on_error=)";
+  error.hint = "download the file again, or leave such records out (on_error=)";
   return error;
 }
 
@@ -138,7 +138,7 @@ class PngDecoder : public ImageDecoder {
     return !job.strict || session.read_rows(nullptr, 0, below);
   }
 
-  // Seven passes, each over all rows; the window's rows are kept and filled up pass by pass.
+  // Seven passes, each over all rows; the window's rows are kept and filled in pass by pass.
   bool interlaced(PngSession& session, const DecodeJob& job) {
     const PngInfo& info = session.info();
     const size_t row_bytes = info.row_bytes();
@@ -169,7 +169,7 @@ class PngDecoder : public ImageDecoder {
                  .hint = "strict=False uses the pixels and counts the warnings"};
   }
 
-  // Hands over `count` full-width decoded rows.
+  // Delivers `count` full-width decoded rows.
   void deliver(const PngInfo& info, const DecodeJob& job, int y, int count, const uint8_t* rows) {
     const uint8_t* first = rows + size_t(job.window.x) * size_t(info.pixel_bytes());
     if (info.wide) {
@@ -194,9 +194,9 @@ class PngDecoder : public ImageDecoder {
 };
 
 constexpr std::string_view kOracle =
-    "libpng's rows; colors as Pillow 13's convert: bytes are equal (16-bit gray as the user says, "
-    "other 16-bit samples are their high byte, alpha and tRNS are dropped, gamma is ignored); "
-    "mode=\"stored\" keeps 16 bits, \"RGBA\" alpha and tRNS";
+    "libpng's rows; colors as by Pillow 13's convert(): bytes are equal (16-bit gray by "
+    "sixteen_bit=, other 16-bit samples are their high byte, alpha and tRNS are dropped, gamma "
+    "is ignored); mode=\"stored\" keeps 16 bits, \"RGBA\" alpha and tRNS";
 
 const CodecRecord kPng{
     .name = "png",

@@ -29,7 +29,7 @@ struct PngText {
   Bytes text;
 };
 
-// The bytes before the next zero, which is removed from `rest` with them.
+// The bytes before the next zero; removes both from `rest`.
 Bytes before_zero(Bytes& rest) {
   const auto end = std::ranges::find(rest, uint8_t{0});
   const size_t length = size_t(end - rest.begin());
@@ -40,8 +40,7 @@ Bytes before_zero(Bytes& rest) {
 
 PngText text_of(Bytes type, Bytes rest) {
   const Bytes keyword = before_zero(rest);
-  PngText out{.keyword = {reinterpret_cast<const char*>(keyword.data()), keyword.size()},
-              .text = {}};
+  PngText out{.keyword = text_from_bytes(keyword), .text = {}};
   if (has_text(type, "tEXt")) {
     out.text = rest;
   } else if (has_text(type, "zTXt")) {
@@ -59,8 +58,8 @@ PngText text_of(Bytes type, Bytes rest) {
   return out;
 }
 
-// The text itself, in `memory` where it was compressed; empty where it is damaged, or more than
-// what Pillow inflates.
+// The text itself, in `memory` if it was compressed; empty if it is damaged, or longer than
+// Pillow's decompression limit.
 Bytes plain(const PngText& text, Buffer& memory) {
   constexpr uint64_t kMostBytes = uint64_t{1} << 20;
   if (!text.compressed) return text.text;
@@ -69,7 +68,7 @@ Bytes plain(const PngText& text, Buffer& memory) {
   return good ? Bytes(memory.bytes()) : Bytes();
 }
 
-// Three lines in front (one is empty, then "exif", a length), then digits.
+// Three lines first (an empty one, "exif", a length), then digits.
 int orientation_of_raw_profile(Bytes text) {
   for (int line = 0; line < 3; ++line) {
     const auto end = std::ranges::find(text, uint8_t{'\n'});
@@ -92,7 +91,7 @@ int orientation_of_raw_profile(Bytes text) {
 }  // namespace
 
 int png_orientation(std::span<const uint8_t> file) {
-  std::optional<int> by_exif, by_raw_profile, by_xmp;  // 0: it does not say
+  std::optional<int> by_exif, by_raw_profile, by_xmp;  // 0: not specified
   Buffer inflated;
   bool after_pixels = false;
   size_t at = kSignatureBytes;

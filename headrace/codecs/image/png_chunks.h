@@ -7,9 +7,9 @@
 
 namespace headrace {
 
-// 1..8; 1 where nothing says a valid one: the chunk eXIf, or a text named "exif"; else the text
-// that ImageMagick writes, "Raw profile type exif"; and where Exif has no such tag, XMP. They may
-// come before or after the pixels. Trusts no length, and inflates a megabyte at most.
+// 1..8; 1 if there is no valid value. Sources: the chunk eXIf, or a text named "exif"; otherwise
+// the text that ImageMagick writes, "Raw profile type exif"; and if Exif has no such tag, XMP. They
+// may come before or after the pixels. Does not trust lengths, and inflates at most a megabyte.
 int png_orientation(std::span<const uint8_t> file);
 
 }  // namespace headrace

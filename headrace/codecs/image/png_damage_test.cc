@@ -72,7 +72,7 @@ TEST(PngDamage, TruncationIsAnErrorWithItsPlace) {
   for (const Kind& kind : {Kind{PNG_COLOR_TYPE_RGB, 8}, Kind{PNG_COLOR_TYPE_RGB, 16, true},
                            Kind{PNG_COLOR_TYPE_PALETTE, 4}, Kind{PNG_COLOR_TYPE_GRAY, 16}}) {
     const Bytes file = write_png(kind, 80, 60);
-    const size_t end_chunk = 12;  // IEND; libpng needs nothing of it for the rows
+    const size_t end_chunk = 12;  // IEND; libpng does not need it for the rows
     for (size_t i = 0; i < 64; ++i) {
       const Bytes cut(file.begin(), file.begin() + ptrdiff_t((file.size() - end_chunk) * i / 64));
       const Buffer bytes = padded(cut);
@@ -88,7 +88,7 @@ TEST(PngDamage, TruncationIsAnErrorWithItsPlace) {
   }
 }
 
-TEST(PngDamage, WhatLiesBelowTheWindowIsNotRead) {
+TEST(PngDamage, RowsBelowTheWindowAreNotRead) {
   const Bytes file = write_png({PNG_COLOR_TYPE_RGB, 8}, 80, 60);
   const auto expected = plain_decode(file, ColorMode::kRGB);
   Bytes cut(file.begin(), file.begin() + ptrdiff_t(file.size() * 3 / 4));
@@ -114,7 +114,7 @@ TEST(PngDamage, StrictTurnsWarningsIntoErrors) {
   EXPECT_TRUE(run(true).result);
   insert_chunk(file, kAfterHeader, "tEXt", {'k', 0, 'v'});
   EXPECT_TRUE(run(true).result);
-  file[kAfterHeader + 10] ^= 1;  // the text no longer fits its checksum
+  file[kAfterHeader + 10] ^= 1;  // the text no longer matches its checksum
   const Decoded lenient = run(false);
   EXPECT_TRUE(lenient.result);
   EXPECT_EQ(lenient.warnings, 1);
@@ -137,7 +137,7 @@ TEST(PngDamage, AWrongChecksumOfThePixelsIsAnError) {
   EXPECT_NE(out.result.error().message().find("IDAT: CRC error"), std::string::npos);
 }
 
-// As libpng, error for error and pixel for pixel; the error itself is ours.
+// The same errors and pixels as libpng; only the error text is ours.
 void expect_as_libpng(ImageDecoder& decoder, const Bytes& file, const std::string& what) {
   for (ColorMode mode : kModes) {
     EXPECT_TRUE(whole(decoder, file, mode) == plain_decode(file, mode))
@@ -145,7 +145,8 @@ void expect_as_libpng(ImageDecoder& decoder, const Bytes& file, const std::strin
   }
 }
 
-// Changes a few bytes; half of the files get right checksums again, or nothing but those is tested.
+// Changes a few bytes; half of the files get valid checksums again, otherwise only those would be
+// tested.
 Bytes mutated(Bytes file, std::mt19937& random) {
   for (uint32_t changes = 1 + random() % 4; changes > 0; --changes) {
     const size_t at = random() % file.size();

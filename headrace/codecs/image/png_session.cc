@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// Stands before each block that libpng gets, so that freeing it can be counted.
+// Precedes each block that libpng allocates, so that frees can be counted.
 struct alignas(std::max_align_t) BlockHead {
   size_t size;
 };
@@ -36,14 +36,14 @@ int PngInfo::stored_channels() const {
   }
 }
 
-// libpng's structures, its read buffer and zlib's window take about 60 KiB; beside them it keeps
+// libpng's structures, its read buffer and zlib's window take about 60 KiB; in addition it keeps
 // two rows of at most 8 bytes per pixel.
 size_t PngSession::memory_cap(int64_t width) {
   return (size_t{256} << 10) + 2 * (8 * (size_t(width) + 16) + 128);
 }
 
 PngSession::PngSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
-  // Before png_ exists libpng catches its own errors: it answers null.
+  // Before png_ exists, libpng catches its own errors and returns null.
   png_ = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, this, on_error, on_warning, this,
                                   on_allocate, on_free);
   guard([this] {
@@ -51,10 +51,10 @@ PngSession::PngSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
     if (!png_info_) png_error(png_, "out of memory");
     png_set_read_fn(png_, this, on_read);
     png_set_benign_errors(png_, 1);  // recoverable errors are warnings
-    // The caller checks the header against its own caps; libpng's would only hide those.
+    // The caller checks the header against its own limits; libpng's would hide those.
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-    // All chunks but those that make pixels are skipped: nothing of them is allocated or inflated.
-    // A cap on their length would only turn an honest picture's large profile into a warning.
+    // All chunks that do not affect pixels are skipped without being allocated or inflated. A
+    // length limit would only turn a valid picture's large profile into a warning.
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_set_chunk_malloc_max(png_, 0);
     png_set_chunk_cache_max(png_, 1);
@@ -90,11 +90,11 @@ bool PngSession::start_rows(bool wide, bool with_key) {
   return guard([this] {
     if (info_.key_to_alpha) png_set_tRNS_to_alpha(png_);
     if (info_.palette()) {
-      png_set_packing(png_);  // one index a byte
+      png_set_packing(png_);  // one index per byte
     } else if (info_.depth < 8) {
       png_set_expand_gray_1_2_4_to_8(png_);
     } else if (!info_.wide && !info_.gray16()) {
-      png_set_strip_16(png_);  // takes the high byte, as Pillow does
+      png_set_strip_16(png_);  // takes the high byte, like Pillow
     } else if (std::endian::native == std::endian::little) {
       png_set_swap(png_);
     }
@@ -120,7 +120,7 @@ void PngSession::on_error(png_structp png, png_const_charp text) {
   auto& self = *static_cast<PngSession*>(png_get_error_ptr(png));
   copy_text(self.error_, text);
   self.failed_ = true;
-  // libpng's constructor runs under a jump buffer of its own.
+  // libpng's constructor runs with a jump buffer of its own.
   if (!self.png_) png_longjmp(png, 1);
   std::longjmp(self.jump_, 1);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// libpng over one picture in memory, made safe for C++: what libpng reports by longjmp comes back
-// as `false`, warnings are counted and not printed, and what it allocates is counted and capped.
+// libpng over one picture in memory, made safe for C++: errors that libpng reports by longjmp are
+// returned as `false`, warnings are counted and not printed, and allocations are counted and
+// limited.
 //
 // Chunks that carry no pixels (text, profiles, gamma, EXIF) are skipped without being kept or
-// inflated, so there is no bomb in them, whatever their number or length.
+// inflated, so they cannot be decompression bombs.
 // A PngSession belongs to one thread and serves one pass over one picture.
 #pragma once
 
@@ -18,14 +19,14 @@
 
 namespace headrace {
 
-// IHDR, and what libpng's rows hold once PngSession::start_rows() was called.
+// IHDR, and the format of libpng's rows after PngSession::start_rows().
 struct PngInfo {
   int width = 0, height = 0;
-  int depth = 8;  // bits of a sample, as stored
+  int depth = 8;  // bits per sample, as stored
   int color_type = PNG_COLOR_TYPE_RGB;
   bool interlaced = false;
 
-  bool wide = false;          // samples of 16 bits stay what they are
+  bool wide = false;          // 16-bit samples are not reduced
   bool key_to_alpha = false;  // a transparent color becomes an alpha channel
 
   bool palette() const { return color_type == PNG_COLOR_TYPE_PALETTE; }
@@ -33,8 +34,8 @@ struct PngInfo {
   bool has_alpha() const { return color_type & PNG_COLOR_MASK_ALPHA; }
   int stored_channels() const;                                                 // 1 for palettes
   int channels() const { return stored_channels() + (key_to_alpha ? 1 : 0); }  // of a decoded row
-  // Bytes per pixel in a decoded row: one per sample, but two, in the machine's order, where they
-  // stay wide, and for 16-bit gray, because its reduction needs both.
+  // Bytes per pixel in a decoded row: one per sample; two, in native byte order, if samples stay
+  // wide, and for 16-bit gray, because its reduction needs both.
   int pixel_bytes() const { return channels() * (wide || gray16() ? 2 : 1); }
   size_t row_bytes() const { return size_t(width) * pixel_bytes(); }
 };
@@ -47,14 +48,14 @@ class PngSession {
   PngSession(const PngSession&) = delete;
   PngSession& operator=(const PngSession&) = delete;
 
-  // Each call answers false after an error; the session is then of no further use.
-  // Reads up to the first IDAT. Allocates nothing that the header's numbers could make large.
+  // Each call returns false after an error; the session is then unusable. Reads up to the first
+  // IDAT. Does not allocate memory in proportion to the header's numbers.
   bool read_info();
   // Allocates the rows' buffers; afterwards read_row gives one pixel in pixel_bytes() bytes.
-  // `wide`: of 16 bits where they are. `with_key`: see PngInfo; there is one, and no palette.
+  // `wide`: keeps 16-bit samples. `with_key`: see PngInfo; only if there is one, and no palette.
   bool start_rows(bool wide = false, bool with_key = false);
-  // Reads the next `count` rows of the present pass, each to rows + i * stride; null skips them.
-  // For interlaced pictures a pass goes over all rows and fills in its own pixels only.
+  // Reads the next `count` rows of the current pass, each to rows + i * stride; null skips them.
+  // For interlaced pictures each pass covers all rows and fills in only its own pixels.
   bool read_rows(uint8_t* rows, size_t stride, int64_t count);
   // Reads the rest of the file after the last row.
   bool read_end();
@@ -70,18 +71,19 @@ class PngSession {
   const char* first_warning() const { return first_warning_.data(); }
   const char* error() const { return error_.data(); }
   bool truncated() const { return truncated_; }          // the bytes ended too early
-  bool out_of_memory() const { return out_of_memory_; }  // the cap, or the machine's
-  size_t position() const { return position_; }          // bytes that libpng has taken
-  size_t peak_memory() const { return peak_memory_; }    // bytes that libpng held at most
+  bool out_of_memory() const { return out_of_memory_; }  // our limit, or the machine's
+  size_t position() const { return position_; }          // bytes that libpng has consumed
+  size_t peak_memory() const { return peak_memory_; }    // maximum bytes held by libpng
 
-  // Limit of libpng's memory: before rows are read, and in addition to them for rows of this width.
+  // Limit of libpng's memory: before rows are read, and the additional limit for rows of this
+  // width.
   static size_t memory_cap(int64_t width);
 
  private:
   using Message = std::array<char, 128>;
 
-  // Runs a step that calls libpng. A longjmp out of libpng leaves the step's frame and this one
-  // without destructors, so neither may have any to run.
+  // Runs a step that calls libpng. A longjmp out of libpng skips the destructors of the step's
+  // frame and this one, so neither may have any.
   template <class Step>
   [[gnu::noinline]] bool guard(Step step) {
     static_assert(std::is_trivially_destructible_v<Step>);
@@ -104,7 +106,7 @@ class PngSession {
   size_t memory_ = 0, peak_memory_ = 0, memory_limit_ = memory_cap(0);
   PngInfo info_;
   int passes_ = 1;
-  png_colorp palette_ = nullptr;  // libpng's own
+  png_colorp palette_ = nullptr;  // libpng's own callback
   int palette_size_ = 0;
   png_bytep alpha_ = nullptr;  // likewise
   int alpha_size_ = 0;

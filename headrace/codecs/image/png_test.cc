@@ -21,7 +21,7 @@ TEST(Png, EveryTypeDepthAndInterlacingEqualsLibpng) {
   }
 }
 
-TEST(Png, AWindowIsTheSliceOfTheWholePicture) {
+TEST(Png, AWindowIsTheSliceOfTheWholeImage) {
   const auto decoder = png_codec().make();
   constexpr int kWidth = 9, kHeight = 7;
   for (const Kind& kind : all_kinds()) {
@@ -50,7 +50,7 @@ TEST(Png, AWindowIsTheSliceOfTheWholePicture) {
   }
 }
 
-TEST(Png, TheHeaderTellsWhatIsStored) {
+TEST(Png, TheHeaderDescribesTheStoredForm) {
   const auto decoder = png_codec().make();
   const auto header_of = [&](const Kind& kind) {
     return *decoder->read_header(padded(write_png(kind, 20, 10)).bytes());
@@ -66,7 +66,8 @@ TEST(Png, TheHeaderTellsWhatIsStored) {
   EXPECT_EQ(palette.bits, 4);
   EXPECT_EQ(palette.width, 20);
   EXPECT_EQ(palette.height, 10);
-  // An interlaced picture is held whole while it is decoded; the others a few rows at a time.
+  // An interlaced picture is kept in memory as a whole during decoding; others a few rows at a
+  // time.
   const auto working = [&](bool interlaced) {
     const Bytes file = write_png({PNG_COLOR_TYPE_RGB, 8, interlaced}, 500, 400);
     return decoder->read_header(padded(file).bytes())->working_bytes;
@@ -102,7 +103,7 @@ TEST(Png, TheOrientationComesFromExifBeforeThePixels) {
   }
 }
 
-TEST(Png, OneDecoderServesManyPicturesInOneCall) {
+TEST(Png, OneDecoderServesManyImagesInOneCall) {
   const auto decoder = png_codec().make();
   std::vector<Buffer> files;
   std::vector<Pixels> expected;
@@ -126,7 +127,7 @@ TEST(Png, OneDecoderServesManyPicturesInOneCall) {
   }
 }
 
-TEST(Png, TheSignatureDecides) {
+TEST(Png, TheSignatureIdentifiesTheFormat) {
   const Bytes file = write_png({PNG_COLOR_TYPE_GRAY, 8}, 4, 4);
   EXPECT_EQ(codec_of(std::span(file).first(16)), &png_codec());
   EXPECT_FALSE(png_codec().sniff(std::span(file).first(7)));

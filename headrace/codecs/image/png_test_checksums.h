@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the PNG tests and the fuzzer: makes the chunks' checksums right again after bytes were
-// changed, so that the damage gets past libpng's checksum test.
+// For the PNG tests and the fuzzer: corrects the chunks' checksums after bytes were changed, so
+// that the damage gets past libpng's checksum test.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ using Bytes = std::vector<uint8_t>;
 struct Kind {
   int color_type, depth;
   bool interlaced = false;
-  int colors = 0;            // of the palette; 0: all that the depth can index
+  int colors = 0;            // palette entries; 0: all that the depth can index
   bool transparent = false;  // with a tRNS chunk
 };
 
@@ -54,8 +54,8 @@ inline std::string name_of(const Kind& k) {
          (k.interlaced ? " interlaced" : "") + (k.transparent ? " with tRNS" : "");
 }
 
-// Writes random samples; where the palette is shorter than the depth allows, some indices are
-// outside it, which libpng's writer permits.
+// Writes random samples; if the palette is shorter than the depth allows, some indices are out of
+// range, which libpng's writer permits.
 inline Bytes write_png(const Kind& kind, int width, int height, uint32_t seed = 1) {
   std::mt19937 random(seed);
   Bytes out;
@@ -129,7 +129,7 @@ struct PlainReader {
     self.at += size;
   }
 
-  // Leaves by longjmp on an error: all that it owns is in *this.
+  // Errors longjmp out: everything it owns is in *this.
   void run(png_structp png, png_infop info, bool stored) {
     png_set_read_fn(png, this, read);
     png_read_info(png, info);
@@ -171,7 +171,7 @@ inline bool run_guarded(PlainReader& reader, bool stored) {
   return true;
 }
 
-// The whole picture by libpng's own means; nothing when libpng reports an error.
+// The whole picture, decoded by plain libpng; none if libpng reports an error.
 inline std::optional<Pixels> plain_decode(const Bytes& file, ColorMode mode) {
   PlainReader reader;
   reader.file = &file;
@@ -240,7 +240,7 @@ inline Decoded decode(ImageDecoder& decoder, const Buffer& file, const Window& w
   jobs[0].window = window;
   jobs[0].color = mode;
   jobs[0].strict = strict;
-  jobs[0].sixteen_bit = SixteenBit::kClip;  // as Pillow, whose colors are the oracle's
+  jobs[0].sixteen_bit = SixteenBit::kClip;  // like Pillow, whose colors are the reference
   jobs[0].sink = &sink;
   decoder.decode(jobs);
   EXPECT_TRUE(!jobs[0].result || sink.next_row == window.height) << "every row is delivered";
@@ -249,7 +249,7 @@ inline Decoded decode(ImageDecoder& decoder, const Buffer& file, const Window& w
 
 inline constexpr ColorMode kModes[] = {ColorMode::kRGB, ColorMode::kGray, ColorMode::kStored};
 
-// The whole picture, or nothing where the codec answers with an error.
+// The whole picture, or none if the codec returns an error.
 inline std::optional<Pixels> whole(ImageDecoder& decoder, const Bytes& bytes, ColorMode mode) {
   const Buffer file = padded(bytes);
   const auto header = decoder.read_header(file.bytes());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Netpbm's bitmaps, gray maps and pixmaps (P1 to P6), as text and in binary. Samples become
-// 8 bits by Pillow's rule, round(value / maxval * 255), halves to even; gray of more than 8 bits is
-// scaled to 16 and then treated like any gray picture of 16 bits.
+// Netpbm's bitmaps, graymaps and pixmaps (P1 to P6), as text and in binary. Samples become 8 bits
+// by Pillow's rule, round(value / maxval * 255), ties to even; gray of more than 8 bits is scaled
+// to 16 and then treated like any gray picture of 16 bits.
 //
 // Source: netpbm's pbm(5), pgm(5), ppm(5). A comment inside of a number does not end it, as in
 // Pillow 13's PpmImagePlugin.
@@ -22,13 +22,13 @@ constexpr std::string_view kPnmName = "PNM";
 
 bool is_blank(uint8_t byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-// Numbers as text, with blanks between them and comments anywhere.
+// Numbers as text, separated by whitespace, with comments anywhere.
 class PnmText {
  public:
   PnmText(std::span<const uint8_t> bytes, size_t at) : bytes_(bytes), at_(at) {}
 
   enum class Outcome : uint8_t { kRead, kEnd, kBad };
-  // Reads past the one blank that ends it.
+  // Also consumes the single whitespace after it.
   Outcome number(uint32_t& value) {
     value = 0;
     int digits = 0;
@@ -43,7 +43,7 @@ class PnmText {
     }
     return digits > 0 ? Outcome::kRead : Outcome::kEnd;
   }
-  // Reads a digit of a bitmap, whose digits need no blanks between them.
+  // Reads a digit of a bitmap, whose digits need no separators.
   Outcome digit(uint32_t& value) {
     uint8_t byte;
     while (next(byte)) {
@@ -173,7 +173,7 @@ class PnmDecoder : public ImageDecoder {
     });
   }
 
-  // Values above the window and beside it are read and dropped.
+  // Values above and next to the window are parsed and dropped.
   Result<void> read_text(const DecodeJob& job, const PnmPicture& picture) {
     const Window& window = job.window;
     PnmText text(job.bytes, picture.pixels_at);
@@ -210,7 +210,7 @@ class PnmDecoder : public ImageDecoder {
     return done;
   }
 
-  // Makes the window's rows by read_row(y, out), and hands them over.
+  // Makes the window's rows by read_row(y, out), and delivers them.
   template <class ReadRow>
   Result<void> in_blocks(const DecodeJob& job, const PnmPicture& picture, const ReadRow& read_row) {
     const StoredColor color = picture.color();
@@ -264,8 +264,8 @@ const CodecRecord kPnm{
     .name = "pnm",
     .doc = "Netpbm's bitmaps, gray maps and pixmaps (P1 to P6), of up to 16 bits.",
     .oracle =
-        "Pillow 13's PPM plugin, colors by its convert: bytes are equal (gray of more than 8 bits "
-        "as the user says)",
+        "Pillow 13's PPM plugin, colors as by its convert(): bytes are equal (gray of more than "
+        "8 bits by sixteen_bit=)",
     .suffixes = {".ppm", ".pgm", ".pbm", ".pnm"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

@@ -31,7 +31,7 @@ void gray_from_rgb(const uint8_t* in, int step, int count, uint8_t* out) {
   }
 }
 
-// From 1, 2 or 3 samples per pixel: gray, gray and alpha, colors.
+// Adds alpha to 1, 2 or 3 samples per pixel: gray, gray and alpha, colors.
 void add_alpha(const uint8_t* in, int samples, int count, uint8_t* out) {
   for (int i = 0; i < count; ++i, in += samples, out += 4) {
     for (int c = 0; c < 3; ++c) out[c] = in[samples == 3 ? c : 0];
@@ -76,8 +76,8 @@ Result<void> check_sixteen_bit(const DecodeJob& job) {
   return Error{.code = &kSixteenBit,
                .what = "the image has one channel of 16 bits",
                .hint =
-                   "the loader's mode=\"stored\" keeps all of them; "
-                   "sixteen_bit=\"high_byte\" or \"clip\" makes eight of them"};
+                   "the loader's mode=\"stored\" keeps all 16 bits; sixteen_bit=\"high_byte\" or "
+                   "\"clip\" reduces them to 8"};
 }
 
 int rows_of_a_block(size_t row_bytes) {
@@ -118,7 +118,8 @@ void StoredRows::deliver_block(const DecodeJob& job, StoredColor color, const ui
   const bool to_rgb = job.color == ColorMode::kRGB, to_gray = job.color == ColorMode::kGray;
   const bool to_rgba = job.color == ColorMode::kRGBA;
   RowBlock block{.y = y, .count = count, .step = pixel_bytes_of(color), .stride = stride};
-  // `convert` makes `samples` bytes per pixel of a row, and the block describes the result.
+  // Uses `convert` to make `samples` bytes per pixel of each row, and updates the block
+  // accordingly.
   const auto convert = [&](int samples, const auto& convert_row) {
     const ptrdiff_t row = ptrdiff_t(width) * samples;
     converted_.resize(size_t(row) * size_t(count));
@@ -170,7 +171,7 @@ void StoredRows::deliver_block(const DecodeJob& job, StoredColor color, const ui
     block.stride = row;
     rows = with_alpha_.data();
   }
-  // Gray asked for as RGB: three times the same samples.
+  // Gray requested as RGB: the same samples three times.
   const bool replicate = to_rgb && block.step < 3;
   const int channels = to_rgb ? 3 : to_gray ? 1 : int(block.step);
   for (int c = 0; c < channels; ++c) block.channel[size_t(c)] = rows + (replicate ? 0 : c);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as a file stores them -> as a job wants them. What the colors become is Pillow 13's
-// convert("RGB") and convert("L"), for all codecs but JPEG, which has paths of its own:
-// - alpha is dropped; the colors under it stay as they are stored. kRGBA keeps it.
+// Converts rows from the file's format to the job's. Colors are converted like Pillow 13's
+// convert("RGB") and convert("L"), for all codecs except JPEG, which has its own conversions:
+// - alpha is dropped; the colors under it are unchanged. kRGBA keeps it.
 // - palettes are looked up; an index past the palette's end is black, and opaque.
 // - color to gray: (19595 R + 38470 G + 7471 B + 32768) / 65536, rounded down.
 // - CMYK: 255 - K - C (255 - K) / 255, the quotient rounded.
-// - gray of 16 bits is refused unless the user says how it is reduced: min(value, 255) is Pillow's
-//   rule for its mode I;16, and spoils depths, scans and ids without a word.
+// - 16-bit gray is rejected unless the user specifies how to reduce it: min(value, 255) is Pillow's
+//   rule for its mode I;16, which silently ruins depths, scans and ids.
 // Stored (ColorMode::kStored): all channels kept, palette indices one to a byte.
 //
 // A StoredRows belongs to one decoder.
@@ -23,12 +23,12 @@
 namespace headrace {
 
 enum class StoredColor : uint8_t { kGray, kGrayAlpha, kRGB, kRGBA, kCMYK, kPalette, kGray16 };
-// As ImageHeader::channels has it.
+// Same as ImageHeader::channels.
 int channels_of(StoredColor color);
-// Bytes of a pixel in a row: a byte a sample; two, in the machine's order, for kGray16.
+// Bytes per pixel in a row: one per sample; for kGray16 two, in native byte order.
 int pixel_bytes_of(StoredColor color);
 
-// HR0386 where a gray picture has more than 8 bits and the job does not say what becomes of them.
+// HR0386 if a gray picture has more than 8 bits and the job does not specify how to reduce them.
 Result<void> check_sixteen_bit(const DecodeJob& job);
 
 // Pillow's L24: ITU-R 601-2 luma in 16-bit fixed point.
@@ -38,18 +38,17 @@ inline uint8_t luma_of(int r, int g, int b) {
 
 class StoredRows {
  public:
-  // Sets as many entries as the palette has; others are black. `alpha`: of the first ones; others
-  // are opaque.
+  // Sets the palette's entries; others are black. `alpha`: for the first ones; others are opaque.
   void set_palette(std::span<const std::array<uint8_t, 3>> palette,
                    std::span<const uint8_t> alpha = {});
-  // Hands rows y..y + count - 1 of the window over; `rows`: its first column in the first of them.
-  // REQUIRES: check_sixteen_bit() was asked where the color is kGray16.
+  // Delivers rows y..y + count - 1 of the window; `rows` points to its first column in the first of
+  // them. REQUIRES: check_sixteen_bit() succeeded for the color kGray16.
   void deliver(const DecodeJob& job, StoredColor color, const uint8_t* rows, ptrdiff_t stride,
                int y, int count);
-  // The same of interleaved samples as a job for wider ones than bytes wants them.
+  // The same for interleaved samples wider than bytes, as the job requests them.
   static void deliver_samples(const DecodeJob& job, int channels, const uint8_t* rows,
                               ptrdiff_t stride, int y, int count);
-  // Hands all of the window over, of pixels that are the whole picture.
+  // Delivers the whole window from the pixels of the whole picture.
   void deliver_window(const DecodeJob& job, StoredColor color, const uint8_t* pixels,
                       ptrdiff_t stride);
 
@@ -62,7 +61,7 @@ class StoredRows {
   Buffer converted_, with_alpha_;
 };
 
-// Rows of about this many bytes stay in the second-level cache.
+// Rows of about this many bytes fit in the L2 cache.
 int rows_of_a_block(size_t row_bytes);
 
 }  // namespace headrace

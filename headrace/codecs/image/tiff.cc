@@ -30,19 +30,19 @@ struct TiffPicture {
   uint32_t width = 0, height = 0;
   uint16_t bits = 1, samples = 1, photometric = 0, compression = 1, orientation = 1;
   bool planes = false, tiled = false;
-  bool premultiplied = false;                  // colors have been multiplied by alpha
-  uint32_t chunk_width = 0, chunk_height = 0;  // of a strip or tile
-  DType sample = DType::kUInt8;                // holds the stored values
-  std::optional<StoredColor> color;  // none where nobody has agreed on what the channels are
-  bool as_stored = false;            // requested form
+  bool premultiplied = false;                  // colors are premultiplied by alpha
+  uint32_t chunk_width = 0, chunk_height = 0;  // size of a strip or tile
+  DType sample = DType::kUInt8;                // type that holds the stored values
+  std::optional<StoredColor> color;            // none if the channels have no standard meaning
+  bool as_stored = false;                      // requested form
   bool alpha = false;
 
-  // Whether the channels can come as they are stored.
+  // Whether the channels can be delivered as stored.
   bool has_plain_samples() const {
     return bits >= 8 && samples <= kMostChannels &&
            (photometric == PHOTOMETRIC_MINISBLACK || photometric == PHOTOMETRIC_RGB);
   }
-  // Channels that are delivered; among colors, what is stored beside them means nothing.
+  // Number of delivered channels; extra channels stored with colors are ignored.
   size_t kept() const { return as_stored || !color ? samples : size_t(channels_of(*color)); }
   size_t samples_of_chunk() const { return planes ? 1 : samples; }
   size_t chunk_row_bytes() const {
@@ -65,7 +65,7 @@ Error tiff_error(const TiffSession& session, std::span<const uint8_t> bytes) {
   return corrupt_picture(kTiffName, error);
 }
 
-// The channels in 8 bits and one of Pillow's modes; nothing if they have none.
+// The channels in 8 bits in one of Pillow's modes; none if there is no such mode.
 std::optional<StoredColor> tiff_color(const TiffPicture& picture, uint16_t first_extra,
                                       bool has_extra) {
   const uint16_t samples = picture.samples;
@@ -104,11 +104,11 @@ Error no_tiff_colors(const TiffPicture& picture) {
                            (picture.sample == DType::kFloat32 ? " (floats)" : "") +
                            ", color space " + std::to_string(picture.photometric);
   return unread_picture(kTiffName, picture.has_plain_samples()
-                                       ? what + " (mode=\"stored\" delivers such as they are)"
+                                       ? what + " (mode=\"stored\" delivers them unchanged)"
                                        : what);
 }
 
-// libtiff's numbers of what it is set to; all checked against each other.
+// The settings as libtiff reports them; all are cross-checked.
 Result<TiffPicture> look_at_tiff(TiffSession& session, std::span<const uint8_t> bytes, int page) {
   const TiffLibrary& tiff = tiff_library();
   TIFF* const file = session.file();
@@ -135,7 +135,7 @@ Result<TiffPicture> look_at_tiff(TiffSession& session, std::span<const uint8_t> 
   tiff.get(file, TIFFTAG_EXTRASAMPLES, &extras, &extra);
   if (!tiff.has_codec(picture.compression)) {
     return unread_picture(kTiffName, "of compression " + std::to_string(picture.compression) +
-                                         ", which libtiff does not have");
+                                         ", which libtiff does not support");
   }
   const bool floats = format == SAMPLEFORMAT_IEEEFP;
   if (floats && picture.bits != 32) {
@@ -181,7 +181,7 @@ Result<TiffPicture> look_at_tiff(TiffSession& session, std::span<const uint8_t> 
   if (picture.chunk_width == 0 || picture.chunk_height == 0) {
     return corrupt_picture(kTiffName, "its strips or tiles have no size");
   }
-  // A tile may be larger than its picture, and not by any factor.
+  // A tile may be larger than its picture, but only by a limited factor.
   constexpr double kLargestTile = double{64 << 20};
   const double all = double(picture.width) * picture.height * picture.samples * picture.bits / 8;
   const double chunk = double(picture.chunk_width) * picture.chunk_height *
@@ -190,7 +190,7 @@ Result<TiffPicture> look_at_tiff(TiffSession& session, std::span<const uint8_t> 
   return picture;
 }
 
-// Samples of one row of a strip or tile: from `from` on, `count` pixels, to every `step`th byte.
+// Unpacks `count` pixels of one row of a strip or tile, starting at `from`, to every `step`th byte.
 void unpack_tiff_row(const TiffPicture& picture, const uint8_t* in, size_t from, size_t count,
                      size_t step, uint8_t* out) {
   const size_t stored = picture.samples_of_chunk();
@@ -214,7 +214,7 @@ void unpack_tiff_row(const TiffPicture& picture, const uint8_t* in, size_t from,
     for (size_t i = 0; i < count; ++i) {
       for (size_t c = 0; c < kept; ++c) out[i * step + c] = in[(from + i) * stored + c];
     }
-  } else {  // one channel
+  } else {  // a single channel
     const unsigned most = (1u << picture.bits) - 1;
     const unsigned scale = picture.color == StoredColor::kPalette ? 1 : 255 / most;
     for (size_t i = 0; i < count; ++i) {
@@ -246,7 +246,7 @@ void finish_tiff_row(const TiffPicture& picture, size_t count, uint8_t* row) {
   }
 }
 
-// By its tag; XMP counts where it has none, as in Pillow.
+// From its tag; if it has none, XMP counts, as in Pillow.
 int orientation_of(TiffSession& session, const TiffPicture& picture) {
   const TiffLibrary& tiff = tiff_library();
   uint16_t tag = 0;
@@ -280,7 +280,7 @@ class TiffDecoder : public ImageDecoder {
     header.sample = picture->sample;
     header.alpha = picture->alpha;
     header.exif_orientation = orientation_of(session, *picture);
-    // A strip or tile, a row of them as it is delivered, and what libtiff keeps.
+    // A strip or tile, one delivered row of them, and what libtiff keeps.
     header.working_bytes = picture->chunk_bytes() +
                            size_t(std::min(picture->chunk_height, picture->height)) *
                                picture->width * picture->samples * size_of(picture->sample) +
@@ -325,7 +325,7 @@ class TiffDecoder : public ImageDecoder {
       if (Result<void> read = read_band(session, picture, job, band, top, bottom); !read) {
         return read;
       }
-      if (top >= bottom) continue;  // read to be checked only
+      if (top >= bottom) continue;  // only read to check it
       for (int y = top; y < bottom; ++y) {
         finish_tiff_row(picture, size_t(job.window.width), band_.data() + size_t(y - top) * stride);
       }
@@ -340,7 +340,7 @@ class TiffDecoder : public ImageDecoder {
     return {};
   }
 
-  // Rows top to bottom of the window out of one row of tiles, or one strip.
+  // Rows top to bottom of the window, from one row of tiles or one strip.
   Result<void> read_band(TiffSession& session, const TiffPicture& picture, const DecodeJob& job,
                          int band, int top, int bottom) {
     const Window& window = job.window;
@@ -351,7 +351,7 @@ class TiffDecoder : public ImageDecoder {
     const size_t left = size_t(window.x), right = left + size_t(window.width);
     const size_t first = job.strict ? 0 : left / chunk_width;
     const size_t past = job.strict ? across : (right + chunk_width - 1) / chunk_width;
-    // Bytes of a delivered pixel; gray of 16 bits is one plane.
+    // Bytes per delivered pixel; 16-bit gray is one plane.
     const size_t sample = picture.as_stored ? size_of(picture.sample) : 1;
     const size_t planes = picture.planes ? std::min<size_t>(picture.samples, step / sample) : 1;
     for (size_t plane = 0; plane < planes; ++plane) {
@@ -385,8 +385,8 @@ class TiffDecoder : public ImageDecoder {
                                            picture.height - size_t(band) * picture.chunk_height);
       size = rows * picture.chunk_row_bytes();
     }
-    // libtiff goes on after some damage, and gives whole chunks of which it has not written the
-    // end: that end is then whatever it was before, also where it is another thing the next time.
+    // libtiff continues after some damage, and returns chunks whose end it has not written.
+    // Decoding twice into different fill values shows whether all of it was written.
     for (const uint8_t before : {0xA5, 0x5A}) {
       std::memset(chunk_.data(), before, size);
       session.forget_error();
@@ -419,12 +419,11 @@ class TiffDecoder : public ImageDecoder {
 const CodecRecord kTiff{
     .name = "tiff",
     .doc =
-        "TIFF and BigTIFF: strips and tiles of 1 to 16 bits, with palettes, alpha or CMYK, of "
-        "every "
-        "compression that libtiff has. page= chooses one of several images.",
+        "TIFF and BigTIFF: strips and tiles of 1 to 16 bits, with palettes, alpha or CMYK, with "
+        "every compression that libtiff supports. page= chooses one of several images.",
     .oracle =
-        "Pillow 13's TIFF plugin, colors by its convert: bytes are equal but for JPEG inside, "
-        "which is the system's libjpeg-turbo (16-bit gray as the user says, other 16-bit samples "
+        "Pillow 13's TIFF plugin, colors as by its convert(): bytes are equal but for JPEG inside, "
+        "which is the system's libjpeg-turbo (16-bit gray by sixteen_bit=, other 16-bit samples "
         "are their high byte, alpha is dropped; rotated by exif_orientation=True)",
     .suffixes = {".tif", ".tiff"},
     .sniff =

@@ -43,10 +43,10 @@ std::string wrong_checksum(const TiffSession& session, uint32_t number) {
   }
   const std::unique_ptr<Unpacker> unpacker = Unpacker::make(packing);
   std::span<const uint8_t> rest = stored.bytes();
-  std::array<uint8_t, 16384> out;  // nobody looks at it
+  std::array<uint8_t, 16384> out;  // the output is discarded
   while (true) {
     const Unpacker::Step step = unpacker->run(rest, out);
-    if (!step.result) return "a strip or tile does not have its checksum";
+    if (!step.result) return "the checksum of a strip or tile is wrong";
     if (step.ended) return {};
     rest = rest.subspan(step.consumed);
     if (rest.empty() && step.produced < out.size()) return "a strip or tile lacks its checksum";

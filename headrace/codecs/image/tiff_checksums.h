@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checksums that libtiff may skip: it stops unpacking when a strip or tile has its bytes, and the
-// sum comes after whatever follows them. (Builds with libdeflate look at most of them.) Those of
-// deflate, and of Zstandard where a frame has one; LZMA's stay libtiff's.
+// Checks checksums that libtiff may skip: it stops decompressing once a strip or tile is complete,
+// and the checksum comes later. (Builds with libdeflate check most of them.) Covers deflate, and
+// Zstandard frames with a checksum; libtiff checks LZMA's itself.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,8 @@ namespace headrace {
 
 class TiffSession;
 
-// The error in the sum of strip or tile `number`; empty if it is right, and for
-// compressions that have none. Takes memory for its stored bytes, which are no more than the
-// file's.
+// The checksum error of strip or tile `number`; empty if it is correct, and for compressions
+// without checksums. Allocates memory for its stored bytes, which is limited by the file's size.
 std::string wrong_checksum(const TiffSession& session, uint32_t number);
 
 }  // namespace headrace

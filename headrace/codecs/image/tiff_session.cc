@@ -36,7 +36,7 @@ const TiffLibrary& tiff_library() {
 }
 
 TiffSession::TiffSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
-  // Pixels go to our own memory; what libtiff keeps are lists of the file and the codecs' tables.
+  // Pixels go to our own memory; libtiff only keeps lists from the file and the codecs' tables.
   constexpr size_t kMostBytes = size_t{64} << 20, kMostAFileByte = 16;
   const TiffLibrary& tiff = tiff_library();
   TIFFOpenOptions* const options = tiff.options();
@@ -49,8 +49,8 @@ TiffSession::TiffSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
   tiff.free_options(options);
 }
 
-// A tag that cannot be read is ignored with a warning: no harm where it is a note, another picture
-// where it says what samples mean.
+// A tag that cannot be read is ignored with a warning: harmless for notes, but a different picture
+// if the tag defines the meaning of samples.
 int TiffSession::on_warning(TIFF*, void* self, const char*, const char* format, va_list values) {
   std::array<char, 160> text;
   std::vsnprintf(text.data(), text.size(), format, values);

@@ -37,7 +37,7 @@ struct TiffLibrary {
 
   TiffLibrary();
 };
-// Opened on first use. Any thread.
+// Loaded on first use. Any thread may call it.
 const TiffLibrary& tiff_library();
 
 class TiffSession {
@@ -48,11 +48,11 @@ class TiffSession {
   TiffSession(const TiffSession&) = delete;
   TiffSession& operator=(const TiffSession&) = delete;
 
-  TIFF* file() const { return file_; }  // null where it is no TIFF
+  TIFF* file() const { return file_; }  // null if it is not a TIFF
   std::span<const uint8_t> bytes() const { return bytes_; }
-  const std::string& error() const { return error_; }  // libtiff's first one
+  const std::string& error() const { return error_; }  // libtiff's first error
   void forget_error() { error_.clear(); }
-  // Its message about an unreadable tag on which the pixels depend; else empty.
+  // Its message about an unreadable tag on which the pixels depend; otherwise empty.
   const std::string& lost() const { return lost_; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // WebP, by libwebp: lossy, lossless, with alpha; of an animation the first frame on its canvas,
-// around which all is black, as Pillow shows it. Only the window is decoded, and part of the rows
-// above it.
+// which is black elsewhere, as in Pillow. Only the window is decoded, and part of the rows above
+// it.
 #include <webp/decode.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace {
 
 constexpr size_t kRiffHeadBytes = 12, kChunkHead = 8;
 
-// Calls visit(name, content) for each whole chunk of the file, a RIFF container, until it answers
-// false.
+// Calls visit(name, content) for each complete chunk of the file, a RIFF container, until it
+// returns false.
 template <class Visit>
 void each_chunk(std::span<const uint8_t> file, const Visit& visit) {
   size_t at = kRiffHeadBytes;
@@ -41,7 +41,7 @@ void each_chunk(std::span<const uint8_t> file, const Visit& visit) {
 // The first frame of an animation, on its canvas.
 struct WebpFrame {
   int x = 0, y = 0, width = 0, height = 0;
-  std::span<const uint8_t> bytes;  // chunks ALPH and VP8, or VP8L; empty where there is none
+  std::span<const uint8_t> bytes;  // chunks ALPH and VP8, or VP8L; empty if there is none
 };
 
 WebpFrame first_webp_frame(std::span<const uint8_t> file) {
@@ -60,9 +60,9 @@ WebpFrame first_webp_frame(std::span<const uint8_t> file) {
   return frame;
 }
 
-// By EXIF, else by XMP: 1 where neither says it.
+// From EXIF, otherwise from XMP: 1 if neither has it.
 int webp_orientation(std::span<const uint8_t> file) {
-  int by_exif = 0, by_xmp = 0;  // 0: not there
+  int by_exif = 0, by_xmp = 0;  // 0: not found
   each_chunk(file, [&](std::span<const uint8_t> name, std::span<const uint8_t> content) {
     if (has_text(name, "EXIF") && by_exif == 0) by_exif = orientation_of_exif_chunk(content);
     if (has_text(name, "XMP ") && by_xmp == 0) by_xmp = orientation_of_xmp(content);
@@ -99,7 +99,7 @@ Error webp_error(VP8StatusCode status, std::span<const uint8_t> bytes) {
     case VP8_STATUS_SUSPENDED:
       return truncated_picture(kWebpName, bytes.size());
     case VP8_STATUS_UNSUPPORTED_FEATURE:
-      return corrupt_picture(kWebpName, "it uses a feature that libwebp does not know");
+      return corrupt_picture(kWebpName, "it uses a feature that libwebp does not support");
     default:
       return corrupt_picture(kWebpName, "libwebp could not read its bitstream");
   }
@@ -134,7 +134,7 @@ Result<WebpPicture> look_at_webp(std::span<const uint8_t> bytes) {
         webp.features(frame.bytes.data(), frame.bytes.size(), &features, WEBP_DECODER_ABI_VERSION);
     if (status != VP8_STATUS_OK) return webp_error(status, bytes);
     if (features.width != frame.width || features.height != frame.height) {
-      return corrupt_picture(kWebpName, "its first frame is of another size than it says");
+      return corrupt_picture(kWebpName, "its first frame differs in size from its header");
     }
   }
   picture.alpha |= features.has_alpha != 0;
@@ -153,8 +153,8 @@ class WebpDecoder : public ImageDecoder {
     header.channels = picture->alpha ? 4 : 3;
     header.alpha = picture->alpha;
     header.exif_orientation = webp_orientation(bytes);
-    // Its rows as they are delivered; what libwebp holds: some rows of a lossy picture and its
-    // alpha, all pixels of a lossless one.
+    // The delivered rows, and what libwebp holds: some rows of a lossy picture and its alpha, all
+    // pixels of a lossless one.
     const size_t pixels = size_t(picture->width) * size_t(picture->height);
     header.working_bytes = pixels * size_t(header.channels + (picture->lossless ? 5 : 1)) +
                            64 * size_t(picture->width) + (size_t{1} << 20);
@@ -177,7 +177,7 @@ class WebpDecoder : public ImageDecoder {
         picture->alpha && keeps_alpha ? StoredColor::kRGBA : StoredColor::kRGB;
     const int step = channels_of(color);
     const Window shown = common(window, {frame.x, frame.y, frame.width, frame.height});
-    const uint8_t* first = nullptr;  // of what is shown
+    const uint8_t* first = nullptr;  // of the visible part
     ptrdiff_t stride = 0;
     if (!shown.empty()) {
       const Window in_frame = seen_from(frame.x, frame.y, shown);
@@ -195,8 +195,8 @@ class WebpDecoder : public ImageDecoder {
     return {};
   }
 
-  // Upsampling of color looks at the neighbors, so a crop's edge is the picture's only where the
-  // two meet; crops begin at even places.
+  // Color upsampling reads neighbors, so a crop needs a margin except at the picture's edges; crops
+  // begin at even positions.
   static Window with_margin(const Window& part, const WebpFrame& frame, bool whole) {
     const Window all{0, 0, frame.width, frame.height};
     if (whole) return all;
@@ -210,7 +210,7 @@ class WebpDecoder : public ImageDecoder {
     const WebpLibrary& webp = webp_library();
     WebPDecoderConfig config;
     if (!webp.init(&config, WEBP_DECODER_ABI_VERSION)) {
-      return corrupt_picture(kWebpName, "libwebp is of another version");
+      return corrupt_picture(kWebpName, "libwebp has a different version");
     }
     config.options.use_cropping = part != Window{0, 0, frame.width, frame.height};
     config.options.crop_left = part.x;
@@ -251,8 +251,8 @@ const CodecRecord kWebp{
     .name = "webp",
     .doc = "WebP, lossy and lossless, with and without alpha; animations give their first frame.",
     .oracle =
-        "Pillow 13's WebP plugin, colors by its convert: bytes are equal (alpha is dropped, the "
-        "colors under it stay)",
+        "Pillow 13's WebP plugin, colors as by its convert(): bytes are equal (alpha is "
+        "dropped, the colors under it stay)",
     .suffixes = {".webp"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

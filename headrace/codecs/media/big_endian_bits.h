@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// The bytes stay the caller's.
+// Borrows the bytes.
 class BigEndianBits {
  public:
   explicit BigEndianBits(std::span<const uint8_t> bytes) : bytes_(bytes) {}

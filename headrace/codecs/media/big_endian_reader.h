@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads big-endian numbers, one by one, from untrusted bytes: after the first missing one all are
-// zero, so a parser asks good() once, before it believes one.
+// zero, so a parser can call good() once, before it uses any of them.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// The bytes stay the caller's.
+// Borrows the bytes.
 class BigEndianReader {
  public:
   explicit BigEndianReader(std::span<const uint8_t> bytes) : rest_(bytes) {}

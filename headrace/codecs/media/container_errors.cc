@@ -40,7 +40,8 @@ const ErrorCode kTooManyPackets{
     "A track may have four million packets, which is 38 hours at 30 frames per second. Split such "
     "a file: ffmpeg -i in.mp4 -c copy -f segment -segment_time 3600 part%d.mp4."};
 
-constexpr const char* kFetchAgain = "fetch the file again, or leave such records out (on_error=)";
+constexpr const char* kFetchAgain =
+    "download the file again, or leave such records out (on_error=)";
 
 }  // namespace
 

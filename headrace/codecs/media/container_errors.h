@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of videos, whichever container's reader finds them. `kind`: "MP4".
+// Errors of videos, for the readers of all containers. `kind`: "MP4".
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ Error unread_video(std::string_view kind, std::string what, std::string hint);  
 Error no_pictures(std::string_view kind, std::string what);                     // HR0364
 Error too_many_packets(std::string_view kind);                                  // HR0365
 
-// How many packets a track may have: 38 hours of 30 frames a second.
+// Maximum number of packets in a track: 38 hours at 30 frames per second.
 inline constexpr size_t kMostVideoPackets = size_t{1} << 22;
 
 // Advice for files in an unusual container, or with an unusual layout.
 inline constexpr const char* kRemux =
-    "write it again once, which leaves the images as they are: ffmpeg -i in -c copy out.mp4";
+    "remux it once, which does not change the images: ffmpeg -i in -c copy out.mp4";
 inline constexpr const char* kEncodeAnew =
     "convert it once: ffmpeg -i in -c:v libx264 -crf 18 out.mp4";
 

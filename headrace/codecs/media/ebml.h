@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of EBML (RFC 8794), one by one: none that exceeds its parent. Allocates nothing; the
-// bytes stay the caller's.
+// The elements of EBML (RFC 8794), one by one, none of which exceeds its parent. Allocates nothing;
+// the caller owns the bytes.
 #pragma once
 
 #include <bit>
@@ -13,8 +13,9 @@
 
 namespace headrace {
 
-// A number whose first byte says by its zeros in front how many follow: their one is part of an
-// element's id, and not of a length. None where it is longer than `most` bytes, or cut off.
+// A variable-length number. The leading zeros of its first byte give the number of following bytes;
+// the leading one bit is part of an element's id, but not of a length. None if it is longer than
+// `most` bytes, or truncated.
 struct EbmlNumber {
   uint64_t with_marker = 0, value = 0;
   int bytes = 0;
@@ -32,9 +33,10 @@ inline std::optional<EbmlNumber> ebml_number(std::span<const uint8_t> bytes, int
 
 struct EbmlElement {
   uint32_t id = 0;
-  size_t at = 0, body = 0;           // of its header and content, from the begin of the bytes
-  bool unknown_size = false;         // it lasts until an element comes that cannot lie in it
-  std::span<const uint8_t> content;  // to the end of the bytes where its size is unknown
+  size_t at = 0, body = 0;           // offsets of its header and content, from the start of the
+                                     // bytes
+  bool unknown_size = false;         // it ends before the first element that cannot be its child
+  std::span<const uint8_t> content;  // to the end of the bytes if its size is unknown
 
   uint64_t number() const {
     return content.size() > 8 ? 0
@@ -51,8 +53,8 @@ class EbmlElements {
  public:
   explicit EbmlElements(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
-  // The next element, behind which the one after it will be looked for. False at the end, and where
-  // what follows is no whole element.
+  // Reads the next element, and moves past it. False at the end, and if there is no complete
+  // element.
   bool next(EbmlElement& element) {
     if (at_ == bytes_.size() || broken_) return false;
     element.at = at_;

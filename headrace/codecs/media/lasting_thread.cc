@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/codecs/media/lasting_thread.h"
 
-#include <pthread.h>
-
-#include <csignal>
 #include <thread>
 
+#include "headrace/base/blocked_signals.h"
 #include "headrace/base/mutex.h"
 
 namespace headrace {
@@ -17,16 +15,8 @@ struct LastingThread {
   const std::function<void()>* work GUARDED_BY(mutex) = nullptr;
 
   LastingThread() {
-    sigset_t all, before;
-    sigfillset(&all);  // signals are for the program's own threads
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      std::thread([this] { run(); }).detach();
-    } catch (...) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    const BlockedSignals blocked;
+    std::thread([this] { run(); }).detach();
   }
   [[noreturn]] void run() {
     MutexLock lock(mutex);
@@ -39,7 +29,7 @@ struct LastingThread {
   }
 };
 
-// Never destroyed: its thread is there until the process ends.
+// Never destroyed: its thread runs until the process ends.
 LastingThread* lasting_thread = nullptr;
 
 }  // namespace

@@ -25,10 +25,10 @@ const ErrorCode kNoMediaProcess{
     "HR0370", ErrorKind::kConfig, "video decoder missing",
     "Videos are decoded by a separate program, headrace-av, which is linked with libavcodec. It "
     "is missing when libavcodec's headers were not installed when Headrace was built (apt-get "
-    "install libavcodec-dev, then install Headrace again), does not start when libavcodec itself "
-    "is missing (the message names Debian's package), and refuses to run where the system does "
-    "not allow it to drop its rights (seccomp); isolate=False runs without that, for trusted "
-    "files."};
+    "install libavcodec-dev, then install Headrace again), does not start when libavcodec "
+    "itself is missing (the message names Debian's package), and refuses to run where the "
+    "system does not allow it to drop its privileges (seccomp); isolate=False runs without "
+    "that, for trusted files."};
 
 const ErrorCode kUndecodedVideo{
     "HR0371", ErrorKind::kUnsupported, "unsupported video codec",
@@ -45,7 +45,7 @@ std::string name_in(const media::Reply& reply) {
   return name;
 }
 
-constexpr const char* kLeaveOut = "write the file again, or leave such records out (on_error=)";
+constexpr const char* kLeaveOut = "re-encode the file, or leave such records out (on_error=)";
 
 }  // namespace
 
@@ -68,8 +68,8 @@ Error undecoded_video(std::string what, std::string hint) {
 }
 
 Error senseless_reply(const char* what) {
-  return ended_media_process(std::string("the process that decodes it says what makes no sense (") +
-                             what + "), and was ended");
+  return ended_media_process(std::string("the decoding process sent an invalid message (") + what +
+                             "), and was ended");
 }
 
 Error failure_of(const media::Reply& reply) {
@@ -77,17 +77,17 @@ Error failure_of(const media::Reply& reply) {
   switch (reply.failure) {
     case media::Failure::kNotConfined:
       return no_media_process(
-          "the system does not let headrace-av give up its rights (seccomp)",
+          "the system does not let headrace-av drop its privileges (seccomp)",
           "allow seccomp in the container; or, for files that you trust, isolate=False");
     case media::Failure::kNoDecoder:
       return no_media_process("the libavcodec of this machine has no decoder `" + name + "`",
-                              std::string("apt-get install ") + media_package());
+                              media_install());
     case media::Failure::kParameters:
-      return damaged_media("the decoder cannot be opened with the parameters that the file has");
+      return damaged_media("the decoder cannot be opened with the file's parameters");
     case media::Failure::kDamage:
       return damaged_media("the decoder found damage");
     case media::Failure::kFormat:
-      return undecoded_video("its frames are of a kind that is not delivered" +
+      return undecoded_video("its frames have an unsupported pixel format" +
                                  (name.empty() ? std::string() : " (" + name + ")"),
                              "convert it: ffmpeg -i in.mov -pix_fmt yuv420p out.mp4");
     case media::Failure::kMemory:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors between headrace-av and the engine, whatever is decoded.
+// Errors between headrace-av and the engine, for all media.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ Error ended_media_process(std::string what);                 // HR0369
 Error no_media_process(std::string what, std::string hint);  // HR0370
 Error undecoded_video(std::string what, std::string hint);   // HR0371
 
-// HR0369: the program has said what makes no sense.
+// HR0369: the program sent an invalid reply.
 Error senseless_reply(const char* what);
 // Why it could not be decoded: HR0368, HR0370 or HR0371.
 Error failure_of(const media::Reply& reply);

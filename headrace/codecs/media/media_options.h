@@ -8,8 +8,8 @@ namespace headrace {
 
 struct MediaOptions {
   bool isolate = true;
-  double seconds = 60;  // limit of a call
-  // Set by who wants nothing any more: a call that waits then ends with HR0369.
+  double seconds = 60;  // limit per call
+  // Set by the owner to cancel: a waiting call then ends with HR0369.
   const std::atomic<bool>* stop = nullptr;
 };
 

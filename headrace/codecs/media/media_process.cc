@@ -31,8 +31,8 @@
 
 namespace headrace {
 
-// The running processes, so that a process forked from this one can let go of them. The lock is
-// held while one is started: a fork meanwhile would copy descriptors that nobody knows of.
+// The running processes, so that a process forked from this one can close their descriptors. The
+// lock is held while one is started, because a concurrent fork would copy unregistered descriptors.
 struct MediaProcesses {
   Mutex mutex;
   std::vector<MediaProcess*> running GUARDED_BY(mutex);
@@ -60,7 +60,7 @@ constexpr double kLongestSlice = 0.1;
 
 int pidfd_open_of(pid_t id) { return static_cast<int>(syscall(SYS_pidfd_open, id, 0)); }
 
-// A descriptor that is out of the way of those that the program gets.
+// A descriptor number that does not collide with those passed to the program.
 int high(int descriptor) {
   if (descriptor < 0) return -1;
   const int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 16);
@@ -70,7 +70,7 @@ int high(int descriptor) {
 
 int new_memory() {
   const int file = high(memfd_create("headrace-av", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  // Whoever has it could cut it short under the other's hands, and end it by that.
+  // Without these seals, either side could truncate the file and thereby crash the other.
   if (file >= 0) fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
   return file;
 }
@@ -92,8 +92,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-// Signals that are for the engine's process group (Ctrl-C) are not for the program, which ends when
-// the engine wants it to.
+// Signals to the engine's process group (Ctrl-C) must not reach the program, which ends when the
+// engine decides.
 void set_signals(posix_spawnattr_t& attributes) {
   sigset_t blocked, usual;
   sigfillset(&blocked);
@@ -165,11 +165,11 @@ int MediaProcess::launch(const std::string& program, bool confined) {
       run_on_lasting_thread([&] {
         try {
           error = spawn(program, confined, other, packets_.file, frames_.file, id_);
-        } catch (const std::bad_alloc&) {  // nobody would catch it on that thread
+        } catch (const std::bad_alloc&) {  // nothing would catch it on that thread
           error = ENOMEM;
         }
       });
-    } catch (const std::system_error& refused) {  // there may be no more threads
+    } catch (const std::system_error& refused) {  // thread creation may fail
       error = refused.code().value();
     }
   }
@@ -194,10 +194,8 @@ Result<std::unique_ptr<MediaProcess>> MediaProcess::start(const std::string& pro
     all.running.push_back(process.get());
   }
   if (error == ENOENT) {
-    return no_media_process("there is no " + program +
-                                ": libavcodec's headers were missing when "
-                                "Headrace was built",
-                            "apt-get install libavcodec-dev, then install Headrace again");
+    return no_media_process("there is no " + program + ": " + media_absence(),
+                            media_absence_hint());
   }
   if (error) {
     return no_media_process(program + " cannot be started: " + std::strerror(error),
@@ -241,7 +239,8 @@ bool MediaProcess::is_running() {
 
 void MediaProcess::end() {
   if (id_ >= 0) ended();
-  // Forgotten before they are closed: a process that is forked meanwhile would close another's.
+  // Cleared before closing: a concurrently forked process would otherwise close someone else's
+  // descriptors.
   for (int* const each : {&socket_, &handle_}) {
     if (const int descriptor = std::exchange(*each, -1); descriptor >= 0) close(descriptor);
   }
@@ -278,7 +277,7 @@ Result<media::Reply> MediaProcess::ask(media::Request request, Patience& patienc
   if (socket_ < 0) return ended_media_process("the process that decodes videos has ended");
   request.packet_bytes = packets_.bytes.size();
   request.frame_bytes = frames_.bytes.size();
-  // One request at a time lies there, so it never has to wait for room, unless nobody listens.
+  // Only one request is ever pending, so this never blocks unless the program stopped reading.
   if (send(socket_, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof request) {
     if (errno != EAGAIN) return ended();
     end();
@@ -292,7 +291,8 @@ Result<media::Reply> MediaProcess::receive(Patience& patience) {
     pollfd answer{socket_, POLLIN, 0};
     const double before = now();
     const int found = poll(&answer, 1, static_cast<int>(kWaitSlice.count()));
-    // While this process was stopped, so was the other.
+    // Time during which this process was stopped does not count, because the program was stopped
+    // too.
     patience.seconds -= std::min(now() - before, kLongestSlice);
     if (found > 0) break;
     if (found < 0 && errno != EINTR) return ended();
@@ -302,7 +302,7 @@ Result<media::Reply> MediaProcess::receive(Patience& patience) {
     }
     if (patience.seconds <= 0) {
       end();
-      return ended_media_process("it takes longer to decode than it may, and was ended");
+      return ended_media_process("decoding exceeded its time limit, and was stopped");
     }
   }
   media::Reply reply;
@@ -310,14 +310,13 @@ Result<media::Reply> MediaProcess::receive(Patience& patience) {
   if (bytes <= 0) return ended();
   if (bytes != sizeof reply) {
     end();
-    return ended_media_process(
-        "the process that decodes it says what makes no sense (a message of " +
-        std::to_string(bytes) + " bytes), and was ended");
+    return ended_media_process("the decoding process sent an invalid message (a message of " +
+                               std::to_string(bytes) + " bytes), and was ended");
   }
   return reply;
 }
 
-// It has ended, or does so now.
+// It has exited, or is exiting.
 Error MediaProcess::ended() {
   siginfo_t how{};
   if (handle_ >= 0) {
@@ -332,14 +331,12 @@ Error MediaProcess::ended() {
   id_ = -1;
   end();
   if (how.si_code == CLD_EXITED && how.si_status == 127) {
-    return no_media_process("headrace-av cannot load its libraries",
-                            std::string("apt-get install ") + media_package());
+    return no_media_process("headrace-av cannot load its libraries", media_install());
   }
   if (how.si_code == CLD_EXITED || how.si_code == 0) {
-    return ended_media_process("the process that decodes it has ended by itself");
+    return ended_media_process("the decoding process exited unexpectedly");
   }
-  return ended_media_process("the process that decodes it was ended by " +
-                             signal_name(how.si_status));
+  return ended_media_process("the decoding process was ended by " + signal_name(how.si_status));
 }
 
 }  // namespace headrace

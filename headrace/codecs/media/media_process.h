@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's handle of headrace-av: starts it, sends requests, waits, and ends it when it does
+// The engine's handle for headrace-av: starts it, sends requests, waits, and kills it if it does
 // not answer. One thread at a time uses a process; any thread may start or end one.
 //
-// It ends with this object, and with this process whatever happens to it. In a process that is
-// forked from this one (a DataLoader's worker) the object is one that is_running() no more, and
-// nothing of the program is shared.
+// It ends with this object, and with this process in any case. In a process forked from this one (a
+// DataLoader's worker), is_running() of the object is false, and nothing of the program is shared.
 #pragma once
 
 #include <sys/types.h>
@@ -21,8 +20,8 @@
 
 namespace headrace {
 
-// How long its answers may take together, the engine's own work in between not counted; and
-// whether somebody wants no answer any more.
+// Time limit for all of its answers, excluding the engine's own work in between; and a flag to
+// cancel waiting.
 struct Patience {
   double seconds = 60;
   const std::atomic<bool>* stop = nullptr;
@@ -30,30 +29,30 @@ struct Patience {
 
 class MediaProcess {
  public:
-  // HR0370 where it cannot be started. `program`: the path of headrace-av.
+  // HR0370 if it cannot be started. `program`: the path of headrace-av.
   static Result<std::unique_ptr<MediaProcess>> start(const std::string& program, bool confined,
                                                      Patience& patience);
   ~MediaProcess();
   MediaProcess(const MediaProcess&) = delete;
   MediaProcess& operator=(const MediaProcess&) = delete;
 
-  // Between two videos: also false, and then it is ended, where it has ended by itself or said what
-  // nobody asked for. The next video is not to pay for it.
+  // Called between two videos. Returns false if it has exited or sent an unexpected message, and
+  // ends it in the latter case, so that the next video is not affected.
   bool is_running();
   void end();
 
-  // Both memories grow to this at least, which takes none until they are written to. What it may
-  // have beside them: `working_bytes`.
+  // Grows both memories to at least this size, without using memory until they are written to.
+  // `working_bytes`: what the program may use in addition.
   Result<void> reserve(size_t packet_bytes, size_t frame_bytes, size_t working_bytes);
-  // Gives the frames' memory back to the system. REQUIRES: no frame is in use.
+  // Returns the frames' memory to the system. REQUIRES: no frame is in use.
   void drop_frames();
-  // The same of the packets' memory behind its first MiB, which one packet may have made large.
+  // The same for the packets' memory past its first MiB, which a single packet may have required.
   // REQUIRES: no packet is in use.
   void drop_large_packets();
   std::span<uint8_t> packets() const { return packets_.bytes; }
   std::span<const uint8_t> frames() const { return frames_.bytes; }
 
-  // Its answer to a request, or HR0369, and then it has ended.
+  // Its answer to a request, or HR0369, after which the process has ended.
   Result<media::Reply> ask(media::Request request, Patience& patience);
 
   pid_t id() const { return id_; }
@@ -71,11 +70,11 @@ class MediaProcess {
   MediaProcess() = default;
   int launch(const std::string& program, bool confined);  // 0 or an errno
   Result<media::Reply> receive(Patience& patience);
-  Error ended();  // reaped: why it has
+  Error ended();  // reaped: the reason
   void forget();  // in a forked process
 
   int socket_ = -1;
-  int handle_ = -1;  // of the process: its number may be given to another
+  int handle_ = -1;  // a handle of the process, because its id may be reused
   pid_t id_ = -1;
   Memory packets_, frames_;
   uint64_t address_space_ = 0;

@@ -21,12 +21,13 @@
 #include "headrace/codecs/video/video_test_streams.h"
 
 #if defined(__SANITIZE_THREAD__)
-constexpr bool kThreadSanitizer = true;  // forbids threads in a forked process
+constexpr bool kThreadSanitizer = true;  // does not support threads in a forked process
 #else
 constexpr bool kThreadSanitizer = false;
 #endif
-extern "C" [[gnu::weak]] void __asan_init();  // this test is not compiled for it, its program is
-// Memory that was freed is kept.
+extern "C" [[gnu::weak]] void __asan_init();  // the program is compiled with ASan even if this test
+                                              // is not
+// Sanitizers keep freed memory.
 const bool kSanitized = kThreadSanitizer || __asan_init != nullptr;
 
 namespace headrace {
@@ -46,7 +47,7 @@ size_t entries(const char* folder) {
                                            std::filesystem::directory_iterator()));
 }
 
-// Processes headrace-av that `parent` has started, those included that nobody has waited for.
+// The headrace-av processes that `parent` has started, including unreaped ones.
 std::set<pid_t> children(pid_t parent = getpid()) {
   std::set<pid_t> out;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -97,7 +98,7 @@ class OfMediaProcess : public testing::Test {
   std::unique_ptr<VideoDecoder> decoder_;
 };
 
-// Does something at the fifth frame.
+// Calls `act` at the fifth frame.
 class Interrupted final : public FrameSink {
  public:
   explicit Interrupted(std::function<void()> act) : act_(std::move(act)) {}
@@ -139,13 +140,13 @@ TEST_F(OfMediaProcess, ThatHangsIsEnded) {
   });
   const Result<void> result = decode(*decoder, sink);
   EXPECT_EQ(code(result), "HR0369");
-  EXPECT_NE(result.error().message().find("longer"), std::string::npos);
+  EXPECT_NE(result.error().message().find("time limit"), std::string::npos);
   for (const pid_t child : children()) kill(child, SIGCONT);
   expect_exact(*decoder);
   expect_exact(*decoder_);
 }
 
-TEST_F(OfMediaProcess, IsNotWaitedForBySomebodyWhoWantsNothing) {
+TEST_F(OfMediaProcess, IsNotWaitedForIfNothingIsRequested) {
   std::atomic<bool> stop = false;
   const auto decoder = made({{.stop = &stop}});
   const std::set<pid_t> all = children();
@@ -155,11 +156,11 @@ TEST_F(OfMediaProcess, IsNotWaitedForBySomebodyWhoWantsNothing) {
   });
   const double before = now();
   EXPECT_EQ(code(decode(*decoder, sink)), "HR0369");
-  EXPECT_LT(now() - before, 30);  // of the 60 that it may take
+  EXPECT_LT(now() - before, 30);  // of the limit of 60
   for (const pid_t child : children()) kill(child, SIGCONT);
 }
 
-TEST_F(OfMediaProcess, DoesNotHearCtrlC) {
+TEST_F(OfMediaProcess, IgnoresCtrlC) {
   for (const pid_t child : children()) {
     kill(child, SIGINT);
     kill(child, SIGTERM);
@@ -231,8 +232,8 @@ TEST_F(OfMediaProcess, IsConfined) {
   expect_exact(*trusting);
 }
 
-TEST_F(OfMediaProcess, HasNoDescriptorsButItsOwn) {
-  const int left_open = open("/dev/null", O_RDONLY);  // by somebody, over an exec
+TEST_F(OfMediaProcess, HasOnlyItsOwnDescriptors) {
+  const int left_open = open("/dev/null", O_RDONLY);  // left open by other code, across exec
   const auto decoder = made();
   for (const pid_t child : children()) {
     const std::string folder = "/proc/" + std::to_string(child) + "/fd";
@@ -241,7 +242,7 @@ TEST_F(OfMediaProcess, HasNoDescriptorsButItsOwn) {
   close(left_open);
 }
 
-TEST_F(OfMediaProcess, OutlivesTheThreadThatAskedForIt) {
+TEST_F(OfMediaProcess, OutlivesTheThreadThatStartedIt) {
   std::unique_ptr<VideoDecoder> decoder;
   std::thread([&] { decoder = made(); }).join();
   const std::set<pid_t> before = children();
@@ -255,8 +256,8 @@ TEST_F(OfMediaProcess, IsNotSharedWithAForkedProcess) {
   const size_t descriptors = entries("/proc/self/fd");
   const pid_t child = fork();
   if (child == 0) {
-    // Its descriptors are closed; what was made before works with a process of its own, as does
-    // what is made now.
+    // Its descriptors are closed; decoders made before and after the fork use processes of their
+    // own.
     bool good = entries("/proc/self/fd") + 4 == descriptors;
     Hashes sink, other;
     good = good && decode(*decoder_, sink) && sink.hashes == stream_.hashes;
@@ -280,7 +281,7 @@ TEST_F(OfMediaProcess, EndsWithTheProcessThatStartedIt) {
   if (child == 0) {
     const auto decoder = made();
     const pid_t started = *children().begin();
-    kill(started, SIGSTOP);  // it does not see that the socket is closed
+    kill(started, SIGSTOP);  // it does not notice that the socket is closed
     (void)!write(numbers[1], &started, sizeof started);
     kill(getpid(), SIGKILL);
   }
@@ -322,14 +323,14 @@ TEST_F(OfMediaProcess, SinkThatThrowsSpoilsNoOtherCall) {
   expect_exact(*decoder_);
 }
 
-TEST_F(OfMediaProcess, HasItsPacketsOrAnError) {
+TEST_F(OfMediaProcess, GetsItsPacketsOrAnError) {
   Stream stream = read_stream("mjpeg");
   stream.file.resize(size_t{32} << 20);
   stream.track.packets[0].size = static_cast<uint32_t>(stream.file.size());
   signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit small{size_t{16} << 20, before.rlim_max};  // its frames' memory is less
+  const rlimit small{size_t{16} << 20, before.rlim_max};  // smaller than its frames' memory
   setrlimit(RLIMIT_FSIZE, &small);
   Hashes sink;
   const Result<void> result =
@@ -363,7 +364,7 @@ TEST_F(OfMediaProcess, DamageIsAnErrorOrTheFramesOfFfmpeg) {
       if (result) {
         EXPECT_EQ(sink.hashes.size(), stream.hashes.size());
       } else {
-        // Never one that crashed it, hung it, or made it say what makes no sense.
+        // Never an error that means it crashed, hung, or sent an invalid reply.
         const std::string found = code(result);
         EXPECT_TRUE(found == "HR0367" || found == "HR0368" || found == "HR0371")
             << name << ", " << i << ": " << result.error().message();

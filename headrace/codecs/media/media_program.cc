@@ -1,17 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/codecs/media/media_program.h"
 
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
 #include "headrace/base/own_folder.h"
 
-// In builds without it, which have no program either.
+// For builds without the program.
 #if !defined(HEADRACE_AV_PACKAGE)
 #define HEADRACE_AV_PACKAGE "libavcodec-dev"
 #endif
+// The wheel that brings it, for builds that are a wheel themselves (cmake/standalone.cmake).
+#if !defined(HEADRACE_AV_WHEEL)
+#define HEADRACE_AV_WHEEL ""
+#endif
 
 namespace headrace {
+namespace {
 
-std::string media_program() { return (own_folder() / "headrace-av").string(); }
+constexpr std::string_view kProgram = "headrace-av", kWheel = HEADRACE_AV_WHEEL;
 
-const char* media_package() { return HEADRACE_AV_PACKAGE; }
+}  // namespace
+
+std::string media_program() {
+  if (own_folder().empty()) return {};  // it is unknown what is next to the engine
+  const std::filesystem::path ours = own_folder() / kProgram;
+  const std::filesystem::path wheels = own_folder().parent_path() / "headrace_media" / kProgram;
+  std::error_code ignored;
+  const bool in_wheel = !kWheel.empty() && !std::filesystem::exists(ours, ignored);
+  return (in_wheel ? wheels : ours).string();
+}
+
+std::string media_package() { return kWheel.empty() ? HEADRACE_AV_PACKAGE : std::string(kWheel); }
+
+std::string media_install() {
+  return (kWheel.empty() ? "apt-get install " : "pip install ") + media_package();
+}
+
+std::string media_absence() {
+  return kWheel.empty() ? "libavcodec's headers were missing when Headrace was built"
+                        : "the package " + std::string(kWheel) + " is not installed";
+}
+
+std::string media_absence_hint() {
+  return kWheel.empty() ? "apt-get install libavcodec-dev, then install Headrace again"
+                        : media_install() + " where headrace is installed";
+}
 
 }  // namespace headrace

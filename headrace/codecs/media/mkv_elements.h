@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of a file, as EbmlElements reads those in memory, without reading more of it than
-// their heads: the size of each, and its first bytes.
+// The elements of a file, like EbmlElements for elements in memory, but reading only the head of
+// each: its size, and its first bytes.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,13 @@
 namespace headrace {
 
 struct MkvElement {
-  // Numbers have 8 bytes, and the head of a block has 11.
+  // Numbers have 8 bytes, and a block's header has 11.
   static constexpr size_t kFirst = 16;
   uint32_t id = 0;
-  uint64_t at = 0, body = 0, size = 0;  // its header, its content, and how long that is
-  bool unknown_size = false;            // it lasts until an element comes that cannot lie in it
-  std::span<const uint8_t> first;       // at most kFirst of the content, valid until the next
+  uint64_t at = 0, body = 0, size = 0;  // offsets of its header and content, and the content's size
+  bool unknown_size = false;            // it ends before the first element that cannot be its child
+  std::span<const uint8_t> first;       // up to kFirst bytes of the content, valid until the next
+                                        // element
 
   uint64_t number() const { return size > 8 ? 0 : EbmlElement{.content = first}.number(); }
 };
@@ -33,7 +34,7 @@ class MkvElements {
   MkvElements(const ByteRanges& file, uint64_t begin, uint64_t end)
       : file_(file), at_(begin), end_(end) {}
 
-  // As EbmlElements::next.
+  // Same as EbmlElements::next.
   bool next(MkvElement& element) {
     constexpr size_t kIdAndSize = 12;
     if (at_ == end_ || broken_ || !read_) return false;
@@ -68,7 +69,7 @@ class MkvElements {
 
   bool broken() const { return broken_; }
   bool truncated() const { return truncated_; }  // for the last element's size
-  Result<void>& read() { return read_; }         // whether the file could be
+  Result<void>& read() { return read_; }         // whether the file could be read
 
  private:
   const ByteRanges& file_;

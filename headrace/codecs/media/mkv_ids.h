@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of Matroska (RFC 9559) that are read.
+// The Matroska elements (RFC 9559) that are read.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace headrace {
@@ -56,5 +58,10 @@ enum : uint32_t {
   kEncryptedBlock = 0xAF,
 };
 }  // namespace mkv
+
+inline bool begins_like_mkv(std::span<const uint8_t> first_bytes) {
+  constexpr uint8_t kMagic[] = {0x1A, 0x45, 0xDF, 0xA3};  // mkv::kHeader
+  return first_bytes.size() >= 4 && std::equal(kMagic, kMagic + 4, first_bytes.begin());
+}
 
 }  // namespace headrace

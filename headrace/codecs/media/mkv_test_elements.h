@@ -7,16 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/base/bytes_test_join.h"
 #include "headrace/codecs/media/mkv_ids.h"
 
 namespace headrace::mkv_test {
 
-using Bytes = std::vector<uint8_t>;
+using bytes_test::Bytes;
+using bytes_test::operator+;
 
-inline Bytes operator+(Bytes a, const Bytes& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 inline Bytes number(uint64_t value, int bytes) {
   Bytes out;
   while (bytes-- > 0) out.push_back(static_cast<uint8_t>(value >> 8 * bytes));
@@ -29,7 +27,7 @@ inline Bytes id(uint32_t name) { return number(name, 4 - std::countl_zero(name) 
 inline Bytes element(uint32_t name, const Bytes& content) {
   return id(name) + number(uint64_t{1} << 56 | content.size(), 8) + content;
 }
-// Until something comes that cannot lie in it.
+// Ends before the first element that cannot be its child.
 inline Bytes endless(uint32_t name, const Bytes& content) {
   return id(name) + Bytes{0xFF} + content;
 }
@@ -42,7 +40,7 @@ inline Bytes simple(int16_t time, bool key, const Bytes& frame) {
   return element(mkv::kSimpleBlock, block(1, time, key ? 0x80 : 0, frame));
 }
 
-// One track of pictures, and what the clusters hold.
+// One video track, and the clusters' contents.
 struct Film {
   std::string_view codec = "V_MPEG4/ISO/AVC";
   Bytes parameters{1, 100, 0, 30, 0xFF, 0xE0, 0};

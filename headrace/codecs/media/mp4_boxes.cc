@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-// As Mp4Boxes::next, from box.at on; none where there is no whole box.
+// Like Mp4Boxes::next, from box.at on; none if there is no complete box.
 Result<bool> next_box(const ByteRanges& file, Mp4TopBox& box, bool& truncated) {
   const uint64_t left = file.size() - box.at;
   if (left < 8) return false;
@@ -47,17 +47,16 @@ Result<Mp4TopLevel> read_mp4_top_level(const ByteRanges& file) {
     if (box.type == box_named("moof")) out.fragments.push_back(box);
     box.at = box.content + box.bytes;
   }
-  // Bytes after the last box count as junk unless they begin like a known box.
+  // Bytes after the last box are ignored as junk unless they begin like a known box.
   const bool known = box.type == box_named("moov") || box.type == box_named("moof") ||
                      box.type == box_named("mdat");
   if (truncated && known) {
     return truncated_video(kMp4Name,
-                           "ends inside of the box that begins at byte " + std::to_string(box.at));
+                           "ends inside the box that begins at byte " + std::to_string(box.at));
   }
   if (out.moov.empty()) {
-    return truncated_video(kMp4Name,
-                           "has no box moov, the table of its "
-                           "packets, which is often at the end");
+    return truncated_video(
+        kMp4Name, "has no moov box (the table of its packets, often at the end of the file)");
   }
   return out;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The boxes of ISO/IEC 14496-12, 4.2, one by one: none that exceeds its parent. Allocates nothing;
-// the bytes stay the caller's. And the boxes of a file, without reading more of it than the heads
-// of its boxes, and the one that says where packets lie.
+// The boxes of ISO/IEC 14496-12, 4.2, one by one, none of which exceeds its parent. Allocates
+// nothing; the caller owns the bytes. Also the boxes of a file, reading only the headers of its
+// boxes and the box with the packet positions.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline constexpr std::string_view kMp4Name = "MP4";
 
 struct Mp4Box {
   uint32_t type = 0;
-  size_t at = 0;  // of its header, from the begin of what it lies in
+  size_t at = 0;  // offset of its header in its parent
   std::span<const uint8_t> content;
 };
 
@@ -30,7 +30,7 @@ class Mp4Boxes {
  public:
   explicit Mp4Boxes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
-  // False at the end, and where what follows is no whole box.
+  // False at the end, and if there is no complete box.
   bool next(Mp4Box& box) {
     const std::span<const uint8_t> rest = bytes_.subspan(at_);
     if (rest.size() < 8) return false;  // QuickTime ends some lists with four zeros
@@ -43,7 +43,7 @@ class Mp4Boxes {
     }
     if (length == 0 && box.type != 0) length = rest.size();  // to the end
     if (length < head || length > rest.size()) {
-      broken_ = box.type != 0;  // zeros fill up some files
+      broken_ = box.type != 0;  // some files are padded with zeros
       truncated_ = length > rest.size();
       return false;
     }
@@ -52,7 +52,7 @@ class Mp4Boxes {
     return true;
   }
 
-  // After next() answered false: the box that would follow says too large or too small a length.
+  // After next() returned false: whether the next box has an invalid length.
   bool broken() const { return broken_; }
   bool truncated() const { return truncated_; }
 
@@ -62,7 +62,7 @@ class Mp4Boxes {
   bool broken_ = false, truncated_ = false;
 };
 
-// The first box of a type; of no bytes where there is none.
+// The first box of a type; empty if there is none.
 inline std::span<const uint8_t> mp4_box_in(std::span<const uint8_t> bytes, uint32_t type) {
   Mp4Boxes boxes(bytes);
   for (Mp4Box box; boxes.next(box);) {
@@ -71,19 +71,20 @@ inline std::span<const uint8_t> mp4_box_in(std::span<const uint8_t> bytes, uint3
   return {};
 }
 
-// A box that lies in the file itself, of which no more is read than its head.
+// A top-level box, of which only the header has been read.
 struct Mp4TopBox {
   uint32_t type = 0;
-  uint64_t at = 0, content = 0, bytes = 0;  // of its head, of what it holds, and how much
+  uint64_t at = 0, content = 0, bytes = 0;  // offsets of its header and content, and the content's
+                                            // size
 };
 
 struct Mp4TopLevel {
-  std::span<const uint8_t> moov;  // in the file's memory or in this
+  std::span<const uint8_t> moov;  // in the file's memory or in moov_memory
   Buffer moov_memory;
   std::vector<Mp4TopBox> fragments;
 };
 
-// HR0362 where the file is cut off, or has no moov.
+// HR0362 if the file is truncated, or has no moov.
 Result<Mp4TopLevel> read_mp4_top_level(const ByteRanges& file);
 
 }  // namespace headrace

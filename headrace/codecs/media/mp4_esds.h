@@ -15,7 +15,7 @@ struct ElementaryStream {
   std::span<const uint8_t> specific;  // configuration of the decoder
 };
 
-// The length of a descriptor (ISO/IEC 14496-1, 8.3.3): seven bits a byte, at most four.
+// The length of a descriptor (ISO/IEC 14496-1, 8.3.3): seven bits per byte, at most four bytes.
 inline uint32_t descriptor_length(BigEndianReader& reader) {
   uint32_t length = 0;
   for (int i = 0; i < 4; ++i) {

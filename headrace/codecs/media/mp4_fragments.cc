@@ -9,9 +9,9 @@
 namespace headrace {
 namespace {
 
-// Flags of a sample: it is not a key, or needs others.
+// Flags of a sample: it is not a key frame, or depends on others.
 constexpr uint32_t kNoKey = 0x10000, kNeedsOthers = 0x1000000;
-// Times beyond which sums could overflow; no clock comes there.
+// Limit for times, so that sums cannot overflow; real clocks never get there.
 constexpr uint64_t kMostTime = uint64_t{1} << 60;
 
 Error damaged_fragment(const std::string& what) {
@@ -20,11 +20,11 @@ Error damaged_fragment(const std::string& what) {
 
 struct FragmentHeader {
   uint32_t track = 0;
-  uint64_t base = 0;  // from which its runs count
+  uint64_t base = 0;  // base offset of its runs
   Mp4FragmentDefaults defaults;
 };
 
-// `follows`: where the data of the track before it in the fragment end.
+// `follows`: end of the data of the previous track in the fragment.
 Result<FragmentHeader> read_header(std::span<const uint8_t> traf,
                                    const Mp4DefaultsByTrack& defaults, size_t moof_at,
                                    uint64_t follows) {
@@ -47,17 +47,17 @@ Result<FragmentHeader> read_header(std::span<const uint8_t> traf,
   return header;
 }
 
-// The next packet is decoded so many ticks later.
+// Advances the decoding time by this many ticks.
 Result<void> last(uint64_t ticks, Mp4Packets& out) {
   if (ticks > kMostTime || out.end > static_cast<int64_t>(2 * kMostTime - ticks)) {
-    return damaged_fragment("has times without end");
+    return damaged_fragment("has timestamps out of range");
   }
   out.end += static_cast<int64_t>(ticks);
   return {};
 }
 
-// Packets one behind the other, from `at` on, which moves behind the last. Of other tracks only
-// their bytes are counted (`out` is null).
+// Consecutive packets from `at` on, which is moved past the last one. For other tracks only their
+// bytes are counted (`out` is null).
 Result<void> read_run(const ByteRanges& file, std::span<const uint8_t> trun,
                       const FragmentHeader& header, uint64_t& at, Mp4Packets* out) {
   constexpr uint32_t kOffset = 1, kFirstFlags = 4;
@@ -73,9 +73,9 @@ Result<void> read_run(const ByteRanges& file, std::span<const uint8_t> trun,
   }
   const Mp4FragmentDefaults& defaults = header.defaults;
   if (!(what & kSize) && uint64_t{defaults.size} * count > file.size()) {
-    return damaged_fragment("has larger packets than the file");
+    return damaged_fragment("has packets larger than the file");
   }
-  if (row == 0 && (defaults.size == 0 || !out)) {  // nothing to be looked at, however many
+  if (row == 0 && (defaults.size == 0 || !out)) {  // nothing to read, however many there are
     at += uint64_t{defaults.size} * count;
     return out ? last(uint64_t{defaults.duration} * count, *out) : Result<void>{};
   }
@@ -149,10 +149,10 @@ Result<void> read_mp4_fragment(const ByteRanges& file, std::span<const uint8_t> 
         return good;
       }
     }
-    if (runs.broken()) return damaged_fragment("holds no whole box");
+    if (runs.broken()) return damaged_fragment("holds no complete box");
     follows = next;
   }
-  if (boxes.broken()) return damaged_fragment("holds no whole box");
+  if (boxes.broken()) return damaged_fragment("holds no complete box");
   return {};
 }
 

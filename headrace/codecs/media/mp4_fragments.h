@@ -17,11 +17,11 @@ namespace headrace {
 struct Mp4FragmentDefaults {
   uint32_t description = 1, duration = 0, size = 0, flags = 0;
 };
-// By track: read once, since there may be as many fragments as tracks.
+// By track: read once, because there may be as many fragments as tracks.
 using Mp4DefaultsByTrack = std::map<uint32_t, Mp4FragmentDefaults>;
 Mp4DefaultsByTrack read_mp4_fragment_defaults(std::span<const uint8_t> moov);
 
-// Appends the track's packets of the box moof, whose header stands at `at`.
+// Appends the track's packets of the box moof, whose header is at `at`.
 Result<void> read_mp4_fragment(const ByteRanges& file, std::span<const uint8_t> moof, size_t at,
                                const Mp4DefaultsByTrack& defaults, uint32_t track, Mp4Packets& out);
 

@@ -13,7 +13,7 @@ namespace {
 
 Error damaged(const std::string& what) { return corrupt_video(kMp4Name, what); }
 
-// A box that holds a count and so many rows of equal size.
+// A box with a count and that many rows of equal size.
 struct Rows {
   std::span<const uint8_t> bytes;
   uint32_t count = 0;
@@ -30,13 +30,13 @@ struct Rows {
   }
 };
 
-// One after another, as often as each is said to come.
+// Values in order, each repeated as often as its count says.
 class RunLengths {
  public:
   RunLengths(std::span<const uint8_t> stbl, uint32_t type) : rows_(stbl, type, 8) {}
   bool there() const { return rows_.there; }
   bool whole() const { return rows_.whole; }
-  // False behind the last.
+  // False after the last one.
   bool next(uint32_t& value) {
     while (left_ == 0) {
       if (row_ == rows_.count) return false;
@@ -53,7 +53,7 @@ class RunLengths {
   uint32_t row_ = 0, left_ = 0, value_ = 0;
 };
 
-// Sizes of samples: one for all, a table of 32 bits each, or of 4, 8 or 16.
+// Sizes of samples: one for all, or a table of 32-bit values, or of 4, 8 or 16 bits.
 class Sizes {
  public:
   explicit Sizes(std::span<const uint8_t> stbl) {
@@ -97,7 +97,7 @@ class Sizes {
   bool good_ = false;
 };
 
-// Where chunks begin, with 32 or 64 bits.
+// Offsets of chunks, with 32 or 64 bits.
 class Chunks {
  public:
   explicit Chunks(std::span<const uint8_t> stbl)
@@ -130,7 +130,7 @@ class SampleSet {
   uint32_t at_ = 0;
 };
 
-// When samples are decoded and shown, and which are keys: what is not about where they lie.
+// When samples are decoded and shown, and which are key frames: everything except their positions.
 class Times {
  public:
   explicit Times(std::span<const uint8_t> stbl)
@@ -159,7 +159,7 @@ class Times {
 
 constexpr int64_t kMostTicks = int64_t{1} << 60;
 
-// Ticks of the movie in those of the media, rounded to the nearest.
+// Ticks of the movie converted to those of the media, rounded to the nearest.
 int64_t media_ticks(uint64_t ticks, uint32_t movie_rate, uint32_t media_rate) {
   __extension__ using Wide = unsigned __int128;
   const Wide rounded = (Wide{ticks} * media_rate + movie_rate / 2) / movie_rate;
@@ -168,13 +168,13 @@ int64_t media_ticks(uint64_t ticks, uint32_t movie_rate, uint32_t media_rate) {
 
 struct Edit {
   uint64_t duration = 0;  // in the movie's ticks
-  int64_t begin = 0;      // of the media; -1: nothing is shown
+  int64_t begin = 0;      // media time; -1: nothing is shown
   uint32_t rate = 0;
 };
 
 Error unread_edits(std::string what) {
   return unread_video(kMp4Name, std::move(what),
-                      "make one piece of it once: ffmpeg -i in.mp4 -c:v libx264 -crf 18 out.mp4");
+                      "re-encode it once: ffmpeg -i in.mp4 -c:v libx264 -crf 18 out.mp4");
 }
 
 }  // namespace
@@ -197,8 +197,7 @@ Result<void> Mp4Packets::add(const ByteRanges& file, MediaPacket packet, uint32_
 
 Result<void> Mp4Packets::coded_by(uint32_t entry) {
   if (description != 0 && description != entry) {
-    return unread_video(kMp4Name, "changes how its images are coded from packet to packet",
-                        kEncodeAnew);
+    return unread_video(kMp4Name, "changes its codec parameters between packets", kEncodeAnew);
   }
   description = entry;
   return {};
@@ -208,7 +207,7 @@ Result<void> read_mp4_sample_table(const ByteRanges& file, std::span<const uint8
                                    Mp4Packets& out) {
   const Sizes sizes(stbl);
   const Chunks chunks(stbl);
-  const Rows runs(stbl, box_named("stsc"), 12);  // of chunks with as many samples each
+  const Rows runs(stbl, box_named("stsc"), 12);  // of chunks with the same number of samples
   Times times(stbl);
   if (!sizes.good() || !chunks.whole() || !runs.whole || !times.whole()) {
     return damaged("its sample table is damaged");
@@ -263,20 +262,21 @@ Result<Mp4Edits> read_mp4_edits(std::span<const uint8_t> elst, uint32_t movie_ra
       return corrupt_video(kMp4Name, "its edit list has unbounded times");
     }
     if (edit.begin == -1) {
-      if (has_piece && i + 1 == count) break;  // nothing follows that could be late
-      if (has_piece) return unread_edits("shows its images in several pieces");
+      if (has_piece && i + 1 == count) break;  // no later edit that could be delayed
+      if (has_piece) return unread_edits("has an edit list with several segments");
       empty += edit.duration;
       continue;
     }
-    if (edit.rate != kAsFastAsItIs) return unread_edits("shows its images faster or slower");
+    if (edit.rate != kAsFastAsItIs)
+      return unread_edits("has an edit list that changes the playback speed");
     const int64_t length = media_ticks(edit.duration, movie_rate, media_rate);
     const int64_t slack = media_rate / movie_rate + 1;  // rounding error of a length
     if (has_piece &&
         (out.end > kMostTicks || edit.begin < out.end - slack || edit.begin > out.end + slack)) {
-      return unread_edits("shows its images in several pieces");
+      return unread_edits("has an edit list with several segments");
     }
     if (!has_piece) out.begin = edit.begin;
-    // A duration of 0: all that there is, as files say that are written while they are recorded.
+    // A duration of 0 means everything, as in files written during recording.
     out.end = edit.duration == 0 ? INT64_MAX : edit.begin + length;
     has_piece = true;
   }

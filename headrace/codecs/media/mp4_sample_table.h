@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packets of an MP4 track, from its sample table (ISO/IEC 14496-12, 8.6 and 8.7), in time and
-// memory in proportion to the file, and which part of them is shown, and when (the edit list,
-// 8.6.6). No packet of it is read.
+// memory in proportion to the file; and which part of them is shown, and when (the edit list,
+// 8.6.6). Packets are not read.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,33 @@
 
 namespace headrace {
 
-// In decoding order; times are the media's own, as edits have not been applied yet.
+// In decoding order; times are the media's own, without edits applied.
 struct Mp4Packets {
   std::vector<MediaPacket> packets;
   std::vector<uint32_t> durations;  // of each, in ticks
-  uint64_t bytes = 0;               // of all packets together: never more than the file's
-  int64_t end = 0;                  // where the next would be decoded
-  uint32_t description = 0;         // the entry of stsd that they are coded by; 0: no packet yet
+  uint64_t bytes = 0;               // total of all packets: never more than the file's
+  int64_t end = 0;                  // decoding time of the next one
+  uint32_t description = 0;         // number of the stsd entry that they are coded with; 0: no
+                                    // packet yet
 
-  // Appends one; an empty one is not a frame and is ignored. HR0362 if it extends beyond the file,
-  // HR0365 if there are too many, HR0361 if they overlap, so that all are larger than the file.
+  // Appends a packet; empty ones are not frames and are ignored. HR0362 if it extends past the end
+  // of the file, HR0365 if there are too many, HR0361 if packets overlap so much that their total
+  // exceeds the file.
   Result<void> add(const ByteRanges& file, MediaPacket packet, uint32_t duration);
-  // HR0363 where it is another than that of the packets before.
+  // HR0363 if it differs from that of the previous packets.
   Result<void> coded_by(uint32_t entry);
 };
 
 Result<void> read_mp4_sample_table(const ByteRanges& file, std::span<const uint8_t> stbl,
                                    Mp4Packets& out);
 
-// The sample at t of the media, t in [begin, end), is shown at t + delay of the file.
+// The sample at media time t in [begin, end) is shown at time t + delay of the file.
 struct Mp4Edits {
   int64_t begin = INT64_MIN, end = INT64_MAX, delay = 0;
 };
 
-// Time that stays empty, followed by one piece of the media as fast as it is; pieces that follow
-// one another are one. HR0363 for anything else.
+// Supports an empty edit followed by one piece of the media at normal speed; adjacent pieces are
+// merged. HR0363 for anything else.
 Result<Mp4Edits> read_mp4_edits(std::span<const uint8_t> elst, uint32_t movie_ticks_per_second,
                                 uint32_t media_ticks_per_second);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes small MP4 files for tests: a track is described in words, and each box can be replaced.
+// Writes small MP4 files for tests: a track is described by a struct, and each box can be replaced.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/base/bytes_test_join.h"
+
 namespace headrace::mp4_test {
 
-using Bytes = std::vector<uint8_t>;
+using bytes_test::Bytes;
+using bytes_test::operator+;
 
 inline void put(Bytes& out, uint64_t value, int bytes) {
   while (bytes-- > 0) out.push_back(static_cast<uint8_t>(value >> 8 * bytes));
@@ -19,10 +22,6 @@ inline Bytes numbers(const std::vector<uint32_t>& values) {
   Bytes out;
   for (const uint32_t value : values) put(out, value, 4);
   return out;
-}
-inline Bytes operator+(Bytes a, const Bytes& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
 }
 inline Bytes text(std::string_view letters) { return {letters.begin(), letters.end()}; }
 inline Bytes box(std::string_view type, const Bytes& content) {
@@ -38,21 +37,21 @@ struct Sample {
   bool key = false;
 };
 
-// One track of pictures.
+// One video track.
 struct Movie {
   std::vector<Sample> samples;
   uint32_t movie_rate = 1000, media_rate = 300;
   std::vector<uint32_t> matrix{0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000};
   std::string handler = "vide", entry = "avc1";
   Bytes entry_boxes = box("avcC", {1, 100, 0, 30, 0xFF, 0xE0, 0});
-  Bytes elst;  // the content of the box; none where empty
+  Bytes elst;  // the content of the box; no box if empty
   uint32_t samples_a_chunk = 2;
   bool wide_chunks = false;  // co64
   bool moov_first = true;
   uint32_t track_flags = 3;
-  // The content of these boxes instead; of no bytes: the box is left out.
+  // Replaces the content of these boxes; if empty, the box is left out.
   std::map<std::string, Bytes> instead;
-  Bytes more_tables, more_of_moov;  // boxes behind the others
+  Bytes more_tables, more_of_moov;  // boxes after the others
 
   Bytes file() const {
     Bytes ftyp = box("ftyp", text("isom") + numbers({0}) + text("isom"));
@@ -121,7 +120,7 @@ struct Movie {
   }
 };
 
-// Packets of i + 1 bytes that are `i` each; the first is a key.
+// Packets of i + 1 bytes with the value i; the first is a key frame.
 inline Movie counting_movie(int packets) {
   Movie movie;
   for (int i = 0; i < packets; ++i) {

@@ -19,7 +19,7 @@ struct Obu {
   std::span<const uint8_t> payload;
 };
 
-// One open bitstream unit (OBU) after another.
+// One open bitstream unit (OBU) after the other.
 class Obus {
  public:
   explicit Obus(std::span<const uint8_t> packet) : rest_(packet) {}
@@ -44,7 +44,7 @@ class Obus {
   bool broken() const { return broken_; }
 
  private:
-  // leb128, of at most eight bytes
+  // leb128, at most eight bytes
   bool read_size(size_t& at, uint64_t& size) const {
     size = 0;
     for (int i = 0; i < 8; ++i) {
@@ -108,15 +108,16 @@ std::optional<Av1Sequence> read_av1_sequence(std::span<const uint8_t> payload) {
   return out;
 }
 
-// uncompressed_header(), as far as refresh_frame_flags: whether they name no place. A frame that
-// was decoded before and is shown now (show_existing_frame) counts as needed: it may be a key.
+// uncompressed_header(), up to refresh_frame_flags: whether it refreshes no slot. A previously
+// decoded frame that is shown now (show_existing_frame) counts as needed, because it may be a key
+// frame.
 bool refreshes_nothing(const Av1Sequence& sequence, std::span<const uint8_t> payload) {
   BigEndianBits bits(payload);
   if (bits.flag()) return false;  // show_existing_frame
   const auto type = int(bits.take(2));
   const bool shown = bits.flag();
   if (!shown) bits.take(1);                                                // showable_frame
-  if (type == kSwitchFrame || (type == kKeyFrame && shown)) return false;  // names them all
+  if (type == kSwitchFrame || (type == kKeyFrame && shown)) return false;  // refreshes all of them
   const bool resilient = bits.flag();
   const bool is_intra = type == kKeyFrame || type == kIntraOnlyFrame;
   bits.take(1);  // disable_cdf_update
@@ -162,7 +163,7 @@ bool is_droppable(const Av1Sequence& sequence, std::span<const uint8_t> packet) 
     if (unit.has_layers) return false;
     switch (unit.type) {
       case kDelimiterUnit:
-      case kTilesUnit:  // of the frame whose header came
+      case kTilesUnit:  // for the current frame header
       case kMetadataUnit:
       case kPaddingUnit:
         break;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of AV1 by the headers of their units (AV1 Bitstream & Decoding
-// Process Specification, 5.3 to 5.9): whether others need them.
+// Classifies packets of AV1 by the headers of their units (AV1 Bitstream & Decoding Process
+// Specification, 5.3 to 5.9): whether other packets need them.
 //
-// A frame is kept for others in those of eight places that its refresh_frame_flags name, and all
-// that a later frame may take of it (pixels, motion, probabilities, film grain) lies there; so one
-// that names none is needed by nobody. Whatever does not fit, or is rare (several layers, a model
-// of the decoder's buffers), is taken for what is needed.
+// A frame is stored for others in those of eight slots that its refresh_frame_flags select, and
+// everything that a later frame may use of it (pixels, motion, probabilities, film grain) is there;
+// so a frame that selects none is not needed by others. Anything unparseable or rare (several
+// layers, a decoder model) counts as needed.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,23 @@
 
 namespace headrace {
 
-// Input for reading the headers of frames.
+// What is needed to parse frame headers.
 struct Av1Sequence {
   bool has_frame_ids = false;
   int frame_id_bits = 0;
-  bool chooses_screen_content = false;  // each frame says it; else it is as in
+  bool chooses_screen_content = false;  // specified per frame; otherwise fixed below
   bool screen_content = false;
   bool chooses_integer_motion = false;
   int order_hint_bits = 0;
 };
-// The sequence header in a packet, or in the parameters (av1C; AV1 in ISOBMFF, 2.3). None if
-// there is none, and of the rare kinds.
+// The sequence header in a packet, or in the parameters (av1C; AV1 in ISOBMFF, 2.3). None if there
+// is none, and for rare types.
 std::optional<Av1Sequence> av1_sequence_in(std::span<const uint8_t> packet);
 std::optional<Av1Sequence> av1_sequence_of(std::span<const uint8_t> parameters);
-// It has a header of a sequence, whatever that is.
+// It contains a sequence header, valid or not.
 bool has_av1_sequence(std::span<const uint8_t> packet);
 
-// No other packet needs it, whatever comes.
+// True only if no other packet can need it.
 bool is_droppable(const Av1Sequence& sequence, std::span<const uint8_t> packet);
 
 }  // namespace headrace

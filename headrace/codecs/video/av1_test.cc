@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/base/bytes_test_join.h"
 #include "headrace/codecs/video/ffmpeg_test_tool.h"
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/codecs/video/video_test_streams.h"
@@ -17,10 +18,11 @@
 namespace headrace {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
+using bytes_test::Bytes;
+using bytes_test::operator+;
 
-// The sequence header of a stream made by SVT-AV1: 64 x 48, order hints of 7 bits, and each frame
-// says whether its content is a screen's and its motion whole. Then headers of frames as bits.
+// The sequence header of a stream made by SVT-AV1: 64 x 48, order hints of 7 bits, with screen
+// content and integer motion specified per frame. Then frame headers as bits.
 Bytes unit(int type, const std::string& bits, int flags = 2) {
   Bytes out{static_cast<uint8_t>(type << 3 | flags)};
   if (flags & 4) out.push_back(0x20);
@@ -33,13 +35,9 @@ Bytes unit(int type, const std::string& bits, int flags = 2) {
   }
   return out;
 }
-Bytes operator+(Bytes a, const Bytes& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 
-// An inter frame: not existing, type 01, shown, not resilient, CDFs updated, no screen content, no
-// other size, order hint, primary reference, places.
+// An inter frame: not existing, type 01, shown, not resilient, CDFs updated, no screen content,
+// default size, order hint, primary reference, refreshed slots.
 std::string frame_bits(const std::string& places, const std::string& type = "01",
                        const std::string& shown = "1") {
   return "0" + type + shown + (shown == "1" ? "" : "1") + "0" + "0" + "0" + "0" + "0000101" +
@@ -48,7 +46,7 @@ std::string frame_bits(const std::string& places, const std::string& type = "01"
 const Av1Sequence kSequence{
     .chooses_screen_content = true, .chooses_integer_motion = true, .order_hint_bits = 7};
 
-TEST(APacketOfAv1, IsNeededByNobodyIfItsFramesAreKeptNowhere) {
+TEST(APacketOfAv1, IsNotNeededIfItsFramesAreNotReferences) {
   EXPECT_TRUE(is_droppable(kSequence, unit(6, frame_bits("00000000"))));
   EXPECT_TRUE(is_droppable(kSequence, unit(2, "") + unit(6, frame_bits("00000000"))));
   EXPECT_TRUE(is_droppable(kSequence, unit(3, frame_bits("00000000")) + unit(4, "1")));
@@ -61,19 +59,20 @@ TEST(APacketOfAv1, IsNeededByNobodyIfItsFramesAreKeptNowhere) {
   }
 }
 
-TEST(APacketOfAv1, IsNeededWhereThatIsNotKnown) {
-  EXPECT_FALSE(is_droppable(kSequence, unit(6, frame_bits("00000000", "00"))));  // a key
-  EXPECT_FALSE(is_droppable(kSequence, unit(6, frame_bits("00000000", "11"))));  // a switch
+TEST(APacketOfAv1, IsNeededIfReferencesAreUnknown) {
+  EXPECT_FALSE(is_droppable(kSequence, unit(6, frame_bits("00000000", "00"))));  // a key frame
+  EXPECT_FALSE(is_droppable(kSequence, unit(6, frame_bits("00000000", "11"))));  // a switch frame
   EXPECT_FALSE(is_droppable(kSequence, unit(3, "1000")));                        // one shown again
-  EXPECT_FALSE(is_droppable(kSequence, unit(6, frame_bits("00000000"), 6)));     // of a layer
-  EXPECT_FALSE(is_droppable(kSequence, unit(6, "0011")));                        // cut
+  // in a spatial or temporal layer
+  EXPECT_FALSE(is_droppable(kSequence, unit(6, frame_bits("00000000"), 6)));
+  EXPECT_FALSE(is_droppable(kSequence, unit(6, "0011")));  // truncated
   EXPECT_FALSE(is_droppable(kSequence, {}));
   EXPECT_FALSE(is_droppable(kSequence, unit(2, "")));
   EXPECT_FALSE(is_droppable(kSequence, unit(1, "0") + unit(6, frame_bits("00000000"))));
   EXPECT_FALSE(is_droppable(kSequence, unit(6, frame_bits("00000000")) + Bytes{0x32, 0xFF}));
 }
 
-TEST(ASequenceOfAv1, IsReadOutOfParametersAndPackets) {
+TEST(ASequenceOfAv1, IsReadFromParametersAndPackets) {
   const video_test::Stream stream = video_test::read_stream("av1");
   const std::optional<Av1Sequence> said = av1_sequence_of(stream.track.parameters);
   const Bytes first(stream.file.begin(), stream.file.begin() + stream.track.packets[0].size);
@@ -103,7 +102,7 @@ TEST(APacketOfAv1, MayBeAnyBytes) {
   }
 }
 
-// FFmpeg's header parser on each packet: whether all of its frames are kept nowhere.
+// FFmpeg's header parser on each packet: whether none of its frames is stored in a slot.
 std::vector<bool> traced(const std::filesystem::path& file) {
   std::vector<bool> out;
   bool any = false, all = true;
@@ -133,7 +132,7 @@ std::vector<bool> traced(const std::filesystem::path& file) {
   return out;
 }
 
-TEST(APacketOfAv1, IsNeededAsFfmpegsParserSays) {
+TEST(APacketOfAv1, IsNeededAccordingToFfmpegsParser) {
   if (!video_test::has_ffmpeg()) GTEST_SKIP() << "no ffmpeg: apt-get install ffmpeg";
   const auto folder = std::filesystem::temp_directory_path() / ("av1_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);

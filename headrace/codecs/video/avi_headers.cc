@@ -17,7 +17,7 @@ constexpr uint64_t kChunkHead = 8, kListHead = 12;
 constexpr uint64_t kMostHeaders = uint64_t{1} << 20;
 
 struct CodedAs {
-  std::string_view name;  // upper case
+  std::string_view name;  // uppercase
   VideoCodec codec;
 };
 constexpr CodedAs kCodings[] = {
@@ -27,7 +27,7 @@ constexpr CodedAs kCodings[] = {
     {"3IV2", VideoCodec::kMPEG4}, {"SEDG", VideoCodec::kMPEG4}, {"MJPG", VideoCodec::kMJPEG},
     {"JPEG", VideoCodec::kMJPEG},
 };
-// They have an order of showing that AVI does not keep.
+// They are shown in a different order than decoded, which AVI does not record.
 constexpr std::string_view kWithoutTimes[] = {"H264", "X264", "AVC1", "HEVC", "H265", "HVC1"};
 
 std::string upper(uint32_t name) {
@@ -39,14 +39,14 @@ std::string upper(uint32_t name) {
   return out;
 }
 
-// The chunk's content, whole. REQUIRES: it is a header, which is small.
+// The chunk's whole content. REQUIRES: it is a header, which is small.
 Result<std::span<const uint8_t>> content_of(const ByteRanges& file, const AviChunk& chunk,
                                             Buffer& memory) {
   if (chunk.end > file.size()) return truncated_video(kAviName, "ends inside of its headers");
   return file.keep(chunk.begin, std::min(chunk.end - chunk.begin, kMostHeaders), memory);
 }
 
-// strf of pictures: BITMAPINFOHEADER, and behind it what a decoder is opened with.
+// strf of a video stream: BITMAPINFOHEADER, followed by the decoder's parameters.
 Result<void> read_format(std::span<const uint8_t> strf, AviHeaders& headers) {
   VideoTrack& track = headers.track;
   constexpr size_t kBitmapInfo = 40;
@@ -58,14 +58,14 @@ Result<void> read_format(std::span<const uint8_t> strf, AviHeaders& headers) {
   const auto* const coding = std::ranges::find(kCodings, name, &CodedAs::name);
   if (coding == std::end(kCodings)) {
     const bool no_times = std::ranges::count(kWithoutTimes, name) > 0;
-    return unread_video(
-        kAviName,
-        "holds images of the codec " +
-            (tag == 0 ? std::string("\"uncompressed\"") : "\"" + name + "\"") +
-            (no_times ? ", whose order AVI does not specify" : ""),
-        no_times ? "write it again once, which leaves the images as they are: ffmpeg -fflags "
-                   "+genpts -i in.avi -c copy out.mp4"
-                 : kEncodeAnew);
+    return unread_video(kAviName,
+                        "holds images of the codec " +
+                            (tag == 0 ? std::string("\"uncompressed\"") : "\"" + name + "\"") +
+                            (no_times ? ", whose order AVI does not specify" : ""),
+                        no_times
+                            ? "remux it once, which does not change the images: ffmpeg -fflags "
+                              "+genpts -i in.avi -c copy out.mp4"
+                            : kEncodeAnew);
   }
   if (width <= 0 || width > UINT16_MAX || height <= 0 || height > UINT16_MAX) {
     return corrupt_video(
@@ -81,7 +81,7 @@ Result<void> read_format(std::span<const uint8_t> strf, AviHeaders& headers) {
   return {};
 }
 
-// strl: whether the stream is one of pictures, and then what it says of them.
+// strl: whether it is a video stream, and its properties.
 Result<bool> read_stream(const ByteRanges& file, const AviChunk& list, AviHeaders& headers) {
   AviChunks chunks(file, list.begin, std::min(list.end, file.size()));
   bool has_pictures = false, has_format = false;
@@ -104,7 +104,7 @@ Result<bool> read_stream(const ByteRanges& file, const AviChunk& list, AviHeader
       headers.first_tick = little_u32(*strh, 28);
       if (headers.track.ticks_divisor == 0 || headers.track.ticks_per_second == 0 ||
           headers.first_tick > INT32_MAX) {
-        return corrupt_video(kAviName, "it has no clock");
+        return corrupt_video(kAviName, "its time base is missing");
       }
     } else if (chunk.name == avi_name("strf") && has_pictures) {
       const auto strf = content_of(file, chunk, memory);
@@ -116,7 +116,7 @@ Result<bool> read_stream(const ByteRanges& file, const AviChunk& list, AviHeader
     }
   }
   if (has_pictures && !has_format) {
-    return corrupt_video(kAviName, "nothing says how its images are coded");
+    return corrupt_video(kAviName, "the codec of its images is not declared");
   }
   return has_pictures;
 }

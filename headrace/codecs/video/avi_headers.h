@@ -13,7 +13,7 @@ namespace headrace {
 
 inline constexpr const char* kAviName = "AVI";
 
-// Four letters as a number, the first in its low byte, as files have them.
+// FourCC as a number, the first letter in the low byte, as in files.
 consteval uint32_t avi_name(const char (&letters)[5]) {
   uint32_t name = 0;
   for (int i = 3; i >= 0; --i) name = name << 8 | static_cast<uint8_t>(letters[i]);
@@ -21,18 +21,18 @@ consteval uint32_t avi_name(const char (&letters)[5]) {
 }
 
 struct AviChunk {
-  uint32_t name = 0, list = 0;  // list: its own name, of RIFF and LIST, which hold chunks
+  uint32_t name = 0, list = 0;  // list: the type of a RIFF or LIST chunk, which contain chunks
   uint64_t begin = 0, end = 0;  // of its content
 };
 
-// One chunk behind another in [begin, end).
+// Consecutive chunks in [begin, end).
 class AviChunks {
  public:
   AviChunks(const ByteRanges& file, uint64_t begin, uint64_t end)
       : file_(file), at_(begin), end_(end) {}
-  // False at the end. A chunk may say that it ends behind the file; nothing else is believed of it.
+  // False at the end. A chunk may claim to extend past the file; the size is otherwise validated.
   Result<bool> next(AviChunk& chunk);
-  // A list's content comes next.
+  // Continues with a list's contents.
   void enter(const AviChunk& list) { at_ = list.begin; }
 
  private:
@@ -41,16 +41,16 @@ class AviChunks {
 };
 
 struct AviHeaders {
-  VideoTrack track;        // without packets; parameters as the file has them outside of packets
-  int number = 0;          // of the stream among all
+  VideoTrack track;        // without packets; parameters as stored outside of packets
+  int number = 0;          // index of the stream
   bool says_xvid = false;  // made by Xvid
   int64_t first_tick = 0;  // of the first packet
 };
 
-// `list`: that of the headers, "hdrl".
+// `list`: the header list, "hdrl".
 Result<AviHeaders> read_avi_headers(const ByteRanges& file, const AviChunk& list);
 
-// Whether one of its streams is sound. REQUIRES: its pictures could be read.
+// Whether one of its streams is audio. REQUIRES: its video headers could be read.
 Result<bool> avi_has_sound(const ByteRanges& file);
 
 }  // namespace headrace

@@ -6,14 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/base/bytes_test_join.h"
+
 namespace headrace::avi_test {
 
-using Bytes = std::vector<uint8_t>;
+using bytes_test::Bytes;
+using bytes_test::operator+;
 
-inline Bytes operator+(Bytes a, const Bytes& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 inline Bytes text(std::string_view letters) { return {letters.begin(), letters.end()}; }
 inline Bytes numbers(const std::vector<uint32_t>& values) {
   Bytes out;
@@ -31,9 +30,9 @@ inline Bytes list(std::string_view name, const Bytes& content, std::string_view 
   return chunk(of, text(name) + content);
 }
 
-// 25 ticks in a second of the layer's clock, which are five bits.
+// 25 ticks per second of the layer's clock, whose times take five bits.
 inline const Bytes kLayer{0, 0, 1, 0x20, 0x00, 0x84, 0x40, 0x06, 0x60};
-// The same, with frames of 64 x 48, and whether they hold two fields.
+// The same, with frames of 64 x 48, and a flag for interlacing.
 inline const Bytes kFields{0, 0, 1, 0x20, 0x00, 0x84, 0x40, 0x06, 0x68, 0x10, 0x20, 0x30, 0xFF};
 inline const Bytes kFieldsAtFixedRate{0,    0,    1,    0x20, 0x00, 0x84, 0x40,
                                       0x06, 0x70, 0xC0, 0x81, 0x01, 0x87};
@@ -56,7 +55,7 @@ struct Avi {
   std::vector<Bytes> packets;
   std::string_view coding = "FMP4";
   uint32_t width = 64, height = 48, rate = 25, scale = 1, start = 0;
-  Bytes parameters;      // behind the format
+  Bytes parameters;      // after the format
   Bytes streams_before;  // strl lists
   std::string_view name = "00dc";
 

@@ -19,10 +19,10 @@ namespace headrace {
 namespace {
 
 constexpr uint64_t kRiffHead = 12;
-constexpr uint64_t kPictureHead = 512;  // most headers in front of a picture are shorter
-constexpr size_t kVopHead = 32;         // of the picture's own what is looked at, and more
+constexpr uint64_t kPictureHead = 512;  // most headers before a picture are shorter
+constexpr size_t kVopHead = 32;         // more than is needed of the picture's own header
 
-// "01dc": a stream's number, and what the chunk holds of it.
+// "01dc": a stream's number, and the chunk's type.
 bool holds_pictures_of(uint32_t name, int stream) {
   const auto letter = [name](int i) { return static_cast<int>(name >> 8 * i & 0xFF); };
   if (letter(0) - '0' != stream / 10 || letter(1) - '0' != stream % 10) return false;
@@ -58,8 +58,9 @@ class AviPackets {
   }
 
   Result<VideoTrack> finish() {
-    // The last packet's second picture, whose tick the file ends before: nobody shows it.
-    if (ahead_ > 1) return corrupt_video(kAviName, "packs images that it has no time for");
+    // The file ends before the time slot of the last packet's second picture, which is therefore
+    // never shown.
+    if (ahead_ > 1) return corrupt_video(kAviName, "packs images that have no timestamps");
     if (ahead_ == 1) {
       track_.packets.pop_back();
       --tick_;
@@ -69,7 +70,7 @@ class AviPackets {
     } else {
       for (uint32_t i = 0; i < track_.packets.size(); ++i) track_.frames.push_back(i);
     }
-    if (track_.frames.empty()) return no_pictures(kAviName, "has no packet of its images");
+    if (track_.frames.empty()) return no_pictures(kAviName, "has no packet in its video track");
     track_.duration = tick_;
     return std::move(track_);
   }
@@ -77,12 +78,12 @@ class AviPackets {
  private:
   static Error truncated(uint64_t at) {
     return truncated_video(kAviName,
-                           "ends inside of what begins before byte " + std::to_string(at));
+                           "ends inside the chunk that begins before byte " + std::to_string(at));
   }
 
   Result<void> add(const AviChunk& chunk) {
     if (chunk.end - chunk.begin > INT32_MAX) return corrupt_video(kAviName, "a frame of gigabytes");
-    if (chunk.end == chunk.begin) {  // the picture before stays
+    if (chunk.end == chunk.begin) {  // the previous picture stays
       if (ahead_ > 0) {
         --ahead_;
       } else {
@@ -111,7 +112,8 @@ class AviPackets {
     if (!bytes) return bytes.error();
     std::optional<Mpeg4Picture> picture = next_mpeg4_picture(*bytes);
     layer_.learn(*bytes);
-    // Its picture begins further behind, or this is the packet that says that others follow it.
+    // The picture begins further into the packet, or this is the packet that declares packed
+    // pictures.
     const bool lacks = !picture || picture->header.size() < kVopHead || layer_.packs_pictures;
     if (lacks && bytes->size() < size) {
       bytes = file_.at(chunk.begin, size);
@@ -121,13 +123,14 @@ class AviPackets {
     }
     if (first) {
       if (!picture || picture->kind != Mpeg4Kind::kIntra) {
-        return corrupt_video(kAviName, "begins with an image that needs another");
+        return corrupt_video(kAviName, "does not begin with a key frame");
       }
       if (track_.parameters.empty()) {
         const std::span<const uint8_t> parameters = mpeg4_parameters(*bytes);
         track_.parameters.assign(parameters.begin(), parameters.end());
       }
-      // As decoders take it that know the file's name for the codec, which this one is not told.
+      // Decoders that know the file's codec name assume Xvid; ours does not get the name, so it is
+      // added to the parameters.
       if (says_xvid_ && !layer_.names_encoder) {
         constexpr std::string_view kXvid("\0\0\1\xB2XviD0000", 12);
         track_.parameters.insert(track_.parameters.end(), kXvid.begin(), kXvid.end());
@@ -158,14 +161,14 @@ class AviPackets {
     return {};
   }
 
-  // B pictures are shown a tick before they are decoded, if there are any, and the
-  // others when the next of these is decoded.
+  // If there are B pictures, they are shown a tick before they are decoded, and the others when the
+  // next non-B picture is decoded.
   void give_times() {
     std::vector<MediaPacket>& packets = track_.packets;
     const bool reordered = std::ranges::count(kinds_, Mpeg4Kind::kBetween) > 0;
     int64_t next_other = tick_;
     int others = 0;
-    std::vector<bool> lacks(packets.size());  // one before it to be made of
+    std::vector<bool> lacks(packets.size());  // lacks a reference picture before it
     for (size_t i = 0; i < packets.size(); ++i) {
       if (kinds_[i] != Mpeg4Kind::kBetween) ++others;
       lacks[i] = kinds_[i] == Mpeg4Kind::kBetween && others < 2;
@@ -190,7 +193,7 @@ class AviPackets {
   int64_t tick_;
   VideoTrack track_;
   Mpeg4Layer layer_;
-  std::vector<Mpeg4Kind> kinds_;  // by packet, of MPEG-4
+  std::vector<Mpeg4Kind> kinds_;  // by packet, for MPEG-4
   std::vector<bool> shown_;       // the same
   uint64_t ahead_ = 0;            // pictures that came before a packet of their own
 };
@@ -211,7 +214,7 @@ Result<VideoTrack> read_avi_track(const ByteRanges& file) {
     if (!*more) break;
     const bool is_part = part.list == avi_name("AVI ") || part.list == avi_name("AVIX");
     if (part.name != avi_name("RIFF") || !is_part) continue;
-    // Nothing is lost where it says that it is longer than the file: its own lists tell.
+    // Clamped to the file: damage is found from the inner lists.
     AviChunks chunks(file, part.begin, std::min(part.end, file.size()));
     bool has_packets = false;
     for (AviChunk chunk;;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pictures of an AVI file, which keeps packets in the order of decoding and no times: a packet
-// takes a tick. Of MPEG-4 the order of showing is that of the kinds of its pictures, and of packets
-// that hold two (DivX, Xvid) each picture becomes one of its own.
+// The pictures of an AVI file, which stores packets in decoding order and without times: each
+// packet takes one tick. For MPEG-4, the display order follows from the picture types, and in
+// packets that hold two pictures (DivX, Xvid) each becomes a frame.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace headrace {
 
 bool begins_like_avi(std::span<const uint8_t> first_bytes);
-// The first stream of pictures. Goes from chunk to chunk and believes no index: these are what is
-// most often wrong with such files.
+// The first video stream. Reads chunk by chunk and ignores indexes, which are the part of such
+// files that is most often wrong.
 Result<VideoTrack> read_avi_track(const ByteRanges& file);
 
 }  // namespace headrace

@@ -27,7 +27,7 @@ VideoTrack avi_track(const Bytes& file) {
   EXPECT_TRUE(track) << track.error().message();
   return track ? std::move(*track) : VideoTrack{};
 }
-// "I0 P2 B1": kinds as they are decoded, with their ticks; "-" behind those that nobody shows.
+// "I0 P2 B1": kinds in decoding order, with their ticks; "-" after those that are not shown.
 std::string shown(const Bytes& file) {
   const VideoTrack track = avi_track(file);
   std::string out;
@@ -48,8 +48,8 @@ std::string shown(const Bytes& file) {
   }
   return out;
 }
-// A film with packets of these kinds; "." has no bytes, "p" is a picture with nothing in it, and a
-// part in brackets is one packet.
+// A file with packets of these kinds; "." is empty, "p" is a picture without content, and brackets
+// combine pictures into one packet.
 Avi film_of(std::string_view kinds, std::string_view said = "Lavc58") {
   Avi film;
   bool open = false;
@@ -69,7 +69,7 @@ Avi film_of(std::string_view kinds, std::string_view said = "Lavc58") {
 }
 constexpr std::string_view kPacked = "DivX503b1393p";
 
-TEST(AnAviFile, SaysWhereItsPacketsLie) {
+TEST(AnAviFile, LocatesItsPackets) {
   Avi film;
   film.coding = "MJPG";
   film.rate = 30000;
@@ -91,16 +91,16 @@ TEST(AnAviFile, SaysWhereItsPacketsLie) {
   EXPECT_DOUBLE_EQ(track.seconds(30), 1.001);
 }
 
-TEST(AnAviFile, ShowsPicturesInTheOrderOfTheirKinds) {
+TEST(AnAviFile, ShowsFramesInTheOrderOfTheirTypes) {
   EXPECT_EQ(shown(film_of("IPPS").file()), "I0 P1 P2 S3");
   EXPECT_EQ(shown(film_of("IPBPBB").file()), "I0 P2 B1 P5 B3 B4");
   EXPECT_EQ(avi_track(film_of("IPBPBB").file()).frames, (std::vector<uint32_t>{0, 2, 1, 4, 5, 3}));
-  // In the second group, pictures before the first one in time need the group before.
+  // In the second group, pictures shown before the first one need the previous group.
   EXPECT_EQ(shown(film_of("IPIBB").file()), "I0 P1 I4 B2 B3");
-  EXPECT_EQ(shown(film_of("IBPB").file()), "I1 B0- P3 B2");  // nothing is before the second
+  EXPECT_EQ(shown(film_of("IBPB").file()), "I1 B0- P3 B2");  // no reference before the second
 }
 
-TEST(AnAviFile, HasTicksInWhichThePictureBeforeStays) {
+TEST(AnAviFile, HasTicksThatRepeatThePreviousFrame) {
   EXPECT_EQ(shown(film_of("I.P..P").file()), "I0 P2 P5");
   EXPECT_EQ(shown(film_of("IPpP").file()), "I0 P1 P2- P3");
   Avi late = film_of("IP");
@@ -109,25 +109,26 @@ TEST(AnAviFile, HasTicksInWhichThePictureBeforeStays) {
   EXPECT_EQ(avi_track(late.file()).duration, 9);
 }
 
-TEST(AnAviFile, IsReadAsIfNoPicturesWerePacked) {
+TEST(AnAviFile, IsReadAsIfNoFramesWerePacked) {
   EXPECT_EQ(shown(film_of("I[PB]p[PB]Bp", kPacked).file()),
             shown(film_of("IPBPBB", kPacked).file()));
   EXPECT_EQ(shown(film_of("I[PB].P", kPacked).file()), "I0 P2 B1 P3");
-  EXPECT_EQ(shown(film_of("I[PB]p[PB]", kPacked).file()), "I0 P2 B1 P3");  // its tick does not come
+  // its time slot is missing
+  EXPECT_EQ(shown(film_of("I[PB]p[PB]", kPacked).file()), "I0 P2 B1 P3");
   EXPECT_EQ(avi_code(film_of("I[PB][PB]", kPacked).file()), "HR0361");
-  // Nobody says that they are packed: bytes that look so are some of the picture.
+  // Not declared as packed: bytes that look like it are part of the picture.
   EXPECT_EQ(shown(film_of("I[PB]P").file()), "I0 P1 P2");
 }
 
-// However far behind the packet's begin the second one does.
-TEST(AnAviFile, MaySayThatPicturesArePackedBehindItsBegin) {
+// However far into the packet the second picture begins.
+TEST(AnAviFile, MayDeclarePackedFramesAfterItsStart) {
   Avi film = film_of("IPPP");
   film.packets[2] = kLayer + user_data(kPacked) + picture('P', true, 600) + picture('B');
   film.packets.insert(film.packets.begin() + 3, picture('P', false, 6));
   EXPECT_EQ(shown(film.file()), "I0 P1 P3 B2 P4");
 }
 
-TEST(AnAviFile, OpensItsDecoderWithWhatStandsInFrontOfPictures) {
+TEST(AnAviFile, OpensItsDecoderWithTheHeadersBeforeFrames) {
   const auto parameters = [](Avi film) { return avi_track(film.file()).parameters; };
   EXPECT_EQ(parameters(film_of("IP")), kLayer + user_data("Lavc58"));
   Avi said = film_of("IP");
@@ -164,7 +165,7 @@ TEST(AnAviFile, MayHaveOtherStreamsListsAndParts) {
   EXPECT_EQ(shown(second.file()), expected);
 }
 
-TEST(AnAviFile, IsKnownToHaveSoundOrNone) {
+TEST(AnAviFile, ReportsWhetherItHasAudio) {
   Avi film = film_of("IP");
   EXPECT_FALSE(avi_has_sound(film.file()).value());
   const auto with = [](std::string_view kind) {
@@ -191,7 +192,7 @@ TEST(AnAviFile, IsRefusedByTheNameOfItsCodec) {
   EXPECT_NE(refused({"\0\0\0\0", 4}).find("uncompressed"), std::string::npos);
 }
 
-TEST(AnAviFile, IsAnErrorWhereItMakesNoSense) {
+TEST(AnAviFile, IsAnErrorIfInvalid) {
   Avi film = film_of("IP");
   film.rate = 0;
   EXPECT_EQ(avi_code(film.file()), "HR0361");
@@ -209,8 +210,8 @@ TEST(AnAviFile, IsAnErrorWhereItMakesNoSense) {
   EXPECT_EQ(avi_code(list("AVI ", {}, "RIFF")), "HR0362");
 }
 
-// All packets that it says are there, or none.
-TEST(AnAviFile, IsNoShorterOneWhereItIsCutOff) {
+// Returns all declared packets, or an error.
+TEST(AnAviFile, IsAnErrorIfTruncated) {
   const Bytes file = film_of("IPBPPB").file();
   for (size_t size = 0; size < file.size(); ++size) {
     const Bytes part(file.begin(), file.begin() + int64_t(size));
@@ -218,7 +219,7 @@ TEST(AnAviFile, IsNoShorterOneWhereItIsCutOff) {
   }
 }
 
-TEST(AnAviFile, OfSeveralPartsIsNoShorterOneWhereItIsCutOff) {
+TEST(AnAviFile, OfSeveralPartsIsAnErrorIfTruncated) {
   Avi first = film_of("IPBP"), more = film_of("PBP");
   const Bytes begin = first.file();
   const Bytes file = begin + list("AVIX", list("movi", more.movi()), "RIFF");
@@ -229,7 +230,7 @@ TEST(AnAviFile, OfSeveralPartsIsNoShorterOneWhereItIsCutOff) {
   }
 }
 
-TEST(AnAviFile, HoldsForDamage) {
+TEST(AnAviFile, SurvivesDamage) {
   const Bytes file = film_of("I[PB]p[PB]pPP", kPacked).file();
   std::mt19937 random(1);
   for (int i = 0; i < 10'000; ++i) {

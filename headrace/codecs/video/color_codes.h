@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of ITU-T H.273, in which containers and codecs name colors.
+// The code points of ITU-T H.273 for colors, used by containers and codecs.
 #pragma once
 
 #include <cstdint>

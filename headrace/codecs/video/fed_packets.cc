@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-// REQUIRES: the packet lies in the file.
+// REQUIRES: the packet is inside the file.
 bool has_hash(const ByteRanges& file, const MediaPacket& packet, uint64_t hash) {
   const Result<std::span<const uint8_t>> bytes =
       file.at(static_cast<uint64_t>(packet.offset), packet.size);
@@ -41,7 +41,7 @@ size_t FedPackets::known_of(const VideoTrack& track, const ByteRanges& file,
   if (packets_.empty() || !is_of(track)) return 0;
   const uint32_t last = packets_.back().number;
   const auto is_seen = [&](uint32_t packet) { return packet <= last; };
-  // A frame that was seen is gone, wanted or not.
+  // A frame that was already output cannot be output again.
   if (std::ranges::any_of(plan.kept, is_seen)) return 0;
   const auto next = std::ranges::find_if_not(plan.feeds, is_seen, &Feed::packet);
   if (next == plan.feeds.begin() || next == plan.feeds.end() || next->restart) return 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets that an open decoder was fed, and whether it can go on from there to another plan's
-// frames, as decoding the file from its begin would, instead of opening one and feeding it what
-// this one has seen. Windows that follow one another in a video cost what is new in them.
+// The packets that an open decoder was fed, and whether it can continue from there to the frames of
+// another plan, as if decoding the file from its beginning, instead of opening a new decoder.
+// Consecutive windows of a video then cost only their new frames.
 //
-// A video is the one before if its tables are and what was fed of it has the same bytes, by their
-// hash: it does not matter where they come from.
+// A video is the same as the previous one if its tables are equal and the packets fed have the same
+// bytes, by their hash, wherever they come from.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,19 @@ namespace headrace {
 
 class FedPackets {
  public:
-  // A decoder was opened for the track, and was fed nothing yet.
+  // A decoder was opened for the track; nothing was fed yet.
   void begin(const VideoTrack& track);
-  // It was fed that packet, behind the others, or after it had forgotten these.
+  // The packet was fed, after the others or after a restart.
   void add(uint32_t packet, bool restart, std::span<const uint8_t> bytes);
-  // It cannot go on; the track is still known.
+  // The decoder cannot continue; the track is still known.
   void end() { packets_.clear(); }
 
-  // The track's tables are those of begin().
+  // Whether the track's tables are those of begin().
   bool is_of(const VideoTrack& track) const;
-  // How many of the plan's feeds the decoder knows: it goes on with the next one. 0 where it has to
-  // begin anew. REQUIRES: the plan's packets lie in the file.
+  // How many of the plan's feeds the decoder has already received: it continues with the next one.
+  // 0 if it has to restart. REQUIRES: the plan's packets are inside the file.
   size_t known_of(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan) const;
-  // Packets before this one will not be asked for.
+  // Packets before this one will not be needed.
   void forget_before(uint32_t packet);
 
   size_t size() const { return packets_.size(); }

@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// Packet i is ten bytes of i; frames are decoded as they are shown.
+// Packet i is ten bytes of i; frames are shown in decoding order.
 struct Video {
   VideoTrack track;
   std::vector<uint8_t> file;
@@ -24,7 +24,7 @@ struct Video {
   }
 };
 
-// "4R 5 6" and what is wanted of it.
+// "4R 5 6" and which frames are wanted.
 FramePlan plan_of(const std::string& feeds, std::vector<uint32_t> kept) {
   FramePlan plan{.kept = std::move(kept)};
   for (size_t at = 0; at < feeds.size();) {
@@ -52,29 +52,32 @@ size_t known(const std::string& before, const std::string& feeds, std::vector<ui
   return fed(video, plan_of(before, {})).known_of(video.track, video.file, plan_of(feeds, kept));
 }
 
-TEST(ADecoder, GoesOnToFramesThatLieAhead) {
+TEST(ADecoder, ContinuesToLaterFrames) {
   EXPECT_EQ(known("0R 1 2 3", "0R 1 2 3 4 5", {5}), 4u);
-  EXPECT_EQ(known("0R 1 2 3", "0R 2 4 5", {4, 5}), 2u);  // 1 and 3 were wanted, nobody needs them
+  EXPECT_EQ(known("0R 1 2 3", "0R 2 4 5", {4, 5}), 2u);  // 1 and 3 were wanted before, but nothing
+                                                         // depends on them
   EXPECT_EQ(known("4R 5 6", "4R 5 6 7 12R 13", {7, 13}), 3u);
-  EXPECT_EQ(known("0R 1 2 3 4 5 6", "4R 5 6 7", {7}), 3u);  // through a key that it began before
+  // continues across a key frame, having begun before it
+  EXPECT_EQ(known("0R 1 2 3 4 5 6", "4R 5 6 7", {7}), 3u);
 }
 
-TEST(ADecoder, BeginsAnewForFramesThatItHasSeen) {
+TEST(ADecoder, RestartsForEarlierFrames) {
   EXPECT_EQ(known("0R 1 2 3", "0R 1 2 3", {3}), 0u);
   EXPECT_EQ(known("0R 1 2 3", "0R 1 2 3 4", {2, 4}), 0u);
   EXPECT_EQ(known("4R 5 6", "0R 1", {1}), 0u);
   EXPECT_EQ(known("", "0R 1", {1}), 0u);
 }
 
-TEST(ADecoder, BeginsAnewWhereItLacksWhatFramesNeed) {
+TEST(ADecoder, RestartsIfReferencesAreMissing) {
   EXPECT_EQ(known("0R 1 3", "0R 1 2 3 4", {4}), 0u);
-  EXPECT_EQ(known("4R 5 6", "0R 1 2 3 4 5 6 7", {7}), 0u);  // pictures before an open group's key
-  EXPECT_EQ(known("0R 1 4R 5", "0R 1 4 5 6", {6}), 0u);     // it has forgotten those before 4
-  EXPECT_EQ(known("0R 1 2", "8R 9", {9}), 0u);              // a key that lies further ahead
+  // pictures before an open group's key frame
+  EXPECT_EQ(known("4R 5 6", "0R 1 2 3 4 5 6 7", {7}), 0u);
+  EXPECT_EQ(known("0R 1 4R 5", "0R 1 4 5 6", {6}), 0u);  // the restart discarded those before 4
+  EXPECT_EQ(known("0R 1 2", "8R 9", {9}), 0u);           // a key frame further ahead
   EXPECT_EQ(known("0R 1 2", "0R 3R 4", {4}), 0u);
 }
 
-TEST(ADecoder, GoesOnInTheSameVideoAlone) {
+TEST(ADecoder, ContinuesOnlyInTheSameVideo) {
   const Video video(20);
   const FramePlan next = plan_of("0R 1 2 3", {3});
   const FedPackets before = fed(video, plan_of("0R 1 2", {2}));
@@ -105,7 +108,7 @@ TEST(ADecoder, GoesOnInTheSameVideoAlone) {
   EXPECT_EQ(before.known_of(Video(19).track, video.file, next), 0u);
 }
 
-TEST(ADecoder, ThatHasEndedKnowsTheVideoAndNothingElse) {
+TEST(ADecoder, ThatHasEndedRemembersOnlyTheVideo) {
   const Video video(20);
   FedPackets before = fed(video, plan_of("0R 1 2", {2}));
   before.end();
@@ -114,7 +117,7 @@ TEST(ADecoder, ThatHasEndedKnowsTheVideoAndNothingElse) {
   EXPECT_FALSE(FedPackets().is_of(video.track));
 }
 
-TEST(ADecoder, IsAskedForNothingBeforeAKeyThatItPassed) {
+TEST(ADecoder, IsNotAskedForFramesBeforeAPassedKey) {
   const Video video(20);
   FedPackets before = fed(video, plan_of("0R 1 2 3 4 5", {5}));
   before.forget_before(4);

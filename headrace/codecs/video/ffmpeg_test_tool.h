@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ffmpeg and ffprobe as the oracle of containers and of frames, where they are installed.
+// ffmpeg and ffprobe as the reference for containers and frames, if installed.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ inline std::vector<uint32_t> ffmpeg_hashes(const std::filesystem::path& file) {
 }
 
 struct ProbedPacket {
-  int64_t pts = 0, size = 0, offset = 0;  // of Matroska: of the block that it lies in
+  int64_t pts = 0, size = 0, offset = 0;  // Matroska: offset of the containing block
   bool key = false, discarded = false;
 };
 inline std::vector<ProbedPacket> probed_packets(const std::filesystem::path& file) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers that are recognized and not read: without times of their packets (program streams), or
-// rare in data sets. Their contents can be put into MP4 as they are.
+// Containers that are recognized but not supported: program streams, whose packets have no
+// timestamps, and containers that are rare in datasets. They can be remuxed to MP4 without
+// re-encoding.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -49,9 +50,10 @@ const VideoContainer kForeign{
       const Result<std::span<const uint8_t>> first = file.at(0, kVideoSignature);
       if (!first) return first.error();
       const ForeignContainer* const found = foreign_container_of(*first);
-      return unread_video(found ? found->name : "unknown", "is of a container that is not read",
-                          "write it again once, which leaves the images as they are: "
-                          "ffmpeg -fflags +genpts -i in -c copy out.mp4");
+      return unread_video(
+          found ? found->name : "unknown", "is in an unsupported container",
+          "remux it once, which does not change the images: ffmpeg -fflags +genpts -i in -c "
+          "copy out.mp4");
     }};
 const Register<VideoContainer> registered_foreign(kForeign);
 

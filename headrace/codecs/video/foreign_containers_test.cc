@@ -17,7 +17,7 @@ Error error_of(std::string_view content) {
   return track ? Error{} : track.error();
 }
 
-TEST(AForeignContainer, IsRefusedByNameWithTheWayOut) {
+TEST(UnsupportedContainer, IsRefusedByNameWithAHint) {
   const Error error = error_of("FLV\1\5");
   EXPECT_EQ(error.code->id, "HR0363");
   EXPECT_NE(error.what.find("Flash"), std::string_view::npos);
@@ -26,7 +26,7 @@ TEST(AForeignContainer, IsRefusedByNameWithTheWayOut) {
 }
 
 // A file that refers to other files is never taken for a video.
-TEST(AListOfFiles, IsNoVideo) {
+TEST(AListOfFiles, IsNotAVideo) {
   for (const std::string_view text :
        {"#EXTM3U\n#EXT-X-VERSION:3\nhttp://a/b.ts\n", "ffconcat version 1.0\nfile '/etc/passwd'\n",
         "<?xml version=\"1.0\"?><MPD>", "RIFF\1\1\1\1WAVEfmt ", ""}) {

@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-// Bytes of two pixels, luma and chroma: 4:2:0 of 8 bits has 3, 4:4:4 of 16 has 12.
+// Bytes of two pixels, luma and chroma: 3 for 8-bit 4:2:0, 12 for 16-bit 4:4:4.
 constexpr size_t kUsual = 3, kMost = 12;
 
 size_t bytes_of_two_pixels(const VideoTrack& track) {
@@ -29,7 +29,7 @@ size_t bytes_of_two_pixels(const VideoTrack& track) {
     case VideoCodec::kGIF:
     case VideoCodec::kWebP:
       return 2 * kUsual;
-    case VideoCodec::kVP9:  // profile 0 is 4:2:0 of 8 bits; vpcC may be missing
+    case VideoCodec::kVP9:  // profile 0 is 8-bit 4:2:0; vpcC may be missing
     case VideoCodec::kAV1:
       return said.empty() ? kUsual : kMost;
   }
@@ -39,7 +39,7 @@ size_t bytes_of_two_pixels(const VideoTrack& track) {
 }  // namespace
 
 size_t most_frame_bytes(const VideoTrack& track) {
-  // Decoders have whole blocks, and rows padded for vectors.
+  // Decoders allocate whole blocks, and rows padded for vectors.
   const size_t width = (static_cast<size_t>(std::max(track.width, 1)) + 127) / 64 * 64;
   const size_t height = (static_cast<size_t>(std::max(track.height, 1)) + 15) / 16 * 16;
   return width * height * bytes_of_two_pixels(track) / 2 + 4096;

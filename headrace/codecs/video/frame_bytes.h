@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a video's frame, before one is decoded.
+// Memory of a video's frame, estimated before decoding.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace headrace {
 
-// At most so many bytes, by the size that the container says and the profile that it says the
-// stream has. A stream that keeps to neither is met when its frames come out.
+// Upper bound, from the container's size and profile. A stream that does not match them is detected
+// when its frames are output.
 size_t most_frame_bytes(const VideoTrack& track);
 
 }  // namespace headrace

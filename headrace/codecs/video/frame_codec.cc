@@ -21,7 +21,7 @@ const ErrorCode kUnknownColors{
     "guess. Convert the file once, or write the right matrix into it: ffmpeg -i in -c copy -bsf:v "
     "h264_metadata=matrix_coefficients=1 out.mp4 declares BT.709."};
 
-// Rows of this many bytes stay in the first-level cache between conversion and the pass.
+// Rows of this many bytes stay in the L1 cache between conversion and pass.
 constexpr size_t kBlockBytes = size_t{20} << 10;
 // Bytes after a row that kernels may touch.
 constexpr size_t kBehind = 64;
@@ -109,7 +109,7 @@ class FrameDecoder final : public ImageDecoder {
     } else {
       deep_by_ = deep_yuv_coefficients(matrix_of(frame_.color.matrix), full, frame_.bits);
     }
-    // Conversion begins where a sample of chroma does.
+    // Conversion begins at a chroma sample.
     begin_ = window.x >> frame_.chroma_x << frame_.chroma_x;
     count_ = window.x + window.width - begin_;
     stride_ = row_bytes(count_);
@@ -128,8 +128,8 @@ class FrameDecoder final : public ImageDecoder {
            ptrdiff_t(x) * ptrdiff_t(sample_bytes(frame_));
   }
 
-  // The chroma row in a field, which has every other row of both, if the frame has two. If heights
-  // leave the lower one a row of chroma less than it takes, its last one is repeated.
+  // The chroma row of a field, which has every second row, if the frame is interlaced. If the
+  // height gives the lower field one chroma row too few, its last one is repeated.
   int chroma_row(int y) const {
     if (!frame_.interlaced || frame_.chroma_y == 0) return y >> frame_.chroma_y;
     const int row = (y >> 1 >> frame_.chroma_y) * 2 + (y & 1), rows = chroma_rows(frame_);
@@ -168,11 +168,11 @@ class FrameDecoder final : public ImageDecoder {
     job.sink->rows(block);
   }
 
-  // Row y of the frame from column begin_ on; red goes to `to`.
+  // Row y of the frame from column begin_ on; red is written to `to`.
   void convert(int y, uint8_t* to) {
     uint8_t* const rgb[3] = {to, to + plane_, to + 2 * plane_};
     if (frame_.color.matrix == ColorMatrix::kIdentity) {
-      constexpr std::array<int, 3> kPlanes = {2, 0, 1};  // of red, green and blue
+      constexpr std::array<int, 3> kPlanes = {2, 0, 1};  // red, green and blue
       for (size_t c = 0; c < 3; ++c) {
         const uint8_t* row = whole(kPlanes[c], y);
         if (frame_.bits > 8) {
@@ -198,7 +198,7 @@ class FrameDecoder final : public ImageDecoder {
     return reinterpret_cast<const uint16_t*>(samples);
   }
 
-  // A row with a sample for each column: chroma's are repeated where it has fewer.
+  // A row with one sample per column: subsampled chroma is repeated.
   const uint8_t* whole(int plane, int y) {
     const uint8_t* const row = samples(plane, begin_, y);
     if (plane == 0 || frame_.chroma_x == 0) return row;
@@ -216,7 +216,7 @@ class FrameDecoder final : public ImageDecoder {
   YuvCoefficients bytes_by_;
   DeepYuvCoefficients deep_by_;
   int begin_ = 0, count_ = 0;  // columns that are converted
-  int rows_ = 0;               // at once
+  int rows_ = 0;               // rows at once
   size_t stride_ = 0, plane_ = 0;
   Buffer converted_, gray_;
   std::array<Buffer, 2> repeated_;
@@ -250,7 +250,7 @@ ImageHeader header_of(const YuvFrame& frame) {
   header.height = frame.height;
   header.channels = frame.planes == 1 ? 1 : 3;
   header.bits = frame.bits;
-  // Red, green, blue and gray of a block; chroma that is repeated.
+  // Red, green, blue and gray of a block, and repeated chroma.
   const size_t row = row_bytes(frame.width);
   header.working_bytes = std::max(kBlockBytes, 6 * row) / 3 * 4 + 4 * row;
   return header;

@@ -2,8 +2,8 @@
 // A decoded frame as a picture: the rows of a window are converted to RGB on demand, and take the
 // same path as every other picture's rows (image/frame_picture.h).
 //
-// No bytes are recognized as a frame, and the codec is in no registry: what it is given is the
-// description of a frame in this process's memory, never a file's bytes.
+// The codec is not registered, so no file is recognized as a frame: its input is a description of a
+// frame in this process's memory, never a file's bytes.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@
 
 namespace headrace {
 
-// Colors by kernels/video/yuv_rows.h, as the frame says them; what it does not say is BT.601 of
-// limited range. Gray frames keep their bytes, and planes of red, green and blue are these.
-// Transfer functions are not looked at: whoever wants bytes of PQ or HLG gets their code values.
+// Converts colors with kernels/video/yuv_rows.h, as the frame specifies; the default is BT.601 in
+// limited range. Gray frames and planes of red, green and blue are copied. Transfer functions are
+// ignored: PQ or HLG as bytes gives their code values.
 const CodecRecord& frame_codec();
 
-// The bytes that it decodes of a frame, and its header. The frame is borrowed. REQUIRES: 1 or 3
-// planes, 8 to 16 bits, chroma_x and chroma_y of 0 to 2.
+// A frame in the form that this codec decodes, and its header. The frame is borrowed. REQUIRES: 1
+// or 3 planes, 8 to 16 bits, chroma_x and chroma_y of 0 to 2.
 std::span<const uint8_t> bytes_of(const YuvFrame& frame);
 ImageHeader header_of(const YuvFrame& frame);
 
@@ -39,22 +39,22 @@ class KeptFrame {
   YuvFrame frame_;
 };
 
-// Copies of a clip's frames. One memory for all of them, so that it is one that can be used again,
-// or large enough for huge pages: pages that are touched for the first time would cost more than
-// the copy. A frame's address stays what it is.
+// Copies of a clip's frames. One block of memory for all of them, so that it can be reused, or is
+// large enough for huge pages: touching fresh pages would cost more than the copy. A frame's
+// address does not change.
 class KeptFrames {
  public:
-  // shared: with whoever uses memory again that nobody has any more.
+  // Shared with a pool that reuses the memory after its last user.
   using MemoryOf = std::function<std::shared_ptr<Buffer>(size_t bytes)>;
   explicit KeptFrames(size_t count, MemoryOf memory_of = fresh_memory);
   KeptFrames(const KeptFrames&) = delete;
   KeptFrames& operator=(const KeptFrames&) = delete;
 
-  // Bytes of a frame here.
+  // Bytes per frame here.
   static size_t bytes_for(const YuvFrame& frame);
-  // Copies a frame; the first one makes room for all. REQUIRES: number < count, each once.
+  // Copies a frame; the first one allocates memory for all. REQUIRES: number < count, each once.
   void keep(size_t number, const YuvFrame& frame);
-  // REQUIRES: it was kept.
+  // REQUIRES: the frame was added.
   const KeptFrame& frame(size_t number) const { return frames_[number]; }
   size_t held_bytes() const { return held_bytes_; }
 
@@ -68,7 +68,7 @@ class KeptFrames {
   std::vector<KeptFrame> frames_;
   std::vector<std::shared_ptr<Buffer>> memory_;
   uint8_t* room_ = nullptr;  // for all frames
-  size_t each_ = 0;          // bytes of it; frames that take more have memory apart
+  size_t each_ = 0;          // bytes per frame; larger frames get separate memory
   size_t held_bytes_ = 0;
 };
 

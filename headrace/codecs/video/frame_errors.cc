@@ -18,7 +18,7 @@ const ErrorCode kMissingFrame{
     "fields with a packet each: with both in one packet they decode. Re-encode the file (ffmpeg "
     "-i in.mp4 out.mp4), or let on_error= decide what happens to such records."};
 
-// "frame 12, of packet 15"; and the packet's place in the file.
+// "frame 12, of packet 15"; and the packet's position in the file.
 std::string frame_of(const VideoTrack& track, uint32_t packet) {
   const auto found = std::ranges::find(track.frames, packet);
   std::string text;
@@ -44,7 +44,7 @@ Error missing_frame(const VideoTrack& track, uint32_t packet, std::span<const ui
   return {.code = &kMissingFrame,
           .what = "no frame came out of the decoder for " + frame_of(track, packet),
           .where = place_of(track, packet),
-          .hint = "write the file again, or leave such records out (on_error=)"};
+          .hint = "re-encode the file, or leave such records out (on_error=)"};
 }
 
 Error damaged_video(const VideoTrack& track, uint32_t packet, std::string what) {

@@ -12,8 +12,8 @@
 
 namespace headrace {
 
-// `packet`: of the track; where it lies is said, and which frame it brings. HR0367; `bytes` are the
-// packet's, and say whether it has but one field of a frame.
+// `packet`: of the track; the message has its position and its frame's number. HR0367; `bytes` are
+// the packet's, to detect a packet with a single field.
 Error missing_frame(const VideoTrack& track, uint32_t packet, std::span<const uint8_t> bytes);
 Error damaged_video(const VideoTrack& track, uint32_t packet, std::string what);  // HR0368
 

@@ -9,7 +9,7 @@ namespace {
 bool vp8_brings_frame(int first) { return first & 0x10; }  // RFC 6386, 9.1
 
 bool vp9_brings_frame(int first) {
-  // frame_marker (2), profile (2, a bit more where it is 3), show_existing_frame, frame_type,
+  // frame_marker (2), profile (2, one bit more for profile 3), show_existing_frame, frame_type,
   // show_frame: "VP9 Bitstream & Decoding Process Specification", 6.2.
   const int shift = (first & 0x30) == 0x30 ? 1 : 0;
   const bool existing = first >> (3 - shift) & 1, shown = first >> (1 - shift) & 1;

@@ -10,10 +10,10 @@
 
 namespace headrace {
 
-// Sets track.frames: all packets whose pts lies in [begin, end), and which bring a frame, by pts;
-// those of one pts as they are decoded. Of VP8 and VP9 packets are looked at, as some bring a
-// picture that others are made from alone; other codecs have one frame a packet. Errors are those
-// of reading the file.
+// Sets track.frames: all packets with pts in [begin, end) that contain a visible frame, by pts;
+// those with equal pts in decoding order. VP8 and VP9 packets are inspected, because some contain
+// only a reference frame; other codecs have one frame per packet. Errors are those of reading the
+// file.
 Result<void> order_frames(const ByteRanges& file, int64_t begin, int64_t end, VideoTrack& track);
 
 }  // namespace headrace

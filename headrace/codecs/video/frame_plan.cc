@@ -13,12 +13,13 @@
 namespace headrace {
 namespace {
 
-// Builds before this one must be known to libavcodec, as they coded 4:4:4 wrongly, and long ago the
-// direct mode of B pictures: it learns it from the first packet of a file, and is right only then.
+// libavcodec must know about builds before this one, because they coded 4:4:4 incorrectly, and much
+// older ones the direct mode of B pictures. It learns the build from the first packet of a file,
+// and only decodes correctly then.
 constexpr int kX264AsSpecified = 151;
 
-// As many frames are held back at most for those that are shown before them: pyramids of B pictures
-// take two or three.
+// Maximum number of frames held back for those that are shown before them: pyramids of B pictures
+// need two or three.
 constexpr size_t kMostAhead = 4;
 constexpr uint32_t kFarthestAhead = 16;
 
@@ -26,19 +27,19 @@ bool holds_frames_back(VideoCodec codec) {
   return codec == VideoCodec::kH264 || codec == VideoCodec::kHEVC || codec == VideoCodec::kMPEG4;
 }
 
-// Packets [begin, end] that are fed without a restart between them.
+// Packets [begin, end] that are fed without a restart.
 struct Pass {
   uint32_t begin = 0, end = 0;
 };
 
-// The packets of a pass that no other one needs.
+// Drops the packets of a pass that no other packet needs.
 class Unneeded {
  public:
   Unneeded(const VideoTrack& track, const std::optional<NalFraming>& framing, Mpeg4Fields& fields)
       : codec_(track.codec), framing_(framing), fields_(fields) {
     if (codec_ == VideoCodec::kAV1) sequence_ = av1_sequence_of(track.parameters);
   }
-  // REQUIRES: asked of each packet of the pass, in their order.
+  // REQUIRES: called for each packet of the pass, in order.
   bool has(uint32_t number, std::span<const uint8_t> packet) {
     if (codec_ == VideoCodec::kMJPEG) return true;
     if (codec_ == VideoCodec::kMPEG4) {
@@ -85,7 +86,8 @@ class Planner {
     if (passes.front().begin > 0 && must_learn_from_first()) {
       out.feeds.push_back({.packet = 0, .restart = true});
     }
-    std::optional<uint32_t> measuring;  // packet that has measured for the decoder so far
+    std::optional<uint32_t> measuring;  // packet from which the decoder last learned the field
+                                        // duration
     for (const Pass& pass : passes) {
       if (fields_.matter()) measure(pass, measuring, out);
       feed(pass, &pass == &passes.back(), wanted, out);
@@ -109,9 +111,9 @@ class Planner {
     return framing_ && begins_decoding(*framing_, bytes_of(packet));
   }
 
-  // The last packet behind `after` at which decoding for this one can begin: pictures that are
-  // shown before a key, though they are decoded after it, may need those before the key. Packet 0
-  // where there is none, as that is how all is decoded; none where `after` forbids it.
+  // The last packet after `after` at which decoding for this one can begin. Pictures that are shown
+  // before a key frame but decoded after it may need those before the key frame. Packet 0 if there
+  // is none, as in a full decode; none if `after` forbids it.
   std::optional<uint32_t> start_of(uint32_t packet, int64_t after) {
     const int64_t shown = track_.packets[packet].pts;
     for (int64_t i = packet; i > after; --i) {
@@ -123,15 +125,16 @@ class Planner {
     return {};
   }
 
-  // Not behind this one, so that what measures for those that follow is decoded behind the start
-  // does so rightly.
+  // At or before this packet, so that the picture from which the decoder learns the field duration
+  // is decoded correctly.
   uint32_t start_that_measures(uint32_t start) {
     const std::optional<uint32_t> measuring = fields_.measuring(start);
     if (!measuring || *measuring < start) return start;
     return std::min(start, fields_.start_of_measuring(*measuring));
   }
 
-  // Feeds what lies before the pass and measures for it, where that is not what has measured last.
+  // Feeds the earlier packets from which the decoder learns the field duration for this pass,
+  // unless it already has.
   void measure(const Pass& pass, std::optional<uint32_t>& last, FramePlan& out) {
     const std::optional<uint32_t> measuring = fields_.measuring(pass.begin);
     if (measuring && *measuring < pass.begin && measuring != last) {
@@ -141,13 +144,13 @@ class Planner {
     if (last && *last > pass.end) last.reset();
   }
 
-  // The next frame's packet, in the order in which frames are shown.
+  // The next frame's packet, in presentation order.
   void extend(std::vector<Pass>& passes, uint32_t packet) {
     if (passes.empty()) {
       passes.push_back({*start_of(packet, -1), packet});
       return;
     }
-    if (packet < passes.back().begin) {  // of files whose times do not follow their decoding
+    if (packet < passes.back().begin) {  // for files whose times are not in decoding order
       passes.back().begin = *start_of(packet, -1);
       while (passes.size() > 1 && passes.back().begin <= passes[passes.size() - 2].end) {
         Pass& before = passes[passes.size() - 2];
@@ -159,7 +162,7 @@ class Planner {
     }
     Pass& last = passes.back();
     if (packet <= last.end) return;
-    // A restart is worth it where it leaves out a packet.
+    // A restart only pays if it skips a packet.
     const std::optional<uint32_t> begin = start_of(packet, int64_t{last.end} + 1);
     if (begin) {
       passes.push_back({*begin, packet});
@@ -196,8 +199,8 @@ class Planner {
     return build && *build < kX264AsSpecified;
   }
 
-  // For MPEG-4 a decoder takes roundings and faults of the encoder that a stream has named, and
-  // the layer that it has described, for those of all that follows.
+  // For MPEG-4, a decoder applies what a stream says about its encoder (rounding, bugs) and layer
+  // to all later pictures.
   bool learns_layer_from_first() const {
     Mpeg4Layer known, first;
     known.learn(track_.parameters);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets that a decoder is fed so that certain frames come out: as few as possible. Pure.
+// The fewest packets that a decoder must be fed to output certain frames. Pure functions.
 //
-// The first bytes of packets are looked at: whether a decoder really can begin at one that the
-// container calls a key, and, of H.264, HEVC and AV1, whether others need it. That is done here and
-// not once for all, as it touches the file: a clip has some hundred packets, a film a hundred
-// thousand.
+// Inspects the first bytes of packets: whether a decoder really can begin at one that the container
+// marks as a key frame, and, for H.264, HEVC and AV1, whether other packets need it. That is done
+// here and not once when opening, because it reads the file: a clip has about a hundred packets, a
+// film a hundred thousand.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ namespace headrace {
 
 struct Feed {
   uint32_t packet = 0;
-  // The decoder first gives what it still holds, and then forgets all that it was fed. So does the
-  // first of a plan.
+  // The decoder first outputs what it still holds, and then forgets all earlier packets. This also
+  // applies to the first packet of a plan.
   bool restart = false;
 };
 
 struct FramePlan {
   std::vector<Feed> feeds = {};
-  // Numbers of the packets whose frames are kept, ascending in the order of their frames.
+  // Numbers of the packets whose frames are kept, in frame order.
   std::vector<uint32_t> kept = {};
-  // The next few packets that others need, up to where decoding can begin anew: what makes a
-  // decoder give the last frames that it holds back, without that it is told that nothing follows.
+  // The next few packets that others need, up to the next restart point: they make a decoder output
+  // the last held-back frames without signaling the end of the stream.
   std::vector<uint32_t> ahead = {};
 };
 
-// A packet that cannot be read counts as one that is needed: reading it again says so. REQUIRES:
-// frames' numbers, ascending, none twice; `file` is what the track was read from.
+// A packet that cannot be read counts as needed; reading it again reports the error. REQUIRES:
+// frame numbers ascend without duplicates; `file` is what the track was read from.
 FramePlan plan_frames(const VideoTrack& track, const ByteRanges& file,
                       std::span<const uint32_t> frames);
 

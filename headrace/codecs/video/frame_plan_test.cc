@@ -14,7 +14,7 @@
 #include "headrace/codecs/video/nal_test_units.h"
 
 namespace headrace {
-namespace {
+namespace frame_plan_test {
 
 using namespace nal_test;
 
@@ -37,7 +37,7 @@ struct Video {
     }
     return frames;
   }
-  // "0R 1 4": what is fed, R where the decoder restarts.
+  // "0R 1 4": packets that are fed, R where the decoder restarts.
   std::string fed(const std::vector<int64_t>& times) const {
     std::string out;
     for (const Feed& feed : plan_frames(track, file, wanted_at(times)).feeds) {
@@ -47,9 +47,9 @@ struct Video {
   }
 };
 
-// One packet a letter, in the order of decoding: K an IDR picture, R a recovery point, k one that
-// only the container calls a key, P one that others need, b one that nobody does. Times as given,
-// or as they are decoded.
+// One letter per packet, in decoding order: K an IDR picture, R a recovery point, k one that only
+// the container marks as a key frame, P one that others need, b one that nothing needs. Times as
+// given, or in decoding order.
 Video h264(const std::string& letters, std::vector<int64_t> times = {}) {
   Video video;
   video.track.parameters = avcc_of();
@@ -69,7 +69,7 @@ Video h264(const std::string& letters, std::vector<int64_t> times = {}) {
   return video;
 }
 
-TEST(AFramePlan, FeedsFromTheKeyToTheLastThatIsWanted) {
+TEST(AFramePlan, FeedsFromTheKeyToTheLastRequestedFrame) {
   const Video video = h264("KPPPPPPP");
   EXPECT_EQ(video.fed({3}), "0R 1 2 3");
   EXPECT_EQ(video.fed({0}), "0R");
@@ -79,15 +79,15 @@ TEST(AFramePlan, FeedsFromTheKeyToTheLastThatIsWanted) {
   EXPECT_EQ(plan_frames(video.track, video.file, frames).kept, frames);
 }
 
-TEST(AFramePlan, LeavesOutWhatNobodyNeeds) {
+TEST(AFramePlan, SkipsUnreferencedPackets) {
   const Video video = h264("KbPbPbPb");
   EXPECT_EQ(video.fed({6}), "0R 2 4 6");
   EXPECT_EQ(video.fed({3, 6}), "0R 2 3 4 6");
   EXPECT_EQ(video.fed({7}), "0R 2 4 6 7");
 }
 
-// Pictures of MPEG-4 that lie between two others in time are needed by none.
-TEST(AFramePlan, LeavesOutWhatLiesBetweenInMpeg4) {
+// MPEG-4 pictures shown between two others are not needed by any.
+TEST(AFramePlan, SkipsUnneededFramesInMpeg4) {
   Video video;
   video.track.codec = VideoCodec::kMPEG4;
   const auto picture = [](uint8_t kind) { return Bytes{0, 0, 1, 0xB6, uint8_t(kind << 6), 0}; };
@@ -100,8 +100,8 @@ TEST(AFramePlan, LeavesOutWhatLiesBetweenInMpeg4) {
   EXPECT_EQ(video.fed({1, 4}), "0R 1 2 3");
 }
 
-// In interlaced MPEG-4 the first B picture after a layer's description measures how long a field
-// is, for all that follow. I, P and B; L is an I picture with a description.
+// In interlaced MPEG-4, the decoder learns the field duration from the first B picture after a
+// layer's description, for all later pictures. I, P and B; L is an I picture with a description.
 Video fields(const std::string& letters, const std::vector<int64_t>& times, bool described = true) {
   using avi_test::kFields;
   Video video;
@@ -116,7 +116,7 @@ Video fields(const std::string& letters, const std::vector<int64_t>& times, bool
   return video;
 }
 
-TEST(AFramePlan, FeedsThePictureThatMeasuresFields) {
+TEST(AFramePlan, FeedsTheFrameThatDeterminesFields) {
   // Shown I B B P B B P, twice.
   const std::vector<int64_t> closed{0, 3, 1, 2, 6, 4, 5, 7, 10, 8, 9, 13, 11, 12};
   const Video each = fields("LPBBPBBLPBBPBB", closed);
@@ -130,8 +130,8 @@ TEST(AFramePlan, FeedsThePictureThatMeasuresFields) {
   EXPECT_EQ(once.fed({0, 12}), "0R 0R 1 2 7R 8 11 13");
 }
 
-TEST(AFramePlan, BeginsBeforeAMeasuringPictureThatIsShownBeforeItsKey) {
-  // Shown I P B B I B B P: those before the second I are of both.
+TEST(AFramePlan, BeginsBeforeADeterminingFrameShownBeforeItsKey) {
+  // Shown I P B B I B B P: those before the second I depend on both.
   const std::vector<int64_t> open{0, 1, 4, 2, 3, 7, 5, 6};
   EXPECT_EQ(fields("LPLBBPBB", open).fed({6}), "0R 1 2 3 5 7");
   EXPECT_EQ(fields("LPIBBPBB", open).fed({6}), "0R 1 2 3 5 7");
@@ -140,18 +140,18 @@ TEST(AFramePlan, BeginsBeforeAMeasuringPictureThatIsShownBeforeItsKey) {
   EXPECT_EQ(fields("LPBBLBBPBB", longer).fed({8}), "0R 1 2 4 5 7 9");
 }
 
-TEST(AFramePlan, RestartsWhereThatLeavesOutAPacket) {
+TEST(AFramePlan, RestartsIfThatSkipsAPacket) {
   const Video video = h264("KPPPKPPPKPPP");
   EXPECT_EQ(video.fed({5}), "4R 5");
   EXPECT_EQ(video.fed({1, 9}), "0R 1 8R 9");
-  EXPECT_EQ(video.fed({3, 5}), "0R 1 2 3 4 5");  // goes on
+  EXPECT_EQ(video.fed({3, 5}), "0R 1 2 3 4 5");  // continues
   EXPECT_EQ(video.fed({2, 4}), "0R 1 2 4R");
   EXPECT_EQ(video.fed({0, 4, 8}), "0R 4R 8R");
   EXPECT_EQ(video.fed({7, 8}), "4R 5 6 7 8");
 }
 
-// Decoded I P b b I b b P, shown I b b P b b I P: those before the second I are of the first.
-TEST(AFramePlan, TakesPicturesBeforeAKeyForThoseOfTheKeyBefore) {
+// Decoded I P b b I b b P, shown I b b P b b I P: those before the second I depend on the first.
+TEST(AFramePlan, AssignsFramesBeforeAKeyToThePreviousKey) {
   const Video video = h264("KPbbRbbP", {0, 3, 1, 2, 6, 4, 5, 7});
   EXPECT_EQ(video.fed({6}), "4R");
   EXPECT_EQ(video.fed({7}), "4R 7");
@@ -160,16 +160,16 @@ TEST(AFramePlan, TakesPicturesBeforeAKeyForThoseOfTheKeyBefore) {
   EXPECT_EQ(video.fed({5, 7}), "0R 1 4 6 7");
 }
 
-TEST(AFramePlan, BelievesNoKeyThatIsNone) {
+TEST(AFramePlan, IgnoresFalseKeyFlags) {
   EXPECT_EQ(h264("KPPkPP").fed({4}), "0R 1 2 3 4");
   EXPECT_EQ(h264("KPPkPPKPP").fed({1, 4, 8}), "0R 1 2 3 4 6R 7 8");
-  EXPECT_EQ(h264("PPPPP").fed({3}), "0R 1 2 3");  // none at all: as all is decoded
+  EXPECT_EQ(h264("PPPPP").fed({3}), "0R 1 2 3");  // no key frame: like a full decode
   Video unframed = h264("KPPKP");
   unframed.track.parameters.clear();
   EXPECT_EQ(unframed.fed({4}), "0R 1 2 3 4");
 }
 
-TEST(AFramePlan, OfOtherCodecsBelievesTheContainer) {
+TEST(AFramePlan, TrustsTheContainerForOtherCodecs) {
   Video video = h264("PPkPb");
   video.track.codec = VideoCodec::kAV1;
   EXPECT_EQ(video.fed({4}), "2R 3 4");
@@ -194,7 +194,7 @@ TEST(AFramePlan, ShowsTheFirstPacketOfAnOldX264ToADecoderThatBeginsElsewhere) {
   EXPECT_EQ(with("others").fed({2}), "2R");
 }
 
-// The encoder's name stands in the first packet of some files and nowhere else.
+// Some files name the encoder in the first packet only.
 TEST(AFramePlan, LearnsTheEncoderOfMpeg4FromTheFirstPacket) {
   const Bytes layer{0, 0, 1, 0x20, 0x00, 0x84, 0x40, 0x06, 0x60};
   const Bytes name{0, 0, 1, 0xB2, 'X', 'v', 'i', 'D', '0', '0', '5', '0'};
@@ -219,7 +219,7 @@ TEST(AFramePlan, LearnsTheEncoderOfMpeg4FromTheFirstPacket) {
   EXPECT_EQ(with(joined(layer, name), joined(layer, name)).fed({1}), "1R");
 }
 
-TEST(AFramePlan, HoldsForTimesInAnyOrder) {
+TEST(AFramePlan, WorksForTimesInAnyOrder) {
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {
     const size_t count = 1 + random() % 24;
@@ -227,7 +227,7 @@ TEST(AFramePlan, HoldsForTimesInAnyOrder) {
     std::vector<int64_t> times;
     for (size_t i = 0; i < count; ++i) {
       letters += i == 0 ? 'K' : "KRkPPPbbb"[random() % 9];
-      // Mostly as files have them; now and then anything.
+      // Mostly realistic; sometimes anything.
       times.push_back(round % 4 == 0 ? random() % 12 : i * 2 + random() % 5);
     }
     const Video video = h264(letters, times);
@@ -248,7 +248,7 @@ TEST(AFramePlan, HoldsForTimesInAnyOrder) {
       const uint32_t packet = video.track.frames[frames[i]];
       EXPECT_EQ(plan.kept[i], packet);
       ASSERT_GE(pass_of[packet], 0) << letters;
-      // From a start that serves it to the packet, all is fed that another could need.
+      // From a valid start up to the packet, everything that another packet could need is fed.
       bool served = false, all = true;
       for (uint32_t k = packet;; --k) {
         all = all && (pass_of[k] == pass_of[packet] || (letters[k] == 'b' && pass_of[k] < 0));
@@ -262,5 +262,5 @@ TEST(AFramePlan, HoldsForTimesInAnyOrder) {
   }
 }
 
-}  // namespace
+}  // namespace frame_plan_test
 }  // namespace headrace

@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-// Without the bytes that keep it from looking like the begin of another unit.
+// Without emulation prevention bytes.
 std::vector<uint8_t> payload_of(std::span<const uint8_t> unit) {
   std::vector<uint8_t> out;
   PayloadBytes bytes(unit);
@@ -26,7 +26,7 @@ std::vector<uint8_t> payload_of(std::span<const uint8_t> unit) {
 class GolombBits : public BigEndianBits {
  public:
   using BigEndianBits::BigEndianBits;
-  // ue(v), and se(v) for whoever only passes over it.
+  // ue(v), also used to skip se(v).
   uint32_t number() {
     int zeros = 0;
     while (zeros < 32 && good() && !flag()) ++zeros;
@@ -55,7 +55,7 @@ struct Sequence {
   int frame_number_bits = 4;
 };
 
-// None where the set is cut off, or makes no sense.
+// None if the set is truncated or invalid.
 std::optional<Sequence> sequence_of(std::span<const uint8_t> unit) {
   constexpr std::array<uint32_t, 13> kWithChroma{100, 110, 122, 244, 44,  83, 86,
                                                  118, 128, 138, 139, 134, 135};
@@ -98,17 +98,17 @@ std::optional<Sequence> sequence_of(std::span<const uint8_t> unit) {
 
 // field_pic_flag of a slice (7.3.3).
 bool is_of_field(std::span<const uint8_t> slice, const Sequence& sequence) {
-  constexpr size_t kMostBytes = 32;  // up to the flag, with room
+  constexpr size_t kMostBytes = 32;  // up to the flag, with some margin
   const std::vector<uint8_t> payload = payload_of(slice.first(std::min(slice.size(), kMostBytes)));
   GolombBits bits(payload);
   bits.skip(8);                               // the unit's header
-  for (int i = 0; i < 3; ++i) bits.number();  // its first block, its type, its parameters
+  for (int i = 0; i < 3; ++i) bits.number();  // its first block, its type, its parameter set
   bits.skip((sequence.planes_apart ? 2 : 0) + static_cast<size_t>(sequence.frame_number_bits));
   const bool field = bits.flag();
   return bits.good() && field;
 }
 
-// The sequence of each set in avcC; empty where it is invalid or truncated.
+// The sequence of each set in avcC; empty if invalid or truncated.
 std::vector<std::optional<Sequence>> sequences_of(std::span<const uint8_t> avcc) {
   BigEndianReader reader(avcc);
   const bool known = reader.u8() == 1;

@@ -21,7 +21,7 @@ Bytes bytes_of(std::string_view hex) {
   return out;
 }
 
-// As x264 wrote them.
+// As written by x264.
 const Bytes kInterlaced = bytes_of(
     "01640015ffe1001767640015acd9454d0800000300080000030190f8a14cb001000668fba3cb22c0fdf8f800");
 const Bytes kFakeInterlaced = bytes_of(
@@ -33,8 +33,8 @@ const Bytes kBaseline =
 const Bytes kColorPlanes = bytes_of(
     "01f4000affe1001667f4000a919b28a4d0800000030080000019078912cb01000868ebe3c44c000440fff8f800");
 
-// A set of the High profile with lists of scales (two of differences, then the default), by the
-// bits of 7.3.2.1.1.
+// A High profile set with scaling lists (two of differences, then the default), from the bits of
+// 7.3.2.1.1.
 Bytes with_scales(bool frames_only) {
   std::string bits = "1";  // seq_parameter_set_id 0
   bits +=
@@ -46,8 +46,8 @@ Bytes with_scales(bool frames_only) {
   bits += "1" + std::string(15, '1') + "1";  // 16 differences of 0
   bits +=
       "1"
-      "000010001";   // -8: what follows is the default
-  bits += "000000";  // six that are not there
+      "000010001";   // -8: the default follows
+  bits += "000000";  // six absent lists
   bits +=
       "1"
       "1"
@@ -55,7 +55,7 @@ Bytes with_scales(bool frames_only) {
       "010"
       "0"
       "00100"
-      "00100";  // ..., one picture is referred to, 4 x 4 blocks
+      "00100";  // ..., one reference picture, 4 x 4 blocks
   bits += frames_only ? "1" : "0";
   bits += "1000000000000000";
   Bytes unit{0x67, 100, 0, 10};
@@ -67,7 +67,7 @@ Bytes with_scales(bool frames_only) {
   return out;
 }
 
-TEST(SequencesOfH264, SayWhetherTheyMayHoldFields) {
+TEST(SequencesOfH264, TellWhetherTheyMayHoldFields) {
   for (const Bytes& each : {kInterlaced, kFakeInterlaced}) EXPECT_TRUE(may_hold_h264_fields(each));
   for (const Bytes& each : {kProgressive, kBaseline, kColorPlanes}) {
     EXPECT_FALSE(may_hold_h264_fields(each));
@@ -76,7 +76,7 @@ TEST(SequencesOfH264, SayWhetherTheyMayHoldFields) {
   EXPECT_FALSE(may_hold_h264_fields(with_scales(true)));
 }
 
-TEST(SequencesOfH264, ThatDoNotTellMayHoldFields) {
+TEST(SequencesOfH264, WithoutThatInformationMayHoldFields) {
   EXPECT_TRUE(may_hold_h264_fields({}));
   for (size_t size = 0; size < 20; ++size) {
     EXPECT_TRUE(may_hold_h264_fields(std::span(kProgressive).first(size)));
@@ -86,7 +86,7 @@ TEST(SequencesOfH264, ThatDoNotTellMayHoldFields) {
   EXPECT_TRUE(may_hold_h264_fields(none));
 }
 
-TEST(SequencesOfH264, SayWhatASliceHolds) {
+TEST(SequencesOfH264, DescribeTheSlices) {
   // first_mb_in_slice 0, slice_type 7, set 0, frame_num of four bits; then the flag.
   const Bytes field{0, 0, 0, 4, 0x65, 0b1000'1000, 0b1000'0100, 0};
   const Bytes frame{0, 0, 0, 4, 0x65, 0b1000'1000, 0b1000'0000, 0};
@@ -96,7 +96,7 @@ TEST(SequencesOfH264, SayWhatASliceHolds) {
   EXPECT_FALSE(is_h264_field(with_scales(false), {}));
 }
 
-TEST(SequencesOfH264, HoldForAnyBytes) {
+TEST(SequencesOfH264, SurviveAnyBytes) {
   std::mt19937 random(1);
   for (int i = 0; i < 20'000; ++i) {
     Bytes bytes = i % 2 ? kColorPlanes : with_scales(true);

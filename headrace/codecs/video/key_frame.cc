@@ -13,8 +13,8 @@ bool is_mpeg4_key(std::span<const uint8_t> packet) {
   return picture && picture->kind == Mpeg4Kind::kIntra;
 }
 
-// frame_marker, profile, show_existing_frame, frame_type (6.2): a frame that exists already needs
-// it.
+// frame_marker, profile, show_existing_frame, frame_type (6.2): showing an existing frame needs
+// that frame.
 bool is_vp9_key(uint8_t first) {
   const int shift = (first & 0x30) == 0x30 ? 1 : 0;
   return (first >> (2 - shift) & 3) == 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a packet is a key by its own bytes, for codecs whose frames begin with that information.
-// A container may call any packet a key: those without a list of keys call all of them so, and from
-// some decoders pictures come out even where decoding begins in between. Of H.264 and HEVC: nal.h.
+// Whether a packet is a key frame according to its own bytes, for codecs whose frames begin with
+// that information. A container may mark any packet as a key frame (those without a list of key
+// frames mark all), and some decoders output pictures even if decoding starts in between. For H.264
+// and HEVC: nal.h.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,9 @@
 
 namespace headrace {
 
-// False where a packet of MPEG-4, VP8 or VP9 begins with a frame that needs others; true of codecs
-// that are not looked at (each frame of MJPEG is one; a decoder of AV1 begins at no other packet).
+// False if a packet of MPEG-4, VP8 or VP9 begins with a frame that depends on others; true for
+// codecs that are not inspected (each frame of MJPEG is independent; an AV1 decoder can only begin
+// at such packets).
 bool may_be_key(VideoCodec codec, std::span<const uint8_t> packet);
 
 }  // namespace headrace

@@ -11,8 +11,8 @@
 namespace headrace {
 namespace {
 
-// The keys of streams that FFmpeg has made are those that it says.
-TEST(AKeyFrame, SaysSoInItsFirstBytes) {
+// The key frames of streams made by FFmpeg are those that FFmpeg reports.
+TEST(AKeyFrame, IsRecognizedByItsFirstBytes) {
   for (const char* const name : {"mpeg4", "vp8", "vp9", "vp9_440"}) {
     const video_test::Stream stream = video_test::read_stream(name);
     ASSERT_FALSE(stream.track.packets.empty()) << name;
@@ -23,7 +23,7 @@ TEST(AKeyFrame, SaysSoInItsFirstBytes) {
   }
 }
 
-TEST(AKeyFrame, OfMpeg4BeginsBehindItsHeaders) {
+TEST(AKeyFrame, OfMpeg4BeginsAfterItsHeaders) {
   const auto key = [](std::vector<uint8_t> bytes) { return may_be_key(VideoCodec::kMPEG4, bytes); };
   EXPECT_TRUE(key({0, 0, 1, 0xB3, 0, 16, 7, 0, 0, 1, 0xB6, 0x10}));
   EXPECT_FALSE(key({0, 0, 1, 0xB3, 0, 16, 7, 0, 0, 1, 0xB6, 0x50}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Videos made by encoders and muxers: packets as ffprobe finds them, and frames as ffmpeg
-// decodes them one after another.
+// Videos made by encoders and muxers: packets as reported by ffprobe, and frames as decoded
+// sequentially by ffmpeg.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/base/sweep_test_width.h"
 #include "headrace/codecs/media/media_program.h"
 #include "headrace/codecs/video/ffmpeg_test_tool.h"
 #include "headrace/codecs/video/video_file.h"
@@ -23,10 +24,10 @@ using video_test::ProbedPacket;
 
 struct MadeVideo {
   const char* name;
-  const char* from;  // an earlier one, or null: from a generator
+  const char* from;  // an earlier file, or null: from a generator
   const char* how;
 };
-// 2 s of 25 frames, with a key every 12.
+// 2 s at 25 frames per second, with a key frame every 12.
 constexpr MadeVideo kMadeVideos[] = {
     {"b_frames.mp4", nullptr, "-c:v libx264 -g 12 -bf 3"},
     {"pyramid.mp4", nullptr, "-c:v libx264 -x264-params keyint=25:bframes=8:b-adapt=0"},
@@ -73,7 +74,7 @@ class MadeVideos : public testing::Test {
       const std::string input =
           made.from ? "-i '" + (folder_ / made.from).string() + "'"
                     : "-f lavfi -i testsrc2=size=96x64:rate=25:duration=2 -pix_fmt yuv420p";
-      // An encoder that is missing leaves its file out.
+      // If an encoder is missing, its file is skipped.
       const std::string command = "ffmpeg -v quiet -nostdin -y " + input + " -threads 1 " +
                                   made.how + " '" + (folder_ / made.name).string() + "'";
       if (std::system(command.c_str()) == 0) made_.push_back(folder_ / made.name);
@@ -105,7 +106,7 @@ TEST_F(MadeVideos, HaveThePacketsThatFfprobeFinds) {
       EXPECT_EQ(packet.key, probed[i].key) << i;
       EXPECT_EQ(shown[i], !probed[i].discarded) << i;
       EXPECT_EQ(packet.offset, is_mkv ? packet.offset : probed[i].offset) << i;
-      // Where an edit list begins in the middle of a frame, libavformat moves all times a bit.
+      // If an edit list begins in the middle of a frame, libavformat shifts all times slightly.
       EXPECT_EQ(packet.pts - track->packets[0].pts, probed[i].pts - probed[0].pts) << i;
     }
   }
@@ -123,7 +124,7 @@ TEST_F(MadeVideos, GiveAnyFramesAsASequentialDecodeDoes) {
     ASSERT_TRUE(track);
     const std::vector<uint32_t> expected = video_test::ffmpeg_hashes(file);
     ASSERT_EQ(track->frames.size(), expected.size());
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < 20 / kSweepStep; ++round) {
       const size_t stride = 1 + random() % 5;
       std::vector<uint32_t> wanted;
       for (size_t f = random() % expected.size(); f < expected.size(); f += stride) {
@@ -141,8 +142,8 @@ TEST_F(MadeVideos, GiveAnyFramesAsASequentialDecodeDoes) {
   }
 }
 
-// Clips that follow one another, each ahead of the last or behind it, with clips of other files and
-// of damaged ones in between, by one decoder.
+// Decodes consecutive clips, each before or after the last one, with clips of other and of damaged
+// files in between, all with one decoder.
 TEST_F(MadeVideos, GiveTheSameFramesWhateverWasDecodedBefore) {
   if (!std::filesystem::exists(media_program())) GTEST_SKIP() << "no headrace-av";
   auto decoder = make_video_decoder({});
@@ -165,7 +166,7 @@ TEST_F(MadeVideos, GiveTheSameFramesWhateverWasDecodedBefore) {
       return wanted;
     };
     size_t begin = 0;
-    for (int round = 0; round < 60; ++round) {
+    for (int round = 0; round < 60 / kSweepStep; ++round) {
       begin += random() % 7;
       if (begin >= expected.size()) begin = random() % expected.size();
       const std::vector<uint32_t> wanted = clip_at(begin);
@@ -190,11 +191,11 @@ TEST_F(MadeVideos, GiveTheSameFramesWhateverWasDecodedBefore) {
       begin = wanted.back();
     }
   }
-  EXPECT_GT(damaged, 10);
+  EXPECT_GT(damaged, 10 / kSweepStep);
 }
 
 // A decoder that goes on reports the same damage as one that is opened for the file.
-TEST_F(MadeVideos, AreDamagedForADecoderThatGoesOnAsForANewOne) {
+TEST_F(MadeVideos, AreDamagedForAContinuingDecoderAsForANewOne) {
   if (!std::filesystem::exists(media_program())) GTEST_SKIP() << "no headrace-av";
   auto going_on = make_video_decoder({});
   ASSERT_TRUE(going_on);
@@ -209,7 +210,7 @@ TEST_F(MadeVideos, AreDamagedForADecoderThatGoesOnAsForANewOne) {
     const std::vector<uint8_t> good_bytes = video_test::bytes_of(file);
     const Result<VideoTrack> track = read_video(good_bytes);
     ASSERT_TRUE(track);
-    for (int damage = 0; damage < 6; ++damage) {
+    for (int damage = 0; damage < 6; damage += kSweepStep) {
       std::vector<uint8_t> bytes = good_bytes;
       const MediaPacket& packet = track->packets[random() % track->packets.size()];
       bytes[size_t(packet.offset) + random() % packet.size] ^= uint8_t(1 + random() % 255);
@@ -219,7 +220,7 @@ TEST_F(MadeVideos, AreDamagedForADecoderThatGoesOnAsForANewOne) {
         const FramePlan plan = plan_frames(*track, bytes, wanted);
         video_test::Hashes by_one, by_other, ignored;
         const Result<void> one = (*going_on)->decode(*track, bytes, plan, by_one);
-        const std::vector<uint32_t> first{0};  // so that it opens its decoder anew
+        const std::vector<uint32_t> first{0};  // forces it to reopen its decoder
         (void)(*other)->decode(*another_track, another, plan_frames(*another_track, another, first),
                                ignored);
         const Result<void> two = (*other)->decode(*track, bytes, plan, by_other);
@@ -240,8 +241,8 @@ TEST_F(MadeVideos, AreDamagedForADecoderThatGoesOnAsForANewOne) {
       }
     }
   }
-  EXPECT_GT(refused, 20);
-  EXPECT_GT(alike, 20);
+  EXPECT_GT(refused, 20 / kSweepStep);
+  EXPECT_GT(alike, 20 / kSweepStep);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames by headrace-av: a plan's packets are sent in portions that fit into its memory, and each
-// frame is handed over before the next is requested. A clip that lies ahead of the last one in the
-// same video is decoded from there on.
+// Decodes frames with headrace-av: the packets of a plan are sent in portions that fit into its
+// memory, and each frame is delivered before the next is requested. A clip after the last one in
+// the same video continues from there.
 #include "headrace/codecs/video/media_decoder.h"
 
 #include <algorithm>
@@ -23,18 +23,19 @@ namespace headrace {
 namespace {
 
 constexpr size_t kPacketMemory = size_t{1} << 20;
-// Frames that a decoder may hold: the 16 that H.264 allows, those that wait to be shown, and more.
+// Frames that a decoder may hold: the 16 that H.264 allows, those waiting to be shown, and some
+// more.
 constexpr int64_t kMostFrames = 24;
-// Memory of a decoder and its library apart from frames.
+// Memory of a decoder and its library, not counting frames.
 constexpr size_t kDecoderBytes = size_t{256} << 20;
-// More is never needed to put frames in order (H.264 A.3.1, MaxDpbFrames).
+// Maximum needed for frame reordering (H.264 A.3.1, MaxDpbFrames).
 constexpr size_t kMostReordered = 16;
 
-// A frame's size with what codecs put around it.
+// A frame's size including the codecs' padding.
 int64_t widest(int size) { return (int64_t{size} + 127) / 128 * 128 + 128; }
 
-// The x264 build that made a stream. Its early builds had a fault in 4:4:4 that decoders allow for
-// if it knows, and the stream says it in its first packet alone.
+// The x264 build that made a stream. Early builds had a bug in 4:4:4 that decoders compensate for
+// if they know the build, which is only in the first packet.
 int x264_build(const VideoTrack& track, std::span<const uint8_t> first) {
   if (track.codec != VideoCodec::kH264) return -1;
   constexpr std::string_view kSays = "x264 - core ";
@@ -50,8 +51,8 @@ int x264_build(const VideoTrack& track, std::span<const uint8_t> first) {
   return build;
 }
 
-// How many frames must be held back because others are decoded after and shown before them, where
-// `packets` follow those that were fed.
+// How many frames must be held back because later packets are shown before them, if `packets`
+// follow those already fed.
 int reorder_of(const VideoTrack& track, const FedPackets& fed,
                std::span<const media::Packet> packets) {
   std::vector<int64_t> times;  // since the last restart
@@ -75,7 +76,7 @@ bool packet_lies_in(const MediaPacket& packet, const ByteRanges& file) {
          packet.size <= file.size() - static_cast<uint64_t>(packet.offset);
 }
 
-// Valid until the next call; of no bytes where they cannot be read: writing them will say why.
+// Valid until the next call; empty if they cannot be read: writing them reports the error.
 std::span<const uint8_t> bytes_of(const VideoTrack& track, const ByteRanges& file,
                                   uint32_t packet) {
   const MediaPacket& where = track.packets[packet];
@@ -114,7 +115,7 @@ class MediaDecoder final : public VideoDecoder {
     if (fed_.is_of(track)) {
       Result<void> done = run(track, file, plan, once, true, patience);
       if (done || once.failed()) return done;
-      // Damage in a file does not depend on what was decoded before.
+      // Errors in a file do not depend on what was decoded before.
     }
     return run(track, file, plan, once, false, patience);
   }
@@ -122,7 +123,7 @@ class MediaDecoder final : public VideoDecoder {
   void stop_by(const std::atomic<bool>* stop) override { options_.stop = stop; }
 
  private:
-  // A sink to which frames come that it has already.
+  // A sink that ignores frames it already has.
   class OnceEach final : public FrameSink {
    public:
     OnceEach(FrameSink& sink, size_t frames) : sink_(sink), came_(frames, false) {}
@@ -141,16 +142,16 @@ class MediaDecoder final : public VideoDecoder {
     bool failed_ = false;
   };
 
-  // The plan's frames that are still to come.
+  // The plan's frames that are still missing.
   class Wanted {
    public:
     explicit Wanted(const FramePlan& plan)
         : came_(plan.kept.size(), false), missing_(plan.kept.size()) {
       for (size_t k = 0; k < plan.kept.size(); ++k) number_.emplace(plan.kept[k], k);
     }
-    // Once for each: a packet may be fed again, for the sake of others.
+    // Once per frame: a packet may be fed again because others depend on it.
     bool ask_for(uint32_t packet) { return number_.contains(packet) && asked_.insert_once(packet); }
-    // The packet's place in plan.kept, the first time that its frame comes.
+    // The packet's index in plan.kept, the first time that its frame is output.
     std::optional<size_t> take(uint32_t packet) {
       const auto found = number_.find(packet);
       if (found == number_.end() || came_[found->second]) return std::nullopt;
@@ -176,12 +177,12 @@ class MediaDecoder final : public VideoDecoder {
     Set asked_;
   };
 
-  // All frames of the plan. `goes_on`: from where the decoder is, if it can, and so that it can
-  // once more.
+  // All frames of the plan. `goes_on`: continue from the decoder's current position if possible,
+  // and keep it able to continue.
   Result<void> run(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan,
                    FrameSink& sink, bool goes_on, Patience& patience) {
     if (Result<void> good = ensure_process(patience); !good) return good;
-    FedPackets fed = std::exchange(fed_, {});  // after an error nothing is known
+    FedPackets fed = std::exchange(fed_, {});  // after an error the state is unknown
     const size_t known = goes_on ? fed.known_of(track, file, plan) : 0;
     if (known > 0) {
       fed.forget_before(plan.feeds.front().packet);
@@ -219,7 +220,7 @@ class MediaDecoder final : public VideoDecoder {
 
   Result<void> check(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan) const {
     if (track.codec > VideoCodec::kMJPEG) {
-      return undecoded_video("it is of a codec that headrace-av does not know", "convert it");
+      return undecoded_video("its codec is not supported by headrace-av", "convert it");
     }
     const int64_t pixels = int64_t{track.width} * track.height;
     if (track.width < 1 || track.height < 1 || track.width > 1 << 15 || track.height > 1 << 15 ||
@@ -249,9 +250,9 @@ class MediaDecoder final : public VideoDecoder {
     return {};
   }
 
-  // A decoder that goes on has seen what it would see if it were opened anew. One that does not is
-  // not used again: what a stream has said of itself on the way stays with a decoder that is only
-  // flushed, and would change the frames of the next one.
+  // A decoder that continues has the same state as a freshly opened one. Otherwise it is not
+  // reused: flushing keeps what it learned from a stream's headers, which could change the frames
+  // of the next one.
   Result<void> open(const VideoTrack& track, const ByteRanges& file, Patience& patience) {
     const int64_t pixels = widest(track.width) * widest(track.height);
     // Six bytes: three planes of twelve bits.
@@ -276,8 +277,8 @@ class MediaDecoder final : public VideoDecoder {
     return {};
   }
 
-  // The packets to send, without their places in memory: the plan's feeds except those that the
-  // decoder knows, and those that keep the decoder able to go on.
+  // The packets to send, without their positions in memory: the plan's feeds except those the
+  // decoder has received, plus those that keep it able to continue.
   std::vector<media::Packet> packets_of(const VideoTrack& track, const ByteRanges& file,
                                         const FramePlan& plan, size_t known, bool look_ahead,
                                         Wanted& wanted) {
@@ -310,7 +311,7 @@ class MediaDecoder final : public VideoDecoder {
     return out;
   }
 
-  // Writes packets from `next` on, as many as there is room for, and says where they end.
+  // Writes packets from `next` on, as many as fit, and returns where they end.
   Result<size_t> write_packets(const VideoTrack& track, const ByteRanges& file,
                                std::span<const media::Packet> packets, size_t next,
                                media::Request& request) {
@@ -340,7 +341,8 @@ class MediaDecoder final : public VideoDecoder {
     return next;
   }
 
-  // A request, and all frames that come for it: how many packets were fed, as Reply::number says.
+  // Sends a request and receives all frames for it. Returns the number of packets fed (see
+  // Reply::number).
   Result<uint32_t> exchange(const media::Request& request, const VideoTrack& track, Wanted& wanted,
                             FrameSink& sink, Patience& patience) {
     Result<media::Reply> reply = process_->ask(request, patience);
@@ -367,8 +369,8 @@ class MediaDecoder final : public VideoDecoder {
     return reply->number;
   }
 
-  // An exception in the sink, such as a failed allocation, leaves a process that waits for an
-  // answer: the next video would get it for its own.
+  // An exception in the sink, such as a failed allocation, would leave an unread answer, which the
+  // next video would receive.
   Result<void> give(FrameSink& sink, size_t number, const YuvFrame& frame) {
     try {
       return sink.frame(number, frame);
@@ -378,7 +380,7 @@ class MediaDecoder final : public VideoDecoder {
     }
   }
 
-  // A process that has said what makes no sense is not asked again.
+  // A process that has sent an invalid reply is not used again.
   Error refused(const media::Reply& reply, const VideoTrack& track) {
     const bool is_sane = reply.kind == media::ReplyKind::kFailed &&
                          reply.failure != media::Failure::kNone &&
@@ -392,7 +394,7 @@ class MediaDecoder final : public VideoDecoder {
   std::unique_ptr<MediaProcess> process_;
   int64_t last_pixels_ = 0;
   int64_t restarted_at_ = 0;
-  FedPackets fed_;  // of the decoder that is open there
+  FedPackets fed_;  // for the currently open decoder
 };
 
 }  // namespace

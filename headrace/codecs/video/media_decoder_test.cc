@@ -64,15 +64,15 @@ TEST_P(MediaDecoderOfAll, GivesEachFrameAlone) {
   }
 }
 
-// As of a container without a list of keys.
-TEST_P(MediaDecoderOfAll, BeginsAtNoKeyThatIsNone) {
+// Like a container without a list of key frames.
+TEST_P(MediaDecoderOfAll, DoesNotBeginAtFalseKeys) {
   Stream stream = read_stream(GetParam());
   for (MediaPacket& packet : stream.track.packets) packet.key = true;
   for (uint32_t frame = 0; frame < stream.hashes.size(); ++frame) {
     Hashes sink;
     const FramePlan plan = plan_frames(stream.track, stream.file, {&frame, 1});
     const Result<void> good = decoder_->decode(stream.track, stream.file, plan, sink);
-    if (stream.track.codec == VideoCodec::kAV1 && !good) continue;  // whose bytes nobody reads
+    if (stream.track.codec == VideoCodec::kAV1 && !good) continue;  // its bytes are never read
     ASSERT_TRUE(good) << frame << ": " << good.error().message();
     EXPECT_EQ(sink.hashes, std::vector<uint32_t>{stream.hashes[frame]}) << frame;
   }

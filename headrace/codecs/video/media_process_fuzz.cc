@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any reply of the media process: an error, or a frame all of whose readable bytes are in the
-// memory that both have mapped.
+// Any reply of the media process: an error, or a frame whose readable bytes are all within the
+// shared memory.
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -30,7 +30,7 @@ uint64_t sum_of(const YuvFrame& frame) {
 
 }  // namespace
 
-// A reply, the track's size (two bytes each), and how large the memory is (two bytes).
+// Input: a reply, the track's size (two bytes each), and the size of the memory (two bytes).
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   headrace::media::Reply reply;
   uint16_t sizes[3] = {64, 48, 8192};

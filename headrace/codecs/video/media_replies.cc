@@ -24,15 +24,16 @@ bool has_known_planes(const media::Frame& frame) {
          frame.transfer <= static_cast<uint32_t>(ColorTransfer::kHLG);
 }
 
-// A decoder's word on H.264 depends on what it has decoded before: for pictures that are shown as
-// two fields and not coded so (film at the rate of television) it takes the last one's word. Where
-// the sequence has no fields there are none.
+// For H.264, a decoder's interlacing flag depends on what it decoded before: for pictures shown as
+// two fields but not coded as fields (film at television rates) it repeats the last picture's flag.
+// If the sequence has no fields, the flag is cleared.
 bool holds_fields(const media::Frame& frame, const VideoTrack& track) {
   return frame.interlaced == 1 &&
          (track.codec != VideoCodec::kH264 || may_hold_h264_fields(track.parameters));
 }
 
-// Rows of `row_bytes`, and what may be read beyond, inside of so many bytes. REQUIRES: rows >= 1
+// Whether rows of `row_bytes`, and the bytes readable after them, fit into `bytes`. REQUIRES: rows
+// >= 1
 bool lies_inside(uint64_t offset, int64_t stride, int64_t rows, int64_t row_bytes, size_t bytes) {
   if (stride < row_bytes || stride > int64_t{1} << 32 || offset > bytes) return false;
   const auto all = (rows - 1) * stride + row_bytes + media::kReadBeyond;
@@ -72,7 +73,7 @@ Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t
     out.color.transfer = transfer;
   }
   if (out.color.matrix == ColorMatrix::kOther) {
-    return undecoded_video("its colors are of a matrix that is not known here",
+    return undecoded_video("its color matrix is not supported",
                            "convert it: ffmpeg -i in.mp4 -vf colorspace=bt709 out.mp4");
   }
   const int sample_bytes = frame.bits > 8 ? 2 : 1;
@@ -85,7 +86,7 @@ Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t
         frame.stride[p] % sample_bytes != 0 ||
         !lies_inside(frame.offset[p], frame.stride[p], rows, columns * sample_bytes,
                      memory.size())) {
-      return senseless_reply("places of planes");
+      return senseless_reply("offsets of planes");
     }
     out.plane[p] = memory.data() + frame.offset[p];
     out.stride[p] = static_cast<ptrdiff_t>(frame.stride[p]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies of the media process are trusted to be bytes and nothing more: a hostile file may control
-// it. Here they become a frame or an error; replies are copies, which do not change any more.
+// Replies of the media process are untrusted bytes, since a hostile file may control it. Here they
+// become a frame or an error; replies are copies that no longer change.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace headrace {
 
-// A frame whose planes lie in `memory`, with the bytes beyond that may be read. HR0371 where it is
-// of another size than the track's; nothing where the reply makes no sense.
+// A frame whose planes are in `memory`, including the readable bytes after rows. HR0371 if its size
+// differs from the track's; none if the reply is invalid.
 Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t> memory,
                               const VideoTrack& track);
 

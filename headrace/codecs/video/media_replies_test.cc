@@ -25,7 +25,7 @@ using media::RequestKind;
 constexpr uint64_t kFrameBytes = 64 * 1024;
 constexpr uint32_t kManyFrames = 5000;
 
-// A frame as it should be, of 64 x 48 samples.
+// A valid frame of 64 x 48 samples.
 media::Frame good_frame(uint32_t number) {
   media::Frame frame{.number = number, .width = 64, .height = 48, .planes = 3};
   frame.chroma_x = frame.chroma_y = 1;
@@ -43,7 +43,7 @@ Request heard() {
   return request;
 }
 
-// Misbehavior of the program of this name at a request to decode.
+// How the program of this name misbehaves when asked to decode.
 void misbehave(const std::string& name) {
   Reply reply{.kind = ReplyKind::kFrame, .frame = good_frame(0)};
   if (name == "ends") _exit(1);
@@ -55,7 +55,7 @@ void misbehave(const std::string& name) {
     const std::vector<char> much(2 * sizeof reply);
     (void)!write(media::kSocket, much.data(), much.size());
   } else if (name == "cuts") {
-    // The memory under the other's hands.
+    // Truncates the shared memory while the other side uses it.
     if (ftruncate(media::kFrameMemory, 0) == 0 || ftruncate(media::kPacketMemory, 0) == 0) _exit(1);
     say(reply);
   } else if (name == "unasked") {
@@ -65,7 +65,7 @@ void misbehave(const std::string& name) {
     say(reply);
     heard();
     say(reply);
-  } else if (name == "deaf") {  // until the socket holds no more of what it is told
+  } else if (name == "deaf") {  // until the socket's buffer is full
     for (reply.frame.number = 0; reply.frame.number < kManyFrames; ++reply.frame.number) say(reply);
     pause();
   } else if (name == "outside") {
@@ -111,7 +111,7 @@ void misbehave(const std::string& name) {
   }
 }
 
-// Before main(), as glibc hands over its arguments: is this a program in headrace-av's place?
+// Runs before main(), with the arguments that glibc passes: acts as headrace-av if started as such.
 __attribute__((constructor)) void be_program(int count, char** arguments) {
   if (count == 3 && std::strcmp(arguments[2], media::kConfined) == 0) {
     pretend(std::filesystem::path(arguments[0]).filename());
@@ -162,15 +162,16 @@ TEST_F(MediaReplies, OfOtherSizesAreRefused) {
   EXPECT_EQ(result.error().code->id, "HR0371");
 }
 
-TEST_F(MediaReplies, WithoutFramesSayWhichIsMissing) {
+TEST_F(MediaReplies, WithoutFramesNameTheMissingOne) {
   const Result<void> result = decode("nothing");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code->id, "HR0367");
   EXPECT_NE(result.error().message().find("frame 0, of packet 0"), std::string::npos);
 }
 
-TEST_F(MediaReplies, MemoryCannotBeCutShort) {
-  const Result<void> result = decode("cuts");  // else reading the frame would end this process
+TEST_F(MediaReplies, SharedMemoryCannotBeShrunk) {
+  const Result<void> result = decode("cuts");  // otherwise reading the frame would crash this
+                                               // process
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message().find("by itself"), std::string::npos);
 }
@@ -190,7 +191,7 @@ TEST_F(MediaReplies, AbsentProgramNamesItsPackage) {
 
 TEST_F(MediaReplies, ProgramWithoutItsLibraryNamesThePackage) {
   const std::string program = testing::TempDir() + "media_replies_" + std::to_string(getpid());
-  std::ofstream(program) << "#!/bin/sh\nexit 127\n";  // as the dynamic linker ends
+  std::ofstream(program) << "#!/bin/sh\nexit 127\n";  // the dynamic linker's exit code
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   const auto decoder = make_media_decoder({}, program);
   std::filesystem::remove(program);
@@ -206,7 +207,7 @@ VideoTrack small_track() {
   return track;
 }
 
-TEST(YuvFrameOf, TakesTheStreamsWordBeforeTheContainers) {
+TEST(YuvFrameOf, PrefersTheStreamsValuesToTheContainers) {
   const std::vector<uint8_t> memory(kFrameBytes);
   VideoTrack track = small_track();
   track.color = {ColorMatrix::kBT709, ColorRange::kFull, ColorTransfer::kHLG};
@@ -219,7 +220,7 @@ TEST(YuvFrameOf, TakesTheStreamsWordBeforeTheContainers) {
   EXPECT_EQ(yuv_frame_of(frame, memory, track).error().code->id, "HR0371");
 }
 
-TEST(YuvFrameOf, EndsExactlyWhereTheMemoryDoes) {
+TEST(YuvFrameOf, EndsExactlyWithTheMemory) {
   media::Frame frame = good_frame(0);
   frame.offset[2] = 32768;
   const size_t needed = 32768 + 23 * 128 + 32 + media::kReadBeyond;

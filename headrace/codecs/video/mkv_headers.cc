@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "headrace/base/text.h"
 #include "headrace/codecs/media/container_errors.h"
 #include "headrace/codecs/media/mkv_elements.h"
 #include "headrace/codecs/media/mkv_ids.h"
@@ -33,7 +34,7 @@ constexpr MkvCoding kMkvCodings[] = {
     {"V_MJPEG", VideoCodec::kMJPEG, false},
 };
 
-// A track as far as it takes to choose one, and what is said of the chosen one.
+// What is needed to choose a track, and the properties of the chosen one.
 struct MkvTrack {
   uint64_t number = 0, type = 0, width = 0, height = 0, delay = 0, duration = 0;
   bool enabled = true, encoded = false, encrypted = false, alpha = false;
@@ -43,7 +44,7 @@ struct MkvTrack {
   VideoColor color;
 };
 
-// Calls visit(element) for each. False where they are no whole elements.
+// Calls visit(element) for each. False if there are incomplete elements.
 template <class Visit>
 bool each_element(std::span<const uint8_t> bytes, const Visit& visit) {
   EbmlElements elements(bytes);
@@ -107,7 +108,7 @@ std::optional<MkvTrack> read_track(std::span<const uint8_t> content) {
         out.enabled = element.number() != 0;
         break;
       case mkv::kCodecId:
-        out.codec = {reinterpret_cast<const char*>(element.content.data()), element.content.size()};
+        out.codec = text_from_bytes(element.content);
         out.codec = out.codec.substr(0, out.codec.find('\0'));
         break;
       case mkv::kCodecPrivate:
@@ -151,7 +152,7 @@ Result<MkvTrack> choose_track(std::span<const uint8_t> tracks) {
   return *chosen;
 }
 
-// Roll is given counterclockwise.
+// Roll is counterclockwise.
 std::optional<int> turns_from(double roll) {
   const double quarters = -roll / 90;
   if (!(std::abs(quarters) <= 4) || quarters != std::round(quarters)) return {};
@@ -175,13 +176,13 @@ Result<void> take_coding(const MkvTrack& from, VideoTrack& to) {
                         from.codec.starts_with("V_MS/VFW") ? kRemux : kEncodeAnew);
   }
   if (from.encrypted) return unread_video(kMkvName, "is encrypted", "decrypt it first");
-  if (from.encoded) return unread_video(kMkvName, "compresses its packets once more", kRemux);
+  if (from.encoded) return unread_video(kMkvName, "compresses its packets a second time", kRemux);
   if (from.alpha) {
     return unread_video(kMkvName, "has images with alpha, which would be lost",
-                        "leave it out for good: ffmpeg -i in.webm -pix_fmt yuv420p out.mp4");
+                        "drop the alpha channel: ffmpeg -i in.webm -pix_fmt yuv420p out.mp4");
   }
   if (from.time_scale != 1) {
-    return unread_video(kMkvName, "has a separate clock for its images", kRemux);
+    return unread_video(kMkvName, "has a separate time base for its images", kRemux);
   }
   if (coding->needs_parameters && from.parameters.empty()) {
     return corrupt_video(kMkvName, std::string(coding->name) + " without parameters");
@@ -193,7 +194,9 @@ Result<void> take_coding(const MkvTrack& from, VideoTrack& to) {
   }
   const std::optional<int> turns = turns_from(from.roll);
   if (!turns || from.other_pose != 0) {
-    return unread_video(kMkvName, "turns its images by no quarter", kEncodeAnew);
+    return unread_video(kMkvName,
+                        "rotates its images by an angle that is not a multiple of 90 degrees",
+                        kEncodeAnew);
   }
   to.codec = coding->codec;
   to.width = static_cast<int>(from.width);
@@ -249,16 +252,17 @@ Result<MkvHeaders> read_mkv_headers(const ByteRanges& file) {
   if (!elements.read()) return std::move(elements.read().error());
   if (elements.truncated()) {
     return truncated_video(kMkvName,
-                           "ends inside of what begins at byte " + std::to_string(element.at));
+                           "ends inside the element at byte " + std::to_string(element.at));
   }
   if (elements.broken()) {
-    return corrupt_video(kMkvName, "no element begins at byte " + std::to_string(element.at));
+    return corrupt_video(kMkvName, "no valid element at byte " + std::to_string(element.at));
   }
   if (tracks.empty()) {
     if (out.clusters == 0) return truncated_video(kMkvName, "ends before its list of tracks");
-    return unread_video(kMkvName, "has its packets before its list of tracks", kRemux);
+    return unread_video(kMkvName, "its packets come before its list of tracks", kRemux);
   }
-  if (scale == 0 || scale > kNanoseconds * 1000) return corrupt_video(kMkvName, "it has no clock");
+  if (scale == 0 || scale > kNanoseconds * 1000)
+    return corrupt_video(kMkvName, "its time base is missing");
   const Result<MkvTrack> chosen = choose_track(tracks);
   if (!chosen) return chosen.error();
   if (Result<void> good = take_coding(*chosen, out.track); !good) return std::move(good.error());

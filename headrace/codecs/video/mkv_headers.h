@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a Matroska file before its clusters: its clock, and how its pictures are coded.
+// The part of a Matroska file before its clusters: its clock, and how its video is coded.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace headrace {
 struct MkvHeaders {
   VideoTrack track;          // without packets
   uint64_t number = 0;       // the track's
-  int64_t delay = 0;         // ticks that packets come later than they are shown
-  int64_t duration = 0;      // ticks of a packet, if it does not say; 0: unknown
-  uint64_t clusters = 0;     // where the first of them begins
-  uint64_t segment_end = 0;  // the file's where its size is unknown
+  int64_t delay = 0;         // ticks by which packets come later than they are shown
+  int64_t duration = 0;      // ticks per packet, if it does not say; 0: unknown
+  uint64_t clusters = 0;     // offset of the first cluster
+  uint64_t segment_end = 0;  // end of the file if the size is unknown
 };
 
-// Up to the first cluster.
+// Reads up to the first cluster.
 Result<MkvHeaders> read_mkv_headers(const ByteRanges& file);
 
 }  // namespace headrace

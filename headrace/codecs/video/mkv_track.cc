@@ -24,17 +24,17 @@ class MkvBlocks {
   MkvBlocks(const ByteRanges& file, MkvHeaders& headers)
       : file_(file), headers_(headers), track_(headers.track) {}
 
-  // Clusters are entered and not skipped, so that it does not matter whether they say how long they
-  // are: what lies in them is told by its id. Nothing else may leave that open (RFC 9559, 4.5): it
-  // would take all clusters behind it for its own.
+  // Clusters are entered instead of skipped, so it does not matter whether they state their size:
+  // children are recognized by id. Nothing else may have an unknown size (RFC 9559, 4.5), because
+  // it would contain all clusters after it.
   Result<void> read() {
     MkvElements elements(file_, headers_.clusters, headers_.segment_end);
     MkvElement element;
     while (elements.next(element)) {
       Result<void> good;
       if (element.unknown_size && element.id != mkv::kCluster && element.id != mkv::kSegment) {
-        return corrupt_video(kMkvName, "nothing says how long what begins at byte " +
-                                           std::to_string(element.at) + " is");
+        return corrupt_video(
+            kMkvName, "unknown size of the element at byte " + std::to_string(element.at) + " is");
       }
       switch (element.id) {
         case mkv::kCluster:
@@ -63,10 +63,10 @@ class MkvBlocks {
     if (!elements.read()) return std::move(elements.read().error());
     if (elements.truncated()) {
       return truncated_video(kMkvName,
-                             "ends inside of what begins at byte " + std::to_string(element.at));
+                             "ends inside the element at byte " + std::to_string(element.at));
     }
     if (elements.broken()) {
-      return corrupt_video(kMkvName, "no element begins at byte " + std::to_string(element.at));
+      return corrupt_video(kMkvName, "no valid element at byte " + std::to_string(element.at));
     }
     const Result<std::span<const uint8_t>> behind = file_.at(headers_.segment_end, 4);
     if (!behind) return behind.error();
@@ -74,7 +74,7 @@ class MkvBlocks {
     return {};
   }
 
-  // Duration of the frame that is shown last; 0 if unknown.
+  // Duration of the last frame shown; 0 if unknown.
   int64_t last_duration() const { return last_duration_; }
 
  private:
@@ -89,7 +89,7 @@ class MkvBlocks {
     Group says;
     says.key = true;
     std::optional<MkvElement> block;
-    std::array<uint8_t, MkvElement::kFirst> first;  // of the block
+    std::array<uint8_t, MkvElement::kFirst> first;  // first bytes of the block
     MkvElements elements(file_, group.body, group.body + group.size);
     for (MkvElement element; elements.next(element);) {
       if (element.id == mkv::kBlock) {
@@ -116,7 +116,7 @@ class MkvBlocks {
     const uint8_t flags = reader.u8();
     if (!reader.good()) return corrupt_video(kMkvName, "a block has no header");
     if (flags & kLacing) return unread_video(kMkvName, "has several frames in a block", kRemux);
-    if (cluster_ > kMostMkvTicks) return corrupt_video(kMkvName, "it has times without end");
+    if (cluster_ > kMostMkvTicks) return corrupt_video(kMkvName, "its timestamps are out of range");
     const uint64_t head = block.first.size() - reader.rest().size(), bytes = block.size - head;
     if (bytes == 0) return {};
     if (bytes > INT32_MAX) return corrupt_video(kMkvName, "a frame of gigabytes");
@@ -144,11 +144,6 @@ class MkvBlocks {
 
 }  // namespace
 
-bool begins_like_mkv(std::span<const uint8_t> bytes) {
-  constexpr uint8_t kMagic[] = {0x1A, 0x45, 0xDF, 0xA3};
-  return bytes.size() >= 4 && std::equal(kMagic, kMagic + 4, bytes.begin());
-}
-
 Result<VideoTrack> read_mkv_track(const ByteRanges& file) {
   Result<MkvHeaders> headers = read_mkv_headers(file);
   if (!headers) return std::move(headers.error());
@@ -162,7 +157,7 @@ Result<VideoTrack> read_mkv_track(const ByteRanges& file) {
   if (Result<void> good = order_frames(file, INT64_MIN, INT64_MAX, track); !good) {
     return std::move(good.error());
   }
-  if (track.frames.empty()) return no_pictures(kMkvName, "has no packet of its images");
+  if (track.frames.empty()) return no_pictures(kMkvName, "has no packet in its video track");
   const auto pts = [&](size_t from_end) {
     return track.packets[track.frames[track.frames.size() - from_end]].pts;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pictures of a Matroska or WebM file (RFC 9559).
+// The video track of a Matroska or WebM file (RFC 9559).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,6 @@
 
 namespace headrace {
 
-bool begins_like_mkv(std::span<const uint8_t> first_bytes);
 // The first track of pictures that is not disabled. Goes from block to block, as nothing else in
 // such files says where all of them lie.
 Result<VideoTrack> read_mkv_track(const ByteRanges& file);

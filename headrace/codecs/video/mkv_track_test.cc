@@ -25,7 +25,7 @@ VideoTrack mkv_track(const Bytes& file) {
   EXPECT_TRUE(track) << track.error().message();
   return track ? std::move(*track) : VideoTrack{};
 }
-// "0 40K 20": times in the order of decoding, K behind those of keys.
+// "0 40K 20": times in decoding order, with K after key frames.
 std::string times_of(const VideoTrack& track) {
   std::string out;
   for (const MediaPacket& packet : track.packets) {
@@ -48,7 +48,7 @@ Film short_film() {
       cluster(1000, simple(-20, true, {3, 3, 3, 3})));
 }
 
-TEST(AMatroskaFile, SaysWhereItsPacketsLie) {
+TEST(AMatroskaFile, LocatesItsPackets) {
   const Bytes file = short_film().file();
   const VideoTrack track = mkv_track(file);
   EXPECT_EQ(times_of(track), "0K 80 40 980K");
@@ -65,7 +65,7 @@ TEST(AMatroskaFile, SaysWhereItsPacketsLie) {
   EXPECT_DOUBLE_EQ(track.seconds(1), 1e-3);
 }
 
-TEST(AMatroskaFile, NeedNotSayHowLongItsPartsAre) {
+TEST(AMatroskaFile, MayOmitTheLengthsOfItsParts) {
   const Bytes blocks = element(mkv::kTimestamp, 100) + simple(0, true, {0});
   Film film = film_of(endless(mkv::kCluster, blocks) + endless(mkv::kCluster, blocks) +
                       cluster(300, simple(1, true, {0})));
@@ -86,7 +86,7 @@ TEST(AMatroskaFile, MayHaveItsBlocksInGroups) {
   EXPECT_EQ(track.duration, 48);
 }
 
-// Behind a head of two bytes more of a block is at hand than a reader has room for.
+// After a two-byte header, more of a block is available than a reader's buffer holds.
 TEST(AMatroskaFile, MayHaveBlocksInGroupsWhoseSizesTakeOneByte) {
   Bytes frame(40, 7);
   frame.back() = 9;
@@ -105,7 +105,7 @@ TEST(AMatroskaFile, MayHaveBlocksInGroupsWhoseSizesTakeOneByte) {
   }
 }
 
-TEST(AMatroskaFile, LastsAsLongAsItsLastFrameIsSaidToBeOrTheOneBefore) {
+TEST(AMatroskaFile, LastsThroughTheDeclaredOrPreviousFrameDuration) {
   Film film = short_film();
   EXPECT_EQ(mkv_track(film.file()).duration, 980 + 900);
   film.more_of_track = element(mkv::kDefaultDuration, 41666667);
@@ -137,7 +137,7 @@ TEST(AMatroskaFile, LeavesOutOtherTracks) {
   EXPECT_EQ(mkv_code(film.file()), "HR0364");
 }
 
-TEST(AMatroskaFile, SaysItsColorsAndHowItIsTurned) {
+TEST(AMatroskaFile, HasColorsAndRotation) {
   Film film = short_film();
   film.more_of_video =
       element(mkv::kColor, element(mkv::kMatrixCoefficients, 1) + element(mkv::kRange, 2) +
@@ -157,20 +157,20 @@ TEST(AMatroskaFile, SaysItsColorsAndHowItIsTurned) {
   EXPECT_EQ(mkv_code(film.file()), "HR0363");  // mirrored
 }
 
-// VP8 makes pictures that are never shown, in packets of their own.
-TEST(AMatroskaFile, HidesWhatVp8DoesNotShow) {
+// VP8 has pictures that are never shown, in packets of their own.
+TEST(AMatroskaFile, HidesInvisibleVp8Frames) {
   Film film = film_of(
       cluster(0, simple(0, true, {0x10}) + simple(39, false, {0x01}) + simple(40, false, {0x11})));
   film.codec = "V_VP8";
   EXPECT_EQ(mkv_track(film.file()).frames, (std::vector<uint32_t>{0, 2}));
-  // VP9: shown, hidden, hidden with one behind it that is shown, an earlier one shown again.
+  // VP9: shown, hidden, hidden followed by one that is shown, an earlier one shown again.
   film.codec = "V_VP9";
   film.clusters = cluster(0, simple(0, true, {0x82, 0}) + simple(1, false, {0x84, 0}) +
                                  simple(2, false, {0x84, 0, 0xC1}) + simple(3, false, {0x88, 0}));
   EXPECT_EQ(mkv_track(film.file()).frames, (std::vector<uint32_t>{0, 2, 3}));
 }
 
-TEST(AMatroskaFile, IsRefusedByNameWhereItIsNotRead) {
+TEST(AMatroskaFile, IsRefusedByNameIfUnsupported) {
   const auto why = [](const Film& film) { return read_video(film.file()).error().message(); };
   Film film = short_film();
   film.codec = "V_MS/VFW/FOURCC";
@@ -198,7 +198,7 @@ TEST(AMatroskaFile, IsRefusedByNameWhereItIsNotRead) {
   EXPECT_EQ(mkv_code(twice), "HR0363");
 }
 
-TEST(AMatroskaFile, LosesNoPacketsToWhatDoesNotSayHowLongItIs) {
+TEST(AMatroskaFile, LosesNoPacketsToElementsOfUnknownLength) {
   const Bytes group = endless(mkv::kBlockGroup, element(mkv::kBlock, block(1, 5, 0, {7})));
   const Bytes open = endless(mkv::kSimpleBlock, block(1, 5, 0, {7}));
   for (const Bytes& endless_one : {group, open, endless(0x1254C367, {})}) {  // Tags
@@ -208,14 +208,14 @@ TEST(AMatroskaFile, LosesNoPacketsToWhatDoesNotSayHowLongItIs) {
   }
 }
 
-TEST(AMatroskaFile, WhosePacketsLieBehindItsEndHasNone) {
+TEST(AMatroskaFile, WhosePacketsAreBeyondItsEndHasNone) {
   EXPECT_EQ(mkv_code(film_of({}).file() + short_film().clusters), "HR0364");
   const Bytes in_front = element(mkv::kHeader, Bytes{}) + short_film().clusters;
   EXPECT_EQ(mkv_code(in_front + film_of({}).file()), "HR0364");
   EXPECT_EQ(mkv_code(in_front), "HR0362");
 }
 
-TEST(AMatroskaFile, CutOffAnywhereOrDamagedIsAnErrorOrATrackInsideOfTheFile) {
+TEST(AMatroskaFile, TruncatedOrDamagedIsAnErrorOrATrackWithinTheFile) {
   const Bytes whole = short_film().file();
   const auto check = [](const Bytes& file) {
     const Result<VideoTrack> track = read_video(file);

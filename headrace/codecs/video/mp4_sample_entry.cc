@@ -14,7 +14,7 @@ namespace {
 struct CodedAs {
   uint32_t name;
   VideoCodec codec;
-  uint32_t parameters;  // the box that holds them; 0 where there is none
+  uint32_t parameters;  // the box that contains them; 0 if there is none
 };
 constexpr CodedAs kCodings[] = {
     {box_named("avc1"), VideoCodec::kH264, box_named("avcC")},
@@ -29,7 +29,7 @@ constexpr CodedAs kCodings[] = {
     {box_named("mjpg"), VideoCodec::kMJPEG, 0},
 };
 
-// As it would be read aloud: "s263", or its number where it is not text.
+// In readable form: "s263", or its number if it is not text.
 std::string name_of(uint32_t type) {
   std::string name;
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -44,8 +44,10 @@ VideoColor read_color(std::span<const uint8_t> colr) {
   BigEndianReader reader(colr);
   const uint32_t kind = reader.u32();
   const bool nclx = kind == box_named("nclx");
-  if (!nclx && kind != box_named("nclc")) return {};  // a profile: of no use before it is RGB
-  reader.skip(2);                                     // primaries
+  if (!nclx && kind != box_named("nclc"))
+    return {};     // a profile: ignored for data that is not RGB
+                   // yet
+  reader.skip(2);  // primaries
   VideoColor color;
   const uint16_t transfer = reader.u16(), matrix = reader.u16();
   const bool full = nclx && reader.u8() >> 7;
@@ -69,7 +71,7 @@ VideoColor read_vp_color(std::span<const uint8_t> vpcc) {
           .transfer = color_transfer_from(transfer)};
 }
 
-// Whether the media that entries refer to by this number lie in the file itself.
+// Whether the media with this data reference are in the file itself.
 bool lies_in_this_file(std::span<const uint8_t> dinf, uint16_t number) {
   BigEndianReader reader(mp4_box_in(dinf, box_named("dref")));
   reader.skip(8);
@@ -78,7 +80,7 @@ bool lies_in_this_file(std::span<const uint8_t> dinf, uint16_t number) {
   for (uint32_t i = 1; references.next(box); ++i) {
     if (i == number) return box.content.size() >= 4 && (box.content[3] & 1);
   }
-  return true;  // of files that do not say
+  return true;  // default for files that do not specify it
 }
 
 Result<void> read_mpeg4(std::span<const uint8_t> esds, VideoTrack& track) {

@@ -11,9 +11,8 @@
 
 namespace headrace {
 
-// Reads the entry into the track: codec, size, color, parameters. `number` counts from 1.
-// HR0363 where it is of another codec, encrypted, or where the pictures lie in another file, by
-// what `dinf` says.
+// Reads the entry into the track: codec, size, color, parameters. `number` counts from 1. HR0363 if
+// it has another codec, is encrypted, or if `dinf` says that the media are in another file.
 Result<void> read_mp4_sample_entry(std::span<const uint8_t> stsd, std::span<const uint8_t> dinf,
                                    uint32_t number, VideoTrack& track);
 

@@ -21,7 +21,7 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-// How a picture is put on the screen, of 9 numbers a, b, u, c, d, v, x, y, w the four that turn.
+// The rotation part of the display matrix, which has 9 numbers a, b, u, c, d, v, x, y, w.
 struct DisplayMatrix {
   int64_t a = 1, b = 0, c = 0, d = 1;
 };
@@ -29,7 +29,7 @@ struct DisplayMatrix {
 DisplayMatrix read_matrix(BigEndianReader& reader) {
   std::array<int32_t, 9> m{};
   for (int32_t& value : m) value = reader.i32();
-  if (m[0] == 0 && m[1] == 0 && m[3] == 0 && m[4] == 0) return {};  // left out by some writers
+  if (m[0] == 0 && m[1] == 0 && m[3] == 0 && m[4] == 0) return {};  // omitted by some writers
   return {.a = m[0], .b = m[1], .c = m[3], .d = m[4]};
 }
 
@@ -51,7 +51,7 @@ std::optional<int> quarter_turns(const DisplayMatrix& m) {
   return {};
 }
 
-// A box trak, as far as it takes to choose one.
+// What is needed of a trak box to choose one.
 struct Mp4Trak {
   Bytes content, stbl, dinf;
   uint32_t number = 0, ticks_per_second = 0, handler = 0;
@@ -69,8 +69,8 @@ std::optional<Mp4Trak> read_trak(Bytes content) {
   const uint32_t flags = tkhd.u32();
   const bool wide = flags >> 24 == 1;
   trak.enabled = flags & 1;
-  time_in(tkhd, wide);  // made
-  time_in(tkhd, wide);  // changed
+  time_in(tkhd, wide);  // creation time
+  time_in(tkhd, wide);  // modification time
   trak.number = tkhd.u32();
   tkhd.skip(4);
   time_in(tkhd, wide);  // duration
@@ -93,7 +93,7 @@ std::optional<Mp4Trak> read_trak(Bytes content) {
   return trak;
 }
 
-// The numbers of tracks that are lists of chapters to others, sorted.
+// The numbers of tracks that are chapter lists of others, sorted.
 std::vector<uint32_t> chapters_of(const std::vector<Mp4Trak>& traks) {
   std::vector<uint32_t> out;
   for (const Mp4Trak& trak : traks) {
@@ -111,7 +111,7 @@ Result<Mp4Trak> choose(Bytes moov) {
   for (Mp4Box box; boxes.next(box);) {
     if (box.type != box_named("trak")) continue;
     const std::optional<Mp4Trak> trak = read_trak(box.content);
-    if (!trak) return corrupt_video(kMp4Name, "a track of it has an incomplete headers");
+    if (!trak) return corrupt_video(kMp4Name, "a track has incomplete headers");
     traks.push_back(*trak);
     constexpr size_t kMostTraks = 1000;
     if (traks.size() > kMostTraks) return corrupt_video(kMp4Name, "it has thousands of tracks");
@@ -155,14 +155,14 @@ bool begins_like_mp4(Bytes bytes) {
   if (bytes.size() < 12) return false;
   const uint32_t first = big_u32(bytes, 4), brand = big_u32(bytes, 8);
   if (first == box_named("ftyp")) {
-    // Pictures and sounds that lie in the same boxes.
+    // Images and audio files in the same container format.
     for (const auto& other : {"avif", "avis", "heic", "heix", "heim", "heis", "hevc", "hevx",
                               "mif1", "msf1", "crx ", "jp2 ", "jpx ", "M4A ", "M4B ", "M4P "}) {
       if (std::equal(other, other + 4, bytes.begin() + 8)) return false;
     }
     return true;
   }
-  // QuickTime's files of before there was ftyp, and fragments on their own.
+  // QuickTime files from before ftyp existed, and standalone fragments.
   return first == box_named("moov") || first == box_named("mdat") || first == box_named("wide") ||
          first == box_named("styp") || (first == box_named("free") && brand != 0) ||
          first == box_named("skip");
@@ -177,21 +177,24 @@ Result<VideoTrack> read_mp4_track(const ByteRanges& file) {
   const bool wide = mvhd.u32() >> 24 == 1;
   time_in(mvhd, wide);
   time_in(mvhd, wide);
-  // It counts the lengths of edits alone; 0 is 1, as players have it.
+  // Only the edits' total length is used; like players, treats 0 as 1.
   const uint32_t movie_rate = std::max(mvhd.u32(), 1u);
   time_in(mvhd, wide);
   mvhd.skip(16);  // speed, volume, reserved
   const DisplayMatrix whole = read_matrix(mvhd);
   if (!mvhd.good()) return corrupt_video(kMp4Name, "its mvhd box is missing or too short");
   if (trak->ticks_per_second == 0) {
-    return corrupt_video(kMp4Name, "its track has no clock: a timescale of 0");
+    return corrupt_video(kMp4Name, "its track has a timescale of 0");
   }
 
   VideoTrack track;
   track.ticks_per_second = trak->ticks_per_second;
   const std::optional<int> turns = quarter_turns(product(trak->matrix, whole));
   if (!turns) {
-    return unread_video(kMp4Name, "mirrors its images, or turns them by no quarter", kEncodeAnew);
+    return unread_video(
+        kMp4Name,
+        "mirrors its images, or rotates them by an angle that is not a multiple of 90 degrees",
+        kEncodeAnew);
   }
   track.quarter_turns = *turns;
   Result<Mp4Packets> packets = read_packets(file, *top, *trak);

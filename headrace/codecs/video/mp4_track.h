@@ -12,8 +12,7 @@
 namespace headrace {
 
 bool begins_like_mp4(std::span<const uint8_t> first_bytes);
-// The first track of pictures that are neither chapters' thumbnails nor disabled, where another is
-// there.
+// The first video track, skipping chapter thumbnails and disabled tracks if there is another.
 Result<VideoTrack> read_mp4_track(const ByteRanges& file);
 
 }  // namespace headrace

@@ -12,7 +12,7 @@
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
-namespace {
+namespace mp4_track_test {
 
 using namespace mp4_test;
 
@@ -27,7 +27,7 @@ VideoTrack track_of(const Bytes& file) {
   return track ? std::move(*track) : VideoTrack{};
 }
 
-// Each packet is where the file has it: its bytes are its number.
+// Each packet is at its position in the file: its bytes are its number.
 void expect_counting(const Bytes& file, const VideoTrack& track, size_t packets) {
   ASSERT_EQ(track.packets.size(), packets);
   for (size_t i = 0; i < packets; ++i) {
@@ -44,7 +44,7 @@ std::vector<int64_t> times_of(const VideoTrack& track) {
   return times;
 }
 
-TEST(AnMp4File, SaysWhereItsPacketsLie) {
+TEST(AnMp4File, LocatesItsPackets) {
   for (const bool first : {true, false}) {
     for (const bool wide : {true, false}) {
       for (const uint32_t chunk : {1u, 2u, 3u, 7u, 50u}) {
@@ -69,7 +69,7 @@ TEST(AnMp4File, SaysWhereItsPacketsLie) {
   }
 }
 
-TEST(AnMp4File, HasSizesInEachOfTheFormsThatThereAre) {
+TEST(AnMp4File, ReadsSizesInEveryForm) {
   Movie movie = counting_movie(3);
   movie.instead["stsz"] = {};
   EXPECT_EQ(code_of(movie.file()), "HR0361");
@@ -110,11 +110,11 @@ TEST(AnMp4File, MayHaveDelaysBelowZero) {
   EXPECT_EQ(track_of(movie.file()).frames, (std::vector<uint32_t>{0, 2, 1}));
 }
 
-TEST(AnMp4File, BeginsWhereItsEditListSays) {
+TEST(AnMp4File, BeginsAtItsEditList) {
   Movie movie = counting_movie(6);
   movie.elst = numbers({0, 1, 100, 20, 0x10000});  // 100 / 1000 s of the media, from 20 / 300 s on
   const VideoTrack track = track_of(movie.file());
-  EXPECT_EQ(track.packets.size(), 6u);  // shown ones may need earlier ones
+  EXPECT_EQ(track.packets.size(), 6u);  // frames that are shown may need earlier ones
   EXPECT_EQ(track.frames, (std::vector<uint32_t>{2, 3, 4}));
   EXPECT_EQ(times_of(track), (std::vector<int64_t>{0, 10, 20}));
   EXPECT_EQ(track.duration, 30);
@@ -126,7 +126,7 @@ TEST(AnMp4File, MayBeginLate) {
   EXPECT_EQ(times_of(track_of(movie.file())), (std::vector<int64_t>{150, 160, 170}));
 }
 
-TEST(AnMp4File, MayBeInPiecesThatFollowOneAnother) {
+TEST(AnMp4File, MayHaveConsecutiveEdits) {
   Movie movie = counting_movie(6);
   movie.elst = numbers({0, 2, 100, 0, 0x10000, 100, 30, 0x10000});
   EXPECT_EQ(track_of(movie.file()).frames.size(), 6u);
@@ -134,7 +134,7 @@ TEST(AnMp4File, MayBeInPiecesThatFollowOneAnother) {
   EXPECT_EQ(track_of(movie.file()).frames.size(), 6u);
 }
 
-TEST(AnMp4File, IsRefusedWhereItsEditsCannotBeKept) {
+TEST(AnMp4File, IsRefusedIfItsEditsAreUnsupported) {
   Movie movie = counting_movie(6);
   for (const Bytes& elst :
        {numbers({0, 2, 100, 30, 0x10000, 100, 0, 0x10000}),                        // backwards
@@ -148,10 +148,10 @@ TEST(AnMp4File, IsRefusedWhereItsEditsCannotBeKept) {
   movie.elst = numbers({0, 2, 100, 0, 0x10000});
   EXPECT_EQ(code_of(movie.file()), "HR0361");  // cut off
   movie.elst = numbers({0, 1, 100, 5000, 0x10000});
-  EXPECT_EQ(code_of(movie.file()), "HR0364");  // behind the end: nothing is shown
+  EXPECT_EQ(code_of(movie.file()), "HR0364");  // after the end: nothing is shown
 }
 
-TEST(AnMp4File, SaysHowItIsTurned) {
+TEST(AnMp4File, HasItsRotation) {
   const uint32_t one = 0x10000, minus = 0xFFFF0000;
   const std::vector<std::pair<int, std::vector<uint32_t>>> matrices{
       {0, {one, 0, 0, 0, one, 0}},       {1, {0, one, 0, minus, 0, 0}},
@@ -170,7 +170,7 @@ TEST(AnMp4File, SaysHowItIsTurned) {
   }
 }
 
-TEST(AnMp4File, SaysItsColors) {
+TEST(AnMp4File, HasItsColors) {
   Movie movie = counting_movie(1);
   const Bytes coded = movie.entry_boxes;
   movie.entry_boxes = coded + box("colr", text("nclx") + Bytes{0, 9, 0, 16, 0, 9, 0x80});
@@ -184,7 +184,7 @@ TEST(AnMp4File, SaysItsColors) {
             (VideoColor{ColorMatrix::kOther, ColorRange::kLimited, ColorTransfer::kHLG}));
 }
 
-TEST(AnMp4File, IsRefusedByNameWhereItIsNotRead) {
+TEST(AnMp4File, IsRefusedByNameIfUnsupported) {
   Movie movie = counting_movie(2);
   movie.entry = "s263";
   EXPECT_EQ(code_of(movie.file()), "HR0363");
@@ -197,7 +197,7 @@ TEST(AnMp4File, IsRefusedByNameWhereItIsNotRead) {
   movie = counting_movie(2);
   movie.instead["stsc"] = numbers({0, 2, 1, 1, 1, 2, 1, 2});
   movie.samples_a_chunk = 1;
-  EXPECT_NE(read_video(movie.file()).error().what.find("changes how"), std::string::npos);
+  EXPECT_NE(read_video(movie.file()).error().what.find("codec parameters"), std::string::npos);
   movie = counting_movie(2);
   movie.handler = "soun";
   EXPECT_EQ(code_of(movie.file()), "HR0364");
@@ -215,17 +215,17 @@ TEST(AnMp4File, WithTablesThatDoNotFitTogetherIsCorrupt) {
   EXPECT_EQ(with("stts", numbers({0, 1, 3, 10})), "HR0361");          // times of three
   EXPECT_EQ(with("ctts", numbers({0, 1, 3, 10})), "HR0361");          //
   EXPECT_EQ(with("stts", numbers({0, 1, 4, 0xFFFFFFFF})), "HR0361");  // back in time
-  EXPECT_EQ(with("stts", numbers({0, 9, 4, 10})), "HR0361");          // fewer rows than it says
+  EXPECT_EQ(with("stts", numbers({0, 9, 4, 10})), "HR0361");          // fewer rows than stated
   EXPECT_EQ(with("stsc", numbers({0, 1, 1, 1, 1})), "HR0361");        // two of four
   EXPECT_EQ(with("stsc", numbers({0, 0})), "HR0361");                 //
   EXPECT_EQ(with("stsz", numbers({0, 0, 9, 1, 2, 3, 4})), "HR0361");  //
-  EXPECT_EQ(with("stsz", numbers({0, 40, 4})), "HR0362");             // behind the file's end
+  EXPECT_EQ(with("stsz", numbers({0, 40, 4})), "HR0362");             // past the end of the file
   EXPECT_EQ(with("stco", numbers({0, 2, 0x7FFFFFFF, 1})), "HR0362");  //
   EXPECT_EQ(with("stsd", numbers({0, 0})), "HR0361");                 //
   EXPECT_EQ(with("mdhd", numbers({0, 0, 0, 0, 0, 0})), "HR0361");     // no clock
   EXPECT_EQ(with("mvhd", numbers({0, 0, 0, 0, 0})), "HR0361");        //
   EXPECT_EQ(with("tkhd", numbers({0})), "HR0361");                    //
-  EXPECT_EQ(with("stss", numbers({0, 0})), "good");                   // no keys at all
+  EXPECT_EQ(with("stss", numbers({0, 0})), "good");                   // no key frames at all
 }
 
 TEST(AnMp4File, OfBillionsOfPacketsCostsNothing) {
@@ -247,7 +247,7 @@ TEST(AnMp4File, LeavesOutPacketsThatAreEmpty) {
   EXPECT_EQ(times_of(track), (std::vector<int64_t>{0, 20}));
 }
 
-TEST(AnMp4File, HasThePicturesOfItsFirstTrackThatIsNoThumbnail) {
+TEST(AnMp4File, UsesItsFirstTrackThatIsNotAThumbnail) {
   Movie chapters = counting_movie(1), pictures = counting_movie(3), off = counting_movie(5);
   off.track_flags = 0;
   const Bytes ftyp = box("ftyp", text("qt  ") + numbers({0}));
@@ -261,7 +261,7 @@ TEST(AnMp4File, HasThePicturesOfItsFirstTrackThatIsNoThumbnail) {
   EXPECT_EQ(track_of(ftyp + moov).packets.size(), 3u);
 }
 
-// A moof box and the mdat box behind it: of one run, whose `rows` follow where its data begin.
+// A moof box and its mdat box: one run, whose `rows` come after its data offset.
 Bytes fragment(const Bytes& tfhd, const Bytes& tfdt, const Bytes& run, const Bytes& rows,
                const Bytes& data) {
   const auto moof = [&](uint32_t offset) {
@@ -275,7 +275,7 @@ Bytes fragment(const Bytes& tfhd, const Bytes& tfdt, const Bytes& run, const Byt
 
 TEST(AnMp4File, MayComeInFragments) {
   Movie movie;
-  // Defaults of packets, unless a run has its own: 10 ticks, 2 bytes, no key.
+  // Defaults of packets, unless a run overrides them: 10 ticks, 2 bytes, not a key frame.
   movie.more_of_moov = box("mvex", box("trex", numbers({0, 1, 1, 10, 2, 0x10000})));
   const Bytes tfhd = numbers({0x20000, 1}), sizes_unsaid = numbers({0x05, 3}), first_is_key(4, 0);
   Bytes file = box("ftyp", text("iso5") + numbers({0})) + movie.moov(0);
@@ -306,7 +306,7 @@ TEST(AnMp4File, OfFragmentsWithBillionsOfPacketsCostsNothing) {
 }
 
 TEST(AnMp4File, OfManyFragmentsAndAsManyTracksCostsNothing) {
-  constexpr uint32_t kMany = 100000;  // of which a pair each takes minutes
+  constexpr uint32_t kMany = 100000;  // processing every pair would take minutes
   Movie movie;
   Bytes trexes, trafs;
   for (uint32_t i = 0; i < kMany; ++i) {
@@ -328,7 +328,7 @@ TEST(AnMp4File, OfFragmentsWhoseTimesHaveNoEndIsCorrupt) {
   EXPECT_EQ(code_of(box("ftyp", text("iso5") + numbers({0})) + movie.moov(0) + empty), "HR0361");
 }
 
-TEST(AnMp4File, CutOffAnywhereOrDamagedIsAnErrorOrATrackInsideOfTheFile) {
+TEST(AnMp4File, TruncatedOrDamagedIsAnErrorOrATrackWithinTheFile) {
   Movie movie = counting_movie(9);
   movie.elst = numbers({0, 1, 300, 0, 0x10000});
   const Bytes whole = movie.file();
@@ -356,5 +356,5 @@ TEST(AnMp4File, CutOffAnywhereOrDamagedIsAnErrorOrATrackInsideOfTheFile) {
   }
 }
 
-}  // namespace
+}  // namespace mp4_track_test
 }  // namespace headrace

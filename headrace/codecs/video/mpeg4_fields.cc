@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// A picture's header, and what may stand before it: the layer, names of encoders, a group.
+// A picture's header, and what may come before it: the layer, encoder names, a group.
 constexpr uint32_t kHead = 1024;
 
 std::span<const uint8_t> head_of(const VideoTrack& track, const ByteRanges& file, uint32_t packet) {
@@ -26,7 +26,7 @@ Mpeg4Layer first_layer(const VideoTrack& track, const ByteRanges& file) {
   return layer;
 }
 
-// Whether any is decoded after one that is shown later.
+// Whether any picture is decoded after one that is shown later.
 bool has_reordering(const VideoTrack& track) {
   const auto is_earlier = [](const MediaPacket& a, const MediaPacket& b) { return a.pts < b.pts; };
   return !std::ranges::is_sorted(track.packets, is_earlier);
@@ -80,7 +80,7 @@ std::optional<uint32_t> Mpeg4Fields::measuring(uint32_t packet) {
 uint32_t Mpeg4Fields::start_of_measuring(uint32_t measuring) {
   uint32_t start = layer_of(measuring);
   if (track_.packets[measuring].pts > track_.packets[start].pts) return start;
-  // It lies between the layer's first picture and one before that.
+  // It is shown between the layer's first picture and one before that.
   while (start > 0 && !track_.packets[--start].key) {
   }
   return start;

@@ -11,12 +11,12 @@
 namespace headrace {
 namespace {
 
-// Codes behind 00 00 01 (table 6-3).
+// Codes after 00 00 01 (table 6-3).
 constexpr uint8_t kFirstLayer = 0x20, kLastLayer = 0x2F, kUserData = 0xB2, kGroup = 0xB3,
                   kPicture = 0xB6;
 constexpr size_t kCode = 4;
 
-// Where 00 00 01 begins, at or behind `from`, with a byte behind it; the size where nowhere.
+// Position of 00 00 01 followed by a byte, at or after `from`; the size if there is none.
 size_t next_code(std::span<const uint8_t> bytes, size_t from) {
   for (size_t at = from + 2; at + 1 < bytes.size(); ++at) {
     const void* const found = std::memchr(bytes.data() + at, 1, bytes.size() - 1 - at);
@@ -32,7 +32,7 @@ struct LayerTimes {
   bool interlaced = false;
 };
 
-// VideoObjectLayer() up to the flag `interlaced` (6.2.3); no bits where it makes no sense.
+// VideoObjectLayer() up to the flag `interlaced` (6.2.3); no bits if invalid.
 LayerTimes times_of(std::span<const uint8_t> layer) {
   constexpr uint32_t kExtendedRatio = 15, kRectangle = 0, kBinary = 2, kGrayscale = 3;
   BigEndianBits bits(layer);
@@ -130,7 +130,8 @@ bool Mpeg4Layer::is_empty(const Mpeg4Picture& picture) const {
   if (time_bits == 0) return false;
   BigEndianBits bits(picture.header);
   bits.skip(2);
-  while (bits.flag()) {  // modulo_time_base, which ends by a 0: there are 0s behind the last byte
+  while (bits.flag()) {  // modulo_time_base, terminated by a 0 bit; the reader returns 0s past the
+                         // end
   }
   bits.skip(1 + static_cast<size_t>(time_bits) + 1);  // between markers
   const bool coded = bits.flag();

@@ -12,15 +12,15 @@ namespace {
 int hevc_type(Nal unit) { return unit[0] >> 1 & 0x3F; }
 
 constexpr int kH264Sei = 6, kH264SequenceSet = 7, kH264PictureSet = 8;
-constexpr int kHevcFirstSet = 32, kHevcLastSet = 34;  // of parameters
+constexpr int kHevcFirstSet = 32, kHevcLastSet = 34;  // parameter sets
 
-// Calls visit(type, size, bytes) of each message, until it answers true; `bytes` gives its content,
-// of which as much is read as the visitor likes. The message's size is the rest's at most.
+// Calls visit(type, size, bytes) for each message until it returns true; `bytes` reads its content
+// on demand. Sizes are limited to the remaining bytes.
 template <class Visit>
 bool any_sei_message(Nal unit, const Visit& visit) {
   PayloadBytes bytes(unit.subspan(1));
   while (true) {
-    const auto sum = [&] {  // of bytes, up to the first that is not 255
+    const auto sum = [&] {  // sum of bytes, up to the first that is not 255
       int64_t total = 0;
       int byte = 255;
       while (byte == 255) {
@@ -40,8 +40,8 @@ bool any_sei_message(Nal unit, const Visit& visit) {
   }
 }
 
-// Whether frames from here on are exactly those of decoding from an earlier one: recovery_frame_cnt
-// is 0 (one bit that is set), and exact_match_flag is set.
+// Whether frames from here on are exactly those of decoding from an earlier point:
+// recovery_frame_cnt is 0 (coded as one set bit), and exact_match_flag is set.
 bool is_exact_recovery_point(Nal sei) {
   constexpr int64_t kRecoveryPoint = 6;
   return any_sei_message(sei, [](int64_t type, int64_t size, PayloadBytes content) {
@@ -55,7 +55,7 @@ std::optional<int> h264_lengths(std::span<const uint8_t> avcc) {
   return length == 3 ? std::nullopt : std::optional(length);
 }
 
-// The most that a parameter set of the arrays in hvcC says; -1 where there is none.
+// The maximum over the parameter sets in hvcC; -1 if there is none.
 int highest_layer_of(std::span<const uint8_t> hvcc) {
   constexpr int kSequenceSet = 33;
   BigEndianReader reader(hvcc);
@@ -125,7 +125,7 @@ bool is_droppable(const NalFraming& framing, std::span<const uint8_t> packet) {
       const int type = hevc_type(unit), layer = (unit[1] & 7) - 1;
       if (type >= kHevcFirstSet && type <= kHevcLastSet) return false;
       if (type >= 32) continue;
-      // Up to 14, the even ones are not referred to within their sub-layer.
+      // Up to 14, even types are not referenced within their sub-layer.
       if (framing.highest_layer < 0 || layer < framing.highest_layer) return false;
       if (type > 14 || type % 2 != 0) return false;
     } else {

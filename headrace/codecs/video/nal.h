@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of H.264 and HEVC by the first bytes of their units: whether
-// decoding can begin with one, and whether others need it (ITU-T H.264, 7.4.1; H.265, 7.4.2.2).
+// Packets of H.264 and HEVC by the first bytes of their units: whether decoding can begin with one,
+// and whether others need it (ITU-T H.264, 7.4.1; H.265, 7.4.2.2).
 //
-// Units are found by the lengths in front of them, and by nothing else: 00 00 01, which divides
-// them in streams, is a length of 256 to 511 in files. Whatever does not fit is taken for what
-// needs the most decoding.
+// Units are found only by the lengths before them: 00 00 01, which separates them in streams, is a
+// length of 256 to 511 in files. For anything unparseable, assumes the case that needs the most
+// decoding.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,17 @@ struct NalFraming {
   // With HEVC the highest temporal sub-layer; -1 if unknown.
   int highest_layer = -1;
 };
-// Out of the parameters (avcC, hvcC; ISO/IEC 14496-15). None for other codecs, and where they make
-// no sense.
+// From the parameters (avcC, hvcC; ISO/IEC 14496-15). None for other codecs, and if invalid.
 std::optional<NalFraming> nal_framing(VideoCodec codec, std::span<const uint8_t> parameters);
 
-// Frames that are shown with this one or later are right if decoding begins here.
+// Whether frames shown at or after this one are correct if decoding begins here.
 bool begins_decoding(const NalFraming& framing, std::span<const uint8_t> packet);
-// An IDR picture: neither it nor what follows names pictures before it. Of HEVC no one asks.
+// An IDR picture: neither it nor later ones refer to pictures before it. Not used for HEVC.
 bool is_idr(const NalFraming& framing, std::span<const uint8_t> packet);
-// No other packet needs it, whatever comes.
+// True only if no other packet can need it.
 bool is_droppable(const NalFraming& framing, std::span<const uint8_t> packet);
 
-// The build of x264 that made the stream, where the packet says so.
+// The x264 build that made the stream, if the packet specifies it.
 std::optional<int> x264_build(const NalFraming& framing, std::span<const uint8_t> packet);
 
 }  // namespace headrace

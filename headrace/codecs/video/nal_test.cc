@@ -35,8 +35,8 @@ TEST(NalUnits, AreFramedAsTheParametersSay) {
   EXPECT_EQ(hevc(3).highest_layer, 2);
 }
 
-// 00 00 01 xx in front of a unit is a length, and no sign that one begins.
-TEST(NalUnits, MayBeAsLongAsTheBytesThatBeginThemInStreams) {
+// 00 00 01 xx before a unit is a length, not a start code.
+TEST(NalUnits, MayHaveTheLengthOfAStartCode) {
   for (size_t size = 255; size <= 515; ++size) {
     Bytes reference = kReference, other = kOther;
     reference.resize(size, 0x41);
@@ -47,7 +47,7 @@ TEST(NalUnits, MayBeAsLongAsTheBytesThatBeginThemInStreams) {
   }
 }
 
-TEST(APacketOfH264, BeginsDecodingWithAnIdrPictureOrWhereItRecoversExactly) {
+TEST(APacketOfH264, BeginsDecodingWithAnIdrImageOrWhereItRecoversExactly) {
   const NalFraming framing = h264();
   EXPECT_TRUE(begins_decoding(framing, packet_of({kParameterSet, kIdr})));
   EXPECT_TRUE(is_idr(framing, packet_of({kParameterSet, kIdr})));
@@ -61,21 +61,22 @@ TEST(APacketOfH264, BeginsDecodingWithAnIdrPictureOrWhereItRecoversExactly) {
   EXPECT_FALSE(begins_decoding(framing, packet_of({kReference, sei(6, {0xC4})})));
   EXPECT_FALSE(begins_decoding(framing, packet_of({sei(6, {})})));
   EXPECT_FALSE(begins_decoding(framing, {}));
-  // Behind a message that is longer than 255 bytes, and has bytes that keep zeros apart.
+  // After a message that is longer than 255 bytes, and has emulation prevention bytes.
   Bytes both = sei(5, Bytes(300, 0));
   both.pop_back();
   both = both + Bytes{6, 1, 0xC4, 0x80};
   EXPECT_TRUE(begins_decoding(framing, packet_of({both, kReference})));
 }
 
-TEST(APacketOfH264, CanBeDroppedIfNoSliceOfItIsReferredTo) {
+TEST(APacketOfH264, CanBeDroppedIfNoSliceIsAReference) {
   const NalFraming framing = h264();
   EXPECT_TRUE(is_droppable(framing, packet_of({kOther})));
   EXPECT_TRUE(is_droppable(framing, packet_of({{0x09, 0xF0}, sei(5, {1, 2}), kOther, kOther})));
   EXPECT_FALSE(is_droppable(framing, packet_of({kOther, kReference})));
   EXPECT_FALSE(is_droppable(framing, packet_of({kIdr})));
   EXPECT_FALSE(is_droppable(framing, packet_of({kParameterSet})));
-  EXPECT_FALSE(is_droppable(framing, packet_of({kParameterSet, kOther})));  // others may use it
+  // other pictures may reference it
+  EXPECT_FALSE(is_droppable(framing, packet_of({kParameterSet, kOther})));
   EXPECT_FALSE(is_droppable(framing, {}));
   Bytes cut = packet_of({kOther, kOther});
   cut.pop_back();
@@ -83,7 +84,7 @@ TEST(APacketOfH264, CanBeDroppedIfNoSliceOfItIsReferredTo) {
   EXPECT_FALSE(is_droppable(framing, packet_of({kOther, {}})));
 }
 
-TEST(APacketOfHEVC, BeginsDecodingWithAPictureOfRandomAccess) {
+TEST(APacketOfHEVC, BeginsDecodingWithARandomAccessImage) {
   for (int type = 0; type < 32; ++type) {
     EXPECT_EQ(begins_decoding(hevc(1), packet_of({hevc_unit(32), hevc_unit(type)})),
               type >= 16 && type <= 21)
@@ -117,7 +118,7 @@ TEST(APacketOfH264, SaysWhichBuildOfX264MadeIt) {
   EXPECT_EQ(x264_build(h264(), packet_of({kIdr})), std::nullopt);
 }
 
-TEST(APacket, OfAnyBytesIsLookedAtWithinItsBounds) {
+TEST(APacket, OfAnyBytesIsParsedWithinItsBounds) {
   std::mt19937 random(1);
   const NalFraming framings[] = {h264(1), h264(2), h264(4), hevc(1), hevc(2)};
   for (int i = 0; i < 20000; ++i) {

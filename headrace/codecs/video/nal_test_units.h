@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units of H.264 and HEVC for tests, as far as anybody looks at them: their headers.
+// Units of H.264 and HEVC for tests: their headers only.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "headrace/base/bytes_test_join.h"
+
 namespace headrace::nal_test {
 
-using Bytes = std::vector<uint8_t>;
-
-inline Bytes operator+(Bytes a, const Bytes& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
+using bytes_test::Bytes;
+using bytes_test::operator+;
 
 inline const Bytes kIdr{0x65, 0x88}, kReference{0x41, 0x9A}, kOther{0x01, 0x9E},
     kParameterSet{0x67, 100};
@@ -27,7 +25,7 @@ inline Bytes packet_of(const std::vector<Bytes>& units, int length_bytes = 4) {
   return out;
 }
 
-// A message of supplemental information, in a unit of its own.
+// A supplemental information (SEI) message, in a unit of its own.
 inline Bytes sei(uint8_t type, const Bytes& content) {
   Bytes out{0x06, type};
   size_t size = content.size();
@@ -46,7 +44,7 @@ inline Bytes sei(uint8_t type, const Bytes& content) {
   return out;
 }
 
-// Behind 16 bytes that say whose data they are.
+// After the 16 bytes of the UUID.
 inline Bytes x264_says(std::string_view text) {
   return sei(5, Bytes(16, 0) + Bytes(text.begin(), text.end()));
 }
@@ -55,7 +53,7 @@ inline Bytes avcc_of(int length_bytes = 4) {
   return {1, 100, 0, 30, static_cast<uint8_t>(0xFC | (length_bytes - 1)), 0xE0, 0};
 }
 
-// With one parameter set of sequences, that says how many temporal sub-layers there may be.
+// With one sequence parameter set, which states the maximum number of temporal sub-layers.
 inline Bytes hvcc_of(int sub_layers) {
   Bytes out(21, 0);
   out[0] = 1;

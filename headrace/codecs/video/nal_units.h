@@ -13,7 +13,7 @@ namespace headrace {
 
 using Nal = std::span<const uint8_t>;
 
-// One unit after another, each with its header of at least one byte (HEVC: two).
+// Consecutive units, each with its header of at least one byte (HEVC: two).
 class NalUnits {
  public:
   NalUnits(const NalFraming& framing, std::span<const uint8_t> packet)
@@ -41,11 +41,11 @@ class NalUnits {
 inline int h264_type(Nal unit) { return unit[0] & 0x1F; }
 constexpr int kH264FirstSlice = 1, kH264LastSlice = 5, kH264Idr = 5;
 
-// The bytes of a unit without those that keep it from looking like the begin of another.
+// The bytes of a unit without emulation prevention bytes.
 class PayloadBytes {
  public:
   explicit PayloadBytes(Nal bytes) : bytes_(bytes) {}
-  // -1 behind the last.
+  // -1 after the last one.
   int next() {
     if (zeros_ >= 2 && at_ < bytes_.size() && bytes_[at_] == 3) {
       ++at_;

@@ -20,22 +20,21 @@ namespace headrace {
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
-  // The frame that packet plan.kept[number] brings; its planes are gone after the call. Each once,
-  // in the order in which the decoder gives them. An error ends the decoding, and is what it gives.
+  // The frame of packet plan.kept[number]; its planes are invalid after the call. Called once per
+  // frame, in the decoder's output order. An error ends the decoding and is returned by it.
   virtual Result<void> frame(size_t number, const YuvFrame& frame) = 0;
 };
 
 class VideoDecoder {
  public:
   virtual ~VideoDecoder() = default;
-  // A packet may bring no frame that is kept, or be fed for what a decoder learns from it alone
-  // (packet 0 of old x264's), so frames are told by the packet that they come from.
-  // All frames of the plan, or an error: HR0367 where one did not come out, HR0368 where the
-  // decoder found damage, HR0369 where it died or took longer than it may. REQUIRES: `file` is what
-  // the track was read from.
+  // A packet may have no frame that is kept, or be fed only for what a decoder learns from it
+  // (packet 0 of old x264 streams), so frames are identified by their packet. Returns all frames of
+  // the plan, or an error: HR0367 if a frame was not output, HR0368 if the decoder found damage,
+  // HR0369 if it died or timed out. REQUIRES: `file` is what the track was read from.
   virtual Result<void> decode(const VideoTrack& track, const ByteRanges& file,
                               const FramePlan& plan, FrameSink& sink) = 0;
-  // VideoDecoderOptions::stop of the calls from here on: a thread's decoder serves any loader.
+  // Sets VideoDecoderOptions::stop for later calls: a thread's decoder serves any loader.
   virtual void stop_by(const std::atomic<bool>* stop) { (void)stop; }
 };
 
@@ -43,7 +42,7 @@ struct VideoDecoderOptions : MediaOptions {
   int64_t max_pixels = int64_t{1} << 26;  // of a frame
 };
 
-// HR0370 where there is nothing to decode with: the message names what is missing.
+// HR0370 if no decoder is available: the message says what is missing.
 Result<std::unique_ptr<VideoDecoder>> make_video_decoder(const VideoDecoderOptions& options);
 
 }  // namespace headrace

@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-// Null: libavcodec is for it.
+// Null: decoded by libavcodec.
 const OwnVideoDecoder* own_decoder_of(VideoCodec codec) {
   for (const OwnVideoDecoder* own : Registry<OwnVideoDecoder>::all()) {
     if (own->decodes(codec)) return own;
@@ -15,7 +15,7 @@ const OwnVideoDecoder* own_decoder_of(VideoCodec codec) {
   return nullptr;
 }
 
-// A decoder that knows what it was made for.
+// A decoder and the options that it was made with.
 class MadeDecoder final : public VideoDecoder {
  public:
   MadeDecoder(std::unique_ptr<VideoDecoder> decoder, const VideoDecoderOptions& options)
@@ -43,7 +43,7 @@ Result<void> VideoDecoders::decode(const VideoTrack& track, const ByteRanges& fi
   const OwnVideoDecoder* const ours = own_decoder_of(track.codec);
   std::unique_ptr<VideoDecoder>& decoder = ours ? animations_ : decoder_;
   const auto* const made = dynamic_cast<MadeDecoder*>(decoder.get());
-  if (made && !made->is_for(options)) decoder.reset();  // of a loader with others
+  if (made && !made->is_for(options)) decoder.reset();  // for a loader with different options
   if (!decoder) {
     Result<std::unique_ptr<VideoDecoder>> begun =
         ours ? ours->make(options) : make_video_decoder(options);

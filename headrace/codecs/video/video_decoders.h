@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoders that a thread keeps between videos; each is started when it is first needed.
+// Decoders that a thread keeps between videos; each is started on first use.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace headrace {
 
-// A decoder of ours, which needs no library of video: one a family of codecs, in a folder of its
-// own, which registers it.
+// A built-in decoder that needs no video library: one per family of codecs, registered in a folder
+// of its own.
 struct OwnVideoDecoder {
   std::string_view name;  // "animation"
   bool (*decodes)(VideoCodec codec);
@@ -21,11 +21,11 @@ struct OwnVideoDecoder {
 
 class VideoDecoders {
  public:
-  // As VideoDecoder::decode, by a decoder for the track's codec. `options`: the same in every call,
-  // or but for `stop` a new decoder is made.
+  // VideoDecoder::decode with a decoder for the track's codec. `options`: if they change, except
+  // for `stop`, a new decoder is made.
   Result<void> decode(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan,
                       FrameSink& sink, const VideoDecoderOptions& options);
-  // Whatever the options say; for tests.
+  // Independent of the options; for tests.
   void use(std::unique_ptr<VideoDecoder> decoder) { decoder_ = std::move(decoder); }
   // Decoding time since the last call.
   double take_seconds() { return std::exchange(seconds_, 0); }

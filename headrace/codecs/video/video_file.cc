@@ -28,10 +28,10 @@ Result<VideoTrack> read_video(const ByteRanges& file) {
   const VideoContainer* const container = video_container_of(*first);
   if (container) return container->read(file);
   if (file.size() == 0) {
-    return unknown_video("it has no bytes", "fetch the file again, or leave it out");
+    return unknown_video("it has no bytes", "download the file again, or leave it out");
   }
-  return unknown_video("its first bytes are of no container",
-                       "where it is a video (MPEG-TS, a bare stream), write it again once: ffmpeg "
+  return unknown_video("its first bytes match no video container",
+                       "if it is a video (MPEG-TS, a bare stream), remux it once: ffmpeg "
                        "-fflags +genpts -i FILE -c copy out.mp4; else leave it out");
 }
 

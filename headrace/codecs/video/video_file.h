@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The container of a file, and its contents. One reader per container, in a
-// file of its own, which registers a VideoContainer.
+// The container of a file, and its contents. One reader per container, in its own file, which
+// registers a VideoContainer.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@ struct VideoContainer {
   std::string_view doc;
   std::vector<std::string_view> suffixes;  // ".mp4", lower case; a hint for listings
   bool (*sniff)(std::span<const uint8_t> first_bytes);
-  // The first track of pictures. Time in proportion to the file, memory to its tables.
+  // The first video track. Time in proportion to the file, memory to its tables.
   Result<VideoTrack> (*read)(const ByteRanges& file);
-  // Before its sound is read, all packets of that are written into another container.
+  // Before its audio is read, all audio packets are copied into another container.
   bool rewrites_sound = false;
 };
 
-// How many first bytes sniff() wants to see.
+// How many leading bytes sniff() needs.
 inline constexpr size_t kVideoSignature = 64;
 // The container whose signature the content has, or null.
 const VideoContainer* video_container_of(std::span<const uint8_t> bytes);
-// Animations begin like pictures, and are videos only where somebody asks for them as such.
+// Animations begin like images, and are videos only if requested as such.
 bool begins_like_video(std::span<const uint8_t> bytes);
 
-// HR0360 where no reader knows the bytes.
+// HR0360 if no reader recognizes the bytes.
 Result<VideoTrack> read_video(const ByteRanges& file);
 
-// Upper bound of the memory for its audio: all bytes of the file that are not frames.
+// Upper bound on the memory for its audio: all bytes of the file that are not frames.
 size_t sound_working_bytes(const VideoTrack& track, const ByteRanges& file);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of which only ranges are read is the same video, and the same error, as its bytes.
+// Reading only ranges of a file gives the same video, and the same errors, as its whole bytes.
 #include "headrace/codecs/video/video_file.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace headrace {
 namespace {
 
-// A reader's report, and a plan of a few frames.
+// A reader's result, and a plan of a few frames.
 std::string said_of(const ByteRanges& file) {
   const Result<VideoTrack> track = read_video(file);
   if (!track) return std::string(track.error().code->id) + " " + track.error().what;
@@ -35,7 +35,7 @@ std::string said_of(const ByteRanges& file) {
   return out;
 }
 
-TEST(VideoFile, OfAFileRangesSayWhatAllItsBytesSay) {
+TEST(VideoFile, ReadByRangeEqualsTheWholeFile) {
   const char* const data = std::getenv("HEADRACE_TEST_DATA");
   const std::filesystem::path folder = std::filesystem::path(data ? data : "") / "video";
   if (!data || !std::filesystem::is_directory(folder)) GTEST_SKIP() << "no HEADRACE_TEST_DATA";
@@ -44,7 +44,7 @@ TEST(VideoFile, OfAFileRangesSayWhatAllItsBytesSay) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file() || entry.file_size() > (8 << 20)) continue;
     const std::vector<uint8_t> whole = video_test::bytes_of(entry.path());
-    // Whole, and cut off where tables may stand.
+    // Whole, and truncated where tables may be.
     for (const size_t bytes : {whole.size(), whole.size() - whole.size() / 7, whole.size() / 2,
                                std::min<size_t>(whole.size(), 1000)}) {
       SCOPED_TRACE(entry.path().string() + ", " + std::to_string(bytes));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes through a reader of containers: an error, or a track whose packets lie in the file and
-// whose frames are some of its packets, in the order of their times, from which plans can be made.
+// Any bytes through a container reader: an error, or a track whose packets are inside the file and
+// whose frames are some of its packets, in time order, from which plans can be made.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ inline void check_plan(std::span<const uint8_t> file, const VideoTrack& track) {
   for (size_t i = 0; i < wanted.size(); ++i) {
     require(plan.kept[i] == track.frames[wanted[i]] && fed[plan.kept[i]] >= 1);
   }
-  // A packet that a decoder only learns from may come once more.
+  // A packet that is only fed for what the decoder learns may be fed again.
   for (size_t i = 1; i < fed.size(); ++i) require(fed[i] <= 1);
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kIndexMagic = "HRVIDEO1";
 constexpr size_t kHashBytes = 8;
-// Times beyond which sums could overflow.
+// Limit for times, so that sums cannot overflow.
 constexpr int64_t kMostIndexTime = int64_t{1} << 61;
 
 const ErrorCode kBadVideoIndex{
@@ -30,10 +30,10 @@ const ErrorCode kBadVideoIndex{
 Error bad_index(std::string what) {
   return {.code = &kBadVideoIndex,
           .what = std::move(what),
-          .hint = "remove it: it is made again from the file"};
+          .hint = "delete it: it is rebuilt from the file"};
 }
 
-// Small numbers of either sign as small ones without.
+// Zigzag encoding: small numbers of either sign become small unsigned ones.
 uint64_t folded(int64_t value) {
   return static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63);
 }
@@ -41,7 +41,7 @@ int64_t unfolded(uint64_t value) {
   return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
 }
 
-// One byte that says how many each takes, then all of them.
+// One byte with the size of each value, then all of them.
 void write_column(ByteWriter& out, std::span<const uint64_t> values) {
   const uint64_t all = std::accumulate(values.begin(), values.end(), uint64_t{0}, std::bit_or<>());
   const uint8_t width = all >> 32 ? 8 : all >> 16 ? 4 : all >> 8 ? 2 : all ? 1 : 0;
@@ -61,7 +61,7 @@ bool take_all(std::span<const uint8_t> bytes, size_t count, const Take& take) {
   return true;
 }
 
-// Calls take(i, value) for each of `count`, until it answers false.
+// Calls take(i, value) for each of `count` values, until it returns false.
 template <class Take>
 bool read_column(ByteReader& in, size_t count, const Take& take) {
   const auto width = in.number<uint8_t>();
@@ -88,7 +88,7 @@ bool read_column(ByteReader& in, size_t count, const Take& take) {
 
 uint64_t hash_of(std::span<const uint8_t> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-// The common divisor of the differences of all times; 1 if there is none.
+// The greatest common divisor of the differences of all times; 1 if there is none.
 int64_t unit_of(const VideoTrack& track) {
   int64_t unit = 0;
   for (const MediaPacket& packet : track.packets) {
@@ -143,7 +143,8 @@ bool read_packets(ByteReader& in, uint64_t file_bytes, VideoTrack& track) {
   const auto unit = in.number<uint64_t>();
   auto pts = in.number<uint64_t>();
   if (!read_column(in, count, [&](size_t i, uint64_t delta) {
-        pts += static_cast<uint64_t>(unfolded(delta)) * unit;  // whatever it is, it is checked
+        // any value is accepted here and checked later
+        pts += static_cast<uint64_t>(unfolded(delta)) * unit;
         to[i].pts = static_cast<int64_t>(pts);
         return to[i].pts >= -kMostIndexTime && to[i].pts <= kMostIndexTime;
       })) {
@@ -155,7 +156,7 @@ bool read_packets(ByteReader& in, uint64_t file_bytes, VideoTrack& track) {
   return true;
 }
 
-// Each a packet of its own, by time: so none can be there twice.
+// Each frame has its own packet, in time order, so there are no duplicates.
 bool read_frames(ByteReader& in, VideoTrack& track) {
   uint64_t number = UINT64_MAX;
   int64_t pts = INT64_MIN;
@@ -235,12 +236,13 @@ Result<VideoTrack> track_from_video_index(std::span<const uint8_t> index, uint64
   if (index.size() < kIndexMagic.size() + kHashBytes) return bad_index("it is too short");
   const std::span<const uint8_t> content = index.first(index.size() - kHashBytes);
   ByteReader hash(index.last(kHashBytes)), in(content);
-  if (in.text(kIndexMagic.size()) != kIndexMagic) return bad_index("it is of another version");
+  if (in.text(kIndexMagic.size()) != kIndexMagic) return bad_index("it has a different version");
   if (hash.number<uint64_t>() != hash_of(content)) return bad_index("it is damaged");
   VideoTrack track;
   if (!read_head(in, track)) return bad_index("its description of the stream is invalid");
   const auto packets = in.number<uint32_t>(), frames = in.number<uint32_t>();
-  // A packet takes a byte at least, for its size; a frame none, but there are no more of them.
+  // A packet takes at least a byte, for its size; a frame takes none, but there are not more frames
+  // than packets.
   if (!in.good() || packets > in.left() || packets > kMostVideoPackets || frames > packets) {
     return bad_index("it has more packets than bytes");
   }

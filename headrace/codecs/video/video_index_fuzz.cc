@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes with the hash that makes an index of them.
+// Any bytes as an index, with the correct hash added.
 #include "headrace/codecs/video/video_index.h"
 
 #define XXH_INLINE_ALL

@@ -67,7 +67,7 @@ void expect_same(const VideoTrack& a, const VideoTrack& b) {
   }
 }
 
-TEST(AVideoIndex, GivesBackTheTrack) {
+TEST(AVideoIndex, RestoresTheTrack) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     const VideoTrack track = drawn_track(seed);
     const Result<VideoTrack> back = track_from_video_index(video_index_of(track), kFileBytes);
@@ -101,7 +101,7 @@ TEST(AVideoIndex, OfASmallerFileIsRefused) {
   EXPECT_EQ(smaller.error().code->id, "HR0366");
 }
 
-TEST(AVideoIndex, CutOffOrChangedIsRefusedByItsHash) {
+TEST(AVideoIndex, TruncatedOrChangedIsRefusedByItsHash) {
   const std::vector<uint8_t> whole = video_index_of(drawn_track(3));
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_FALSE(track_from_video_index(std::span(whole).first(size), kFileBytes));
@@ -113,8 +113,8 @@ TEST(AVideoIndex, CutOffOrChangedIsRefusedByItsHash) {
   }
 }
 
-// Somebody who writes hashes, too, gets no packet outside of the file.
-TEST(AVideoIndex, OfAnEnemyHasItsPacketsInTheFile) {
+// Even with a forged hash, no packet lies outside of the file.
+TEST(AVideoIndex, FromUntrustedInputHasItsPacketsInTheFile) {
   std::mt19937 random(1);
   size_t good = 0;
   for (int i = 0; i < 20000; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The streams of tests/videos, without a container: what FFmpeg has encoded, and the CRC-32 of each
-// frame that FFmpeg decodes from it (tools/make_test_videos.py).
+// The streams of tests/videos, without a container: encoded by FFmpeg, with the CRC-32 of each
+// frame that FFmpeg decodes from them (tools/make_test_videos.py).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ inline FramePlan whole(const VideoTrack& track) {
   return plan;
 }
 
-// One frame, from the key before it, with all packets until it must have come out.
+// One frame, from the previous key frame, with all packets until it must have been output.
 inline FramePlan alone(const VideoTrack& track, uint32_t frame) {
   const uint32_t wanted = track.frames[frame];
   uint32_t key = 0;
@@ -96,7 +96,7 @@ inline FramePlan alone(const VideoTrack& track, uint32_t frame) {
   return plan;
 }
 
-// As `ffmpeg -f framehash -hash crc32` counts it.
+// Same as `ffmpeg -f framehash -hash crc32`.
 inline uint32_t hash_of(const YuvFrame& frame) {
   uLong hash = crc32(0, nullptr, 0);
   for (int plane = 0; plane < frame.planes; ++plane) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's description of its video: how pictures are coded, and where in the file each packet
-// of them lies. Made by one reader per container, from hostile bytes; nothing is decoded for it,
-// and no picture is believed to be there before a decoder has made it.
+// A container's description of its video: how pictures are coded, and where each packet is in the
+// file. Made by one reader per container, from hostile bytes, without decoding; whether the
+// pictures exist is only known after decoding.
 //
-// A packet's number is its place in decoding order, a frame's number its place in the order in
-// which frames are shown. All frames of a sequential decode are there, and no others.
+// A packet's number is its index in decoding order, a frame's number its index in presentation
+// order. The frames are exactly those of a sequential decode.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace headrace {
 
 enum class VideoCodec : uint8_t { kH264, kHEVC, kVP8, kVP9, kAV1, kMPEG4, kMJPEG, kGIF, kWebP };
 
-// The matrix between RGB and YCbCr. Files that do not say it are BT.601, as everybody takes them;
-// kOther is one that is said and not known here, of which no colors can be made.
+// The matrix between RGB and YCbCr. Files that do not specify it are treated as BT.601, as is
+// usual; kOther is an unknown one, for which colors cannot be computed.
 enum class ColorMatrix : uint8_t {
   kUnsaid,
   kBT601,
@@ -29,7 +29,7 @@ enum class ColorMatrix : uint8_t {
   kOther
 };
 enum class ColorRange : uint8_t { kUnsaid, kLimited, kFull };
-// The light that values mean. PQ and HLG are of high dynamic range.
+// The transfer function. PQ and HLG are high dynamic range.
 enum class ColorTransfer : uint8_t { kUnsaid, kStandard, kPQ, kHLG };
 
 struct VideoColor {
@@ -41,15 +41,15 @@ struct VideoColor {
 
 struct VideoTrack {
   VideoCodec codec = VideoCodec::kH264;
-  int width = 0, height = 0;  // as stored, before it is turned
-  int quarter_turns = 0;      // with the clock, to be upright: 0 to 3
-  VideoColor color;           // as the container says it; a frame may say more
+  int width = 0, height = 0;  // as stored, before rotation
+  int quarter_turns = 0;      // clockwise quarter turns to make it upright: 0 to 3
+  VideoColor color;           // from the container; a frame may override it
   int64_t ticks_per_second = 1, ticks_divisor = 1;  // a tick is ticks_divisor / ticks_per_second
-  // Configuration of the decoder: the content of avcC, hvcC, av1C or esds' specific info, which
-  // libavcodec calls extradata.
+  // The decoder's configuration: the content of avcC, hvcC, av1C or esds' specific info; called
+  // extradata in libavcodec.
   std::vector<uint8_t> parameters;
   std::vector<MediaPacket> packets;
-  std::vector<uint32_t> frames;  // of each frame the number of the packet that brings it
+  std::vector<uint32_t> frames;  // for each frame, the number of its packet
   int64_t duration = 0;          // ticks, to the end of the last frame
 
   double seconds(int64_t ticks) const {

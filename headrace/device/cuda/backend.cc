@@ -19,8 +19,10 @@ DevicePtr open_cuda(int index) {
                   "use device=\"cpu\", or look at what nvidia-smi says");
 }
 
-const DeviceBackend kCuda{
-    .name = "cuda", .doc = "GPUs, through the CUDA runtime.", .numbered = true, .open = open_cuda};
+const DeviceBackend kCuda{.name = "cuda",
+                          .doc = "NVIDIA GPUs, through the CUDA runtime.",
+                          .numbered = true,
+                          .open = open_cuda};
 const Register<DeviceBackend> registered_cuda(kCuda);
 
 }  // namespace
@@ -29,7 +31,7 @@ std::string reason_of_driver(int driver, int runtime) {
   const auto text = [](int version) {
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   };
-  if (driver == 0) return "there is no NVIDIA driver (libcuda.so.1)";
+  if (driver == 0) return "no NVIDIA driver found (libcuda.so.1)";
   return "the driver is too old (it has CUDA " + text(driver) + ", " + text(runtime) +
          " is needed)";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA devices through the runtime, which is linked statically and finds the driver when it is
-// first asked. It uses the device's primary context, as frameworks do, so streams and memory are
-// theirs too.
+// CUDA devices through the runtime, which is linked statically and finds the driver on first use.
+// It uses the device's primary context, as frameworks do, so streams and memory can be shared with
+// them.
 #include <cuda_runtime_api.h>
 
 #include "headrace/device/cuda/cuda_devices.h"
@@ -54,12 +54,12 @@ class CudaEvent final : public Event {
   bool done() const override {
     const cudaError_t status = cudaEventQuery(event_);
     if (status == cudaErrorNotReady) return false;
-    if (!is_over(status)) check(status, device_, "work before this failed");
+    if (!is_over(status)) check(status, device_, "earlier work on the device failed");
     return true;
   }
   void wait_on_host() const override {
     const cudaError_t status = cudaEventSynchronize(event_);
-    if (!is_over(status)) check(status, device_, "work before this failed");
+    if (!is_over(status)) check(status, device_, "earlier work on the device failed");
   }
   cudaEvent_t event() const { return event_; }
 

@@ -46,10 +46,10 @@ class HostDevice final : public Device {
   StreamPtr foreign_stream(uintptr_t) override { return make_stream(); }
 };
 
-const DeviceBackend kHost{
-    .name = "cpu", .doc = "The host itself.", .numbered = false, .open = [](int) {
-      return host_device();
-    }};
+const DeviceBackend kHost{.name = "cpu",
+                          .doc = "The host's own memory, without a GPU.",
+                          .numbered = false,
+                          .open = [](int) { return host_device(); }};
 const Register<DeviceBackend> registered_host(kHost);
 
 }  // namespace

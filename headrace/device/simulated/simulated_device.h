@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device for finding bugs: it does queued work as late as it may, in an order drawn from a seed,
-// overwrites freed memory, and has its own clock.
+// A device for finding bugs: it executes queued work as late as allowed, in an order drawn from a
+// seed, overwrites freed memory, and has its own clock.
 //
-// Nothing runs by itself. Each call draws whether some queued work is done and whose; the rest is
-// done when somebody waits for it. So a copy whose source is overwritten too early, or a reader
-// that does not wait for its copy, sees wrong bytes, on every run with that seed. The clock: a
-// piece of work begins when its stream is free and what it waits for is done, and ends after its
-// cost. The host takes no time. Thread-safe.
+// Nothing runs by itself. Each call draws whether some queued work is done, and of which stream;
+// the rest is done when a caller waits for it. So a copy whose source is overwritten too early, or
+// a reader that does not wait for its copy, sees wrong bytes, on every run with that seed. The
+// clock: a piece of work begins when its stream is free and what it waits for is done, and ends
+// after its cost. The host takes no time. Thread-safe.
 #pragma once
 
 #include <cstdint>

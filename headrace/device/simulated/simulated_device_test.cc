@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated device keeps the rules of real ones, and no more than these.
+// The simulated device guarantees what real devices guarantee, and no more.
 #include "headrace/device/simulated/simulated_device.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(SimulatedDevice, AStreamKeepsItsOrder) {
   }
 }
 
-TEST(SimulatedDevice, StreamsRunInAnyOrderButForEvents) {
+TEST(SimulatedDevice, StreamsRunInAnyOrderExceptForEvents) {
   int early = 0;
   for (uint64_t seed = 0; seed < 50; ++seed) {
     SimulatedDevice device(seed);
@@ -51,7 +51,7 @@ TEST(SimulatedDevice, StreamsRunInAnyOrderButForEvents) {
   EXPECT_LT(early, 50);
 }
 
-TEST(SimulatedDevice, TheClockAddsCostsAlongWhatIsWaitedFor) {
+TEST(SimulatedDevice, TheClockAddsCostsAlongDependencies) {
   SimulatedDevice device(1, {.bytes_per_second = 1000});
   StreamPtr one = device.make_stream(), two = device.make_stream();
   std::vector<uint8_t> from(5000), to(5000);
@@ -66,7 +66,7 @@ TEST(SimulatedDevice, TheClockAddsCostsAlongWhatIsWaitedFor) {
   EXPECT_DOUBLE_EQ(done.back().end, 8);
 }
 
-TEST(SimulatedDevice, MemoryThatIsGivenBackIsSpoilt) {
+TEST(SimulatedDevice, ReturnedMemoryIsOverwritten) {
   SimulatedDevice device(3);
   StreamPtr stream = device.make_stream();
   auto memory = device.allocate(4096);
@@ -84,7 +84,7 @@ TEST(SimulatedDevice, MemoryThatIsGivenBackIsSpoilt) {
   EXPECT_EQ(device.peak_bytes(), 4096u);
 }
 
-TEST(Device, NamesAndWhatIsSaidWhereThereIsNone) {
+TEST(Device, NamesAndTheErrorIfThereIsNone) {
   EXPECT_EQ(open_device("cpu"), host_device());
   const auto code_of = [](std::string_view name) {
     try {
@@ -103,7 +103,7 @@ TEST(Device, NamesAndWhatIsSaidWhereThereIsNone) {
 }
 
 TEST(Device, ADriverThatIsTooOldIsNamedWithBothVersions) {
-  EXPECT_EQ(reason_of_driver(0, 13000), "there is no NVIDIA driver (libcuda.so.1)");
+  EXPECT_EQ(reason_of_driver(0, 13000), "no NVIDIA driver found (libcuda.so.1)");
   EXPECT_EQ(reason_of_driver(12020, 13000),
             "the driver is too old (it has CUDA 12.2, 13.0 is needed)");
 }

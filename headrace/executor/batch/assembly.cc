@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of ragged fields, padded or packed, out of the values that a batch's rows have.
+// Tensors of ragged fields, padded or packed, made from the values of a batch's rows.
 #include <algorithm>
 #include <utility>
 

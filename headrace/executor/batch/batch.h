@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A filled slot, as the consumer has it.
+// A filled slot, as delivered to the consumer.
 #pragma once
 
 #include <climits>

@@ -44,7 +44,7 @@ class BatchBuilder {
   int64_t epoch() const { return epoch_; }
   int64_t index() const { return index_; }
 
-  // As RowWriter does.
+  // See RowWriter.
   void write(std::span<RowSource> sources, Renderer& renderer, size_t most_listed = SIZE_MAX) {
     RowWriter(rows_, renderer, most_listed).write(sources);
   }
@@ -57,22 +57,22 @@ class BatchBuilder {
            const std::vector<int>& dropped);
   const std::vector<uint8_t>& dropped() const { return dropped_; }
 
-  // The plan's batch steps on the rows [first, first + count) as far as they were not dropped.
-  // REQUIRES: whole groups of all steps (Plan::batch_group), whose rows are written or dropped.
+  // The plan's batch steps on the rows [first, first + count), except dropped ones. REQUIRES: whole
+  // groups of all steps (Plan::batch_group), whose rows are written or dropped.
   Result<void> run_batch_steps(int64_t first, int64_t count, uint64_t seed);
 
   // Bytes for everything that follows. REQUIRES: all rows are written or dropped.
   // Size of the tensors of ragged fields; HR0706 if that is more than `most`.
   size_t bytes_to_assemble(size_t most);
-  // Makes them, and lets go of the values that they are made of: so many bytes.
+  // Makes them, and frees the values that they are made of: so many bytes.
   size_t assemble();
-  // The batch, without the rows that were dropped. Assembles what is not yet.
+  // The batch, without the dropped rows. Assembles fields that are not assembled yet.
   Batch finish(size_t most_assembled = SIZE_MAX);
-  // Whether ragged tensors were there before their values, and took all of them.
+  // Whether ragged tensors existed before their values, and received all of them.
   bool prediction_held() const { return prediction_held_; }
 
  private:
-  // Whether all its values were written where they lie in the tensor.
+  // Whether all its values were written in place in the tensor.
   bool is_in_place(const OutputMemory& field) const;
   BatchField assembled(size_t output);
   std::vector<int64_t> group_begins() const;
@@ -84,7 +84,7 @@ class BatchBuilder {
   BatchRows rows_;
   std::vector<uint8_t> dropped_;
   std::optional<int64_t> kept_;        // rows, when gaps are closed
-  std::vector<BatchField> assembled_;  // by output, where they are
+  std::vector<BatchField> assembled_;  // by output, in place
   bool prediction_held_ = false;
 };
 

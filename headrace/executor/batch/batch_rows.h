@@ -18,12 +18,12 @@
 
 namespace headrace {
 
-// Where the values of a ragged output will lie, whose shapes were predicted (Note [Lengths first]
+// Where the values of a ragged output will be, if their shapes were predicted (Note [Lengths first]
 // in ops/op.h).
 struct Places {
   RaggedLayout layout;
-  std::vector<Shape> shapes;  // by row; empty where nothing is known
-  Assembled tensor = {};      // from when the batch is opened
+  std::vector<Shape> shapes;  // by row; empty if nothing is known
+  Assembled tensor = {};      // from the opening of the batch on
 };
 
 // Memory of one output: `data` for a dense one, `items` for a list of values, `strings` for text.
@@ -36,14 +36,14 @@ struct OutputMemory {
   std::shared_ptr<UnfinishedPictures> unfinished;
   std::vector<std::string> strings;
   std::vector<TensorView> items;
-  std::vector<std::shared_ptr<void>> item_memory;  // null: of a value in its place
+  std::vector<std::shared_ptr<void>> item_memory;  // null: for a value in place
   std::optional<Places> places;
 };
 
 struct BatchRows {
-  // `memory(output number, bytes)` supplies each dense field's memory, each value's of a list, and
-  // each ragged tensor's; contents unspecified.
-  // REQUIRES: it can be called by several threads.
+  // `memory(output number, bytes)` supplies the memory of each dense field, of each value in a
+  // list, and of each ragged tensor; contents unspecified. REQUIRES: it can be called by several
+  // threads.
   using Memory = std::function<std::shared_ptr<void>(size_t output, size_t bytes)>;
 
   const Plan& plan;
@@ -55,7 +55,7 @@ struct BatchRows {
   std::vector<OutputMemory> fields = {};  // by output
 };
 
-// Whether an output is one picture a record.
+// Whether an output is one picture per record.
 inline bool is_picture(const Output& output) {
   return output.origin == OutputOrigin::kField && is_picture(output.state.kind);
 }
@@ -63,8 +63,8 @@ inline bool is_picture(const Output& output) {
 // How an output's values become one tensor. REQUIRES: is_assembled(), and no companion.
 RaggedForm ragged_form(const Plan& plan, const Output& output);
 
-// A clip in memory that has one frame behind the other, each as pictures of the format are; of this
-// shape, as it is delivered. `rows`: that many clips; nothing: one, without an axis for it.
+// A clip in memory with consecutive frames, each in the format's picture layout; of this shape, as
+// delivered. `rows`: that many clips; nothing: one, without an axis for it.
 TensorView clip_view(const Output& output, void* data, const Shape& shape, MemoryFormat format,
                      std::optional<int64_t> rows = {});
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clips in a batch: a row holds its frames in sequence, each rendered into its place.
+// Clips in a batch: a row holds its frames in sequence, each rendered in place.
 //
-// Frames lie whole, whatever the order of axes that is delivered: with the channels before time it
-// is a view with strides (of channels that lie last, what torch calls channels_last_3d).
+// Each frame is contiguous, whatever axis order is delivered: with channels before time the
+// result is a view with strides (with channels last, torch's channels_last_3d).
 #include <algorithm>
 
 #include "headrace/executor/batch/row_writer.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of differing shape as one tensor: padded to the longest, or row after row.
 //
-// Plain functions over the values of one batch; memory is theirs to make, and the caller's to bound
-// by what RaggedLayout::bytes() says before.
+// Plain functions over the values of one batch; they allocate memory, which the caller bounds in
+// advance by RaggedLayout::bytes().
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ namespace headrace {
 struct RaggedForm {
   DType dtype = DType::kUInt8;
   Shape promised;
-  bool packed = false;             // else padded
+  bool packed = false;             // otherwise padded
   int64_t multiple = 1;            // padded: extents are rounded up to a multiple of it
   std::vector<uint8_t> padding{};  // padded: the bytes of one element; empty: zeros
-  bool channels_last = false;      // pictures, whose memory is (H, W, C)
+  bool channels_last = false;      // for pictures stored as (H, W, C)
 };
 
 struct Assembled {
@@ -32,29 +32,29 @@ struct Assembled {
 // Memory for so many bytes, contents unspecified.
 using TensorMemory = std::function<std::shared_ptr<void>(size_t bytes)>;
 
-// Where each value lies in the tensor, which their shapes alone decide.
+// The position of each value in the tensor, determined by their shapes alone.
 class RaggedLayout {
  public:
-  // `items`: the values by row, whose memory need not be there yet. REQUIRES: shapes as promised;
-  // where rows are packed, one axis is open.
+  // `items`: the values by row, whose memory need not exist yet. REQUIRES: shapes as promised; if
+  // rows are packed, one axis is open.
   RaggedLayout(const RaggedForm& form, std::span<const TensorView> items);
 
   // Padded: (rows, ...), the largest extent on each open axis, rounded up. Packed: (all rows of all
   // records, ...).
   const Shape& shape() const { return shape_; }
-  // (rows, one axis for each open one) of a padded tensor.
+  // (rows, one axis per open one) of a padded tensor.
   Shape mask_shape() const;
-  size_t bytes() const;  // SIZE_MAX where that is more than a size_t counts
+  size_t bytes() const;  // SIZE_MAX if it does not fit into a size_t
   // Packed: where each record's rows begin, and where the last one's end.
   const std::vector<int64_t>& starts() const { return starts_; }
 
-  // All of it, contents unspecified: fill() and copy() write each byte of it.
+  // All of it, contents unspecified: fill() and copy() write each byte.
   Assembled make(const TensorMemory& memory) const;
-  // The part that is a row's, in such memory, for a value of that shape.
+  // The part of a row in such memory, for a value of that shape.
   TensorView place(void* memory, size_t row, Shape shape) const;
   // The row's padding around a value of that shape.
   void fill(void* memory, size_t row, const Shape& value) const;
-  // A value into its place; both may be strided.
+  // Copies a value to its place; both may be strided.
   void copy(const TensorView& from, const TensorView& to) const;
 
  private:
@@ -70,7 +70,7 @@ size_t tensor_bytes(const Shape& shape, DType dtype);
 
 Assembled assemble(const RaggedForm& form, std::span<const TensorView> items,
                    const TensorMemory& memory);
-// bool: whether a value is a record's own.
+// bool: whether a value is owned by its record.
 Assembled mask_of(const RaggedForm& form, std::span<const TensorView> items,
                   const TensorMemory& memory);
 Assembled tensor_of(std::span<const int64_t> numbers, const TensorMemory& memory);

@@ -37,7 +37,7 @@ TEST(Ragged, PaddingFillsUpToTheLongestOnEveryOpenAxis) {
             (std::vector<uint8_t>{1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
-TEST(Ragged, ExtentsAreRoundedUpToAMultipleAndNothingStaysNothing) {
+TEST(Ragged, ExtentsAreRoundedUpToAMultipleAndZeroStaysZero) {
   std::vector<int16_t> a = {1, 2, 3};
   std::vector<TensorView> items = {view(a, {3, 1})};
   const RaggedForm form{.dtype = DType::kInt16, .promised = {-1, 1}, .multiple = 8};
@@ -47,7 +47,7 @@ TEST(Ragged, ExtentsAreRoundedUpToAMultipleAndNothingStaysNothing) {
   EXPECT_EQ(RaggedLayout(form, {}).shape(), (Shape{0, 0, 1}));
 }
 
-TEST(Ragged, ChannelsLastPicturesArePaddedWhereTheirPixelsLie) {
+TEST(Ragged, ChannelsLastImagesArePaddedInPlace) {
   std::vector<int16_t> pixels = {1, 2, 3, 4};  // 2 x 1 pixels of two channels
   const std::vector<TensorView> items = {
       {pixels.data(), DType::kInt16, {2, 2, 1}, {1, 2, 2}},
@@ -64,7 +64,7 @@ TEST(Ragged, ChannelsLastPicturesArePaddedWhereTheirPixelsLie) {
             (std::vector<int16_t>{1, 2, 0, 0, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
-TEST(Ragged, PackedRowsLieOneAfterAnotherFromTheirStarts) {
+TEST(Ragged, PackedRowsAreConsecutiveFromTheirStarts) {
   std::vector<int16_t> a = {1, 2, 3, 4}, b = {5, 6}, none;
   const std::vector<TensorView> items = {view(a, {2, 2}), view(none, {0, 2}), view(b, {1, 2})};
   const RaggedForm form{.dtype = DType::kInt16, .promised = {-1, 2}, .packed = true};
@@ -74,7 +74,7 @@ TEST(Ragged, PackedRowsLieOneAfterAnotherFromTheirStarts) {
   EXPECT_EQ(RaggedLayout(form, {}).starts(), (std::vector<int64_t>{0}));
 }
 
-TEST(Ragged, FramesOfSoundsArePackedChannelByChannel) {
+TEST(Ragged, FramesOfAudioClipsArePackedChannelByChannel) {
   std::vector<int16_t> a = {1, 2, 3, 4, 5, 6}, b = {7, 8};
   const std::vector<TensorView> items = {view(a, {2, 3}), view(b, {2, 1})};
   const RaggedForm form{.dtype = DType::kInt16, .promised = {2, -1}, .packed = true};
@@ -83,7 +83,7 @@ TEST(Ragged, FramesOfSoundsArePackedChannelByChannel) {
   EXPECT_EQ(numbers_of<int16_t>(made), (std::vector<int16_t>{1, 2, 3, 7, 4, 5, 6, 8}));
 }
 
-TEST(Ragged, AValueIsInItsPlaceAlreadyWhereItWasWrittenThere) {
+TEST(Ragged, AValueWrittenInPlaceIsNotCopied) {
   std::vector<int16_t> a = {1, 2, 3, 4, 5, 6}, b = {7, 8};
   const std::vector<TensorView> shapes = {view(a, {2, 3}), view(b, {2, 1})};
   const RaggedForm form{.dtype = DType::kInt16, .promised = {2, -1}, .padding = {9, 0}};
@@ -101,7 +101,7 @@ TEST(Ragged, AValueIsInItsPlaceAlreadyWhereItWasWrittenThere) {
             expected);  // from where they lie
 }
 
-TEST(Ragged, MoreBytesThanCanBeCountedAreCountedAsThat) {
+TEST(Ragged, OverflowingSizesSaturate) {
   EXPECT_EQ(tensor_bytes({int64_t{1} << 40, int64_t{1} << 40}, DType::kInt16), SIZE_MAX);
   EXPECT_EQ(tensor_bytes({int64_t{1} << 40, int64_t{1} << 40, 0}, DType::kInt16), 0u);
 }

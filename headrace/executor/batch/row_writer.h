@@ -15,7 +15,7 @@
 
 namespace headrace {
 
-// One record that is ready to be written, and the row where it goes.
+// One record that is ready to be written, and its destination row.
 struct RowSource {
   int row = 0;
   Record* record = nullptr;
@@ -26,11 +26,11 @@ struct RowSource {
 
 class RowWriter {
  public:
-  // `most_listed`: bytes of a picture or sound in a list, more than which is HR0707.
+  // `most_listed`: limit in bytes of a picture or sound in a list; more is HR0707.
   RowWriter(BatchRows& rows, Renderer& renderer, size_t most_listed)
       : rows_(rows), renderer_(renderer), most_listed_(most_listed) {}
 
-  // A row whose result is an error holds nothing of use.
+  // A row whose result is an error has unspecified contents.
   void write(std::span<RowSource> sources);
 
  private:
@@ -38,13 +38,13 @@ class RowWriter {
   struct Tasks {
     std::vector<RenderTask> tasks;
     std::vector<RowSource*> owners;
-    std::deque<Recipe> beginnings;  // of recipes that a device ends; they stay in place
+    std::deque<Recipe> beginnings;  // of recipes that a device completes; they do not move
     void clear();
   };
   static Tasks& tasks_of_this_thread();
   Result<void> add_picture(size_t output, RowSource& source, Tasks& to);
   Result<void> add_clip(size_t output, RowSource& source, Tasks& to);  // clip_rows.cc
-  // picture: its number in the batch. False where nothing of it is to be rendered.
+  // picture: its number in the batch. False if none of it is to be rendered.
   bool set_target(OutputMemory& field, int64_t picture, int64_t record, RenderTask& task,
                   Tasks& to);
 
@@ -55,8 +55,8 @@ class RowWriter {
                              uint8_t* to);
   Result<void> write_list_value(size_t output, RowSource& source);
   TensorView make_item(size_t output, RowSource& source, const Shape& shape, size_t bytes);
-  // A value that becomes part of one tensor must have the others' shape, except for the open axes,
-  // and as many rows as the rest of its row group.
+  // A value that becomes part of one tensor must have the same shape as the others, except for the
+  // open axes, and as many rows as the rest of its row group.
   Result<void> check_ragged(const Output& output, DType dtype, const Shape& shape,
                             const Record& record) const;
 
@@ -65,7 +65,7 @@ class RowWriter {
   const size_t most_listed_;
 };
 
-// HR0707: a value of a list that alone takes too much.
+// HR0707: a single value of a list takes too much.
 Error listed_too_large(const std::string& name, DType dtype, const Shape& shape, size_t most);
 // HR0741.
 Error shape_differs(std::string what);

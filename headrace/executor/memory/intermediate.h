@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory for what steps render before the end of the pipeline: pictures and audio at a Python step,
-// at one that works on pixels, or where a step does not fit the recipe. Where there is any, a
-// record asks for its memory as soon as its header is read.
+// at a step that works on pixels, or where a step does not fit the recipe. If there is any, a
+// record reserves its memory as soon as its header is read.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@ namespace headrace {
 
 struct IntermediateMemory {
   bool any = false;
-  size_t largest = 0;            // bytes, where the size is known
-  size_t open_factor = 0;        // bytes per sample, where the size is the record's own
-  size_t scratch_per_pixel = 0;  // of the step that holds most beside
+  size_t largest = 0;            // bytes, if the size is known
+  size_t open_factor = 0;        // bytes per sample, if the size depends on the record
+  size_t scratch_per_pixel = 0;  // of the step that needs most additional memory
   size_t known_pixels = 0;       // of the largest picture whose size is known
-  std::vector<int> views = {};   // by field: how many pictures become of it, by Forks
-  // For sounds that must have samples before they are written: bytes of the longest whose length is
+  std::vector<int> views = {};   // by field: how many pictures are made of it by Forks
+  // For audio that must be decoded before it is written: bytes of the longest clip whose length is
   // known, and whether there are others.
   size_t largest_sound = 0;
   bool open_sounds = false;
-  // By field: pictures that are kept of a video; and how many of all such have pixels in between.
+  // By field: pictures kept of a video; and how many such pictures have intermediate pixels.
   std::vector<size_t> kept_of_video = {};
   bool clips_cross = false;  // to Python
   size_t kept_with_pixels = 0;
-  // By field: how often the sound of its time is taken, and seconds of it; -1: of the whole video.
+  // By field: how often the audio of its time is taken, and seconds of it; -1: of the whole video.
   struct SoundOfVideo {
     int64_t times = 0;
     double seconds = 0;

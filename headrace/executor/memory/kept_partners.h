@@ -16,21 +16,21 @@ namespace headrace {
 
 struct KeptPartner {
   Record record;
-  // The request made before it was prepared. A row that finds it requests as much: which rows are
-  // too large must not depend on what is kept.
+  // The request made before it was prepared. A row that finds it requests the same: which rows are
+  // too large must not depend on the cache.
   size_t reserved = 0;
 };
 
 class KeptPartners {
  public:
-  // `bytes`: the most that they may take together.
+  // `bytes`: limit for all of them together.
   explicit KeptPartners(size_t bytes) : limit_(bytes) {}
 
-  // Null where it is not there. shared: it may be dropped while a worker still copies it.
+  // Null if it is not cached. shared: it may be dropped while a worker still copies it.
   std::shared_ptr<const KeptPartner> find(int64_t epoch, int64_t position) const
       EXCLUDES_LOCK(mutex_);
-  // Drops those that stand first in the epoch to make room, and keeps nothing where that does not
-  // do. What the record's fields have must be its own.
+  // Drops the earliest ones of the epoch to make room, and keeps nothing if that is not enough. The
+  // record must own its fields' data.
   void keep(int64_t epoch, KeptPartner partner) EXCLUDES_LOCK(mutex_);
   void clear() EXCLUDES_LOCK(mutex_);
   size_t held_bytes() const EXCLUDES_LOCK(mutex_);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The share of the memory limit for records while they are decoded, granted in order of
-// position: the oldest waiting record is served first, and a record asks once for all that it
-// needs.
+// The part of the memory limit for records while they are decoded, granted in order of position:
+// the oldest waiting record is served first, and a record reserves everything that it needs at
+// once.
 //
-// Note [Why the memory limit cannot deadlock]: slots and read-ahead have shares of their own, fixed
+// Note [Why the memory limit cannot deadlock]: slots and read-ahead have separate budgets, fixed
 // when the loader starts. A record asks for its working memory while it holds none of this share,
 // and gives all of it back when it is done, without waiting for others. So a worker that holds
 // memory finishes, and the oldest that waits gets it next. With Python steps a record holds its
@@ -28,22 +28,22 @@ class GateHold;
 class MemoryGate {
  public:
   explicit MemoryGate(size_t bytes) : MemoryGate(bytes, bytes) {}
-  // `largest`: what one record may need. REQUIRES: it is not more than `bytes`.
+  // `largest`: the limit of a single record. REQUIRES: it is not more than `bytes`.
   MemoryGate(size_t bytes, size_t largest) : limit_(bytes), largest_(largest) {}
 
   // Waits until the bytes are free and no older request waits. Nothing when `bytes` exceeds the
   // share. REQUIRES: the caller holds none of this gate.
   std::optional<GateHold> acquire(int64_t position, size_t bytes) EXCLUDES_LOCK(mutex_);
-  // The same without waiting: nothing also when the bytes are not free now. The caller may hold
-  // some of this gate.
+  // The same without waiting: nothing if the bytes are not free now. The caller may hold some of
+  // this gate.
   std::optional<GateHold> try_acquire(size_t bytes) EXCLUDES_LOCK(mutex_);
   void release(size_t bytes) EXCLUDES_LOCK(mutex_);
-  // Whether a record that needs so much is refused, and its error then.
+  // Whether a record that needs so much is rejected, and its error.
   bool refuses(size_t bytes) const { return bytes > largest_; }
   Error refusal(size_t bytes) const;
   size_t used() const EXCLUDES_LOCK(mutex_);
   size_t peak() const EXCLUDES_LOCK(mutex_);
-  // Summed over threads: how long acquire() waited for bytes.
+  // How long acquire() waited for bytes, summed over threads.
   double waited_seconds() const EXCLUDES_LOCK(mutex_);
 
  private:
@@ -55,7 +55,7 @@ class MemoryGate {
   std::multiset<int64_t> waiting_ GUARDED_BY(mutex_);
 };
 
-// Bytes of the gate for as long as it lives.
+// Holds bytes of the gate as long as it lives.
 class GateHold {
  public:
   GateHold() = default;

@@ -25,7 +25,7 @@ TEST(MemoryGate, OneRecordMayBeAllowedLessThanSeveralTogether) {
   EXPECT_TRUE(gate.acquire(0, 80));
 }
 
-TEST(MemoryGate, NeverExceedsItsLimitAndServesEverybody) {
+TEST(MemoryGate, NeverExceedsItsLimitAndStarvesNoOne) {
   MemoryGate gate(1000);
   std::atomic<int64_t> next{0}, served{0};
   std::atomic<size_t> held{0}, most{0};

@@ -14,21 +14,20 @@ namespace headrace {
 struct MemoryShares {
   size_t slots = 0;  // depth * bytes of a batch
   size_t read_ahead = 0;
-  size_t threads = 0;  // memory that workers keep between records
-  size_t records = 0;  // the memory gate
-  size_t kept = 0;     // near partners
-  size_t lists = 0;    // fields delivered as lists, of batches that are not yet handed over
+  size_t threads = 0;           // memory that workers keep between records
+  size_t records = 0;           // the memory gate
+  size_t kept = 0;              // near partners
+  size_t lists = 0;             // fields delivered as lists, of batches that are not yet delivered
   size_t assembled = SIZE_MAX;  // a batch's padded and packed fields
-  // Limits of one record's memory, and of its file: the same for every number of
-  // threads.
+  // Limits of one record's memory, and of its file: the same for any number of threads.
   size_t largest_record = 0, largest_file = SIZE_MAX;
   size_t largest_listed = SIZE_MAX;  // of a picture in a list, likewise
   int depth = 0;                     // buffers in each ring
   // With `threads` threads, for one worker's Renderer.
   size_t renderer_bytes = 0;
 };
-// Shrinks the depth to two before it throws Exception HR0702. host_bytes: of a batch as the host
-// finishes it, where a device does that; which records are too large is the same for both.
+// Reduces the depth to two before it throws Exception HR0702. host_bytes: of a batch as finished by
+// the host, if a device does that; which records are too large is the same for both.
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
                            bool has_lists = false, std::optional<size_t> host_bytes = {},
                            bool decodes_on_device = false, bool reads_far = false);
@@ -39,22 +38,22 @@ struct MemoryUse {
   int64_t rows = 0;  // of a batch
   const DeviceWork& left;
   int threads = 1;
-  bool lends = false;  // rows are made elsewhere, which takes a while: more buffers
+  bool lends = false;  // rows are made elsewhere, with some delay: more buffers
   bool reads_ahead = false;
-  bool reads_far = false;  // ahead, from a storage that answers later: a window of blocks, at best
+  bool reads_far = false;  // reads ahead from an asynchronous storage: ideally a window of blocks
 };
-// The same with the shares of what the plan does: near partners, frames of clips and tensors that
-// are made of lists.
+// The same with shares for the plan's needs: near partners, frames of clips, and tensors made from
+// lists.
 MemoryShares divide_memory(size_t limit, const MemoryUse& use);
 
-// The same with a share for near partners, out of what records do not need one by one.
+// The same with a share for near partners, taken from memory that single records do not need.
 MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);
-// The same, where the plan takes clips of videos, with more that a worker keeps between records:
-// the memory of a clip's frames is used again by the next one, out of what records do not need one
-// by one.
+// The same, if the plan takes clips of videos, with more memory kept by a worker between records: a
+// clip's frames reuse the previous clip's memory, taken from what single records do not need.
 MemoryShares with_kept_frames(MemoryShares shares, const Plan& plan, int threads);
 
-// Size of one batch's dense fields, with those that a device finishes and may leave to the host.
+// Size of one batch's dense fields, including those that a device finishes and may leave to the
+// host.
 size_t batch_bytes(const Plan& plan, int64_t rows, const DeviceWork& left = {});
 
 }  // namespace headrace

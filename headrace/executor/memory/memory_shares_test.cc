@@ -46,7 +46,7 @@ TEST(MemoryShares, LeaveRoomForTheSameRecordWhateverTheNumberOfThreads) {
   }
 }
 
-TEST(MemoryShares, LeaveRoomForTheSameRecordWhoeverFinishesAndDecodes) {
+TEST(MemoryShares, LeaveRoomForTheSameRecordOnAnyDevice) {
   const auto on_device = [](size_t limit, size_t batch, bool lists, size_t host) {
     const MemoryShares shares = divide_memory(limit, batch, 2, true, lists, host);
     EXPECT_GE(shares.records, shares.largest_record);
@@ -76,7 +76,7 @@ TEST(MemoryShares, LeaveRoomForTheSameRecordWhoeverFinishesAndDecodes) {
   }
 }
 
-TEST(MemoryShares, KeepAClipsFramesOutOfWhatRecordsDoNotNeedOneByOne) {
+TEST(MemoryShares, CountAClipsFramesOnlyWhereNeeded) {
   const Spec resize{"Resize", {{"size", std::vector<int64_t>{8, 8}}}, {}, {}};
   const Spec clip{"CenterVideoClip", {{"num_frames", int64_t{4}}}, {}, {}};
   const Schema videos = {{"it", FieldKind::kVideo, DType::kUInt8, {-1, 3, -1, -1}, true}};

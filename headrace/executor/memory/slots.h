@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preallocated memory for batches: for each dense output field a ring of buffers that are leased to
-// batches and come back when the last view of that field dies.
+// Preallocated memory for batches: for each dense output field a ring of buffers that are leased
+// to batches and return when the last view of that field is destroyed.
 //
 // The ring outlives the loader as long as a lease does. Thread-safe.
 #pragma once
@@ -20,11 +20,11 @@ namespace headrace {
 class SlotRing : public std::enable_shared_from_this<SlotRing> {
  public:
   // Memory is mapped when a buffer is first taken. `on_return` is called, without locks of the
-  // caller's, when a lease ends. Buffers are pinned for `device`, where one is given.
+  // caller, when a lease ends. Buffers are pinned for `device`, if given.
   SlotRing(size_t bytes, int depth, std::function<void()> on_return, DevicePtr device = nullptr);
   ~SlotRing();
 
-  // One buffer, or null when all are out. The deleter brings it back.
+  // One buffer, or null if all are leased. The deleter returns it.
   std::shared_ptr<void> take() EXCLUDES_LOCK(mutex_);
   size_t bytes() const { return bytes_; }
   int depth() const { return depth_; }
@@ -33,7 +33,7 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   size_t mapped_bytes() const EXCLUDES_LOCK(mutex_);
   bool pinned() const EXCLUDES_LOCK(mutex_);  // all that were made so far
 
-  // No more calls of on_return, e.g. because the loader goes.
+  // No more calls of on_return, for example because the loader is destroyed.
   void detach() EXCLUDES_LOCK(mutex_);
 
  private:
@@ -50,11 +50,11 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
 
 // Page-aligned memory that the pointer owns.
 std::shared_ptr<void> make_pages(size_t bytes);
-// Memory as frameworks that adopt it want it (XLA, Eigen): aligned to 64 bytes at least. Large
-// memory is pages, see Note [Why large memory is mapped]. Not zeroed.
+// Memory aligned as required by frameworks that adopt it (XLA, Eigen): to 64 bytes at least. Large
+// memory consists of pages, see Note [Why large memory is mapped]. Not zeroed.
 std::shared_ptr<void> make_values(size_t bytes);
 inline constexpr std::align_val_t kValueAlignment{64};
-// Fills memory with a pattern that shows, in builds with HEADRACE_POISON.
+// Fills memory with a recognizable pattern in builds with HEADRACE_POISON.
 void poison(void* memory, size_t bytes);
 
 }  // namespace headrace

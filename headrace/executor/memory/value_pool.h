@@ -23,7 +23,7 @@ class ValuePool {
  public:
   explicit ValuePool(size_t most_bytes);
 
-  // Aligned as make_values() says; contents unspecified. Throws std::bad_alloc.
+  // Aligned as by make_values(); contents unspecified. Throws std::bad_alloc.
   std::shared_ptr<void> take(size_t bytes);
   size_t unused_bytes() const;
 

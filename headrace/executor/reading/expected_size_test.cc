@@ -13,7 +13,7 @@ TEST(ExpectedSize, IsUnknownBeforeTheFirst) {
   EXPECT_EQ(expected.bytes(), 7u);
 }
 
-TEST(ExpectedSize, OneGiantDoesNotCount) {
+TEST(ExpectedSize, OneHugeRecordDoesNotCount) {
   ExpectedSize expected;
   for (int i = 0; i < 100; ++i) expected.add(1000 + i % 10);
   const size_t before = expected.bytes();

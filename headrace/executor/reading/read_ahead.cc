@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/reading/read_ahead.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -47,6 +48,12 @@ ReadAhead::~ReadAhead() {
     readers.swap(readers_);
   }
   for (std::thread& reader : readers) reader.join();
+  if (!later_) return;
+  {
+    MutexLock lock(mutex_);
+    drop(INT64_MAX);
+  }
+  (void)malloc_trim(0);  // else the heaps keep what thousands of small buffers had
 }
 
 void ReadAhead::start(ReadOrder order) {

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads records before they are wanted, in exactly the order in which they will be.
+// Reads records before they are needed, in exactly the order in which they will be needed.
 //
-// Records are numbered by their sequence in the stream that a loader delivers. Which way they are
-// read ahead is the storage's:
-// - Local files: a worker reads what it has claimed itself, which is the fastest way while they lie
-//   in the page cache. When reads turn out to wait for a device, readers start and run ahead
-//   (read_ahead_threads.cc). A source in Python is always read so, by one reader.
-// - An asynchronous storage is asked for many records at once, neighbors in a file by one
-//   read; no thread waits for any (read_ahead_later.cc). How many is ReadDepth's affair.
-// - Memory is not read ahead.
-// At the end of a stream the first records of the one that will follow are read, if it is known.
+// Records are numbered by their sequence in the stream that a loader delivers. How they are read
+// ahead depends on the storage:
+// - Local files: a worker reads the records it has claimed itself, which is fastest while the files
+// are in the page cache. When reads turn out to wait for a device, readers start and run ahead
+// (read_ahead_threads.cc). A Python source is always read this way, by one reader.
+// - An asynchronous storage is asked for many records at once, neighbors in a file by one read; no
+// thread waits for any (read_ahead_later.cc). ReadDepth decides how many.
+// - Memory is not read ahead. At the end of a stream the first records of the next stream are read,
+// if it is known.
 //
-// The share covers all encoded bytes: what was read ahead or is under way, what workers were given
-// (until they give it back), and spare buffers. A record larger than half of it counts half
-// (counted()), the rest comes out of the records' share, so that small ones go on beside it. What
-// is read ahead is no larger than nearly all recent records; the worker that fetches a larger one
-// reads it.
+// The share covers all encoded bytes: records read ahead or in flight, those lent to workers (until
+// returned), and spare buffers. A record larger than half of it counts half (counted()), the rest
+// comes out of the records' share, so that small ones go on beside it. What is read ahead is no
+// larger than nearly all recent records; the worker that fetches a larger one reads it.
 //
-// Reading ahead is never needed: where a reader finds no memory, or no thread can be had, nothing
-// is lost but its help, and the worker that fetches the record reads it and gets the error.
-// Thread-safe.
+// Reading ahead is optional: if a reader finds no memory, or no thread can be started, only the
+// speedup is lost, and the worker that fetches the record reads it and gets the error. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -43,53 +41,52 @@
 
 namespace headrace {
 
-// The records of a stream: the record of each sequence number from 0 to count, and after these,
-// where it is known, the first `beyond` of the stream that will follow.
+// The records of a stream: the record of each sequence number from 0 to count, and after these, if
+// known, the first `beyond` of the next stream.
 struct ReadOrder {
   std::function<int64_t(int64_t)> index_of;
   int64_t count = 0;
   int64_t beyond = 0;
-  // This is the stream that was announced so: what was read of it is kept.
+  // This is the announced stream: data read ahead for it is kept.
   bool goes_on = false;
-  // Records that lie next to each other come within so many of the stream; 0: anywhere in it.
+  // Adjacent records are at most this far apart in the stream; 0: anywhere in it.
   int64_t spread = 0;
-  // So many are waited for together, by the first batch: they are asked for at once, and no reads
-  // of a stream that does not go on hold these up.
+  // The first batch waits for so many together: they are requested at once, and are not delayed by
+  // reads of a stream that does not continue.
   int64_t at_once = 0;
 };
 
 class ReadAhead {
  public:
-  // A record's file with more than `max_bytes` is not read. `by_range` as RecordData has it. For
-  // `record_timeout` seconds a record's bytes are waited for, in an asynchronous storage; 0:
-  // without end.
+  // A record's file with more than `max_bytes` is not read. `by_range`: see RecordData. With an
+  // asynchronous storage, a record's bytes are awaited for `record_timeout` seconds; 0: no limit.
   ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_bytes,
             size_t max_bytes = SIZE_MAX, std::vector<bool> by_range = {},
             double record_timeout = 0);
   ~ReadAhead();
 
-  // Begins a new stream. REQUIRES: no fetch is under way.
+  // Starts a new stream. REQUIRES: no fetch is in progress.
   void start(ReadOrder order) EXCLUDES_LOCK(mutex_);
-  // Drops what was read ahead of this stream; returns when no reader reads any more. Reads of the
-  // stream that follows may stay, or be under way, until start(). `interrupted`, called every 50 ms
-  // while it waits, may throw; then stop() must be called again.
+  // Drops data read ahead of this stream; returns once no reader is active. Reads of the next
+  // stream may remain, or be in progress, until start(). `interrupted`, called every 50 ms while it
+  // waits, may throw; then stop() must be called again.
   void stop(const std::function<void()>& interrupted = {}) EXCLUDES_LOCK(mutex_);
 
-  // Returns the bytes that the caller has to give back. Waits for room in the share only where
+  // Returns the bytes that the caller has to give back. Waits for room in the share only if
   // `may_wait`. REQUIRES: each number is fetched at most once, and numbers are claimed in ascending
-  // order. `index` is the record that stands there. A caller that may wait has nothing to give
-  // back, and those who have give back without waiting for a fetch.
+  // order. `index` is the record at that number. A caller that may wait has nothing to give back,
+  // and those who have give back without waiting for a fetch.
   size_t fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait = false)
       EXCLUDES_LOCK(mutex_);
-  // These numbers will not be fetched. What was read of them is dropped.
+  // These numbers will not be fetched. Data read for them is dropped.
   void leave_out(int64_t sequence, int64_t count) EXCLUDES_LOCK(mutex_);
-  // Reads a record that has no number in the stream, on the calling thread, which has waited for
-  // it for so many seconds.
+  // Reads a record that is not in the stream, on the calling thread, which has waited for it for so
+  // many seconds.
   void read_alone(int64_t index, RecordData& out, double waited = 0) const;
   // The same, and counts its bytes in the share: the caller gives them back.
   size_t fetch_beside(int64_t index, RecordData& out) EXCLUDES_LOCK(mutex_);
   void give_back(size_t bytes) EXCLUDES_LOCK(mutex_);
-  // Takes the buffers of a record that is not needed any more: as spares, or to free them.
+  // Takes the buffers of a record that is no longer needed: as spares, or to free them.
   void take_back(RecordData& data) EXCLUDES_LOCK(mutex_);
   // Whether a fetch would have to wait for room.
   bool is_full() const EXCLUDES_LOCK(mutex_);
@@ -100,7 +97,7 @@ class ReadAhead {
   ReadCounts counts() const EXCLUDES_LOCK(mutex_);
 
  private:
-  // Pieces that are claimed and not yet asked for, where they lie.
+  // Pieces that are claimed and not yet requested, by position.
   struct Place {
     std::string path;
     uint64_t offset;
@@ -111,18 +108,20 @@ class ReadAhead {
     FilePiece piece;
     size_t reserved;
     int64_t index;
+    bool begins_request = false;  // neighborhood.h
+    bool shared = false;          // two fields of the record have the same bytes
   };
   using Planned = std::map<Place, PlannedPiece>;
-  // `number`: of all streams of this ReadAhead, so that none comes twice.
+  // `number`: over all streams of this ReadAhead, so that none occurs twice.
   struct Entry {
     bool ready = false;
     int64_t index = -1;
-    size_t bytes = 0;                            // held, or reserved for it
-    RecordData data = {};                        // by a reader
-    std::vector<StagedPiece> pieces = {};        // from a storage that answers later
-    int missing = 0;                             // of these
-    bool failed = false;                         // one could not be read: its worker reads all
-    size_t arriving = 0;                         // of `bytes`, what is reserved for them
+    size_t bytes = 0;                      // held, or reserved for it
+    RecordData data = {};                  // by a reader
+    std::vector<StagedPiece> pieces = {};  // from a storage that answers later
+    int missing = 0;                       // of these
+    bool failed = false;                   // one could not be read: its worker reads the record
+    size_t arriving = 0;                   // of `bytes`, what is reserved for them
     std::vector<Planned::iterator> unsent = {};  // of its pieces
   };
   struct Neighbors;
@@ -170,7 +169,7 @@ class ReadAhead {
   const std::vector<bool> wanted_, by_range_;
   const size_t share_bytes_, max_bytes_;
   const double record_timeout_;
-  const bool python_;  // one reader, many records a call, always ahead
+  const bool python_;  // one reader, many records per call, always ahead
   const bool memory_;  // never ahead
   const bool later_;   // submitted, not read by threads
 
@@ -180,9 +179,9 @@ class ReadAhead {
   int64_t base_ GUARDED_BY(mutex_) = 0;  // number of the stream's sequence 0
   int64_t count_ GUARDED_BY(mutex_) = 0, beyond_ GUARDED_BY(mutex_) = 0;
   int64_t next_ GUARDED_BY(mutex_) = 0;  // first number whose reading has not begun
-  int64_t sent_ GUARDED_BY(mutex_) = 0;  // first of these whose pieces are not all asked for
+  int64_t sent_ GUARDED_BY(mutex_) = 0;  // first of these whose pieces are not all requested
   int64_t spread_ GUARDED_BY(mutex_) = 0, at_once_ GUARDED_BY(mutex_) = 0;
-  int64_t first_end_ GUARDED_BY(mutex_) = 0;  // after the last number that nothing may hold up
+  int64_t first_end_ GUARDED_BY(mutex_) = 0;  // after the last number that nothing may delay
   Planned planned_ GUARDED_BY(mutex_);
   std::vector<int64_t> block_ends_ GUARDED_BY(mutex_);  // Source::block_ends, of mixed blocks
   size_t planned_bytes_ GUARDED_BY(mutex_) = 0;
@@ -190,20 +189,20 @@ class ReadAhead {
   int64_t awaited_ GUARDED_BY(mutex_) = -1;         // last number that a worker waits for
   std::map<int64_t, Entry> entries_ GUARDED_BY(mutex_);
   // Not to be read ahead: fetched before there was room, or not at all. From next_ on, unless
-  // reading has gone past them.
+  // reading has passed them.
   std::set<int64_t> alone_ GUARDED_BY(mutex_);
   int wait_for_room_ GUARDED_BY(mutex_) = 0, wait_for_reads_ GUARDED_BY(mutex_) = 0;
   ReadShare share_ GUARDED_BY(mutex_);
   ReadDepth depth_ GUARDED_BY(mutex_);
   ReadCounts counts_ GUARDED_BY(mutex_);
   double mean_seconds_ GUARDED_BY(mutex_) = 0;
-  bool ahead_ GUARDED_BY(mutex_) = false;  // readers are to run
+  bool ahead_ GUARDED_BY(mutex_) = false;  // readers shall run
   bool stopped_ GUARDED_BY(mutex_) = true, closing_ GUARDED_BY(mutex_) = false;
   std::vector<std::thread> readers_ GUARDED_BY(mutex_);
-  std::shared_ptr<Inbox> inbox_;  // shared: reads under way outlive this
+  std::shared_ptr<Inbox> inbox_;  // shared: reads in progress outlive this
 };
 
-// Bytes of the share, for as long as it lives.
+// Bytes of the share, as long as it lives.
 class ReadLoan {
  public:
   ReadLoan() = default;

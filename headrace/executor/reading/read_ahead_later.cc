@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading ahead of an asynchronous storage: many reads are submitted at once, and no thread
-// waits for any. The worker that fetches a record reads it as ever, from the bytes that have
+// Reading ahead from asynchronous storage: many reads are submitted at once, and no thread waits
+// for any of them. The worker that fetches a record reads it as usual, from the bytes that have
 // arrived (staged_reads.h).
 #include <algorithm>
 #include <exception>
@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "headrace/base/clock.h"
+#include "headrace/executor/reading/neighborhood.h"
 #include "headrace/executor/reading/read_ahead_parts.h"
 #include "headrace/storage/read_deadline.h"
 
@@ -22,7 +23,7 @@ namespace {
 constexpr uint64_t kMostTogether = uint64_t{8} << 20, kNear = uint64_t{64} << 10;
 // Of the first batch, which waits for all of them.
 constexpr uint64_t kFirstTogether = uint64_t{1} << 20;
-// Pieces that are claimed and not asked for; each takes some 300 bytes.
+// Pieces that are claimed and not asked for; each takes about 300 bytes.
 constexpr int64_t kMostPlanned = 1 << 16;
 
 bool is_whole(const FilePiece& piece) { return piece.bytes == FilePiece::kWhole; }
@@ -105,6 +106,7 @@ bool ReadAhead::claim_read(bool needed) {
           std::move(place),
           PlannedPiece{.piece = std::move(piece), .reserved = reserved, .index = index});
       if (!is_new) {  // the same bytes for two of its fields
+        planned->second.shared = true;
         --claimed->second.missing;
         claimed->second.bytes -= reserved;
         share_.held -= reserved;
@@ -155,19 +157,11 @@ std::pair<ReadAhead::Planned::iterator, ReadAhead::Planned::iterator> ReadAhead:
     return (same || (next.offset >= after && next.offset - after <= std::min(kNear, next.bytes))) &&
            (!first || (a.first.number < first_end && b.first.number < first_end));
   };
-  auto begin = piece;
-  while (begin != planned_.begin() && are_near(*std::prev(begin), *begin)) --begin;
-  while (true) {
-    bool has_piece = false;
-    auto end = begin;
-    do {
-      has_piece |= end == piece;
-      ++end;
-    } while (end != planned_.end() && are_near(*std::prev(end), *end) &&
-             end->first.offset + end->second.piece.bytes - begin->first.offset <= most);
-    if (has_piece) return {begin, end};
-    begin = end;
-  }
+  const auto fits = [&](const Planned::value_type& begin, const Planned::value_type& end) {
+    return end.first.offset + end.second.piece.bytes - begin.first.offset <= most;
+  };
+  const auto mark = [](Planned::value_type& each) -> bool& { return each.second.begins_request; };
+  return neighborhood_of(planned_, piece, are_near, fits, mark);
 }
 
 // Asks for a piece and for what is claimed of its neighborhood.
@@ -180,8 +174,8 @@ void ReadAhead::send(Planned::iterator piece, std::vector<NeighborsPtr>& out) {
   read.parts.reserve(static_cast<size_t>(std::distance(begin, end)));
   out.push_back(made);  // the last that may throw
   for (auto each = begin; each != end;) {
-    auto& [bytes, reserved, index] = each->second;
-    (void)index;
+    FilePiece& bytes = each->second.piece;
+    const size_t reserved = each->second.reserved;
     if (!is_whole(bytes)) {
       read.whole.bytes = std::max(read.whole.bytes, bytes.offset + bytes.bytes - read.whole.offset);
     }
@@ -189,8 +183,10 @@ void ReadAhead::send(Planned::iterator piece, std::vector<NeighborsPtr>& out) {
     entry.arriving += reserved;
     planned_bytes_ -= reserved;
     std::erase(entry.unsent, each);
-    read.parts.push_back(
-        {.number = each->first.number, .piece = std::move(bytes), .reserved = reserved});
+    read.parts.push_back({.number = each->first.number,
+                          .piece = std::move(bytes),
+                          .reserved = reserved,
+                          .shared = each->second.shared});
     each = planned_.erase(each);
   }
   ++counts_.requests;
@@ -210,11 +206,12 @@ PlacedRead ReadAhead::read_of(const NeighborsPtr& neighbors) {
   PlacedRead out{.read = {.piece = neighbors->whole, .max_bytes = neighbors->max_bytes},
                  .places = {}};
   uint64_t at = neighbors->whole.offset;
-  const Neighbors::Part* before = nullptr;
+  Neighbors::Part* before = nullptr;
   for (Neighbors::Part& part : neighbors->parts) {
     if (neighbors->parts.size() == 1) break;
     if (before && part.piece.offset < at) {  // drawn twice
       part.memory = before->memory;
+      part.shared = before->shared = true;
       continue;
     }
     before = &part;
@@ -290,8 +287,10 @@ void ReadAhead::arrived(Neighbors& neighbors, LaterRead* read) {
         entry.bytes += bytes.size() - part.reserved;
         share_.held += bytes.size() - part.reserved;
       }
-      entry.pieces.push_back(
-          {.piece = std::move(part.piece), .bytes = bytes, .memory = std::move(part.memory)});
+      entry.pieces.push_back({.piece = std::move(part.piece),
+                              .bytes = bytes,
+                              .memory = std::move(part.memory),
+                              .alone = !part.shared});
     }
     entry.ready = --entry.missing == 0;
     anybody |= entry.ready;

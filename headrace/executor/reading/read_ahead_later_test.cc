@@ -80,7 +80,7 @@ size_t threads_of_this_process() {
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-TEST(ReadAheadLater, ManyReadsAreUnderWayAndNoThreadWaitsForThem) {
+TEST(ReadAheadLater, ManyReadsAreInFlightWithoutWaitingThreads) {
   MemoryVolume volume("ahead", {.latency_seconds = 0.02});
   const SourcePtr source = files_in(volume, 2000);
   ASSERT_EQ(source->read_style(), ReadStyle::kLater);
@@ -94,7 +94,7 @@ TEST(ReadAheadLater, ManyReadsAreUnderWayAndNoThreadWaitsForThem) {
   EXPECT_EQ(ahead.held_bytes(), 0u);
 }
 
-TEST(ReadAheadLater, FaultsThatPassDoNotShow) {
+TEST(ReadAheadLater, TemporaryFaultsDoNotShow) {
   MemoryVolume volume("faulty", {.latency_seconds = 0.001,
                                  .fault = [](const MemoryRequest& request) -> MemoryFault {
                                    if (request.number % 50 == 7) return {.most = 300};
@@ -111,7 +111,7 @@ TEST(ReadAheadLater, FaultsThatPassDoNotShow) {
   }
 }
 
-TEST(ReadAheadLater, WhatFailsForGoodIsThatRecordsError) {
+TEST(ReadAheadLater, APermanentFailureIsThatRecordsError) {
   MemoryVolume volume("broken", {.fault = [](const MemoryRequest& request) {
                         return MemoryFault{.error_number = request.path == "17" ? EACCES : 0};
                       }});
@@ -129,7 +129,7 @@ TEST(ReadAheadLater, WhatFailsForGoodIsThatRecordsError) {
 }
 
 // Record 17 takes 0.5 s, longer than its limit, read ahead and on its own.
-TEST(ReadAheadLater, ARecordThatComesTooLateIsThatRecordsErrorAndIsDropped) {
+TEST(ReadAheadLater, ALateRecordIsThatRecordsErrorAndIsDropped) {
   MemoryVolume volume("late", {.fault = [](const MemoryRequest& request) {
                         return MemoryFault{.extra_seconds = request.path == "17" ? 0.5 : 0};
                       }});
@@ -167,7 +167,7 @@ TEST(ReadAheadLater, ARecordThatComesTooLateIsThatRecordsErrorAndIsDropped) {
   EXPECT_TRUE(data.result);
 }
 
-TEST(ReadAheadLater, NeighborsInAFileBecomeOneRead) {
+TEST(ReadAheadLater, NeighborsInAFileAreOneRead) {
   MemoryVolume volume("neighbors", {.latency_seconds = 0.002});
   constexpr int64_t kRecords = 4000;
   constexpr size_t kBytes = 500;
@@ -280,7 +280,7 @@ TEST(ReadAheadLater, ARecordThatIsDrawnTwiceComesTwice) {
   EXPECT_EQ(ahead.held_bytes(), 0u);
 }
 
-TEST(ReadAheadLater, OfTheStreamThatGoesOnNothingIsReadTwice) {
+TEST(ReadAheadLater, AContinuingStreamReadsNothingTwice) {
   MemoryVolume volume("goes_on", {.latency_seconds = 0.002});
   ReadAhead ahead(files_in(volume, 300), {true}, kShare);
   ahead.start(order_of(300, 300));
@@ -324,7 +324,7 @@ TEST(ReadAheadLater, StaysInsideItsShareOfMemory) {
   EXPECT_GE(most, kShare / 4);
 }
 
-TEST(ReadAheadLater, AFetchFarAheadDoesNotClaimAllBeforeItBeyondTheShare) {
+TEST(ReadAheadLater, AFetchFarAheadStaysWithinTheShare) {
   MemoryVolume volume("far", {.latency_seconds = 0.002});
   constexpr size_t kBytes = 100'000;
   const SourcePtr source = files_in(volume, 400, kBytes);
@@ -378,7 +378,7 @@ TEST(ReadAheadLater, OneGiantDoesNotThrottleTheSmallOnesAfterIt) {
   EXPECT_EQ(ahead.held_bytes(), 0u);
 }
 
-TEST(ReadAheadLater, WhoWaitsForRoomIsNotOvertakenByAReadOfTheSameRecord) {
+TEST(ReadAheadLater, AWaitingReadIsNotOvertakenByOneOfTheSameRecord) {
   constexpr size_t kBytes = 100'000;
   MemoryVolume volume("overtaken");
   const SourcePtr source = files_in(volume, 32, kBytes);
@@ -410,7 +410,7 @@ TEST(ReadAheadLater, WhoWaitsForRoomIsNotOvertakenByAReadOfTheSameRecord) {
   }
 }
 
-TEST(ReadAheadLater, MayGoWhileReadsAreUnderWay) {
+TEST(ReadAheadLater, MayBeDestroyedWithReadsInFlight) {
   MemoryVolume volume("leaving", {.latency_seconds = 0.05});
   SourcePtr source = files_in(volume, 300);
   {

@@ -9,27 +9,30 @@
 
 namespace headrace {
 
-// Reads that wait this long for a device on average are worth readers; those that hardly do, not.
+// If reads wait this long for a device on average, readers are worthwhile; if they hardly wait,
+// not.
 inline constexpr double kSlowSeconds = 60e-6, kFastSeconds = 20e-6;
 
-// How often this thread has given up the processor to wait. A read from the page cache never does,
-// and being preempted on a busy machine does not count, as time would.
+// How often this thread has yielded the processor to wait. A read from the page cache never does;
+// unlike time, this does not count preemption on a busy machine.
 long waits_of_this_thread();
 
-// Where reads arrive, also after their ReadAhead has gone.
+// Receives reads, also after their ReadAhead is gone.
 struct ReadAhead::Inbox {
   Mutex mutex;
   ReadAhead* owner GUARDED_BY(mutex) = nullptr;
 };
 
-// Pieces of several records that one read brings.
+// Pieces of several records in a single read.
 struct ReadAhead::Neighbors {
   struct Part {
     int64_t number = 0;
     FilePiece piece;
     size_t reserved = 0;
-    // shared: with the entry that gets it. Of its own, so that it goes when the record was taken.
+    // shared: with the entry that gets it. Allocated separately, so that it is freed when the
+    // record was taken.
     std::shared_ptr<Buffer> memory = {};
+    bool shared = false;  // `memory` has another reader, or is read twice
   };
   FilePiece whole;
   uint64_t max_bytes = SIZE_MAX;

@@ -9,7 +9,7 @@
 #include <thread>
 
 namespace headrace {
-namespace {
+namespace read_ahead_test {
 
 // Records whose bytes spell their index; remembers what was read. `pause` stands for a slow disk.
 class Numbered final : public Source {
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(ReadAhead, EveryStyle,
                                                           ReadStyle::kPython),
                                           testing::Values(0, 400), testing::Values(1, 4)));
 
-TEST_P(EveryStyle, WhatIsLeftOutHoldsNothingAndNobodyWaitsForIt) {
+TEST_P(EveryStyle, SkippedRecordsHoldNothingAndAreNotWaitedFor) {
   const auto [style, pause, threads] = GetParam();
   auto source = std::make_shared<Numbered>(300, style, std::chrono::microseconds(pause));
   ReadAhead ahead(source, {true}, 64 << 10);
@@ -126,7 +126,7 @@ TEST(ReadAhead, StaysInsideItsShareOfMemory) {
   }
 }
 
-TEST(ReadAhead, WaitsForRoomUntilWhatWasLentComesBack) {
+TEST(ReadAhead, WaitsForRoomUntilLentRecordsAreReturned) {
   auto source = std::make_shared<Numbered>(100, ReadStyle::kFiles, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 2500);  // two records
   ahead.start({[](int64_t sequence) { return sequence; }, 100});
@@ -178,7 +178,7 @@ class Capped final : public Source {
   Schema schema_{{.name = "data", .kind = FieldKind::kBytes}};
 };
 
-TEST(ReadAhead, ARecordIsNotBadForBeingLargerThanWhatIsReadAhead) {
+TEST(ReadAhead, ARecordLargerThanTheReadAheadIsNotBad) {
   ReadAhead ahead(std::make_shared<Capped>(), {true}, size_t{1} << 20);
   ahead.start({[](int64_t sequence) { return sequence; }, 400});
   RecordData data;
@@ -191,7 +191,7 @@ TEST(ReadAhead, ARecordIsNotBadForBeingLargerThanWhatIsReadAhead) {
 }
 
 // A worker that waits for Python's reader may hold what fills the share.
-TEST(ReadAhead, WhatAWorkerWaitsForIsReadBeyondTheShare) {
+TEST(ReadAhead, ARecordThatAWorkerWaitsForMayExceedTheShare) {
   auto source = std::make_shared<Numbered>(100, ReadStyle::kPython, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 2500);
   ahead.start({[](int64_t sequence) { return sequence; }, 100});
@@ -224,7 +224,7 @@ class Large final : public Source {
   const Schema schema_{{.name = "data", .kind = FieldKind::kBytes}};
 };
 
-TEST(ReadAhead, UsesTheMemoryOfLargeRecordsAgainButNoGiants) {
+TEST(ReadAhead, ReusesTheMemoryOfLargeRecordsButNotOfHugeOnes) {
   const auto source = std::make_shared<Large>();
   ReadAhead ahead(source, {true}, size_t{256} << 20);
   ahead.start({.index_of = [](int64_t sequence) { return sequence; }, .count = 100});
@@ -253,5 +253,5 @@ TEST(ReadAhead, StopsInTheMiddle) {
   EXPECT_LT(source->reads_, 100000);
 }
 
-}  // namespace
+}  // namespace read_ahead_test
 }  // namespace headrace

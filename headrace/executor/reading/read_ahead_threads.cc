@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading ahead by threads: of local files, if a disk turns out to be slow, and of sources in
-// Python.
+// Reading ahead by threads: for local files on slow disks, and for sources in Python.
 #include <algorithm>
 #include <chrono>
 #include <new>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was asked of storages that answer later.
+// Counts requests to asynchronous storage.
 #pragma once
 
 #include <cstdint>

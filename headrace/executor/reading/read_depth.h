@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many records are to be read or ready ahead of those that are taken: as many as are taken
-// while one read is under way (latency times rate), twice over, so that the rate may grow. Where
-// reads keep the consumer waiting the depth doubles with each latency; where they do not it stays.
-// The owner guards it.
+// How many records should be read or ready ahead of the consumed ones: as many as are consumed
+// during one read (latency times rate), twice over, so that the rate may grow. If reads keep the
+// consumer waiting, the depth doubles with each latency; otherwise it is unchanged. The owner
+// guards it.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,7 @@ class ReadDepth {
     ++taken_;
     const double seconds = now - begin_;
     if (seconds < std::max(latency_, kShortest)) return;
-    // A pause of the consumer's must not make the next burst wait: what was once wanted is
-    // forgotten slowly.
+    // A pause of the consumer must not delay the next burst: earlier demand decays slowly.
     rate_ = std::max(static_cast<double>(taken_) / seconds, rate_ * 0.9);
     begin_ = now;
     taken_ = 0;
@@ -36,7 +35,7 @@ class ReadDepth {
   }
 
  private:
-  static constexpr double kShortest = 5e-3;  // seconds that a rate is taken over
+  static constexpr double kShortest = 5e-3;  // seconds over which a rate is measured
   double latency_ = 0, rate_ = 0, begin_ = -1;
   int64_t taken_ = 0;
 };

@@ -43,7 +43,7 @@ TEST(ReadDepth, ReachesTheConsumersRateAtAnyLatency) {
   }
 }
 
-TEST(ReadDepth, OfStorageThatAnswersAtOnceIsSmall) {
+TEST(ReadDepth, OfInstantStorageIsSmall) {
   EXPECT_LE(simulated(1e-4, 4000).depth, ReadDepth::kLeast + 2);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accounts for the memory of encoded bytes: records read ahead or under way, records given to
-// workers, and buffers to be reused. The owner guards it.
+// Accounts for the memory of encoded bytes: records read ahead or in flight, records given to
+// workers, and buffers to be reused. Guarded by the owner.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ size_t bytes_of(const RecordData& data);
 
 class ReadShare {
  public:
-  // `later`: reads are submitted. What is read ahead fills half of the share on purpose then, and
-  // must not keep waiting what a worker reads itself.
+  // `later`: reads are submitted. Data read ahead then fills half of the share on purpose, and must
+  // not delay what a worker reads itself.
   ReadShare(size_t bytes, bool later) : bytes_(bytes), later_(later) {}
 
   // Expected size of the next record.
@@ -37,17 +37,17 @@ class ReadShare {
   // A record of this size was read.
   void note(size_t bytes) { sizes_.add(bytes); }
 
-  // Buffers to use again. Keeping one moves from it where there is room for it; else it stays.
+  // Buffers to reuse. Keeping one moves from it if there is room; otherwise it is unchanged.
   void reserve_spares();
   RecordData take_spare();
   void keep_spare(RecordData& data);
-  // The same, of a record that no one looks at any more; a giant's are not kept, since small
-  // records would hold its memory.
+  // The same, for a record that is no longer used; very large ones are not kept, since small
+  // records would hold their memory.
   void keep_used(RecordData& data);
   void drop_spares();
 
   size_t held = 0;     // by entries, ready or reserved
-  size_t dropped = 0;  // on the way for no one
+  size_t dropped = 0;  // in progress for no one
   size_t lent = 0;     // to workers
   size_t reading = 0;  // records, by readers
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop whose rounds are done by the thread that calls it and by some of the process's workers,
-// which come as they are free; so it is never slower than the caller alone.
+// A loop whose iterations are executed by the calling thread and by some of the process's workers,
+// as they become free; so it is never slower than the caller alone.
 #pragma once
 
 #include <cstddef>

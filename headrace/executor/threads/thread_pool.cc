@@ -16,6 +16,7 @@
 #include <xmmintrin.h>
 #endif
 
+#include "headrace/base/blocked_signals.h"
 #include "headrace/base/cores.h"
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
@@ -191,12 +192,15 @@ ThreadPool& ThreadPool::python_workers() {
 }
 
 std::thread start_thread(std::function<void()> body) {
+  const BlockedSignals blocked;
   try {
-    return std::thread([body = std::move(body), cores = cores_beyond_inherited()] {
-      // A refusal (a cpuset that has shrunk since) leaves what was inherited.
-      if (cores) sched_setaffinity(0, sizeof *cores, &*cores);
-      body();
-    });
+    return std::thread(
+        [body = std::move(body), cores = cores_beyond_inherited(), before = blocked.before()] {
+          keep_signals_of_starter(before);
+          // A refusal (a cpuset that has shrunk since) leaves what was inherited.
+          if (cores) sched_setaffinity(0, sizeof *cores, &*cores);
+          body();
+        });
   } catch (const std::system_error& refused) {
     raise(kNoThread, refused.what(), "fewer threads=, or a higher limit (ulimit -u, pids.max)");
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker threads of this process, shared by all loaders.
 //
-// A PoolClient (one per loader) gives work to at most as many workers as it allows, in turn with
-// the others. Workers own objects that are expensive to make (a Renderer) and lend it to the
+// A PoolClient (one per loader) gives work to at most as many workers as it allows, taking turns
+// with the others. Workers own objects that are expensive to make (a Renderer) and lend it to the
 // client.
 #pragma once
 

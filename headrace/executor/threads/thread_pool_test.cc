@@ -78,7 +78,7 @@ void await(const Condition& condition) {
   while (!condition()) std::this_thread::yield();
 }
 
-TEST(ThreadPool, ThreadsAreGoneWhenNobodyNeedsThem) {
+TEST(ThreadPool, UnusedThreadsEnd) {
   ThreadPool& pool = ThreadPool::workers();
   ASSERT_EQ(pool.threads(), 0u);
   Counted small(3), large(64);
@@ -132,7 +132,7 @@ TEST(ThreadPool, ClientsComeAndGoWhileOthersWork) {
   EXPECT_EQ(pool.threads(), 0u);
 }
 
-TEST(ThreadPool, IsOfUseAgainAfterAShutdown) {
+TEST(ThreadPool, CanBeUsedAgainAfterAShutdown) {
   ThreadPool& pool = ThreadPool::workers();
   Counted client(4);
   pool.add(client);

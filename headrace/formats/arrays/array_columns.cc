@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "headrace/base/parameters.h"
+#include "headrace/base/text.h"
 #include "headrace/base/utf8.h"
 #include "headrace/sources/columns/column_cell.h"
 #include "headrace/sources/field_names.h"
@@ -53,17 +54,17 @@ Param array_fields_param() {
   return {.name = "fields",
           .type = ParamType::kStrings,
           .doc =
-              "The arrays to read, each \"name\" or \"field=name\". None: all of them, called by "
-              "their names."};
+              "The arrays to read, each \"name\" or \"field=name\". None: all of them, under their "
+              "own names."};
 }
 
 Param channels_param() {
   return {.name = "channels",
           .type = ParamType::kString,
           .doc =
-              "Where uint8 images of three dimensions have their channels: \"first\", "
-              "\"last\", or \"auto\": last where the last dimension is 1 to 4 and the first is "
-              "larger. They are delivered first.",
+              "Where three-dimensional uint8 images have their channels: \"first\", \"last\", or "
+              "\"auto\" (last if the last dimension is 1 to 4 and the first is larger). Batches "
+              "always have them first.",
           .fallback = std::string("auto"),
           .choices = {"auto", "first", "last"}};
 }
@@ -76,7 +77,7 @@ std::vector<ArrayChoice> choose_arrays(const std::vector<std::string>& names,
       bad_column(names[0],
                  "it is one of " + grouped(static_cast<int64_t>(names.size())) + " arrays; " +
                      grouped(kMostFields) + " are possible",
-                 "fields= names those that are wanted");
+                 "select fields with fields=");
     }
     for (const std::string& name : names) out.push_back({name, {}});
     return out;
@@ -158,7 +159,7 @@ std::vector<Column> columns_from_arrays(std::vector<NamedArray> arrays,
   return columns;
 }
 
-// Names of arrays are written by programs: their case counts ("X", "y"), and they are not those
+// Names of arrays come from programs: case matters ("X", "y"), and they differ from the headings
 // that people give to the columns of a table (kLabelHeadings).
 std::string_view meaning_of(std::string_view name) {
   struct Known {
@@ -176,7 +177,7 @@ std::string_view meaning_of(std::string_view name) {
 }
 
 std::string field_name_of(std::string_view text) {
-  const bool utf8 = is_utf8({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  const bool utf8 = is_utf8(bytes_from_text(text));
   std::string out;
   for (const unsigned char c : text) {
     const bool letter = c >= 128 ? utf8 : c == '_' || std::isalnum(c);

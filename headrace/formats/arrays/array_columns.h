@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From arrays that have names in a file to columns of a source: which of them, how the fields are
-// called, which are pictures and labels. The same rules for .npy, .npz and safetensors.
+// From named arrays in a file to columns of a source: which of them, the names of the fields, and
+// which are pictures and labels. The same rules for .npy, .npz and safetensors.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@
 
 namespace headrace {
 
-// `fields=`: which arrays, in which order, each "name" or "field=name".
+// `fields=`: the arrays to use, in order, each "name" or "field=name".
 Param array_fields_param();
-// `channels=`: where a picture has its channels.
+// `channels=`: the position of a picture's channel axis.
 Param channels_param();
 
 struct ArrayChoice {
   std::string name;   // in the file
-  std::string field;  // as the caller wants it; empty: by name
+  std::string field;  // as requested by the caller; empty: by name
 };
 // All, or those that `fields` names. Throws Exception HR0420 for names that are not there.
 std::vector<ArrayChoice> choose_arrays(const std::vector<std::string>& names,
@@ -31,23 +31,23 @@ struct NamedArray {
   std::variant<FileArray, TextColumn> values;
 };
 // image, images, x of uint8 that can be pictures become the field image; mask, masks and label,
-// labels, target, targets, y likewise; others keep their names, with _ for what no name may have.
-// Throws Exception HR0420 where numbers of records differ.
+// labels, target, targets, y likewise; others keep their names, with _ for characters that names
+// cannot have. Throws Exception HR0420 if numbers of records differ.
 std::vector<Column> columns_from_arrays(std::vector<NamedArray> arrays, const Arguments& arguments);
 
-// Whether its name says what it is, and it can be that.
+// Whether its name says what it is, and its values fit that.
 bool has_meaning(const NamedArray& array, const Arguments& arguments);
 
-// Whether records of this shape can be pictures: (H, W), (C, H, W) or, moved by `make_picture`,
-// (H, W, C).
+// Whether records of this shape can be pictures: (H, W), (C, H, W) or, transposed by
+// `make_picture`, (H, W, C).
 bool can_be_picture(const FileArray& array, const std::string& channels);
 void make_picture(FileArray& array, const std::string& channels);
 
-// "images" -> "image", also of mask and label; empty: the name says nothing.
+// "images" -> "image", also for mask and label; empty: the name has no special meaning.
 std::string_view meaning_of(std::string_view name);
 
-// As a field's name: letters, digits and _, no digit first; none of those that every source has.
-// Always UTF-8, whatever the bytes are.
+// As a valid field name: letters, digits and _, not beginning with a digit, and different from the
+// fields that every source has. Always UTF-8, whatever the bytes are.
 std::string field_name_of(std::string_view text);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of formats of arrays: files as their specifications have them, and reading sources.
+// For tests of array formats: files written according to their specifications, and reading sources.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ inline std::string gzipped(const std::string& text) { return deflated(text, 31);
 
 // A zip archive by PKWARE's APPNOTE, as zipfile.ZipFile writes it.
 struct ZipWriter {
-  bool zip64 = false;  // sizes and places in extra fields
+  bool zip64 = false;  // sizes and offsets in extra fields
   std::string out = {}, directory = {};
   int members = 0;
 
@@ -136,7 +136,7 @@ inline Bytes bytes_of(const Source& source, int64_t index, size_t field = 0) {
   return {record.fields[field].bytes.begin(), record.fields[field].bytes.end()};
 }
 
-// Opens it by name and reads what there is; anything but an exception of ours ends the test.
+// Opens it by name and reads everything; any exception other than ours ends the test.
 inline void use_damaged(const std::string& path, const std::string& format) {
   try {
     const SourcePtr source = open_source(path, {{"format", format}});
@@ -145,7 +145,7 @@ inline void use_damaged(const std::string& path, const std::string& format) {
   }
 }
 
-// Cut off at every 1/64, and with each bit of the first bytes changed.
+// Truncated at every 1/64, and with each bit of the first bytes flipped.
 inline void use_all_damages(const std::string& sound, size_t first_bytes,
                             const std::function<void(const std::string&)>& use) {
   for (size_t part = 0; part < 64; ++part) use(sound.substr(0, sound.size() * part / 64));

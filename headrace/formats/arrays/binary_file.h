@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of plain binary numbers, gzipped or not: read in place, or inflated into memory when it is
-// opened. For small sets that are shared so (MNIST, CIFAR).
+// A file of plain binary numbers, gzipped or not: read in place, or decompressed into memory when
+// it is opened. For small datasets distributed in this form (MNIST, CIFAR).
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace headrace {
 
-// All bytes of a file as one part of an array; `count` is left 0. Throws Exception: HR02xx, HR0422,
+// All bytes of a file as one part of an array; `count` remains 0. Throws Exception: HR02xx, HR0422,
 // HR0423.
 FilePart open_binary(const std::string& path);
 
-// The first bytes, inflated where the file is gzipped. Returns how many there are; 0 where it
-// cannot be read.
+// The first bytes, decompressed if the file is gzipped. Returns their number; 0 if it cannot be
+// read.
 size_t peek_binary(const std::string& path, std::span<uint8_t> out);
 
 }  // namespace headrace

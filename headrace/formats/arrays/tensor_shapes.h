@@ -10,9 +10,9 @@
 
 namespace headrace {
 
-// The product of sizes that stand in a file: false when one is negative or it is above `most`.
+// The product of sizes stated in a file: false if one is negative or it is above `most`.
 bool product_of(std::span<const int64_t> sizes, uint64_t most, uint64_t& out);
-// Makes `merged` -1 where `shape` is not the same. False when the dimensions differ in number.
+// Sets `merged` to -1 where `shape` differs. False if the numbers of dimensions differ.
 bool merge_shapes(const Shape& shape, Shape& merged);
 bool fits_shape(const Shape& shape, const Shape& declared);
 std::string sizes_text(std::span<const int64_t> sizes);  // "3 x 32 x 32"

@@ -43,7 +43,7 @@ struct Directory {
   uint64_t end = 0;  // where the records after it begin
 };
 
-// The end record stands after all, but for a comment of unknown length.
+// The end record comes last, except for a comment of unknown length.
 Result<Directory> find_directory(const File& file) {
   const uint64_t size = file.size();
   const auto tail = static_cast<size_t>(std::min<uint64_t>(size, kEndBytes + kMostComment));
@@ -61,7 +61,9 @@ Result<Directory> find_directory(const File& file) {
     out.offset = in.number<uint32_t>();
     out.members = members;
     out.end = size - tail + at;
-    if (in.number<uint16_t>() != in.left()) continue;  // of a comment that holds the mark
+    if (in.number<uint16_t>() != in.left())
+      continue;  // of a comment that contains the end
+                 // record's signature
     const bool wide = members == UINT16_MAX || out.bytes == UINT32_MAX || out.offset == UINT32_MAX;
     if (!wide) {
       if (disk != 0 || first_disk != 0 || here != members) {
@@ -96,7 +98,7 @@ Result<Directory> find_directory(const File& file) {
   return damaged(file, "no end of a directory: it was truncated", size);
 }
 
-// The fields that do not fit into 32 bits stand in an extra field, in this order.
+// Fields that do not fit into 32 bits are in an extra field, in this order.
 bool take_wide_sizes(std::span<const uint8_t> extra, ZipMember& member, uint64_t& local) {
   const bool bytes = member.bytes == UINT32_MAX, stored = member.stored == UINT32_MAX,
              offset = local == UINT32_MAX;
@@ -115,7 +117,7 @@ bool take_wide_sizes(std::span<const uint8_t> extra, ZipMember& member, uint64_t
   return false;
 }
 
-// Where the member's bytes begin: its local header has names and extra fields of its own length.
+// Where the member's bytes begin: its local header has its own name and extra field lengths.
 Result<void> find_bytes(const File& file, uint64_t local, uint64_t end, ZipMember& member) {
   std::array<uint8_t, kLocalBytes> header{};
   const auto outside = [&](const char* what) { return damaged(file, what, local, member.name); };
@@ -143,7 +145,7 @@ Result<void> check_places(const File& file, const std::vector<ZipMember>& member
   }
   std::sort(sorted.begin(), sorted.end(),
             [](const ZipMember* a, const ZipMember* b) { return a->offset < b->offset; });
-  // Bytes of an empty member begin where the next one's header does.
+  // The data of an empty member begins at the next one's header.
   for (size_t i = 1; i < sorted.size(); ++i) {
     if (sorted[i - 1]->offset + sorted[i - 1]->stored > sorted[i]->offset - kLocalBytes) {
       return damaged(file, "it overlaps '" + sorted[i - 1]->name + "'", sorted[i]->offset,
@@ -189,13 +191,13 @@ Result<std::vector<ZipMember>> read_zip_directory(const File& file) {
     if (!in.good() || !marked) return damaged(file, "its directory is damaged", at);
     if (flags & 1) return damaged(file, "the member is encrypted", at, member.name);
     if (method != 0 && method != 8) {
-      return damaged(file, "the member is packed by method " + std::to_string(method), at,
+      return damaged(file, "the member is compressed with method " + std::to_string(method), at,
                      member.name);
     }
     member.deflated = method == 8;
     if (!take_wide_sizes(more, member, local) ||
         (!member.deflated && member.stored != member.bytes)) {
-      return damaged(file, "the member's sizes do not fit each other", at, member.name);
+      return damaged(file, "the member's sizes contradict each other", at, member.name);
     }
     if (Result<void> placed = find_bytes(file, local, directory.offset, member); !placed) {
       return std::move(placed.error());
@@ -230,7 +232,7 @@ Result<void> read_zip_member(const File& file, const ZipMember& member, Buffer& 
   if (out.size() == member.bytes && crc == member.crc32) return {};
   return damaged(file,
                  out.size() == member.bytes ? "its checksum is wrong"
-                                            : "it has another size than the directory says",
+                                            : "its size differs from the directory's",
                  member.offset, member.name);
 }
 
@@ -240,6 +242,18 @@ bool begins_as_zip(const std::string& path) {
   if (!read || *read < begin.size()) return false;
   const uint32_t mark = ByteReader(begin).number<uint32_t>();
   return mark == kLocalMark || mark == kEndMark;
+}
+
+std::string first_zip_name(const std::string& path) {
+  constexpr size_t kLengthAt = 26, kMostName = 255;
+  std::array<uint8_t, kLocalBytes + kMostName> bytes{};
+  const Result<size_t> read = read_prefix(path, bytes);
+  if (!read || *read < kLocalBytes) return {};
+  const std::span<const uint8_t> begin(bytes.data(), *read);
+  if (ByteReader(begin).number<uint32_t>() != kLocalMark) return {};
+  const size_t length = ByteReader(begin.subspan(kLengthAt)).number<uint16_t>();
+  const std::span<const uint8_t> name = begin.subspan(kLocalBytes);
+  return {reinterpret_cast<const char*>(name.data()), std::min(length, name.size())};
 }
 
 }  // namespace headrace

@@ -14,21 +14,24 @@ namespace headrace {
 
 struct ZipMember {
   std::string name;
-  uint64_t offset = 0;  // of its bytes in the archive
-  uint64_t stored = 0;  // bytes there
-  uint64_t bytes = 0;   // when it is unpacked
-  uint32_t crc32 = 0;   // of those
+  uint64_t offset = 0;  // offset of its data in the archive
+  uint64_t stored = 0;  // size in the archive
+  uint64_t bytes = 0;   // after decompression
+  uint32_t crc32 = 0;   // CRC of the decompressed bytes
   bool deflated = false;
 };
 
-// All members, in the order of the directory, each within the file, none overlapping another, no
-// name twice. HR0426 for a damaged archive or one that is encrypted or packed in another way than
+// All members, in the order of the directory, each within the file, without overlaps or repeated
+// names. HR0426 for a damaged archive, or one that is encrypted or compressed by other methods than
 // stored and deflate; the message names the member.
 Result<std::vector<ZipMember>> read_zip_directory(const File& file);
 
-// The unpacked bytes of a member, checked by its CRC. HR0422, HR0423, HR0426.
+// The decompressed bytes of a member, checked by its CRC. HR0422, HR0423, HR0426.
 Result<void> read_zip_member(const File& file, const ZipMember& member, Buffer& out);
 
 bool begins_as_zip(const std::string& path);
+// The name in the archive's first header: its first 255 bytes, empty if there is none. The
+// directory may say something else.
+std::string first_zip_name(const std::string& path);
 
 }  // namespace headrace

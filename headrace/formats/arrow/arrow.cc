@@ -39,7 +39,7 @@ std::string text_of_file(const std::string& path) {
   if (Result<void> read = read_file(path, bytes, {.max_bytes = 16 << 20}); !read) {
     throw Exception(std::move(read.error()));
   }
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return std::string(text_from_bytes(bytes.bytes()));
 }
 
 void check_json(const JsonReader& json, const std::string& path) {
@@ -65,14 +65,14 @@ std::vector<std::string> files_of_dataset(const std::string& folder) {
           continue;
         }
         const std::string name(json.string());
-        if (name.empty() || name.find('/') != std::string::npos) json.fail("no name of a file");
+        if (name.empty() || name.find('/') != std::string::npos) json.fail("not a file name");
         if (json.ok()) files.push_back(joined(folder, name));
       }
     }
   }
   json.end();
   check_json(json, path);
-  if (files.empty()) throw Exception(damaged_array(path, "it names no data file"));
+  if (files.empty()) throw Exception(damaged_array(path, "it lists no data file"));
   return files;
 }
 
@@ -119,7 +119,7 @@ const FormatRecord kArrow{
     .name = "arrow",
     .doc =
         "Arrow files (.arrow, .feather, streams too), several of them, or the folder that Hugging "
-        "Face's save_to_disk writes, through pyarrow; values are read when they are wanted. "
+        "Face's save_to_disk writes, through pyarrow; values are read when they are needed. "
         "Columns "
         "are fields as with Parquet; names of classes come from the dataset's features.",
     .example = "hr.open(\"dataset/\", split=\"train\")",

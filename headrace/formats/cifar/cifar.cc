@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The binary version of CIFAR-10 and CIFAR-100: one byte of label (100: two) and 3072 of picture a
-// record, red, green and blue each 32 x 32.
+// The binary version of CIFAR-10 and CIFAR-100: per record one label byte (CIFAR-100: two) and 3072
+// bytes of pixels, red, green and blue, each 32 x 32.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t kPixels = 3 * 32 * 32;
 
-// CIFAR-100 has a coarse label in front of the fine one.
+// CIFAR-100 has a coarse label before the fine one.
 struct Version {
   bool fine_and_coarse = false;
   uint64_t labels() const { return fine_and_coarse ? 2 : 1; }
@@ -39,7 +39,7 @@ std::string without_gz(std::string name) {
   return name;
 }
 
-// By the names that they have: data_batch_1.bin, test_batch.bin; train.bin, test.bin.
+// Standard file names: data_batch_1.bin, test_batch.bin; train.bin, test.bin.
 bool is_batch(const std::string& path, Version& version) {
   const std::string name = without_gz(name_of_path(path));
   const bool ten =
@@ -51,7 +51,7 @@ bool is_batch(const std::string& path, Version& version) {
   return version.fine_and_coarse ? begin[0] < 20 && begin[1] < 100 : begin[0] < 10;
 }
 
-// A file of this name in the folder, as it is or gzipped; empty: none.
+// A file of this name in the folder, plain or gzipped; empty: none.
 std::string found(const std::string& folder, const std::string& name) {
   for (const std::string& path : {joined(folder, name), joined(folder, name + ".gz")}) {
     if (is_file(path)) return path;
@@ -85,7 +85,7 @@ bool is_cifar(const std::string& path) {
   return !batches.train.empty() || !batches.test.empty();
 }
 
-// One name a line; none where there is no such file.
+// One name per line; none if there is no such file.
 std::vector<std::string> names_in(const std::string& path) {
   std::vector<std::string> out;
   if (!is_file(path)) return out;
@@ -122,7 +122,7 @@ std::vector<FilePart> parts_of(const std::vector<std::string>& files, const Vers
   return parts;
 }
 
-// A label without a name would be an index out of range in everybody's loss.
+// A label without a name would be an index out of range in the loss.
 void check_labels(const Source& source, const std::string& field, const std::string& path,
                   size_t most) {
   const std::vector<int64_t> labels = source.integer_column(field);

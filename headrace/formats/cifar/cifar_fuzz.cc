@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of CIFAR as hostile input. The first byte says which of its kinds; then a byte says how
-// many records there are, each made of two of the bytes that follow: its labels and its pixels.
-// The rest are the names of the classes.
+// A CIFAR folder as hostile input. The first byte selects the variant; then comes the number of
+// records, each made from two of the following bytes: its labels and its pixels. The rest are the
+// names of the classes.
 #include "headrace/formats/fuzz_format.h"
 #include "headrace/storage/temporary_folder.h"
 

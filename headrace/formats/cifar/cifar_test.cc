@@ -45,7 +45,7 @@ TEST_F(Cifar, BatchesFollowEachOther) {
   EXPECT_EQ(open_source(folder_ / "c/data_batch_1.bin")->size(), 2);
 }
 
-TEST_F(Cifar, TheHundredHaveTwoLabels) {
+TEST_F(Cifar, Cifar100HasTwoLabels) {
   folder_.write("c/train.bin",
                 record(std::string("\1\3", 2), 1, 2, 3) + record(std::string("\0\5", 2), 4, 5, 6));
   folder_.write("c/fine_label_names.txt", "a\nb\nc\nd\ne\nf\n");

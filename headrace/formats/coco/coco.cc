@@ -49,7 +49,7 @@ std::string with_slash(const std::string& folder) {
   return out;
 }
 
-// The names of annotation files end in that of their pictures' folder: instances_train2017.json.
+// Annotation files are named after their pictures' folder: instances_train2017.json.
 std::vector<std::string> likely_folders(const std::string& path) {
   const std::string here = parent_path(path), stem(stem_of(path));
   const size_t mark = stem.rfind('_');
@@ -65,7 +65,7 @@ std::vector<std::string> likely_folders(const std::string& path) {
   return out;
 }
 
-// Whether one of the first pictures lies in the folder.
+// Whether one of the first pictures is in the folder.
 bool holds_first(const std::string& folder, const NameList& names) {
   constexpr int64_t kTried = 16;
   for (int64_t i = 0; i < std::min(kTried, names.size()); ++i) {
@@ -88,7 +88,7 @@ bool holds_first(const std::string& folder, const NameList& names) {
         "images=\"FOLDER\" says where they are");
 }
 
-// The first likely folder that has one of the first pictures.
+// The first likely folder that contains one of the first pictures.
 std::string find_folder(const std::string& path, const NameList& names) {
   std::vector<std::string> tried;
   for (const std::string& folder : likely_folders(path)) {
@@ -117,7 +117,7 @@ bool is_coco(const std::string& path) {
   return count && looks_like_coco({reinterpret_cast<const char*>(first.data()), *count});
 }
 
-// How many points an annotation has, by the categories or by the first that has some.
+// How many points an annotation has, from the categories or from the first annotation with some.
 int64_t keypoints_of(const CocoAnnotations& data, const File& file) {
   int64_t most = 0;
   for (const CocoCategory& category : data.categories) most = std::max(most, category.keypoints);
@@ -187,7 +187,7 @@ const FormatRecord kCoco{
     .doc =
         "COCO annotations (.json) and the images that they list, in the order of their ids. "
         "Fields: image; boxes (-1, 4) float32, labels (-1) int64, crowd (-1) uint8, areas (-1) "
-        "float32; image_id; where wanted masks (-1, H, W) uint8, keypoints (-1, K, 3) float32; "
+        "float32; image_id; on request masks (-1, H, W) uint8, keypoints (-1, K, 3) float32, "
         "caption and captions. Masks equal pycocotools'.",
     .example = "hr.coco(\"annotations/instances_train2017.json\", images=\"train2017/\")",
     .params =
@@ -199,14 +199,14 @@ const FormatRecord kCoco{
           .decides = Decides::kPlace},
          {.name = "boxes",
           .type = ParamType::kString,
-          .doc = "How a box is given, in pixels: corners, corner and size, or center and size.",
+          .doc = "Format of the boxes, in pixels: corners, corner and size, or center and size.",
           .fallback = std::string("xyxy"),
           .choices = {"xyxy", "xywh", "cxcywh"}},
          {.name = "category_ids",
           .type = ParamType::kString,
-          .doc = "remap: labels are 0, 1, 2, ... in the order of the ids, as classes are. keep: "
-                 "labels are the ids, as torchvision's detectors want them, to which 0 is the "
-                 "background; classes has a name at each id.",
+          .doc = "remap: labels are 0, 1, 2, ... in the order of the ids, and so are classes. "
+                 "keep: labels are the ids, as torchvision's detectors expect (0 is the "
+                 "background); classes[id] is the name.",
           .fallback = std::string("remap"),
           .choices = {"remap", "keep"}},
          flag("masks", "Draw outlines and run-length codes as the field masks."),
@@ -215,7 +215,8 @@ const FormatRecord kCoco{
           .type = ParamType::kBool,
           .doc = "Deliver the fields caption (the first, text) and captions (all, as a JSON "
                  "list). None: where the file has any."},
-         flag("skip_empty", "Leave out images without a box, after all that is left out."),
+         flag("skip_empty",
+              "Leave out images without boxes, after the other filters have been applied."),
          flag("skip_crowd", "Leave out boxes of crowds (iscrowd 1)."),
          {.name = "min_size",
           .type = ParamType::kFloat,

@@ -33,11 +33,11 @@ namespace {
 
 constexpr size_t kLongestPath = 4096;
 
-// A key that stands twice in one object: which one counts would be a guess.
+// A key that occurs twice in one object is ambiguous.
 class SeenKeys {
  public:
   explicit SeenKeys(JsonReader& json) : json_(json) {}
-  // `key`: a small number of this key.
+  // `key`: a small integer that identifies this key.
   void see(int key, uint64_t offset) {
     if (bits_ >> key & 1) json_.fail("the key \"" + std::string(json_.key()) + "\" twice", offset);
     bits_ |= 1u << key;
@@ -157,7 +157,7 @@ class CocoParser {
   void file_name(uint64_t offset) {
     const std::string_view name = json_.string();
     if (name.empty() || name.size() >= kLongestPath || name.find('\0') != name.npos) {
-      json_.fail("a file_name that no file can have", offset);
+      json_.fail("an invalid file_name", offset);
     }
     if (json_.ok()) rows_.file_names.add(name);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A COCO annotation file as columns: pictures in the order of their ids, and for each its rows in
-// the order of the file. Long and rarely used values (outlines, keypoints, captions) stay in the
-// file; the columns say where.
+// file order. Long and rarely used values (outlines, keypoints, captions) stay in the file; the
+// columns store their positions.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ extern const ErrorCode kMalformedCoco;  // HR0433
 extern const ErrorCode kCocoMismatch;   // HR0434
 extern const ErrorCode kBadCocoRecord;  // HR0435
 
-// A value in the file. Without bytes: there is none.
+// A value in the file. Empty: not present.
 struct JsonRange {
   uint64_t offset = 0;
   uint32_t bytes = 0;
@@ -32,7 +32,7 @@ struct CocoOptions {
   double min_size = 0, min_area = 0;
 };
 
-// One row of the file, before it is sorted to its picture.
+// One row of the file, before it is assigned to its picture.
 struct CocoRow {
   int64_t image_id = 0, category_id = 0;
   float box[4] = {};  // x, y, width, height
@@ -45,7 +45,7 @@ struct CocoRow {
 
 struct CocoImage {
   int64_t id = 0;
-  int32_t width = 0, height = 0;  // 0: the file does not say
+  int32_t width = 0, height = 0;  // 0: not specified
 };
 
 struct CocoCategory {
@@ -56,7 +56,7 @@ struct CocoCategory {
 
 // The first error in one picture's annotations.
 struct CocoProblem {
-  int64_t image = 0;  // its place
+  int64_t image = 0;  // its position
   std::string what;
   uint64_t offset = 0;
 };
@@ -68,29 +68,28 @@ struct CocoAnnotations {
 
   // Row r of picture i: row_begins[i] <= r < row_begins[i + 1].
   std::vector<uint32_t> row_begins;
-  std::vector<float> boxes;  // four a row, as in the file
+  std::vector<float> boxes;  // four per row, as in the file
   std::vector<int64_t> labels;
   std::vector<float> areas;
   std::vector<uint8_t> crowd;
-  std::vector<JsonRange> segmentations, keypoints;  // empty where no row has one
+  std::vector<JsonRange> segmentations, keypoints;  // empty if no row has one
 
   std::vector<uint32_t> caption_begins;
   std::vector<JsonRange> captions;
 
-  std::vector<CocoProblem> problems;  // by place
+  std::vector<CocoProblem> problems;  // by position
   bool has_boxes = false;
-  int64_t orphans = 0;  // annotations of pictures that are not listed, left out
-  int64_t over_edge =
-      0;  // boxes that reach over the edge of their picture by more than half a pixel
+  int64_t orphans = 0;    // annotations of pictures that are not listed, skipped
+  int64_t over_edge = 0;  // boxes that extend beyond their picture by more than half a pixel
 
   const CocoProblem* problem_of(int64_t image) const;
 };
 
-// Throws Exception: HR0433 what is not JSON or not of COCO's shape, with its offset; HR0434 what
-// contradicts itself; storage errors.
+// Throws Exception: HR0433 for invalid JSON or a structure other than COCO's, with its offset;
+// HR0434 for contradictions; storage errors.
 CocoAnnotations read_coco(const File& file, const CocoOptions& options, const Progress& progress);
 
-// Whether the text, the beginning of a file, is that of COCO annotations.
+// Whether the text, the beginning of a file, looks like COCO annotations.
 bool looks_like_coco(std::string_view text);
 
 }  // namespace headrace

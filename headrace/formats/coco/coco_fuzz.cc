@@ -16,7 +16,7 @@ void read_all(const std::string& path, const std::map<std::string, ParamValue>& 
   try {
     const SourcePtr source = open_source(path, given);
     std::vector<bool> wanted(source->schema().size(), true);
-    wanted[0] = false;  // the pictures, which are not there
+    wanted[0] = false;  // the pictures, which do not exist
     std::vector<RecordData> out(1);
     for (int64_t i = 0; i < std::min<int64_t>(source->size(), 64); ++i) {
       out[0].max_bytes = size_t{1} << 20;

@@ -6,24 +6,26 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "headrace/base/number_text.h"
+
 namespace headrace {
 namespace {
 
-constexpr double kScale = 5;       // the boundary is walked in fifths of a pixel
-constexpr double kFarthest = 1e8;  // of a vertex; beyond, pycocotools' ints overflow
-constexpr int64_t kTileWidth = 64, kTileHeight = 64;  // few lines of the cache, of any stride
+constexpr double kScale = 5;       // the boundary is traversed in fifths of a pixel
+constexpr double kFarthest = 1e8;  // coordinate of a vertex; pycocotools' ints overflow beyond it
+constexpr int64_t kTileWidth = 64, kTileHeight = 64;  // few cache lines at any stride
 
 int64_t fifths(double coordinate) { return static_cast<int64_t>(kScale * coordinate + .5); }
 
 }  // namespace
 
-// Between each two edges, which rise: positions down the columns. Tile by tile, as a step down a
-// column is a step to another page of memory where a picture is wide.
+// Fills between each two edges, in ascending order: positions down the columns. Works tile by tile,
+// because in wide pictures each step down a column touches another memory page.
 void CocoMaskPainter::fill(std::span<const uint32_t> edges, std::span<uint8_t> plane) const {
-  std::array<size_t, kTileWidth> next;  // edge of each column at hand
+  std::array<size_t, kTileWidth> next;  // current edge of each column
   for (int64_t left = 0; left < width_; left += kTileWidth) {
     const int64_t columns = std::min(kTileWidth, width_ - left);
-    for (int64_t i = 0; i < columns; ++i) {  // the first that ends after the column's begin
+    for (int64_t i = 0; i < columns; ++i) {  // the first that ends after the start of the column
       const auto begin = static_cast<uint32_t>((left + i) * height_);
       const auto at = std::upper_bound(edges.begin(), edges.end(), begin) - edges.begin();
       next[static_cast<size_t>(i)] = static_cast<size_t>(at) / 2 * 2;
@@ -38,14 +40,14 @@ void CocoMaskPainter::fill(std::span<const uint32_t> edges, std::span<uint8_t> p
           const int64_t end = std::min<int64_t>(edges[edge + 1] - column, bottom);
           uint8_t* at = plane.data() + begin * width_ + left + i;
           for (int64_t y = begin; y < end; ++y, at += width_) *at = 1;
-          if (edges[edge + 1] > column + bottom) break;  // it goes on in the next tile
+          if (edges[edge + 1] > column + bottom) break;  // continues in the next tile
         }
       }
     }
   }
 }
 
-// A step to another fifth of a column: where it passes the middle of a pixel's column, the mask
+// A step to another fifth of a column: where it crosses the center of a pixel's column, the mask
 // changes below it.
 void CocoMaskPainter::step(Point from, Point to) {
   if (to.x == from.x) return;
@@ -61,7 +63,7 @@ std::string CocoMaskPainter::walk_boundary(std::span<const double> xy) {
   const size_t count = xy.size() / 2;
   for (const double value : xy) {
     if (!(std::abs(value) <= kFarthest))
-      return "a polygon with a vertex at " + std::to_string(value);
+      return "a polygon with a vertex at " + shortest_text(value);
   }
   const auto vertex = [&](size_t i) {
     i = i == count ? 0 : i;
@@ -76,7 +78,7 @@ std::string CocoMaskPainter::walk_boundary(std::span<const double> xy) {
     const bool flip = along_x ? begin.x > end.x : begin.y > end.y;
     if (flip) std::swap(begin, end);
     const int64_t length = along_x ? dx : dy;
-    if (length == 0) continue;  // a vertex twice
+    if (length == 0) continue;  // duplicate vertex
     if (length > steps_left_) return "polygons whose boundaries are too long to draw";
     steps_left_ -= length;
     const double slope = along_x ? static_cast<double>(end.y - begin.y) / static_cast<double>(dx)
@@ -131,17 +133,17 @@ std::string CocoMaskPainter::counts(std::span<const int64_t> runs, std::span<uin
   return {};
 }
 
-// Runs in groups of five bits, the lowest first, from character '0' on; each from the third on is
-// the difference to the run two before.
+// Runs in groups of five bits, lowest first, starting from character '0'; from the third on, each
+// is the difference to the run two before.
 std::string CocoMaskPainter::compressed(std::string_view text, std::span<uint8_t> plane) {
-  constexpr int kMostGroups = 7;  // 35 bits: more than any run has
+  constexpr int kMostGroups = 7;  // 35 bits: longer than any run
   runs_.clear();
   for (size_t at = 0; at < text.size();) {
     int64_t value = 0;
     for (int group = 0;; ++group) {
       if (at == text.size() || group == kMostGroups) return "a run-length code that breaks off";
       const int bits = text[at++] - '0';
-      if (bits < 0 || bits > 63) return "a run-length code with a character that none has";
+      if (bits < 0 || bits > 63) return "a run-length code with an invalid character";
       value |= static_cast<int64_t>(bits & 31) << 5 * group;
       if (bits & 32) continue;
       if (bits & 16) value -= int64_t{1} << 5 * (group + 1);

@@ -16,20 +16,22 @@ namespace headrace {
 class CocoMaskPainter {
  public:
   static constexpr int64_t kMostPixels = int64_t{1} << 28;  // positions are 32 bits in pycocotools
-  static constexpr int64_t kMostSteps = int64_t{1} << 26;   // along boundaries, of all masks
-  static constexpr int64_t kMostCover = 4;                  // times that polygons fill the picture
+  static constexpr int64_t kMostSteps = int64_t{1} << 26;   // steps along boundaries, for all masks
+  // maximum times that polygons may cover the picture
+  static constexpr int64_t kMostCover = 4;
 
-  // `masks`: how many will be drawn; what all of them may take is in proportion, so that no few
-  // bytes make it slow. REQUIRES: 1 <= height, 1 <= width, height * width <= kMostPixels.
+  // `masks`: how many will be drawn; their total cost is limited in proportion, so that a small
+  // file cannot cause a lot of work. REQUIRES: 1 <= height, 1 <= width, height * width <=
+  // kMostPixels.
   CocoMaskPainter(int64_t height, int64_t width, int64_t masks = 1)
       : height_(height), width_(width), pixels_left_(kMostCover * height * width * masks) {}
 
   int64_t height() const { return height_; }
   int64_t width() const { return width_; }
   int64_t pixels() const { return height_ * width_; }
-  // REQUIRES of all: plane has pixels() bytes.
+  // REQUIRES for all of these: plane has pixels() bytes.
   std::string polygon(std::span<const double> xy, std::span<uint8_t> plane);
-  // Lengths of runs of 0s and 1s in turn.
+  // Lengths of alternating runs of 0s and 1s.
   std::string counts(std::span<const int64_t> runs, std::span<uint8_t> plane);
   // The same in pycocotools' text form.
   std::string compressed(std::string_view text, std::span<uint8_t> plane);

@@ -19,7 +19,7 @@ namespace {
                         .hint = std::move(hint)});
 }
 
-// The position of this id, in anything that is sorted by its `id`.
+// The index of this id, in items sorted by `id`.
 template <class Item>
 int64_t place_of(const std::vector<Item>& items, int64_t id) {
   const auto at = std::lower_bound(items.begin(), items.end(), id,
@@ -56,7 +56,7 @@ class CocoJoin {
     for (const int32_t i : order) {
       if (!out_.images.empty() && out_.images.back().id == in_.images[i].id) {
         contradiction(path_, "the id " + std::to_string(in_.images[i].id) + " refers to two images",
-                      in_.image_offsets[i], "give each image an id of its own");
+                      in_.image_offsets[i], "give each image a unique id");
       }
       out_.images.push_back(in_.images[i]);
       out_.file_names.add(in_.file_names[i]);
@@ -76,7 +76,7 @@ class CocoJoin {
                     "the id " + std::to_string(out_.categories[i].id) +
                         " refers to two categories: '" + out_.categories[i - 1].name + "' and '" +
                         out_.categories[i].name + "'",
-                    0, "give each category an id of its own");
+                    0, "give each category a unique id");
     }
     for (const CocoRow& row : in_.rows) {
       out_.has_boxes |= row.has_box;
@@ -87,7 +87,7 @@ class CocoJoin {
     }
   }
 
-  // The place of each row's picture; -1 for rows that are left out.
+  // Looks up each row's picture; -1 for skipped rows.
   void find_images() {
     places_.resize(in_.rows.size());
     const CocoRow* first = nullptr;
@@ -107,7 +107,7 @@ class CocoJoin {
 
   bool is_row(const CocoRow& row) const { return !row.caption.bytes || row.has_box; }
 
-  // Bad rows are kept: what is wrong with them is no question of size.
+  // Bad rows are never skipped: their errors must be reported.
   bool is_left_out(const CocoRow& row, bool bad) const {
     if (options_.skip_crowd && row.crowd) return true;
     if (bad || !row.has_box) return false;
@@ -140,7 +140,7 @@ class CocoJoin {
     out_.problems.push_back({place, std::move(what), offset});
   }
 
-  // Judges the rows, and counts those of each picture.
+  // Validates the rows, and counts those of each picture.
   void count_rows() {
     out_.row_begins.assign(out_.images.size() + 1, 0);
     out_.caption_begins.assign(out_.images.size() + 1, 0);
@@ -212,8 +212,8 @@ class CocoJoin {
     if (!out_.keypoints.empty()) out_.keypoints[at] = row.keypoints;
   }
 
-  // Pictures without rows leave, and their captions with them. Where no row has a box, captions
-  // count.
+  // Pictures without rows are removed, with their captions. If no row has a box, captions count as
+  // rows.
   void drop_empty() {
     CocoAnnotations& all = out_;
     NameList names;
@@ -252,7 +252,7 @@ class CocoJoin {
   const std::string& path_;
   CocoAnnotations out_;
   std::vector<int32_t> places_;
-  std::vector<size_t> left_out_;  // rows, in order
+  std::vector<size_t> left_out_;  // row indices, ascending
 };
 
 }  // namespace

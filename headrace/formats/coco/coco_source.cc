@@ -27,9 +27,9 @@ enum class CocoField : uint8_t {
   kCaptions,
 };
 
-constexpr uint8_t kObjects = 1;  // the row group: an annotation is a row of each of its fields
+constexpr uint8_t kObjects = 1;  // the row group: an annotation is a row in each of these fields
 
-// Fields that are wrong when a row of the picture is.
+// Fields that are invalid if a row of the picture is.
 bool is_of_rows(CocoField field) {
   return field != CocoField::kImage && field != CocoField::kImageId &&
          field != CocoField::kCaption && field != CocoField::kCaptions;
@@ -95,7 +95,9 @@ class CocoSource final : public Source {
   }
   void pieces(int64_t index, const std::vector<bool>& wanted,
               std::vector<FilePiece>& out) const override {
-    if (wanted[0]) add_piece({.path = key(index)}, out);  // values of annotations are read alone
+    if (wanted[0])
+      add_piece({.path = key(index)}, out);  // values of annotations are read
+                                             // individually
   }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string root() const override { return folder_.empty() ? "." : folder_; }
@@ -155,8 +157,8 @@ class CocoSource final : public Source {
   }
 
  private:
-  // The name of the category with id i at position i, as torchvision lists COCO's. Ids that are no
-  // positions of a list give none.
+  // The name of the category with id i at position i, like torchvision's list of COCO names. None
+  // if ids are not suitable as list positions.
   std::vector<std::string> names_by_id() const {
     constexpr int64_t kMostIds = 1 << 16;
     if (data_.categories.empty()) return {};
@@ -169,7 +171,7 @@ class CocoSource final : public Source {
     return names;
   }
 
-  // Whether fields are wanted that lie on the picture.
+  // Whether fields in the picture's coordinates are wanted.
   bool wants_places(const std::vector<bool>& wanted) const {
     for (size_t f = 0; f < parts_.size(); ++f) {
       const FieldKind kind = schema_[f].kind;
@@ -234,7 +236,7 @@ class CocoSource final : public Source {
     }
   }
 
-  // Whether the rows of the picture are good; else the result says why not.
+  // Whether the rows of the picture are valid; otherwise sets the error.
   bool check_rows(int64_t record, RecordData& out) const {
     const CocoProblem* problem = data_.problem_of(record);
     if (!problem) return true;
@@ -276,7 +278,7 @@ class CocoSource final : public Source {
     add_column(data_.areas, print);
     add_column(data_.crowd, print);
     for (const Field& field : schema_) print.add(field.name);
-    // Values that stay in the file: their lengths tell most edits.
+    // Values that stay in the file: their lengths reveal most edits.
     const auto add_ranges = [&](const std::vector<JsonRange>& ranges) {
       for (const JsonRange& range : ranges) print.add(uint64_t{range.bytes});
     };
@@ -288,11 +290,11 @@ class CocoSource final : public Source {
 
   File file_;
   CocoAnnotations data_;
-  std::string folder_;  // of the pictures, with its slash; empty: the current one
-  CocoValues values_;   // refers to file_
+  std::string folder_;  // of the pictures, with a final slash; empty: the current one
+  CocoValues values_;   // ranges in file_
   CocoWanted wanted_;
   Schema schema_;
-  std::vector<CocoField> parts_;  // as the schema
+  std::vector<CocoField> parts_;  // by schema field
   uint64_t fingerprint_ = 0;
 };
 

@@ -11,16 +11,16 @@
 
 namespace headrace {
 
-// The fields beside those that every set of annotations has.
+// The fields in addition to those that all annotations have.
 struct CocoWanted {
   bool masks = false, captions = false;
-  int64_t keypoints = 0;  // points of each
+  int64_t keypoints = 0;  // points per row
   BoxFormat box_format = BoxFormat::kXYXY;
   bool keep_category_ids = false;
   bool check_sizes = true;
 };
 
-// `folder`: of the pictures, with its slash; empty: the current one.
+// `folder`: of the pictures, with a final slash; empty: the current one.
 SourcePtr coco_source(File file, CocoAnnotations data, std::string folder,
                       const CocoWanted& wanted);
 

@@ -48,7 +48,7 @@ constexpr std::string_view kThree =
        {"id": 2, "image_id": 7, "category_id": 2, "bbox": [0, 0, 6, 5], "area": 30, "iscrowd": 1},
        {"id": 3, "image_id": 7, "category_id": 18, "bbox": [0.5, 0.5, 1, 2]})";
 
-TEST_F(Coco, PicturesComeByIdWithTheirRowsInTheOrderOfTheFile) {
+TEST_F(Coco, ImagesAreSortedByIdWithRowsInFileOrder) {
   const SourcePtr source = open(kThree);
   ASSERT_EQ(source->size(), 2);
   EXPECT_EQ(source->key(0), folder / "a.jpg");
@@ -71,7 +71,7 @@ TEST_F(Coco, PicturesComeByIdWithTheirRowsInTheOrderOfTheFile) {
             "coco " + (folder / "c.json") + " (2 records, 3 boxes, 2 classes)");
 }
 
-TEST_F(Coco, APictureWithoutRowsHasEmptyTensors) {
+TEST_F(Coco, AnImageWithoutRowsHasEmptyTensors) {
   const SourcePtr source = open(kThree);
   const RecordData record = read_record(*source, 0);
   ASSERT_TRUE(record.result);
@@ -80,14 +80,14 @@ TEST_F(Coco, APictureWithoutRowsHasEmptyTensors) {
   EXPECT_TRUE(field_of(*source, record, "boxes").bytes.empty());
 }
 
-TEST_F(Coco, BoxesAndIdsAsAskedFor) {
+TEST_F(Coco, BoxesAndIdsAsRequested) {
   SourcePtr source =
       open(kThree, {{"boxes", std::string("xywh")}, {"category_ids", std::string("keep")}});
   RecordData record = read_record(*source, 1);
   EXPECT_EQ(numbers_of<float>(field_of(*source, record, "boxes"))[3], 2.5F);
   EXPECT_EQ(numbers_of<int64_t>(field_of(*source, record, "labels")),
             (std::vector<int64_t>{18, 2, 18}));
-  ASSERT_EQ(source->classes().size(), 19);  // a name at each id, none at those that no category has
+  ASSERT_EQ(source->classes().size(), 19);  // names indexed by id, empty for ids without a category
   EXPECT_EQ(source->classes()[2], "cat");
   EXPECT_EQ(source->classes()[18], "dog");
   source = open(kThree, {{"boxes", std::string("cxcywh")}});
@@ -97,7 +97,7 @@ TEST_F(Coco, BoxesAndIdsAsAskedFor) {
             (std::vector<float>{2.5, 3.25, 3, 2.5}));
 }
 
-TEST_F(Coco, ThresholdsLeaveRowsOut) {
+TEST_F(Coco, ThresholdsDropRows) {
   const auto labels = [&](const Given& given) {
     const SourcePtr source = open(kThree, given);
     const int64_t last = source->size() - 1;
@@ -114,7 +114,7 @@ TEST_F(Coco, ThresholdsLeaveRowsOut) {
 }
 
 // pycocotools: frPyObjects([[1, 1, 4, 1, 4, 3.5, 1, 3]], 5, 6), decoded.
-TEST_F(Coco, MasksAreThoseOfPycocotools) {
+TEST_F(Coco, MasksEqualThoseOfPycocotools) {
   const std::string rows =
       R"({"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2.5],
           "segmentation": [[1, 1, 4, 1, 4, 3.5, 1, 3]]},
@@ -142,7 +142,7 @@ TEST_F(Coco, MasksAreThoseOfPycocotools) {
                                   0, 0, 0, 0, 0, 0}));
 }
 
-TEST_F(Coco, KeypointsAreZeroWhereNoneAreGiven) {
+TEST_F(Coco, MissingKeypointsAreZero) {
   const SourcePtr source = open(R"({"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2],
                                     "keypoints": [1, 2, 2, 3.5, 4, 1]},
                                    {"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2]})",
@@ -170,7 +170,7 @@ TEST_F(Coco, CaptionsAreTheFirstAndAll) {
   EXPECT_EQ(text_of(field_of(*source, record, "captions")), "[]");
 }
 
-TEST_F(Coco, ABadAnnotationIsTheErrorOfItsPictureAlone) {
+TEST_F(Coco, ABadAnnotationIsTheErrorOfItsImageAlone) {
   const std::string good = R"({"image_id": 7, "category_id": 2, "bbox": [0, 0, 1, 1]})";
   const auto what = [&](const std::string& rest) {
     const std::string bad = R"({"image_id": 3, )" + rest + "}";
@@ -206,7 +206,7 @@ TEST_F(Coco, ABadAnnotationIsTheErrorOfItsPictureAlone) {
             "an iscrowd that is neither 0 nor 1");
 }
 
-TEST_F(Coco, AMaskThatCannotBeDrawnIsTheErrorOfItsPicture) {
+TEST_F(Coco, AMaskThatCannotBeDrawnIsTheErrorOfItsImage) {
   const auto what = [&](const std::string& segmentation) {
     const SourcePtr source =
         open(R"({"image_id": 3, "category_id": 2, "bbox": [0, 0, 1, 1], "segmentation": )" +
@@ -238,10 +238,10 @@ TEST_F(Coco, AMaskThatCannotBeDrawnIsTheErrorOfItsPicture) {
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": "oooooooooooooo"})"),
             "a run-length code that breaks off");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": "  "})"),
-            "a run-length code with a character that none has");
+            "a run-length code with an invalid character");
 }
 
-TEST_F(Coco, MistakesOfTheFileAreRefusedWithTheirOffset) {
+TEST_F(Coco, SyntaxErrorsAreRefusedWithTheirOffset) {
   const auto expect = [&](const std::string& text, std::string_view what, std::string_view at) {
     const Error error = refusal_of_text(text);
     ASSERT_TRUE(error.code);
@@ -256,8 +256,7 @@ TEST_F(Coco, MistakesOfTheFileAreRefusedWithTheirOffset) {
   expect(R"({"images": [{"id": 9223372036854775808}]})",
          "the id of an image is an integer of 64 bits", "9223372036854775808");
   expect(R"({"images": [{"id": 3}]})", "an image without a file_name", "{\"id\"");
-  expect(R"({"images": [{"id": 3, "file_name": ""}]})", "a file_name that no file can have",
-         "\"\"");
+  expect(R"({"images": [{"id": 3, "file_name": ""}]})", "an invalid file_name", "\"\"");
   expect(R"({"images": [{"id": 3, "id": 4}]})", "the key \"id\" twice", "4");
   expect(R"({"images": [], "annotations": [], "images": [1]})", "the key \"images\" twice", "[1]");
   expect(R"({"images": [], "annotations": [{"id": 1}]})", "an annotation without an image_id",
@@ -267,7 +266,7 @@ TEST_F(Coco, MistakesOfTheFileAreRefusedWithTheirOffset) {
   expect(R"({"images": [{"id": 1, "file_name": "x", "width": -4}]})",
          "width and height of an image are whole numbers", "-4");
   const Error deep = refusal_of_text("{\"info\": " + std::string(100000, '['));
-  EXPECT_EQ(deep.what, "nested more than 128 deep");
+  EXPECT_EQ(deep.what, "nested more than 128 levels deep");
 }
 
 TEST_F(Coco, ContradictionsAreRefused) {
@@ -296,7 +295,7 @@ TEST_F(Coco, ContradictionsAreRefused) {
             std::string::npos);
 }
 
-TEST_F(Coco, WhatIsNotThereIsRefused) {
+TEST_F(Coco, MissingFilesAreRefused) {
   EXPECT_EQ(refusal(kThree, {{"masks", true}}).code->id, "HR0436");
   EXPECT_EQ(refusal(kThree, {{"keypoints", true}}).code->id, "HR0436");
   EXPECT_EQ(refusal(kThree, {{"captions", true}}).code->id, "HR0436");
@@ -305,7 +304,7 @@ TEST_F(Coco, WhatIsNotThereIsRefused) {
   EXPECT_EQ(refusal_of_text(R"({"images": [], "annotations": []})").code->id, "HR0436");
 }
 
-TEST_F(Coco, PicturesAreLookedForWhereCocoPutsThem) {
+TEST_F(Coco, ImagesAreSearchedInCocosFolders) {
   const std::string text = whole(kThree);
   for (const std::string place : {"x/train2017/", "y/annotations/images/", "z/annotations/"}) {
     folder.write(place + "a.jpg", "picture");
@@ -319,7 +318,7 @@ TEST_F(Coco, PicturesAreLookedForWhereCocoPutsThem) {
   EXPECT_NE(error.what.find("'" + (folder / "n/val/") + "'"), std::string::npos) << error.what;
 }
 
-TEST_F(Coco, AFolderInPlaceOfTheAnnotationsSaysToNameTheFile) {
+TEST_F(Coco, AFolderInsteadOfTheAnnotationsIsRefusedWithAHint) {
   const Error error =
       error_of([&] { open_source(folder.path(), {{"format", std::string("coco")}}); });
   EXPECT_EQ(error.code->id, "HR0436");
@@ -327,7 +326,7 @@ TEST_F(Coco, AFolderInPlaceOfTheAnnotationsSaysToNameTheFile) {
   EXPECT_NE(error.hint.find("annotations/instances"), std::string::npos);
 }
 
-TEST_F(Coco, AFileCutAnywhereIsAnErrorAndFlippedBytesNeverCrash) {
+TEST_F(Coco, AFileTruncatedAnywhereIsAnErrorAndFlippedBytesNeverCrash) {
   const std::string text = whole(std::string(kThree) +
                                  R"(,{"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2.5],
                                       "segmentation": {"size": [5, 6], "counts": "6231O09"}})");
@@ -347,7 +346,7 @@ TEST_F(Coco, AFileCutAnywhereIsAnErrorAndFlippedBytesNeverCrash) {
   EXPECT_GT(opened, 0);
 }
 
-TEST_F(Coco, TheFingerprintIsThatOfTheRecords) {
+TEST_F(Coco, TheFingerprintEqualsThatOfTheRecords) {
   const uint64_t print = open(kThree)->fingerprint();
   EXPECT_EQ(open(kThree)->fingerprint(), print);
   EXPECT_NE(open(kThree, {{"skip_crowd", true}})->fingerprint(), print);
@@ -363,8 +362,8 @@ TEST_F(Coco, OtherJsonIsNotClaimed) {
   }
 }
 
-// 428 bytes took 13 seconds: a picture that is said to be large, and polygons that fill it.
-TEST_F(Coco, MasksThatCoverAPictureAgainAndAgainAreABadRecord) {
+// 428 bytes once took 13 seconds: a picture with a large declared size, and polygons that fill it.
+TEST_F(Coco, MasksThatCoverAnImageTooOftenAreABadRecord) {
   const auto with = [&](int polygons) {
     std::string outlines;
     for (int i = 0; i < polygons; ++i) {
@@ -382,7 +381,7 @@ TEST_F(Coco, MasksThatCoverAPictureAgainAndAgainAreABadRecord) {
   EXPECT_EQ(refused.result.error().what, "polygons that cover the image many times");
 }
 
-TEST_F(Coco, BoundariesOfARecordAreOnlySoLong) {
+TEST_F(Coco, OutlinesOfARecordHaveALimitedLength) {
   CocoMaskPainter painter(16, 16, 3);
   std::vector<uint8_t> plane(256);
   const std::vector<double> far = {-4e6, 1, 4e6, 2, 4e6, 3};
@@ -393,7 +392,7 @@ TEST_F(Coco, BoundariesOfARecordAreOnlySoLong) {
   EXPECT_EQ(why, "polygons whose boundaries are too long to draw");
 }
 
-// Against the definition, in pictures that are wider and higher than a tile.
+// Compared with the definition, for pictures wider and higher than a tile.
 TEST_F(Coco, RunsAreFilledDownTheColumnsWhateverTheSize) {
   for (const auto& [height, width] : {std::pair(1, 300), std::pair(1300, 3), std::pair(700, 130)}) {
     CocoMaskPainter painter(height, width);

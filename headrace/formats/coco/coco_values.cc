@@ -11,10 +11,11 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostBytes = size_t{2} << 30;  // of one value
+constexpr size_t kMostBytes = size_t{2} << 30;  // bytes of one value
 
-// The polygons of one annotation; the reader is at their list. One of two points is drawn, too, as
-// pycocotools draws it after another one; in the first place, it takes that for a box and fails.
+// The polygons of one annotation; the reader is at their list. A polygon of two points is drawn,
+// too, like pycocotools does after another one; as the first one, pycocotools takes it for a box
+// and fails.
 std::string draw_polygons(JsonReader& json, CocoMaskPainter& painter, std::span<uint8_t> plane,
                           std::vector<double>& xy) {
   int64_t polygons = 0;

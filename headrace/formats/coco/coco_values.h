@@ -19,14 +19,14 @@ namespace headrace {
 
 class CocoValues {
  public:
-  // The file stays the caller's.
+  // The caller owns the file.
   explicit CocoValues(const File& file) : file_(file) {}
 
-  // (rows, height, width) uint8, 1 inside. HR0435 where a row cannot be drawn.
+  // (rows, height, width) uint8, 1 inside. HR0435 if a row cannot be drawn.
   Result<void> masks(std::span<const JsonRange> rows, int64_t height, int64_t width,
                      size_t max_bytes, Buffer& out) const;
-  // (rows, points, 3) float32: x, y, visibility; zeros, which mean "not labeled", for rows
-  // without.
+  // (rows, points, 3) float32: x, y, visibility; rows without points get zeros, which mean "not
+  // labeled".
   Result<void> keypoints(std::span<const JsonRange> rows, int64_t points, size_t max_bytes,
                          Buffer& out) const;
   Result<void> caption(std::span<const JsonRange> rows,
@@ -42,7 +42,7 @@ class CocoValues {
     std::vector<int64_t> runs;
     std::string code;
   };
-  // Reads the range's text; `json` is begun on it.
+  // Reads the range's text and starts `json` on it.
   Result<void> load(const JsonRange& range, Buffer& text, JsonReader& json) const;
   Result<void> draw(const JsonRange& range, CocoMaskPainter& painter, std::span<uint8_t> plane,
                     Scratch& scratch) const;

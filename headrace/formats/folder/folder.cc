@@ -52,19 +52,19 @@ const ErrorCode kNoClassFolders{
     "for images without labels; labels stored elsewhere come from a list file or from "
     "hr.records(image=..., label=...)."};
 
-// Looking a small folder through is quicker than it is worth a file in the cache.
+// Listing a small folder is faster than using a cache file.
 constexpr int64_t kFilesWorthKeeping = 4096;
 
 std::string_view class_of(std::string_view folder) { return folder.substr(0, folder.find('/')); }
 
-// Some folders of a listing, in the order of their records.
+// Some folders of a listing, in record order.
 struct Run {
   int64_t folder = 0;
   int64_t first_record = 0;
   int64_t label = 0;
 };
 
-// For a folder of several media, the note on files that are not records.
+// A note about files that are not records, for a folder with several media types.
 std::string left_out_of(const FolderListing& listing) {
   const auto after = std::ranges::find(all_media(), listing.media) - all_media().begin() + 1;
   return counted(listing.left_out, nouns_of_media("or", "", size_t(after)),
@@ -158,15 +158,14 @@ class FolderSource final : public LabeledFiles {
 
   std::string root_;
   FolderListing listing_;
-  std::vector<Run> runs_;  // none is empty
-  ClassList classes_;      // none: a flat folder
+  std::vector<Run> runs_;  // every entry is non-empty
+  ClassList classes_;      // empty: a flat folder
   int64_t size_ = 0;
   uint64_t fingerprint_ = 0;
-  std::map<std::string, int64_t>
-      unread_;  // records by suffix, of those whose codec's library is missing
+  std::map<std::string, int64_t> unread_;  // records by suffix whose codec's library is missing
 };
 
-// Folders that lie directly in `parent` ("" is the root), by name.
+// Subfolders of `parent` ("" is the root), by name.
 std::vector<std::string> folders_in(const FolderListing& listing, std::string_view parent) {
   std::vector<std::string> out;
   for (int64_t i = 1; i < listing.paths.size(); ++i) {
@@ -183,14 +182,14 @@ std::vector<std::string> folders_in(const FolderListing& listing, std::string_vi
   return out;
 }
 
-// One split among other names may be a class (CIFAR-100 has "train"); two are splits, and so is one
-// that is alone.
+// A single split name among other names may be a class (CIFAR-100 has "train"); two of them are
+// splits, and so is a single folder.
 void refuse_splits(const std::string& root, const FolderListing& listing,
                    const std::optional<ClassList>& classes) {
   std::string place;
   std::vector<std::string> folders = folders_in(listing, place);
   int64_t records = listing.folders[0].count;
-  // data/imagenet/train, VOCdevkit/VOC2012/JPEGImages: a folder above was opened.
+  // data/imagenet/train, VOCdevkit/VOC2012/JPEGImages: a parent of the dataset was opened.
   while (!classes && folders.size() == 1 && records == 0 && !is_split_name(folders[0])) {
     place = joined(place, folders[0]);
     folders = folders_in(listing, place);
@@ -200,7 +199,7 @@ void refuse_splits(const std::string& root, const FolderListing& listing,
   }
   const std::vector<std::string> every = folders;
   const size_t all = folders.size();
-  std::erase_if(folders, [&](const std::string& folder) {  // the intended ones
+  std::erase_if(folders, [&](const std::string& folder) {  // the intended folders
     return classes && place.empty() && classes->number(folder);
   });
   refuse_parts_of_records(joined(root, place), folders);
@@ -214,7 +213,7 @@ void refuse_splits(const std::string& root, const FolderListing& listing,
                advice_for_splits(root, place, listing, every, splits));
 }
 
-// The listing from the cache, or made and kept.
+// The listing from the cache, or a new one that is cached.
 FolderListing listing_of(const std::string& root, const Progress& progress,
                          const std::optional<ClassList>& classes) {
   const auto check = [&](const FolderListing& seen) { refuse_splits(root, seen, classes); };
@@ -229,14 +228,8 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
   }
   const int64_t began_ns = now_ns();
   FolderListing listing = list_folder(root, progress, check);
-  for (const MediaRecord* media : all_media()) {  // of the first that the folder has
-    if (listing.names.size() > 0 || listing.others == 0) break;
-    if (media == listing.media) continue;
-    FolderListing found = list_folder(root, progress, check, *media);
-    if (found.names.size() > 0) listing = std::move(found);
-  }
   const int64_t entries = listing.names.size() + listing.paths.size() + listing.others;
-  // A file that cannot be read now may be readable later, and no folder's time tells.
+  // A file that cannot be read now may be readable later without changing its folder's time.
   const bool lasting = listing.unreadable == 0;
   if (resolved && lasting && entries >= kFilesWorthKeeping)
     keep_listing(cache, resolved.get(), listing, began_ns);
@@ -256,7 +249,7 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
                              : containers);
 }
 
-// Numbers the records: classes in order of their names, in each the folders in order of path.
+// Numbers the records: classes in name order, and in each the folders in path order.
 std::vector<Run> runs_of(const FolderListing& listing, const ClassList& classes) {
   std::vector<Run> runs;
   for (int64_t i = 1; i < listing.paths.size(); ++i) {
@@ -276,7 +269,7 @@ std::vector<Run> runs_of(const FolderListing& listing, const ClassList& classes)
   return runs;
 }
 
-// The folders directly in the root that hold pictures at any depth, sorted.
+// The subfolders of the root that contain pictures at any depth, sorted.
 std::vector<std::string> class_folders(const FolderListing& listing) {
   std::vector<std::string> found;
   for (int64_t i = 1; i < listing.paths.size(); ++i) {
@@ -341,7 +334,7 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
   if (!given && filled.size() == 1) refuse_class_beside_table(root, listing, filled[0]);
   ClassList classes =
       classes_of(root, listing, filled, std::move(given), arguments.flag("allow_empty"));
-  if (given_classes) {  // the user has said what the folder is
+  if (given_classes) {  // the user has specified the folder's classes
     listing.unread.tables.clear();
     listing.unread.per_record = 0;
   }
@@ -353,9 +346,9 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
 const FormatRecord kFolder{
     .name = "folder",
     .doc =
-        "A folder of images; of audio clips where it has no image, of videos where it has neither. "
-        "With folders in it, each is a class (their names, sorted) and is searched to any depth; "
-        "without, the records have no label. Fields: image, audio or video, label. Records and "
+        "A folder of images; if it has none, of audio clips; if it has neither, of videos. Its "
+        "subfolders, sorted by name, are the classes and are searched to any depth; without "
+        "subfolders, records have no label. Fields: image, audio or video, label. Records and "
         "order equal torchvision's ImageFolder.",
     .example = "hr.open(\"train/\")",
     .params = {classes_param(),

@@ -29,7 +29,7 @@ const ErrorCode kTooManyFolders{
 constexpr int64_t kMaxFolders = int64_t{1} << 22;
 constexpr int kMostPaths = 256;  // of links to one folder
 
-// Folders that file servers and archives add, whose pictures are previews or copies.
+// Folders added by file servers and archivers, which contain previews or copies.
 bool is_of_system(std::string_view name) {
   constexpr std::array<std::string_view, 7> kNames = {
       "@eaDir",    "@tmp", "#recycle", "__MACOSX", "$RECYCLE.BIN", "System Volume Information",
@@ -39,8 +39,9 @@ bool is_of_system(std::string_view name) {
 
 class Lister {
  public:
-  Lister(const std::string& root, const Progress& progress, const MediaRecord& media)
-      : root_(root), progress_(progress) {
+  Lister(const std::string& root, const Progress& progress, const MediaRecord& media,
+         std::optional<FolderTree>& tree)
+      : root_(root), progress_(progress), tree_(tree) {
     listing_.media = &media;
   }
 
@@ -50,7 +51,7 @@ class Lister {
       list_one(folder);
       if (folder > 0) continue;
       if (seen_root) seen_root(listing_);
-      if (listing_.paths.size() > 1 && bucket_of(root_)) {
+      if (!tree_ && bucket_of(root_)) {
         tree_.emplace(root_, [&](int64_t files) {
           if (progress_) progress_(seen_ + files, -1);
         });
@@ -61,7 +62,7 @@ class Lister {
   }
 
  private:
-  struct Origin {  // of a folder
+  struct Origin {  // path of a folder
     int64_t parent;
     uint64_t device, inode;
   };
@@ -129,7 +130,7 @@ class Lister {
   void take(std::string_view name, PathKind kind) {
     if (name.starts_with('.') || (kind == PathKind::kFolder && is_of_system(name))) return;
     if (++seen_ % 4096 == 0 && progress_) progress_(seen_, -1);
-    // A link to nowhere counts as a file: if its name is a picture's, reading the record says so.
+    // A dangling link counts as a file: if it has a picture's name, reading the record reports it.
     const bool file = kind == PathKind::kFile || kind == PathKind::kNothing;
     if (kind == PathKind::kFolder) {
       folders_.add(name);
@@ -153,13 +154,14 @@ class Lister {
     const std::string path = joined(path_, name);
     Result<size_t> count = read_prefix(path, first);
     if (count) return !listing_.media->format_of({first.data(), *count}).empty();
-    if (count.error().code->id != "HR0201") ++listing_.unreadable;  // else gone, a link to nowhere
+    // otherwise removed, or a dangling link
+    if (count.error().code->id != "HR0201") ++listing_.unreadable;
     return false;
   }
 
   void visit(std::string_view name, int64_t parent) {
     const std::string path = joined(relative_, name);
-    if (bucket_of(root_)) {  // folders of such storages have no links
+    if (bucket_of(root_)) {  // these storages have no links
       return add_folder(path, parent, {.inode = hash_name(path)});
     }
     const FileIdentity folder = status_of(joined(root_, path));
@@ -178,8 +180,8 @@ class Lister {
   const std::string root_;
   const Progress& progress_;
   FolderListing listing_;
-  std::optional<FolderTree> tree_;  // of a storage that lists all below the root at one go
-  std::vector<Origin> origins_;     // by folder
+  std::optional<FolderTree>& tree_;  // for a storage that lists everything below the root at once
+  std::vector<Origin> origins_;      // by folder
   std::map<std::pair<uint64_t, uint64_t>, int> times_listed_;
   int64_t seen_ = 0;
   // The current folder:
@@ -191,9 +193,19 @@ class Lister {
 }  // namespace
 
 FolderListing list_folder(const std::string& root, const Progress& progress,
-                          const std::function<void(const FolderListing&)>& seen_root,
-                          const MediaRecord& media) {
-  return Lister(root, progress, media).list(seen_root);
+                          const std::function<void(const FolderListing&)>& seen_root) {
+  std::optional<FolderTree> tree;
+  const auto list = [&](const MediaRecord& media) {
+    return Lister(root, progress, media, tree).list(seen_root);
+  };
+  FolderListing listing = list(*all_media().front());
+  for (const MediaRecord* media : all_media()) {
+    if (listing.names.size() > 0 || listing.others == 0) break;
+    if (media == listing.media) continue;
+    FolderListing found = list(*media);
+    if (found.names.size() > 0) listing = std::move(found);
+  }
+  return listing;
 }
 
 FieldKind kind_by_suffix(std::string_view name) {

@@ -36,7 +36,7 @@ class FolderListingTest : public testing::Test {
   TemporaryFolder folder;
 };
 
-TEST_F(FolderListingTest, FindsPicturesAtAnyDepthSortedByBytes) {
+TEST_F(FolderListingTest, FindsImagesAtAnyDepthSortedByBytes) {
   for (const char* name : {"b.jpg", "B.jpg", "a10.jpg", "a2.jpg", "\xC3\xA9.jpg", "z.jpg", "_.jpg",
                            "sub/deep/c.png", "sub/d.png"}) {
     folder.write(name, "");
@@ -45,7 +45,7 @@ TEST_F(FolderListingTest, FindsPicturesAtAnyDepthSortedByBytes) {
                             "sub/d.png", "sub/deep/c.png"}));
 }
 
-TEST_F(FolderListingTest, KnownSuffixesAreListedUnreadWhateverIsInside) {
+TEST_F(FolderListingTest, FilesOfKnownSuffixesAreListedUnread) {
   for (const char* name :
        {"a.jpg", "b.JPEG", "c.Png", "d.bmp", "e.webp", "f.tif", "g.TIFF", "h.ppm", "i.pgm"}) {
     folder.write(name, "no image");
@@ -71,12 +71,12 @@ TEST_F(FolderListingTest, HiddenFilesAndFoldersAreLeftOut) {
   EXPECT_EQ(files(), (Names{"a.jpg"}));
 }
 
-TEST_F(FolderListingTest, AFolderNamedLikeAPictureIsAFolder) {
+TEST_F(FolderListingTest, AFolderNamedLikeAnImageIsAFolder) {
   folder.write("x.jpg/y.jpg", "");
   EXPECT_EQ(files(), (Names{"x.jpg/y.jpg"}));
 }
 
-TEST_F(FolderListingTest, PipesAndSocketsAreNoPictures) {
+TEST_F(FolderListingTest, PipesAndSocketsAreNotImages) {
   ASSERT_EQ(::mkfifo((folder / "pipe.jpg").c_str(), 0600), 0);
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   fs::create_symlink("pipe", folder / "link.jpg");
@@ -89,7 +89,7 @@ TEST_F(FolderListingTest, LinksAreFollowed) {
   elsewhere.write("photo", kJpegStart);
   fs::create_symlink(elsewhere.path(), folder / "linked");
   fs::create_symlink(elsewhere / "photo", folder / "other");
-  fs::create_symlink("nowhere", folder / "broken.jpg");  // reading it will say so
+  fs::create_symlink("nowhere", folder / "broken.jpg");  // reading it reports the error
   fs::create_symlink("nowhere", folder / "broken");
   EXPECT_EQ(files(), (Names{"broken.jpg", "other", "linked/a.jpg", "linked/photo"}));
 }
@@ -103,7 +103,7 @@ TEST_F(FolderListingTest, LoopsOfLinksEnd) {
   EXPECT_EQ(files(), (Names{"a/b/x.jpg"}));
 }
 
-// 44 links made 2^22 folders of 23.
+// 44 links once made 23 folders look like 2^22.
 TEST_F(FolderListingTest, LinksThatMultiplyAreRefused) {
   folder.write("0/x.jpg", "");
   for (int i = 1; i <= 22; ++i) {
@@ -136,7 +136,7 @@ TEST_F(FolderListingTest, NamesMayHoldAnyBytes) {
   EXPECT_EQ(files(), (Names{"new\nline.jpg", "not utf-8 \xFF.jpg", "quote\".jpg"}));
 }
 
-TEST_F(FolderListingTest, RemembersEveryFolderEvenWithoutPictures) {
+TEST_F(FolderListingTest, RemembersEveryFolderEvenWithoutImages) {
   folder.write("a/b/c/notes.txt", "x");
   fs::create_directory(folder / "empty");
   const FolderListing listing = list_folder(folder.path(), {});
@@ -168,7 +168,7 @@ TEST_F(FolderListingTest, AMissingFolderIsAnError) {
   }
 }
 
-// Permissions do not bind root, so the question is asked as nobody, in a process of its own.
+// Root ignores permissions, so this runs as nobody, in a process of its own.
 void list_as_nobody(const std::string& path) {
   if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(3);
   try {
@@ -181,7 +181,7 @@ void list_as_nobody(const std::string& path) {
   }
 }
 
-TEST_F(FolderListingTest, WhatMayNotBeReadIsNamedWithAWayOut) {
+TEST_F(FolderListingTest, UnreadableFoldersAreNamedWithAHint) {
   folder.write("open/a.jpg", "");
   folder.write("closed/a.jpg", "");
   fs::permissions(folder.path(), fs::perms(0755));
@@ -192,13 +192,13 @@ TEST_F(FolderListingTest, WhatMayNotBeReadIsNamedWithAWayOut) {
   fs::permissions(folder / "closed", fs::perms(0755));
   folder.write("secret.dat", kJpegStart);
   fs::permissions(folder / "secret.dat", fs::perms::none);
-  // One file of unknown suffix costs itself alone, and is counted.
+  // A file of unknown suffix only costs itself, and is counted.
   EXPECT_EXIT(list_as_nobody(folder.path()), testing::ExitedWithCode(0), "1 unreadable");
-  fs::rename(folder / "secret.dat", folder / "secret.jpg");  // is not looked into
+  fs::rename(folder / "secret.dat", folder / "secret.jpg");  // is not opened
   EXPECT_EXIT(list_as_nobody(folder.path()), testing::ExitedWithCode(0), "0 unreadable");
 }
 
-TEST_F(FolderListingTest, NothingIsToldOfSuffixesWhoseCodecIsThere) {
+TEST_F(FolderListingTest, SuffixesOfAvailableCodecsAreNotReported) {
   EXPECT_EQ(unread_suffix("a.b.tiff"), "");
   EXPECT_EQ(unread_suffix("a.JPG"), "");
   EXPECT_EQ(unread_suffix("a.txt"), "");

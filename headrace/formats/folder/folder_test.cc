@@ -30,7 +30,7 @@ class Folder : public testing::Test {
   Error refusal(const std::map<std::string, ParamValue>& arguments = {}) const {
     return error_of([&] { open(arguments); });
   }
-  // Keys from the root on.
+  // Keys start at the root.
   Names keys(const Source& source) const {
     Names out;
     for (int64_t i = 0; i < source.size(); ++i) {
@@ -41,8 +41,8 @@ class Folder : public testing::Test {
   TemporaryFolder data, cache;
 };
 
-// The tree and the expected lists were given to and come from torchvision 0.29's ImageFolder.
-TEST_F(Folder, RecordsAndOrderAreThoseOfImageFolder) {
+// The expected lists were produced by torchvision 0.29's ImageFolder for this tree.
+TEST_F(Folder, RecordsAndOrderEqualThoseOfImageFolder) {
   for (const char* name :
        {"b/2.jpg", "b/10.jpg", "b/x/1.png", "b/x-y/1.png", "b/x/z/0.jpg", "b-c/1.jpg", "B/1.JPEG",
         "a b/1.bmp", "\xC3\xA4/1.webp", "b/readme.txt", "top.jpg", "b/X.jpg"}) {
@@ -107,7 +107,7 @@ TEST_F(Folder, EachRecordHasItsOwnResult) {
   EXPECT_EQ(out[1].result.error().where.file, data / "c/2.jpg");
   EXPECT_EQ(out[1].result.error().where.record, 1);
   EXPECT_TRUE(out[2].result);
-  data.write("c/2.jpg", "back");  // the same RecordData can be used again
+  data.write("c/2.jpg", "back");  // the same RecordData can be reused
   source->read(indices, {true, true}, out);
   EXPECT_TRUE(out[1].result);
   EXPECT_EQ(out[1].fields[0].bytes.size(), 4u);
@@ -158,7 +158,7 @@ TEST_F(Folder, ClassesThatAreNotGivenAreRefusedByName) {
             std::string::npos);
 }
 
-TEST_F(Folder, OfSplitsIsRefusedAndSaysWhichToOpen) {
+TEST_F(Folder, OfSplitsIsRefusedWithWhichToOpen) {
   const std::vector<Names> roots = {{"train", "val"},
                                     {"Train", "TEST"},
                                     {"training", "validation"},
@@ -192,7 +192,7 @@ TEST_F(Folder, AClassMayBeCalledTrain) {
   EXPECT_EQ(open({{"classes", Names{"bus", "train", "test"}}})->size(), 3);
 }
 
-TEST_F(Folder, AClassWithoutPicturesIsRefusedUnlessItIsMeant) {
+TEST_F(Folder, AClassWithoutImagesIsRefusedUnlessDeclared) {
   data.write("ant/1.jpg", "");
   data.write("cat/1.jpg", "");
   data.write("bee/readme.txt", "");
@@ -204,7 +204,7 @@ TEST_F(Folder, AClassWithoutPicturesIsRefusedUnlessItIsMeant) {
             (std::vector<int64_t>{0, 1}));
 }
 
-TEST_F(Folder, OfPicturesBesideCocosAnnotationsNamesTheFileToOpen) {
+TEST_F(Folder, NextToCocosAnnotationsNamesTheFileToOpen) {
   data.write("images2017/1.jpg", "");
   data.write("annotations/instances.json", R"({"images": [{"file_name": "1.jpg"}]})");
   EXPECT_EQ(refusal().code->id, "HR0419");
@@ -212,7 +212,7 @@ TEST_F(Folder, OfPicturesBesideCocosAnnotationsNamesTheFileToOpen) {
             std::string::npos);
 }
 
-TEST_F(Folder, WithoutPicturesSaysWhatWasSeen) {
+TEST_F(Folder, WithoutImagesListsTheFilesFound) {
   EXPECT_EQ(refusal().code->id, "HR0404");
   EXPECT_NE(refusal().hint.find("empty"), std::string::npos);
   data.write("a/notes.txt", "x");
@@ -243,14 +243,14 @@ TEST_F(Folder, FingerprintFollowsNamesAndLabelsOnly) {
   EXPECT_TRUE(is_new(print(data)));
 }
 
-TEST_F(Folder, FingerprintIsTheSameInEveryRun) {  // resume states hold it
+TEST_F(Folder, FingerprintIsTheSameInEveryRun) {  // stored in resume states
   data.write("cat/1.jpg", "");
   data.write("dog/2.jpg", "");
-  // By the definition of Fingerprint and mix64, computed apart in Python.
+  // From the definition of Fingerprint and mix64, computed independently in Python.
   EXPECT_EQ(open()->fingerprint(), 0x324398143b5d4b17u);
 }
 
-// A folder that is worth keeping in the cache.
+// A folder that is worth caching.
 class LargeFolder : public Folder {
  protected:
   void SetUp() override {
@@ -288,7 +288,7 @@ TEST_F(LargeFolder, RecoversFromADamagedEntry) {
   for (auto cut : {size / 2, size - 1, decltype(size){0}}) {
     fs::resize_file(entry(), cut);
     EXPECT_EQ(open()->fingerprint(), fresh);
-    EXPECT_EQ(fs::file_size(entry()), size);  // made anew
+    EXPECT_EQ(fs::file_size(entry()), size);  // was rewritten
   }
 }
 

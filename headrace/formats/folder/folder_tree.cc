@@ -10,7 +10,8 @@
 namespace headrace {
 namespace {
 
-// Numbers 0, 1, ... by what `owner_of` says of each, in order: where those of each owner begin.
+// Groups the numbers 0, 1, ... by `owner_of`, keeping their order; returns where those of each
+// owner begin.
 template <class OwnerOf>
 void group(int64_t count, int64_t owners, const OwnerOf& owner_of, std::vector<int32_t>& order,
            std::vector<int64_t>& begins) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything below a folder of a bucket, listed with one request (Bucket::list_below) and read
-// folder by folder. A million names cost their letters and some 20 bytes each.
+// folder by folder. Memory per million names: the length of their text and about 20 bytes each.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,18 @@ namespace headrace {
 
 class FolderTree {
  public:
-  // Lists all below `root`. REQUIRES: it lies in a bucket. `seen` is called now and then with the
-  // number of files; it may throw. Throws Exception: what listing gives, HR0224 for a file that is
-  // named twice.
+  // Lists everything below `root`. REQUIRES: it is in a bucket. `seen` is called occasionally with
+  // the number of files; it may throw. Throws Exception: errors of listing, HR0224 for a file that
+  // is listed twice.
   FolderTree(const std::string& root, const std::function<void(int64_t)>& seen);
 
   PathStatus status() const { return status_; }
-  // As Storage::list() of a folder by its path from the root. Nothing, where it is no folder.
+  // Same result as Storage::list() for a folder, given by its path from the root. None if it is not
+  // a folder.
   void list(std::string_view folder, const Storage::EachEntry& each) const;
 
  private:
-  int32_t folder_of(std::string_view path);  // made where it is new, and all that it lies in
+  int32_t folder_of(std::string_view path);  // created if it is new, with its parents
   void add(std::string_view path, PathKind kind);
   void sort_by_folder();
   void refuse_twins(const std::string& root) const;
@@ -36,10 +37,10 @@ class FolderTree {
   PathStatus status_;
   std::unordered_map<std::string, int32_t> folders_;
   std::vector<int32_t> parents_;        // of folders; the root's is -1
-  NameList folder_names_, file_names_;  // without their folders
-  std::vector<int32_t> file_folders_;   // in which folder each file lies
-  // By folder: what lies in it is order_[begins_[folder] .. begins_[folder + 1]), and likewise the
-  // folders in it.
+  NameList folder_names_, file_names_;  // without their parent folders
+  std::vector<int32_t> file_folders_;   // the folder of each file
+  // By folder: its files are order_[begins_[folder] .. begins_[folder + 1]), and likewise its
+  // subfolders.
   std::vector<int32_t> file_order_, folder_order_;
   std::vector<int64_t> file_begins_, folder_begins_;
 };

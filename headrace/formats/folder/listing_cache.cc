@@ -2,15 +2,15 @@
 #include "headrace/formats/folder/listing_cache.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/base/number_text.h"
 #include "headrace/base/text.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/storage/file_times.h"
 
-// The file, all numbers little-endian:
+// The file format; all numbers are little-endian:
 //   8 bytes    "HRLISTNG"
 //   u64        version
 //   u64        checksum of all that follows
@@ -20,7 +20,7 @@
 //   u64        folders;  u64 names
 //   folders x  u64 inode, i64 changed_ns, i64 status_changed_ns, u64 count
 //   names      of the folders' paths, of the pictures (each list: u32 lengths, then all bytes)
-//   u64        files for one record each;  text the first;  u64 masks;  text the first
+//   u64        files named after a record;  text the first;  u64 masks;  text the first
 //   u64        tables;  names of them
 
 namespace headrace {
@@ -36,7 +36,7 @@ void write_names(const NameList& list, ByteWriter& out) {
   out.bytes(list.bytes());
 }
 
-// False when they are not all there.
+// False if some are missing.
 bool read_names(ByteReader& in, uint64_t count, NameList& out) {
   if (count > in.left() / sizeof(uint32_t)) return false;
   const std::span<const uint8_t> lengths = in.bytes(count * sizeof(uint32_t));
@@ -49,26 +49,21 @@ bool read_names(ByteReader& in, uint64_t count, NameList& out) {
   return true;
 }
 
-void write_text(const std::string& text, ByteWriter& out) {
-  out.number(uint64_t{text.size()});
-  out.bytes(text);
-}
-
 void write_unread(const UnreadFiles& unread, ByteWriter& out) {
   out.number(unread.per_record);
-  write_text(unread.first_per_record, out);
+  out.text(unread.first_per_record);
   out.number(unread.masks);
-  write_text(unread.first_mask, out);
+  out.text(unread.first_mask);
   out.number(static_cast<uint64_t>(unread.tables.size()));
   write_names(unread.tables, out);
 }
 
-// False when the counts could not be true.
+// False if the counts are impossible.
 bool read_unread(ByteReader& in, UnreadFiles& out) {
   out.per_record = in.number<int64_t>();
-  out.first_per_record = in.text(in.number<uint64_t>());
+  out.first_per_record = in.text();
   out.masks = in.number<int64_t>();
-  out.first_mask = in.text(in.number<uint64_t>());
+  out.first_mask = in.text();
   const auto tables = in.number<uint64_t>();
   return in.good() && out.per_record >= 0 && out.masks >= 0 &&
          tables <= uint64_t{UnreadFiles::kMostTables} && read_names(in, tables, out.tables);
@@ -76,11 +71,11 @@ bool read_unread(ByteReader& in, UnreadFiles& out) {
 
 uint64_t checksum(std::span<const uint8_t> bytes) {
   Fingerprint sum;
-  sum.add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  sum.add(text_from_bytes(bytes));
   return sum.value();
 }
 
-// A name that the lister could have found: it stays in its folder.
+// A possible result of the lister: a name inside its folder.
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() < kLongestListedPath && name.front() != '.' &&
          name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
@@ -113,10 +108,7 @@ bool is_plausible(const FolderListing& listing) {
 }  // namespace
 
 std::string listing_cache_name(const std::string& root) {
-  char name[40];
-  std::snprintf(name, sizeof name, "listing-%016llx",
-                static_cast<unsigned long long>(hash_name(root)));
-  return name;
+  return "listing-" + hex_text(hash_name(root));
 }
 
 std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std::string& root) {

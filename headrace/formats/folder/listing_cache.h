@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listings kept between runs. One holds as long as every listed folder has the same inode, time of
-// modification and time of change (ctime). The file is parsed as hostile input: whatever it holds,
-// the result is a listing that could be true, or none.
+// Listings cached between runs. A listing is valid as long as every listed folder has the same
+// inode, modification time and change time (ctime). The file is parsed as hostile input: the result
+// is a plausible listing, or none.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 
 namespace headrace {
 
-// The kept listing of a root, if it is still true. `root` is an absolute path without links.
+// The cached listing of a root, if it is still valid. `root` is an absolute path without links.
 std::optional<FolderListing> kept_listing(const CacheDirectory& cache, const std::string& root);
 
-// Keeps a listing that was made at `listed_ns` (nanoseconds since 1970, when listing began).
-// False when it was not possible, or not safe: see Note [What changed just now].
+// Caches a listing made at `listed_ns` (nanoseconds since 1970, when listing began). False if that
+// was not possible, or not safe: see Note [What changed just now].
 bool keep_listing(const CacheDirectory& cache, const std::string& root,
                   const FolderListing& listing, int64_t listed_ns);
 
-// Whether every folder still has the inode and the times that the listing says.
+// Whether every folder still has the inode and the times in the listing.
 bool is_current(const FolderListing& listing, const std::string& root);
 
 std::string listing_cache_name(const std::string& root);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kept listing as hostile input. The checksum is made right first, so that the fuzzer gets past
+// A cached listing as hostile input. The checksum is corrected first, so that the fuzzer gets past
 // it.
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headrace;
-  // Version, rules and root of a real entry, then the fuzzer's bytes.
+  // Version, rules and root of a real entry, followed by the fuzzer's bytes.
   constexpr size_t kHeader = 24 + 8 + 8 + 2;
   static const std::vector<uint8_t> start = [] {
     FolderListing root_only;

@@ -98,7 +98,7 @@ TEST_F(ListingCache, EndsWhenAnyFolderChanges) {
         fs::last_write_time(data / "empty", time);
         fs::last_write_time(data.path(), above);
       },
-      [&] {  // as tar does, whose archives may give all folders one time
+      [&] {  // like tar, whose archives may give all folders the same time
         const auto time = fs::last_write_time(data / "empty");
         const int64_t before = status_changed_ns(data / "empty");
         data.write("empty/of part 2.jpg", "");
@@ -128,7 +128,7 @@ TEST_F(ListingCache, BelongsToOneRoot) {
   EXPECT_FALSE(listing_from_bytes(bytes, data.path() + "x"));
 }
 
-TEST_F(ListingCache, WritesNothingBesideTheData) {
+TEST_F(ListingCache, WritesNothingNextToTheData) {
   const auto before = std::distance(fs::recursive_directory_iterator(data.path()), {});
   ASSERT_TRUE(keep_listing(cache, data.path(), list(), now()));
   EXPECT_EQ(std::distance(fs::recursive_directory_iterator(data.path()), {}), before);
@@ -159,8 +159,8 @@ void make_checksum_right(std::vector<uint8_t>& bytes) {
   std::memcpy(bytes.data() + 16, &value, sizeof value);
 }
 
-// Somebody who can write the cache can make the checksum right: then only what could be a listing
-// may come out, and nothing may be read outside the bytes (sanitizers watch).
+// An attacker who can write the cache can forge the checksum: then only a plausible listing may be
+// returned, and no out-of-bounds read may happen (checked by sanitizers).
 TEST_F(ListingCache, AForgedEntryIsAPlausibleListingOrNone) {
   const std::vector<uint8_t> good = bytes_from_listing(list(), data.path());
   std::vector<uint8_t> copy = good;
@@ -189,7 +189,7 @@ TEST_F(ListingCache, AForgedEntryIsAPlausibleListingOrNone) {
       EXPECT_EQ(listing->names[j].find('/'), std::string_view::npos);
     }
   }
-  EXPECT_GT(taken, 0);  // flips of an inode are no contradiction
+  EXPECT_GT(taken, 0);  // flipped inode bits cannot be detected here
 }
 
 TEST_F(ListingCache, HugeCountsAllocateNothing) {

@@ -34,7 +34,8 @@ constexpr std::array<std::string_view, 16> kTargets = {
     "labels",      "annotation", "annotations",  "gt",           "target", "targets",
     "groundtruth", "seg",        "segmentation", "segmentations"};
 
-// Words of a name, in lower case: "PNGImages" is png, images; "leftImg8bit" left, img, bit.
+// Words of a name, in lower case: "PNGImages" gives png, images; "leftImg8bit" gives left, img,
+// bit.
 std::vector<std::string> words_of(std::string_view name) {
   const auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
   const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
@@ -51,7 +52,7 @@ std::vector<std::string> words_of(std::string_view name) {
   return out;
 }
 
-// The words of a name that are not among those given; none where none of them is among them.
+// The words of a name without the given ones; none if it contains none of the given ones.
 template <size_t N>
 std::optional<std::vector<std::string>> words_without(const std::array<std::string_view, N>& given,
                                                       const std::string& name) {
@@ -69,7 +70,7 @@ struct Parts {
 };
 
 // The first file of the folder with one of the suffixes, files before folders and both by name; its
-// path below the folder, to a depth of `depth` folders. Empty where there is none.
+// path below the folder, at most `depth` folders deep. Empty if there is none.
 std::string first_file(const std::string& folder, std::span<const std::string_view> suffixes,
                        int depth = 2) {
   constexpr size_t kSome = 64;
@@ -91,8 +92,8 @@ constexpr std::array<std::string_view, 1> kJson = {".json"}, kTexts = {".txt"}, 
 constexpr std::array<std::string_view, 6> kImages = {".png",  ".jpg", ".jpeg",
                                                      ".webp", ".tif", ".bmp"};
 
-// A folder that is named for pictures, and those for targets (PNGImages, PedMasks), or one that is
-// named as it and for targets (train, train_masks).
+// A folder named for pictures and one for targets (PNGImages, PedMasks), or one with the same name
+// plus a word for targets (train, train_masks).
 std::optional<Parts> parts_among(const std::string& root, const std::vector<std::string>& folders) {
   Parts out;
   for (const std::string& targets : folders) {
@@ -111,8 +112,8 @@ std::optional<Parts> parts_among(const std::string& root, const std::vector<std:
   return out;
 }
 
-// The call that pairs the pictures of two folders by their names: both of the first split that both
-// have, or the whole folders.
+// The call that pairs the pictures of two folders by name: for the first split that both have, or
+// for the whole folders.
 std::string call_of_pairs(std::string pictures, std::string masks) {
   std::string first = first_file(masks, kImages);
   if (const size_t slash = first.find('/'); slash != std::string::npos) {
@@ -130,14 +131,14 @@ std::string call_of_pairs(std::string pictures, std::string masks) {
          "\"), rename={\"image\": \"mask\"}, kinds={\"mask\": \"mask\"})";
 }
 
-// The call that reads boxes from a folder of annotations; empty where it has none that are known.
+// The call that reads boxes from a folder of annotations; empty if it has no known ones.
 std::string call_of_boxes(const std::string& pictures, const std::string& targets) {
   if (const std::string json = first_file(targets, kJson, 0); !json.empty()) {
     return "if its annotations are COCO's: hr.open(\"" + joined(targets, json) + "\", images=\"" +
            pictures + "\")";
   }
   if (!first_file(targets, kXml).empty()) return voc_advice(pictures, targets);
-  const bool masks = !first_file(targets, kImages).empty();  // then texts are lists
+  const bool masks = !first_file(targets, kImages).empty();  // text files are then lists
   return masks || first_file(targets, kTexts).empty() ? "" : yolo_advice(pictures, targets);
 }
 

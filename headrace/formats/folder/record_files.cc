@@ -25,11 +25,11 @@ const ErrorCode kElsewhere{
 
 constexpr size_t kSomeEntries = 256;
 constexpr size_t kMostFolders = 64;
-constexpr size_t kFirst = 3;     // names, which say where files are
-constexpr int64_t kTried = 64;   // names, until none is a file
-constexpr int kMostParents = 8;  // of a folder or a path, from which paths may begin
+constexpr size_t kFirst = 3;     // names used to find where files are
+constexpr int64_t kTried = 64;   // names to try before concluding that none is a file
+constexpr int kMostParents = 8;  // parents of a folder or a path that paths may be relative to
 
-// Suffixes of the media among some of the folder's files.
+// Media suffixes of some of the folder's files.
 std::set<std::string> suffixes_in(const std::string& folder) {
   std::set<std::string> out;
   const auto entries = folder_entries(folder.empty() ? "." : folder, kSomeEntries);
@@ -41,7 +41,7 @@ std::set<std::string> suffixes_in(const std::string& folder) {
   return out;
 }
 
-// Whether the files of its tables lie beside the folder: meta/esc50.csv, audio/.
+// Whether the folder's tables describe files next to the folder: meta/esc50.csv, audio/.
 bool is_folder_of_tables(const std::string& folder) {
   constexpr std::array<std::string_view, 8> kNames = {
       "meta", "metadata", "annotation", "annotations", "labels", "lists", "splits", "csv"};
@@ -52,7 +52,7 @@ std::string place_of(const std::string& folder, const std::string& name) {
   return name.starts_with('/') ? name : joined(folder, name);
 }
 
-// The first names and some of the others, without empty ones.
+// The first names and a sample of the others, without empty ones.
 std::vector<std::string> some_of(int64_t count, const NameAt& name_at) {
   std::vector<std::string> out;
   const auto step = std::max<int64_t>(1, count / kTried);
@@ -66,7 +66,7 @@ std::vector<std::string> first_of(const std::vector<std::string>& names) {
   return {names.begin(), names.begin() + std::ptrdiff_t(std::min(kFirst, names.size()))};
 }
 
-// A folder from which paths may begin, and how much of them is then too much.
+// A folder that paths are relative to, and the prefix to remove from them.
 struct Root {
   std::string folder;
   std::string too_much;  // "data/old/"
@@ -81,8 +81,8 @@ std::vector<std::string> folders_around(const FileTable& table) {
   return out;
 }
 
-// A folder around the table from which the names lead to files: as they are, or without their first
-// folders ("/home/old/train/1.jpg").
+// A folder near the table in which the names are found: unchanged, or without their leading folders
+// ("/home/old/train/1.jpg").
 std::optional<Root> root_near(const FileTable& table, const std::vector<std::string>& first) {
   const std::vector<std::string> around = folders_around(table);
   std::vector<std::string> folders;
@@ -167,7 +167,7 @@ std::optional<std::string> suffix_of_records(const FileTable& table, int64_t cou
     }
     return {};
   }
-  const auto is_bad = [&](const std::string& name) {  // a folder, a pipe: a bad record
+  const auto is_bad = [&](const std::string& name) {  // a folder or pipe is a bad record
     return is_there(place_of(table.folder, name));
   };
   if (!found && std::ranges::any_of(some, is_bad)) return "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the files that a table refers to, if they are not where it says: in a folder below, with a
-// suffix that its ids lack. A few requests to the storage, whatever the table's size.
+// Finds the files that a table refers to, if they are not at the given path: in a subfolder, or
+// with a suffix that the table omits. Takes a few storage requests, whatever the table's size.
 #pragma once
 
 #include <cstdint>
@@ -17,40 +17,42 @@ namespace headrace {
 
 struct RecordFiles {
   std::string folder;
-  std::vector<std::string> suffixes;  // what the first name lacks: {""}, {".jpg"}; several: unclear
+  std::vector<std::string>
+      suffixes;  // missing from the first name: {""}, {".jpg"}; several: ambiguous
 };
 
-// The first of the folders in which one of the names lies, as it is or with a suffix of the media
+// The first of the folders that contains one of the names, unchanged or with a suffix of the media
 // in that folder.
 std::optional<RecordFiles> find_record_files(std::span<const std::string> folders,
                                              std::span<const std::string> names);
 
-// A table that names files: a list, a manifest, or one that a program has in memory.
+// A table that lists files: a list, a manifest, or one in memory.
 struct FileTable {
-  std::string name;         // its path; empty: it is in memory
+  std::string name;         // its path; empty: in memory
   std::string folder;       // base of its relative paths; empty: the current one
-  bool is_columns = false;  // of hr.records(), which takes no root=
+  bool is_columns = false;  // for hr.records(), which has no root=
 };
 using NameAt = std::function<std::string(int64_t)>;
-enum class Missing { kRefused, kAllowed };  // files of which none is there
+enum class Missing { kRefused, kAllowed };  // hint if none of the files exists
 
-// The suffix that a table's paths lack to be files in its folder; may be empty. Throws Exception
-// HR1402 where none of those that are tried (64 at most, on local storage) is a file, with the
-// folder that has them where one near the table does; or where a name has several files. None
-// instead of that error where `missing` allows it: the names may be no files.
+// The suffix that must be appended to a table's paths to find files in its folder; may be empty.
+// Throws Exception HR1402 if none of the paths tried (64 at most, on local storage) is a file, with
+// the folder near the table that contains them, if there is one; or if a name matches several
+// files. If `missing` allows it, returns none instead of that error: the names may not be files.
 std::optional<std::string> suffix_of_records(const FileTable& table, int64_t count,
                                              const NameAt& name_at,
                                              Missing missing = Missing::kRefused);
 
-// `root=`, of tables whose paths are relative, and the folder that it or the table says, with its
-// slash; empty is the current one.
+// `root=`, for tables with relative paths, and the resulting folder with a final slash; empty is
+// the current one.
 Param root_param();
 std::string folder_of_paths(const std::string& table, const Arguments& arguments);
 
-// Whether a heading is that of ids or paths: id, image_id, filename.
+// Whether a heading is for ids or paths: id, image_id, filename.
 bool is_heading_of_files(std::string_view heading);
 
-// The folder, and those below it to a depth of two that do not begin with a dot; at most 64.
+// The folder, and its subfolders to a depth of two, without those that begin with a dot; at most
+// 64.
 std::vector<std::string> folders_below(const std::string& folder);
 
 }  // namespace headrace

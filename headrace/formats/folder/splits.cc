@@ -52,7 +52,7 @@ std::string_view suffix_of_file(std::string_view name) {
   return dot == std::string_view::npos ? std::string_view() : name.substr(dot);
 }
 
-// A pattern that these files of the folder fit, and no other one; empty where none is simple.
+// A pattern that matches exactly these files of the folder; empty if there is no simple one.
 std::string pattern_of(const std::vector<std::string>& chosen,
                        const std::vector<std::string>& all) {
   const std::string name(last_name(chosen.front()));
@@ -65,7 +65,7 @@ std::string pattern_of(const std::vector<std::string>& chosen,
         std::mismatch(name.begin(), name.begin() + std::ptrdiff_t(common), other.begin()).first -
         name.begin());
   }
-  while (common > 0 && !(name[common - 1] >= 'A')) --common;  // a number is not a part of it
+  while (common > 0 && !(name[common - 1] >= 'A')) --common;  // do not end within a number
   for (const std::string& pattern : {name.substr(0, common) + "*" + suffix, name}) {
     const auto fits = [&](const std::string& path) {
       return ::fnmatch(pattern.c_str(), std::string(last_name(path)).c_str(), 0) == 0;
@@ -76,7 +76,7 @@ std::string pattern_of(const std::vector<std::string>& chosen,
   return {};
 }
 
-// The path of a name in the folder of `path`, which may be data/ of the folder that was given.
+// A name relative to the folder of `path`, which may be data/ of the folder that was given.
 std::string beside(const std::string& path, const std::string& name) {
   return path.substr(0, path.rfind('/') + 1) + name;
 }

@@ -32,7 +32,7 @@ TEST(Splits, are_words_of_names) {
   }
 }
 
-TEST(Splits, of_folders_have_names_that_are_alike) {
+TEST(Splits, of_folders_have_similar_names) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(folders_of_splits({"seg_train", "seg_test", "seg_pred"}),
             (Names{"seg_test", "seg_train"}));
@@ -71,7 +71,7 @@ Error refusal(const std::vector<std::string>& splits, bool may_be_classes) {
   }
 }
 
-TEST(Splits, are_refused_with_what_to_open) {
+TEST(Splits, are_refused_with_a_hint) {
   const Error folders = refusal({"train", "val"}, true);
   EXPECT_EQ(folders.code->id, "HR0405");
   EXPECT_EQ(folders.what,

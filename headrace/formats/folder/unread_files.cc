@@ -28,8 +28,8 @@ const ErrorCode kOneClass{
     "would be ignored. Open the table, with root= for the folder of the files; or open the folder "
     "of the files directly, without the table. If a single class is intended, name it in classes=."};
 
-constexpr size_t kHead = size_t{1} << 16;  // of a file, to see what it holds
-constexpr size_t kMostLooks = 16;          // at files
+constexpr size_t kHead = size_t{1} << 16;  // bytes of a file, to see what it contains
+constexpr size_t kMostLooks = 16;          // number of files to look at
 
 std::string head_of(const std::string& path) {
   std::vector<uint8_t> first(kHead);
@@ -48,7 +48,7 @@ bool is_csv(const std::string& path) {
   return has_suffix(path, ".csv") || has_suffix(path, ".tsv");
 }
 
-// The words of a text that end as files of media do; at most three.
+// The words of a text that have a media suffix; at most three.
 std::vector<std::string> files_in(std::string_view text) {
   constexpr std::string_view kBetween = " \t\r\n,;|\"'";
   std::vector<std::string> out;
@@ -83,7 +83,7 @@ std::string call(const std::string& path, const std::string& rest = {}) {
   return "hr.open(\"" + path + "\"" + (rest.empty() ? "" : ", " + rest) + ")";
 }
 
-// The folders of the listing that hold files, and the root itself.
+// The folders of the listing that contain files, and the root itself.
 std::vector<std::string> folders_of_media(const std::string& root, const FolderListing& listing) {
   constexpr size_t kMost = 64;
   std::vector<std::string> out;
@@ -132,7 +132,7 @@ std::string how_to_read(const std::string& table, const std::vector<std::string>
   return call(table, root) + (is_csv(table) ? " (columns " + quoted_list(columns, 6) + ")" : "");
 }
 
-// Tables that say something about files: a text or a JSON only where it names some.
+// Tables that describe files: text and JSON only if they contain file names.
 std::vector<std::string> tables_of(const std::string& root, const FolderListing& listing) {
   std::vector<std::string> out;
   size_t looks = 0;
@@ -143,7 +143,7 @@ std::vector<std::string> tables_of(const std::string& root, const FolderListing&
     }
     out.push_back(std::move(path));
   }
-  // Among a competition's tables, the one for training comes first.
+  // Among a competition's tables, the training table comes first.
   std::ranges::stable_sort(out, {}, [](const std::string& path) {
     const auto word = split_word(stem_of(path));
     return !word ? 1 : word->split == "train" ? 0 : 2;
@@ -164,7 +164,7 @@ bool is_yolo(std::string_view text) {
          line.find_first_not_of("0123456789.-+e \t\r") == line.npos;
 }
 
-// Code that reads the files that are named like records.
+// Code that reads the files that are named after records.
 std::string how_to_read_per_record(const std::string& root, const FolderListing& listing) {
   const std::string& first = listing.unread.first_per_record;
   const std::string path = joined(root, first), folder = parent_path(path);
@@ -251,7 +251,7 @@ std::string advice_for_splits(const std::string& root, const std::string& place,
     auto entries = folder_entries(joined(at, folder), kSome);
     if (!entries) continue;
     std::ranges::sort(
-        *entries, std::ranges::greater(),  // instances_ after captions_
+        *entries, std::ranges::greater(),  // instances_ before captions_
         [](const FolderEntry& e) { return std::pair(e.name.starts_with("instances"), e.name); });
     for (const FolderEntry& entry : *entries) {
       const auto word = split_word(stem_of(entry.name));

@@ -11,20 +11,20 @@
 
 namespace headrace {
 
-// Throws Exception HR1401 where the folder's only folder would be its only class although a table
-// says what its files are.
+// Throws Exception HR1401 if the folder's only subfolder would be its only class although a table
+// describes its files.
 void refuse_class_beside_table(const std::string& root, const FolderListing& listing,
                                const std::string& only);
 
-// Warnings for the user who opens the folder; a sentence each.
+// Warnings for the user who opens the folder, one sentence each.
 std::vector<std::string> cautions_of_unread(const std::string& root, const FolderListing& listing);
 
-// Code for a folder without pictures whose files are containers of a format that opens
-// one at a time (train.npz, val.npz); empty where it has none.
+// Code for a folder without pictures whose files are single-file containers of a format (train.npz,
+// val.npz); empty if there are none.
 std::string advice_for_containers(const std::string& root);
 
-// Code that reads the tables or annotations that belong to folders of splits; empty if
-// there are none. `folders`: all in the folder `place` of the root, not yet listed themselves.
+// Code that reads the tables or annotations of split folders; empty if there are none. `folders`:
+// all subfolders of `place` below the root, not listed yet.
 std::string advice_for_splits(const std::string& root, const std::string& place,
                               const FolderListing& listing, const std::vector<std::string>& folders,
                               const std::vector<std::string>& splits);

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 17> kTableSuffixes = {
     ".xls", ".mat", ".pkl",   ".pickle", ".db",   ".sqlite",  ".txt",     ".lst"};
 constexpr std::array<std::string_view, 6> kPerRecord = {".txt", ".xml", ".json",
                                                         ".mat", ".pts", ".npy"};
-// Documents that datasets come with, and tables of others' records.
+// Documents that come with datasets, and tables about other records.
 constexpr std::array<std::string_view, 8> kDocuments = {
     "readme",       "license",      "licence", "copying", "sample_submission",
     "requirements", "dataset_info", "citation"};
@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 9> kMaskEndings = {
 
 std::string_view stem(std::string_view name) { return name.substr(0, name.rfind('.')); }
 
-// The number of the first picture that is `stem` and a suffix; -1 where there is none.
+// The number of the first picture named `stem` plus a suffix; -1 if there is none.
 int64_t picture_of(std::string_view stem, int64_t count, const SortedNames& pictures) {
   const std::string begin = std::string(stem) + ".";
   int64_t low = 0, high = count;
@@ -38,7 +38,7 @@ int64_t picture_of(std::string_view stem, int64_t count, const SortedNames& pict
   return found ? low : -1;
 }
 
-// "1" of "1_mask"; empty where the stem has no such ending.
+// "1" for "1_mask"; empty if the stem has no such suffix.
 std::string_view without_mask_ending(std::string_view stem) {
   for (const std::string_view ending : kMaskEndings) {
     if (has_suffix(stem, ending)) return stem.substr(0, stem.size() - ending.size());

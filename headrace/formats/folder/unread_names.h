@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of a folder's files that belong to its records: tables, text next to each
-// picture, masks beside each picture. Names alone; nothing is opened.
+// Names of files in a folder that belong to its records: tables, text next to each picture, masks
+// next to each picture. Only inspects names; opens nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace headrace {
 
-// The names of a folder's pictures, sorted by bytes, by their numbers.
+// The names of a folder's pictures, sorted by bytes, by number.
 using SortedNames = std::function<std::string_view(int64_t)>;
 
-// Whether a file of the name may say something about records: train.csv, labels.mat, not README.
+// Whether a file of that name may describe records: train.csv, labels.mat, not README.
 bool may_be_annotations(std::string_view name);
 
-// Adds a file of the folder, whose path from the root is `folder`, to what is not read.
-// REQUIRES: may_be_annotations(name).
+// Adds a file to the unread files; `folder` is its folder's path from the root. REQUIRES:
+// may_be_annotations(name).
 void add_unread(std::string_view folder, std::string_view name, int64_t count,
                 const SortedNames& pictures, UnreadFiles& out);
 

@@ -25,11 +25,11 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kCacheBytes = uint64_t{64} << 20;  // unpacked chunks
+constexpr uint64_t kCacheBytes = uint64_t{64} << 20;  // decompressed chunks
 constexpr std::array<std::string_view, 3> kSuffixes = {".h5", ".hdf5", ".hdf"};
-constexpr uint64_t kClassBytes = 128;  // overhead of a class name
+constexpr uint64_t kClassBytes = 128;  // overhead per class name
 constexpr std::string_view kLabels = "the labels of its rows";
-constexpr uint64_t kLastProbe = uint64_t{1} << 20;  // where a superblock is looked for
+constexpr uint64_t kLastProbe = uint64_t{1} << 20;  // offsets where a superblock may be
 
 class Hdf5Source final : public Source {
  public:
@@ -110,15 +110,14 @@ class Hdf5Source final : public Source {
 
   void add_file(const std::string& path, const std::vector<std::string>* fields,
                 OpenBudget& budget) {
-    std::vector<std::string> same;  // datasets of the first file, for the ones after it
+    std::vector<std::string> same;  // the first file's datasets, for the others
     for (const Hdf5FieldPlan& plan : plans_) same.push_back(plan.path);
     inputs_.emplace_back(path, inputs_.empty() ? fields : &same, plans_, cache_, loaded_, budget);
     begins_.push_back(size_);
     size_ += inputs_.back().records();
   }
 
-  // Labels that are text become the numbers of classes; those of an enumeration
-  // have names.
+  // Text labels become class numbers; those of an enumeration already have names.
   void name_classes(std::optional<ClassList> given, OpenBudget& budget) {
     size_t field = 0;
     while (field < plans_.size() && plans_[field].field.kind != FieldKind::kLabel) ++field;
@@ -158,7 +157,7 @@ class Hdf5Source final : public Source {
     classes_ = given->names();
   }
 
-  // The numbers that labels get are first those in which they come, then those of their classes.
+  // Labels are first numbered by appearance, then renumbered by class.
   void name_texts(size_t field, std::optional<ClassList> given, OpenBudget& budget) {
     budget.spend(static_cast<uint64_t>(size_) * sizeof(int64_t), kLabels);
     std::unordered_map<std::string, int64_t> numbers;
@@ -216,7 +215,7 @@ class Hdf5Source final : public Source {
 
   // --- Reading ---
 
-  // Whether the value is a number that is handed over as such.
+  // Whether the value is delivered as a single integer.
   bool is_scalar(size_t field) const {
     const Field& declared = schema_[field];
     return declared.dtype == DType::kInt64 && declared.shape.empty() &&
@@ -255,7 +254,7 @@ class Hdf5Source final : public Source {
     return value;
   }
 
-  // Nothing of a bad record. Throws Exception: storage errors.
+  // None for a bad record. Throws Exception: storage errors.
   std::optional<int64_t> good_integer(size_t field, int64_t record) const {
     const auto [input, row] = place_of(record);
     Result<int64_t> value = integer(input, field, row);
@@ -270,7 +269,7 @@ class Hdf5Source final : public Source {
   std::vector<Hdf5FieldPlan> plans_;
   Schema schema_;
   std::vector<Hdf5Input> inputs_;
-  std::vector<int64_t> begins_;  // of each file's records
+  std::vector<int64_t> begins_;  // first record of each file
   std::vector<std::string> classes_;
   std::vector<int64_t> renamed_;  // an enumeration's number -> the class's; empty: the same
   int64_t size_ = 0;
@@ -278,7 +277,7 @@ class Hdf5Source final : public Source {
   uint64_t fingerprint_ = 0;
 };
 
-// Where each probe is a round trip, a file of another name is looked at where files begin.
+// If each probe is a round trip, files without a known suffix are only probed near their start.
 bool is_hdf5_file(const std::string& path) {
   constexpr uint64_t kNearProbe = 2048;
   Result<File> file = File::open(path);
@@ -311,7 +310,7 @@ SourcePtr open_hdf5(const std::string& path, const Arguments& arguments, const P
     return std::make_shared<Hdf5Source>(path, files, fields, classes_argument(arguments), budget);
   } catch (const Exception& exception) {
     const std::string_view code = exception.error().code->id;
-    // Not HR0494: what leads to other files stays refused.
+    // Not for HR0494: links to other files stay rejected.
     if (!arguments.flag("trusted") || (code != "HR0490" && code != "HR0493")) throw;
   }
   std::map<std::string, ParamValue> given;
@@ -327,18 +326,19 @@ const FormatRecord kHdf5{
         "the record. Read by Headrace itself, not by libhdf5: contiguous, compact and chunked "
         "data, with deflate, shuffle, fletcher32 and lzf. uint8 arrays named image, images or x "
         "are images, integers or strings named label, labels, target or y are labels, sequences "
-        "of bytes that hold encoded images are decoded. What leads to other files is refused.",
+        "of bytes that hold encoded images are decoded. Links to other files are rejected.",
     .example = "hr.open(\"train.h5\", fields=[\"image=/train/x\", \"label=/train/y\"])",
-    .params = {{.name = "fields",
-                .type = ParamType::kStrings,
-                .doc = "The datasets, as \"/path\" or \"name=/path\". None: all that have as many "
-                       "rows as most of them, named by the last part of their path."},
-               classes_param(),
-               {.name = "trusted",
-                .type = ParamType::kBool,
-                .doc = "Read what Headrace's own reader does not know through h5py, row by row. "
-                       "libhdf5 is not safe on untrusted files.",
-                .fallback = false}},
+    .params =
+        {{.name = "fields",
+          .type = ParamType::kStrings,
+          .doc = "The datasets, as \"/path\" or \"name=/path\". None: all datasets with the most "
+                 "common number of rows, named by the last part of their path."},
+         classes_param(),
+         {.name = "trusted",
+          .type = ParamType::kBool,
+          .doc = "Read what Headrace's own reader does not support through h5py, row by row. "
+                 "libhdf5 is not safe on untrusted files.",
+          .fallback = false}},
     .recognizes = is_hdf5,
     .open = open_hdf5,
     .shards = true};

@@ -11,10 +11,9 @@ namespace headrace {
 namespace {
 
 constexpr uint64_t kPrefix = 6,
-                   kChecksum = 4;  // signature, version, what elements are
+                   kChecksum = 4;  // signature, version, type of the elements
 
-// Shared by both: elements of one form, in blocks that may be cut
-// into pages.
+// Shared by both index types: elements in blocks that may be divided into pages.
 class ArrayIndex {
  protected:
   ArrayIndex(const Hdf5File& file, uint64_t address, bool filtered, uint64_t limit,
@@ -34,7 +33,7 @@ class ArrayIndex {
     }
   }
 
-  // A block's first bytes: is it one of this index?
+  // Checks a block's first bytes: does it belong to this index?
   void check_block(std::span<const uint8_t> block, uint64_t address) const {
     Hdf5Cursor in = file_.cursor(block.subspan(4));
     const uint8_t version = in.u8(), what = in.u8();
@@ -54,9 +53,8 @@ class ArrayIndex {
     }
   }
 
-  // Pages of a block, each with a checksum of its own; those not written yet
-  // are left out. Bits of `written` from `bit` on say which were, the highest
-  // of a byte first.
+  // Pages of a block, each with its own checksum; unwritten ones are skipped. Bits of `written`
+  // from `bit` on, most significant first, say which were written.
   void take_pages(uint64_t address, uint64_t elements, uint64_t page_elements, uint64_t first,
                   std::span<const uint8_t> written, uint64_t bit) const {
     for (uint64_t done = 0; done < elements && first + done < limit_; ++bit) {
@@ -121,10 +119,9 @@ class FixedArray : ArrayIndex {
   }
 };
 
-// Elements stand in the index block first; then in data blocks, which that
-// names; then in data blocks that "super blocks" name. Each super block has as
-// many data blocks as the one before, or twice as many, of twice the size, or
-// the same.
+// The first elements are in the index block; then come data blocks that it references; then data
+// blocks referenced by "super blocks". Each super block has as many data blocks as the previous
+// one, or twice as many, of the same or twice the size.
 class ExtensibleArray : ArrayIndex {
  public:
   ExtensibleArray(const Hdf5File& file, uint64_t address, bool filtered, uint64_t limit,
@@ -140,7 +137,7 @@ class ExtensibleArray : ArrayIndex {
     const uint8_t most_bits = in.u8();
     inside_ = in.u8();
     const uint8_t least_elements = in.u8(), least_pointers = in.u8(), page_bits = in.u8();
-    in.skip(6 * file_.length_bytes());  // counts of what is there
+    in.skip(6 * file_.length_bytes());  // statistics
     const uint64_t block = in.address();
     if (most_bits == 0 || most_bits > 64 || !std::has_single_bit(least_elements) ||
         !std::has_single_bit(least_pointers) || least_pointers < 2 || page_bits > 31 ||
@@ -175,7 +172,7 @@ class ExtensibleArray : ArrayIndex {
           __builtin_mul_overflow(uint64_t{1} << (super + 1) / 2, least_elements_,
                                  &block_elements) ||
           __builtin_mul_overflow(blocks, block_elements, &all)) {
-        return;  // nothing has so many chunks
+        return;  // no dataset has so many chunks
       }
       if (super < direct_supers_) {
         for (uint64_t i = 0; i < blocks; ++i) {
@@ -230,7 +227,7 @@ class ExtensibleArray : ArrayIndex {
 
   void visit_once(uint64_t address) {
     if (!seen_.insert(address).second)
-      file_.damaged(address, "an index of chunks that meets itself");
+      file_.damaged(address, "an index of chunks that refers to itself");
   }
 
   uint8_t inside_ = 0;

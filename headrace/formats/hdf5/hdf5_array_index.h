@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two array-like indexes of chunks: of a fixed number of elements, and one
-// that grows.
+// The two array-like chunk indexes: with a fixed number of elements, and extensible.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +9,12 @@
 
 namespace headrace {
 
-// Told of each element that has an address: its number, and what it says.
-// `bytes` is 0 where chunks are not filtered.
+// Called with each element that has an address: its number, and its contents. `bytes` is 0 if
+// chunks are not filtered.
 using Hdf5ElementUse =
     std::function<void(uint64_t number, uint64_t address, uint64_t bytes, uint32_t mask)>;
 
-// The first `limit` elements, in order. Throw Exception.
+// The first `limit` elements, in order. They throw Exception.
 void visit_hdf5_fixed_array(const Hdf5File& file, uint64_t address, bool filtered, uint64_t limit,
                             const Hdf5ElementUse& use);
 void visit_hdf5_extensible_array(const Hdf5File& file, uint64_t address, bool filtered,

@@ -46,7 +46,7 @@ uint32_t hdf5_metadata_checksum(std::span<const uint8_t> bytes) {
 }
 
 uint32_t hdf5_fletcher32(std::span<const uint8_t> bytes) {
-  constexpr size_t kWords = 360;  // as many as 32 bits hold without a carry
+  constexpr size_t kWords = 360;  // as many as can be added in 32 bits without overflow
   uint32_t low = 0, high = 0;
   const auto fold = [](uint32_t sum) { return (sum & 0xFFFF) + (sum >> 16); };
   size_t at = 0;

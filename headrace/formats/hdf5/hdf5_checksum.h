@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two checksums of HDF5 files: of structures, and of chunks that ask for
-// one.
+// The two checksums of HDF5 files: for structures, and for chunks with the filter fletcher32.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +7,8 @@
 
 namespace headrace {
 
-// Bob Jenkins' lookup3 ("hashlittle") with the start value zero: stands after
-// every structure that younger versions of the format write.
+// Bob Jenkins' lookup3 ("hashlittle") with the start value zero: follows every structure written by
+// newer versions of the format.
 uint32_t hdf5_metadata_checksum(std::span<const uint8_t> bytes);
 
 // Fletcher's checksum of 16-bit big-endian words, as the filter "fletcher32"

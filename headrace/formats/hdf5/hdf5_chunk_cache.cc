@@ -28,8 +28,7 @@ Result<void> Hdf5ChunkCache::get(uint64_t dataset, uint64_t cell, size_t bytes,
     const MutexLock lock(chunk->mutex);
     if (!chunk->ready) {
       chunk->bytes.resize(bytes);
-      // A failed read is tried again by the next caller, which gets its own
-      // error.
+      // If it fails, the next caller retries, and gets its own error.
       if (Result<void> made = unpack({chunk->bytes.data(), bytes}); !made) return made;
       chunk->ready = true;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unpacked chunks that several records share, so that reading in order unpacks
-// each chunk once. The ones used last are kept, within a cap of bytes. May be
-// called from any thread.
+// Decompressed chunks that several records share, so that sequential reading decompresses each
+// chunk once. The most recently used are kept, up to a number of bytes. May be called from any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ class Hdf5ChunkCache {
  public:
   explicit Hdf5ChunkCache(uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // Hands the chunk to `use`; `unpack` makes it first where it is not there.
-  // Threads that want one chunk at once wait for the first of them. One chunk
-  // may be larger than the cap: then it is the only one kept.
+  // Passes the chunk to `use`; `unpack` makes it first if it is not cached. Concurrent requests for
+  // the same chunk wait for the first of them. One chunk may be larger than the limit: then it is
+  // the only one kept.
   Result<void> get(uint64_t dataset, uint64_t cell, size_t bytes,
                    const std::function<Result<void>(std::span<uint8_t>)>& unpack,
                    const std::function<void(std::span<const uint8_t>)>& use);
@@ -39,12 +39,12 @@ class Hdf5ChunkCache {
   struct Chunk {
     Mutex mutex;
     bool ready GUARDED_BY(mutex) = false;
-    Buffer bytes;  // not changed once it is ready
+    Buffer bytes;  // immutable once it is ready
   };
   struct Entry {
     Key key;
     size_t bytes;
-    // shared: a thread may still use a chunk that another one has pushed out.
+    // Shared: a thread may still use a chunk that another one has evicted.
     std::shared_ptr<Chunk> chunk;
   };
 
@@ -52,7 +52,7 @@ class Hdf5ChunkCache {
 
   const uint64_t most_bytes_;
   Mutex mutex_;
-  std::list<Entry> entries_ GUARDED_BY(mutex_);  // the one used last first
+  std::list<Entry> entries_ GUARDED_BY(mutex_);  // most recently used first
   std::unordered_map<Key, std::list<Entry>::iterator, Hash> places_ GUARDED_BY(mutex_);
   uint64_t bytes_ GUARDED_BY(mutex_) = 0;
 };

@@ -14,7 +14,7 @@ const ErrorCode kBad{"HR0000", ErrorKind::kData, "bad chunk", ""};
 
 class Hdf5ChunkCacheTest : public testing::Test {
  protected:
-  // A chunk of ten bytes, all of them its number. Counts what is unpacked.
+  // A chunk of ten bytes, all equal to its number. Counts unpacking.
   uint8_t get(uint64_t dataset, uint64_t cell) {
     uint8_t seen = 0;
     EXPECT_TRUE(cache_.get(
@@ -34,14 +34,14 @@ class Hdf5ChunkCacheTest : public testing::Test {
   std::vector<uint64_t> unpacked_;
 };
 
-TEST_F(Hdf5ChunkCacheTest, a_chunk_is_unpacked_once) {
+TEST_F(Hdf5ChunkCacheTest, a_chunk_is_decompressed_once) {
   for (int again = 0; again < 3; ++again) EXPECT_EQ(get(1, 7), 7);
   EXPECT_EQ(get(2, 7), 7);  // of another dataset
   EXPECT_EQ(unpacked_, (std::vector<uint64_t>{7, 7}));
 }
 
-TEST_F(Hdf5ChunkCacheTest, the_one_that_was_used_longest_ago_goes_first) {
-  for (const uint64_t cell : {1, 2, 3, 1, 4}) get(1, cell);  // 4 takes the place of 2
+TEST_F(Hdf5ChunkCacheTest, the_least_recently_used_is_evicted_first) {
+  for (const uint64_t cell : {1, 2, 3, 1, 4}) get(1, cell);  // 4 evicted 2
   unpacked_.clear();
   for (const uint64_t cell : {1, 3, 4}) EXPECT_EQ(get(1, cell), cell);
   EXPECT_TRUE(unpacked_.empty());
@@ -49,7 +49,7 @@ TEST_F(Hdf5ChunkCacheTest, the_one_that_was_used_longest_ago_goes_first) {
   EXPECT_EQ(unpacked_, (std::vector<uint64_t>{2}));
 }
 
-TEST_F(Hdf5ChunkCacheTest, one_that_is_larger_than_all_is_kept_alone) {
+TEST_F(Hdf5ChunkCacheTest, one_larger_than_the_limit_is_kept_alone) {
   get(1, 1);
   int made = 0;
   for (int again = 0; again < 2; ++again) {
@@ -63,7 +63,7 @@ TEST_F(Hdf5ChunkCacheTest, one_that_is_larger_than_all_is_kept_alone) {
   EXPECT_EQ(unpacked_.size(), 1u);
 }
 
-TEST_F(Hdf5ChunkCacheTest, what_fails_is_tried_again_and_never_handed_out) {
+TEST_F(Hdf5ChunkCacheTest, failures_are_retried_and_never_returned) {
   for (int again = 0; again < 2; ++again) {
     const Result<void> got = cache_.get(
         1, 5, 10,

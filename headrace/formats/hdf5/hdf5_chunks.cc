@@ -22,7 +22,7 @@ struct Found {
 
 uint64_t divided_up(uint64_t size, uint64_t by) { return size / by + (size % by != 0); }
 
-// Reads an index of whatever kind into a list of chunks.
+// Reads any type of index into a list of chunks.
 class IndexReader {
  public:
   IndexReader(const Hdf5File& file, const Hdf5Layout& layout, const Hdf5Space& space,
@@ -65,7 +65,7 @@ class IndexReader {
     file_.damaged(layout_.address, "an index of chunks that " + how);
   }
 
-  // Chunks outside of the dataset are left out: it may have shrunk.
+  // Chunks outside of the dataset are ignored: it may have shrunk.
   void add(std::span<const uint64_t> scaled, uint64_t address, uint64_t bytes, uint32_t mask) {
     uint64_t cell = 0;
     for (size_t i = 0; i < grid_.size(); ++i) {
@@ -79,12 +79,13 @@ class IndexReader {
                                  std::to_string(file_.file().size()) + " bytes");
     }
     stored_ += bytes;
-    if (stored_ > file_.file().size()) bad("names more bytes than the file has: chunks overlap");
+    if (stored_ > file_.file().size())
+      bad("refers to more bytes than the file has: chunks overlap");
     found_.push_back({cell, {address, static_cast<uint32_t>(bytes), mask}});
   }
 
   void visit_old_tree(uint64_t address, int level) {
-    if (!seen_.insert(address).second) bad("meets itself");
+    if (!seen_.insert(address).second) bad("refers to itself");
     const uint64_t head = 8 + 2 * file_.address_bytes();
     const std::vector<uint8_t> begin = file_.read(address, head, "an index of chunks");
     Hdf5Cursor in = file_.cursor(begin);
@@ -133,8 +134,8 @@ class IndexReader {
         layout_.single_mask);
   }
 
-  // Elements are numbered along the largest grid that the dataset may grow to,
-  // its dimension without an end first.
+  // Elements are numbered along the largest grid that the dataset may grow to, with its unlimited
+  // dimension first.
   void read_array() {
     std::vector<size_t> order;
     for (size_t i = 0; i < grid_.size(); ++i) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions of a dataset's chunks: 16 bytes per chunk in memory (24 where some
-// were never written), read from whichever of the format's six indexes the file
-// has.
+// Positions of a dataset's chunks: 16 bytes per chunk in memory (24 if some were never written),
+// read from any of the format's six index types.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +14,14 @@ namespace headrace {
 
 struct Hdf5Chunk {
   uint64_t address = 0;
-  uint32_t bytes = 0;  // as stored
-  uint32_t mask = 0;   // bit i: filter i was left out
+  uint32_t bytes = 0;  // size as stored
+  uint32_t mask = 0;   // bit i: filter i was skipped
 };
 
 class Hdf5ChunkIndex {
  public:
   Hdf5ChunkIndex() = default;
-  // `chunk_bytes`: of a chunk without its filters. Throws Exception.
+  // `chunk_bytes`: of an unfiltered chunk. Throws Exception.
   Hdf5ChunkIndex(const Hdf5File& file, const Hdf5Layout& layout, const Hdf5Space& space,
                  uint64_t chunk_bytes, bool filtered);
 
@@ -30,17 +29,16 @@ class Hdf5ChunkIndex {
   const std::vector<uint64_t>& grid() const { return grid_; }
   // Whether every cell of the grid was written.
   bool is_full() const { return first_ != kHdf5Undefined || (cells_.empty() && !places_.empty()); }
-  // The first chunk that was written among the cells [cell, end) of the grid,
-  // in row-major order; `cell` becomes its number.
+  // The first written chunk among the cells [cell, end) of the grid, in row-major order; `cell`
+  // becomes its number.
   std::optional<Hdf5Chunk> next(uint64_t& cell, uint64_t end) const;
   void add_to(Fingerprint& print) const;
 
  private:
   std::vector<uint64_t> grid_;
-  std::vector<uint64_t> cells_;  // sorted; empty where every cell of the grid has its place
+  std::vector<uint64_t> cells_;  // sorted; empty if chunks are in a regular grid
   std::vector<Hdf5Chunk> places_;
-  // A grid whose chunks follow each other in the file, with these steps along
-  // its dimensions.
+  // A grid whose chunks are contiguous in the file, with these steps along its dimensions.
   std::vector<uint64_t> steps_;
   uint64_t first_ = kHdf5Undefined;
   uint32_t chunk_bytes_ = 0;

@@ -27,7 +27,7 @@ Hdf5Space space_of(std::vector<uint64_t> sizes = {4, 6}, std::vector<uint64_t> m
   return {.sizes = std::move(sizes), .most = std::move(most)};
 }
 
-// "cell@address+bytes" of each chunk that was written, or why there is no index.
+// "cell@address+bytes" of each written chunk, or the error.
 std::string chunks(TestFile& made, const Hdf5Layout& layout, const Hdf5Space& space = space_of(),
                    bool filtered = false) {
   made.put(kData + 200, "x");
@@ -65,11 +65,11 @@ std::string old_tree(const std::vector<OldChunk>& of_root, bool filtered = false
   return chunks(file, layout_of(Hdf5Index::kOldTree), space_of(), filtered);
 }
 
-TEST(Hdf5OldTree, says_where_chunks_lie) {
+TEST(Hdf5OldTree, locates_chunks) {
   EXPECT_EQ(old_tree({{0, 0}, {0, 3, kData + 6}, {2, 0, kData + 12}, {2, 3, kData + 18}}),
             "0@4000+6 1@4006+6 2@4012+6 3@4018+6");
   EXPECT_EQ(old_tree({{0, 3, kData, 4}, {2, 0, kData + 6, 9}}, true), "1@4000+4 2@4006+9");
-  // Beyond the dataset's end, to which it may have been cut.
+  // Past the dataset's end: it may have been truncated.
   EXPECT_EQ(old_tree({{0, 0}, {4, 0, kData + 6}, {0, 6, kData + 12}}), "0@4000+6");
   TestFile two_levels;
   two_levels.put(kIndex, old_node({{0, 0, kLeaf}, {2, 0, kLeaf + 300}}, 1));
@@ -87,8 +87,9 @@ TEST(Hdf5OldTree, is_checked) {
   const std::string outside = " bytes is not inside the file of 4201 bytes";
   EXPECT_EQ(old_tree({{0, 0, 4196}}), "HR0489: a chunk of 6" + outside);
   EXPECT_EQ(old_tree({{0, 0, kData, 0}}, true), "HR0489: a chunk of 0" + outside);
-  EXPECT_EQ(old_tree({{0, 0, 72, 4000}, {0, 3, 72, 4000}}, true),
-            "HR0489: an index of chunks that names more bytes than the file has: chunks overlap");
+  EXPECT_EQ(
+      old_tree({{0, 0, 72, 4000}, {0, 3, 72, 4000}}, true),
+      "HR0489: an index of chunks that refers to more bytes than the file has: chunks overlap");
 }
 
 TEST(Hdf5OldTree, of_wrong_nodes_is_refused) {
@@ -102,10 +103,10 @@ TEST(Hdf5OldTree, of_wrong_nodes_is_refused) {
   };
   EXPECT_EQ(with(0, "T"), "0@4000+6");
   EXPECT_EQ(with(0, "X"), no_tree);
-  EXPECT_EQ(with(4, u8(0)), no_tree);  // of a group
+  EXPECT_EQ(with(4, u8(0)), no_tree);  // type of a group
   EXPECT_EQ(with(5, u8(33)), no_tree);
-  EXPECT_EQ(with(5, u8(2)), no_tree);  // its child is one of level 0
-  EXPECT_EQ(with(24 + 32, u64(kIndex)), "HR0489: an index of chunks that meets itself");
+  EXPECT_EQ(with(5, u8(2)), no_tree);  // its child is a node of level 0
+  EXPECT_EQ(with(24 + 32, u64(kIndex)), "HR0489: an index of chunks that refers to itself");
 }
 
 TEST(Hdf5Chunks, one_chunk_needs_no_index) {
@@ -122,7 +123,7 @@ TEST(Hdf5Chunks, may_follow_each_other_in_the_file) {
   TestFile file;
   const Hdf5Layout layout = layout_of(Hdf5Index::kImplicit);
   EXPECT_EQ(chunks(file, layout), "0@200+6 1@206+6 2@212+6 3@218+6");
-  // There is room for the dataset that it may grow to.
+  // The index has space for the maximum size of the dataset.
   EXPECT_EQ(chunks(file, layout, space_of({4, 6}, {4, 9})), "0@200+6 1@206+6 2@218+6 3@224+6");
   const std::string outside = "HR0489: chunks that are not inside the file";
   EXPECT_EQ(chunks(file, layout, space_of(), true), outside);
@@ -130,7 +131,7 @@ TEST(Hdf5Chunks, may_follow_each_other_in_the_file) {
   EXPECT_EQ(chunks(file, layout, space_of({4000, 6})), outside);
 }
 
-TEST(Hdf5Chunks, that_were_never_written_are_none) {
+TEST(Hdf5Chunks, that_were_never_written_are_missing) {
   TestFile file;
   Hdf5Layout layout = layout_of(Hdf5Index::kOldTree);
   EXPECT_EQ(chunks(file, layout, space_of({0, 6})), "");
@@ -140,7 +141,7 @@ TEST(Hdf5Chunks, that_were_never_written_are_none) {
             "HR0489: a dataset of more chunks than 64 bits can count");
 }
 
-TEST(Hdf5ArrayIndex, fits_the_way_in_which_its_dataset_grows) {
+TEST(Hdf5ArrayIndex, fits_the_growth_of_its_dataset) {
   TestFile file;
   const std::string why = "HR0489: an index of chunks that ";
   EXPECT_EQ(chunks(file, layout_of(Hdf5Index::kFixedArray), space_of({4, 6}, {kNone, 6})),
@@ -154,7 +155,7 @@ TEST(Hdf5ArrayIndex, fits_the_way_in_which_its_dataset_grows) {
       why + "has too many chunks");
 }
 
-// A B-tree of version 2 with one leaf.
+// A version 2 B-tree with one leaf.
 std::string young_tree(const std::vector<std::string>& records, bool filtered = false) {
   const uint8_t type = filtered ? 11 : 10;
   std::string leaf = "BTLF" + u8(0) + u8(type);
@@ -167,14 +168,14 @@ std::string young_tree(const std::vector<std::string>& records, bool filtered = 
   return chunks(file, layout_of(Hdf5Index::kTree), space_of({4, 6}, {kNone, kNone}), filtered);
 }
 
-TEST(Hdf5YoungTree, says_where_chunks_lie) {
+TEST(Hdf5NewTree, locates_chunks) {
   EXPECT_EQ(young_tree({u64(kData) + u64(0) + u64(1), u64(kNone) + u64(1) + u64(0),
                         u64(kData + 6) + u64(1) + u64(1)}),
             "1@4000+6 3@4006+6");
   EXPECT_EQ(young_tree({u64(kData) + u16(9) + u32(0) + u64(1) + u64(0)}, true), "2@4000+9");
 }
 
-TEST(Hdf5YoungTree, has_records_of_the_right_size) {
+TEST(Hdf5NewTree, has_records_of_the_right_size) {
   const std::string wrong = "HR0489: an index of chunks that has wrong records";
   EXPECT_EQ(young_tree({u64(kData) + u64(0)}), wrong);
   EXPECT_EQ(young_tree({u64(kData) + u32(0) + u64(1) + u64(0)}, true), wrong);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "headrace/base/text.h"
 #include "headrace/formats/hdf5/hdf5_filters.h"
 #include "headrace/sources/wording.h"
 
@@ -13,8 +14,8 @@ namespace {
 
 constexpr uint64_t kMostChunkBytes = uint64_t{256} << 20;
 constexpr uint64_t kMostRowBytes = uint64_t{2} << 30;
-// A file of zeros packs a thousandfold; what was never written takes no place
-// at all. More than this is a declaration that nothing stands after.
+// Zeros compress a thousandfold, and unwritten data takes no space. A higher ratio means that the
+// declared size is bogus.
 constexpr uint64_t kMostRatio = 4096;
 constexpr uint64_t kNeverTooMuch = uint64_t{64} << 20;
 
@@ -23,19 +24,19 @@ uint64_t next_id() {
   return ++last;
 }
 
-// Parts of a larger address space, so that sums cannot overflow.
+// Limit for sizes, so that sums cannot overflow.
 bool multiply(uint64_t& product, uint64_t by) {
   return !__builtin_mul_overflow(product, by, &product) && product <= INT64_MAX;
 }
 
 }  // namespace
 
-// Rows [begin, begin + rows) of a chunk, where they lie in what was asked for.
+// Rows [begin, begin + rows) of a chunk, and their position in the requested rows.
 struct Hdf5Dataset::Piece {
-  uint64_t cell = 0;  // of the grid
+  uint64_t cell = 0;  // index in the grid
   uint64_t begin = 0, rows = 0;
-  uint64_t to = 0;           // the first of them, among the rows asked for
-  std::vector<uint64_t> at;  // along the other dimensions: of the chunk, counted in chunks
+  uint64_t to = 0;           // position of the first row in the requested rows
+  std::vector<uint64_t> at;  // chunk coordinates along the other dimensions
 };
 
 Hdf5Outline hdf5_outline(const Hdf5File& file, std::string path, uint64_t address) {
@@ -82,7 +83,7 @@ void Hdf5Dataset::refuse(const Hdf5Object& object) {
     file_.damaged(object.address(), "an object that is not a dataset");
   }
   if (space_.null || space_.sizes.empty()) {
-    throw Exception(hdf5_unsupported(file_.file(), "a dataset that is one value, without rows",
+    throw Exception(hdf5_unsupported(file_.file(), "a scalar dataset, without rows",
                                      "leave it out with fields=[...]"));
   }
   if (type_.what == Hdf5Type::Class::kRefused) {
@@ -111,13 +112,11 @@ void Hdf5Dataset::check_sizes() {
   const uint64_t size = file_.file().size();
   if (space_.sizes[0] > INT64_MAX || !multiply(all, space_.sizes[0]) ||
       (all > kNeverTooMuch && all / kMostRatio > size)) {
-    throw Exception(
-        hdf5_too_large(file_.file(),
-                       "a dataset of " + std::to_string(space_.sizes[0]) + " rows of " +
-                           grouped(static_cast<int64_t>(row)) + " bytes in a file of " +
-                           grouped(static_cast<int64_t>(size)) + " bytes",
-                       "a dataset of which nearly nothing was written is cut with h5py's "
-                       "resize"));
+    throw Exception(hdf5_too_large(file_.file(),
+                                   "a dataset of " + std::to_string(space_.sizes[0]) + " rows of " +
+                                       grouped(static_cast<int64_t>(row)) + " bytes in a file of " +
+                                       grouped(static_cast<int64_t>(size)) + " bytes",
+                                   "shrink a dataset that is mostly unwritten with h5py's resize"));
   }
   if (layout_.what == Hdf5Layout::Class::kCompact && layout_.data.size() != all) {
     file_.damaged(kHdf5Undefined, "a dataset of " + std::to_string(all) + " bytes stores " +
@@ -137,7 +136,7 @@ void Hdf5Dataset::open_chunks() {
     file_.damaged(layout_.address, "chunks of other dimensions than their dataset");
   }
   if (const std::string filter = unknown_hdf5_filter(filters_); !filter.empty()) {
-    throw Exception(hdf5_unsupported(file_.file(), "chunks are packed with " + filter,
+    throw Exception(hdf5_unsupported(file_.file(), "chunks are compressed with " + filter,
                                      "write it with compression='gzip' or 'lzf', or read "
                                      "it through h5py with trusted=True"));
   }
@@ -176,8 +175,7 @@ void Hdf5Dataset::add_to(Fingerprint& print) const {
   print.add(layout_.address);
   for (uint64_t size : layout_.chunk) print.add(size);
   for (const Hdf5Filter& filter : filters_) print.add(uint64_t{filter.id});
-  print.add(
-      std::string_view(reinterpret_cast<const char*>(layout_.data.data()), layout_.data.size()));
+  print.add(text_from_bytes(layout_.data));
   index_.add_to(print);
 }
 
@@ -242,8 +240,7 @@ Result<void> Hdf5Dataset::read_chunks(uint64_t first, uint64_t count,
   return {};
 }
 
-// Whether the chunk reaches over the dataset's end, and such chunks are stored
-// plain.
+// Whether the chunk extends past the dataset's end, and such chunks are stored unfiltered.
 bool Hdf5Dataset::is_plain(const Piece& piece) const {
   if (filters_.empty()) return true;
   if (!layout_.edges_unfiltered) return false;
@@ -297,8 +294,7 @@ Result<void> Hdf5Dataset::unpack(const Hdf5Chunk& chunk, std::span<uint8_t> out)
   return hdf5_damaged(file_.file(), file_.offset_of(chunk.address), std::move(wrong));
 }
 
-// `rows`: the piece's, each as wide as a chunk. Chunks reach over the dataset's
-// end.
+// `rows`: the piece's, each as wide as a chunk. Chunks may extend past the dataset's end.
 void Hdf5Dataset::copy_piece(const Piece& piece, const uint8_t* rows,
                              std::span<uint8_t> out) const {
   const size_t axes = piece.at.size();
@@ -307,8 +303,7 @@ void Hdf5Dataset::copy_piece(const Piece& piece, const uint8_t* rows,
     std::memcpy(to, rows, piece.rows * row_bytes_);
     return;
   }
-  // Along the axes of a row: how much of the chunk is inside, its first
-  // element, steps in bytes.
+  // Along a row's axes: size of the part inside, its first element, strides in bytes.
   std::vector<uint64_t> counts(axes), chunk_steps(axes), row_steps(axes), done(axes, 0);
   uint64_t chunk_step = type_.bytes, row_step = type_.bytes, begin = 0;
   for (size_t i = axes; i-- > 0;) {

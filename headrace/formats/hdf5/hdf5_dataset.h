@@ -17,7 +17,7 @@
 
 namespace headrace {
 
-// Name, shape and type, without a look at the data.
+// Name, shape and type, without reading the data.
 struct Hdf5Outline {
   std::string path;
   uint64_t address = kHdf5Undefined;
@@ -28,10 +28,9 @@ Hdf5Outline hdf5_outline(const Hdf5File& file, std::string path, uint64_t addres
 
 class Hdf5Dataset {
  public:
-  // Reads where its bytes lie. Throws Exception: damaged; HR0490 for types,
-  // filters and layouts that are not read, HR0493 for sizes that the file
-  // cannot account for, HR0494. REQUIRES: `file` and `cache` live as long as
-  // the dataset.
+  // Locates its data. Throws Exception: damaged; HR0490 for unsupported types, filters and layouts,
+  // HR0493 for sizes that the file cannot contain, HR0494. REQUIRES: `file` and `cache` outlive the
+  // dataset.
   Hdf5Dataset(const Hdf5File& file, const Hdf5Outline& outline, Hdf5ChunkCache& cache);
 
   const std::string& path() const { return path_; }
@@ -40,19 +39,18 @@ class Hdf5Dataset {
   // Shape of a row: the dimensions after the first, then those of the elements.
   const Shape& row_shape() const { return row_shape_; }
   uint64_t row_bytes() const { return row_bytes_; }
-  // Bytes that are unpacked at once to get at a row; 0: rows are stored as they
-  // are.
+  // Bytes that must be unpacked together to read a row; 0: rows are stored unfiltered.
   uint64_t packed_bytes() const { return filters_.empty() ? 0 : chunk_bytes_; }
 
-  // Rows [first, first + count) in the file's byte order. REQUIRES: they exist,
-  // and `out` has their size.
+  // Rows [first, first + count) in the file's byte order. REQUIRES: they exist, and `out` has their
+  // size.
   Result<void> read(uint64_t first, uint64_t count, std::span<uint8_t> out) const;
-  // Where row `row` lies, for messages; -1 where that is not one place.
+  // The position of row `row`, for messages; -1 if it is not contiguous.
   int64_t offset_of(uint64_t row) const;
   void add_to(Fingerprint& print) const;
 
  private:
-  struct Piece;  // of a chunk: the rows that are wanted
+  struct Piece;  // the requested rows of a chunk
   void refuse(const Hdf5Object& object);
   void check_sizes();
   void open_chunks();
@@ -62,20 +60,20 @@ class Hdf5Dataset {
   Result<void> read_packed(const Piece& piece, const Hdf5Chunk& chunk,
                            std::span<uint8_t> out) const;
   Result<void> unpack(const Hdf5Chunk& chunk, std::span<uint8_t> out) const;
-  // Whether a chunk holds whole rows and nothing else.
+  // Whether a chunk consists of whole rows.
   bool is_rows() const { return chunk_row_bytes_ == row_bytes_ && chunks_in_row_ == 1; }
   bool is_plain(const Piece& piece) const;
   void copy_piece(const Piece& piece, const uint8_t* rows, std::span<uint8_t> out) const;
 
   const Hdf5File& file_;
   Hdf5ChunkCache& cache_;
-  uint64_t id_;  // of the dataset, in the cache
+  uint64_t id_;  // id of the dataset in the cache
   std::string path_;
   Hdf5Space space_;
   Hdf5Type type_;
   Hdf5Layout layout_;
   std::vector<Hdf5Filter> filters_;
-  std::vector<uint8_t> fill_;  // of an element; empty: zeros
+  std::vector<uint8_t> fill_;  // fill value of an element; empty: zeros
   Shape row_shape_;
   uint64_t row_bytes_ = 0;
   // kChunked:

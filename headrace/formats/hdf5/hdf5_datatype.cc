@@ -65,7 +65,7 @@ class TypeParser {
     head.bits = static_cast<uint32_t>(in_.number(3));
     head.bytes = in_.u32();
     if (!in_.good() || head.version < 1) bad("is truncated");
-    if (head.bytes == 0) bad("has elements of no bytes");
+    if (head.bytes == 0) bad("has elements of zero bytes");
     Hdf5Type type = parse(head, depth);
     if (!in_.good()) bad("is truncated");
     return type;
@@ -172,12 +172,11 @@ class TypeParser {
   }
 
   Hdf5Type nested(int depth) {
-    if (depth >= kDeepest) bad("is nested too deep");
+    if (depth >= kDeepest) bad("is nested too deeply");
     return parse(depth + 1);
   }
 
-  // h5py writes bool as an enumeration of FALSE and TRUE; others are their
-  // numbers.
+  // h5py writes bool as an enumeration of FALSE and TRUE; other enumerations become their numbers.
   Hdf5Type enumeration(const Header& head, int depth) {
     Hdf5Type type = nested(depth);
     if (type.what != Hdf5Type::Class::kNumber || is_floating(type.dtype) ||
@@ -217,7 +216,7 @@ class TypeParser {
   Hdf5Type variable(const Header& head, int depth) {
     if (head.bytes != 4U + file_.address_bytes() + 4U) bad("has a wrong size for its class");
     if ((head.bits & 15) == 1) return {.what = Hdf5Type::Class::kString, .bytes = head.bytes};
-    if ((head.bits & 15) != 0) bad("has a variable length of an unknown kind");
+    if ((head.bits & 15) != 0) bad("has a variable-length type of an unknown kind");
     Hdf5Type type = nested(depth);
     if (type.what != Hdf5Type::Class::kNumber || !type.inner.empty()) {
       const std::string what =

@@ -21,7 +21,7 @@ const ErrorCode kDoNotFit{
     "length. By default, all datasets with the most common length are used. If that is ambiguous, "
     "or not what you want, select them: fields=['image=/train/x', 'label=/train/y']."};
 
-constexpr uint64_t kMostPictureBytes = uint64_t{1} << 26;  // looked at to see what a value is
+constexpr uint64_t kMostPictureBytes = uint64_t{1} << 26;  // read to detect what a value is
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -62,8 +62,8 @@ std::vector<Hdf5Outline> outlines_of(const Hdf5File& file, Hdf5Directory& direct
   return out;
 }
 
-// The number of rows of a set of datasets: that of those with telling names;
-// else what most have.
+// The number of rows of a set of datasets: that of those with known names; otherwise the most
+// common one.
 uint64_t rows_of_most(const Hdf5File& file, const std::vector<Hdf5Outline>& outlines) {
   struct Length {
     size_t datasets = 0;
@@ -152,8 +152,7 @@ Hdf5Choice choose_named(const Hdf5File& file, Hdf5Directory& directory, const st
 
 bool is_integer(DType dtype) { return !is_floating(dtype) && dtype != DType::kBool; }
 
-// A picture's shape as it is delivered, by the rules of arrays in memory;
-// nothing: it is none.
+// A picture's shape as delivered, by the rules for arrays in memory; none if it is not one.
 std::optional<Shape> picture_shape(const Hdf5Type& type, const Shape& shape, bool& channels_last) {
   constexpr int64_t kLongestSide = int64_t{1} << 30;
   const bool bytes = type.what == Hdf5Type::Class::kNumber && type.dtype == DType::kUInt8;
@@ -168,7 +167,7 @@ std::optional<Shape> picture_shape(const Hdf5Type& type, const Shape& shape, boo
   return out;
 }
 
-// Whether the first value that is not empty begins as pictures do.
+// Whether the first non-empty value begins like a picture.
 bool holds_pictures(const Hdf5File& file, const Hdf5Dataset& dataset) {
   Buffer buffer;
   std::vector<uint8_t> element(dataset.row_bytes());
@@ -255,8 +254,7 @@ void plan_one(const Hdf5File& file, const Hdf5Dataset& dataset, std::string_view
   }
 }
 
-// The name by what it means, where it is that; else by its last part, or all of
-// them.
+// The conventional name if the path has one; otherwise its last part, or all of it.
 std::string name_for(const Hdf5FieldPlan& plan, const std::vector<Hdf5FieldPlan>& others) {
   const std::string_view meaning = meaning_of(last_part(plan.path));
   const auto is_free = [&](std::string_view name) {

@@ -13,12 +13,12 @@
 
 namespace headrace {
 
-// How a field's value is made of a row.
+// How a field's value is made from a row.
 enum class Hdf5Form : uint8_t {
-  kNumbers,   // the row, in native order
+  kNumbers,   // a row of numbers, in native byte order
   kScalar,    // one integer, as int64
   kText,      // a string of fixed length
-  kBytes,     // the row as it is
+  kBytes,     // the row's bytes unchanged
   kString,    // a string of any length
   kSequence,  // numbers of any length: a tensor, bytes or an encoded picture
 };
@@ -33,21 +33,20 @@ struct Hdf5FieldPlan {
   Shape row_shape;
 };
 
-// A dataset as field: `name` is what the caller wants it to be called, or
-// empty.
+// A dataset as a field: `name` is the caller's name for it, or empty.
 struct Hdf5Choice {
   std::string name;
   Hdf5Outline outline;
 };
 
-// The datasets that `fields` names ("label=/train/y", "/train/y"), or, where it
-// is null, all that have as many rows as most. Throws Exception: HR0492 nothing
-// fits, HR0494 links to other files.
+// The datasets named by `fields` ("label=/train/y", "/train/y"), or, if it is null, all that share
+// the most common number of rows. Throws Exception: HR0492 nothing fits, HR0494 links to other
+// files.
 std::vector<Hdf5Choice> choose_hdf5_datasets(const Hdf5File& file,
                                              const std::vector<std::string>* fields);
 
-// Names and kinds: images and masks of uint8, labels, and the rest. Looks at
-// the first value of sequences of bytes. `datasets` are those that were chosen.
+// Names and kinds: images and masks of uint8, labels, and the rest. Inspects the first value of
+// sequences of bytes. `datasets` are the chosen ones.
 std::vector<Hdf5FieldPlan> plan_hdf5_fields(
     const Hdf5File& file, const std::vector<Hdf5Choice>& choices,
     const std::vector<std::unique_ptr<Hdf5Dataset>>& datasets);

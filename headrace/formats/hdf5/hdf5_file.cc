@@ -135,7 +135,7 @@ void Hdf5File::check(std::span<const uint8_t> bytes, uint64_t address,
   if (bytes.size() < sizeof stored) damaged(address, std::string(what) + " is too short");
   std::memcpy(&stored, bytes.last(sizeof stored).data(), sizeof stored);
   if (hdf5_metadata_checksum(bytes.first(bytes.size() - sizeof stored)) != stored) {
-    damaged(address, std::string(what) + " does not have its checksum");
+    damaged(address, std::string(what) + " has a wrong checksum");
   }
 }
 
@@ -161,7 +161,7 @@ Result<void> Hdf5File::read(uint64_t address, std::span<uint8_t> out) const {
 
 void Hdf5File::read_superblock() {
   if (!find_hdf5_signature(file_, UINT64_MAX / 4, base_)) {
-    throw Exception(hdf5_damaged(file_, 0, "it does not begin as HDF5 files do"));
+    throw Exception(hdf5_damaged(file_, 0, "it does not begin like an HDF5 file"));
   }
   const std::vector<uint8_t> version = read(8, 1, "the superblock");
   if (version[0] > 3) {
@@ -177,42 +177,39 @@ void Hdf5File::read_superblock() {
   if (root_ == kHdf5Undefined) damaged(0, "the superblock names no root group");
 }
 
-void Hdf5File::read_old_superblock(int version) {
-  const int begin = version == 0 ? 24 : 28;
-  const std::vector<uint8_t> widths = read(13, 2, "the superblock");
+void Hdf5File::read_widths(uint64_t offset) {
+  const std::vector<uint8_t> widths = read(offset, 2, "the superblock");
   address_bytes_ = widths[0], length_bytes_ = widths[1];
   const auto is_width = [](int bytes) { return bytes == 2 || bytes == 4 || bytes == 8; };
-  if (!is_width(address_bytes_) || !is_width(length_bytes_)) {
-    damaged(13, "addresses of " + std::to_string(address_bytes_) + " and lengths of " +
-                    std::to_string(length_bytes_) + " bytes");
-  }
+  if (is_width(address_bytes_) && is_width(length_bytes_)) return;
+  damaged(offset, "addresses of " + std::to_string(address_bytes_) + " and lengths of " +
+                      std::to_string(length_bytes_) + " bytes");
+}
+
+void Hdf5File::read_old_superblock(int version) {
+  const int begin = version == 0 ? 24 : 28;
+  read_widths(13);
   const std::vector<uint8_t> rest = read(begin, 6 * address_bytes_, "the superblock");
   Hdf5Cursor in = cursor(rest);
   const uint64_t stored_base = in.number(address_bytes_);
   in.address();  // of free space
   const uint64_t end = in.address();
   if (in.address() != kHdf5Undefined) {
-    throw Exception(hdf5_unsupported(file_, "a file of the drivers family, multi or split",
+    throw Exception(hdf5_unsupported(file_, "a file of the family, multi or split driver",
                                      "join its parts with h5repart or h5repack"));
   }
-  in.address();  // where the root's name stands
+  in.address();  // the root's name
   root_ = in.address();
   check_end(end, stored_base);
 }
 
 void Hdf5File::read_new_superblock() {
-  const std::vector<uint8_t> widths = read(9, 2, "the superblock");
-  address_bytes_ = widths[0], length_bytes_ = widths[1];
-  const auto is_width = [](int bytes) { return bytes == 2 || bytes == 4 || bytes == 8; };
-  if (!is_width(address_bytes_) || !is_width(length_bytes_)) {
-    damaged(9, "addresses of " + std::to_string(address_bytes_) + " and lengths of " +
-                   std::to_string(length_bytes_) + " bytes");
-  }
+  read_widths(9);
   const std::vector<uint8_t> all = read(0, 12 + 4 * address_bytes_ + 4, "the superblock");
   check(all, 0, "the superblock");
   Hdf5Cursor in = cursor(std::span(all).subspan(12));
   const uint64_t stored_base = in.number(address_bytes_);
-  in.address();  // of the extension
+  in.address();  // address of the superblock extension
   const uint64_t end = in.address();
   root_ = in.address();
   check_end(end, stored_base);

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // An HDF5 file as bytes: its superblock, and positioned reads of structures.
 //
-// This reader is our own and reads only: libhdf5 is not safe on
-// untrusted files. It is split by what the format's specification
-// (version 3.0 and 4.0 of HDF Group's "File Format Specification") calls
-// its levels: this file, hdf5_object (object headers), hdf5_groups
-// (names), hdf5_messages (what a dataset is), hdf5_chunks (where its
-// pieces lie), hdf5_filters, hdf5_dataset (its rows), hdf5_global_heap
-// (values of variable length).
+// This reader is our own and reads only: libhdf5 is not safe on untrusted files. It is divided into
+// the levels of the format's specification (versions 3.0 and 4.0 of HDF Group's "File Format
+// Specification"): this file, hdf5_object (object headers), hdf5_groups (names), hdf5_messages (a
+// dataset's properties), hdf5_chunks (positions of its chunks), hdf5_filters, hdf5_dataset (its
+// rows), hdf5_global_heap (variable-length values).
 //
-// Reads at opening throw Exception with a data error; a read for
-// a record returns its own Result. All const members may be called from any
-// thread.
+// Reads at opening throw Exception with a data error; a read for a record returns its own Result.
+// All const members may be called from any thread.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -26,22 +24,24 @@
 
 namespace headrace {
 
-inline constexpr uint64_t kHdf5Undefined = UINT64_MAX;  // an address of nothing
+// Bytes of a number in a file whose numbers of its kind go up to `largest`.
+inline int hdf5_width(uint64_t largest) { return (int(std::bit_width(largest | 1)) + 7) / 8; }
 
-// HR0489 damaged file; HR0490 a feature that is not read; HR0493 more than the
-// caps allow. `member` is the object inside the file, where it is known.
+inline constexpr uint64_t kHdf5Undefined = UINT64_MAX;  // an undefined address
+
+// HR0489 damaged file; HR0490 an unsupported feature; HR0493 more than the limits allow. `member`
+// is the object inside the file, if known.
 Error hdf5_damaged(const File& file, int64_t offset, std::string what, std::string member = {});
 Error hdf5_unsupported(const File& file, std::string what, std::string hint,
                        std::string member = {});
 Error hdf5_too_large(const File& file, std::string what, std::string hint, std::string member = {});
-// HR0494: it leads to other files, which is never followed.
+// HR0494: it links to another file; such links are never followed.
 Error hdf5_leads_outside(const File& file, std::string what, std::string member = {});
 
-// Where the superblock would stand; empty where the file is none. `most`: the
-// last offset to try.
+// The offset of the superblock; empty if it is not an HDF5 file. `most`: the last offset to try.
 bool find_hdf5_signature(const File& file, uint64_t most, uint64_t& offset);
 
-// Numbers one after another, with the widths that the file's superblock names.
+// Consecutive numbers, with the widths stated in the file's superblock.
 class Hdf5Cursor {
  public:
   Hdf5Cursor(std::span<const uint8_t> bytes, int address_bytes, int length_bytes)
@@ -69,8 +69,8 @@ class Hdf5File {
   static Hdf5File open(const std::string& path);
 
   const File& file() const { return file_; }
-  // From now on the structures that are read, and what is made of them, are taken from it; null:
-  // the source is open, and reads none.
+  // From now on, structures that are read, and what is built from them, count toward this budget;
+  // null: the source is open, and reads no more structures.
   void charge_to(OpenBudget* budget) { budget_ = budget; }
   void spend(uint64_t bytes, std::string_view what) const {
     if (budget_) budget_->spend(bytes, what);
@@ -82,18 +82,17 @@ class Hdf5File {
   Hdf5Cursor cursor(std::span<const uint8_t> bytes) const {
     return {bytes, address_bytes_, length_bytes_};
   }
-  // Where an address lies in the file, for messages.
+  // The position of an address in the file, for messages.
   int64_t offset_of(uint64_t address) const { return static_cast<int64_t>(base_ + address); }
-  // Whether so many bytes are there.
+  // Whether the file contains that many bytes there.
   bool holds(uint64_t address, uint64_t bytes) const;
-  // A structure of so many bytes. Throws: it does not lie inside the file.
-  // `what`: "a B-tree node".
+  // A structure of this size. Throws if it is not inside the file. `what`: "a B-tree node".
   std::vector<uint8_t> read(uint64_t address, uint64_t bytes, std::string_view what) const;
-  // The same, ending with the checksum of all before it, and beginning with
-  // four letters.
+  // The same for a structure that begins with a four-letter signature and ends with a checksum of
+  // the rest.
   std::vector<uint8_t> read_checked(uint64_t address, uint64_t bytes, std::string_view signature,
                                     std::string_view what) const;
-  // Throws where the last four bytes are not the checksum of the others.
+  // Throws if the last four bytes are not the checksum of the others.
   void check(std::span<const uint8_t> bytes, uint64_t address, std::string_view what) const;
   [[noreturn]] void damaged(uint64_t address, std::string what) const;
   // Raw data.
@@ -102,6 +101,7 @@ class Hdf5File {
  private:
   explicit Hdf5File(File file) : file_(std::move(file)) {}
   void read_superblock();
+  void read_widths(uint64_t offset);
   void read_old_superblock(int version);
   void read_new_superblock();
   void check_end(uint64_t end, uint64_t stored_base) const;

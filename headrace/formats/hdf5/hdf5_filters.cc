@@ -15,13 +15,13 @@ namespace headrace {
 namespace {
 
 constexpr size_t kChecksumBytes = 4;
-constexpr size_t kKeptScratch = size_t{8} << 20;  // a thread's, between two chunks
+constexpr size_t kKeptScratch = size_t{8} << 20;  // kept per thread between chunks
 
 // --- deflate: a zlib stream
 // ------------------------------------------------------------------------
 
-// Through ISA-L: a chunk's size is known, and large ones are inflated two to three times as fast as
-// by zlib. Returns how many bytes came out. Nothing: the stream is damaged, or has more.
+// Uses ISA-L: a chunk's size is known, and it inflates large ones two to three times as fast as
+// zlib. Returns the number of bytes. None: the stream is damaged, or longer.
 std::optional<size_t> inflate(std::span<const uint8_t> in, std::span<uint8_t> out) {
   thread_local const std::unique_ptr<inflate_state> state = std::make_unique<inflate_state>();
   if (in.size() > UINT32_MAX || out.size() > UINT32_MAX) return {};
@@ -30,7 +30,7 @@ std::optional<size_t> inflate(std::span<const uint8_t> in, std::span<uint8_t> ou
   state->avail_in = static_cast<uint32_t>(in.size());
   state->next_out = out.data();
   state->avail_out = static_cast<uint32_t>(out.size());
-  state->crc_flag = ISAL_ZLIB;  // its checksum is compared
+  state->crc_flag = ISAL_ZLIB;  // verifies the checksum
   if (isal_inflate_stateless(state.get()) != ISAL_DECOMP_OK ||
       state->block_state != ISAL_BLOCK_FINISH) {
     return {};
@@ -38,12 +38,11 @@ std::optional<size_t> inflate(std::span<const uint8_t> in, std::span<uint8_t> ou
   return out.size() - state->avail_out;
 }
 
-// --- lzf: LibLZF, as h5py brings it
-// ----------------------------------------------------------------
+// --- lzf: LibLZF, as included with h5py
+// ------------------------------------------------------------
 
-// A control byte below 32 is followed by so many bytes (and one) as they are;
-// others copy from what came before: three bits of length, thirteen of
-// distance.
+// A control byte below 32 is followed by that many literal bytes plus one; others copy from earlier
+// output: three bits of length, thirteen of distance.
 std::optional<size_t> unpack_lzf(std::span<const uint8_t> in, std::span<uint8_t> out) {
   size_t from = 0, to = 0;
   while (from < in.size()) {
@@ -92,7 +91,8 @@ void unshuffle(std::span<const uint8_t> in, size_t element_bytes, std::span<uint
       for (size_t i = 0; i < count; ++i) out[i * element_bytes + byte] = in[byte * count + i];
     }
   }
-  const size_t whole = count * element_bytes;  // bytes that make no element stay where they are
+  const size_t whole = count * element_bytes;  // trailing bytes that are not a whole element stay
+                                               // in place
   std::copy(in.begin() + static_cast<ptrdiff_t>(whole), in.end(),
             out.begin() + static_cast<ptrdiff_t>(whole));
 }
@@ -105,7 +105,7 @@ bool has_its_checksum(std::span<const uint8_t> stored) {
   uint32_t said = 0;
   std::memcpy(&said, stored.last(kChecksumBytes).data(), sizeof said);
   const uint32_t sum = hdf5_fletcher32(stored.first(stored.size() - kChecksumBytes));
-  // Files of versions up to 1.6.2 have the bytes of each half swapped.
+  // Files of versions up to 1.6.2 have each half's bytes swapped.
   const uint32_t swapped = (sum & 0x00FF00FF) << 8 | (sum >> 8 & 0x00FF00FF);
   return said == sum || said == swapped;
 }
@@ -146,11 +146,11 @@ std::string undo_hdf5_filters(const std::vector<Hdf5Filter>& filters, uint32_t m
                               std::span<uint8_t> out) {
   thread_local Scratch scratch;
   const auto is_applied = [&](size_t i) { return i >= 32 || (mask >> i & 1) == 0; };
-  size_t first = filters.size();  // of those that move bytes
+  size_t first = filters.size();  // shuffle filters
   for (size_t i = filters.size(); i-- > 0;) {
     if (is_applied(i) && filters[i].id != Hdf5Filter::kFletcher32) first = i;
   }
-  // A checksum that was packed with the data comes out before it is cut off.
+  // If a checksum was compressed with the data, it is decompressed before it is removed.
   const auto room_at = [&](size_t filter) {
     size_t room = out.size();
     for (size_t i = 0; i < filter; ++i) {
@@ -165,7 +165,7 @@ std::string undo_hdf5_filters(const std::vector<Hdf5Filter>& filters, uint32_t m
     if (!is_applied(i)) continue;
     const Hdf5Filter& filter = filters[i];
     if (filter.id == Hdf5Filter::kFletcher32) {
-      if (!has_its_checksum(now)) wrong = "a chunk does not have its checksum (fletcher32)";
+      if (!has_its_checksum(now)) wrong = "the checksum of a chunk is wrong (fletcher32)";
       if (wrong.empty()) now = now.first(now.size() - kChecksumBytes);
       continue;
     }

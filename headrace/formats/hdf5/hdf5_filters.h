@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Undoes the filters with which chunks of HDF5 datasets are stored.
-//
-// May be called from any thread; each keeps scratch memory of its own.
+// Undoes the filters of stored HDF5 chunks. May be called from any thread; each keeps separate
+// scratch memory.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +13,12 @@
 
 namespace headrace {
 
-// The first unknown filter of a list ("blosc
-// (filter 32001)"). Empty: all can be undone.
+// The first unknown filter of a list ("blosc (filter 32001)"). Empty: all are supported.
 std::string unknown_hdf5_filter(const std::vector<Hdf5Filter>& filters);
 
-// Undoes the filters of a stored chunk, the last one first; those whose bit is
-// set in `mask` were left out when it was written. `out` has the chunk's size,
-// and is filled whole. Returns what is wrong, as one line; empty: nothing. No
-// filter writes more than the chunk and a few bytes.
+// Undoes the filters of a stored chunk, the last one first; those whose bit is set in `mask` were
+// skipped when it was written. `out` has the chunk's size, and is filled completely. Returns the
+// error as one line; empty: none. No filter writes more than the chunk and a few bytes.
 std::string undo_hdf5_filters(const std::vector<Hdf5Filter>& filters, uint32_t mask,
                               size_t element_bytes, std::span<const uint8_t> stored,
                               std::span<uint8_t> out);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // HDF5 files as hostile input: opened by default and dataset by dataset, all rows read.
 //
-// The input changes a valid file (its first bytes say which one, and how), and checksums are made
-// right again, so that the fuzzer gets past them; or it is a file itself.
+// The input modifies a valid file (its first bytes say which one, and how), with corrected
+// checksums, so that the fuzzer gets past them; or it is a file itself.
 #include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/hdf5/hdf5_test_damage.h"
 

@@ -10,12 +10,12 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kLook = 4096;       // as large as collections are where values are small
-constexpr int kMostObjects = 1 << 16;  // of a collection: their numbers have 16 bits
+constexpr uint64_t kLook = 4096;       // size of collections with small values
+constexpr int kMostObjects = 1 << 16;  // per collection: object numbers have 16 bits
 
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// The beginning of a collection, and of each of its objects.
+// The header of a collection, and of each of its objects.
 struct Heads {
   explicit Heads(const Hdf5File& file)
       : collection(padded(8 + file.length_bytes())), object(padded(8 + file.length_bytes())) {}
@@ -26,7 +26,7 @@ Error damaged(const Hdf5File& file, uint64_t address, std::string what) {
   return hdf5_damaged(file.file(), file.offset_of(address), std::move(what));
 }
 
-// The value that `place` stands before, where it is the one that is wanted.
+// The value after the last one read, if that is the wanted one.
 std::optional<std::span<uint8_t>> read_next(const Hdf5File& file, const Hdf5Reference& reference,
                                             uint64_t bytes, Buffer& out, Hdf5Place& place) {
   const uint64_t head = Heads(file).object, room = place.size - place.next;
@@ -54,9 +54,9 @@ Hdf5Reference hdf5_reference(const Hdf5File& file, std::span<const uint8_t> elem
   return reference;
 }
 
-// A value is mostly the first of its collection, and the first look holds all of it. Small ones
-// share collections that one look takes in; to one that stands after large ones leads a walk over
-// their heads, which reads none of them.
+// A value is usually the first of its collection, and then the first read contains all of it. Small
+// values share collections that fit in one read. To reach one stored after large ones, this goes
+// from header to header without reading the values.
 Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Reference& reference,
                                            uint64_t bytes, Buffer& out, Hdf5Place& place) {
   const Heads heads(file);

@@ -33,7 +33,7 @@ std::string value(TestFile& made, uint32_t index, uint64_t bytes, uint64_t addre
   return text_of(*read);
 }
 
-TEST(Hdf5GlobalHeap, a_reference_says_where_a_value_lies) {
+TEST(Hdf5GlobalHeap, a_reference_locates_a_value) {
   TestFile made;
   const Hdf5File file = made.open();
   const Hdf5Reference reference = hdf5_reference(file, span_of(u32(3) + u64(200) + u32(7)));
@@ -55,14 +55,14 @@ TEST(Hdf5GlobalHeap, values_are_found_by_their_number) {
   EXPECT_EQ(value(file, 3, 2), "3r");
 }
 
-TEST(Hdf5GlobalHeap, large_values_are_passed_unread_and_read_whole) {
+TEST(Hdf5GlobalHeap, large_values_are_skipped_or_read_completely) {
   const std::string large(9000, 'x'), other(5000, 'y');
   TestFile file;
   file.put(kCollection, collection(object(1, large) + object(2, other) + object(3, "last")));
   EXPECT_EQ(value(file, 1, large.size()), large);
   EXPECT_EQ(value(file, 2, other.size()), other);
   EXPECT_EQ(value(file, 3, 4), "last");
-  // Begins inside the first look, and ends after it.
+  // Begins inside the first read, and ends after it.
   TestFile across;
   across.put(kCollection, collection(object(1, "a") + object(2, large)));
   EXPECT_EQ(value(across, 2, large.size()), large);
@@ -93,7 +93,7 @@ TEST(Hdf5GlobalHeap, values_are_the_same_in_whatever_order_they_are_read) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST(Hdf5GlobalHeap, damage_behind_a_value_that_was_read_is_found) {
+TEST(Hdf5GlobalHeap, damage_after_a_value_that_was_read_is_found) {
   const auto read_both = [](const std::string& next, uint32_t index, uint64_t bytes) {
     TestFile made;
     made.put(kCollection, collection(object(1, "first") + next));
@@ -113,7 +113,7 @@ TEST(Hdf5GlobalHeap, damage_behind_a_value_that_was_read_is_found) {
             "a value that does not fit into its collection");
 }
 
-TEST(Hdf5GlobalHeap, a_value_that_is_not_there_is_damage) {
+TEST(Hdf5GlobalHeap, a_missing_value_is_damage) {
   TestFile file;
   file.put(kCollection, collection(object(1, "first") + object(2, "second")));
   EXPECT_EQ(value(file, 3, 1), "HR0489: value 3 is not in its collection");
@@ -144,7 +144,7 @@ TEST(Hdf5GlobalHeap, collections_are_checked) {
   EXPECT_EQ(with(8, u64(sound.size() + 1)), no_begin);
   EXPECT_EQ(with(16 + 8, u64(9)), "HR0489: a value that does not fit into its collection");
   EXPECT_EQ(with(16 + 8, u64(UINT64_MAX)), "HR0489: a value that does not fit into its collection");
-  // The size of a value that another one stands after, which ends past the collection.
+  // The size of the previous value makes this one end past the collection.
   EXPECT_EQ(with(8, u64(16 + 16 + 5), 2), "HR0489: value 2 is not in its collection");
 }
 

@@ -22,8 +22,8 @@ constexpr uint64_t kLinkBytes = sizeof(Hdf5Link);
                                  "keep records as rows of one dataset"));
 }
 
-// --- Groups as old files keep them: a B-tree of nodes of symbols, names in a
-// heap -----------------
+// --- Groups in old files: a B-tree of symbol nodes, names in a heap
+// --------------------------------
 
 class SymbolTable {
  public:
@@ -47,7 +47,7 @@ class SymbolTable {
     }
     Hdf5Cursor in = file_.cursor(std::span(header).subspan(8));
     const uint64_t size = in.length();
-    in.length();  // of the list of free places
+    in.length();  // offset of the free list
     names_ = file_.read(in.address(), size, "a heap of names");
   }
 
@@ -61,7 +61,8 @@ class SymbolTable {
   }
 
   void visit(uint64_t address, int level) {
-    if (!seen_.insert(address).second) file_.damaged(address, "a group's table that meets itself");
+    if (!seen_.insert(address).second)
+      file_.damaged(address, "a group's table that refers to itself");
     const uint64_t head = 8 + 2 * file_.address_bytes();
     const std::vector<uint8_t> begin = file_.read(address, head, "a group's table");
     Hdf5Cursor in = file_.cursor(begin);
@@ -77,7 +78,7 @@ class SymbolTable {
         file_.read(address + head, count * pair + file_.length_bytes(), "a group's table");
     Hdf5Cursor children = file_.cursor(body);
     for (int i = 0; i < count; ++i) {
-      children.length();  // the name before it
+      children.length();  // the previous name
       const uint64_t child = children.address();
       if (child == kHdf5Undefined) file_.damaged(address, "a group's table lacks a child");
       if (found_level > 0) {
@@ -89,7 +90,8 @@ class SymbolTable {
   }
 
   void read_symbols(uint64_t address) {
-    if (!seen_.insert(address).second) file_.damaged(address, "a group's table that meets itself");
+    if (!seen_.insert(address).second)
+      file_.damaged(address, "a group's table that refers to itself");
     const std::vector<uint8_t> head = file_.read(address, 8, "a group's names");
     Hdf5Cursor start = file_.cursor(head);
     const std::span<const uint8_t> signature = start.bytes(4);
@@ -124,8 +126,8 @@ class SymbolTable {
   std::unordered_set<uint64_t> seen_;
 };
 
-// --- Groups as younger files keep them: one message a link
-// ----------------------------------------
+// --- Groups in newer files: one message per link
+// ---------------------------------------------------
 
 std::string text_of_bytes(std::span<const uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
 
@@ -202,7 +204,7 @@ const std::vector<Hdf5Link>& Hdf5Directory::links_of(uint64_t address) {
 Hdf5Directory::Listing Hdf5Directory::list() {
   Listing out;
   std::unordered_set<uint64_t> seen = {file_.root()};
-  std::vector<Entry> groups = {{"", file_.root()}};  // still to be looked into, the next one last
+  std::vector<Entry> groups = {{"", file_.root()}};  // a stack of groups still to be visited
   size_t links = 0;
   while (!groups.empty()) {
     const Entry group = std::move(groups.back());

@@ -15,16 +15,15 @@ struct Hdf5Link {
   enum class Kind : uint8_t { kHard, kSoft, kExternal };
   std::string name;
   Kind kind = Kind::kHard;
-  uint64_t address = kHdf5Undefined;  // kHard: of the object
+  uint64_t address = kHdf5Undefined;  // kHard: address of the object
   std::string target = {};            // kSoft: a path; kExternal: file and path, for messages
 };
 
-// All links of a group, sorted by name; none where the object is no group.
-// Throws Exception.
+// All links of a group, sorted by name; none if the object is not a group. Throws Exception.
 std::vector<Hdf5Link> hdf5_links(const Hdf5File& file, const Hdf5Object& object);
 bool is_hdf5_group(const Hdf5Object& object);
 
-// Belongs to one thread; remembers the groups that it has seen.
+// Used by one thread; remembers visited groups.
 class Hdf5Directory {
  public:
   struct Entry {
@@ -32,17 +31,16 @@ class Hdf5Directory {
     uint64_t address = kHdf5Undefined;
   };
   struct Listing {
-    std::vector<Entry> datasets;  // each once, by the first of its paths
-    std::vector<Entry> outside;   // external links, with what they name
+    std::vector<Entry> datasets;  // each once, with its first path
+    std::vector<Entry> outside;   // external links, with their targets
   };
 
   explicit Hdf5Directory(const Hdf5File& file) : file_(file) {}
-  // Every dataset under the root. Soft links are not followed: what they name
-  // is found where it is. Throws Exception.
+  // Every dataset under the root. Soft links are not followed, because their targets are found
+  // anyway. Throws Exception.
   Listing list();
-  // The object at a path; soft links inside the file are followed.
-  // kHdf5Undefined: there is none. Throws Exception: HR0494 where it leads
-  // outside.
+  // The object at a path; soft links inside the file are followed. kHdf5Undefined: not found.
+  // Throws Exception: HR0494 if it links to another file.
   uint64_t find(const std::string& path);
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kRoot = 200, kTree = 400, kHeap = 600, kNames = 1000;
 
-// A group of old files whose names all lie in `heap`, at the places that are given.
+// An old-style group whose names are all in `heap`, at the given offsets.
 void put_group(TestFile& file, const std::string& heap, const std::vector<uint64_t>& names) {
   const uint64_t symbols = kNames + heap.size() + 8;
   file.put(kRoot, u8(1) + u8(0) + u16(1) + u32(1) + u32(24) + zeros(4) + u16(0x11) + u16(16) +
@@ -35,8 +35,8 @@ TEST(Hdf5Groups, have_the_names_that_their_heap_has) {
   EXPECT_EQ(links[1].name, "b");
 }
 
-// 60 KB of letters are 60,000 names, each the end of the one before it: 1.8 GB.
-TEST(Hdf5Groups, whose_names_overlap_take_no_more_than_the_budget) {
+// 60 KB of letters are 60,000 names, each a suffix of the previous one: 1.8 GB.
+TEST(Hdf5Groups, with_overlapping_names_stay_within_the_budget) {
   TestFile made;
   std::vector<uint64_t> names(60'000);
   for (size_t i = 0; i < names.size(); ++i) names[i] = i;

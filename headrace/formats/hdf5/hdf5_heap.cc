@@ -14,12 +14,6 @@ namespace {
 constexpr uint64_t kMostKept = uint64_t{64} << 20;
 constexpr uint64_t kMostBlock = uint64_t{16} << 20;  // libhdf5 makes direct blocks of 64 KiB
 
-int width_of(uint64_t largest) {
-  int bytes = 1;
-  while (largest >>= 8) ++bytes;
-  return bytes;
-}
-
 }  // namespace
 
 Hdf5Heap::Hdf5Heap(const Hdf5File& file, uint64_t address) : file_(file), address_(address) {
@@ -28,7 +22,7 @@ Hdf5Heap::Hdf5Heap(const Hdf5File& file, uint64_t address) : file_(file), addres
   Hdf5Cursor in = file.cursor(begin);
   in.skip(4);
   const uint8_t version = in.u8();
-  in.skip(2);  // bytes of an identifier
+  in.skip(2);  // size of an identifier
   const uint16_t filter_bytes = in.u16();
   const uint8_t flags = in.u8();
   if (filter_bytes > 0) {
@@ -43,7 +37,7 @@ Hdf5Heap::Hdf5Heap(const Hdf5File& file, uint64_t address) : file_(file), addres
   first_bytes_ = in.length();
   most_direct_ = in.length();
   const uint16_t heap_bits = in.u16();
-  in.skip(2);  // rows that the root would begin with
+  in.skip(2);  // initial number of rows of the root
   root_ = in.address();
   root_rows_ = in.u16();
   if (!in.good() || version != 0 || width_ == 0 || width_ > 1024 || heap_bits == 0 ||
@@ -52,7 +46,7 @@ Hdf5Heap::Hdf5Heap(const Hdf5File& file, uint64_t address) : file_(file), addres
     file.damaged(address, "a fractal heap with invalid sizes");
   }
   offset_bytes_ = (heap_bits + 7) / 8;
-  size_bytes_ = width_of(std::min<uint64_t>(most_direct_, most_managed_));
+  size_bytes_ = hdf5_width(std::min<uint64_t>(most_direct_, most_managed_));
   direct_rows_ =
       static_cast<unsigned>(std::bit_width(most_direct_) - std::bit_width(first_bytes_)) + 2;
   most_rows_ = 66;
@@ -111,13 +105,13 @@ uint64_t Hdf5Heap::find(uint64_t at, uint64_t& begin, uint64_t& bytes) {
     begin = row_begin + column * row_bytes(row);
     bytes = row_bytes(row);
     if (row < direct_rows_) return address;
-    // As many rows as make up the bytes of the place that the block fills.
+    // As many rows as add up to the size of the parent's entry.
     rows = static_cast<unsigned>(std::bit_width(bytes) - std::bit_width(first_bytes_ * width_)) + 1;
     if (bytes < first_bytes_ * width_ || rows > most_rows_) {
       file_.damaged(address, "a fractal heap with invalid rows");
     }
   }
-  file_.damaged(address_, "a fractal heap that is nested too deep");
+  file_.damaged(address_, "a fractal heap that is nested too deeply");
 }
 
 const std::vector<uint8_t>& Hdf5Heap::indirect(uint64_t address, unsigned rows, uint64_t begin) {
@@ -126,7 +120,7 @@ const std::vector<uint8_t>& Hdf5Heap::indirect(uint64_t address, unsigned rows, 
     if (known->second.size() == 5 + file_.address_bytes() + offset_bytes_ + entries + 4) {
       return known->second;
     }
-    file_.damaged(address, "a fractal heap that meets itself");
+    file_.damaged(address, "a fractal heap that refers to itself");
   }
   const uint64_t bytes = 5 + file_.address_bytes() + offset_bytes_ +
                          uint64_t{rows} * width_ * file_.address_bytes() + 4;
@@ -144,7 +138,7 @@ const std::vector<uint8_t>& Hdf5Heap::indirect(uint64_t address, unsigned rows, 
 const Hdf5Heap::Block& Hdf5Heap::direct(uint64_t address, uint64_t begin, uint64_t bytes) {
   if (const auto known = direct_.find(address); known != direct_.end()) {
     if (known->second.begin != begin || known->second.bytes.size() != bytes) {
-      file_.damaged(address, "a fractal heap that meets itself");
+      file_.damaged(address, "a fractal heap that refers to itself");
     }
     return known->second;
   }
@@ -157,13 +151,13 @@ const Hdf5Heap::Block& Hdf5Heap::direct(uint64_t address, uint64_t begin, uint64
       heap != address_ || offset != begin) {
     file_.damaged(address, "a block of another fractal heap");
   }
-  if (checked_) {  // over the block with zeros where the checksum stands
+  if (checked_) {  // computed over the block with zeros in place of the checksum
     const size_t at = 5 + file_.address_bytes() + offset_bytes_;
     const uint32_t stored = in.u32();
     if (!in.good()) file_.damaged(address, "a block of a fractal heap that is too short");
     std::memset(block.data() + at, 0, sizeof stored);
     if (hdf5_metadata_checksum(block) != stored) {
-      file_.damaged(address, "a block of a fractal heap does not have its checksum");
+      file_.damaged(address, "the checksum of a fractal heap's block is wrong");
     }
   }
   kept_ += bytes;

@@ -11,22 +11,21 @@
 
 namespace headrace {
 
-// Belongs to one thread.
+// Used by one thread.
 class Hdf5Heap {
  public:
   // Throws Exception.
   Hdf5Heap(const Hdf5File& file, uint64_t address);
-  // The object that an identifier names. Valid until the next call. Throws
-  // Exception.
+  // The object with this identifier. Valid until the next call. Throws Exception.
   std::span<const uint8_t> object(std::span<const uint8_t> id);
 
  private:
   struct Block {
-    uint64_t begin = 0;  // of the heap's own addresses
+    uint64_t begin = 0;  // first address in the heap's own address space
     std::vector<uint8_t> bytes;
   };
   uint64_t row_bytes(unsigned row) const;  // of each block in that row of a doubling table
-  // The address of the direct block that holds the heap's address `at`.
+  // The address of the direct block that contains heap address `at`.
   uint64_t find(uint64_t at, uint64_t& begin, uint64_t& bytes);
   const std::vector<uint8_t>& indirect(uint64_t address, unsigned rows, uint64_t begin);
   const Block& direct(uint64_t address, uint64_t begin, uint64_t bytes);
@@ -42,7 +41,7 @@ class Hdf5Heap {
   bool checked_ = false;  // direct blocks have checksums
   std::map<uint64_t, Block> direct_;
   std::map<uint64_t, std::vector<uint8_t>> indirect_;
-  uint64_t kept_ = 0;  // bytes of both
+  uint64_t kept_ = 0;  // total bytes of both caches
 };
 
 }  // namespace headrace

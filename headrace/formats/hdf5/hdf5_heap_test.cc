@@ -7,7 +7,7 @@
 #include "headrace/formats/hdf5/hdf5_test_structures.h"
 
 namespace headrace::hdf5_test {
-namespace {
+namespace hdf5_heap_test {
 
 constexpr uint64_t kHeap = 200, kRoot = 1000, kOther = 4000;
 
@@ -23,7 +23,7 @@ std::string header_of(const Header& heap) {
          u16(heap.bits) + u16(1) + u64(heap.root) + u16(heap.rows);
 }
 
-// A block of `bytes`, whose text begins after its head of 17 bytes.
+// A block of `bytes`, whose text begins after its 17-byte header.
 std::string direct_block(uint64_t begin, size_t bytes, const std::string& text) {
   std::string out = "FHDB" + u8(0) + u64(kHeap) + u32(begin) + text;
   out.resize(bytes);
@@ -40,7 +40,7 @@ std::string id_of(uint64_t at, size_t bytes, uint8_t flags = 0) {
   return u8(flags) + u32(at) + u8(bytes);
 }
 
-// The text of an object, or why there is none.
+// The text of an object, or the error.
 std::string object(TestFile& made, const std::string& id) {
   std::string text;
   const Hdf5File file = made.open();
@@ -53,7 +53,7 @@ std::string object(TestFile& made, const std::string& id) {
 
 constexpr uint64_t kNone = UINT64_MAX;
 
-// Rows of two blocks: of 64 bytes, of 64, of 128, and of 256, which are tables of their own.
+// Rows of two blocks: of 64 bytes, 64, 128, and 256, which have tables of their own.
 class RowsOfBlocks : public testing::Test {
  protected:
   RowsOfBlocks() {
@@ -68,7 +68,7 @@ class RowsOfBlocks : public testing::Test {
   TestFile file;
 };
 
-TEST(Hdf5Heap, one_block_is_all_of_a_small_heap) {
+TEST(Hdf5Heap, a_small_heap_is_one_block) {
   TestFile file;
   file.put_checked(kHeap, header_of({}));
   file.put(kRoot, direct_block(0, 64, "hello"));
@@ -76,7 +76,7 @@ TEST(Hdf5Heap, one_block_is_all_of_a_small_heap) {
   EXPECT_EQ(object(file, id_of(18, 3)), "ell");
 }
 
-TEST_F(RowsOfBlocks, hold_the_objects_that_their_places_say) {
+TEST_F(RowsOfBlocks, hold_the_objects_at_their_offsets) {
   const Hdf5File opened = file.open();
   Hdf5Heap heap(opened, kHeap);
   for (int again = 0; again < 2; ++again) {
@@ -86,25 +86,25 @@ TEST_F(RowsOfBlocks, hold_the_objects_that_their_places_say) {
   }
 }
 
-TEST_F(RowsOfBlocks, have_no_object_where_no_block_is) {
+TEST_F(RowsOfBlocks, have_no_object_outside_blocks) {
   EXPECT_EQ(object(file, id_of(20, 1)), "HR0489: an object in no block of a fractal heap");
   EXPECT_EQ(object(file, id_of(1024, 1)), "HR0489: an object beyond the end of a fractal heap");
   EXPECT_EQ(object(file, id_of(64 + 63, 2)),
             "HR0489: an object that does not fit into its block of a fractal heap");
 }
 
-TEST_F(RowsOfBlocks, that_meet_themselves_are_refused) {
+TEST_F(RowsOfBlocks, that_are_cyclic_are_refused) {
   const auto both = [&](uint64_t first, uint64_t second) {
     const Hdf5File opened = file.open();
     Hdf5Heap heap(opened, kHeap);
     heap.object(span_of(id_of(first, 1)));
     return refusal([&] { heap.object(span_of(id_of(second, 1))); });
   };
-  // The fifth block's entry names the second block; the last one names the root.
+  // The fifth block's entry refers to the second block; the last one refers to the root.
   file.put_checked(kRoot,
                    indirect_block(0, {kNone, 2000, kNone, kNone, 2000, kNone, kNone, kRoot}));
-  EXPECT_EQ(both(64 + 17, 256 + 17), "HR0489: a fractal heap that meets itself");
-  EXPECT_EQ(both(64 + 17, 896 + 17), "HR0489: a fractal heap that meets itself");
+  EXPECT_EQ(both(64 + 17, 256 + 17), "HR0489: a fractal heap that refers to itself");
+  EXPECT_EQ(both(64 + 17, 896 + 17), "HR0489: a fractal heap that refers to itself");
 }
 
 TEST_F(RowsOfBlocks, of_another_heap_are_refused) {
@@ -117,7 +117,7 @@ TEST_F(RowsOfBlocks, of_another_heap_are_refused) {
   EXPECT_EQ(object(file, id_of(896 + 17, 4)), another);
 }
 
-TEST_F(RowsOfBlocks, that_are_smaller_than_a_row_of_their_own_are_refused) {
+TEST_F(RowsOfBlocks, smaller_than_their_first_row_are_refused) {
   file.put_checked(kHeap, header_of({.width = 4, .rows = 3, .most_direct = 64}));
   file.put_checked(kRoot, indirect_block(0, std::vector<uint64_t>(12, kOther)));
   EXPECT_EQ(object(file, id_of(8 * 64 + 17, 1)), "HR0489: a fractal heap with invalid rows");
@@ -127,14 +127,14 @@ TEST(Hdf5Heap, blocks_may_have_a_checksum) {
   TestFile file;
   file.put_checked(kHeap, header_of({.flags = 2}));
   std::string block = direct_block(0, 64, zeros(4) + "hello");
-  const uint32_t sum = hdf5_metadata_checksum(span_of(block));  // zeros where it will stand
+  // with zeros in place of the checksum
+  const uint32_t sum = hdf5_metadata_checksum(span_of(block));
   block.replace(17, 4, u32(sum));
   file.put(kRoot, block);
   EXPECT_EQ(object(file, id_of(21, 5)), "hello");
   file.put(kRoot + 21, "j");
-  EXPECT_EQ(object(file, id_of(21, 5)),
-            "HR0489: a block of a fractal heap does not have its checksum");
-  // 14 bytes of head in a block of 16.
+  EXPECT_EQ(object(file, id_of(21, 5)), "HR0489: the checksum of a fractal heap's block is wrong");
+  // A 14-byte header in a block of 16.
   file.put_checked(kHeap, header_of({.flags = 2, .bits = 8, .first = 16}));
   file.put(kRoot, "FHDB" + u8(0) + u64(kHeap) + u8(0) + zeros(2));
   EXPECT_EQ(object(file, u8(0) + u8(14) + u8(1)),
@@ -177,8 +177,8 @@ TEST(Hdf5Heap, headers_are_checked) {
   TestFile file;
   file.put(kHeap, "FRHP");
   file.put(kRoot, "");
-  EXPECT_EQ(object(file, id_of(17, 5)), "HR0489: a fractal heap does not have its checksum");
+  EXPECT_EQ(object(file, id_of(17, 5)), "HR0489: a fractal heap has a wrong checksum");
 }
 
-}  // namespace
+}  // namespace hdf5_heap_test
 }  // namespace headrace::hdf5_test

@@ -6,16 +6,17 @@
 #include <cstring>
 #include <optional>
 
+#include "headrace/base/text.h"
 #include "headrace/sources/columns/array_bytes.h"
 #include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {
 
-// Columns of numbers and of references to values are read at opening: 8 and 16 bytes per record.
+// Columns of numbers and of references to values are read when opening: 8 and 16 bytes per record.
 constexpr uint64_t kSmallRow = 16, kSmallColumn = uint64_t{256} << 20;
 
-// Where a padded string of fixed length ends, as h5py sees it.
+// Where a padded fixed-length string ends, by h5py's rules.
 size_t length_of(std::span<const uint8_t> text, Hdf5Type::Padding padding) {
   if (padding == Hdf5Type::Padding::kNullTerminated) {
     return static_cast<size_t>(std::find(text.begin(), text.end(), 0) - text.begin());
@@ -26,7 +27,7 @@ size_t length_of(std::span<const uint8_t> text, Hdf5Type::Padding padding) {
   return length;
 }
 
-// REQUIRES: an integer type. Nothing: it does not fit.
+// REQUIRES: an integer type. None: it does not fit.
 std::optional<int64_t> integer_from(std::span<const uint8_t> raw, DType dtype, bool big_endian) {
   uint64_t value = 0;
   for (size_t i = 0; i < raw.size(); ++i) {
@@ -71,12 +72,12 @@ void Hdf5Input::check_same(const Hdf5FieldPlan& plan, const Hdf5Dataset& dataset
       type.names == plan.type.names && (texts || type.bytes == plan.type.bytes)) {
     return;
   }
-  hdf5_fields_do_not_fit(*file_, "it is of another type or shape than in the first file",
+  hdf5_fields_do_not_fit(*file_, "it differs in type or shape from the first file",
                          "open files of one kind together", dataset.path());
 }
 
-// A column that cannot be read is an error of its records, not of the file; one that would cost too
-// much is read when its records are.
+// If a column cannot be read, its records are bad, but not the file. If it would be too large, it
+// is read record by record.
 void Hdf5Input::load(Column& column, uint64_t& loaded, OpenBudget& budget) const {
   const Hdf5Dataset& dataset = *column.dataset;
   const uint64_t bytes = dataset.row_bytes() * dataset.rows();
@@ -93,8 +94,7 @@ void Hdf5Input::add_to(Fingerprint& print) const {
   print.add(file_->file().size());
   for (const Column& column : columns_) {
     column.dataset->add_to(print);
-    print.add(
-        std::string_view(reinterpret_cast<const char*>(column.rows.data()), column.rows.size()));
+    print.add(text_from_bytes(column.rows));
     for (int64_t number : column.numbers) print.add(static_cast<uint64_t>(number));
   }
 }
@@ -136,7 +136,7 @@ Result<void> Hdf5Input::read_numbers(const Hdf5FieldPlan& plan, size_t field, ui
   Buffer &buffer = out.owned[2 * field], &moved = out.owned[2 * field + 1];
   Result<std::span<const uint8_t>> raw = row_of(field, row, out.max_bytes, buffer);
   if (!raw) return std::move(raw.error());
-  if (raw->data() != buffer.data()) {  // of a small column in memory
+  if (raw->data() != buffer.data()) {  // size of a small column kept in memory
     buffer.resize(raw->size());
     std::memcpy(buffer.data(), raw->data(), raw->size());
   }

@@ -17,9 +17,9 @@ namespace headrace {
 
 class Hdf5Input {
  public:
-  // Opens the datasets that `fields` names (null: those that fit). Where `plans` is empty, it is
-  // made of them; else they must be of the same types. `loaded` counts bytes of columns that are
-  // kept in memory. REQUIRES: `cache` lives as long as this, `budget` until opened().
+  // Opens the datasets selected by `fields` (null: those that fit). If `plans` is empty, it is
+  // filled; otherwise they must have the same types. `loaded` counts bytes of columns that are kept
+  // in memory. REQUIRES: `cache` outlives this, `budget` until opened().
   Hdf5Input(const std::string& path, const std::vector<std::string>* fields,
             std::vector<Hdf5FieldPlan>& plans, Hdf5ChunkCache& cache, uint64_t& loaded,
             OpenBudget& budget);
@@ -29,9 +29,8 @@ class Hdf5Input {
   int64_t records() const { return records_; }
   void add_to(Fingerprint& print) const;
 
-  // Values of one field of row `row`. A record has two buffers for each field. `place`: of that
-  // field's value that was read last.
-  // REQUIRES: the plan's form.
+  // Values of one field of row `row`. A record has two buffers for each field. `place`: position
+  // after that field's previously read value. REQUIRES: the plan's form.
   Result<void> read_numbers(const Hdf5FieldPlan& plan, size_t field, uint64_t row,
                             RecordData& out) const;
   Result<void> read_text(size_t field, uint64_t row, RecordData& out, Hdf5Place& place) const;
@@ -39,20 +38,20 @@ class Hdf5Input {
                              Hdf5Place& place) const;
   Result<void> read_bytes(size_t field, uint64_t row, RecordData& out) const;
   Result<int64_t> integer(size_t field, uint64_t row) const;
-  // From now on the field's value is this, row by row: labels that were text.
+  // Replaces the field's values, by row: text labels become numbers.
   void replace(size_t field, std::vector<int64_t> numbers);
 
  private:
   struct Column {
     std::unique_ptr<Hdf5Dataset> dataset;
-    std::vector<uint8_t> rows = {};     // all of them, as the file has them; or none
-    std::vector<int64_t> numbers = {};  // their numbers
+    std::vector<uint8_t> rows = {};     // all rows, in the file's format; or empty
+    std::vector<int64_t> numbers = {};  // their values as integers
   };
 
   void check_same(const Hdf5FieldPlan& plan, const Hdf5Dataset& dataset) const;
   void load(Column& column, uint64_t& loaded, OpenBudget& budget) const;
   Result<void> check_size(const Hdf5Dataset& dataset, uint64_t bytes, size_t most) const;
-  // The row as the file has it: from memory, or read into `buffer`.
+  // The row in the file's format: from memory, or read into `buffer`.
   Result<std::span<const uint8_t>> row_of(size_t field, uint64_t row, size_t most,
                                           Buffer& buffer) const;
   Result<std::span<uint8_t>> read_value(size_t field, std::span<const uint8_t> element,
@@ -60,7 +59,7 @@ class Hdf5Input {
                                         Hdf5Place& place) const;
 
   std::unique_ptr<Hdf5File> file_;  // datasets refer to it
-  std::vector<Column> columns_;     // as many as there are fields
+  std::vector<Column> columns_;     // one per field
   int64_t records_ = 0;
 };
 

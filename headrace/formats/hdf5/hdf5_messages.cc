@@ -43,7 +43,7 @@ class LayoutParser {
       take_chunk(dimensions, 4);
       return;
     }
-    in_.skip(4U * dimensions);  // cut to 32 bits: the dataspace knows better
+    in_.skip(4U * dimensions);  // truncated to 32 bits; the dataspace has the full values
     if (out_.what == Hdf5Layout::Class::kCompact) take_data(in_.u32());
   }
 
@@ -72,7 +72,7 @@ class LayoutParser {
 
   void parse_indexed() {
     const uint8_t flags = in_.u8(), dimensions = in_.u8(), width = in_.u8();
-    if (width < 1 || width > 8) bad("with dimensions of no width");
+    if (width < 1 || width > 8) bad("with zero-width dimensions");
     out_.edges_unfiltered = (flags & 1) != 0;
     take_chunk(dimensions, width);
     const uint8_t index = in_.u8();
@@ -103,7 +103,7 @@ class LayoutParser {
   // The last dimension is the size of an element.
   void take_chunk(uint8_t dimensions, int width) {
     if (dimensions < 2 || dimensions > kMostSpaceDimensions + 1)
-      bad("with chunks of no dimensions");
+      bad("with chunks without dimensions");
     for (int i = 0; i < dimensions; ++i) out_.chunk.push_back(in_.number(width));
     if (!in_.good()) bad("that is truncated");
     if (std::count(out_.chunk.begin(), out_.chunk.end(), 0) > 0) bad("with empty chunks");
@@ -142,7 +142,7 @@ Hdf5Space hdf5_space(const Hdf5File& file, const Hdf5Object& object) {
   for (int i = 0; i < rank && (flags & 1); ++i) {
     const uint64_t most = in.length();
     space.most.push_back(most == unlimited ? UINT64_MAX : most);
-    if (most < space.sizes[i]) file.damaged(message->address, "a shape larger than it may be");
+    if (most < space.sizes[i]) file.damaged(message->address, "a shape larger than its maximum");
   }
   if (!in.good()) file.damaged(message->address, "a shape that is truncated");
   if (space.most.empty()) space.most = space.sizes;
@@ -167,7 +167,7 @@ std::vector<Hdf5Filter> hdf5_filters(const Hdf5File& file, const Hdf5Object& obj
   for (Hdf5Filter& filter : filters) {
     filter.id = in.u16();
     const uint16_t name_bytes = version == 1 || filter.id >= 256 ? in.u16() : 0;
-    in.skip(2);  // flags: whether it may be left out, which a chunk's mask says
+    in.skip(2);  // flags: whether it is optional; a chunk's mask says whether it was used
     const uint16_t values = in.u16();
     const size_t padded = version == 1 ? (name_bytes + 7U) / 8 * 8 : name_bytes;
     const std::span<const uint8_t> name = in.bytes(padded);
@@ -212,7 +212,8 @@ std::vector<uint8_t> hdf5_fill_value(const Hdf5File& file, const Hdf5Object& obj
   bool there = true;
   if (!old) {
     const uint8_t version = in.u8();
-    if (version < 1 || version > 3) file.damaged(message->address, "a fill value of no version");
+    if (version < 1 || version > 3)
+      file.damaged(message->address, "a fill value without a version");
     if (version == 3) {
       there = (in.u8() & 0x20) != 0;
     } else {

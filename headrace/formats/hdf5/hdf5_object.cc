@@ -78,7 +78,7 @@ void Hdf5Object::read_continuations(const Hdf5File& file, int version, uint8_t f
     if (bytes > kMostBytes) file.damaged(address_, "an object header of more than 64 MiB");
     for (size_t j = 0; j < i; ++j) {
       if (continuations_[j].address == block.address) {
-        file.damaged(block.address, "an object header that continues itself");
+        file.damaged(block.address, "an object header that refers to itself");
       }
     }
     if (i >= kMostBlocks) file.damaged(address_, "an object header of more than 1,024 parts");
@@ -112,7 +112,7 @@ void Hdf5Object::parse(const Hdf5File& file, int version, uint8_t flags,
       Hdf5Cursor place = file.cursor(body);
       const uint64_t where = place.address(), count = place.length();
       if (!place.good() || where == kHdf5Undefined || (version == 2 && count < 8)) {
-        file.damaged(address + at, "a continuation of an object header without a place");
+        file.damaged(address + at, "a continuation of an object header without an address");
       }
       continuations_.push_back({where, count});
     } else if (type > kLastKnownType && (message_flags & kFailIfUnknownFlag)) {
@@ -128,8 +128,8 @@ void Hdf5Object::parse(const Hdf5File& file, int version, uint8_t flags,
   }
 }
 
-// Only what datasets need is fetched; it stands in other objects, each of which is read once,
-// without following what that shares.
+// Only messages that datasets need are fetched from other objects. Each object is read once,
+// without resolving messages that it shares in turn.
 void Hdf5Object::fetch_shared(const Hdf5File& file) {
   std::map<uint64_t, Hdf5Object> others;
   for (size_t index : shared_) {
@@ -152,7 +152,7 @@ void Hdf5Object::fetch_shared(const Hdf5File& file) {
     }
     const uint64_t where = in.address();
     if (!in.good() || where == kHdf5Undefined || where == address_) {
-      file.damaged(message.address, "a shared message without a place");
+      file.damaged(message.address, "a shared message without an address");
     }
     auto at = others.find(where);
     if (at == others.end()) at = others.emplace(where, read_shallow(file, where)).first;
@@ -163,7 +163,7 @@ void Hdf5Object::fetch_shared(const Hdf5File& file) {
       return std::binary_search(other.shared_.begin(), other.shared_.end(), number);
     };
     if (!found || is_shared(found)) {
-      file.damaged(message.address, "a shared message that is not where it should be");
+      file.damaged(message.address, "a shared message that is not at its address");
     }
     message = *found;
   }

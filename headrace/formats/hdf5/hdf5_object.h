@@ -30,18 +30,18 @@ enum class Hdf5MessageType : uint16_t {
 struct Hdf5Message {
   Hdf5MessageType type = Hdf5MessageType::kNil;
   std::span<const uint8_t> bytes;
-  uint64_t address = 0;  // of the bytes
+  uint64_t address = 0;  // address of the bytes
 };
 
 class Hdf5Object {
  public:
-  // Reads the header with all its parts; messages that stand elsewhere (a named
-  // type) are fetched. Throws Exception.
+  // Reads the header with all its parts; messages stored elsewhere (a named type) are fetched.
+  // Throws Exception.
   static Hdf5Object read(const Hdf5File& file, uint64_t address);
 
   uint64_t address() const { return address_; }
   std::span<const Hdf5Message> messages() const { return messages_; }
-  // The first of its type, or null.
+  // The first message of its type, or null.
   const Hdf5Message* find(Hdf5MessageType type) const;
 
  private:
@@ -60,7 +60,7 @@ class Hdf5Object {
   uint64_t address_;
   std::vector<std::vector<uint8_t>> memory_;  // memory of the messages
   std::vector<Hdf5Message> messages_;
-  std::vector<size_t> shared_;  // messages that only say where they are
+  std::vector<size_t> shared_;  // indices of messages that refer to another object
   std::vector<Block> continuations_;
 };
 

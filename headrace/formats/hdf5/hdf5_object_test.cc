@@ -7,7 +7,7 @@
 #include "headrace/formats/hdf5/hdf5_test_structures.h"
 
 namespace headrace::hdf5_test {
-namespace {
+namespace hdf5_object_test {
 
 using Type = Hdf5MessageType;
 
@@ -22,14 +22,14 @@ std::string young_message(Type type, const std::string& body, uint8_t flags = 0)
 std::string old_header(const std::string& messages) {
   return u8(1) + u8(0) + u16(1) + u32(1) + u32(messages.size()) + zeros(4) + messages;
 }
-// The length has two bytes; `flags` may ask for more in front of it.
+// The length has two bytes; `flags` may require more before it.
 std::string young_header(const std::string& messages, uint8_t flags = 0) {
   return "OHDR" + u8(2) + u8(flags | 1) + zeros((flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0)) +
          u16(messages.size()) + messages;
 }
 std::string continued_at(uint64_t address, uint64_t bytes) { return u64(address) + u64(bytes); }
 
-// "type:body" of each message, or why there are none.
+// "type:body" of each message, or the error.
 std::string messages(TestFile& made) {
   const Hdf5File file = made.open();
   std::string out;
@@ -49,7 +49,7 @@ std::string messages_of(const std::string& header, bool checked = false) {
   return messages(file);
 }
 
-TEST(Hdf5Object, old_and_young_headers_have_their_messages) {
+TEST(Hdf5Object, old_and_new_headers_have_their_messages) {
   const std::string old = old_message(Type::kDatatype, "datatype") +
                           old_message(Type::kNil, zeros(8)) +
                           old_message(Type::kLayout, "layout..");
@@ -58,12 +58,12 @@ TEST(Hdf5Object, old_and_young_headers_have_their_messages) {
       young_message(Type::kDatatype, "type") + young_message(Type::kLayout, "layout");
   EXPECT_EQ(messages_of(young_header(young), true), "3:type 8:layout");
   EXPECT_EQ(messages_of(young_header(young, 0x30), true), "3:type 8:layout");
-  // Messages have their number in order of creation, too.
+  // Messages may also have a creation order number.
   EXPECT_EQ(messages_of(young_header(u8(3) + u16(4) + u8(0) + u16(0) + "type", 0x04), true),
             "3:type");
 }
 
-TEST(Hdf5Object, headers_go_on_elsewhere) {
+TEST(Hdf5Object, headers_may_be_continued_elsewhere) {
   TestFile old;
   old.put(kObject, old_header(old_message(Type::kDatatype, "datatype") +
                               old_message(Type::kContinuation, continued_at(kPart, 16))));
@@ -83,15 +83,15 @@ TEST(Hdf5Object, continuations_are_checked) {
   const auto with = [](uint64_t address, uint64_t bytes) {
     return messages_of(old_header(old_message(Type::kContinuation, continued_at(address, bytes))));
   };
-  const std::string nowhere = "HR0489: a continuation of an object header without a place";
+  const std::string nowhere = "HR0489: a continuation of an object header without an address";
   EXPECT_EQ(with(UINT64_MAX, 16), nowhere);
   EXPECT_EQ(messages_of(old_header(old_message(Type::kContinuation, u64(kPart)))), nowhere);
   EXPECT_EQ(
       messages_of(young_header(young_message(Type::kContinuation, continued_at(kPart, 7))), true),
       nowhere);
   EXPECT_EQ(with(kPart, uint64_t{64} << 20), "HR0489: an object header of more than 64 MiB");
-  // The message itself, as if it were a part.
-  EXPECT_EQ(with(kObject + 16, 24), "HR0489: an object header that continues itself");
+  // A continuation that points to the message itself.
+  EXPECT_EQ(with(kObject + 16, 24), "HR0489: an object header that refers to itself");
 }
 
 TEST(Hdf5Object, of_more_than_a_thousand_parts_is_refused) {
@@ -123,7 +123,7 @@ TEST(Hdf5Object, headers_are_checked) {
 class SharedMessage : public testing::Test {
  protected:
   SharedMessage() { file.put(kType, old_header(old_message(Type::kDatatype, "the type"))); }
-  // An object whose type is shared so.
+  // An object with a shared type.
   std::string shared(const std::string& where) {
     file.put(kObject, old_header(old_message(Type::kDatatype, where, 2)));
     return messages(file);
@@ -131,7 +131,7 @@ class SharedMessage : public testing::Test {
   TestFile file;
 };
 
-TEST_F(SharedMessage, stands_in_another_object) {
+TEST_F(SharedMessage, is_stored_in_another_object) {
   EXPECT_EQ(shared(u8(1) + u8(0) + zeros(6) + u64(kType)), "3:the type");
   EXPECT_EQ(shared(u8(2) + u8(0) + u64(kType)), "3:the type");
   EXPECT_EQ(shared(u8(3) + u8(2) + u64(kType)), "3:the type");
@@ -140,8 +140,8 @@ TEST_F(SharedMessage, stands_in_another_object) {
   EXPECT_EQ(messages(file), "6:a link..");
 }
 
-// 40,000 messages that stand in one object of 60 KB took 2.4 GB.
-TEST_F(SharedMessage, of_which_many_stand_in_one_object_reads_it_once) {
+// 40,000 messages stored in one object of 60 KB once took 2.4 GB.
+TEST_F(SharedMessage, many_in_one_object_read_it_once) {
   const std::string large = old_message(Type::kDatatype, zeros(60'000));
   file.put(kType, old_header(large));
   const std::string one = old_message(Type::kDatatype, u8(3) + u8(2) + u64(kType) + zeros(6), 2);
@@ -160,19 +160,19 @@ TEST_F(SharedMessage, of_which_many_stand_in_one_object_reads_it_once) {
   EXPECT_TRUE(budget.affords(OpenBudget::kBytes - many.size() - large.size() - 1000));
 }
 
-TEST_F(SharedMessage, that_is_not_there_is_refused) {
+TEST_F(SharedMessage, that_is_missing_is_refused) {
   EXPECT_EQ(shared(u8(4) + u8(0) + u64(kType)), "HR0489: a shared message of an unknown version");
   EXPECT_EQ(shared(u8(3) + u8(1) + u64(kType)), "HR0490: messages in a table that objects share");
-  const std::string nowhere = "HR0489: a shared message without a place";
+  const std::string nowhere = "HR0489: a shared message without an address";
   EXPECT_EQ(shared(u8(3) + u8(2) + u64(UINT64_MAX)), nowhere);
   EXPECT_EQ(shared(u8(3) + u8(2) + u64(kObject)), nowhere);
   EXPECT_EQ(shared(u8(3) + u8(2) + u32(kType)), nowhere);
-  const std::string elsewhere = "HR0489: a shared message that is not where it should be";
+  const std::string elsewhere = "HR0489: a shared message that is not at its address";
   file.put(kType, old_header(old_message(Type::kDataspace, "a space.")));
   EXPECT_EQ(shared(u8(3) + u8(2) + u64(kType)), elsewhere);
   file.put(kType, old_header(old_message(Type::kDatatype, u8(3) + u8(2) + u64(kObject), 2)));
   EXPECT_EQ(shared(u8(3) + u8(2) + u64(kType)), elsewhere);
 }
 
-}  // namespace
+}  // namespace hdf5_object_test
 }  // namespace headrace::hdf5_test

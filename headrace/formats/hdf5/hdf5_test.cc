@@ -30,7 +30,7 @@ class Hdf5 : public testing::TestWithParam<std::string_view> {
   static SourcePtr open(const std::string& path, const ParamValue& fields = {}) {
     return open_source(path, {{"fields", fields}});
   }
-  // The one field of a record.
+  // The only field of a record.
   template <class Number>
   static std::vector<Number> numbers(const Source& source, int64_t index) {
     RecordData record;
@@ -46,7 +46,7 @@ class Hdf5 : public testing::TestWithParam<std::string_view> {
     EXPECT_TRUE(record.result);
     return std::string(text_of(record.fields[0].bytes));
   }
-  // Opens and reads whatever can be: it must end, with values or with errors.
+  // Opens and reads everything: it must terminate, with values or with errors.
   static void use(const std::string& path) {
     for (const char* name : {"", "packed", "grows", "everywhere", "text", "bytes", "soft"}) {
       try {
@@ -70,7 +70,7 @@ class Hdf5 : public testing::TestWithParam<std::string_view> {
   TemporaryFolder folder_;
 };
 
-TEST_P(Hdf5, EveryKindOfDatasetIsReadFromOldAndYoungFiles) {
+TEST_P(Hdf5, EveryKindOfDatasetIsReadFromOldAndNewFiles) {
   const std::string path = write(hdf5_test_file(GetParam()));
   const SourcePtr packed = open(path, Fields{"packed"});
   ASSERT_EQ(packed->size(), 6);
@@ -91,7 +91,7 @@ TEST_P(Hdf5, EveryKindOfDatasetIsReadFromOldAndYoungFiles) {
   EXPECT_EQ(text(*open(path, Fields{"fixed"}), 1), "c");
 }
 
-TEST_P(Hdf5, FieldsAreNamedByWhatTheyAre) {
+TEST_P(Hdf5, FieldsAreNamedByContent) {
   const SourcePtr source = open(write(hdf5_test_file(GetParam())));
   std::vector<std::string> names;
   for (const Field& field : source->schema()) names.push_back(field.name);
@@ -104,7 +104,7 @@ TEST_P(Hdf5, FieldsAreNamedByWhatTheyAre) {
   EXPECT_EQ(source->integer_column("label"), (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
 }
 
-TEST_P(Hdf5, CutOffAnywhereItIsAnError) {
+TEST_P(Hdf5, TruncatedAnywhereItIsAnError) {
   const Bytes whole = hdf5_test_file(GetParam());
   for (size_t i = 0; i < 64; ++i) {
     const std::string path = write(std::span(whole).first(whole.size() * i / 64));
@@ -140,7 +140,7 @@ TEST_P(Hdf5, HugeLengthsNeverCrash) {
   }
 }
 
-TEST_P(Hdf5, FingerprintsTellFilesApart) {
+TEST_P(Hdf5, FingerprintsDistinguishFiles) {
   const Bytes whole = hdf5_test_file(GetParam());
   const uint64_t print = open(write(whole))->fingerprint();
   EXPECT_EQ(open(write(whole))->fingerprint(), print);
@@ -149,7 +149,7 @@ TEST_P(Hdf5, FingerprintsTellFilesApart) {
 
 INSTANTIATE_TEST_SUITE_P(OldAndYoung, Hdf5, testing::Values(kOldHdf5File, kYoungHdf5File));
 
-TEST(Hdf5Checksums, AreThoseOfTheirAuthors) {
+TEST(Hdf5Checksums, EqualThoseOfTheirAuthors) {
   // From the comments of Bob Jenkins' lookup3.c.
   const std::string_view text = "Four score and seven years ago";
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
@@ -163,7 +163,7 @@ Hdf5Filter filter(uint16_t id) {
   return out;
 }
 
-TEST(Hdf5Filters, WhatIsTooLargeForItsChunkIsDamage) {
+TEST(Hdf5Filters, DataTooLargeForItsChunkIsDamage) {
   // lzf: one byte, then a copy of 264 bytes from it.
   const Bytes bomb = {0, 'a', 0xE0, 255, 0};
   Bytes out(100);
@@ -177,7 +177,7 @@ TEST(Hdf5Filters, WhatIsTooLargeForItsChunkIsDamage) {
   EXPECT_EQ(text_of(out), "aaaa");
   EXPECT_EQ(undo_hdf5_filters({filter(Hdf5Filter::kDeflate)}, 0, 1, bomb, out),
             "a chunk's deflate stream is damaged");
-  // Left out by the mask: the chunk is as it was.
+  // Skipped by the mask: the chunk is unchanged.
   EXPECT_EQ(undo_hdf5_filters({filter(Hdf5Filter::kDeflate)}, 1, 1, short_one, out), "");
   EXPECT_EQ(out, short_one);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the two files of hdf5_test_files.h, and their checksums made right after a change.
+// For tests: the two files of hdf5_test_files.h, with checksums corrected after a change.
 #pragma once
 
 #include <cstring>
@@ -21,10 +21,10 @@ inline std::vector<uint8_t> hdf5_test_file(std::string_view packed) {
   return {out.data(), out.data() + out.size()};
 }
 
-// Where structures with a checksum begin and end, found in a sound file: the shortest stretch from
-// each signature on that is followed by its checksum.
+// Finds structures with a checksum in an intact file: from each signature, the shortest range that
+// is followed by its checksum.
 struct Hdf5Checked {
-  size_t begin, end;  // the checksum stands at `end`
+  size_t begin, end;  // the checksum is at `end`
 };
 inline std::vector<Hdf5Checked> hdf5_checked_parts(std::span<const uint8_t> file) {
   constexpr size_t kLongest = 2048;

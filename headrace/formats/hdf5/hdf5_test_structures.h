@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: HDF5 files made of structures that a test writes byte by byte, as "File Format
-// Specification Version 3.0" has them. Addresses and lengths have eight bytes.
+// For tests: HDF5 files made of structures that a test writes byte by byte, according to "File
+// Format Specification Version 3.0". Addresses and lengths have eight bytes.
 #pragma once
 
 #include <cstdint>
@@ -36,16 +36,16 @@ inline std::string with_checksum(const std::string& bytes) {
 
 class TestFile {
  public:
-  // The structure's bytes at this place; between structures there are zeros.
+  // Writes a structure at this address; gaps are filled with zeros.
   void put(uint64_t address, const std::string& bytes) {
     if (bytes_.size() < address + bytes.size()) bytes_.resize(address + bytes.size());
     bytes_.replace(address, bytes.size(), bytes);
   }
-  // The same, with its checksum after it.
+  // The same, followed by its checksum.
   void put_checked(uint64_t address, const std::string& bytes) {
     put(address, with_checksum(bytes));
   }
-  // With a superblock of version 0. Other superblocks: write one at 0 and use open_as_it_is().
+  // With a version 0 superblock. For others, write one at 0 and use open_as_it_is().
   Hdf5File open() {
     if (bytes_.size() < kSuperblock) bytes_.resize(kSuperblock);
     put(0, "\x89HDF\r\n\x1a\n" + zeros(5) + u8(8) + u8(8) + zeros(9) + u64(0) + u64(UINT64_MAX) +
@@ -61,7 +61,7 @@ class TestFile {
   TemporaryFolder folder_;
 };
 
-// "HR0489: what is wrong", or "" where nothing is.
+// "HR0489: what is wrong", or "" if there is no error.
 inline std::string refusal(const std::function<void()>& call) {
   try {
     call();

@@ -12,18 +12,11 @@ namespace {
 constexpr int kDeepestV2Tree = 32;
 constexpr uint64_t kNodePrefix = 6, kNodeChecksum = 4;  // signature, version, type
 
-// Bytes that the largest of the numbers takes.
-int count_width(uint64_t largest) {
-  int bytes = 1;
-  while (largest >>= 8) ++bytes;
-  return bytes;
-}
-
 // How many records nodes hold, by their height over the leaves.
 struct Level {
-  uint64_t records = 0;  // of one node at most
-  uint64_t below = 0;    // of it and all nodes under it
-  int below_width = 0;   // of the number that says it
+  uint64_t records = 0;  // maximum per node
+  uint64_t below = 0;    // of the node and all nodes below it
+  int below_width = 0;   // bytes of the field that stores it
 };
 
 class Tree {
@@ -43,7 +36,7 @@ class Tree {
     node_bytes_ = in.u32();
     record_bytes_ = in.u16();
     depth_ = in.u16();
-    in.skip(2);  // when nodes are split and merged
+    in.skip(2);  // percentages at which nodes are split and merged
     const uint64_t root = in.address();
     const uint16_t records = in.u16();
     left_ = in.length();
@@ -60,11 +53,12 @@ class Tree {
     levels_.resize(depth_ + 1);
     const uint64_t room = node_bytes_ - kNodePrefix - kNodeChecksum;
     levels_[0].records = levels_[0].below = room / record_bytes_;
-    count_width_ = count_width(levels_[0].records);
+    count_width_ = hdf5_width(levels_[0].records);
     for (size_t level = 1; level < levels_.size(); ++level) {
       const Level& under = levels_[level - 1];
       const uint64_t pointer = pointer_bytes(level);
-      if (room <= pointer + record_bytes_) file_.damaged(address, "a B-tree of too small nodes");
+      if (room <= pointer + record_bytes_)
+        file_.damaged(address, "a B-tree whose nodes are too small");
       Level& here = levels_[level];
       here.records = (room - pointer) / (record_bytes_ + pointer);
       uint64_t below = 0;
@@ -73,7 +67,7 @@ class Tree {
         below = UINT64_MAX;
       }
       here.below = below;
-      here.below_width = count_width(below);
+      here.below_width = hdf5_width(below);
     }
   }
 
@@ -82,7 +76,7 @@ class Tree {
   }
 
   void visit(uint64_t address, uint64_t records, size_t level) {
-    if (!seen_.insert(address).second) file_.damaged(address, "a B-tree that meets itself");
+    if (!seen_.insert(address).second) file_.damaged(address, "a B-tree that refers to itself");
     if (records > levels_[level].records)
       file_.damaged(address, "a B-tree node with too many records");
     const bool leaf = level == 0;
@@ -114,7 +108,7 @@ class Tree {
   uint32_t node_bytes_ = 0;
   uint16_t record_bytes_ = 0, depth_ = 0;
   int count_width_ = 0;
-  uint64_t left_ = 0;  // records that are still to come
+  uint64_t left_ = 0;  // records not read yet
   std::vector<Level> levels_;
   std::unordered_set<uint64_t> seen_;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The B-trees of version 2: sorted records of one size, of any kind. Names of
-// large groups and chunks of datasets that grow in several directions are kept in
-// them.
+// Version 2 B-trees: sorted records of one size, of any type. They hold the names of large groups,
+// and the chunks of datasets that grow in several dimensions.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +11,8 @@
 
 namespace headrace {
 
-// Calls `use` with each record, in order. `types`: which kinds of records are
-// expected; `use` is told which it is. Throws Exception.
+// Calls `use` with each record, in order. `types`: the accepted record types; `use` gets the actual
+// one. Throws Exception.
 void visit_hdf5_tree(const Hdf5File& file, uint64_t address, std::span<const uint8_t> types,
                      const std::function<void(uint8_t type, std::span<const uint8_t>)>& use);
 

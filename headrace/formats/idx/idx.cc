@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// IDX, the format of MNIST and similar datasets: one big-endian array per file, gzipped or not, and
-// the labels in a file next to the images.
+// IDX, the format of MNIST and similar datasets: one big-endian array per file, gzipped or not,
+// with labels in a file next to the images.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -50,7 +50,7 @@ bool begins_as_idx(std::span<const uint8_t> begin) {
 std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 bool is_idx_file(const std::string& path) {
-  // Its first bytes are hardly a signature, so the name has to agree.
+  // Its first bytes are a weak signature, so the name has to match, too.
   const std::string name = file_name_of(path);
   if (name.find("idx") == std::string::npos && name.find("ubyte") == std::string::npos) {
     return false;
@@ -60,7 +60,7 @@ bool is_idx_file(const std::string& path) {
   return begins_as_idx(std::span<const uint8_t>(begin).first(count));
 }
 
-// The pictures' files of a folder, sorted.
+// The image files of a folder, sorted.
 std::vector<std::string> picture_files(const std::string& folder) {
   std::vector<std::string> out;
   for (const FolderEntry& entry : entries_in(folder)) {
@@ -69,7 +69,7 @@ std::vector<std::string> picture_files(const std::string& folder) {
     }
   }
   std::sort(out.begin(), out.end());
-  // MNIST is often there twice, as it came and unpacked.
+  // MNIST often exists twice, as downloaded and decompressed.
   const auto twice = [&](const std::string& name) {
     return name.ends_with(".gz") &&
            std::find(out.begin(), out.end(), name.substr(0, name.size() - 3)) != out.end();
@@ -93,7 +93,7 @@ FileArray array_in(const std::string& path) {
     throw Exception(std::move(read.error()));
   }
   if (!begins_as_idx(std::span<const uint8_t>(begin).first(count))) {
-    throw Exception(damaged_array(path, "it does not begin as IDX files do", 0));
+    throw Exception(damaged_array(path, "it does not begin like an IDX file", 0));
   }
   array.dtype = *type_of(begin[2]);
   array.big_endian = true;
@@ -112,16 +112,16 @@ FileArray array_in(const std::string& path) {
   if (!fits || bytes != left) {
     throw Exception(damaged_array(path,
                                   "its header says " + counted(part.count, "record") + " of " +
-                                      tuple_text(array.shape) + ", which is not what the " +
-                                      std::to_string(left) + " bytes after it are",
+                                      tuple_text(array.shape) + ", which does not match the " +
+                                      std::to_string(left) + " bytes after it",
                                   static_cast<int64_t>(part.offset)));
   }
   array.parts.push_back(std::move(part));
   return array;
 }
 
-// "train-images-idx3-ubyte.gz" -> "train-labels-idx1-ubyte", as it is there or gzipped; empty:
-// none.
+// "train-images-idx3-ubyte.gz" -> "train-labels-idx1-ubyte", plain or gzipped, whichever exists;
+// empty: none.
 std::string labels_beside(const std::string& path) {
   std::string name = file_name_of(path);
   const std::string folder = path.substr(0, path.size() - name.size());
@@ -136,7 +136,7 @@ std::string labels_beside(const std::string& path) {
   return {};
 }
 
-// The file in a folder that is meant: the one that is there, or that of a split.
+// The file in a folder to open: the only one, or that of a split.
 std::string file_in(const std::string& folder, const Arguments& arguments) {
   std::vector<std::string> names = picture_files(folder);
   const std::vector<std::string> all = names;
@@ -170,7 +170,7 @@ const FormatRecord kIdx{
     .doc =
         "IDX files, in which MNIST, Fashion-MNIST and EMNIST come (train-images-idx3-ubyte), "
         "gzipped or not. The labels are read from the file next to it (train-labels-idx1-ubyte). "
-        "Fields: image and label. Gzipped files are unpacked into memory at opening.",
+        "Fields: image and label. Gzipped files are decompressed into memory when opened.",
     .example = "hr.open(\"MNIST/raw/train-images-idx3-ubyte.gz\")",
     .params =
         {{.name = "labels",

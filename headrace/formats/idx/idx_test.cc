@@ -27,7 +27,7 @@ class Idx : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Idx, TheLabelsAreFoundBesideThePictures) {
+TEST_F(Idx, LabelsAreFoundNextToTheImages) {
   struct Names {
     const char *images, *labels;
     bool images_packed, labels_packed;
@@ -86,7 +86,7 @@ TEST_F(Idx, DamageIsNamed) {
   const Error cut = refused(kImages.substr(0, 39));
   EXPECT_EQ(cut.code->id, "HR0424");
   EXPECT_EQ(cut.what,
-            "its header says 3 records of (2, 4), which is not what the 23 bytes after it are");
+            "its header says 3 records of (2, 4), which does not match the 23 bytes after it");
   EXPECT_EQ(refused(kImages + "x").code->id, "HR0424");
   EXPECT_EQ(refused(idx(8, {-1, -1, -1, -1}, "")).code->id, "HR0424");
   EXPECT_EQ(refused(idx(7, {1, 1}, "x")).code->id, "HR0424");
@@ -99,7 +99,7 @@ TEST_F(Idx, DamageIsNamed) {
   EXPECT_EQ(lengths.code->id, "HR0420");
 }
 
-TEST_F(Idx, NoChangeOfABitOrALengthDoesHarm) {
+TEST_F(Idx, AnyChangedBitOrLengthIsHarmless) {
   for (const std::string& sound : {kImages, gzipped(kImages)}) {
     use_all_damages(sound, 64, [&](const std::string& content) {
       use_damaged(folder_.write("x-idx3-ubyte", content), "idx");

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file that lists pictures and their labels, one a line: "cats/1.jpg 3" or "cats/1.jpg,cat".
+// A text file that lists pictures and their labels, one per line: "cats/1.jpg 3" or
+// "cats/1.jpg,cat".
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
@@ -45,21 +46,13 @@ constexpr size_t kLongestPath = 4096;
 }
 
 std::optional<int64_t> integer_in(std::string_view text) {
-  int64_t value = 0;
-  if (text.starts_with('+')) text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
+  return number_from<int64_t>(text.substr(text.starts_with('+') ? 1 : 0));
 }
 
 // "0.5": a number to predict, and no class.
-bool is_fraction(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !integer_in(text);
-}
+bool is_fraction(std::string_view text) { return number_from<double>(text) && !integer_in(text); }
 
-// The separator of path and label; decided by the first line, then the same for all.
+// The separator of path and label; determined from the first line, for all lines.
 enum class Separator { kComma, kSemicolon, kTab, kBlank, kNone };
 
 struct Line {
@@ -71,7 +64,7 @@ std::string_view unquoted(std::string_view text) {
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-// Splits at the last separator, so that a path may contain it. Nothing: this line has none.
+// Splits at the last separator, so that a path may contain it. None: the line has no separator.
 std::optional<Line> split(std::string_view line, Separator separator) {
   if (separator == Separator::kNone) return Line{line, {}};
   const bool table = separator == Separator::kComma || separator == Separator::kSemicolon;
@@ -99,27 +92,28 @@ Separator separator_of(std::string_view line, bool csv) {
       comma && !comma->label.empty() && comma->label.find(' ') == std::string_view::npos) {
     return Separator::kComma;
   }
-  // A lone path may contain blanks: then what follows the last one ends like a picture.
+  // A path without a label may contain spaces: then the part after the last space ends like a
+  // picture's name.
   if (const auto blank = split(line, Separator::kBlank); blank && !has_media_suffix(blank->label)) {
     return Separator::kBlank;
   }
   return Separator::kNone;
 }
 
-// A header as spreadsheets write it: "path,label".
+// A header as written by spreadsheets: "path,label".
 bool names_columns(const Line& line) {
   if (line.path.find('.') != std::string_view::npos) return false;
   return std::ranges::find(kLabelHeadings, lower_case(line.label)) != kLabelHeadings.end() ||
          (is_heading_of_files(line.path) && !line.label.empty() && !integer_in(line.label));
 }
 
-// Whether only the second line has a path as files of media have, and the first has no number for
-// a label: then it is a header, whatever its words.
+// Whether only the second line's path has a media suffix, and the first line's label is not a
+// number: then the first line is a header, whatever its words.
 bool is_other_than(const Line& first, const Line& second) {
   return has_media_suffix(second.path) && !has_media_suffix(first.path) && !integer_in(first.label);
 }
 
-// The lines that count, one after the other.
+// Iterates over the lines, without comments and blank lines.
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {
@@ -142,9 +136,9 @@ class Lines {
   std::string_view rest_;
 };
 
-// A list's first line that counts.
+// The first such line of a list.
 struct Beginning {
-  Separator separator = Separator::kNone;  // of the records
+  Separator separator = Separator::kNone;  // separator of the records
   bool header = false;
   bool doubtful = false;  // the header may be a path
 };
@@ -220,7 +214,7 @@ List parse(std::string_view text, const std::string& file, bool csv) {
   }
   if (list.paths.size() == 0) {
     throw Exception(Error{.code = &kBadList,
-                          .what = "the list names no image",
+                          .what = "the list has no image",
                           .where = {.file = file},
                           .hint = "one line for each: path, separator, label"});
   }
@@ -280,7 +274,7 @@ Labels labels_of(const List& list, const std::string& file, std::optional<ClassL
   return labels_by_given_classes(list, file, ClassList::found(std::move(names)));
 }
 
-// The kind of the first one by its name.
+// The media type of the first path, by its name.
 FieldKind kind_of(const NameList& paths) { return kind_by_suffix(paths[0]); }
 
 class ListFileSource final : public LabeledFiles {
@@ -326,14 +320,14 @@ class ListFileSource final : public LabeledFiles {
   int64_t label_of(int64_t index) const override { return labels_.numbers[index]; }
 
   std::string file_;
-  std::string folder_;  // of the paths, with its slash; empty: the current one
-  std::string suffix_;  // missing from the paths
+  std::string folder_;  // base of the paths, with a final slash; empty: the current one
+  std::string suffix_;  // to append to the paths
   NameList paths_;      // as written
   Labels labels_;
   uint64_t fingerprint_ = 0;
 };
 
-// A suffix of lists, and a first line that could be one's.
+// A suffix used for lists, and a plausible first line.
 bool is_list_file(const std::string& path) {
   if (!has_suffix(path, ".txt") && !has_suffix(path, ".csv") && !has_suffix(path, ".lst")) {
     return false;
@@ -342,16 +336,16 @@ bool is_list_file(const std::string& path) {
   const Result<size_t> count = read_prefix(path, first);
   if (!count) return false;
   const std::string_view text(reinterpret_cast<const char*>(first.data()), *count);
-  if (is_utf16(text)) return true;  // opening says what to do
+  if (is_utf16(text)) return true;  // opening it reports what to do
   if (text.find('\0') != std::string_view::npos) return false;
   if (has_suffix(path, ".csv") && looks_like_csv_manifest(text)) return false;
   Lines lines(text);
-  if (!lines.next()) return true;  // nothing but comments: opening says what is missing
+  if (!lines.next()) return true;  // only comments: opening it reports what is missing
   const Beginning found = beginning_of(lines, has_suffix(path, ".csv"));
   return found.separator != Separator::kNone || found.header || has_media_suffix(lines.text);
 }
 
-// Throws where what was taken for the first path is more than that, and no file.
+// Throws if what was read as the first path contains more than a path, and is not a file.
 void refuse_misread(const List& list, const std::string& file, const std::string& folder) {
   const std::string_view first = list.paths[0];
   const auto misread = misread_line(first, list.paths.size() > 1 ? list.paths[1] : "");
@@ -364,7 +358,7 @@ SourcePtr open_list_file(const std::string& path, const Arguments& arguments, co
   if (Result<void> read = read_file(path, bytes, {.max_bytes = kMostBytes}); !read) {
     throw Exception(std::move(read.error()));
   }
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view text = text_from_bytes(bytes.bytes());
   List list = parse(text, path, has_suffix(path, ".csv"));
   bytes.free();
   std::optional<ClassList> given = classes_argument(arguments);
@@ -386,10 +380,10 @@ SourcePtr open_list_file(const std::string& path, const Arguments& arguments, co
 const FormatRecord kListFile{
     .name = "list",
     .doc =
-        "A text file (.txt, .csv, .lst) with one image a line: its path, relative to the "
-        "list's folder, and its label, an integer or a name (names are sorted into classes). "
-        "Names without a suffix are looked for with that of the folder's files. "
-        "Separated by a comma, a tab or blanks. Fields: image, label.",
+        "A text file (.txt, .csv, .lst) with one image per line: its path, relative to the "
+        "list's folder, and its label, an integer or a name (class names are sorted). Paths "
+        "without a suffix get the suffix of the folder's files. Separated by a comma, a tab or "
+        "blanks. Fields: image, label.",
     .example = "hr.open(\"train.txt\")",
     .params = {root_param(), classes_param()},
     .recognizes = is_list_file,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list of pictures as hostile input, as text and as CSV, with classes found and given; every
-// label is read. The pictures are not there.
+// A list of pictures as hostile input, as text and as CSV, with inferred and given classes; every
+// label is read. The pictures do not exist.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -38,7 +38,7 @@ void use(const std::string& path, std::map<std::string, ParamValue> arguments) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const TemporaryFolder folder;
-  const std::string far = "memory://none";  // where no file is looked for at open
+  const std::string far = "memory://none";  // because no file is checked when opening
   for (const char* name : {"list.txt", "list.csv"}) {
     const std::string path =
         folder.write(name, std::string_view(reinterpret_cast<const char*>(data), size));

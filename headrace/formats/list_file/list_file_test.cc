@@ -16,7 +16,7 @@ using Labels = std::vector<int64_t>;
 
 class ListFile : public testing::Test {
  protected:
-  ListFile() {  // a list of which no file is there is refused
+  ListFile() {  // a list is rejected if none of its files exists
     for (const std::string name : {"a.jpg", "1.jpg", "0.png", "a, b.jpg", "my cat.jpg", "photo"}) {
       for (const std::string at : {"", "lists/", "elsewhere/"}) folder.write(at + name, "");
     }
@@ -75,7 +75,7 @@ TEST_F(ListFile, NamesAreSortedIntoClasses) {
   EXPECT_EQ(source->description(), "list " + (folder / "l.csv") + " (4 records, 3 classes)");
 }
 
-TEST_F(ListFile, AHeaderIsNoRecordWhateverItsWords) {
+TEST_F(ListFile, AHeaderIsNeverARecord) {
   for (const std::string heading : {"image,breed", "image_name,tags", "Image,Id", "image,class_id",
                                     "Filename,Finding Labels", "x.y,breed", "path,label"}) {
     const SourcePtr source = open(heading + "\n0.png,cat\n1.png,dog\n2.png,cat\n", "t.csv");
@@ -87,7 +87,7 @@ TEST_F(ListFile, AHeaderIsNoRecordWhateverItsWords) {
   EXPECT_EQ(open("image name\tbreed\n0.png\tcat\n")->size(), 1);
 }
 
-TEST_F(ListFile, APathWithoutASuffixIsARecordOrAskedAbout) {
+TEST_F(ListFile, APathWithoutASuffixIsARecordOrAnError) {
   EXPECT_EQ(open("photo,3\n1.png,4\n", "t.csv")->integer_column("label"), (Labels{3, 4}));
   EXPECT_EQ(open("photo cat\nportrait dog\n")->size(), 2);
   const Error error = refusal("cats/photo,cat\ndogs/1.png,dog\n", "t.csv");
@@ -101,7 +101,7 @@ TEST_F(ListFile, SemicolonsSeparateInCsv) {
   EXPECT_EQ(source->classes(), (Names{"cat", "dog"}));
 }
 
-TEST_F(ListFile, Utf16SaysWhatToDo) {
+TEST_F(ListFile, Utf16IsRefusedWithAHint) {
   const std::string_view text(
       "\xFF\xFE"
       "a\0.\0p\0n\0g\0\n\0",
@@ -161,8 +161,8 @@ TEST_F(ListFile, ErrorsNameTheLine) {
       {std::string(5000, '#') + "\na.jpg 1\nb" + std::string(1, '\0') + " 2\n",
        "line 3: a NUL byte"},
       {"a.jpg 1\n" + std::string(5000, 'x') + " 2\n", "line 2: a path of 5000 bytes"},
-      {"# only a comment\n\n", "the list names no image"},
-      {"", "the list names no image"},
+      {"# only a comment\n\n", "the list has no image"},
+      {"", "the list has no image"},
   };
   for (const auto& [text, message] : cases) {
     const Error error = refusal(text);
@@ -179,7 +179,7 @@ TEST_F(ListFile, BinaryFilesAndPlainTextAreNotTakenForLists) {
   EXPECT_EQ(refusal("Hello\n", "a.txt").code->id, "HR0401");
 }
 
-// Whatever the bytes are: records, or an error with a line; sanitizers watch.
+// Any bytes give records, or an error with a line number; sanitizers check memory access.
 TEST_F(ListFile, MutatedListsAreReadOrRefused) {
   const std::string good = "# list\nimage,label\n\"a, b.jpg\",cat\nc.jpg,\"dog\"\n\nd.jpg,ant\n";
   const std::string_view marks = std::string_view("\0\n\r\t ,\"#x.\xFF", 11);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/list_file/misread_line.h"
 
-#include <charconv>
-
+#include "headrace/base/number_text.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 
@@ -14,11 +13,8 @@ constexpr std::string_view kBlanks = " \t";
 // "12 cat/1.jpg" -> 12
 std::optional<int64_t> number_before(std::string_view path) {
   const size_t blank = path.find_first_of(kBlanks);
-  int64_t value = 0;
   if (blank == std::string_view::npos) return {};
-  const auto [end, error] = std::from_chars(path.data(), path.data() + blank, value);
-  if (error != std::errc() || end != path.data() + blank) return {};
-  return value;
+  return number_from<int64_t>(path.substr(0, blank));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of a list that hold more than a path and a label.
+// Lines of a list that contain more than a path and a label.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@ struct MisreadLine {
   std::string what, hint;
 };
 
-// The mistake in the first record's path: a number and a path ("1 cat/1.jpg", as CUB-200's
-// images.txt has it), a path and values ("1.jpg 0 1"), two paths ("1.jpg 1.png"). None where it may
-// be a path. `next`: the second record's.
+// The mistake in the first record's path: a number and a path ("1 cat/1.jpg", as in CUB-200's
+// images.txt), a path and values ("1.jpg 0 1"), two paths ("1.jpg 1.png"). None if it may be a
+// path. `next`: the second record's.
 std::optional<MisreadLine> misread_line(std::string_view path, std::string_view next);
 
 // Advice for pairs of an image and a mask.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LMDB environments: records are the values of a database, in the order of their keys. Keys take no
-// memory: one that precedes its value is read with it, for others see LmdbKeys.
+// LMDB environments: records are the values of a database, in key order. Keys take no memory: a key
+// stored before its value is read with it; for others see LmdbKeys.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -22,9 +22,9 @@ namespace {
 
 constexpr uint64_t kLargestSample = uint64_t{64} << 20;
 
-// The bytes before a value: checked, since the index may be from the cache.
+// The bytes before a value: checked, because the index may come from the cache.
 struct Prefix {
-  std::span<const uint8_t> key;  // empty where it stands elsewhere
+  std::span<const uint8_t> key;  // empty if it is stored elsewhere
   size_t bytes = 0;
   std::string problem;
 };
@@ -40,7 +40,7 @@ Prefix prefix_of(std::span<const uint8_t> bytes, const Extent& extent, uint64_t 
   if (bytes.size() >= sizeof head) std::memcpy(head.data(), bytes.data(), sizeof head);
   out.bytes = sizeof head + head[3];
   if (bytes.size() != out.bytes + (head[0] | static_cast<uint64_t>(head[1]) << 16)) {
-    out.problem = "the entry is not where it was when the environment was looked through";
+    out.problem = "the entry is no longer where it was when the environment was opened";
     return out;
   }
   out.key = bytes.subspan(sizeof head, head[3]);
@@ -111,7 +111,7 @@ class LmdbSource final : public ExtentSource {
     return parsed;
   }
 
-  // Nothing where it cannot be read: who reads the record learns why.
+  // None if it cannot be read: reading the record reports the error.
   std::optional<std::string> key_before_value(int64_t record, const Extent& extent) const {
     std::array<uint8_t, 1024> bytes;
     const std::span<uint8_t> part(bytes.data(), std::min<uint64_t>(bytes.size(), extent.bytes));
@@ -158,7 +158,7 @@ std::string data_file(const std::string& path) {
   return is_folder(path) ? path + (path.ends_with('/') ? "data.mdb" : "/data.mdb") : path;
 }
 
-// A few values from all over the container, to tell what they are.
+// A sample of values from the whole container, to detect their format.
 std::vector<Buffer> samples_of(const FileSet& files, const ContainerIndex& index,
                                const std::vector<uint64_t>& page_bytes) {
   const int64_t count = index.records.size();
@@ -230,25 +230,27 @@ const FormatRecord kLmdb{
     .doc =
         "An LMDB environment: the folder with data.mdb, or the file itself (nosubdir); several "
         "become one. Records are the values in the order of their keys; values are encoded "
-        "images, Caffe's Datum or bytes. Fields: image and label, or what the messages hold; of "
-        "plain bytes, value.",
+        "images, Caffe's Datum or bytes. Fields: image and label, or the contents of the "
+        "messages; value for plain bytes.",
     .example = "hr.open(\"train_lmdb/\")",
-    .params = {{.name = "database",
-                .type = ParamType::kString,
-                .doc = "The named database; default, the unnamed one, or the only one there is."},
-               {.name = "values",
-                .type = ParamType::kString,
-                .doc = "Form of the values; default: inferred from the first ones.",
-                .choices = {"image", "datum", "bytes"}},
-               {.name = "bgr",
-                .type = ParamType::kBool,
-                .doc = "Three-channel pixels that a Datum holds raw are in the order blue, green, "
-                       "red, as Caffe's tools write them; they are delivered as RGB either way.",
-                .fallback = true},
-               {.name = "recover",
-                .type = ParamType::kBool,
-                .doc = "If one of the two meta pages is damaged, use the other one.",
-                .fallback = false}},
+    .params =
+        {{.name = "database",
+          .type = ParamType::kString,
+          .doc =
+              "The named database; default: the unnamed one, or the only one in the environment."},
+         {.name = "values",
+          .type = ParamType::kString,
+          .doc = "Form of the values; default: inferred from the first ones.",
+          .choices = {"image", "datum", "bytes"}},
+         {.name = "bgr",
+          .type = ParamType::kBool,
+          .doc = "Raw three-channel pixels in a Datum are in the order blue, green, red, as "
+                 "Caffe's tools write them; they are delivered as RGB either way.",
+          .fallback = true},
+         {.name = "recover",
+          .type = ParamType::kBool,
+          .doc = "If one of the two meta pages is damaged, use the other one.",
+          .fallback = false}},
     .recognizes = is_lmdb,
     .open = open_lmdb,
     .shards = true};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environments that are damaged in one place, or cut off: bad records are reported, and all others
-// are read.
+// Environments with damage in one place, or truncated: bad records are reported, and all others are
+// read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A root branch over leaves of two entries each; pages: overflow and leaves as they came.
+// A root branch over leaves of two entries each; pages: overflow pages and leaves in the order
+// written.
 class LmdbDamageTest : public LmdbTest {
  protected:
   void SetUp() override {
@@ -42,7 +43,7 @@ class LmdbDamageTest : public LmdbTest {
     return page * 512 + number<uint16_t>(page * 512 + 16 + 2 * static_cast<size_t>(node));
   }
   uint64_t child(int i) const { return number<uint32_t>(node_at(root, i)); }
-  // All entries but those of `bad` are there; the first bad record says `what` at `offset`.
+  // All entries except `missing` are read; the first bad record reports `what` at `offset`.
   void expect_bad(const std::vector<int>& missing, const std::string& what, size_t offset) {
     const SourcePtr damaged = open(bytes, {{"values", std::string("bytes")}});
     std::vector<std::string> good;
@@ -74,13 +75,12 @@ class LmdbDamageTest : public LmdbTest {
 
 TEST_F(LmdbDamageTest, a_branch_that_leads_to_itself_is_not_followed) {
   set(node_at(root, 1), static_cast<uint16_t>(root));
-  expect_bad({2, 3}, "page " + std::to_string(root) + " is reached a second time", root * 512);
+  expect_bad({2, 3}, "page " + std::to_string(root) + " is reached twice", root * 512);
 }
 
 TEST_F(LmdbDamageTest, a_leaf_is_not_read_twice) {
   set(node_at(root, 2), static_cast<uint16_t>(child(0)));
-  expect_bad({4, 5}, "page " + std::to_string(child(0)) + " is reached a second time",
-             child(0) * 512);
+  expect_bad({4, 5}, "page " + std::to_string(child(0)) + " is reached twice", child(0) * 512);
 }
 
 TEST_F(LmdbDamageTest, overflow_pages_that_overlap_another_page_are_not_read) {
@@ -89,21 +89,21 @@ TEST_F(LmdbDamageTest, overflow_pages_that_overlap_another_page_are_not_read) {
   expect_bad({7}, "overlaps another page", node);
 }
 
-TEST_F(LmdbDamageTest, a_page_behind_the_last_one_does_not_exist) {
+TEST_F(LmdbDamageTest, a_page_after_the_last_one_does_not_exist) {
   set(node_at(root, 0), uint16_t{999});
   expect_bad({0, 1}, "there is no page 999 for data", bytes.size());
 }
 
-TEST_F(LmdbDamageTest, a_page_of_another_number_is_not_the_page) {
+TEST_F(LmdbDamageTest, a_page_with_another_number_is_rejected) {
   const uint64_t page = child(1);
   set(page * 512, uint64_t{77});
-  expect_bad({2, 3}, "calls itself page 77", page * 512);
+  expect_bad({2, 3}, "declares itself page 77", page * 512);
 }
 
 TEST_F(LmdbDamageTest, a_branch_where_a_leaf_should_be_is_refused) {
   const uint64_t page = child(1);
   set(page * 512 + 10, uint16_t{0x01});
-  expect_bad({2, 3}, "is a branch page, no leaf", page * 512);
+  expect_bad({2, 3}, "is a branch page, not a leaf", page * 512);
 }
 
 TEST_F(LmdbDamageTest, free_space_outside_the_page) {
@@ -112,29 +112,29 @@ TEST_F(LmdbDamageTest, free_space_outside_the_page) {
   expect_bad({2, 3}, "has its free space from 600", page * 512);
 }
 
-TEST_F(LmdbDamageTest, an_entry_outside_its_page_is_bad_alone) {
+TEST_F(LmdbDamageTest, an_entry_outside_its_page_is_one_bad_record) {
   const uint64_t page = child(1);
   set(page * 512 + 16, uint16_t{510});
   expect_bad({2}, "entry 0 of page " + std::to_string(page) + " should be at 510",
              page * 512 + 510);
 }
 
-TEST_F(LmdbDamageTest, a_key_that_goes_beyond_its_page) {
+TEST_F(LmdbDamageTest, a_key_that_extends_beyond_its_page) {
   const size_t node = node_at(child(1), 0);
   set(node + 6, uint16_t{500});
   expect_bad({2}, "has a key of 500 bytes", node);
 }
 
-TEST_F(LmdbDamageTest, a_value_that_goes_beyond_its_page) {
+TEST_F(LmdbDamageTest, a_value_that_extends_beyond_its_page) {
   const size_t node = node_at(child(1), 1);
   set(node, uint16_t{505});
   expect_bad({3}, "has a value of 505 bytes, which goes beyond the page", node);
 }
 
-TEST_F(LmdbDamageTest, a_value_that_goes_beyond_the_file) {
+TEST_F(LmdbDamageTest, a_value_that_extends_beyond_the_file) {
   const size_t node = node_at(child(3), 1);
   set(node + 2, uint16_t{0x4000});
-  expect_bad({7}, "goes beyond the last page", node);
+  expect_bad({7}, "extends beyond the last page", node);
 }
 
 TEST_F(LmdbDamageTest, entries_that_overlap_spoil_their_page) {
@@ -144,7 +144,7 @@ TEST_F(LmdbDamageTest, entries_that_overlap_spoil_their_page) {
   expect_bad({2, 3}, "the entries of page " + std::to_string(page) + " overlap", page * 512);
 }
 
-TEST_F(LmdbDamageTest, several_values_a_key_are_not_read) {
+TEST_F(LmdbDamageTest, several_values_per_key_are_not_read) {
   const size_t node = node_at(child(0), 0);
   set(node + 4, uint16_t{0x04});
   expect_bad({0}, "has several values", node);
@@ -156,28 +156,28 @@ TEST_F(LmdbDamageTest, an_overflow_page_is_checked_when_it_is_read) {
   expect_bad({7}, "a value of 2,000 bytes is in 2 pages", page * 512);
   set(page * 512 + 12, uint32_t{4});
   set(page * 512 + 10, uint16_t{0x02});
-  expect_bad({7}, "is a leaf page, no overflow page", page * 512);
+  expect_bad({7}, "is a leaf page, not an overflow page", page * 512);
 }
 
-TEST_F(LmdbDamageTest, a_wrong_count_of_entries_is_told) {
+TEST_F(LmdbDamageTest, a_wrong_count_of_entries_is_reported) {
   set(512 + 120, uint64_t{9});
   expect_bad({}, "says that it has 9 entries, and its pages have 8", 0);
 }
 
-TEST_F(LmdbDamageTest, a_wrong_depth_is_told) {
+TEST_F(LmdbDamageTest, a_wrong_depth_is_reported) {
   set(512 + 94, uint16_t{1});
-  expect_bad({0, 1, 2, 3, 4, 5, 6, 7}, "is a branch page, no leaf", root * 512);
+  expect_bad({0, 1, 2, 3, 4, 5, 6, 7}, "is a branch page, not a leaf", root * 512);
   set(512 + 94, uint16_t{33});
   EXPECT_NE(refusal(bytes).find("33 pages deep"), std::string::npos);
 }
 
-TEST_F(LmdbDamageTest, a_file_cut_off_anywhere_is_survived) {
+TEST_F(LmdbDamageTest, survives_a_file_truncated_anywhere) {
   for (size_t cut = 0; cut < 64; ++cut) survive(bytes.substr(0, bytes.size() * cut / 64));
-  // The branch was written last and is gone; with it in front, only what is cut off is.
+  // The branch was written last and is lost; if it came first, only the truncated part would be.
   EXPECT_EQ(survive(bytes.substr(0, bytes.size() - 512)), 0);
 }
 
-TEST_F(LmdbDamageTest, every_changed_byte_is_survived) {
+TEST_F(LmdbDamageTest, survives_every_changed_byte) {
   const std::string whole = bytes;
   for (size_t at = 0; at < whole.size(); ++at) {
     const size_t in_page = at % 512;
@@ -191,14 +191,14 @@ TEST_F(LmdbDamageTest, every_changed_byte_is_survived) {
   }
 }
 
-TEST_F(LmdbDamageTest, a_file_that_claims_endless_pages_is_given_up) {
+TEST_F(LmdbDamageTest, a_file_that_claims_endless_pages_is_abandoned) {
   set(512 + 136, uint64_t{1} << 43);
   data.write("db/data.mdb", bytes);
   fs::resize_file(data / "db/data.mdb", uint64_t{1} << 42);
   EXPECT_EQ(open_source(data / "db")->size(), 8);
 }
 
-TEST_F(LmdbDamageTest, an_environment_that_was_cut_off_while_open_gives_errors_of_records) {
+TEST_F(LmdbDamageTest, an_environment_that_was_truncated_while_open_gives_errors_of_records) {
   fs::resize_file(data / "db/data.mdb", 1024);
   for (int64_t i = 0; i < 8; ++i) {
     EXPECT_NE(read(*source, i).find("HR0205"), std::string::npos) << read(*source, i);

@@ -81,7 +81,7 @@ Result<Datum> datum_from(ValueBytes value, bool strict) {
   return out;
 }
 
-// The form of a datum; an error if its parts do not fit each other.
+// The layout of a datum; an error if its parts are inconsistent.
 Result<Form> form_of(const Datum& datum) {
   uint64_t elements = 0;
   const bool sound = product_of(datum.sizes, UINT64_MAX, elements) && elements > 0;
@@ -171,7 +171,7 @@ class DatumValues final : public LmdbValues {
     return {};
   }
 
-  // Steps over the picture, which stands in front of the label, and reads what is left.
+  // Skips the picture, which comes before the label, and reads the rest.
   Result<int64_t> label(uint64_t bytes, const ReadValue& read) const override {
     std::array<uint8_t, 64> window;
     int64_t label = 0;
@@ -182,7 +182,7 @@ class DatumValues final : public LmdbValues {
       while (used < part.size()) {
         VarintReader in(part.subspan(used));
         const uint64_t tag = in.next(), number = tag % 8 == 5 ? 0 : in.next();
-        if (!in.good()) break;  // it goes beyond the window
+        if (!in.good()) break;  // it extends past the window
         if (tag % 8 != 0 && tag % 8 != 2 && tag % 8 != 5)
           return bad_value("the Datum is damaged", at);
         if (tag == (kLabel << 3)) label = int32_from(number);

@@ -9,12 +9,12 @@
 #include "headrace/base/byte_stream.h"
 #include "headrace/sources/wording.h"
 
-// A meta page, after the header of pages; all numbers are little-endian:
-//   u32  signature   u32  version   u64, u64  where it was mapped, and how large
-//   a tree of free pages, whose first number is the bytes of a page, and the main one
+// A meta page, after the page header; all numbers are little-endian:
+//   u32  signature   u32  version   u64, u64  map address, map size
+//   the tree of free pages, whose first number is the page size; the main tree
 //   u64  the last page   u64  transaction
 // A tree:
-//   u32  unused   u16  flags   u16  depth   3 x u64  pages of each kind   u64  entries   u64  root
+//   u32  unused   u16  flags   u16  depth   3 x u64  pages of each type   u64  entries   u64  root
 
 namespace headrace {
 namespace {
@@ -49,7 +49,7 @@ LmdbTree tree_at(ByteReader& in) {
   in.number<uint32_t>();
   tree.flags = in.number<uint16_t>();
   tree.depth = in.number<uint16_t>();
-  in.bytes(24);  // how many pages of each kind
+  in.bytes(24);  // number of pages of each kind
   tree.entries = in.number<uint64_t>();
   tree.root = in.number<uint64_t>();
   return tree;
@@ -72,7 +72,7 @@ std::string tree_problem(const LmdbTree& tree, uint64_t last_page) {
   return {};
 }
 
-// Meta page `number`, which stands at `offset`: what is wrong with it, or the environment.
+// The error in meta page `number` at `offset`, or fills in the environment.
 std::string meta_problem(std::span<const uint8_t> bytes, uint64_t number, uint64_t offset,
                          LmdbEnvironment& out) {
   ByteReader in(bytes);
@@ -81,9 +81,9 @@ std::string meta_problem(std::span<const uint8_t> bytes, uint64_t number, uint64
   const auto flags = in.number<uint16_t>();
   in.number<uint32_t>();
   const auto magic = in.number<uint32_t>(), version = in.number<uint32_t>();
-  in.bytes(16);  // where it was mapped, and how large
+  in.bytes(16);  // map address and map size
   ByteReader free_list = in;
-  out.page_bytes = free_list.number<uint32_t>();  // where others have a key size
+  out.page_bytes = free_list.number<uint32_t>();  // others store a key size here
   in.bytes(LmdbTree::kStoredBytes);
   out.main = tree_at(in);
   out.last_page = in.number<uint64_t>();
@@ -96,7 +96,7 @@ std::string meta_problem(std::span<const uint8_t> bytes, uint64_t number, uint64
   if (version != kVersion) return name + " is of version " + std::to_string(version);
   if (out.page_bytes < kSmallestPage || out.page_bytes > kLargestPage ||
       !std::has_single_bit(out.page_bytes)) {
-    return name + " speaks of pages of " + grouped(static_cast<int64_t>(out.page_bytes)) + " bytes";
+    return name + " declares pages of " + grouped(static_cast<int64_t>(out.page_bytes)) + " bytes";
   }
   if (offset != number * out.page_bytes) return name + " has another page size";
   if (out.last_page < 1 || out.last_page > kMostPages) {
@@ -106,7 +106,7 @@ std::string meta_problem(std::span<const uint8_t> bytes, uint64_t number, uint64
   return tree.empty() ? "" : name + ": " + tree;
 }
 
-// Environments that are sound, and are not read.
+// Detects valid but unsupported environments.
 std::string other_kind(std::span<const uint8_t> begin) {
   const auto at = [&](size_t place) { return number_at(begin, place); };
   if (at(16) == __builtin_bswap32(kMagic) || at(12) == __builtin_bswap32(kMagic)) {
@@ -144,7 +144,7 @@ Result<MetaPage> read_meta(const File& file, uint64_t number, uint64_t offset) {
   return out;
 }
 
-// The second meta page, where the first one does not say how large pages are.
+// Finds the second meta page if the first one does not give the page size.
 Result<MetaPage> find_second_meta(const File& file) {
   MetaPage found;
   for (uint64_t bytes = kSmallestPage; bytes <= kLargestPage; bytes *= 2) {
@@ -232,7 +232,7 @@ std::string lmdb_page_kind(uint16_t flags) {
     case kLmdbLeaf | kLmdbLeaf2:
       return "a page of fixed-size duplicates";
     default:
-      return "no page (flags " + std::to_string(flags) + ")";
+      return "not a page (flags " + std::to_string(flags) + ")";
   }
 }
 

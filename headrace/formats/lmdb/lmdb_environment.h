@@ -17,7 +17,7 @@ struct LmdbTree {
   static constexpr size_t kStoredBytes = 48;
   enum Flag : uint16_t { kReverseKey = 0x02, kDupSort = 0x04, kIntegerKey = 0x08 };
 
-  uint64_t root = kNoPage;  // of an empty one
+  uint64_t root = kNoPage;  // page number of an empty tree's root
   uint64_t entries = 0;
   int depth = 0;  // levels of pages
   uint16_t flags = 0;
@@ -31,25 +31,25 @@ struct LmdbEnvironment {
   bool recovered = false;  // one of the meta pages is damaged
 };
 
-// The newer of the two meta pages. HR0480 for kinds of environments that are not read,
-// HR0481 when one of the meta pages is damaged; `recover`: when both are.
+// The newer of the two meta pages. HR0480 for unsupported types of environments, HR0481 if one of
+// the meta pages is damaged; with `recover`, only if both are.
 Result<LmdbEnvironment> read_lmdb_environment(const File& file, bool recover = false);
 
-// Whether the first 32 bytes of a file can be those of an environment, of whatever machine.
+// Whether the first 32 bytes of a file can belong to an environment, from any machine.
 bool begins_like_lmdb(std::span<const uint8_t> first_bytes);
 
 // The tree in a named database's entry.
 Result<LmdbTree> lmdb_tree_from(std::span<const uint8_t> value, const LmdbEnvironment& environment,
                                 const File& file, uint64_t offset);
 
-// HR0480, for what is sound and not read.
+// HR0480, for valid but unsupported environments.
 Error lmdb_not_supported(const File& file, std::string what, std::string hint);
 
-// Every page begins with it:
-//   u64  its number        u16  unused        u16  flags
+// The header of every page:
+//   u64  page number       u16  unused        u16  flags
 //   u16  lower, u16 upper: the free space; or u32 pages, of an overflow page
 constexpr uint64_t kLmdbPageHeader = 16;
-constexpr int kLmdbDeepest = 32;  // levels of pages, as in LMDB itself
+constexpr int kLmdbDeepest = 32;  // levels of pages, LMDB's own limit
 enum LmdbPageFlag : uint16_t {
   kLmdbBranch = 0x01,
   kLmdbLeaf = 0x02,

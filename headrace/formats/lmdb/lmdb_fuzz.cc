@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An LMDB environment as hostile input: opened, all of it read, every key asked for.
+// An LMDB environment as hostile input: opened and read completely, every key requested.
 //
-// The input changes a valid environment (its first byte says which one, and how its values are
+// The input modifies a valid environment (its first byte says which one, and how its values are
 // read), or it is an environment itself.
 #include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/lmdb/lmdb_test_environment.h"
@@ -18,7 +18,7 @@ LmdbTestEnvironment::Entries entries_of(int way) {
     if (way == 1) {
       value = proto_number(1, 3) + proto_number(2, 4) + proto_number(3, 4) +
               proto_bytes(4, pixels) + proto_number(5, uint64_t(i));
-    } else if (way == 2) {  // a picture's file
+    } else if (way == 2) {  // a picture file
       value = std::string("\xFF\xD8\xFF\xE0\0\x10JFIF\0", 11) + pixels;
     }
     out.emplace_back("key" + std::to_string(100 + i), value);

@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-constexpr uint16_t kBigData = 0x01, kSubData = 0x02, kDupData = 0x04;  // of nodes
+constexpr uint16_t kBigData = 0x01, kSubData = 0x02, kDupData = 0x04;  // per page
 constexpr uint64_t kWindowBytes = uint64_t{1} << 20;
 
 template <class Number>
@@ -28,8 +28,8 @@ Number number_at(std::span<const uint8_t> bytes, size_t at) {
 
 std::string page_text(uint64_t page) { return "page " + std::to_string(page); }
 
-// The header of each page of a tree: its number, its kind, and a table of nodes that lies inside.
-// Fills in how many nodes.
+// Checks the header of a tree page: its number, its type, and that its node table is inside. Sets
+// the number of nodes.
 std::string table_problem(std::span<const uint8_t> page, uint64_t number, uint16_t kind,
                           int& nodes) {
   ByteReader in(page);
@@ -38,10 +38,10 @@ std::string table_problem(std::span<const uint8_t> page, uint64_t number, uint16
   const auto flags = in.number<uint16_t>(), lower = in.number<uint16_t>(),
              upper = in.number<uint16_t>();
   if (own != number) {
-    return page_text(number) + " calls itself " + page_text(own);
+    return page_text(number) + " declares itself " + page_text(own);
   }
   if ((flags & kLmdbKinds) != kind) {
-    return page_text(number) + " is " + lmdb_page_kind(flags) + ", no " +
+    return page_text(number) + " is " + lmdb_page_kind(flags) + ", not a " +
            (kind == kLmdbLeaf ? "leaf" : "branch");
   }
   if (lower < kLmdbPageHeader || lower > upper || upper > page.size() || lower % 2 != 0) {
@@ -57,7 +57,7 @@ std::string node_text(int node, uint64_t page) {
   return "entry " + std::to_string(node) + " of page " + std::to_string(page);
 }
 
-// The header and key of a node, inside the page. `at` is its place, for a caller that goes on.
+// Checks that the header and key of a node are inside the page. `at` is set to its offset.
 std::string head_problem(std::span<const uint8_t> page, uint64_t number, int node, size_t& at) {
   const auto upper = number_at<uint16_t>(page, 14);
   at = number_at<uint16_t>(page, kLmdbPageHeader + 2 * static_cast<size_t>(node));
@@ -79,7 +79,7 @@ LmdbLeaf::LmdbLeaf(std::span<const uint8_t> page, uint64_t number) : page_(page)
   int count = 0;
   problem_ = table_problem(page, number, kLmdbLeaf, count);
   if (!problem_.empty()) return;
-  // Nodes that overlap need more room than there is, since those of a sound page fill it.
+  // Overlapping nodes add up to more than the available space, which valid nodes fill exactly.
   uint64_t room = page.size() - number_at<uint16_t>(page, 14);
   for (int i = 0; i < count; ++i) {
     size_t at = 0;
@@ -145,9 +145,9 @@ std::string overflow_problem(std::span<const uint8_t> bytes, uint64_t page_bytes
   const auto flags = in.number<uint16_t>();
   const auto pages = in.number<uint32_t>();
   if (!in.good()) return page_text(page) + " is truncated";
-  if (own != page) return page_text(page) + " calls itself " + page_text(own);
+  if (own != page) return page_text(page) + " declares itself " + page_text(own);
   if ((flags & kLmdbKinds) != kLmdbOverflow) {
-    return page_text(page) + " is " + lmdb_page_kind(flags) + ", no overflow page";
+    return page_text(page) + " is " + lmdb_page_kind(flags) + ", not an overflow page";
   }
   if (pages < overflow_pages(in.left(), page_bytes)) {
     return "a value of " + grouped(static_cast<int64_t>(in.left())) + " bytes is in " +
@@ -156,7 +156,7 @@ std::string overflow_problem(std::span<const uint8_t> bytes, uint64_t page_bytes
   return {};
 }
 
-// Takes pages [first, first + pages), unless one of them was taken before.
+// Claims pages [first, first + pages); false if one of them was claimed before.
 bool LmdbWalker::claim(uint64_t first, uint64_t pages) {
   const uint64_t end = first + pages;
   auto next = claimed_.lower_bound(first);
@@ -188,10 +188,10 @@ std::string LmdbWalker::reach(uint64_t page) {
     return page_text(page) + " lies after the end of the file, which has " +
            grouped(static_cast<int64_t>(file_.size())) + " bytes";
   }
-  return claim(page, 1) ? "" : page_text(page) + " is reached a second time";
+  return claim(page, 1) ? "" : page_text(page) + " is reached twice";
 }
 
-// Reads on when pages are asked for one after the other, more each time.
+// Reads ahead for sequential access, more each time.
 Result<void> LmdbWalker::read_page(uint64_t page) {
   const uint64_t bytes = environment_.page_bytes;
   if (page < window_first_ || page - window_first_ >= window_pages_) {
@@ -210,7 +210,7 @@ Result<void> LmdbWalker::read_page(uint64_t page) {
   return {};
 }
 
-// The pages below the one at hand.
+// The children of the current page.
 std::string LmdbWalker::open_branch(uint64_t page, Level& out) const {
   int count = 0;
   std::string problem = table_problem(page_, page, kLmdbBranch, count);
@@ -231,7 +231,7 @@ std::string LmdbWalker::claim_value(const LmdbNode& node) {
   const std::string value = "a value of " + grouped(static_cast<int64_t>(node.value_bytes)) +
                             " bytes in " + page_text(page);
   if (!is_inside(page, pages)) {
-    return value + " goes beyond the last page " + std::to_string(environment_.last_page);
+    return value + " extends beyond the last page " + std::to_string(environment_.last_page);
   }
   if (page * bytes + kLmdbPageHeader + node.value_bytes > file_.size()) {
     return value + " goes beyond the end of the file, which has " +
@@ -259,7 +259,7 @@ void LmdbWalker::visit_leaf(uint64_t page, LmdbVisitor& visitor) {
   }
 }
 
-// A hostile file can name far more pages than it has bytes.
+// Limits the list of errors: a hostile file can refer to far more pages than it has bytes.
 void LmdbWalker::tell_bad(uint64_t offset, const std::string& what, LmdbVisitor& visitor) {
   if (++bad_ < kMostBad) {
     visitor.bad(offset, what);

@@ -3,8 +3,8 @@
 // that it maps.
 //
 // Nothing in the file is trusted: every page is checked before it is used, none is visited twice,
-// and the visitor is told about unreadable ones while the rest goes on. lock.mdb is neither read
-// nor made: the file must not be written to while it is open.
+// and unreadable ones are reported to the visitor while the walk continues. lock.mdb is neither
+// read nor created: the file must not be written to while it is open.
 #pragma once
 
 #include <cstdint>
@@ -21,25 +21,26 @@
 
 namespace headrace {
 
-// One entry of a leaf page. Spans are of the page.
+// One entry of a leaf page. Spans point into the page.
 struct LmdbNode {
   static constexpr size_t kHeaderBytes = 8;
   std::span<const uint8_t> key;
-  std::span<const uint8_t> value;  // where it stands in the leaf
+  std::span<const uint8_t> value;  // its position in the leaf
   uint64_t value_bytes = 0;
-  uint64_t overflow_page = 0;  // where its value stands in pages of its own, after the header; or 0
-  bool database = false;       // the value is a named database
-  uint64_t offset = 0;         // of the node in the file
+  uint64_t overflow_page =
+      0;                  // page of its value if that is in overflow pages, after the header; or 0
+  bool database = false;  // the value is a named database
+  uint64_t offset = 0;    // offset of the node in the file
 };
 
-// A leaf page. The bytes stay the caller's.
+// A leaf page. Borrows the bytes.
 class LmdbLeaf {
  public:
   LmdbLeaf(std::span<const uint8_t> page, uint64_t number);
-  // The error in the page, in words; then it has no nodes.
+  // The error in the page as text; the page then has no nodes.
   const std::string& problem() const { return problem_; }
   int count() const { return count_; }
-  // Fills in `out`, or says what is wrong with this node. REQUIRES: 0 <= i < count().
+  // Fills in `out`, or returns the error in this node. REQUIRES: 0 <= i < count().
   std::string node(int i, LmdbNode& out) const;
 
  private:
@@ -49,29 +50,29 @@ class LmdbLeaf {
   int count_ = 0;
 };
 
-// Checks that `bytes`, from the begin of an overflow page on, are the value that a leaf refers to;
-// else says why not.
+// Checks that `bytes`, starting at an overflow page, are the value that a leaf refers to; otherwise
+// returns the error.
 std::string overflow_problem(std::span<const uint8_t> bytes, uint64_t page_bytes, uint64_t page);
 
 class LmdbVisitor {
  public:
   virtual ~LmdbVisitor() = default;
-  virtual void leaf(uint64_t page) { (void)page; }  // comes before its nodes
+  virtual void leaf(uint64_t page) { (void)page; }  // called before its nodes
   virtual void node(const LmdbNode& node) = 0;
-  // Instead of a node, or of all nodes of a page and the pages below it.
+  // Called instead of node(), for a bad node, or for a bad page with everything below it.
   virtual void bad(uint64_t offset, const std::string& what) = 0;
 };
 
 class LmdbWalker {
  public:
-  // All stay the caller's.
+  // Borrows both arguments.
   LmdbWalker(const File& file, const LmdbEnvironment& environment)
       : file_(file), environment_(environment) {}
 
   static constexpr int64_t kMostBad = 100'000;
 
-  // Visits all entries in the order of their keys; gives up after kMostBad bad places. A storage
-  // error when bytes cannot be had.
+  // Visits all entries in key order; gives up after kMostBad errors. Returns a storage error if
+  // bytes cannot be read.
   Result<void> walk(const LmdbTree& tree, LmdbVisitor& visitor);
 
  private:
@@ -93,9 +94,9 @@ class LmdbWalker {
 
   const File& file_;
   const LmdbEnvironment& environment_;
-  std::map<uint64_t, uint64_t> claimed_;  // ranges of pages that were reached: first -> end
-  int64_t bad_ = 0;                       // places so far
-  // Pages that were read together; `page_` is the one at hand.
+  std::map<uint64_t, uint64_t> claimed_;  // ranges of claimed pages: first -> end
+  int64_t bad_ = 0;                       // errors so far
+  // Pages that were read together; `page_` is the current one.
   Buffer window_;
   uint64_t window_first_ = 0, window_pages_ = 0, run_ = 1;
   std::span<const uint8_t> page_;

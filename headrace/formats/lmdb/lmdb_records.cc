@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "headrace/base/text.h"
 #include "headrace/base/utf8.h"
 #include "headrace/formats/lmdb/lmdb_pages.h"
 #include "headrace/sources/wording.h"
@@ -26,19 +27,15 @@ const ErrorCode kNoDatabase{
 
 constexpr size_t kMostNames = 1000;
 
-// Entries that writers of datasets put beside their records: how many these are, a list of keys.
+// Metadata entries that dataset writers add to their records: the count, a list of keys.
 bool is_about_others(std::string_view key) {
   static constexpr std::array<std::string_view, 6> kKeys = {
       "__keys__", "__len__", "length", "num-samples", "num_samples", "__meta__"};
   return std::ranges::find(kKeys, key) != kKeys.end();
 }
 
-std::string_view text_of(std::span<const uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 bool is_record(const LmdbNode& node) {
-  return !node.database && !is_about_others(text_of(node.key));
+  return !node.database && !is_about_others(text_from_bytes(node.key));
 }
 
 struct NamedDatabase {
@@ -53,9 +50,10 @@ class Databases : public LmdbVisitor {
   void node(const LmdbNode& node) override {
     if (!node.database) return;
     ++count;
-    if (names.size() == kMostNames && text_of(node.key) != wanted) return;
-    names.push_back(
-        {std::string(text_of(node.key)), {node.value.begin(), node.value.end()}, node.offset});
+    if (names.size() == kMostNames && text_from_bytes(node.key) != wanted) return;
+    names.push_back({std::string(text_from_bytes(node.key)),
+                     {node.value.begin(), node.value.end()},
+                     node.offset});
   }
   void bad(uint64_t, const std::string&) override {}
 
@@ -76,7 +74,7 @@ class Records final : public Databases {
     if (node.database) {
       Databases::node(node);
     } else if (!is_record(node)) {
-      ++out_.tallies["left out: " + std::string(text_of(node.key))];
+      ++out_.tallies["left out: " + std::string(text_from_bytes(node.key))];
     } else if (node.overflow_page != 0) {
       out_.records.add(node.overflow_page * page_bytes_, kLmdbPageHeader + node.value_bytes);
     } else {
@@ -92,7 +90,7 @@ class Records final : public Databases {
                            .hint = {}});
     out_.records.add(offset, std::min(page_bytes_, file_.size() - offset));
   }
-  // How far it has come cannot be said in bytes: pages are all over the file.
+  // Progress cannot be measured in bytes, because pages are scattered over the file.
   void leaf(uint64_t) override {
     const double share = std::min(1.0, static_cast<double>(seen_) / static_cast<double>(entries_));
     passed_(static_cast<uint64_t>(share * static_cast<double>(file_.size())));
@@ -112,8 +110,7 @@ class Records final : public Databases {
 Error no_database(const File& file, std::string what, const Databases& there) {
   std::vector<std::string> names;
   for (const NamedDatabase& each : there.names)
-    names.push_back(shown_lmdb_key(
-        {reinterpret_cast<const uint8_t*>(each.name.data()), each.name.size()}, false));
+    names.push_back(shown_lmdb_key(bytes_from_text(each.name), false));
   return {.code = &kNoDatabase,
           .what = std::move(what),
           .where = {.file = file.path()},
@@ -126,13 +123,13 @@ Result<LmdbTree> named_tree(const File& file, const LmdbEnvironment& environment
   return lmdb_tree_from(named.tree, environment, file, named.offset);
 }
 
-// Both the scan and the table of keys walk the same database, so that they count alike.
+// Both the scan and the key table use this walk of the same database, so that they count alike.
 class DatabaseWalk {
  public:
   DatabaseWalk(const File& file, const LmdbEnvironment& environment, const std::string& database)
       : file_(file), environment_(environment), database_(database), walker_(file, environment) {}
 
-  // `begin` is told the tree before its entries are visited.
+  // `begin` gets the tree before its entries are visited.
   Result<void> run(Databases& visitor, const std::function<void(const LmdbTree&)>& begin) {
     if (!database_.empty()) return run_named(visitor, begin);
     tree_ = environment_.main;
@@ -167,8 +164,8 @@ class DatabaseWalk {
   }
   Result<void> walk(Databases& visitor, const std::function<void(const LmdbTree&)>& begin) {
     if ((tree_.flags & LmdbTree::kDupSort) != 0) {
-      return lmdb_not_supported(file_, "the database has several values a key (dupsort)",
-                                "write it again with one value a key");
+      return lmdb_not_supported(file_, "the database has several values per key (dupsort)",
+                                "write it again with one value per key");
     }
     begin(tree_);
     return walker_.walk(tree_, visitor);
@@ -238,7 +235,7 @@ std::string shown_lmdb_key(std::span<const uint8_t> key, bool integers) {
     return std::to_string(number);
   }
   const auto visible = [](uint8_t byte) { return byte >= 0x20 && byte != 0x7F; };
-  if (std::ranges::all_of(key, visible) && is_utf8(key)) return std::string(text_of(key));
+  if (std::ranges::all_of(key, visible) && is_utf8(key)) return std::string(text_from_bytes(key));
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out = "0x";
   for (const uint8_t byte : key) {
@@ -272,7 +269,7 @@ std::optional<std::string> LmdbKeys::key(const FileSet& files, size_t file, int6
   return {};
 }
 
-// Null where the environment has changed since.
+// Null if the environment has changed since.
 const LmdbLeaves* LmdbKeys::leaves_of(const FileSet& files, size_t file) const {
   MutexLock lock(mutex_);
   std::unique_ptr<LmdbLeaves>& leaves = leaves_[file];

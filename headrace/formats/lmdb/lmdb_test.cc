@@ -30,12 +30,12 @@ TEST_F(LmdbTest, trees_of_several_levels_are_walked) {
   EXPECT_EQ(source->description(), "lmdb " + (data / "db") + " (3,000 records; values: bytes)");
 }
 
-TEST_F(LmdbTest, the_file_itself_is_an_environment_too) {
+TEST_F(LmdbTest, the_data_file_can_be_opened_directly) {
   const Entries entries = some_entries(3, 0);
   EXPECT_EQ(open_source(data.write("x.lmdb", made(entries)))->size(), 3);
 }
 
-TEST_F(LmdbTest, nothing_is_written_beside_the_data) {
+TEST_F(LmdbTest, nothing_is_written_next_to_the_data) {
   open(made(some_entries(5)));
   EXPECT_FALSE(fs::exists(data / "db/lock.mdb"));
 }
@@ -48,7 +48,7 @@ TEST_F(LmdbTest, a_file_may_be_larger_than_its_content) {
   expect_entries(*source, entries);
 }
 
-TEST_F(LmdbTest, the_newer_transaction_counts) {
+TEST_F(LmdbTest, the_newer_transaction_is_used) {
   LmdbTestEnvironment environment;
   const auto tree = environment.add_tree(some_entries(4, 0));
   for (const uint64_t transaction : {1, 2, 7}) {
@@ -90,7 +90,7 @@ TEST_F(LmdbTest, named_databases_are_chosen_by_name) {
   expect_entries(*source, some_entries(3));
 }
 
-TEST_F(LmdbTest, entries_about_other_entries_are_no_records) {
+TEST_F(LmdbTest, entries_about_other_entries_are_not_records) {
   Entries entries = some_entries(3, 0);
   entries.insert(entries.begin(), {{"__keys__", "\x80\x04."}, {"__len__", "3"}});
   const SourcePtr source = open(made(entries));
@@ -99,7 +99,7 @@ TEST_F(LmdbTest, entries_about_other_entries_are_no_records) {
   EXPECT_NE(source->description().find("\"__len__\" left out"), std::string::npos);
 }
 
-TEST_F(LmdbTest, keys_that_are_no_text_are_shown_by_their_bytes) {
+TEST_F(LmdbTest, binary_keys_are_shown_by_their_bytes) {
   const Entries entries = {{std::string("\x00\x00\x01", 3), "a"}, {"\xFFx", std::string(999, 'b')}};
   const SourcePtr source = open(made(entries));
   EXPECT_EQ(source->key(0), "0x000001");
@@ -123,7 +123,7 @@ TEST_F(LmdbTest, other_kinds_of_environments_are_refused_by_name) {
   other[20] = 2;
   EXPECT_NE(refusal(other).find("file version 2"), std::string::npos);
   const std::string dupsort = refusal(made(some_entries(1), 0x04));
-  EXPECT_NE(dupsort.find("several values a key (dupsort)"), std::string::npos) << dupsort;
+  EXPECT_NE(dupsort.find("several values per key (dupsort)"), std::string::npos) << dupsort;
 }
 
 TEST_F(LmdbTest, a_damaged_meta_page_is_an_error_unless_asked_to_recover) {
@@ -141,7 +141,7 @@ TEST_F(LmdbTest, a_damaged_meta_page_is_an_error_unless_asked_to_recover) {
   EXPECT_NE(refusal("x").find("fewer than a meta page"), std::string::npos);
 }
 
-// Whole environments: written by liblmdb's tests of torchdata.
+// Whole environments written by liblmdb, from torchdata's tests.
 TEST(LmdbCorpus, a_real_file_is_read) {
   const char* const root = std::getenv("HEADRACE_TEST_DATA");
   if (!root) GTEST_SKIP() << "HEADRACE_TEST_DATA is not set";

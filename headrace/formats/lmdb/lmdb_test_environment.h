@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: LMDB environments, written page by page as LMDB 0.9 lays them out on 64-bit machines.
+// For tests: LMDB environments, written page by page in the layout of LMDB 0.9 on 64-bit machines.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ class LmdbTestEnvironment {
   explicit LmdbTestEnvironment(uint32_t page_bytes = 512)
       : page_bytes_(page_bytes), bytes_(2 * page_bytes, '\0') {}
 
-  // Leaves as full as can be, then the branches above them. A value that leaves no room for a
-  // second one in a page gets pages of its own.
+  // Fills leaves completely, then the branches above them. A value too large to leave room for a
+  // second one in its page gets overflow pages.
   Tree add_tree(const Entries& entries, uint16_t flags = 0) {
     std::vector<std::pair<std::string, uint64_t>> level;
     for (const auto& [key, value] : entries) {
@@ -45,7 +45,7 @@ class LmdbTestEnvironment {
     }
     return finish(std::move(level), trees.size(), 0);
   }
-  // The whole file; the newer of the meta pages is the one of the odd transaction.
+  // The whole file; meta page number `transaction` % 2 is the newer one.
   std::string file(const Tree& main, uint64_t transaction = 1) {
     write_meta(transaction % 2, main, transaction);
     write_meta(1 - transaction % 2, Tree(), transaction - 1);
@@ -147,7 +147,7 @@ class LmdbTestEnvironment {
   std::string bytes_;
 };
 
-// Messages of protobuf, as tests need them.
+// Protobuf messages for tests.
 inline std::string proto_varint(uint64_t value) {
   std::string out;
   for (; value >= 0x80; value >>= 7) out += static_cast<char>((value & 0x7F) | 0x80);

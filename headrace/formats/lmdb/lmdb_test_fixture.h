@@ -17,7 +17,7 @@ namespace headrace {
 
 using LmdbTestEntries = LmdbTestEnvironment::Entries;
 
-// Sorted keys; values of every size from nothing to several pages.
+// Sorted keys; values of every size from empty to several pages.
 inline LmdbTestEntries some_entries(int count, size_t step = 13) {
   LmdbTestEntries out;
   for (int i = 0; i < count; ++i) {
@@ -74,8 +74,7 @@ class LmdbTest : public testing::Test {
       EXPECT_EQ(source.key(static_cast<int64_t>(i)), entries[i].first);
     }
   }
-  // Reads all that can be read, and gives how many records were good. What is not is an error with
-  // a message.
+  // Reads everything, and returns the number of good records. Bad ones must have a message.
   int64_t survive(const std::string& bytes) {
     SourcePtr source;
     try {

@@ -24,14 +24,14 @@ const ErrorCode kBadValue{
     "a different size or type from the first ones. The record is bad, the others are not "
     "affected; on_error decides what happens."};
 
-// Pickle protocols 2 to 5: an opcode with the protocol in front, and STOP after.
+// Pickle protocols 2 to 5: begins with an opcode and the protocol, and ends with STOP.
 bool is_pickle(ValueBytes value) {
   return value.size() > 3 && value[0] == 0x80 && value[1] >= 2 && value[1] <= 5 &&
          value.back() == '.';
 }
 
-// A MessagePack array or map that fills the value to the last byte. Counts what is still to come
-// instead of recursing.
+// A MessagePack array or map that fills the value to the last byte. Counts pending elements instead
+// of recursing.
 bool is_msgpack(ValueBytes value) {
   if (value.size() < 2) return false;
   const uint8_t first = value[0];
@@ -102,8 +102,7 @@ class PlainValues final : public LmdbValues {
   }
 };
 
-// From those of the samples that are a Datum by themselves, if these are most of them: one may be
-// bad.
+// Uses only the samples that parse as a Datum, if these are the majority: one may be bad.
 std::unique_ptr<LmdbValues> datum_in_most(std::span<const ValueBytes> samples,
                                           const ValueOptions& options, std::string& why) {
   std::vector<ValueBytes> fitting;
@@ -118,7 +117,7 @@ bool are_most(std::span<const ValueBytes> samples, bool (*fits)(ValueBytes)) {
   return 2 * static_cast<size_t>(std::ranges::count_if(samples, fits)) > samples.size();
 }
 
-// The form of most of the samples; null for plain bytes.
+// The common format of most samples; null for plain bytes.
 std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
                                     const ValueOptions& options) {
   if (are_most(samples, begins_like_picture)) return std::make_unique<PictureValues>();
@@ -127,7 +126,7 @@ std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
     raise(kOtherValues,
           std::string("the values are ") +
               (pickles ? "pickles, and reading one runs any code in it"
-                       : "msgpack messages of a layout that only their writer knows"),
+                       : "msgpack messages, whose layout is specific to their writer"),
           "write the images' bytes as values, give headrace.open an object with len() and [i], "
           "or read the values as they are with values=\"bytes\"");
   }
@@ -174,8 +173,8 @@ std::unique_ptr<LmdbValues> lmdb_values(std::string_view kind, std::span<const V
   if (kind == "datum") values = datum_in_most(samples, options, why);
   if (kind == "bytes" || kind.empty()) return std::make_unique<PlainValues>();
   if (values) return values;
-  raise(kOtherValues, "the values are no " + std::string(kind) + ": " + why,
-        "leave values= out, or say values=\"bytes\" to get them as they are");
+  raise(kOtherValues, "the values are not " + std::string(kind) + ": " + why,
+        "omit values=, or use values=\"bytes\" to get them unchanged");
 }
 
 }  // namespace headrace

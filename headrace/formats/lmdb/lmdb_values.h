@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of an LMDB database, and how they become fields: a picture as it is, Caffe's
-// Datum, or just bytes.
+// The values of an LMDB database, and how they become fields: an encoded picture, Caffe's Datum, or
+// plain bytes.
 //
-// A LmdbValues is made from a few values, and fixes the schema by them; a later value that does not
-// fit it is that record's error. Const members may be called from any thread.
+// LmdbValues is made from a few values, which determine the schema; a later value that does not
+// match is that record's error. Const members may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ class LmdbValues {
   virtual ~LmdbValues() = default;
   virtual std::string_view name() const = 0;  // "datum", as in values=
   const Schema& schema() const { return schema_; }
-  // How many elements of RecordData::owned parse() uses, the value's own bytes included.
+  // How many elements of RecordData::owned parse() uses, including the value's own bytes.
   virtual size_t buffers() const { return 1; }
-  // As ExtentSource::parse. Offsets of errors count from the value's begin.
+  // Like ExtentSource::parse. Offsets of errors count from the start of the value.
   virtual Result<void> parse(ValueBytes value, const std::vector<bool>& wanted,
                              RecordData& out) const = 0;
-  // The label, without the picture. REQUIRES: the schema has a field "label".
+  // The label, without reading the picture. REQUIRES: the schema has a field "label".
   virtual Result<int64_t> label(uint64_t bytes, const ReadValue& read) const;
 
  protected:
@@ -41,22 +41,22 @@ class LmdbValues {
 };
 
 struct ValueOptions {
-  bool bgr = true;  // raw pixels stand in the order blue, green, red
+  bool bgr = true;  // raw pixels are in the order blue, green, red
 };
 
-// Null, and why, when the samples are not such values, or differ too much.
+// Null, with the reason in `why`, if the samples have another format, or differ too much.
 std::unique_ptr<LmdbValues> datum_values(std::span<const ValueBytes> samples,
                                          const ValueOptions& options, std::string& why);
 
-// `kind`: of values=; empty: what the samples look like. Throws Exception HR0484 when they are not
-// of the kind, or are pickles and the like, which are not read.
+// `kind`: from values=; empty: detected from the samples. Throws Exception HR0484 if they are of
+// another kind, or of an unsupported one such as pickles.
 std::unique_ptr<LmdbValues> lmdb_values(std::string_view kind, std::span<const ValueBytes> samples,
                                         const ValueOptions& options);
 
-// HR0485: this value is not like the others. `offset` counts from its begin.
+// HR0485: this value differs from the others. `offset` counts from its start.
 Error bad_value(std::string what, uint64_t offset = 0);
 
-// (H, W, C) or (C, H, W) pixels as (C, H, W); `swap`: the first of three channels is the last.
+// (H, W, C) or (C, H, W) pixels as (C, H, W); `swap`: reverses three channels.
 void planes_from_pixels(const uint8_t* pixels, int64_t channels, int64_t area, uint8_t* out,
                         bool swap);
 void copy_planes(const uint8_t* planes, int64_t channels, int64_t area, uint8_t* out, bool swap);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values become fields: pictures, Caffe's messages, bytes; messages are encoded here by hand,
-// after caffe.proto.
+// Values become fields: pictures, Caffe's messages, bytes. Messages are encoded here by hand,
+// following caffe.proto.
 #include "headrace/formats/lmdb/lmdb_values.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::string raw_floats(const std::vector<float>& values) {
 
 class LmdbValuesTest : public testing::Test {
  protected:
-  // As lmdb_values(), kept by the test.
+  // Like lmdb_values(), with the result owned by the test.
   const LmdbValues& make(const std::vector<std::string>& samples, std::string_view kind = {},
                          bool bgr = true) {
     std::vector<ValueBytes> spans;
@@ -47,7 +47,7 @@ class LmdbValuesTest : public testing::Test {
   static ValueBytes bytes_of(const std::string& text) {
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
   }
-  // Reads one value; spans of the result stay valid until the next call.
+  // Reads one value; spans in the result stay valid until the next call.
   std::string parse(const LmdbValues& values, const std::string& value) {
     held_ = value;
     record_ = RecordData();
@@ -61,7 +61,7 @@ class LmdbValuesTest : public testing::Test {
     const auto& bytes = record_.fields[number].bytes;
     return {bytes.begin(), bytes.end()};
   }
-  // The label as it is read from parts; and how many bytes were read for it.
+  // The label as read by parts; `read` is set to the number of bytes read for it.
   static std::string label(const LmdbValues& values, const std::string& value,
                            size_t* read = nullptr) {
     size_t bytes = 0;
@@ -81,7 +81,7 @@ class LmdbValuesTest : public testing::Test {
   RecordData record_;
 };
 
-TEST_F(LmdbValuesTest, are_told_by_the_first_ones) {
+TEST_F(LmdbValuesTest, are_recognized_by_the_first_ones) {
   EXPECT_EQ(make({kJpeg, kJpeg}).name(), "image");
   EXPECT_EQ(make({std::string("RIFF\x20\0\0\0WEBPVP8 ", 16)}).name(), "image");
   EXPECT_EQ(make({encoded_datum(kJpeg, 3)}).name(), "datum");
@@ -98,7 +98,7 @@ TEST_F(LmdbValuesTest, one_of_the_first_ones_may_be_bad) {
   EXPECT_EQ(make({good, datum(1, 1, 1, "x", 0), good}).name(), "bytes");  // not one kind
 }
 
-TEST_F(LmdbValuesTest, pickles_and_msgpack_are_refused_with_a_way_out) {
+TEST_F(LmdbValuesTest, pickles_and_msgpack_are_refused_with_a_hint) {
   const std::string pickle("\x80\x04\x95\x05\0\0\0\0\0\0\0K\x01.", 14);
   EXPECT_NE(refusal({pickle}).find("HR0484"), std::string::npos);
   EXPECT_NE(refusal({pickle}).find("pickles"), std::string::npos);
@@ -113,7 +113,7 @@ TEST_F(LmdbValuesTest, pickles_and_msgpack_are_refused_with_a_way_out) {
   EXPECT_EQ(refusal({pickle}, "bytes"), "read as bytes");
 }
 
-TEST_F(LmdbValuesTest, an_encoded_datum_is_a_picture_with_a_label) {
+TEST_F(LmdbValuesTest, an_encoded_datum_is_an_image_with_a_label) {
   const LmdbValues& values = make({encoded_datum(kJpeg, 7)});
   ASSERT_EQ(values.schema().size(), 2u);
   EXPECT_TRUE(values.schema()[0].encoded);
@@ -125,7 +125,7 @@ TEST_F(LmdbValuesTest, an_encoded_datum_is_a_picture_with_a_label) {
             "the Datum holds pixels, and others an encoded image");
 }
 
-TEST_F(LmdbValuesTest, a_picture_without_the_flag_encoded_is_known_by_its_bytes) {
+TEST_F(LmdbValuesTest, an_image_without_the_flag_encoded_is_known_by_its_bytes) {
   EXPECT_TRUE(make({datum(0, 0, 0, kJpeg, 1)}).schema()[0].encoded);
 }
 
@@ -175,7 +175,7 @@ TEST_F(LmdbValuesTest, a_datum_that_contradicts_itself_is_bad) {
   EXPECT_EQ(parse(values, proto_bytes(1, "x")), "field 1 is not part of a Datum");
 }
 
-TEST_F(LmdbValuesTest, a_label_is_read_without_its_picture) {
+TEST_F(LmdbValuesTest, a_label_is_read_without_its_image) {
   const std::string picture = kJpeg + std::string(100000, 'x');
   const LmdbValues& datums = make({encoded_datum(kJpeg, 1)});
   size_t read = 0;
@@ -183,14 +183,14 @@ TEST_F(LmdbValuesTest, a_label_is_read_without_its_picture) {
   EXPECT_LT(read, 200u);
   EXPECT_EQ(label(datums, encoded_datum(picture, -5)), "-5");
   EXPECT_EQ(label(datums, encoded_datum("", 9)), "9");
-  EXPECT_EQ(label(datums, proto_bytes(4, picture)), "0");  // protobuf's default
+  EXPECT_EQ(label(datums, proto_bytes(4, picture)), "0");  // protobuf's default value
   for (size_t cut = 1; cut < 120; ++cut) {
     const std::string whole = encoded_datum(kJpeg + std::string(60, 'x'), 7);
     (void)label(datums, whole.substr(0, std::min(cut, whole.size())));
   }
 }
 
-TEST_F(LmdbValuesTest, every_cut_and_changed_byte_of_a_value_is_survived) {
+TEST_F(LmdbValuesTest, survives_every_truncation_and_changed_byte_of_a_value) {
   const std::string values[] = {datum(3, 2, 2, "abcdefghijkl", 300, ""), encoded_datum(kJpeg, 3)};
   for (const std::string& value : values) {
     make({value});

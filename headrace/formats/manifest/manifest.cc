@@ -115,7 +115,7 @@ class ManifestSource final : public Source {
         return read_named_picture(path_of(field, record), root(), record, at, at, out);
       case Form::kText: {
         const std::string_view text = field.names[record];
-        data.bytes = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+        data.bytes = bytes_from_text(text);
         return;
       }
       case Form::kInteger:
@@ -135,12 +135,11 @@ class ManifestSource final : public Source {
     for (const std::string& name : field.classes.names()) print.add(name);
     for (int64_t r = 0; r < field.names.size(); ++r) print.add(field.names[r]);
     for (const int64_t value : field.integers) print.add(static_cast<uint64_t>(value));
-    print.add(std::string_view(reinterpret_cast<const char*>(field.numbers.data()),
-                               field.numbers.size()));
+    print.add(text_from_bytes(field.numbers));
   }
 
   std::string file_;
-  std::string folder_;  // of the paths, with its slash; empty: the current one
+  std::string folder_;  // base of the paths, with a final slash; empty: the current one
   std::vector<ManifestField> fields_;
   int64_t size_;
   bool has_files_ = false;
@@ -161,12 +160,13 @@ bool is_manifest(const std::string& path) {
   const Result<size_t> count = read_prefix(path, first);
   if (!count) return false;
   const std::string_view head(reinterpret_cast<const char*>(first.data()), *count);
-  if (is_utf16(head)) return json || has_suffix(path, ".tsv");  // to be refused by its name
+  // accepted here so that opening reports the error
+  if (is_utf16(head)) return json || has_suffix(path, ".tsv");
   return json ? is_json_lines(head) : looks_like_csv_manifest(head);
 }
 
-// The column of ids, where no column has paths: its first values are files in `folder`, but for
-// their suffix. Nothing where there is none.
+// If no column has paths, the column of ids whose first values plus a suffix are files in `folder`.
+// None if there is none.
 std::optional<std::string> column_of_ids(const FileTable& files, const ManifestTable& table) {
   for (const ManifestColumn& column : table.columns) {
     if (column.values.size() > 0 && has_media_suffix(column.values[0])) return {};
@@ -220,8 +220,8 @@ const FormatRecord kManifest{
     .doc =
         "A table of images: CSV (.csv, .tsv) with a header of three columns or more, or JSON "
         "lines (.jsonl, .ndjson). A column of image paths is the field image (more of them keep "
-        "their names), a column named label, class or alike the field label; the others are int64, "
-        "float32, float64 or text fields.",
+        "their names), a column named label, class or similar is the field label; the others "
+        "are int64, float32, float64 or text fields.",
     .example = "hr.manifest(\"train.csv\", image=\"path\", label=\"species\")",
     .params =
         {root_param(),
@@ -239,14 +239,15 @@ const FormatRecord kManifest{
                  "single audio or video column. None: all."},
          {.name = "missing",
           .type = ParamType::kString,
-          .doc = "refuse: a key, number or null that is missing is an error. fill: numbers are "
-                 "NaN, text is empty.",
+          .doc = "refuse: a missing key or number, or a null, is an error. fill: numbers become "
+                 "NaN, text becomes empty.",
           .fallback = std::string("refuse"),
           .choices = {"refuse", "fill"}},
          {.name = "floats",
           .type = ParamType::kString,
-          .doc = "The dtype of fractions. None: float32, or float64 where float32 makes "
-                 "different numbers equal: a column of large ones, or of many digits.",
+          .doc =
+              "The dtype of numbers with fractions. None: float32, or float64 for a column in "
+              "which float32 would make different numbers equal (large numbers, or many digits).",
           .choices = {"float32", "float64"}},
          classes_param()},
     .recognizes = is_manifest,

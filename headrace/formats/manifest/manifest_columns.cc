@@ -35,7 +35,7 @@ const ErrorCode kManifestColumns{
 
 constexpr size_t kLongestPath = 4096;
 
-// A field's name is a word: "Age (years)" -> Age_years.
+// Makes a field name from a heading: "Age (years)" -> Age_years.
 std::string word_from(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -48,7 +48,7 @@ std::string word_from(std::string_view name) {
   }
   while (out.size() > 1 && out.ends_with('_')) out.pop_back();
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, "_");
-  if (out == "id" || out == "key" || out == "valid") out += '_';  // every source has those
+  if (out == "id" || out == "key" || out == "valid") out += '_';  // reserved by every source
   return out;
 }
 
@@ -101,7 +101,7 @@ class ManifestMaker {
                        : "did you mean \"" + std::string(near) + "\"?");
   }
 
-  // The record's only sound or video comes like its image, whatever fields= says of the others.
+  // The record's only audio or video is always included, like its image, whatever fields= contains.
   std::vector<int64_t> chosen() const {
     std::vector<int64_t> out;
     if (options_.fields) {
@@ -131,7 +131,7 @@ class ManifestMaker {
     return lower_case(table_.columns[i].name).find("mask") != std::string::npos;
   }
 
-  // Columns whose values are all paths of one kind of media, and the image that is named.
+  // Columns whose values are all paths of one media type, and the image column.
   void find_paths() {
     for (size_t i = 0; i < table_.columns.size(); ++i) {
       const ManifestColumn& column = table_.columns[i];
@@ -167,7 +167,7 @@ class ManifestMaker {
       for (size_t i = 0; i < table_.columns.size() && label_ < 0; ++i) {
         const ManifestColumn& column = table_.columns[i];
         if (lower_case(column.name) != name || int64_t(i) == image_) continue;
-        if (form_of(column) == ManifestField::Form::kNumber) continue;  // a target to regress
+        if (form_of(column) == ManifestField::Form::kNumber) continue;  // a regression target
         if (media_[i] && media_[i]->kind == FieldKind::kImage) continue;
         label_ = static_cast<int64_t>(i);
       }
@@ -193,7 +193,7 @@ class ManifestMaker {
     for (int64_t r = 0; r < column.values.size(); ++r) {
       const std::string_view path = column.values[r];
       if (path.size() >= kLongestPath || path.find('\0') != path.npos) {
-        bad_value(column, r, "a path that no file can have");
+        bad_value(column, r, "an invalid path");
       }
     }
     ManifestField out;
@@ -251,7 +251,7 @@ class ManifestMaker {
     out.classes.refuse_unknown(ClassList::found(std::move(unknown)).names(), "in " + file_.path());
   }
 
-  // The form of a column's values, without a look at names.
+  // The type of a column's values, regardless of its name.
   ManifestField::Form form_of(const ManifestColumn& column) const {
     using Form = ManifestField::Form;
     const int64_t count = column.values.size();
@@ -276,7 +276,7 @@ class ManifestMaker {
       digits |= value.find_first_of("0123456789") != value.npos;
       if (integers && integer_in(value)) continue;
       integers = false;
-      // An integer beyond 64 bits is a name: as a number it would be another.
+      // An integer beyond 64 bits is kept as text, because converting it would change it.
       if (!column.typed && is_whole(value) && !integer_in(value)) return Form::kText;
       if (!column.typed && !number_in(value)) return Form::kText;
     }
@@ -341,7 +341,7 @@ class ManifestMaker {
     out.form = form_of(column);
     const bool missing = !column.missing.empty();
     if (missing && !options_.fill_missing && (out.form != Form::kText || column.typed)) {
-      refuse_missing(column, "missing=\"fill\" takes absent numbers as NaN, absent text as empty");
+      refuse_missing(column, "missing=\"fill\" reads absent numbers as NaN, absent text as empty");
     }
     if (missing && out.form == Form::kInteger) out.form = Form::kNumber;  // for the NaN
     switch (out.form) {
@@ -377,7 +377,8 @@ class ManifestMaker {
   ManifestTable table_;
   ManifestOptions options_;
   const File& file_;
-  std::vector<const MediaRecord*> media_;  // by column, of whose paths it is; null: of none
+  std::vector<const MediaRecord*> media_;  // by column, the media type of its paths; null: not
+                                           // paths
   int64_t image_ = -1, label_ = -1;
   std::vector<ManifestField> out_;
 };

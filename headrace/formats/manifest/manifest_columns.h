@@ -14,27 +14,28 @@
 namespace headrace {
 
 struct ManifestOptions {
-  std::optional<std::string> image = {}, label = {};    // names of columns; none: found
-  std::optional<std::vector<std::string>> fields = {};  // of the others; none: all
+  std::optional<std::string> image = {}, label = {};    // names of columns; none: detected
+  std::optional<std::vector<std::string>> fields = {};  // of the other columns; none: all
   std::optional<ClassList> classes = {};
-  std::optional<DType> floats = {};  // none: by the column
+  std::optional<DType> floats = {};  // none: chosen per column
   bool fill_missing = false;
 };
 
-// One field. Of the values, one list is filled.
+// A field. Only one of the lists is filled.
 struct ManifestField {
   enum class Form : uint8_t { kFile, kText, kInteger, kNumber };
   Field field;
   Form form = Form::kText;
   NameList names;                 // kFile: paths as written; kText
-  std::string suffix;             // kFile: that the paths lack
+  std::string suffix;             // kFile: appended to the paths
   std::vector<int64_t> integers;  // kInteger
   std::vector<uint8_t> numbers;   // kNumber: elements of field.dtype
-  ClassList classes;              // of a label with names
+  ClassList classes;              // for a label with names
 };
 
-// Takes the table's columns. Throws Exception: HR0438 a value that its column cannot hold, with its
-// line; HR0439 a column that is not there; HR0406 classes that do not match.
+// Takes over the table's columns. Throws Exception: HR0438 for a value that does not fit its
+// column, with its line; HR0439 for a column that does not exist; HR0406 for classes that do not
+// match.
 std::vector<ManifestField> fields_of(ManifestTable table, ManifestOptions options,
                                      const File& file);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV as RFC 4180 has it, with the delimiter and the line ends that the file uses.
+// CSV as specified in RFC 4180, with the file's own delimiter and line ends.
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/text.h"
 #include "headrace/base/utf8.h"
 #include "headrace/formats/folder/folder_listing.h"
@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr size_t kMostColumns = 4096;
-// DataFrame.to_csv() writes its index first, under no name.
+// DataFrame.to_csv() writes its index first, without a name.
 constexpr std::string_view kIndexOfPandas = "index";
 
-// The end of the record that begins at `at`: its line feed, or `end` where that is the file's.
+// The end of the record that begins at `at`: its line feed, or `end` for the last one of the file.
 // Null: it is not in the window.
 const char* record_end(const char* at, const char* end, bool last, char delimiter) {
   const auto* feed = static_cast<const char*>(std::memchr(at, '\n', end - at));
@@ -43,8 +43,8 @@ const char* record_end(const char* at, const char* end, bool last, char delimite
   return last ? end : nullptr;
 }
 
-// Splits one record, without its line end, into cells; quoted ones are unescaped where they lie.
-// Returns what is wrong, or nothing.
+// Splits one record, without its line end, into cells; quoted ones are unescaped in place. Returns
+// the error, or nothing.
 const char* split_record(char* at, char* end, char delimiter,
                          std::vector<std::string_view>& cells) {
   cells.clear();
@@ -74,7 +74,7 @@ const char* split_record(char* at, char* end, char delimiter,
   }
 }
 
-// The most frequent delimiter of the first line, outside quotes. A comma if it has none.
+// The most frequent delimiter of the first line, outside quotes. A comma if there is none.
 char delimiter_of(std::string_view line) {
   constexpr std::string_view kDelimiters = ",;\t|";
   std::array<int64_t, kDelimiters.size()> counts{};
@@ -99,7 +99,7 @@ class CsvReader {
   }
 
  private:
-  // Finds the delimiter. False: nothing is there.
+  // Finds the delimiter. False: the file is empty.
   bool begin() {
     if (window_.at_end()) return false;
     window_.extend();
@@ -115,7 +115,7 @@ class CsvReader {
     return true;
   }
 
-  // The next record that is no blank line, in cells_.
+  // Reads the next non-blank record into cells_.
   bool next() {
     for (;;) {
       const char* stop = nullptr;
@@ -176,7 +176,7 @@ class CsvReader {
   }
 
   void check_text(std::string_view text) const {
-    if (is_utf8({reinterpret_cast<const uint8_t*>(text.data()), text.size()})) return;
+    if (is_utf8(bytes_from_text(text))) return;
     bad_manifest_line(file_, line_, "bytes that are not UTF-8", "save it as UTF-8");
   }
 
@@ -188,11 +188,11 @@ class CsvReader {
   ManifestTable table_;
 };
 
-// Headings of text that describes an image: not a class.
+// Headings of text that describes an image, not a class.
 constexpr std::array<std::string_view, 7> kTextHeadings = {
     "caption", "captions", "text", "sentence", "transcript", "prompt", "description"};
 
-// The first line, without its end; the text goes on after it.
+// The first line, without its end; the text continues after it.
 std::string taken_line(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   std::string line(text.substr(0, end));
@@ -202,9 +202,7 @@ std::string taken_line(std::string_view& text) {
 }
 
 bool is_fraction(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && text.find('.') != text.npos;
+  return text.find('.') != text.npos && number_from<double>(text);
 }
 
 bool is_number(std::string_view text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A manifest as hostile input, as CSV and as JSON lines, by both policies; every text is read.
+// A manifest as hostile input, as CSV and as JSON lines, with both policies; every text is read.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const SourcePtr source =
           open_source(path, {{"format", std::string("manifest")},
                              {"missing", std::string(missing)},
-                             {"root", std::string("memory://none")}});  // no file is looked for
+                             {"root", std::string("memory://none")}});  // no file is checked
       std::vector<bool> wanted;
       for (const Field& field : source->schema()) wanted.push_back(!field.encoded);
       std::vector<RecordData> out(1);

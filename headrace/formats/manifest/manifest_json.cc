@@ -20,12 +20,12 @@ class JsonLinesReader {
 
   ManifestTable read() {
     while (next_line()) record();
-    if (table_.lines.empty()) bad_manifest_line(file_, 1, "no record", "one object a line");
+    if (table_.lines.empty()) bad_manifest_line(file_, 1, "no record", "one object per line");
     return std::move(table_);
   }
 
  private:
-  // The next line that is not blank, in text_.
+  // Reads the next non-blank line into text_.
   bool next_line() {
     for (;;) {
       const char* feed = nullptr;
@@ -78,7 +78,7 @@ class JsonLinesReader {
     }
   }
 
-  // Mostly the keys come in the order of the first line.
+  // Usually the keys are in the same order as in the first line.
   ManifestColumn& column_of(std::string_view key, size_t expected) {
     size_t at = expected;
     if (at >= table_.columns.size() || table_.columns[at].name != key) {
@@ -96,7 +96,7 @@ class JsonLinesReader {
     if (number_ > 0 && !allow_missing_) {
       bad_manifest_line(file_, line_,
                         "the key \"" + std::string(key) + "\", which line " +
-                            std::to_string(table_.lines[0]) + " has not",
+                            std::to_string(table_.lines[0]) + " lacks",
                         "missing=\"fill\" allows it");
     }
     if (table_.columns.size() == kMostKeys) {
@@ -150,7 +150,7 @@ class JsonLinesReader {
   RecordWindow window_;
   JsonReader json_{std::string_view{}};
   std::string_view text_;  // of the line
-  uint64_t offset_ = 0;    // where it begins
+  uint64_t offset_ = 0;    // offset of the line
   int64_t line_ = 0, number_ = 0;
   ManifestTable table_;
   std::unordered_map<std::string, size_t> places_;

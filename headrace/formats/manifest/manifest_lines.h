@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file in pieces that end where a record ends; a window grows to the longest record.
+// A text file in pieces that end at a record's end; the window grows to the longest record.
 #pragma once
 
 #include <algorithm>
@@ -21,15 +21,16 @@ class RecordWindow {
   RecordWindow(const File& file, const Progress& progress, size_t window = size_t{1} << 20)
       : file_(file), progress_(progress), buffer_(window) {}
 
-  // The window from here on; the caller may write into it.
+  // The current window; the caller may write into it.
   char* begin() { return reinterpret_cast<char*>(buffer_.data()) + begin_; }
   char* end() { return reinterpret_cast<char*>(buffer_.data()) + end_; }
   uint64_t offset() const { return read_ - (end_ - begin_); }  // of begin()
-  bool at_end() const { return read_ == file_.size(); }        // the window ends with the file
+  // the window reaches the end of the file
+  bool at_end() const { return read_ == file_.size(); }
   void take(size_t bytes) { begin_ += bytes; }
 
-  // More bytes after end(), which may move everything. Throws Exception when they cannot be had;
-  // false when a record has more than kMostRecordBytes. REQUIRES: !at_end().
+  // Reads more bytes after end(), which may move the window. Throws Exception if they cannot be
+  // read; false if a record exceeds kMostRecordBytes. REQUIRES: !at_end().
   bool extend() {
     const size_t kept = end_ - begin_;
     if (begin_ > 0) {

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
+
+#include "headrace/base/number_text.h"
 
 namespace headrace {
 namespace {
@@ -18,14 +19,10 @@ bool begins_with_zero(std::string_view text) {
 
 template <class Number>
 std::optional<Number> parsed(std::string_view text) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  if (begins_with_zero(text)) return {};
-  return value;
+  return begins_with_zero(text) ? std::nullopt : number_from<Number>(text);
 }
 
-// Significant digits: of "-0.0120e7" three.
+// Significant digits: "-0.0120e7" has three.
 int64_t digits_of(std::string_view text) {
   text = text.substr(0, text.find_first_of("eE"));
   const size_t first = text.find_first_of("123456789");
@@ -34,11 +31,12 @@ int64_t digits_of(std::string_view text) {
 }
 
 // Note [Which fractions need 64 bits]
-// float32 rounds by 6e-8 of a value, which most columns bear. Two kinds do not: numbers whose units
-// it lacks (from 2^24 on: ids that were written with a decimal point, seconds since 1970), and
-// decimal ones of which two become one (metres of a map with centimetres, seconds with
-// milliseconds). Fractions of more than 12 digits were computed: their last digits are noise, and
-// of many such values some are always nearly equal.
+// float32 has a relative error of 6e-8, which most columns tolerate. Two types of columns do not:
+// numbers of 2^24 and above, where float32 cannot represent all integers (ids written with a
+// decimal point, seconds since 1970), and decimal numbers of which two would become equal (map
+// coordinates in meters with centimeters, seconds with milliseconds). Fractions of more than 12
+// digits were computed: their last digits are noise, and among many such values some are always
+// nearly equal.
 constexpr double kUnitsLost = 1 << 24;
 constexpr int64_t kSafeDigits = 6, kDecimalDigits = 12;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as tables write them, and how many bits the fractions of a column need.
+// Numbers as written in tables, and how many bits the fractions of a column need.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace headrace {
 
-// As people write numbers: 007 is a name.
+// As people write integers: 007 is a name.
 std::optional<int64_t> integer_in(std::string_view text);
 std::optional<double> number_in(std::string_view text);
-// Whether the text is an integer of whatever size, leading zeros included.
+// Whether the text is an integer of any size, including leading zeros.
 bool is_whole(std::string_view text);
 
-// The dtype of a column of fractions: float32, or float64 where float32 would make different
-// numbers equal. See Note [Which fractions need 64 bits].
+// The dtype of a column of fractions: float32, or float64 if float32 would make different numbers
+// equal. See Note [Which fractions need 64 bits].
 class FractionWidth {
  public:
   void add(std::string_view written, double value);
@@ -26,7 +26,7 @@ class FractionWidth {
 
  private:
   bool loses_units_ = false;
-  std::vector<double> decimal_;  // of more digits than float32 always tells apart
+  std::vector<double> decimal_;  // of more digits than float32 always distinguishes
 };
 
 }  // namespace headrace

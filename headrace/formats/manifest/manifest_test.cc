@@ -16,7 +16,7 @@ using Integers = std::vector<int64_t>;
 
 class Manifest : public testing::Test {
  protected:
-  Manifest() {  // a manifest of which no file is there is refused
+  Manifest() {  // a manifest is rejected if none of its files exists
     for (const std::string name :
          {"a.jpg", "1.jpg", "a.png", "a.tif", "a.wav", "a.mp4", "x;1.jpg", "x/1"})
       folder.write("sets/" + name, "");
@@ -43,7 +43,7 @@ class Manifest : public testing::Test {
     for (const Field& field : source.schema()) out.push_back(field.name);
     return out;
   }
-  // Without its picture, which need not be there.
+  // Without its picture, which need not exist.
   static RecordData read(const Source& source, int64_t index) {
     std::vector<bool> wanted;
     for (const Field& field : source.schema()) wanted.push_back(!field.encoded);
@@ -60,7 +60,7 @@ class Manifest : public testing::Test {
   TemporaryFolder folder;
 };
 
-TEST_F(Manifest, ColumnsBecomeFieldsByWhatTheyHold) {
+TEST_F(Manifest, ColumnsBecomeFieldsByContent) {
   folder.write("sets/b.jpg", "picture");
   const SourcePtr source =
       open("path,label,age,score,note\na.jpg,dog,3,0.5,x\nb.jpg,cat,-4,1e2,\n");
@@ -81,7 +81,7 @@ TEST_F(Manifest, ColumnsBecomeFieldsByWhatTheyHold) {
   EXPECT_EQ(std::string(out[0].fields[0].bytes.begin(), out[0].fields[0].bytes.end()), "picture");
 }
 
-TEST_F(Manifest, CsvIsThatOfRfc4180AndOfSpreadsheets) {
+TEST_F(Manifest, CsvFollowsRfc4180AndSpreadsheets) {
   const SourcePtr source = open(
       "\xEF\xBB\xBFpath;\"a \"\"b\"\"\";c\r\n\"x;1.jpg\";\"two\r\nlines\";\"\"\r\n\r\ny.jpg;5\" "
       "wide;\"q\"\"q\"");
@@ -121,7 +121,7 @@ TEST_F(Manifest, NumbersWithLeadingZerosAreNames) {
   EXPECT_EQ(source->integer_column("n"), (Integers{0, -7}));
 }
 
-TEST_F(Manifest, SeveralPathColumnsAreSeveralPictures) {
+TEST_F(Manifest, SeveralPathColumnsAreSeveralImages) {
   const SourcePtr source = open("img,mask_path,depth\na.jpg,a.png,a.tif\n");
   EXPECT_EQ(fields(*source), (Names{"image", "mask", "depth"}));
   EXPECT_EQ(source->schema()[1].kind, FieldKind::kMask);
@@ -147,7 +147,7 @@ TEST_F(Manifest, MissingValuesFollowThePolicy) {
   EXPECT_TRUE(std::isnan(number(*source, 0, "a")));
   EXPECT_EQ(number(*source, 1, "a"), 5.F);
   const std::string lines = "{\"p\": \"1.jpg\", \"a\": 1}\n{\"p\": \"2.jpg\", \"b\": \"t\"}\n";
-  EXPECT_EQ(refusal_of_lines(lines).what, "line 2: the key \"b\", which line 1 has not");
+  EXPECT_EQ(refusal_of_lines(lines).what, "line 2: the key \"b\", which line 1 lacks");
   EXPECT_EQ(refusal_of_lines("{\"p\": \"1.jpg\", \"a\": 1}\n{\"p\": \"2.jpg\"}").what,
             "line 2: no key \"a\", which line 1 has");
   EXPECT_EQ(refusal_of_lines("{\"p\": \"1.jpg\", \"a\": null}").what,
@@ -161,7 +161,7 @@ TEST_F(Manifest, MissingValuesFollowThePolicy) {
             "line 2, column \"label\": no value");
 }
 
-TEST_F(Manifest, MistakesAreRefusedWithTheirLine) {
+TEST_F(Manifest, ErrorsAreRefusedWithTheirLine) {
   EXPECT_EQ(refusal("").what, "line 1: an empty file");
   EXPECT_EQ(refusal("a,b,c\n").what, "line 1: no record after the header");
   EXPECT_EQ(refusal("a,b,c\n1,2,3\n\n4,5\n").what, "line 4: 2 cells, and the header has 3");
@@ -187,10 +187,10 @@ TEST_F(Manifest, MistakesAreRefusedWithTheirLine) {
             "line 1, column \"a\": 9223372036854775808 does not fit into 64 bits");
   EXPECT_EQ(refusal_of_lines("{\"a\": 1}\n{\"a\": \"x\"}\n").code->id, "HR0438");
   EXPECT_EQ(refusal_of_lines("{\"a\": " + std::string(100000, '[') + "\n").what,
-            "line 1: nested more than 128 deep");
+            "line 1: nested more than 128 levels deep");
 }
 
-TEST_F(Manifest, ColumnsThatAreNotThereAreRefused) {
+TEST_F(Manifest, MissingColumnsAreRefused) {
   const std::string text = "path,class,x\na.jpg,owl,0.5\n";
   EXPECT_EQ(refusal(text, {{"image", std::string("paht")}}).hint, "did you mean \"path\"?");
   EXPECT_EQ(refusal(text, {{"label", std::string("nothing")}}).code->id, "HR0439");
@@ -206,7 +206,7 @@ TEST_F(Manifest, ClassesFixTheNumbers) {
   EXPECT_EQ(source->integer_column("label"), (Integers{1, 2}));
 }
 
-TEST_F(Manifest, TheFingerprintIsThatOfTheRecordsNotOfTheFolder) {
+TEST_F(Manifest, TheFingerprintEqualsThatOfTheRecordsNotOfTheFolder) {
   const std::string text = "path,label,x\na.jpg,1,2\n";
   const uint64_t print = open(text)->fingerprint();
   EXPECT_EQ(open(text, {}, "other/t.csv")->fingerprint(), print);
@@ -221,7 +221,7 @@ TEST_F(Manifest, ListsAreLeftToTheListFormat) {
   EXPECT_TRUE(open("path,label,x\na.jpg,1,2\n")->description().starts_with("manifest "));
 }
 
-TEST_F(Manifest, CutsAndFlippedBitsNeverCrash) {
+TEST_F(Manifest, TruncationsAndFlippedBitsNeverCrash) {
   const std::string csv = "path,label,n,t\na.jpg,dog,1,\"x\"\"y\"\nb.jpg,cat,2.5,\"z\nz\"\n";
   const std::string json =
       "{\"p\": \"a.jpg\", \"n\": 1, \"t\": [\"x\"]}\n{\"p\": \"b.jpg\", \"n\": 2, \"t\": [null]}\n";

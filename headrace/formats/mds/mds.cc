@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MDS: the shards of MosaicML Streaming, a folder with index.json. Records are the samples, shard
-// by shard in the order of the index. Packed shards are unpacked once, into the cache folder.
+// by shard in index order. Compressed shards are decompressed once, into the cache folder.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -25,11 +25,11 @@
 namespace headrace {
 namespace {
 
-// A shard: u32 samples; u32 offsets, one more than samples; what describes it; the samples.
+// A shard: u32 samples; u32 offsets, one more than samples; its description; the samples.
 constexpr size_t kOffsetsTogether = 65536;
 constexpr int64_t kMostExamples = 8;
 
-// Whether it begins as streaming writes an index: keys sorted, so that the shards come first.
+// Whether it begins like an index written by streaming: keys sorted, so that the shards come first.
 bool is_index(const std::string& path) {
   if (!is_file(path)) return false;
   std::array<uint8_t, 2048> begin{};
@@ -40,7 +40,7 @@ bool is_index(const std::string& path) {
          text.find("\"column_encodings\"") != std::string_view::npos;
 }
 
-// train/index.json, val/index.json, ... in a folder that has none.
+// train/index.json, val/index.json, ... in a folder without an index of its own.
 std::vector<std::string> splits_in(const std::string& root) {
   std::vector<std::string> out;
   for (const std::string_view split : kSplitNames) {
@@ -80,7 +80,7 @@ class ShardScan {
       for (size_t i = 0; i < count; ++i) {
         if (out_.is_full_of_damage(file_)) {
           bad(last_, file_.size() - last_,
-              "after so many samples that have no place, nothing more is looked for");
+              "too many samples without a position; the rest is not read");
           return {};
         }
         add(offsets[i], offsets[i + 1]);
@@ -118,7 +118,7 @@ class ShardScan {
 
   const File& file_;
   ContainerIndex& out_;
-  const std::string why_;  // the copy of a packed shard is not whole
+  const std::string why_;  // error if the copy of a packed shard is incomplete
   uint64_t table_end_ = 0, last_ = 0;
 };
 
@@ -163,12 +163,12 @@ class MdsSource final : public ExtentSource {
 // --- Opening
 // --------------------------------------------------------------------------------------
 
-// An index may name files anywhere, where its user says that it may.
+// An index may refer to files anywhere, if the user allows it.
 std::string place_of(const std::string& root, const std::string& name) {
   return name.starts_with('/') ? name : joined(root, name);
 }
 
-// The shards' files: plain ones where they are there, else copies of the packed ones.
+// The shards' files: plain ones if they exist, otherwise copies of the packed ones.
 UnpackedFiles files_of(const std::string& root, const std::string& index_path,
                        const MdsIndex& index, const Progress& progress) {
   UnpackedFiles out;
@@ -181,8 +181,8 @@ UnpackedFiles files_of(const std::string& root, const std::string& index_path,
     } else if (!shard.packed.empty() && is_file(zip)) {
       const std::string packing = shard.packing.substr(0, shard.packing.find(':'));
       if (packing != "zstd" && packing != "gz") {
-        mds_not_read(zip + " is packed with " + (packing.empty() ? "nothing known" : packing),
-                     "unpack the shards, or write them again with compression=\"zstd\"");
+        mds_not_read(zip + " is compressed with " + (packing.empty() ? "nothing known" : packing),
+                     "decompress the shards, or write them again with compression=\"zstd\"");
       }
       places.push_back(out.paths.size());
       packed.push_back(zip);
@@ -222,7 +222,7 @@ ContainerIndex index_of_shards(const FileSet& files, const MdsIndex& index,
       progress);
 }
 
-// The schema, by one of the first samples that is sound.
+// Determines the schema from one of the first valid samples.
 void look_at_samples(const FileSet& files, const ContainerIndex& index, MdsColumns& columns) {
   std::vector<uint8_t> sample;
   RecordData parsed;
@@ -272,14 +272,14 @@ bool is_mds(const std::string& path) {
 const FormatRecord kMds{
     .name = "mds",
     .doc =
-        "A folder of MDS shards with their index.json, as MosaicML Streaming's MDSWriter makes "
-        "it, plain or packed with Zstandard or gzip. Records are the samples in the index's order. "
-        "Fields: the columns, by their encodings.",
+        "A folder of MDS shards with their index.json, as MosaicML Streaming's MDSWriter writes "
+        "it, uncompressed or compressed with Zstandard or gzip. Records are the samples in the "
+        "index's order. Fields: the columns, by their encodings.",
     .example = "hr.open(\"mds/train/\")",
     .params = {{.name = "columns",
                 .type = ParamType::kStrings,
-                .doc = "The columns that are wanted; default, all. Others are not looked at, so "
-                       "that they may be pickles."},
+                .doc = "The columns to read; default: all. Others are never parsed, so they may be "
+                       "pickles."},
                outside_param()},
     .recognizes = is_mds,
     .open = open_mds};

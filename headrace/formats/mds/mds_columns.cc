@@ -18,7 +18,7 @@ const ErrorCode kBadSample{
     "a value that does not match its column's encoding. Only the affected samples are bad, and "
     "on_error decides what happens. Copy the shard again."};
 
-// A column's name as a field's: an identifier that is not taken.
+// Makes a field name from a column's name: a unique identifier.
 std::string field_name(const std::string& column, FieldNames& taken) {
   std::string name;
   for (const char c : column) {
@@ -77,9 +77,8 @@ bool MdsColumns::begin(std::span<const uint8_t> sample) {
         if (&other != &chosen) others.push_back(columns_[other.column].name);
       }
       mds_not_read("the column \"" + column.name + "\" holds " + why,
-                   others.empty()
-                       ? "write the dataset again, with another encoding"
-                       : "leave it out with columns=, which names those that are wanted");
+                   others.empty() ? "write the dataset again, with another encoding"
+                                  : "select the other columns with columns=");
     }
   }
   return sound;

@@ -18,42 +18,43 @@
 
 namespace headrace {
 
-// One encoding: bytes of a value -> a field.
+// One encoding: converts a value's bytes to a field.
 class MdsEncoding {
  public:
   virtual ~MdsEncoding() = default;
   const Field& field() const { return field_; }
-  // `memory` is the column's own, for what must be made anew. Errors are HR0488.
+  // `memory` is the column's own buffer for converted values. Errors are HR0488.
   virtual Result<void> parse(std::span<const uint8_t> value, FieldData& out,
                              Buffer& memory) const = 0;
-  // For fields that are one int64.
+  // For fields that are a single int64.
   virtual Result<int64_t> integer(std::span<const uint8_t> value) const;
 
  protected:
   Field field_;
 };
 
-// `example`: a value, by which what the encoding leaves open is fixed; or empty, where there is
-// none. Null, and why, for encodings that are not read. Throws Exception HR0486 where the column
+// `example`: a value that determines what the encoding leaves open; empty if there is none. Null,
+// with the reason in `why`, for unsupported encodings. Throws Exception HR0486 if the column
 // contradicts itself.
 std::unique_ptr<MdsEncoding> mds_encoding(const MdsColumn& column, const std::string& field_name,
                                           std::span<const uint8_t> example, std::string& why);
 
-// HR0488; `offset` counts from the begin of the sample.
+// HR0488; `offset` counts from the start of the sample.
 Error bad_sample(std::string what, uint64_t offset = 0);
 
 class MdsColumns {
  public:
   // `chosen`: names of columns, in this order; empty: all. Throws Exception HR0487.
   MdsColumns(std::vector<MdsColumn> columns, const std::vector<std::string>& chosen);
-  // Fixes the schema by a sample, if it is one. REQUIRED before parse().
+  // Determines the schema from a sample, if it is valid. REQUIRED before parse().
   bool begin(std::span<const uint8_t> sample);
 
   Schema schema() const;
   size_t buffers() const { return 1 + fields_.size(); }
   Result<void> parse(std::span<const uint8_t> sample, const std::vector<bool>& wanted,
                      RecordData& out) const;
-  // A field that is one int64, reading little of the sample, which has `bytes` bytes.
+  // A field that is a single int64, reading only a small part of the sample, which has `bytes`
+  // bytes.
   using Read = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
   Result<int64_t> integer(size_t field, uint64_t bytes, const Read& read) const;
 
@@ -66,7 +67,8 @@ class MdsColumns {
   struct Place {
     uint64_t offset = 0, bytes = 0;
   };
-  // Places the values of each column, from the lengths in the first head_bytes() bytes.
+  // Computes the positions of each column's values from the lengths in the first head_bytes()
+  // bytes.
   Result<void> place_values(std::span<const uint8_t> head, uint64_t sample_bytes,
                             std::vector<Place>& out) const;
   size_t head_bytes() const;

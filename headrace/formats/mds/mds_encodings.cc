@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The encodings of MDS: the bytes of one value as a field, as in streaming 0.13,
+// The encodings of MDS: the bytes of one value as a field, like streaming 0.13,
 // base/format/mds/encodings.py.
 #include <algorithm>
 #include <array>
@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/base/text.h"
 #include "headrace/base/utf8.h"
 #include "headrace/formats/arrays/tensor_shapes.h"
 #include "headrace/formats/mds/mds_columns.h"
@@ -20,9 +21,7 @@ namespace {
 
 using Value = std::span<const uint8_t>;
 
-std::string_view text_of(Value value) {
-  return {reinterpret_cast<const char*>(value.data()), value.size()};
-}
+std::string_view text_of(Value value) { return text_from_bytes(value); }
 
 bool names_mask(std::string_view name) { return name == "mask" || name == "masks"; }
 bool names_picture(std::string_view name) {
@@ -47,7 +46,7 @@ class PlainEncoding final : public MdsEncoding {
   }
 };
 
-// A number of fixed size. Those of 64 bits, and labels, are delivered as int64.
+// A number of fixed size. 64-bit ones, and labels, are delivered as int64.
 class NumberEncoding final : public MdsEncoding {
  public:
   NumberEncoding(std::string name, DType stored) : stored_(stored) {
@@ -100,7 +99,7 @@ class NumberEncoding final : public MdsEncoding {
   DType stored_;
 };
 
-// Numbers as Python writes them.
+// Numbers as Python formats them.
 class TextNumberEncoding final : public MdsEncoding {
  public:
   TextNumberEncoding(std::string name, bool integer) {
@@ -136,7 +135,7 @@ class TextNumberEncoding final : public MdsEncoding {
   }
 };
 
-// A picture as Pillow's tobytes() gives it: u32 width, height, length of the mode; mode; pixels.
+// A picture from Pillow's tobytes(): u32 width, height, length of the mode; mode; pixels.
 class PillowEncoding final : public MdsEncoding {
  public:
   PillowEncoding(std::string name, Value example) {
@@ -187,7 +186,7 @@ class PillowEncoding final : public MdsEncoding {
     parts.pixels = in.bytes(in.left());
     return parts;
   }
-  // 0 for what is not gray or RGB of 8 bits: "P", whose palette is not stored, "1", "CMYK", "F".
+  // 0 for anything except 8-bit gray or RGB: "P", whose palette is not stored, "1", "CMYK", "F".
   static int64_t channels_of(std::string_view mode) {
     if (mode == "L") return 1;
     if (mode == "LA") return 2;
@@ -197,8 +196,8 @@ class PillowEncoding final : public MdsEncoding {
   }
 };
 
-// "ndarray", "ndarray:DTYPE", "ndarray:DTYPE:SIZE,SIZE": what the name leaves open stands in front
-// of the elements, as u8 type, and u8 (dimensions << 2 | log2 of the bytes of a size), sizes.
+// "ndarray", "ndarray:DTYPE", "ndarray:DTYPE:SIZE,SIZE": what the name leaves open is stored before
+// the elements, as u8 type, and u8 (dimensions << 2 | log2 of the bytes of a size), sizes.
 class ArrayEncoding final : public MdsEncoding {
  public:
   ArrayEncoding(std::string name, std::optional<DType> dtype, std::optional<Shape> shape,
@@ -300,7 +299,7 @@ class ArrayEncoding final : public MdsEncoding {
   bool own_dtype_, own_shape_;
 };
 
-// The encoding of a column whose name tells what is to come: "ndarray:float32:3,4".
+// The encoding of a column whose name contains its type: "ndarray:float32:3,4".
 std::unique_ptr<MdsEncoding> array_encoding(const MdsColumn& column, const std::string& name,
                                             std::string_view config, Value example,
                                             std::string& why) {

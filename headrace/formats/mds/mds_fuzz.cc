@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of MDS shards as hostile input: opened, all of it read.
+// A folder of MDS shards as hostile input: opened and read completely.
 //
-// The input changes a valid shard or its index (its first byte says which, and its columns), or it
-// is an index itself.
+// The input modifies a valid shard or its index (its first byte says which, and its columns), or
+// it is an index itself.
 #include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/mds/mds_test_shards.h"
 #include "headrace/storage/temporary_folder.h"

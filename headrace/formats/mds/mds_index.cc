@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "headrace/base/json_reader.h"
+#include "headrace/base/text.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/storage/file.h"
@@ -138,7 +139,7 @@ class IndexParser {
         json_.skip();
       }
     }
-    if (!json_.ok()) return;  // parse() tells
+    if (!json_.ok()) return;  // parse() reports it
     const std::string name = "shard " + std::to_string(index_.shards.size());
     if (format != "mds") {
       mds_not_read(path_ + ": " + name + " is of the format \"" + format + "\"",
@@ -175,7 +176,7 @@ class IndexParser {
     if (index_.shards.empty()) {
       index_.columns = std::move(columns);
     } else if (columns != index_.columns) {
-      bad(shard + " has other columns than those in front of it");
+      bad(shard + " has different columns from the shards before it");
     }
   }
 
@@ -183,7 +184,7 @@ class IndexParser {
   const std::string& path_;
   const bool outside_;
   MdsIndex index_;
-  std::unordered_set<std::string> files_;  // of the shards so far
+  std::unordered_set<std::string> files_;  // names in all shards so far
 };
 
 }  // namespace
@@ -191,7 +192,7 @@ class IndexParser {
 MdsIndex read_mds_index(const std::string& path, bool outside) {
   Buffer bytes;
   if (Result<void> read = read_file(path, bytes); !read) throw Exception(std::move(read.error()));
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view text = text_from_bytes(bytes.bytes());
   return IndexParser(text, path, outside).parse();
 }
 

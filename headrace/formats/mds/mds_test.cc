@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shards that streaming itself wrote are compared in tests/test_mds.py; here they are made by hand,
-// so that each can be damaged in one place.
+// tests/test_mds.py compares shards written by streaming itself; here they are made by hand, so
+// that each can be damaged in one place.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -100,7 +100,7 @@ TEST_F(MdsTest, the_index_itself_opens_its_folder) {
   EXPECT_EQ(open_source(data / "d/index.json")->size(), 15);
 }
 
-TEST_F(MdsTest, a_root_of_splits_is_refused_with_what_to_open) {
+TEST_F(MdsTest, a_folder_of_splits_is_refused_with_a_hint) {
   for (const char* split : {"train", "val"}) {
     data.write(std::string("d/") + split + "/index.json", mds_index(kColumns, {{.samples = 1}}));
   }
@@ -109,7 +109,7 @@ TEST_F(MdsTest, a_root_of_splits_is_refused_with_what_to_open) {
   EXPECT_NE(message.find("open " + (data / "d/train")), std::string::npos) << message;
 }
 
-TEST_F(MdsTest, columns_are_chosen_by_name_and_others_are_not_looked_at) {
+TEST_F(MdsTest, columns_are_chosen_by_name_and_others_are_not_read) {
   const std::vector<MdsTestColumn> columns = {
       {"meta", "pkl", 0}, {"x-y", "bytes", 0}, {"1", "int", 8}};
   const MdsTestSample sample = {"\x80\x04.", "abc", little_endian(int64_t{-3})};
@@ -164,7 +164,7 @@ TEST_F(MdsTest, every_encoding_of_numbers_and_text) {
       std::string::npos);
 }
 
-TEST_F(MdsTest, pixels_of_pillow_become_planes) {
+TEST_F(MdsTest, pillow_pixels_become_planes) {
   const auto pil = [](uint32_t width, uint32_t height, const std::string& mode,
                       const std::string& pixels) {
     return little_endian(width) + little_endian(height) +
@@ -225,7 +225,7 @@ TEST_F(MdsTest, one_of_the_first_samples_may_be_bad) {
   EXPECT_EQ(error_of(*source, 1), "");
 }
 
-TEST_F(MdsTest, an_index_that_makes_no_sense_is_refused) {
+TEST_F(MdsTest, an_invalid_index_is_refused) {
   write_dataset();
   const std::string good = mds_index(kColumns, {{.samples = 15}});
   const auto with = [&](const std::string& from, const std::string& to) {
@@ -259,14 +259,14 @@ TEST_F(MdsTest, an_index_that_makes_no_sense_is_refused) {
   }
 }
 
-TEST_F(MdsTest, shards_packed_with_what_is_not_read_are_refused_by_name) {
+TEST_F(MdsTest, shards_with_unsupported_compression_are_refused_by_name) {
   data.write("d/s.mds.br", "x");
   data.write("d/index.json",
              mds_index(kColumns,
                        {{.raw = "s.mds", .packed = "s.mds.br", .packing = "br:11", .samples = 1}}));
   const std::string message = refusal();
   EXPECT_NE(message.find("HR0487"), std::string::npos) << message;
-  EXPECT_NE(message.find("packed with br"), std::string::npos) << message;
+  EXPECT_NE(message.find("compressed with br"), std::string::npos) << message;
 }
 
 TEST_F(MdsTest, a_shard_with_another_number_of_samples_is_one_bad_record) {
@@ -282,7 +282,7 @@ TEST_F(MdsTest, a_shard_with_another_number_of_samples_is_one_bad_record) {
   EXPECT_EQ(record.fields[0].scalar, 10);
 }
 
-TEST_F(MdsTest, a_shard_that_was_cut_off_loses_its_last_samples_only) {
+TEST_F(MdsTest, a_truncated_shard_only_loses_its_last_samples) {
   write_dataset();
   data.write("d/shard.00000.mds", shards[0].substr(0, shards[0].size() - 5));
   const SourcePtr source = open_source(data / "d");
@@ -297,7 +297,7 @@ TEST_F(MdsTest, a_shard_that_was_cut_off_loses_its_last_samples_only) {
   }
 }
 
-TEST_F(MdsTest, offsets_that_go_back_spoil_their_two_samples) {
+TEST_F(MdsTest, decreasing_offsets_damage_two_samples) {
   write_dataset();
   uint32_t offset = 3;
   std::memcpy(shards[0].data() + 4 + 4 * 4, &offset, sizeof offset);
@@ -321,7 +321,7 @@ TEST_F(MdsTest, lengths_that_do_not_fit_their_sample) {
   }
 }
 
-TEST_F(MdsTest, every_cut_and_changed_byte_of_a_shard_is_survived) {
+TEST_F(MdsTest, survives_every_truncation_and_changed_byte_of_a_shard) {
   write_dataset();
   const std::string whole = shards[1];
   const auto survive = [&](const std::string& bytes) {

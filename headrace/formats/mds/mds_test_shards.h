@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: MDS shards and their index.json, as streaming's MDSWriter lays them out.
+// For tests: MDS shards and their index.json, in the layout of streaming's MDSWriter.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct MdsTestShard {
   uint64_t samples = 0;
 };
 
-using MdsTestSample = std::vector<std::string>;  // a value for each column
+using MdsTestSample = std::vector<std::string>;  // one value per column
 
 inline std::string mds_sample(const std::vector<MdsTestColumn>& columns,
                               const MdsTestSample& values) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's .npy: a file, several as one, or a folder of them.
+// NumPy's .npy: a single file, several as one source, or a folder of them.
 #include <algorithm>
 #include <set>
 
@@ -35,7 +35,7 @@ std::vector<NpyValues> values_of(const std::string& path) {
   return read_npy_array({.part = {.file = shared}, .size = shared->size(), .path = path});
 }
 
-// The records of `more` after those that are there.
+// Appends the records of `more`.
 void append(std::vector<NpyValues>& all, std::vector<NpyValues> more, const std::string& path) {
   bool same = all.size() == more.size();
   for (size_t i = 0; same && i < all.size(); ++i) {
@@ -53,8 +53,8 @@ void append(std::vector<NpyValues>& all, std::vector<NpyValues> more, const std:
     if (same) array.parts.push_back(std::move(other.parts[0]));
   }
   if (same) return;
-  throw Exception(damaged_array(path, "its type or shape differs from that of the files before it",
-                                -1, "files that are opened as one differ in the first axis only"));
+  throw Exception(damaged_array(path, "its type or shape differs from that of earlier files", -1,
+                                "files opened as one dataset may differ in the first axis only"));
 }
 
 std::vector<NamedArray> named(std::vector<NpyValues> values, const std::string& name) {
@@ -71,7 +71,7 @@ std::vector<NamedArray> named(std::vector<NpyValues> values, const std::string& 
   return out;
 }
 
-// The arrays that `fields=` names, in its order.
+// The arrays listed in `fields=`, in that order.
 std::vector<NamedArray> chosen(std::vector<NamedArray> arrays, const Arguments& arguments) {
   std::vector<std::string> names;
   for (const NamedArray& array : arrays) names.push_back(array.choice.name);
@@ -83,8 +83,7 @@ std::vector<NamedArray> chosen(std::vector<NamedArray> arrays, const Arguments& 
   return out;
 }
 
-// A lone array is called by `field`, by its file's name where that means something, or by what it
-// looks like.
+// A single array is named by `field`, by its file's name if that has a meaning, or by its contents.
 void name_lone_array(NamedArray& array, const Arguments& arguments) {
   if (!arguments.is_none("field")) {
     array.choice.field = arguments.text("field");
@@ -109,7 +108,7 @@ SourcePtr open_files(const std::string& path, const Arguments& arguments) {
   return records(columns_from_arrays(std::move(arrays), arguments), "npy " + path);
 }
 
-// Whether each file holds a field: as many records in each, and not all of one kind.
+// Whether each file is a field: all with the same number of records, but not all of the same kind.
 bool are_fields(const NameList& paths) {
   if (paths.size() < 2 || paths.size() > int64_t{kMostLikelyFields}) return false;
   std::set<int64_t> lengths;
@@ -161,10 +160,10 @@ const FormatRecord kNpy{
     .name = "npy",
     .doc =
         "NumPy arrays (.npy) whose first axis is the record: one file, several as one "
-        "(x-*.npy), or a folder. In a folder each file is a field where all have as many "
-        "records (images.npy, labels.npy), else each file is a record, in class folders with "
-        "a label. Any byte order and C or Fortran order; read by position, never mapped. "
-        "Python objects are refused.",
+        "(x-*.npy), or a folder. In a folder, each file is a field if all have the same number "
+        "of records (images.npy, labels.npy); otherwise each file is a record, with a label if "
+        "it is in a class folder. Any byte order, C or Fortran order; read by position, never "
+        "memory-mapped. Python objects are rejected.",
     .example = "hr.open(\"images.npy\")",
     .params = {{.name = "field",
                 .type = ParamType::kString,

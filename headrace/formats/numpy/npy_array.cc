@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kMostTransposed = uint64_t{1} << 30;  // bytes
 constexpr uint64_t kMostText = uint64_t{256} << 20;      // bytes, as they are stored
 constexpr uint64_t kMostStrings = uint64_t{1} << 24;
-constexpr size_t kBlock = 64;  // records that are transposed side by side
+constexpr size_t kBlock = 64;  // records that are transposed together
 
 [[noreturn]] void fail(Error error, const NpyPlace& place) {
   error.where.file = place.path;
@@ -23,7 +23,7 @@ constexpr size_t kBlock = 64;  // records that are transposed side by side
   throw Exception(std::move(error));
 }
 
-// Padded with zeros at the end, in UTF-32 where it is Unicode.
+// Padded with zeros at the end; UTF-32 for Unicode.
 std::string text_from(std::span<const uint8_t> stored, const NpyType& type) {
   std::string out;
   if (type.kind == NpyType::Kind::kBytes) {
@@ -73,7 +73,7 @@ std::vector<std::string> texts_from(FileArray stored, const NpyType& type, const
   return out;
 }
 
-// The elements in C order: where they lie, or transposed in memory.
+// The elements in C order: in place, or transposed in memory.
 FilePart in_c_order(const NpyHeader& header, const NpyPlace& place) {
   FilePart part = place.part;
   part.offset += header.data_offset;
@@ -104,7 +104,7 @@ void transpose_records(const uint8_t* in, const Shape& shape, size_t first, size
   const size_t bytes = kItem ? kItem : item_bytes;
   const auto records = static_cast<size_t>(shape[0]);
   std::vector<int64_t> at(shape.size(), 0);
-  std::vector<size_t> steps(shape.size(), records);  // of the source, in elements
+  std::vector<size_t> steps(shape.size(), records);  // strides of the source, in elements
   size_t elements = 1;
   for (size_t d = 1; d < shape.size(); ++d) {
     if (d > 1) steps[d] = steps[d - 1] * static_cast<size_t>(shape[d - 1]);
@@ -164,8 +164,8 @@ std::vector<NpyValues> read_npy_array(const NpyPlace& place) {
     std::variant<FileArray, std::vector<std::string>> out = array;
     if (type.kind == NpyType::Kind::kNumber) return out;
     if (!array.shape.empty()) {
-      fail(unsupported_array(place.path, "it holds several strings a record",
-                             "save each column as an array of its own"),
+      fail(unsupported_array(place.path, "it holds several strings per record",
+                             "save each column as a separate array"),
            place);
     }
     out = texts_from(array, type, place);
@@ -178,7 +178,7 @@ std::vector<NpyValues> read_npy_array(const NpyPlace& place) {
   }
   if (!record.empty()) {
     fail(unsupported_array(place.path, "its records are arrays of a structured type",
-                           "save each member as an array of its own: np.savez(path, a=a[\"a\"])"),
+                           "save each member as a separate array: np.savez(path, a=a[\"a\"])"),
          place);
   }
   for (const NpyMember& member : header->members) {

@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// Where a .npy lies: in a file from `offset` on, or in memory. Its FilePart's count means nothing.
+// Location of a .npy: in a file from `offset` on, or in memory. Its FilePart's count is ignored.
 struct NpyPlace {
   FilePart part;
   uint64_t size = 0;  // of the .npy
@@ -21,15 +21,15 @@ struct NpyPlace {
 };
 
 struct NpyValues {
-  std::string member;  // of a structured type; else empty
+  std::string member;  // for a structured type; otherwise empty
   std::variant<FileArray, std::vector<std::string>> values;
 };
 
-// The first axis is the record. Arrays in Fortran order are brought into C order in memory (up to
-// 1 GiB), as are strings. Throws Exception: HR0424, HR0425, HR02xx.
+// The first axis is the record. Arrays in Fortran order are converted to C order in memory (up to 1
+// GiB), and so are strings. Throws Exception: HR0424, HR0425, HR02xx.
 std::vector<NpyValues> read_npy_array(const NpyPlace& place);
 
-// An array in Fortran order, dense, into C order. REQUIRES: both have as many bytes as it takes.
+// Converts a dense array in Fortran order to C order. REQUIRES: both have the array's size.
 void c_order_from_fortran(const uint8_t* in, const Shape& shape, size_t item_bytes, uint8_t* out);
 
 }  // namespace headrace

@@ -20,11 +20,11 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kAllHeaders = 10'000;  // as many are read at opening
-constexpr int64_t kSomeHeaders = 256;    // of more files, spread over all
+constexpr int64_t kAllHeaders = 10'000;  // up to this many are all read when opening
+constexpr int64_t kSomeHeaders = 256;    // sampled from more files
 constexpr size_t kFirstNames = 64;       // read to infer a folder's contents
 
-// Names in a folder, sorted by bytes: files that end with .npy, or folders.
+// Names in a folder, sorted by bytes: files with the suffix .npy, or folders.
 std::vector<std::string> names_in(const std::string& folder, bool folders) {
   std::vector<std::string> names;
   for (auto& [name, is_folder] : entries_in(folder)) {
@@ -50,7 +50,7 @@ FirstNames first_names(const std::string& path) {
   return out;
 }
 
-// A picture or a tensor: what all files have in common.
+// A picture or a tensor: the properties common to all files.
 struct Common {
   DType dtype = DType::kUInt8;
   Shape shape;  // as stored, -1 where files differ
@@ -197,7 +197,7 @@ class NpyFilesSource final : public Source {
   uint64_t fingerprint_ = 0;
 };
 
-// Adds a file to what the ones before have in common.
+// Merges a file into the properties common to the previous ones.
 void add_to_common(const NpyHeader& header, const std::string& path, const std::string& channels,
                    bool first, Common& common) {
   if (!header.members.empty() || header.type.kind != NpyType::Kind::kNumber) {
@@ -286,7 +286,7 @@ SourcePtr npy_files(const std::string& path, NpyFolder folder, const std::string
   }
   if (common.picture && common.shape.size() == 3 &&
       common.shape[common.channels_last ? 2 : 0] < 0) {
-    common.picture = false;  // pictures of a field have one number of channels
+    common.picture = false;  // pictures of a field have the same number of channels
   }
   if (!common.picture) common.channels_last = false;
   return std::make_shared<NpyFilesSource>(path, std::move(folder), std::move(common));

@@ -15,23 +15,23 @@
 namespace headrace {
 
 struct NpyFolder {
-  NameList paths;               // full, in the order of records
-  std::vector<int64_t> labels;  // as many, where the files lie in class folders; else empty
+  NameList paths;               // full paths, in record order
+  std::vector<int64_t> labels;  // one per file if the files are in class folders; otherwise empty
   ClassList classes;
 };
 
-// The .npy files directly in the folder, sorted; where there are none, those directly in its
-// folders, which are the classes then. Names that begin with a dot are left out.
+// The .npy files directly in the folder, sorted; if there are none, those in its subfolders, which
+// are then the classes. Names that begin with a dot are ignored.
 NpyFolder list_npy_folder(const std::string& path, const std::optional<ClassList>& classes);
 
-// Cheap: whether one of the first names is a .npy's and none is a picture's.
+// Cheap: whether one of the first names is a .npy and none is a picture.
 bool is_npy_folder(const std::string& path);
 
 // The header of a file. Throws Exception.
 NpyHeader npy_header_of(const std::string& path);
 
-// One record a file. `channels`: as array_columns.h has it. Throws Exception HR0424 where types
-// differ, HR0425.
+// One record per file. `channels`: see array_columns.h. Throws Exception HR0424 if types differ,
+// HR0425.
 SourcePtr npy_files(const std::string& path, NpyFolder folder, const std::string& channels,
                     const Progress& progress);
 

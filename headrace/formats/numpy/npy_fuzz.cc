@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A .npy as hostile input: as it is, or a header of the input's text in front of its data.
+// A .npy file as hostile input: unchanged, or with a header made from the input's text.
 #include <cstring>
 
 #include "headrace/formats/fuzz_format.h"
@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headrace;
   if (size < 2) return 0;
   std::vector<uint8_t> bytes(data + 1, data + size);
-  if (data[0] % 2 == 1) {  // the length of the header is right
+  if (data[0] % 2 == 1) {  // with a correct header length
     const size_t length = std::min<size_t>(bytes.size(), data[0]);
     const uint8_t begin[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<uint8_t>(length),
                                0};

@@ -13,11 +13,11 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostHeader = size_t{1} << 20;  // NumPy itself stops at 10,000 bytes
+constexpr size_t kMostHeader = size_t{1} << 20;  // NumPy's own limit is 10,000 bytes
 constexpr size_t kMostMembers = 4096, kMostDimensions = 64;
 
-// A Python literal, as far as headers use it. After the first mistake everything is empty, and
-// good() is false.
+// A Python literal, as far as headers use it. After the first error everything is empty, and good()
+// is false.
 class Literal {
  public:
   explicit Literal(std::string_view text) : text_(text) {}
@@ -41,7 +41,7 @@ class Literal {
   }
   void fail() { good_ = false; }
 
-  // 'text' or "text", as repr() writes names of members.
+  // 'text' or "text", as written by repr().
   std::string string() {
     std::string out;
     if (next_is('u') || next_is('b')) ++at_;  // of Python 2
@@ -49,7 +49,7 @@ class Literal {
     expect(quote);
     while (good_ && !(at_ < text_.size() && text_[at_] == quote)) {
       if (at_ >= text_.size()) return fail(), out;
-      if (text_[at_] == '\\') {  // escapes mean a name that no field can have
+      if (text_[at_] == '\\') {  // a name with escapes cannot be a field name
         if (++at_ >= text_.size()) return fail(), out;
         out += '_';
         ++at_;
@@ -135,9 +135,9 @@ Error not_read(const std::string& path, const std::string& descr, char kind) {
       return unsupported_array(path, what + ", dates or times",
                                "np.save(path, a.astype(\"int64\"))");
     case 'V':
-      return unsupported_array(path, what + ", bytes without a meaning",
-                               "give them a type: np.save(path, a.view(\"uint8\")); bfloat16 "
-                               "belongs into safetensors");
+      return unsupported_array(
+          path, what + ", raw bytes (a void type)",
+          "give them a type: np.save(path, a.view(\"uint8\")); store bfloat16 in safetensors");
     default:
       return unsupported_array(path, what, "np.save(path, a.astype(\"float64\"))");
   }
@@ -158,7 +158,7 @@ Result<NpyType> type_from(const std::string& descr, const std::string& path) {
   const auto parsed = rest.size() < 2 ? std::from_chars_result{end, std::errc::invalid_argument}
                                       : std::from_chars(rest.data() + 1, end, bytes);
   if (parsed.ec != std::errc() || (parsed.ptr != end && kind != 'M' && kind != 'm')) {
-    return damaged_array(path, "\"" + descr.substr(0, 40) + "\" is not a type of NumPy");
+    return damaged_array(path, "\"" + descr.substr(0, 40) + "\" is not a NumPy type");
   }
   type.bytes = bytes;
   if (kind == 'S' || kind == 'a' || kind == 'U') {
@@ -189,8 +189,8 @@ Result<void> read_members(Literal& in, const std::string& path, NpyHeader& heade
     }
     in.expect(',');
     if (in.next_is('[')) {
-      return unsupported_array(path, "member '" + member.name + "' is a structure itself",
-                               "save its members as arrays of their own: np.savez(path, ...)");
+      return unsupported_array(path, "member '" + member.name + "' is a nested structure",
+                               "save its members as separate arrays: np.savez(path, ...)");
     }
     const std::string descr = in.string();
     if (in.take(',') && !in.next_is(')')) member.shape = in.shape();
@@ -216,7 +216,7 @@ Result<void> read_members(Literal& in, const std::string& path, NpyHeader& heade
     if (!padding) header.members.push_back(std::move(member));
   }
   if (!in.good() || header.members.empty()) {
-    return damaged_array(path, "a structured type that cannot be understood");
+    return damaged_array(path, "an invalid structured type");
   }
   return {};
 }
@@ -268,7 +268,7 @@ Result<NpyHeader> read_npy_header(const ReadBytes& read, uint64_t size, const st
   if (Result<void> got = read(0, {begin.data(), some}); !got) return std::move(got.error());
   ByteReader in(std::span<const uint8_t>(begin.data(), some));
   if (in.text(kNpyMagic.size()) != kNpyMagic) {
-    return damaged_array(path, "it does not begin as .npy files do", 0);
+    return damaged_array(path, "it does not begin like a .npy file", 0);
   }
   const auto major = in.number<uint8_t>();
   const auto minor = in.number<uint8_t>();
@@ -296,9 +296,10 @@ Result<NpyHeader> read_npy_header(const ReadBytes& read, uint64_t size, const st
     return std::move(parsed.error());
   }
   if (header.item_bytes == 0) {
-    return unsupported_array(path, "its elements have no bytes", "np.save(path, a.astype(\"S1\"))");
+    return unsupported_array(path, "its elements have zero bytes",
+                             "np.save(path, a.astype(\"S1\"))");
   }
-  // `extent`: with axes of no length left out, so that no part of the shape overflows either.
+  // `extent`: excluding axes of length 0, so that no partial product overflows either.
   uint64_t bytes = header.item_bytes, extent = bytes;
   bool fits = bytes <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   for (const int64_t dimension : header.shape) {

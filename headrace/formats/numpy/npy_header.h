@@ -17,13 +17,13 @@ namespace headrace {
 
 inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
-// Elements of one kind: numbers, or strings of a fixed width.
+// Elements of one type: numbers, or strings of a fixed width.
 struct NpyType {
   enum class Kind : uint8_t { kNumber, kBytes, kUnicode };
   Kind kind = Kind::kNumber;
   DType dtype = DType::kUInt8;  // kNumber
   bool big_endian = false;
-  uint64_t bytes = 1;  // of one element
+  uint64_t bytes = 1;  // size of one element
 };
 
 // A member of a structured element.
@@ -35,20 +35,20 @@ struct NpyMember {
 };
 
 struct NpyHeader {
-  NpyType type;                    // where there are no members
+  NpyType type;                    // for arrays without members
   std::vector<NpyMember> members;  // of a structured array
-  uint64_t item_bytes = 0;         // of one element, members and padding
+  uint64_t item_bytes = 0;         // size of one element, including members and padding
   bool fortran = false;
   Shape shape;
-  uint64_t data_offset = 0;  // of the first element, from the magic
+  uint64_t data_offset = 0;  // offset of the first element, from the magic
   uint64_t data_bytes = 0;   // of all elements
 };
 
 // Reads bytes [offset, offset + out.size()) of the file.
 using ReadBytes = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
 
-// `size`: of the file, which must hold all elements. HR0424 for a damaged one, HR0425 for types
-// that are not read; `path` is for messages.
+// `size`: of the file, which must contain all elements. HR0424 for a damaged one, HR0425 for
+// unsupported types; `path` is for messages.
 Result<NpyHeader> read_npy_header(const ReadBytes& read, uint64_t size, const std::string& path);
 
 }  // namespace headrace

@@ -26,7 +26,7 @@ class Npy : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Npy, PicturesAreAnImageField) {
+TEST_F(Npy, ImagesAreAnImageField) {
   const SourcePtr source = open(npy_of("|u1", "(5, 10, 10)", counting(250) + counting(250)));
   ASSERT_EQ(source->schema().size(), 1u);
   EXPECT_EQ(source->schema()[0].name, "image");
@@ -51,7 +51,7 @@ TEST_F(Npy, ChannelsThatComeLastAreMoved) {
                 ->schema()[0]
                 .shape,
             (Shape{4, 3, 5}));
-  // Five channels are no picture.
+  // Five channels are not a picture.
   EXPECT_EQ(open(npy_of("|u1", "(2, 5, 6, 2)", counting(120)), {{"channels", std::string("first")}})
                 ->schema()[0]
                 .name,
@@ -81,7 +81,7 @@ TEST_F(Npy, EveryVersionOfTheHeaderIsRead) {
   for (const int major : {1, 2, 3}) {
     EXPECT_EQ(bytes_of(*open(npy(dictionary, counting(8), major)), 1), (Bytes{4, 5, 6, 7}));
   }
-  // As Python 2 wrote it, in another order, and by somebody else's program.
+  // As written by Python 2, in another order, and by other programs.
   for (const char* text : {"{'descr': '<i2', 'fortran_order': False, 'shape': (2L, 2L), }",
                            "{\"shape\":(2,2),\"fortran_order\":False,\"descr\":\"<i2\"}",
                            "{'shape': (2, 2), 'descr': '=i2', 'fortran_order': False}"}) {
@@ -140,7 +140,7 @@ TEST_F(Npy, StringsAreTextAndNamesOfClasses) {
   EXPECT_EQ(labels->classes(), (std::vector<std::string>{"ant", "cat"}));
 }
 
-TEST_F(Npy, WhatCannotBeAFieldIsRefusedWithTheWayOut) {
+TEST_F(Npy, UnsupportedDtypesAreRefusedWithAHint) {
   const Error objects = refused(npy_of("|O", "(2,)", "\x80\x04pickled"));
   EXPECT_EQ(objects.code->id, "HR0425");
   EXPECT_EQ(objects.code->kind, ErrorKind::kUnsupported);
@@ -172,9 +172,9 @@ TEST_F(Npy, DamageIsNamed) {
   has(npy_of("<i8", "(9223372036854775807, 9223372036854775807)", ""), "takes more");
   has(npy_of("<i8", "(0, 9223372036854775807, 4)", ""), "takes more");
   has(npy_of("<i8", "(99999999999999999999,)", ""), "not a dictionary");
-  has(npy_of("nonsense", "(1,)", ""), "not a type of NumPy");
-  has(npy_of("<i4x", "(1,)", "1234"), "not a type of NumPy");
-  has(npy_of("", "(1,)", ""), "not a type of NumPy");
+  has(npy_of("nonsense", "(1,)", ""), "not a NumPy type");
+  has(npy_of("<i4x", "(1,)", "1234"), "not a NumPy type");
+  has(npy_of("", "(1,)", ""), "not a NumPy type");
   has(npy_of("<i4", "(1,)", "1234", "Maybe"), "not a dictionary");
   has(npy_of("<i4", "[1]", "1234"), "not a dictionary");
   has(npy_of("<i4", "(1,), 'shape': (2,)", counting(8)), "key 'shape' twice");
@@ -276,7 +276,7 @@ TEST_F(Npy, AFileThatChangesBecomesABadRecord) {
   EXPECT_EQ(bytes_of(*source, 2).size(), 8u);
 }
 
-TEST_F(Npy, NoChangeOfABitOrALengthDoesHarm) {
+TEST_F(Npy, AnyChangedBitOrLengthIsHarmless) {
   const std::string sound =
       npy("{'descr': [('label', '|u1'), ('box', '>i2', (2,)), ('name', '<U2')], 'fortran_order': "
           "True, 'shape': (20,), }",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's .npz: a zip archive of .npy files, each a field. Members that are only stored are read in
-// place; compressed ones are unpacked into memory when the source is opened.
+// NumPy's .npz: a zip archive of .npy files, each a field. Uncompressed members are read in place;
+// compressed ones are decompressed into memory when the source is opened.
 #include <algorithm>
 #include <memory>
 
@@ -89,9 +89,10 @@ SourcePtr open_npz(const std::string& path, const Arguments& arguments, const Pr
 const FormatRecord kNpz{
     .name = "npz",
     .doc =
-        "NumPy's archive of arrays (.npz): each array is a field, its first axis the record. "
-        "Arrays that np.savez wrote are read in place; those of np.savez_compressed are unpacked "
-        "into memory at opening, within caps. Python objects are refused.",
+        "NumPy's archive of arrays (.npz): each array is a field, and its first axis is the "
+        "record. Arrays written by np.savez are read in place; those of np.savez_compressed are "
+        "decompressed into memory when the file is opened, up to a limit. Python objects are "
+        "rejected.",
     .example = "hr.open(\"mnist.npz\", fields=[\"image=x_train\", \"label=y_train\"])",
     .params = {array_fields_param(), channels_param()},
     .recognizes = is_npz,

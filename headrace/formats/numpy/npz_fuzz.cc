@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A zip archive of arrays as hostile input, its members read as arrays and checked by their CRC.
+// A zip archive of arrays as hostile input, with its members read as arrays and checked by their
+// CRC.
 #include "headrace/formats/arrays/zip_directory.h"
 #include "headrace/formats/fuzz_format.h"
 

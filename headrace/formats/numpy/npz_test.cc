@@ -24,7 +24,7 @@ class Npz : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Npz, ArraysAreFieldsInPlaceOrUnpacked) {
+TEST_F(Npz, ArraysAreFieldsInPlaceOrDecompressed) {
   for (const bool deflate : {false, true}) {
     for (const bool zip64 : {false, true}) {
       ZipWriter zip{.zip64 = zip64};
@@ -85,8 +85,8 @@ TEST_F(Npz, HostileArchivesAreRefused) {
   EXPECT_EQ(message(locked), "x.npy: the member is encrypted");
   ZipWriter packed;
   packed.add("x.npy", kLabels, false, 0, 14);
-  EXPECT_EQ(message(packed), "x.npy: the member is packed by method 14");
-  ZipWriter overlap;  // two entries of the directory for one member: how a small bomb is made large
+  EXPECT_EQ(message(packed), "x.npy: the member is compressed with method 14");
+  ZipWriter overlap;  // two directory entries for one member: makes a small file expand a lot
   overlap.add("x.npy", kLabels);
   std::string copy = overlap.directory;
   copy.replace(copy.find("x.npy"), 5, "y.npy");
@@ -104,7 +104,7 @@ TEST_F(Npz, HostileArchivesAreRefused) {
   EXPECT_EQ(refused(bomb).code->id, "HR0426");
 }
 
-TEST_F(Npz, NoChangeOfABitOrALengthDoesHarm) {
+TEST_F(Npz, AnyChangedBitOrLengthIsHarmless) {
   for (const bool zip64 : {false, true}) {
     ZipWriter zip{.zip64 = zip64};
     zip.add("x.npy", npy_of("<i2", "(3, 2)", counting(12)), true);

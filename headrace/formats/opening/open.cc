@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format that opens a path.
+// Chooses the format that opens a path.
 #include <algorithm>
 
 #include "headrace/base/registry.h"
@@ -30,19 +30,31 @@ const ErrorCode kNothingThere{
     "The path to open does not exist. Check its spelling, what it is relative to, and that the "
     "disk is mounted."};
 
+// The first look at a path, which brings of a remote file what its format reads next.
+Result<PathStatus> looked_at(const std::string& path) {
+  const bool at_end =
+      std::ranges::any_of(Registry<FormatRecord>::all(), [&](const FormatRecord* format) {
+        return !format->index_at_end.empty() &&
+               has_suffix(without_query(path), format->index_at_end);
+      });
+  const Storage& storage = storage_of(path);
+  return at_end ? storage.look_at_ends(path) : storage.look_at(path);
+}
+
 // The last part of the path that exists, and a neighbor whose name is near.
 [[noreturn]] void nothing_there(const std::string& path) {
   const std::string scheme(scheme_of(path));
   if (!scheme.empty() && !Registry<StorageRecord>::find(scheme)) {
-    raise(kNothingThere, "\"" + path + "\" is an address, and " + scheme + ":// is no storage",
+    raise(kNothingThere,
+          "\"" + path + "\" is a URL, and " + scheme + ":// is not a supported storage",
           "download it, or mount it as a folder");
   }
   if (path.starts_with('~')) {
-    raise(kNothingThere, "nothing at \"" + path + "\"",
-          "only a shell expands ~: give the whole path, or use os.path.expanduser");
+    raise(kNothingThere, "nothing found at \"" + path + "\"",
+          "~ is expanded only by shells: give the full path, or use os.path.expanduser");
   }
   if (is_web_path(path)) {
-    raise(kNothingThere, "nothing at \"" + path + "\"",
+    raise(kNothingThere, "nothing found at \"" + path + "\"",
           "check the address; web servers have no listings, so a folder cannot be opened");
   }
   std::string missing = normal_path(path);
@@ -55,13 +67,13 @@ const ErrorCode kNothingThere{
   const std::string root = scheme.empty() ? current_folder() : scheme + "://";
   const std::string& folder = parent.empty() ? root : parent;
   std::vector<std::string> neighbors;
-  if (auto entries = folder_entries(folder, 1000)) {  // else a hint less
+  if (auto entries = folder_entries(folder, 1000)) {  // otherwise without a hint
     for (FolderEntry& entry : *entries) neighbors.push_back(std::move(entry.name));
   }
   const std::vector<std::string_view> names(neighbors.begin(), neighbors.end());
   const std::string name(last_name(missing));
   const std::string_view near = nearest_name(name, names);
-  std::string what = "nothing at \"" + path + "\"";
+  std::string what = "nothing found at \"" + path + "\"";
   if (is_relative_path(path)) what += " (from " + current_folder() + ")";
   raise(kNothingThere, what,
         near.empty() ? "there is no " + name + " in " + folder
@@ -117,12 +129,12 @@ const FormatRecord& format_of(const std::string& path) {
 
 SourcePtr open_source(const std::string& given, const std::map<std::string, ParamValue>& arguments,
                       const Progress& progress) {
-  simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none
+  simd_level();  // throws here, and not on a worker thread, if HEADRACE_SIMD is invalid
   if (given.empty() || given.find('\0') != std::string::npos) nothing_there(given);
   const bool several = is_shard_pattern(given);
   const std::string path = path_from_root(given);
   const std::string first = several ? shard_files(path).front() : path;
-  if (const Result<PathStatus> there = storage_of(first).look_at(first); !there) {
+  if (const Result<PathStatus> there = looked_at(first); !there) {
     if (there.error().code->id == "HR0201") nothing_there(given);
     throw Exception(there.error());
   }

@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-TEST(Open, APathWithNothingAtItSuggestsItsNeighbor) {
+TEST(Open, AMissingPathSuggestsASimilarOne) {
   TemporaryFolder data;
   data.write("images/train/cat/1.jpg", "");
   const Error near = error_of([&] { open_source(data / "images/trian"); });
@@ -30,12 +30,12 @@ TEST(Open, APathWithNothingAtItSuggestsItsNeighbor) {
   EXPECT_EQ(error_of([&] { open_source(""); }).code->id, "HR0402");
 }
 
-TEST(Open, AnAddressIsNoLocalPath) {
+TEST(Open, AnAddressIsNotALocalPath) {
   const Error error = error_of([] { open_source("ftp://host/train"); });
-  EXPECT_NE(error.what.find("ftp:// is no storage"), std::string::npos);
+  EXPECT_NE(error.what.find("ftp:// is not a supported storage"), std::string::npos);
 }
 
-TEST(Open, OfAStorageNoLocalNeighborIsSuggested) {
+TEST(Open, RemotePathsSuggestNoLocalFiles) {
   EXPECT_EQ(error_of([] { open_source("memory://elsewhere/train"); }).hint,
             "there is no elsewhere in memory://");
 }
@@ -44,7 +44,7 @@ TEST(Open, ATildeIsNotExpanded) {
   EXPECT_NE(error_of([] { open_source("~/train"); }).hint.find("expanduser"), std::string::npos);
 }
 
-TEST(Open, WhatNoFormatKnowsIsRefused) {
+TEST(Open, UnknownFormatsAreRefused) {
   TemporaryFolder data;
   EXPECT_EQ(error_of([&] { open_source(data.write("a.bin", "\0\0\0\0")); }).code->id, "HR0401");
   EXPECT_NE(error_of([&] { open_source(data.write("a.jpg", "x")); }).hint.find("hr.records(image="),

@@ -2,9 +2,9 @@
 #include "headrace/formats/opening/opened_source.h"
 
 #include <array>
-#include <charconv>
 #include <utility>
 
+#include "headrace/base/number_text.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/source_around.h"
@@ -22,16 +22,12 @@ std::string one_from_root(std::string path) {
   return folder.ends_with('/') ? folder + path : folder + "/" + path;
 }
 
-// A value so that different ones have different texts.
+// A value as text, such that different values have different texts.
 struct ExactText {
   std::string operator()(std::monostate) const { return "-"; }
   std::string operator()(bool flag) const { return flag ? "true" : "false"; }
   std::string operator()(int64_t number) const { return std::to_string(number); }
-  std::string operator()(double number) const {
-    std::array<char, 32> digits;
-    const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
-    return {digits.data(), end};
-  }
+  std::string operator()(double number) const { return shortest_text(number); }
   std::string operator()(DType dtype) const { return std::string(name_of(dtype)); }
   std::string operator()(const std::string& text) const {
     return std::to_string(text.size()) + ":" + text;
@@ -42,7 +38,7 @@ struct ExactText {
     for (const T& value : list) out += (*this)(value) + ",";
     return out + "]";
   }
-  std::string operator()(const Branch&) const { return {}; }  // of operators alone, as sources are
+  std::string operator()(const Branch&) const { return {}; }  // only for operators, not for sources
   std::string operator()(const ParamObjectPtr&) const { return {}; }
 };
 
@@ -53,7 +49,7 @@ std::string exact_text(const ParamValue& value) {
 std::string file_text(const std::string& path) {
   std::string out = ExactText{}(path);
   const Result<PathStatus> status = storage_of(path).look_at(path);
-  if (!status) return out;  // whoever reads it says so
+  if (!status) return out;  // reading the file reports it
   const FileIdentity& file = status->identity;
   for (const uint64_t number : {file.device, file.inode, file.size}) {
     out += " " + std::to_string(number);
@@ -120,7 +116,7 @@ SourcePtr opened_source(SourcePtr source, const FormatRecord& format, const std:
     changed = true;
   }
   identity += "\nkinds=" + ExactText{}(kinds);
-  if (answers_later(path)) {  // to ask for each file once more would take long; reads compare them
+  if (answers_later(path)) {  // querying every file again would be slow; reads compare the version
     identity += "\n" + ExactText{}(path);
   } else {
     for (const std::string& file : shard_files(path)) identity += "\n" + file_text(file);

@@ -22,14 +22,14 @@ namespace {
 namespace fs = std::filesystem;
 using Given = std::map<std::string, ParamValue>;
 
-// A value that a parameter may have, and that is not its default.
+// A valid value of a parameter that is not its default.
 ParamValue another_value(const Param& param) {
   const auto* truth = std::get_if<bool>(&param.fallback);
   switch (param.type) {
     case ParamType::kBool:
       return !(truth && *truth);
     case ParamType::kInt:
-      return int64_t{3};
+      return param.maximum < 3 ? static_cast<int64_t>(param.minimum) : int64_t{3};
     case ParamType::kFloat:
       return 3.000000001;
     case ParamType::kString:
@@ -78,7 +78,7 @@ TEST_F(EachParameter, ChangesTheIdentity) {
   }
 }
 
-TEST_F(EachParameter, ThatDecidesWhatRecordsAreChangesTheFingerprint) {
+TEST_F(EachParameter, ThatAffectsRecordsChangesTheFingerprint) {
   for (const FormatRecord* format : Registry<FormatRecord>::all()) {
     EXPECT_EQ(opened(*format, {})->fingerprint(), numbers()->fingerprint()) << "its own";
     for (const Param& param : format->params) {
@@ -115,14 +115,14 @@ class Identity : public ::testing::Test {
   fs::path before;
 };
 
-TEST_F(Identity, IsOneForSourcesThatWereOpenedAlike) {
+TEST_F(Identity, IsTheSameForSourcesOpenedAlike) {
   EXPECT_EQ(open_source(data / "one/train")->identity(),
             open_source(data / "one/train")->identity());
   fs::current_path(data / "one");
   EXPECT_EQ(open_source("./train")->identity(), open_source(data / "one/train")->identity());
 }
 
-TEST_F(Identity, IsAnotherWhereARelativePathMeansAnotherFolder) {
+TEST_F(Identity, DiffersIfARelativePathMeansAnotherFolder) {
   fs::current_path(data / "one");
   const SourcePtr one = open_source("train");
   fs::current_path(data / "two");
@@ -132,13 +132,13 @@ TEST_F(Identity, IsAnotherWhereARelativePathMeansAnotherFolder) {
   EXPECT_EQ(one->key(0), data / "one/train/cat/1.jpg") << "what it means stays";
 }
 
-TEST_F(Identity, IsAnotherWhenTheFolderChanged) {
+TEST_F(Identity, DiffersIfTheFolderChanged) {
   const std::string before = open_source(data / "one/train")->identity();
   fs::rename(data / "one/train/cat/1.jpg", data / "one/train/cat/3.jpg");
   EXPECT_NE(open_source(data / "one/train")->identity(), before);
 }
 
-TEST_F(Identity, OfWhatWasNotOpenedIsTheSourceItself) {
+TEST_F(Identity, OfSourcesNotOpenedIsTheSourceItself) {
   const SourcePtr one = numbers(), two = numbers();
   EXPECT_EQ(one->fingerprint(), two->fingerprint());
   EXPECT_NE(one->identity(), two->identity());
@@ -165,7 +165,7 @@ TEST_F(Identity, PathsThatAreOptionsAreMadeAbsolute) {
   EXPECT_EQ(source->key(0), data / "one/train/cat/1.jpg");
 }
 
-TEST(PathFromRoot, KeepsPatternsAndFoldersWithTheirLetters) {
+TEST(PathFromRoot, KeepsPatternsAndFolders) {
   TemporaryFolder data;
   const fs::path before = fs::current_path();
   data.write("[odd] {x}/a-0.tar", "");

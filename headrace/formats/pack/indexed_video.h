@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file with tables (a video) in a pack: the file, after it their index (MediaRecord::index; of
-// videos that of codecs/video/video_index.h), and at the end how many bytes that has, a u32, 0
-// where there is none. So its container need not be read again.
+// A file with tables (a video) in a pack: the file, then the index of its tables
+// (MediaRecord::index; for videos that of codecs/video/video_index.h), and at the end the index's
+// size in bytes, a u32, 0 if there is none. So its container need not be parsed again.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace headrace {
 
-// Whether a field's values stand so in packs with kVideoIndexes.
+// Whether a field's values have this format in packs with kVideoIndexes.
 inline bool is_indexed_video(const Field& field) {
   const MediaRecord* const media = field.encoded ? media_of(field.kind) : nullptr;
   return media && media->index;
@@ -25,7 +25,7 @@ struct IndexedVideo {
   std::span<const uint8_t> file, index;
 };
 
-// None where the bytes are no such thing.
+// None if the bytes do not have this format.
 inline std::optional<IndexedVideo> indexed_video_from(std::span<const uint8_t> stored) {
   uint32_t bytes = 0;
   if (stored.size() < sizeof bytes) return std::nullopt;

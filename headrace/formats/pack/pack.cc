@@ -19,10 +19,10 @@
 namespace headrace {
 namespace {
 
-// Results that wait for their turn, for each thread.
+// Limit of finished results per thread that wait for their turn.
 constexpr size_t kWaitingBytes = size_t{16} << 20;
 
-// Makes PackedRecords on many threads.
+// Makes PackedRecords on several threads.
 class Packing {
  public:
   Packing(PackInput input, const PackOptions& options)
@@ -52,7 +52,7 @@ class Packing {
     return header;
   }
 
-  // Fills a shard from where it stands to its end.
+  // Writes the shard's remaining records.
   void fill(PackWriter& writer, const PackHeader& header, const Progress& progress) {
     const auto first = static_cast<int64_t>(header.first_record);
     const auto end = first + static_cast<int64_t>(header.records);
@@ -67,12 +67,13 @@ class Packing {
   }
 
  private:
-  // In equal parts, the first ones a record longer where it does not come out even.
+  // Equal parts; the first ones get one more record each if there is a remainder.
   static uint64_t begin_of(uint64_t shard, uint64_t size, uint64_t shards) {
     return size / shards * shard + std::min(shard, size % shards);
   }
 
-  // The input that makes two runs the same: an interrupted one goes on only with its own pages.
+  // The input that determines the result: an interrupted run only continues from pages with the
+  // same input.
   uint64_t plan() const {
     Fingerprint print;
     print.add(input_.fingerprint());
@@ -89,7 +90,7 @@ class Packing {
   }
 
   std::function<PackedRecord(int64_t)> worker() {
-    // shared: std::function wants copies.
+    // shared_ptr, because std::function must be copyable.
     auto transcoder = std::make_shared<Transcoder>(options_.level);
     auto data = std::make_shared<RecordData>();
     return [this, transcoder, data](int64_t index) { return record(index, *transcoder, *data); };
@@ -111,7 +112,7 @@ class Packing {
     return out;
   }
 
-  // Python's lock is taken by one thread: several would only wait for each other.
+  // Only one thread at a time takes the GIL: several would only wait for each other.
   void read(int64_t index, RecordData& data) {
     if (!input_.reads_in_python()) return input_.read(index, data);
     MutexLock lock(python_);
@@ -136,7 +137,7 @@ PackReport pack(const std::vector<SourcePtr>& sources, const std::string& given_
   PackReport report;
   uint64_t content = 0;
   PackHeader header;
-  std::unique_ptr<PackWriter> writer;  // the last one keeps its lock until the pack has its name
+  std::unique_ptr<PackWriter> writer;  // the last one keeps its lock until the pack is renamed
   for (uint32_t shard = first; shard < end; ++shard) {
     header = packing.header(shard);
     writer = std::make_unique<PackWriter>(place.shard(shard), header, [&](uint64_t records) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing: any source, or several, as one file that reads fast; and unpacking, which gives the
-// files back byte for byte. Opening a pack is open_source()'s business.
+// Packing: any source, or several, as one file that reads fast; and unpacking, which restores the
+// files byte for byte. open_source() opens packs.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@
 namespace headrace {
 
 struct PackOptions {
-  std::optional<PackLevel> level = PackLevel::kFast;  // none: every value as it is
-  int shards = 1;                                     // more: `out` becomes a folder of them
-  std::optional<int> only;  // of these the one to write: `out` is its file
-  int threads = 0;          // 0: the allowed cores
-  bool overwrite = false;   // replace a pack that stands at `out`
+  std::optional<PackLevel> level = PackLevel::kFast;  // none: values are stored unchanged
+  int shards = 1;                                     // more: `out` becomes a folder of shards
+  std::optional<int> only;                            // write only this shard: `out` is its file
+  int threads = 0;                                    // 0: the allowed cores
+  bool overwrite = false;                             // replace an existing pack at `out`
   uint64_t page_bytes = kDefaultPageBytes;
 };
 
 struct PackReport {
   PackSummary summary;
-  int64_t resumed_records = 0;  // packed by an interrupted run
+  int64_t resumed_records = 0;  // records packed by an interrupted run
   double seconds = 0;
 };
 
-// Writes under `out` + ".partial" and renames at the end. After an interruption, also of the whole
-// process, the same call goes on where it stopped, and the result is the same, byte by byte.
-// `progress` is called on this thread and may throw to interrupt.
-// Throws Exception: HR0446..HR0449, HR0454, and what reading a record gives.
+// Writes under `out` + ".partial" and renames at the end. After an interruption, even of the whole
+// process, the same call resumes where it stopped, and the result is byte for byte the same.
+// `progress` is called on this thread and may throw to interrupt. Throws Exception: HR0446..HR0449,
+// HR0454, and errors of reading records.
 PackReport pack(const std::vector<SourcePtr>& sources, const std::string& out,
                 const PackOptions& options = {}, const Progress& progress = {});
 
@@ -50,18 +50,18 @@ struct DamagedRecord {
 
 struct UnpackReport {
   int64_t records = 0, files = 0;
-  int64_t present = 0;                 // files that were there already, with the same bytes
+  int64_t present = 0;                 // files that already existed with the same bytes
   uint64_t bytes = 0;                  // of all files
-  std::string manifest;                // the path of labels.jsonl, where one was needed
+  std::string manifest;                // the path of labels.jsonl, if it was needed
   std::vector<DamagedRecord> damaged;  // not restored
   std::string missing;                 // missing from a recovered pack
   double seconds = 0;
 };
 
 // Writes the files of a pack below a folder: pictures and bytes under their keys, the rest in
-// labels.jsonl and .npy files. Nothing is ever written outside of the folder.
-// Throws Exception: HR0440..HR0445 of the pack, HR0447 when a file cannot be written, HR0450 a key
-// that leads out of the folder, HR0451 when another file stands there.
+// labels.jsonl and .npy files. Never writes outside of the folder. Throws Exception: HR0440..HR0445
+// of the pack, HR0447 if a file cannot be written, HR0450 for a key that leads out of the folder,
+// HR0451 if a different file exists there.
 UnpackReport unpack(const std::string& path, const std::string& folder,
                     const UnpackOptions& options = {}, const Progress& progress = {});
 

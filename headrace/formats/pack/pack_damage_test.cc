@@ -70,7 +70,7 @@ class DamagedPack : public testing::Test {
     return place_.write("damaged", text_of(bytes));
   }
 
-  // Every record that is delivered is a right one.
+  // Every record that is delivered is correct.
   void expect_no_wrong_record(const SourcePtr& source, const std::string& about) const {
     if (!source) return;
     ASSERT_LE(source->size(), static_cast<int64_t>(rows_.size())) << about;
@@ -84,7 +84,7 @@ class DamagedPack : public testing::Test {
     }
   }
 
-  // Nothing but memory safety is asked of packs that lie about themselves.
+  // For packs with forged contents, only memory safety is required.
   static void use(const SourcePtr& source) {
     if (!source) return;
     source->classes();
@@ -99,7 +99,7 @@ class DamagedPack : public testing::Test {
   std::vector<Row> rows_;
 };
 
-TEST_F(DamagedPack, CutOffAnywhereIsAnErrorThatNamesTheWayOut) {
+TEST_F(DamagedPack, TruncatedAnywhereIsAnErrorWithAHint) {
   for (size_t part = 0; part < 64; ++part) {
     const size_t size = sound_.size() * part / 64;
     const std::string path = write(std::span(sound_).first(size));
@@ -111,7 +111,7 @@ TEST_F(DamagedPack, CutOffAnywhereIsAnErrorThatNamesTheWayOut) {
   }
 }
 
-TEST_F(DamagedPack, CutOffItOpensUpToItsLastWholePageWhenAskedTo) {
+TEST_F(DamagedPack, TruncatedOpensUpToItsLastCompletePageOnRequest) {
   size_t most = 0, least = rows_.size();
   for (size_t part = 8; part < 64; ++part) {
     const size_t size = sound_.size() * part / 64;
@@ -143,7 +143,7 @@ TEST_F(DamagedPack, ByteByByteNeverGivesAWrongRecord) {
   }
 }
 
-TEST_F(DamagedPack, RecordNamesItselfItsFileAndItsPlace) {
+TEST_F(DamagedPack, RecordErrorNamesRecordFileAndOffset) {
   std::vector<uint8_t> damaged = sound_;
   const size_t offset = text_of(sound_).find(rows_[7].image);
   damaged[offset + 5] ^= 4;
@@ -185,9 +185,9 @@ TEST_F(DamagedPack, APageThatContradictsTheIndexIsFound) {
   EXPECT_THROW(check_pack(path), Exception);
 }
 
-// Each number of the header, the tail, the directory, the pages and the tables in turn becomes
-// something that nobody would write, and all checksums are right.
-TEST_F(DamagedPack, ThatLiesAboutItselfIsReadWithoutHarm) {
+// Replaces each number of the header, the tail, the directory, the pages and the tables by an
+// extreme value, with valid checksums.
+TEST_F(DamagedPack, WithFalseMetadataIsReadWithoutHarm) {
   std::vector<size_t> places;
   const size_t page = number_at<uint32_t>(sound_, 12), tail = sound_.size() - kPackTailBytes;
   const size_t directory = number_at<uint64_t>(sound_, tail);
@@ -237,7 +237,7 @@ TEST(UnknownPack, OfALaterVersionIsRefusedByName) {
     return open_pack_at(place.write("changed", text_of(bytes)));
   };
   EXPECT_EQ(changed(8, 2).code, "HR0441");      // version
-  EXPECT_EQ(changed(19, 0x80).code, "HR0441");  // a feature that must be understood
+  EXPECT_EQ(changed(19, 0x80).code, "HR0441");  // an unknown required feature
   const size_t tail = content.size() - kPackTailBytes;
   const std::vector<uint8_t> bytes(content.begin(), content.end());
   const size_t directory = number_at<uint64_t>(bytes, tail);

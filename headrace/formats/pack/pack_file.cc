@@ -2,7 +2,6 @@
 #include "headrace/formats/pack/pack_file.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <optional>
 
@@ -37,8 +36,6 @@ const ErrorCode kTooLarge{
     "A record of the pack is larger than memory_limit leaves for one record, or than the "
     "machine's memory. Raise memory_limit, or leave the record out."};
 
-constexpr uint64_t kNearEnd = uint64_t{256} << 10;
-
 constexpr std::string_view kRecoverHint =
     "copy it again, or open the rest with recover=True (--recover)";
 
@@ -61,6 +58,14 @@ Result<PackFile> PackFile::open(const std::string& path, bool recover) {
   Result<File> file = File::open(path);
   if (!file) return std::move(file.error());
   PackFile pack(std::move(*file));
+  // For most packs that is all of the header and the index.
+  const uint64_t size = pack.file_.size();
+  std::vector<ReadAtOnce::Range> ranges{{0, size}};
+  if (size > LaterStorage::kLastBytes) {
+    ranges = {{0, LaterStorage::kFirstBytes},
+              {size - LaterStorage::kLastBytes, LaterStorage::kLastBytes}};
+  }
+  const ReadAtOnce ends(pack.file_, std::move(ranges));
   Result<PackHeader> header = read_pack_header(pack.file_);
   if (!header) return std::move(header.error());
   pack.header_ = std::move(*header);
@@ -97,9 +102,6 @@ Result<PackTail> PackFile::read_tail() const {
 }
 
 Result<void> PackFile::load_index() {
-  // For most packs that is all of the index.
-  const uint64_t near_end = std::min(file_.size(), kNearEnd);
-  const ReadAtOnce last(file_, file_.size() - near_end, near_end);
   const Result<PackTail> tail = read_tail();
   if (!tail) return Error(tail.error());
   if (tail->records != header_.records) {
@@ -110,8 +112,9 @@ Result<void> PackFile::load_index() {
   content_ = tail->content;
   Result<void> loaded = load_directory(*tail);
   std::optional<ReadAtOnce> all;
-  if (loaded && file_.size() - pages_end_ > near_end) {
-    all.emplace(file_, pages_end_, file_.size() - pages_end_);
+  if (const uint64_t bytes = file_.size() - pages_end_;
+      loaded && bytes > LaterStorage::kLastBytes) {
+    all.emplace(file_, std::vector<ReadAtOnce::Range>{{pages_end_, bytes}});
   }
   if (loaded) loaded = load_page_list(*tail);
   if (loaded) loaded = load_table();
@@ -159,7 +162,7 @@ Result<void> PackFile::section(SectionTag tag, uint32_t field, uint64_t bytes, B
   const Section* found = find_section(tag, field);
   const std::string name = "section " + std::to_string(static_cast<uint32_t>(tag)) + " of field " +
                            std::to_string(field);
-  if (!found) return damaged_index(name + " is not there");
+  if (!found) return damaged_index(name + " is missing");
   if (bytes != SIZE_MAX && found->bytes != bytes) {
     return damaged_index(name + " has " + std::to_string(found->bytes) + " bytes, not " +
                          std::to_string(bytes));
@@ -175,11 +178,11 @@ Result<void> PackFile::section(SectionTag tag, uint32_t field, uint64_t bytes, B
 }
 
 Result<void> PackFile::load_page_list(const PackTail& tail) {
-  // No product of numbers from the file before the section is known to have that size.
+  // The section's size is checked first, because products of numbers from the file may overflow.
   const Section* found = find_section(SectionTag::kPages, 0);
   if (!found || found->bytes % kPageEntryBytes != 0 ||
       found->bytes / kPageEntryBytes != tail.pages) {
-    return damaged_index("its list of pages has another length than it says");
+    return damaged_index("its list of pages differs from its declared length");
   }
   Buffer raw;
   if (Result<void> read = section(SectionTag::kPages, 0, found->bytes, raw); !read) return read;
@@ -197,7 +200,7 @@ Result<void> PackFile::load_page_list(const PackTail& tail) {
     const bool first = i > 0 || (page.offset == header_.header_bytes && page.first_record == 0);
     if (!first || page.offset >= end || end > pages_end_ || page.offset % kPageAlignment != 0 ||
         page.data_offset < page.offset || page.data_offset > end || page.first_record >= next) {
-      return damaged_index("page " + std::to_string(i) + " does not follow on the one before");
+      return damaged_index("page " + std::to_string(i) + " does not continue the one before");
     }
   }
   if (pages_.empty() != (records_ == 0)) return damaged_index("its pages do not hold its records");
@@ -209,7 +212,7 @@ Result<void> PackFile::load_table() {
   const Section* sizes = find_section(SectionTag::kKeyBytes, 0);
   if (!letters || !sizes || sizes->bytes / sizeof(uint32_t) != records_ ||
       sizes->bytes % sizeof(uint32_t) != 0) {
-    return damaged_index("its keys are not as many as its records");
+    return damaged_index("its number of keys differs from its number of records");
   }
   Buffer raw, raw_sizes;
   Result<void> read = section(SectionTag::kKeys, 0, letters->bytes, raw);
@@ -218,7 +221,7 @@ Result<void> PackFile::load_table() {
   std::optional<NameList> keys = keys_from_bytes(raw_sizes.bytes(), raw.bytes());
   if (!keys) return damaged_index("the sizes of its keys do not add up");
   keys_ = std::move(*keys);
-  // From here on records_ is known to be small against the file.
+  // From here on, records_ is known to be plausible for the file's size.
   fields_.resize(header_.schema.size());
   std::vector<std::vector<uint32_t>> stored(fields_.size());
   for (uint32_t i = 0; i < fields_.size(); ++i) {
@@ -237,14 +240,13 @@ Result<void> PackFile::load_table() {
     for (BlobPlace& place : field.blobs) place.sum = sums.number<uint32_t>();
     read = section(SectionTag::kStoredBytes, i, records_ * sizeof(uint32_t), raw);
     if (!read) return read;
-    stored[i].resize(records_);
-    if (records_ > 0) std::memcpy(stored[i].data(), raw.data(), raw.size());
+    append_numbers(raw.bytes(), stored[i]);
   }
   if (!place_blobs(stored, pages_end_)) return damaged_index("a record lies outside its page");
   return {};
 }
 
-// Blobs lie one after another: by record, in each by field.
+// Blobs are contiguous: by record, and within it by field.
 bool PackFile::place_blobs(const std::vector<std::vector<uint32_t>>& sizes, uint64_t end) {
   for (size_t page = 0; page < pages_.size(); ++page) {
     const bool last = page + 1 == pages_.size();
@@ -290,7 +292,7 @@ Result<void> PackFile::load_pages(std::string why) {
   }
   place_blobs(stored, pages_end_);
   if (records_ == header_.records) {
-    missing_ = "no record is missing, only the index is not usable (" + why + ")";
+    missing_ = "no record is missing; only the index is unusable (" + why + ")";
   } else {
     missing_ = "records " + grouped(static_cast<int64_t>(header_.first_record + records_)) +
                " to " + grouped(static_cast<int64_t>(header_.first_record + header_.records - 1)) +
@@ -314,17 +316,19 @@ Error PackFile::in_record(Error error, size_t field, int64_t record) const {
 
 Result<void> PackFile::read(size_t field, int64_t record, bool verify, Buffer& out) const {
   const BlobPlace& place = blob(field, record);
+  const bool is_here = StagedReads::take(path(), place.offset, place.bytes, out);
   try {
-    out.resize(place.bytes);
+    if (!is_here) out.resize(place.bytes);
   } catch (const std::bad_alloc&) {
     return in_record({.code = &kTooLarge,
                       .what = "the record has " + grouped(place.bytes) +
-                              " bytes, more than the memory that is left",
+                              " bytes, more than the remaining memory",
                       .hint = "leave the record out"},
                      field, record);
   }
   if (place.bytes == 0) return {};
-  Result<void> read = file_.read(place.offset, {out.data(), out.size()});
+  Result<void> read;
+  if (!is_here) read = file_.read(place.offset, {out.data(), out.size()});
   if (!read) {
     Error error = std::move(read.error());
     const int64_t offset = error.where.offset;
@@ -351,8 +355,7 @@ Result<PackTable> PackFile::table() const {
     using Number = typename std::remove_reference_t<decltype(out)>::value_type;
     Result<void> read = section(tag, field, records_ * sizeof(Number), raw);
     if (!read) return read;
-    out.resize(records_);
-    if (records_ > 0) std::memcpy(out.data(), raw.data(), raw.size());
+    append_numbers(raw.bytes(), out);
     return {};
   };
   for (uint32_t i = 0; i < fields_.size(); ++i) {

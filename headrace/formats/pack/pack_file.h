@@ -34,15 +34,15 @@ struct BlobPlace {
   uint32_t bytes = 0, sum = 0;
 };
 
-// The whole pages at the front of a file, with or without an index after them.
+// The complete pages at the start of a file, with or without an index after them.
 struct ScannedPages {
   std::vector<PackPage> pages;
   PackTable table;
-  uint64_t end = 0;     // of the last whole page
+  uint64_t end = 0;     // end of the last complete page
   std::string stopped;  // why it is the last: "page 3 is cut off"
 };
-// `check_blobs`: read all blobs too, and end before a page whose blobs are not as its table says.
-// `tick` is called after each page with the records so far, and may throw.
+// `check_blobs`: also reads all blobs, and stops before a page whose blobs do not match its table.
+// `tick` is called after each page with the number of records so far, and may throw.
 Result<ScannedPages> scan_pages(const File& file, const PackHeader& header, bool check_blobs,
                                 const std::function<void(uint64_t)>& tick = {});
 
@@ -51,7 +51,7 @@ Result<PackHeader> read_pack_header(const File& file);
 
 class PackFile {
  public:
-  // HR0440..HR0443, or a storage error. `recover`: without a sound index, take the whole pages.
+  // HR0440..HR0443, or a storage error. `recover`: without a valid index, uses the complete pages.
   static Result<PackFile> open(const std::string& path, bool recover = false);
 
   const std::string& path() const { return file_.path(); }
@@ -59,9 +59,9 @@ class PackFile {
   const PackHeader& header() const { return header_; }
   int64_t records() const { return keys_.size(); }
   const std::vector<PackPage>& pages() const { return pages_; }
-  // Sum of the records' marks.
+  // Sum of record_mark() over all records.
   uint64_t content() const { return content_; }
-  // The part that a recovered file lacks, in words; empty if it is whole.
+  // What a recovered file lacks, as text; empty if it is complete.
   const std::string& missing() const { return missing_; }
   bool lacks_records() const { return records_ < header_.records; }
 
@@ -74,7 +74,7 @@ class PackFile {
   FilePiece piece(size_t field, int64_t record) const {
     return file_.piece(blob(field, record).offset, blob(field, record).bytes);
   }
-  // Into `out`, of the blob's size. `verify`: HR0444 when its checksum differs.
+  // Reads into `out`, which has the blob's size. `verify`: HR0444 if its checksum differs.
   Result<void> read(size_t field, int64_t record, bool verify, Buffer& out) const;
 
   // Tells the system that a page will be read soon.
@@ -83,9 +83,9 @@ class PackFile {
     file_.will_read(pages_[number].offset, end - std::min(end, pages_[number].offset));
   }
 
-  // All that is known of the records; read from the file each time.
+  // The table of all records; read from the file each time.
   Result<PackTable> table() const;
-  // Whether a page's own table says what the index does: HR0443. Blobs are not read.
+  // Whether a page's own table matches the index: HR0443. Blobs are not read.
   Result<void> check_page(size_t number) const;
 
  private:
@@ -101,7 +101,7 @@ class PackFile {
   Result<void> load_directory(const PackTail& tail);
   Result<void> load_page_list(const PackTail& tail);
   Result<void> load_table();
-  // The section's bytes, checked; HR0443 when there is none of this size.
+  // The section's bytes, checked; HR0443 if there is none of this size.
   Result<void> section(SectionTag tag, uint32_t field, uint64_t bytes, Buffer& out) const;
   const Section* find_section(SectionTag tag, uint32_t field) const;
   bool place_blobs(const std::vector<std::vector<uint32_t>>& sizes, uint64_t end);

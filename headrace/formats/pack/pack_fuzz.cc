@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pack as hostile input: opened both ways, all of it read, its pages compared with its index.
+// A pack as hostile input: opened both ways, read completely, its pages compared with its index.
 //
-// The input changes a valid pack (its first bytes say which one, and how), and checksums are made
-// right again, so that the fuzzer gets past them; or it is a pack itself.
+// The input modifies a valid pack (its first bytes say which one, and how), with corrected
+// checksums, so that the fuzzer gets past them; or it is a pack itself.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kRecords = 12;
 
-// Fields of every storage: text, column, wide blobs; and several pages.
+// Fields of every storage type: text, column, wide blobs; and several pages.
 std::vector<uint8_t> sound_pack(uint64_t page_bytes) {
   TextColumn texts;
   static std::vector<float> wide(kRecords * 30);
@@ -51,7 +51,7 @@ std::vector<uint8_t> sound_pack(uint64_t page_bytes) {
   return bytes;
 }
 
-// From the begin, or from the end, where the sections are.
+// From the start, or from the end, where the sections are.
 size_t place_of(size_t word, size_t size) {
   return word & 1 ? size - 1 - word / 2 % size : word / 2 % size;
 }

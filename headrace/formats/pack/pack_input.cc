@@ -24,7 +24,7 @@ bool same_fields(const Schema& a, const Schema& b) {
   });
 }
 
-// Whether it needs no look at the rest to say that the path lies in the folder.
+// Whether the path is obviously below the folder, without checking for "..".
 bool is_plainly_below(std::string_view path, std::string_view folder) {
   if (!path.starts_with(folder)) return false;
   path.remove_prefix(folder.size());
@@ -34,7 +34,7 @@ bool is_plainly_below(std::string_view path, std::string_view folder) {
   return !path.starts_with('/') && !path.starts_with("./") && !path.starts_with("../");
 }
 
-// Shortens `root` (which ends in '/') to what `path` lies below, too.
+// Shortens `root` (which ends in '/') to the common parent with `path`.
 void share_folder(std::string& root, std::string_view path) {
   const auto differs = std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first;
   root.erase(differs, root.end());
@@ -49,7 +49,7 @@ PackInput::PackInput(std::vector<SourcePtr> sources) : sources_(std::move(source
   for (const SourcePtr& source : sources_) {
     if (!same_fields(source->schema(), schema())) {
       raise(kDoNotFit,
-            source->description() + " has other fields than " + sources_.front()->description(),
+            source->description() + " has different fields from " + sources_.front()->description(),
             "pack them one by one");
     }
     begins_.push_back(begins_.back() + source->size());
@@ -86,9 +86,8 @@ void PackInput::join_classes() {
   }
 }
 
-// Keys of files are kept below the folder that is common to all of them, so that unpacking gives
-// the tree back wherever it stood. A source's own folder counts whole: its records may all be of
-// one class.
+// Keys of files are relative to their common folder, so that unpacking restores the tree wherever
+// it was. A source's own folder is always included: its records may all belong to one class.
 void PackInput::find_root() {
   for (const SourcePtr& source : sources_) {
     if (source->root().empty()) return;

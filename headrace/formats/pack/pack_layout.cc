@@ -45,7 +45,7 @@ Error no_pack(std::string what) {
           .hint = "check that it is a pack and that it was copied whole"};
 }
 
-// Bytes of one value of a fixed shape; nothing where it is open or beyond 64 bits.
+// Bytes of one value of a fixed shape; none if the shape is variable or the size exceeds 64 bits.
 std::optional<int64_t> fixed_bytes(const Field& field) {
   int64_t bytes = static_cast<int64_t>(size_of(field.dtype));
   for (int64_t size : field.shape) {
@@ -76,14 +76,15 @@ void write_metadata(const PackHeader& header, ByteWriter& out) {
   const auto has_rows = [](const Field& field) {
     return field.box_format != BoxFormat::kUnsaid || field.row_group > 0;
   };
-  if (std::ranges::none_of(header.schema, has_rows)) return;  // and packs are what they were
+  // and the format of packs is unchanged
+  if (std::ranges::none_of(header.schema, has_rows)) return;
   for (const Field& field : header.schema) {
     out.number(static_cast<uint8_t>(field.box_format));
     out.number(field.row_group);
   }
 }
 
-// Reads the part that older packs lack. A format that only later versions know is not mentioned.
+// Reads the part that older packs lack. A format known only to later versions is ignored.
 void read_rows(ByteReader& in, Schema& schema) {
   if (in.left() < 2 * schema.size()) return;
   for (Field& field : schema) {
@@ -114,8 +115,8 @@ bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
     if (field.shape.back() < -1) return false;
   }
   if (!in.good() || (storage == 0) != (column_bytes(field) > 0)) return false;
-  // Assumptions of the engine: only media are encoded, and an encoded value, or an array of
-  // samples, is as its kind takes it; a label is one number.
+  // Checks the engine's assumptions: only media are encoded, an encoded value or an array of
+  // samples fits its kind, and a label is one number.
   const MediaRecord* const media = media_of(field.kind);
   if (field.encoded && !media) return false;
   if (media) {
@@ -145,7 +146,7 @@ bool read_metadata(ByteReader in, PackHeader& header) {
     header.classes.emplace_back(in.text(in.number<uint32_t>()));
   }
   if (in.good()) read_rows(in, header.schema);
-  return in.good();  // the rest may be ignored: it is for later versions
+  return in.good();  // the rest may be ignored: it is reserved for later versions
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ std::string_view npy_type(DType dtype) {
   return "|u1";
 }
 
-// Decides a record's place in a folder: class, folder, name.
+// Determines a record's path in a folder: class, folder, name.
 using PlaceInFolder = std::array<std::string, 3>;
 
 PlaceInFolder place_of_key(std::string_view key) {
@@ -50,7 +50,7 @@ PlaceInFolder place_of_key(std::string_view key) {
           std::string(key.substr(slash + 1))};
 }
 
-// Only pictures, with a label or without.
+// Only pictures, with or without a label.
 bool has_folders_fields(const PackHeader& header) {
   const Schema& schema = header.schema;
   const bool labeled = schema.size() == 2 && schema[1].kind == FieldKind::kLabel &&

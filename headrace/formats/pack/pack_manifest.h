@@ -13,8 +13,8 @@
 
 namespace headrace {
 
-// Whether unpacked files alone, opened as a folder, are the same records in the same order with the
-// same labels, so that nothing needs to be said beside them.
+// Whether the unpacked files alone, opened as a folder, are the same records in the same order with
+// the same labels, so that no manifest is needed.
 bool folders_say_it_all(const OpenedPack& pack);
 
 // The header of a .npy file whose array has this shape.

@@ -37,7 +37,7 @@ struct Named {
   int64_t label = 0;
 };
 
-// Whether folders say all of a pack of pictures with these keys and labels.
+// Whether folders alone represent a pack of pictures with these keys and labels.
 bool say_it_all(const std::vector<Named>& records, std::vector<std::string> classes,
                 const std::function<void(PackHeader&)>& change = {}) {
   const TemporaryFolder place;
@@ -70,13 +70,13 @@ bool say_it_all(const std::vector<Named>& records, std::vector<std::string> clas
   return folders_say_it_all(open_pack(place / "pack", false));
 }
 
-TEST(Folders, SayItAllWhereTheyGiveTheSameRecordsInTheSameOrder) {
+TEST(Folders, SufficeIfTheyGiveTheSameRecordsInTheSameOrder) {
   EXPECT_TRUE(say_it_all({{"ant/1.jpg", 0}, {"ant/2.jpg", 0}, {"bee/1.jpg", 1}}, {"ant", "bee"}));
   EXPECT_TRUE(say_it_all({{"ant/1.jpg", 0}, {"ant/x/1.jpg", 0}}, {"ant"}));
   EXPECT_TRUE(say_it_all({{"1.jpg"}, {"2.jpg"}}, {}));
 }
 
-TEST(Folders, DoNotSayWhatTheyWouldGiveOtherwise) {
+TEST(Folders, DoNotSufficeOtherwise) {
   const std::vector<std::string> two = {"ant", "bee"};
   EXPECT_FALSE(say_it_all({{"bee/1.jpg", 1}, {"ant/1.jpg", 0}}, two)) << "order";
   EXPECT_FALSE(say_it_all({{"ant/1.jpg", 0}, {"ant/1.jpg", 0}, {"bee/1.jpg", 1}}, two)) << "twice";

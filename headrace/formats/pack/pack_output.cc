@@ -39,7 +39,7 @@ const ErrorCode kOtherFile{
 
 constexpr std::string_view kTemporary = ".headrace-unpack-";  // the process, "-", unguessable()
 
-// Whether it is the name of a file that a process that has ended was writing.
+// Whether it is a temporary file of a process that no longer exists.
 bool is_leftover(std::string_view name) {
   if (!name.starts_with(kTemporary)) return false;
   name.remove_prefix(kTemporary.size());
@@ -82,7 +82,7 @@ bool holds(const std::string& path, std::span<const uint8_t> bytes) {
   return read_file(path, there).has_value() && std::ranges::equal(there.bytes(), bytes);
 }
 
-// rename() that takes nobody's place; where the file system cannot do that, link() can.
+// rename() that does not overwrite; falls back to link() on file systems without support for that.
 bool rename_to_free_name(const std::string& from, const std::string& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno != EINVAL && errno != ENOSYS) return false;
@@ -96,14 +96,14 @@ bool rename_to_free_name(const std::string& from, const std::string& to) {
 std::string what_leads_out(std::string_view key) {
   if (key.empty()) return "it is empty";
   if (key.front() == '/') return "it is an absolute path";
-  if (key.find('\0') != std::string_view::npos) return "it has a zero byte in it";
+  if (key.find('\0') != std::string_view::npos) return "it contains a NUL byte";
   for (std::string_view rest = key;;) {
     const size_t slash = rest.find('/');
     const std::string_view part = rest.substr(0, slash);
     if (part.empty() || part == "." || part == "..") {
-      return "\"" + std::string(part) + "\" is not a name of a file or folder";
+      return "\"" + std::string(part) + "\" is not a valid file or folder name";
     }
-    if (part.size() > 255) return "a part of it has more than 255 bytes";
+    if (part.size() > 255) return "a component of it has more than 255 bytes";
     if (slash == std::string_view::npos) return {};
     rest.remove_prefix(slash + 1);
   }
@@ -176,8 +176,8 @@ bool OutputFolder::move_in(const std::string& temporary, std::string_view name) 
     Buffer bytes;
     const bool same = read_file(temporary, bytes).has_value() && holds(path, bytes.bytes());
     if (!same && !overwrite_) {
-      raise(kOtherFile, "\"" + path + "\" is there with other bytes",
-            "unpack into an empty folder, or replace files by overwrite=True (--force)");
+      raise(kOtherFile, "\"" + path + "\" exists with different contents",
+            "unpack into an empty folder, or pass overwrite=True (--force) to replace files");
     }
     if (!same && ::rename(temporary.c_str(), path.c_str()) != 0) not_written(path, errno);
     if (same) ::unlink(temporary.c_str());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where unpacking writes: files below one folder, and never outside of it.
 //
-// A file appears whole, under its name, or not at all. Thread-safe.
+// A file appears complete under its name, or not at all. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@
 
 namespace headrace {
 
-// Why a key cannot be a path below a folder ("it begins with /"); empty when it can.
+// Why a key cannot be a path below a folder ("it begins with /"); empty if it can.
 std::string what_leads_out(std::string_view key);
 
 class OutputFolder {
  public:
-  // Makes the folder, and those above it. Throws Exception HR0447.
+  // Creates the folder and its parents. Throws Exception HR0447.
   OutputFolder(std::string path, bool overwrite);
 
-  // True when it was written, false when just these bytes stood there already. Throws Exception
-  // HR0447, HR0450 when a link stands in the way, HR0451 when another file does.
-  // REQUIRES: what_leads_out(name) is empty.
+  // True if it was written, false if the file already exists with the same bytes. Throws Exception
+  // HR0447, HR0450 if a link is in the way, HR0451 if a different file is. REQUIRES:
+  // what_leads_out(name) is empty.
   bool write(std::string_view name, std::span<const uint8_t> bytes);
-  // A fresh name in the folder for a file that is written piece by piece, and its end: it takes
-  // its name as write() does.
+  // Creates a temporary file in the folder, to be written incrementally; the second call renames
+  // it, like write().
   std::string temporary_name();
   bool move_in(const std::string& temporary, std::string_view name);
   // Throws Exception HR0450.

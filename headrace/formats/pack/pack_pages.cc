@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages read one by one, as they are: the rest of a truncated pack, and the point where interrupted
-// packing continues.
+// Reads pages one by one, without the index: to recover a truncated pack, and to find where
+// interrupted packing continues.
 #include <algorithm>
 
 #include "headrace/formats/pack/pack_file.h"
@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// Blobs are looked through in pieces of this size.
+// Blobs are verified in pieces of this size.
 constexpr size_t kPiece = size_t{1} << 20;
 
 Result<bool> blob_is_sound(const File& file, uint64_t offset, const BlobFacts& facts,
@@ -25,7 +25,7 @@ Result<bool> blob_is_sound(const File& file, uint64_t offset, const BlobFacts& f
   return sum == facts.stored_sum;
 }
 
-// One page of a file, and why it is not whole where it is not.
+// One page of a file, and the error if it is not complete.
 struct OnePage {
   PageHeader header;
   PackTable table;
@@ -130,7 +130,7 @@ Result<void> PackFile::check_page(size_t number) const {
   std::string wrong = std::move(found->wrong);
   if (wrong.empty() && (found->header.records != records ||
                         page.offset + found->header.data_offset != page.data_offset)) {
-    wrong = "page " + std::to_string(number) + " and the index name other records";
+    wrong = "page " + std::to_string(number) + " and the index list different records";
   }
   for (uint64_t i = 0; wrong.empty() && i < records; ++i) {
     if (is_same_record(found->table, i, static_cast<int64_t>(page.first_record + i))) continue;

@@ -37,7 +37,7 @@ const ErrorCode kNotMoved{
   throw Exception({.code = &kNotMoved,
                    .what = std::generic_category().message(error_number),
                    .where = {.file = path},
-                   .hint = "look at the permissions of the folder"});
+                   .hint = "check the permissions of the folder"});
 }
 
 std::string trimmed(std::string path) {
@@ -49,7 +49,7 @@ bool is_shard_name(std::string_view name) {
   return name.starts_with("shard-") && name.ends_with(".hrpack");
 }
 
-// A file in the folder of a pack that is not a shard; empty if there is none.
+// A file in the pack's folder that is not a shard; empty if there is none.
 std::string foreign_in(const std::string& folder) {
   uint32_t shards = 0;
   struct stat status{};
@@ -61,12 +61,12 @@ std::string foreign_in(const std::string& folder) {
   return entries.size() == shards ? "" : "a shard that does not belong to it";
 }
 
-// Whether an interrupted run may have written it, or another process is done with it meanwhile.
+// Whether an interrupted run may have written it, or it was just removed by another process.
 bool is_begun_pack(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return errno == ENOENT;
   char first[kPackMagic.size()];
-  const ssize_t bytes = ::read(file, first, sizeof first);  // of a folder an error
+  const ssize_t bytes = ::read(file, first, sizeof first);  // fails for a folder
   ::close(file);
   return bytes == 0 || (bytes > 0 && std::string_view(first, size_t(bytes)) == kPackMagic);
 }
@@ -85,7 +85,7 @@ std::string free_name(const std::string& out) {
   return name;
 }
 
-// The name is on the disk when its folder is.
+// A new name is only durable once its folder is synced.
 void sync_folder_of(const std::string& path) {
   const std::string parent = fs::path(path).parent_path().string();
   const int descriptor =
@@ -116,7 +116,7 @@ PackPlace::~PackPlace() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-// Removes what a run with one shard instead of several has left, or the other way round.
+// Removes leftovers of a run with one shard instead of several, or vice versa.
 void PackPlace::clear_other() const {
   std::error_code ignored;
   const fs::file_status there = fs::symlink_status(partial_, ignored);
@@ -127,7 +127,7 @@ void PackPlace::clear_other() const {
   for (uint32_t i = 0; folder; ++i) {
     if (!fs::remove(joined(partial_, shard_name(i)), ignored)) break;
   }
-  fs::remove(partial_, ignored);  // where nothing else is in it
+  fs::remove(partial_, ignored);  // only if it is empty
   ::close(lock);
 }
 
@@ -138,7 +138,7 @@ std::string PackPlace::shard(uint32_t number) const {
 void PackPlace::check() const {
   struct stat status{};
   if (::lstat(out_.c_str(), &status) != 0) return;
-  std::string hint = "choose another name, or replace it by overwrite=True (--force)";
+  std::string hint = "choose another name, or pass overwrite=True (--force) to replace it";
   if (overwrite_) {
     if (!is_pack(out_)) {
       hint = "it is not a pack: choose another name";
@@ -149,13 +149,13 @@ void PackPlace::check() const {
       return;
     }
   }
-  raise(kExists, "\"" + out_ + "\" is there already", hint);
+  raise(kExists, "\"" + out_ + "\" already exists", hint);
 }
 
 void PackPlace::check_partial() const {
   std::string foreign;
   if (is_plain_folder(partial_)) {
-    std::error_code failed;  // another process may take the folder away
+    std::error_code failed;  // another process may remove the folder
     fs::directory_iterator entry(partial_, failed);
     for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
       const std::string path = entry->path().string();
@@ -172,7 +172,7 @@ void PackPlace::check_partial() const {
 void PackPlace::take() const {
   check();
   struct stat status{};
-  // A file takes the place of a file at once; a folder can neither take one nor give it up.
+  // A file can replace a file atomically; a folder can neither replace something nor be replaced.
   const bool aside = ::lstat(out_.c_str(), &status) == 0 && (shards_ > 1 || is_plain_folder(out_));
   const std::string old = free_name(out_);
   std::error_code failed;

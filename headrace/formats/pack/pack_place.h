@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The destination of a pack, and how the pack is moved into place.
 //
-// It is written under the name that ends in .partial, as one file or as a folder of shards, to
-// which no other process writes. What stands at the place goes only when it is a pack, and is moved
-// aside first. Of one thread.
+// It is written under a name that ends in .partial, as one file or as a folder of shards, which is
+// locked against other processes. An existing file is only replaced if it is a pack, and is moved
+// aside first. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,19 @@ namespace headrace {
 
 class PackPlace {
  public:
-  // Throws HR0446 when something stands there that may not be replaced, HR0447, HR0448.
+  // Throws HR0446 if something exists there that may not be replaced, HR0447, HR0448.
   PackPlace(std::string out, int shards, bool overwrite);
   ~PackPlace();
   PackPlace(const PackPlace&) = delete;
   PackPlace& operator=(const PackPlace&) = delete;
 
-  // Where to write a shard. A single one holds the lock of the place by its own file.
+  // Where to write a shard. A single shard's own file is the lock.
   std::string shard(uint32_t number) const;
-  // HR0446 again: to be asked when the lock is held, as another one may have been quicker.
+  // Repeats the check for HR0446; called while the lock is held, because another process may have
+  // been faster.
   void check() const;
-  // The last step: what stood there goes, the new pack takes its name. Throws HR0446, HR0457.
-  // REQUIRES: all shards are whole, and the lock is still held.
+  // The last step: replaces what was there by the new pack. Throws HR0446, HR0457. REQUIRES: all
+  // shards are complete, and the lock is still held.
   void take() const;
 
  private:
@@ -34,7 +35,7 @@ class PackPlace {
   const std::string out_, partial_;
   const int shards_;
   const bool overwrite_;
-  int descriptor_ = -1;  // of the folder of shards
+  int descriptor_ = -1;  // lock of the folder of shards
 };
 
 }  // namespace headrace

@@ -11,6 +11,7 @@
 #include "headrace/formats/pack/indexed_video.h"
 #include "headrace/formats/pack/pack_summary.h"
 #include "headrace/sources/classes.h"
+#include "headrace/sources/in_order.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
@@ -93,7 +94,7 @@ class PackSource final : public Source {
     return {.file = file.path(), .member = std::string(file.key(record)), .record = index};
   }
 
-  // Pages, which is what they are for.
+  // The records of a page are a block.
   std::vector<int64_t> block_ends() const override {
     std::vector<int64_t> ends;
     for (size_t i = 0; i < files_.size(); ++i) {
@@ -216,12 +217,12 @@ class PackSource final : public Source {
     data = {};
     return Error{.code = &kBadShape,
                  .what = "field '" + header_.schema[field].name + "' has " + grouped(place.bytes) +
-                         " bytes, which are not of its shape",
+                         " bytes, which do not match its shape",
                  .where = where,
                  .hint = "pack the dataset again"};
   }
 
-  // Where the schema fixes the size, the bytes have it.
+  // If the schema fixes the size, the bytes must have it.
   static bool fits(const Field& field, const FieldData& data) {
     if (field.encoded || field.kind == FieldKind::kText || field.kind == FieldKind::kBytes) {
       return true;
@@ -233,7 +234,7 @@ class PackSource final : public Source {
     return bytes == data.bytes.size();
   }
 
-  // Splits the index off that stands behind the file.
+  // Splits off the index that comes after the file.
   static bool take_video(FieldData& data) {
     const std::optional<IndexedVideo> video = indexed_video_from(data.bytes);
     if (!video) return false;
@@ -242,7 +243,7 @@ class PackSource final : public Source {
     return true;
   }
 
-  // Splits the shape off that stands after the elements.
+  // Splits off the shape that comes after the elements.
   static bool take_shape(const Field& field, FieldData& data) {
     const size_t tail = field.shape.size() * sizeof(int64_t);
     if (data.bytes.size() < tail) return false;
@@ -285,9 +286,9 @@ class PackSource final : public Source {
   bool verify_;
   std::vector<std::string> classes_;
   std::vector<int64_t> renamed_;  // stored label -> delivered one; empty: the same
-  std::vector<int64_t> begins_;   // of each file
-  std::vector<size_t> widths_;    // of each field's column; 0: blobs
-  std::vector<size_t> buffers_;   // of each field, among a record's own
+  std::vector<int64_t> begins_;   // first record of each file
+  std::vector<size_t> widths_;    // width of each field's column; 0: blobs
+  std::vector<size_t> buffers_;   // index of each field's buffer in a record
   size_t blobs_ = 0;
   int label_field_ = -1;
   int64_t size_ = 0;
@@ -314,9 +315,14 @@ void check_shard(const PackFile& file, const std::vector<PackFile>& before) {
 OpenedPack open_shards(const std::string& path, bool recover) {
   OpenedPack pack;
   uint32_t shards = 1;
-  for (uint32_t i = 0; i < shards && pack.missing.empty(); ++i) {
-    const std::string name = joined(path, shard_name(i));
-    Result<PackFile> file = PackFile::open(name, recover);
+  struct Last {};
+  const auto open_one = [&](int64_t i) -> std::optional<Result<PackFile>> {
+    return PackFile::open(joined(path, shard_name(static_cast<uint32_t>(i))), recover);
+  };
+  const auto take = [&](std::optional<Result<PackFile>> opened) {
+    const size_t i = pack.files.size();
+    const std::string name = joined(path, shard_name(static_cast<uint32_t>(i)));
+    Result<PackFile>& file = *opened;
     if (!file && file.error().code->id != "HR0201") throw Exception(file.error());
     if (!file) {
       const std::string what =
@@ -327,7 +333,7 @@ OpenedPack open_shards(const std::string& path, bool recover) {
               "copy the whole folder again, or open the rest with recover=True (--recover)");
       }
       pack.missing = what + ", it and those after it are not used";
-      break;
+      throw Last();
     }
     check_shard(*file, pack.files);
     shards = file->header().shards;
@@ -336,6 +342,13 @@ OpenedPack open_shards(const std::string& path, bool recover) {
       if (i + 1 < shards) pack.missing += "; the shards after it are not used";
     }
     pack.files.push_back(std::move(*file));
+    if (!pack.missing.empty()) throw Last();
+  };
+  try {
+    take(open_one(0));
+    if (shards == 1) return pack;
+    each_in_order(1, shards, answers_later(path) ? kFarFilesAtOnce : 1, open_one, take);
+  } catch (const Last&) {
   }
   return pack;
 }
@@ -356,7 +369,11 @@ std::string shard_name(uint32_t shard) {
 }
 
 bool is_pack(const std::string& path) {
-  return is_pack_file(path) || (is_folder(path) && is_pack_file(joined(path, shard_name(0))));
+  if (!is_folder(path)) return is_pack_file(path);
+  const std::string first = joined(path, shard_name(0));
+  if (!is_file(first)) return false;
+  (void)storage_of(first).look_at_ends(first);  // it is read next, if it is one
+  return is_pack_file(first);
 }
 
 OpenedPack open_pack(const std::string& path, bool recover) {
@@ -392,7 +409,8 @@ const FormatRecord kPack{
                 .decides = Decides::kReading}},
     .recognizes = is_pack,
     .open = open_source_of_pack,
-    .knows_kinds = true};
+    .knows_kinds = true,
+    .index_at_end = ".hrpack"};
 const Register<FormatRecord> registered_pack_source_format(kPack);
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of a pack, in numbers: for the report of a packing, and for `headrace info`.
+// The contents of a pack, in numbers: for the report after packing, and for `headrace info`.
 #pragma once
 
 #include <array>
@@ -35,7 +35,8 @@ struct PackSummary {
   uint64_t file_bytes = 0;
   PackShare pictures;                       // encoded images and masks
   std::array<PackShare, kPackForms> forms;  // of those, by PackForm
-  std::vector<PackReason> reasons;          // why pictures are stored as they are, most first
+  std::vector<PackReason> reasons;          // why pictures are stored unchanged, most frequent
+                                            // first
   std::vector<UnusableRecord> unusable;     // the first kMostListed
   int64_t unusable_count = 0;
   uint64_t fingerprint = 0;
@@ -46,25 +47,25 @@ struct PackSummary {
   void sort_reasons();
 };
 
-// Equal for equal records, classes and fields, however they are packed. `content`: the sum of the
-// records' marks.
+// Equal for equal records, classes and fields, however they are packed. `content`: the sum of
+// record_mark().
 uint64_t pack_fingerprint(const Schema& schema, const std::vector<std::string>& classes,
                           int64_t records, uint64_t content);
 
-// The files of a pack in order: one, or a folder's shards; and what a recovered one lacks.
+// The files of a pack in order: one, or a folder's shards; and what a recovered pack lacks.
 struct OpenedPack {
   std::vector<PackFile> files;
   std::string missing;
 };
-// Throws Exception HR0440..HR0445. `recover`: takes what is whole up to the first gap.
+// Throws Exception HR0440..HR0445. `recover`: uses what is complete up to the first gap.
 OpenedPack open_pack(const std::string& path, bool recover);
-// Whether a pack stands at the path, by a few bytes.
+// Whether the path is a pack, judging by a few bytes.
 bool is_pack(const std::string& path);
 std::string shard_name(uint32_t shard);  // "shard-00007.hrpack"
 
 // Throws Exception as open_pack() does.
 PackSummary summarize_pack(const std::string& path, bool recover = false);
-// Compares every page with the index. Throws Exception HR0443 at the first that differs.
+// Compares every page with the index. Throws Exception HR0443 at the first difference.
 void check_pack(const std::string& path, const Progress& progress = {});
 
 }  // namespace headrace

@@ -2,9 +2,9 @@
 #include "headrace/formats/pack/pack_table.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/base/text.h"
 #include "headrace/sources/fingerprint.h"
 
 namespace headrace {
@@ -14,24 +14,13 @@ constexpr size_t kMostReasons = 255, kLongestReason = 1000;
 constexpr std::string_view kOtherReasons = "other reasons";
 
 template <class Number>
-std::span<const uint8_t> raw(const std::vector<Number>& values) {
-  return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(Number)};
-}
-
-template <class Number>
 void take(ByteReader& in, uint64_t count, std::vector<Number>& out) {
-  const std::span<const uint8_t> bytes = in.bytes(count * sizeof(Number));
-  out.resize(bytes.size() / sizeof(Number));
-  if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+  append_numbers(in.bytes(count * sizeof(Number)), out);
 }
 
 template <class Value>
 void append_all(std::vector<Value>& to, const std::vector<Value>& from) {
   to.insert(to.end(), from.begin(), from.end());
-}
-
-std::string_view text_of(std::span<const uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 std::vector<uint32_t> key_sizes(const NameList& keys) {
@@ -146,17 +135,17 @@ void for_each_section(
       put(SectionTag::kColumn, number, field.values);
       continue;
     }
-    put(SectionTag::kStoredBytes, number, raw(field.stored_bytes));
-    put(SectionTag::kStoredSum, number, raw(field.stored_sum));
-    put(SectionTag::kOriginalBytes, number, raw(field.original_bytes));
-    put(SectionTag::kOriginalSum, number, raw(field.original_sum));
+    put(SectionTag::kStoredBytes, number, raw_bytes(field.stored_bytes));
+    put(SectionTag::kStoredSum, number, raw_bytes(field.stored_sum));
+    put(SectionTag::kOriginalBytes, number, raw_bytes(field.original_bytes));
+    put(SectionTag::kOriginalSum, number, raw_bytes(field.original_sum));
     put(SectionTag::kForm, number, field.form);
     put(SectionTag::kReason, number, field.reason);
   }
   const std::vector<uint32_t> sizes = key_sizes(table.keys);
-  put(SectionTag::kKeyBytes, 0, raw(sizes));
+  put(SectionTag::kKeyBytes, 0, raw_bytes(sizes));
   const std::string& letters = table.keys.bytes();
-  put(SectionTag::kKeys, 0, {reinterpret_cast<const uint8_t*>(letters.data()), letters.size()});
+  put(SectionTag::kKeys, 0, bytes_from_text(letters));
   put(SectionTag::kReasons, 0, bytes_from_reasons(table.reasons));
 }
 
@@ -206,7 +195,7 @@ uint64_t record_mark(const PackTable& table, size_t record, uint64_t place) {
   mark.add(table.keys[static_cast<int64_t>(record)]);
   for (const TableField& field : table.fields) {
     if (field.width > 0) {
-      mark.add(text_of(std::span(field.values).subspan(record * field.width, field.width)));
+      mark.add(text_from_bytes(std::span(field.values).subspan(record * field.width, field.width)));
     } else {
       mark.add(uint64_t{field.original_bytes[record]} << 32 | field.original_sum[record]);
     }

@@ -38,7 +38,7 @@ std::string error_of(const std::function<void()>& call) {
   return "";
 }
 
-// Everything that a source says about its records.
+// Compares everything that a source says about its records.
 void expect_same_records(const Source& got, const Source& wanted) {
   ASSERT_EQ(got.size(), wanted.size());
   ASSERT_EQ(got.schema().size(), wanted.schema().size());
@@ -62,7 +62,7 @@ void expect_same_records(const Source& got, const Source& wanted) {
   }
 }
 
-TEST(Pack, GivesAFoldersRecordsBackInOrderWithClassesAndKeys) {
+TEST(Pack, RestoresAFoldersRecordsInOrderWithClassesAndKeys) {
   const TemporaryFolder place;
   write_pictures(place, "data", 40);
   const SourcePtr folder = open_source(place / "data");
@@ -115,7 +115,7 @@ TEST(Pack, HoldsFieldsOfEveryKind) {
   expect_same_records(*open_source(place / "x.hrpack"), *source);
 }
 
-TEST(Pack, TakesRecordsLongerThanAPage) {
+TEST(Pack, HoldsRecordsLongerThanAPage) {
   const TemporaryFolder place;
   const std::string head = "\xFF\xD8\xFF";
   for (int i = 0; i < 5; ++i) {
@@ -186,7 +186,7 @@ TEST(Pack, JoinsSourcesAndTheirClasses) {
   EXPECT_EQ(packed->key(7), "disk2/train/cow/2.jpg");
 }
 
-TEST(Pack, RefusesSourcesThatDoNotGoTogether) {
+TEST(Pack, RefusesSourcesThatDoNotMatch) {
   const TemporaryFolder place;
   write_pictures(place, "labeled", 6);
   place.write("flat/1.jpg", "\xFF\xD8\xFF");
@@ -230,7 +230,7 @@ TEST(Pack, OpensWithTheClassesOfAnother) {
       "HR0406");
 }
 
-TEST(Pack, ReplacesOnlyAnotherPackAndOnlyWhenAsked) {
+TEST(Pack, ReplacesOnlyPacksAndOnlyOnRequest) {
   const TemporaryFolder place;
   write_pictures(place, "data", 9);
   const SourcePtr folder = open_source(place / "data");
@@ -249,7 +249,7 @@ TEST(Pack, ReplacesOnlyAnotherPackAndOnlyWhenAsked) {
   EXPECT_FALSE(fs::exists(place / "x.old"));
 }
 
-TEST(Pack, KeepsFilesThatLieInTheFolderOfAPack) {
+TEST(Pack, KeepsOtherFilesInTheFolderOfAPack) {
   const TemporaryFolder place;
   write_pictures(place, "data", 9);
   const SourcePtr folder = open_source(place / "data");
@@ -261,7 +261,7 @@ TEST(Pack, KeepsFilesThatLieInTheFolderOfAPack) {
   EXPECT_EQ(content_of(place / "x/notes.txt"), "mine");
 }
 
-TEST(Pack, IsWholeWhenItIsDoneWhoeverElseWritesThere) {
+TEST(Pack, IsCompleteDespiteConcurrentWriters) {
   const TemporaryFolder place;
   write_pictures(place, "data", 20);
   const SourcePtr folder = open_source(place / "data");
@@ -290,7 +290,7 @@ TEST(Pack, IsWholeWhenItIsDoneWhoeverElseWritesThere) {
   }
 }
 
-TEST(Pack, GoesOnAfterAnInterruptionToTheSameBytes) {
+TEST(Pack, ResumesAfterAnInterruptionToTheSameBytes) {
   const TemporaryFolder place;
   write_pictures(place, "data", 60);
   const SourcePtr folder = open_source(place / "data");
@@ -313,7 +313,7 @@ TEST(Pack, GoesOnAfterAnInterruptionToTheSameBytes) {
   }
 }
 
-TEST(Pack, StartsAnewWhenTheInterruptedRunWasOfOtherRecords) {
+TEST(Pack, StartsOverIfTheInterruptedRunHadOtherRecords) {
   const TemporaryFolder place;
   write_pictures(place, "data", 60);
   const auto interrupt = [&](int64_t done, int64_t) {

@@ -28,7 +28,7 @@ inline void put_checksum(std::span<uint8_t> bytes, uint64_t offset, uint32_t sum
   }
 }
 
-// The part of the bytes that is there of [offset, offset + count).
+// The available part of [offset, offset + count).
 inline std::span<const uint8_t> part_of(std::span<const uint8_t> bytes, uint64_t offset,
                                         uint64_t count) {
   if (offset >= bytes.size()) return {};

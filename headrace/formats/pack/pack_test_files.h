@@ -23,7 +23,7 @@ inline std::string content_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Name below the path -> content; of one file, its name is empty.
+// Path below the root -> content; for a single file, the path is empty.
 inline std::map<std::string, std::string> files_below(const std::filesystem::path& path) {
   if (std::filesystem::is_regular_file(path)) return {{"", content_of(path)}};
   std::map<std::string, std::string> files;
@@ -35,7 +35,7 @@ inline std::map<std::string, std::string> files_below(const std::filesystem::pat
   return files;
 }
 
-// Files that begin as JPEGs do, of 0 to 3,000 arbitrary bytes, in the classes ant, bee and cow.
+// Files that begin like JPEGs, with 0 to 3,000 arbitrary bytes, in the classes ant, bee and cow.
 inline void write_pictures(const TemporaryFolder& place, const std::string& folder, int count) {
   constexpr const char* kClasses[] = {"ant", "bee", "cow"};
   for (int i = 0; i < count; ++i) {

@@ -28,7 +28,7 @@ class NullSink final : public RowSink {
 Error wrong_value(const Field& field, std::string what) {
   return {.code = &kWrongValue,
           .what = "field '" + field.name + "': " + std::move(what),
-          .hint = "look at the record: src[i]"};
+          .hint = "inspect the record: src[i]"};
 }
 
 PackedValue as_it_is(std::span<const uint8_t> bytes) {
@@ -39,7 +39,7 @@ PackedValue as_it_is(std::span<const uint8_t> bytes) {
   return value;
 }
 
-// A value of a fixed shape as a column has it.
+// A value of a fixed shape in column format.
 Result<PackedValue> column_value(const Field& field, const FieldData& data, size_t width) {
   PackedValue value;
   if (data.bytes.empty() && field.dtype == DType::kInt64 && field.shape.empty()) {
@@ -53,12 +53,12 @@ Result<PackedValue> column_value(const Field& field, const FieldData& data, size
                                 ", not " + grouped(static_cast<int64_t>(width)));
 }
 
-// Dense elements, and after them their shape where the schema leaves it open.
+// Dense elements, followed by their shape if the schema leaves it open.
 Result<PackedValue> tensor_value(const Field& field, const FieldData& data) {
   const Shape& shape = has_own_shape(field) ? data.shape : field.shape;
   if (shape.size() != field.shape.size() ||
       static_cast<size_t>(element_count(shape)) * size_of(field.dtype) != data.bytes.size()) {
-    return wrong_value(field, "its bytes are not those of its shape");
+    return wrong_value(field, "its bytes do not match its shape");
   }
   if (!has_own_shape(field)) return as_it_is(data.bytes);
   ByteWriter out;
@@ -74,7 +74,7 @@ Result<PackedValue> Transcoder::value(const Field& field, const FieldData& data)
   if (const size_t width = column_bytes(field)) return column_value(field, data, width);
   if (data.bytes.size() > kMost) {
     return wrong_value(field, grouped(static_cast<int64_t>(data.bytes.size())) +
-                                  " bytes are more than a pack holds in one value");
+                                  " bytes are more than a pack can hold in one value");
   }
   if (field.encoded && is_picture(field.kind)) return picture(field, data.bytes);
   if (field.encoded) return file(*media_of(field.kind), data.bytes);
@@ -84,8 +84,7 @@ Result<PackedValue> Transcoder::value(const Field& field, const FieldData& data)
   return tensor_value(field, data);
 }
 
-// Other media are compressed as they are. It is asked whether they can be read, and what their
-// tables say is stored, too.
+// Other media are already compressed. Checks that they can be read, and also stores their indexes.
 PackedValue Transcoder::file(const MediaRecord& media, std::span<const uint8_t> bytes) {
   PackedValue value = as_it_is(bytes);
   if (!level_) return value;
@@ -110,7 +109,7 @@ PackedValue Transcoder::file(const MediaRecord& media, std::span<const uint8_t> 
 }
 
 Result<PackedValue> Transcoder::picture(const Field& field, std::span<const uint8_t> bytes) {
-  std::vector<uint8_t> original;  // of a picture that comes from a pack
+  std::vector<uint8_t> original;  // for a picture that comes from a pack
   if (is_packed_jpeg(bytes)) {
     Result<std::vector<uint8_t>> unpacked = unpack_jpeg(bytes);
     if (unpacked) {
@@ -135,7 +134,7 @@ Result<PackedValue> Transcoder::picture(const Field& field, std::span<const uint
     }
     value.reason = packed.error().what;
   } else if (codec) {
-    value.reason = "no JPEG but " + std::string(codec->name);
+    value.reason = "not a JPEG but " + std::string(codec->name);
   }
   if (std::string wrong = trial_decode(field, bytes); !wrong.empty()) {
     value.facts.form |= kUnusableBit;
@@ -160,7 +159,7 @@ std::string Transcoder::trial_decode(const Field& field, std::span<const uint8_t
   job.bytes = bytes;
   job.window = {.x = 0, .y = 0, .width = header->width, .height = header->height};
   job.color = record_of(field.kind).color;
-  job.repair = true;  // some pixels come out; whether they will do is the loader's to say
+  job.repair = true;  // accepts any pixels; the loader decides whether they are good enough
   job.sixteen_bit = SixteenBit::kHighByte;
   job.sink = &sink;
   decoder->decode({&job, 1});

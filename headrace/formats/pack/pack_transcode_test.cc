@@ -20,7 +20,7 @@ FieldData data_of(std::span<const uint8_t> bytes, Shape shape = {}) {
   return {.bytes = bytes, .shape = std::move(shape)};
 }
 
-// Bytes with the padding that pictures have after them.
+// Bytes with the padding that pictures need after them.
 class Padded {
  public:
   explicit Padded(const std::string& text) : bytes_(text.begin(), text.end()), size_(text.size()) {
@@ -38,7 +38,7 @@ std::string jpeg() {
   return {bytes.begin(), bytes.end()};
 }
 
-// Gray pixels, all of them black. Its data is that of 1 x 1 whatever the header says.
+// Gray pixels, all black. The data is that of 1 x 1, whatever the header says.
 std::string png(uint32_t width, uint32_t height) {
   const auto big = [](uint32_t value) {
     std::string out;
@@ -86,7 +86,7 @@ TEST(Transcoder, AColumnsValueHasItsWidth) {
   EXPECT_EQ(error_of(point, {}), "HR0454: field 'point': it has 0 bytes, not 8");
 }
 
-TEST(Transcoder, ATensorBringsItsShapeWhereTheSchemaLeavesItOpen) {
+TEST(Transcoder, ATensorHasItsShapeIfTheSchemaLeavesItOpen) {
   const Field boxes{.name = "boxes", .dtype = DType::kUInt8, .shape = {-1, 2}};
   const std::vector<uint8_t> four = {1, 2, 3, 4};
   const Result<PackedValue> value = Transcoder({}).value(boxes, data_of(four, {2, 2}));
@@ -96,19 +96,19 @@ TEST(Transcoder, ATensorBringsItsShapeWhereTheSchemaLeavesItOpen) {
   std::memcpy(shape, value->bytes.data() + 4, sizeof shape);
   EXPECT_EQ(shape[0], 2);
   EXPECT_EQ(shape[1], 2);
-  const std::string wrong = "HR0454: field 'boxes': its bytes are not those of its shape";
+  const std::string wrong = "HR0454: field 'boxes': its bytes do not match its shape";
   EXPECT_EQ(error_of(boxes, data_of(four, {3, 2})), wrong);
   EXPECT_EQ(error_of(boxes, data_of(four, {4})), wrong);
 }
 
 TEST(Transcoder, AValueBeyondTwoGiBIsRefused) {
-  const uint8_t one = 0;  // it is not looked at
+  const uint8_t one = 0;  // it is not checked
   const Field text{.name = "text", .kind = FieldKind::kText};
   EXPECT_EQ(error_of(text, data_of({&one, size_t{1} << 31})),
-            "HR0454: field 'text': 2,147,483,648 bytes are more than a pack holds in one value");
+            "HR0454: field 'text': 2,147,483,648 bytes are more than a pack can hold in one value");
 }
 
-TEST(Transcoder, AJpegTakesTheFormThatIsAskedFor) {
+TEST(Transcoder, AJpegGetsTheRequestedForm) {
   const Padded picture(jpeg());
   const std::pair<std::optional<PackLevel>, PackForm> forms[] = {
       {PackLevel::kFast, PackForm::kFast},
@@ -121,7 +121,7 @@ TEST(Transcoder, AJpegTakesTheFormThatIsAskedFor) {
     EXPECT_EQ(value->facts.original_sum, crc32c(picture.span()));
     EXPECT_EQ(value->facts.stored_sum, crc32c(value->bytes));
     if (form == PackForm::kAsIs) continue;
-    // A picture of another pack is the same as the one that it was.
+    // Repacking a picture of a pack gives the same bytes.
     const Padded packed(text_of(value->bytes));
     const Result<PackedValue> again = Transcoder(level).value(kPicture, data_of(packed.span()));
     ASSERT_TRUE(again);
@@ -130,7 +130,7 @@ TEST(Transcoder, AJpegTakesTheFormThatIsAskedFor) {
   }
 }
 
-TEST(Transcoder, WhatGivesNoPixelsIsKeptAndSaidToBeUnusable) {
+TEST(Transcoder, UndecodableImagesAreKeptAndReported) {
   const auto reason = [](const std::string& bytes, const Field& field = kPicture) {
     const Padded picture(bytes);
     const Result<PackedValue> value =
@@ -146,13 +146,13 @@ TEST(Transcoder, WhatGivesNoPixelsIsKeptAndSaidToBeUnusable) {
   EXPECT_TRUE(reason("\x89PNG\r\n\x1a\n").starts_with("unusable: HR03"));
   EXPECT_TRUE(reason(png(100'000, 100'000)).starts_with("unusable: HR03"));
   EXPECT_TRUE(reason(png(9, 9)).starts_with("unusable: HR03"));
-  // A JPEG that ends in its data is no JPEG to pack; its pixels come out, some of them gray.
+  // A truncated JPEG is not repacked; it still decodes, partly gray.
   const std::string whole = jpeg();
   EXPECT_EQ(reason(whole.substr(0, whole.size() - 20)).find("unusable"), std::string::npos);
   EXPECT_TRUE(reason(whole.substr(0, 30)).starts_with("unusable: HR03"));
 }
 
-TEST(Transcoder, APictureOfAnotherCodecIsKeptAsItIs) {
+TEST(Transcoder, AnImageOfAnotherCodecIsKeptUnchanged) {
   const Padded picture(png(1, 1));
   Field mask = kPicture;
   mask.kind = FieldKind::kMask;
@@ -160,7 +160,7 @@ TEST(Transcoder, APictureOfAnotherCodecIsKeptAsItIs) {
     const Result<PackedValue> value =
         Transcoder(PackLevel::kDense).value(field, data_of(picture.span()));
     ASSERT_TRUE(value);
-    EXPECT_EQ(value->reason, "no JPEG but png");
+    EXPECT_EQ(value->reason, "not a JPEG but png");
     EXPECT_EQ(value->facts.form, 0);
   }
 }

@@ -11,6 +11,7 @@
 #include "headrace/base/clock.h"
 #include "headrace/base/cores.h"
 #include "headrace/base/json_writer.h"
+#include "headrace/base/text.h"
 #include "headrace/fields/media.h"
 #include "headrace/formats/pack/indexed_video.h"
 #include "headrace/formats/pack/pack_manifest.h"
@@ -31,16 +32,16 @@ const ErrorCode kOtherBytes{
 constexpr size_t kUnpackWaitingBytes = size_t{16} << 20;
 constexpr std::string_view kManifest = "labels.jsonl";
 
-// One record's results apart from its files.
+// One record's output other than files.
 struct Unpacked {
-  std::string line;                        // of the manifest
-  std::vector<std::vector<uint8_t>> rows;  // of the arrays, one a field; others stay empty
+  std::string line;                        // line of the manifest
+  std::vector<std::vector<uint8_t>> rows;  // rows of the arrays, one per field; others stay empty
   int64_t files = 0, present = 0;
   uint64_t bytes = 0;
   std::optional<DamagedRecord> damaged;
 };
 
-// A file that grows row by row and takes its name at the end.
+// A file that grows row by row and is renamed at the end.
 class GrowingFile {
  public:
   GrowingFile(OutputFolder& folder, std::string name)
@@ -57,7 +58,7 @@ class GrowingFile {
   void write(const void* bytes, size_t count) {
     if (std::fwrite(bytes, 1, count, file_.get()) != count) not_written(temporary_, errno);
   }
-  // Whether it is new.
+  // Whether the file is new.
   bool finish() {
     if (std::fclose(file_.release()) != 0) {
       const int error_number = errno;
@@ -142,7 +143,7 @@ class Unpacking {
   }
 
  private:
-  // Files: what was one, or could be. Numbers and text stand in the manifest; the rest in arrays.
+  // Fields that were files, or could be. Numbers and text go to the manifest; the rest to arrays.
   static bool is_file(const Field& field) {
     return field.encoded || field.kind == FieldKind::kBytes || has_own_shape(field);
   }
@@ -167,7 +168,7 @@ class Unpacking {
     }
   }
 
-  // Rows are as long as the schema says, so that no array becomes larger than the pack.
+  // Rows have the length given by the schema, so that no array becomes larger than the pack.
   void check_arrays() const {
     for (size_t field : arrays_) {
       uint64_t bytes = size_of(header_.schema[field].dtype);
@@ -215,7 +216,7 @@ class Unpacking {
   }
 
   std::function<Unpacked(int64_t)> worker() {
-    auto buffer = std::make_shared<Buffer>();  // shared: std::function wants copies
+    auto buffer = std::make_shared<Buffer>();  // shared_ptr, because std::function must be copyable
     return [this, buffer](int64_t index) { return record(index, *buffer); };
   }
 
@@ -254,7 +255,7 @@ class Unpacking {
     return static_cast<size_t>(element_count(declared.shape)) * size_of(declared.dtype);
   }
 
-  // The bytes of a blob as they were before packing.
+  // A blob's bytes before packing.
   Result<std::vector<uint8_t>> original(const PackFile& file, const PackTable& table, size_t field,
                                         int64_t record, Buffer& buffer) const {
     Result<void> read = file.read(field, record, true, buffer);
@@ -333,8 +334,7 @@ class Unpacking {
       } else if (field.kind == FieldKind::kText) {
         Result<std::vector<uint8_t>> text = original(file, table, i, record, buffer);
         if (!text) return std::move(text.error());
-        json.member(field.name,
-                    std::string_view(reinterpret_cast<const char*>(text->data()), text->size()));
+        json.member(field.name, text_from_bytes(*text));
       }
     }
     json.end_object();
@@ -357,7 +357,7 @@ class Unpacking {
   OutputFolder& folder_;
   std::vector<PackTable> tables_;
   std::vector<int64_t> begins_;
-  std::vector<size_t> files_, arrays_;  // fields
+  std::vector<size_t> files_, arrays_;  // field indices
   int64_t size_ = 0;
 };
 

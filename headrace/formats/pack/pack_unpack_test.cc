@@ -15,7 +15,7 @@
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
-namespace {
+namespace pack_unpack_test {
 
 namespace fs = std::filesystem;
 
@@ -35,7 +35,7 @@ PackOptions small_pages() {
   return options;
 }
 
-// A pack of one image field with these keys, as a hostile program would write it.
+// A pack of one image field with these keys, as a malicious program would write it.
 void write_pack(const std::string& path, const std::vector<std::string>& keys) {
   PackHeader header;
   header.records = header.dataset_records = keys.size();
@@ -63,8 +63,8 @@ PackedValue blob_of(const std::string& text) {
   return value;
 }
 
-// A pack of two records with every field that becomes a file or an array. `change` is given the
-// second.
+// A pack of two records with every type of field that becomes a file or an array. `change` may
+// modify the second.
 void write_fields(const std::string& path, bool keys_are_paths,
                   const std::function<void(PackedRecord&)>& change = {}) {
   PackHeader header;
@@ -117,7 +117,7 @@ TEST(Unpack, GivesEveryFieldAFileOrAnArray) {
             "{\"key\": \"a.b/1.jpg\", \"text\": \"text 1\"}\n");
 }
 
-TEST(Unpack, AddsASuffixWhereKeysAreNoPaths) {
+TEST(Unpack, AddsASuffixToKeysThatAreNotPaths) {
   const TemporaryFolder place;
   write_fields(place / "x", false);
   unpack(place / "x", place / "out");
@@ -126,7 +126,7 @@ TEST(Unpack, AddsASuffixWhereKeysAreNoPaths) {
   EXPECT_TRUE(files.contains("mask/a.b/1.jpg.png"));
 }
 
-TEST(Unpack, NeverGivesOtherBytesThanWerePacked) {
+TEST(Unpack, NeverGivesBytesThatWereNotPacked) {
   const TemporaryFolder place;
   const auto damaged = [&](size_t field, const std::function<void(PackedValue&)>& change) {
     std::filesystem::remove_all(place / "out");
@@ -157,14 +157,14 @@ TEST(Unpack, NeverGivesOtherBytesThanWerePacked) {
   EXPECT_TRUE(no_jpeg.starts_with("field 'image': ")) << no_jpeg;
 }
 
-TEST(Unpack, OfATensorWithoutRoomForItsShapeIsKeptAsItIs) {
+TEST(Unpack, KeepsATensorWithoutRoomForItsShape) {
   const TemporaryFolder place;
   write_fields(place / "x", true, [](PackedRecord& record) { record.values[3] = blob_of("odd"); });
   unpack(place / "x", place / "out");
   EXPECT_EQ(content_of(place / "out/boxes/a.b/1.npy"), "odd");
 }
 
-TEST(Unpack, GivesTheTreeBackByteForByte) {
+TEST(Unpack, RestoresTheTreeByteForByte) {
   const TemporaryFolder place;
   write_pictures(place, "data", 30);
   pack({open_source(place / "data")}, place / "x", small_pages());
@@ -175,7 +175,7 @@ TEST(Unpack, GivesTheTreeBackByteForByte) {
   EXPECT_EQ(files_below(place / "deep/out"), files_below(place / "data"));
 }
 
-TEST(Unpack, NeedsNoManifestWhereTheFoldersSayItAll) {
+TEST(Unpack, NeedsNoManifestIfTheFoldersSuffice) {
   const TemporaryFolder place;
   write_pictures(place, "data", 12);
   const SourcePtr folder = open_source(place / "data");
@@ -195,7 +195,7 @@ TEST(Unpack, NeedsNoManifestWhereTheFoldersSayItAll) {
   EXPECT_NE(manifest_of(open_source(place / "data", {{"classes", names}})), "");
 }
 
-TEST(Unpack, WritesLabelsTextAndArraysOfWhatWasNoFolder) {
+TEST(Unpack, WritesLabelsTextAndArraysOfOtherSources) {
   const TemporaryFolder place;
   write_pictures(place, "data", 3);
   PathColumn paths{{place / "data/ant/0.jpg", place / "data/bee/1.jpg"}};
@@ -257,7 +257,7 @@ TEST(Unpack, ReplacesAnotherFileOnlyWhenAsked) {
   EXPECT_EQ(content_of(place / "out/a.jpg"), "a.jpg");
 }
 
-TEST(Unpack, GoesOnWhereItWasInterrupted) {
+TEST(Unpack, ResumesWhereItWasInterrupted) {
   const TemporaryFolder place;
   write_pack(place / "pack", {"a.jpg", "b.jpg", "b.jpg"});
   place.write("out/a.jpg", "a.jpg");
@@ -265,16 +265,16 @@ TEST(Unpack, GoesOnWhereItWasInterrupted) {
   place.write("out/.headrace-unpack-1-0123456789abcdef", "of a process that runs");
   place.write("out/.headrace-unpack-notes", "mine");
   const UnpackReport report = unpack(place / "pack", place / "out");
-  EXPECT_EQ(report.files, 1 + 1);  // and the manifest: the same key comes twice
+  EXPECT_EQ(report.files, 1 + 1);  // and the manifest: the same key twice
   EXPECT_EQ(report.present, 2);
   EXPECT_EQ(content_of(place / "out/.headrace-unpack-notes"), "mine");
   EXPECT_EQ(files_below(place / "out").size(), 3u + 2u);
 }
 
-TEST(Unpack, ListsDamagedRecordsAndGivesTheOthersBack) {
+TEST(Unpack, ListsDamagedRecordsAndRestoresTheOthers) {
   const TemporaryFolder place;
   write_pack(place / "pack", {"first.jpg", "second.jpg", "third.jpg"});
-  // The name stands in the page's table, as the blob, and in the index, in this order.
+  // The name occurs in the page's table, in the blob, and in the index, in this order.
   std::string damaged = content_of(place / "pack");
   damaged[damaged.find("second.jpg", damaged.find("second.jpg") + 1)] ^= 1;
   place.write("damaged", damaged);
@@ -288,7 +288,7 @@ TEST(Unpack, ListsDamagedRecordsAndGivesTheOthersBack) {
   EXPECT_FALSE(files.contains("second.jpg"));
 }
 
-// Otherwise a small pack could ask for an array that fills the disk.
+// Otherwise a small pack could produce an array that fills the disk.
 TEST(Unpack, RefusesArraysWhoseRowsAreNotOfTheirShape) {
   const TemporaryFolder place;
   PackHeader header;
@@ -314,5 +314,5 @@ TEST(Unpack, RefusesArraysWhoseRowsAreNotOfTheirShape) {
   EXPECT_EQ(data.result.error().code->id, "HR0456");
 }
 
-}  // namespace
+}  // namespace pack_unpack_test
 }  // namespace headrace

@@ -35,7 +35,7 @@ void not_written(const std::string& path, int error_number) {
       {.code = &kNotWritten,
        .what = std::generic_category().message(error_number),
        .where = {.file = path},
-       .hint = is_full ? "make room on the disk, then run the same command again: it goes on"
+       .hint = is_full ? "free space on the disk, then run the same command again: it continues"
                        : "check that the folder exists and may be written to"});
 }
 
@@ -50,7 +50,7 @@ int open_for_writing(const std::string& path, int flags) {
       ::close(descriptor);
       raise(kBusy, "another process is writing " + path, "wait for it, or choose another name");
     }
-    // Between the two calls the one before may have given its file another name.
+    // Between open() and lock, the previous owner may have renamed its file.
     struct stat mine{}, named{};
     if (::fstat(descriptor, &mine) == 0 && ::lstat(path.c_str(), &named) == 0 &&
         mine.st_ino == named.st_ino && mine.st_dev == named.st_dev) {
@@ -94,14 +94,14 @@ void PackWriter::open(const std::function<void(uint64_t)>& tick) {
   }
 }
 
-// Takes over the whole pages of an interrupted run. False when the file is no such run's.
+// Takes over the complete pages of an interrupted run. False if the file is not from such a run.
 bool PackWriter::go_on(const std::function<void(uint64_t)>& tick) {
   Result<File> file = File::open(path_);
   if (!file || file->size() < header_.header_bytes) return false;
   std::vector<uint8_t> found(header_.header_bytes);
   if (!file->read(0, found) || found != bytes_from_header(header_)) return false;
   Result<ScannedPages> scanned = scan_pages(*file, header_, /*check_blobs=*/true, tick);
-  if (!scanned) throw Exception(std::move(scanned.error()));  // no reason to begin anew
+  if (!scanned) throw Exception(std::move(scanned.error()));  // not a reason to start over
   for (const PackPage& page : scanned->pages) {
     pages_.push_back({page.offset, page.data_offset, page.first_record});
   }
@@ -154,7 +154,7 @@ void PackWriter::write_page() {
       static_cast<uint32_t>(aligned(kPageHeaderBytes + table.size(), kBlobAlignment));
   page.bytes = aligned(page.data_offset + blobs_.size(), kPageAlignment);
   const auto header = bytes_from_page(page, table);
-  // One write a page: what an interruption leaves is whole pages and a piece of one.
+  // One write per page: an interruption leaves complete pages and a partial one.
   std::vector<uint8_t> bytes;
   bytes.reserve(page.bytes);
   bytes.insert(bytes.end(), header.begin(), header.end());

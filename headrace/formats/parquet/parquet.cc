@@ -30,23 +30,24 @@ SourcePtr open_parquet(const std::string& path, const Arguments& arguments, cons
 const FormatRecord kParquet{
     .name = "parquet",
     .doc =
-        "Parquet files: one, several, or a folder of them (sorted), through pyarrow. Columns are "
-        "fields: integers, floats, strings, lists of numbers, and images as bytes or as the "
-        "structs {bytes, path} of Hugging Face. What fits into `memory` is decoded once and held; "
-        "of larger sets row groups are decoded when they are wanted.",
+        "Parquet files: one, several, or a folder of them (sorted), through pyarrow. Columns "
+        "are fields: integers, floats, strings, lists of numbers, and images as bytes or as the "
+        "structs {bytes, path} of Hugging Face. A dataset that fits into `memory` is decoded "
+        "once and kept; of larger ones, row groups are decoded when needed.",
     .example = "hr.open(\"train.parquet\", fields=[\"image\", \"label\"])",
-    .params = {python_fields_param(),
-               outside_param(),
-               {.name = "split",
-                .type = ParamType::kString,
-                .doc = "The split to open, if the folder has files of several (train-*, test-*).",
-                .decides = Decides::kFingerprint},
-               {.name = "memory",
-                .type = ParamType::kInt,
-                .doc = "Limit of decoded columns in memory, in bytes. None: 1 GiB, but "
-                       "at most 64 times the size of the files, or 256 MiB.",
-                .minimum = 0,
-                .decides = Decides::kReading}},
+    .params =
+        {python_fields_param(),
+         outside_param(),
+         {.name = "split",
+          .type = ParamType::kString,
+          .doc = "The split to open, if the folder has files of several (train-*, test-*).",
+          .decides = Decides::kFingerprint},
+         {.name = "memory",
+          .type = ParamType::kInt,
+          .doc = "Limit for decoded columns in memory, in bytes. None: 1 GiB, but at most 64 times "
+                 "the size of the files, or 256 MiB.",
+          .minimum = 0,
+          .decides = Decides::kReading}},
     .recognizes = is_parquet,
     .open = open_parquet,
     .shards = true};

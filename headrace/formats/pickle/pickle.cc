@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pickles, recognized in order to be rejected: loading one runs any code that its author put into
-// it.
+// Pickles, recognized in order to be rejected: loading one runs arbitrary code.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,9 +8,9 @@
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/arrays/binary_file.h"
+#include "headrace/formats/arrays/zip_directory.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/format.h"
-#include "headrace/formats/torch_file/torch_file.h"
 #include "headrace/sources/source.h"
 #include "headrace/storage/file.h"
 
@@ -27,7 +26,7 @@ const ErrorCode kPickle{
 
 enum class Kind { kNone, kTorch, kPickle, kJoblib, kCifar };
 
-// Protocol 2 to 5 and an opcode that can come first.
+// Protocol 2 to 5 and a possible first opcode.
 bool begins_as_pickle(std::span<const uint8_t> begin) {
   if (begin.size() < 3 || begin[0] != 0x80 || begin[1] < 2 || begin[1] > 5) return false;
   if (begin[1] >= 4 && begin[2] == 0x95) return true;
@@ -35,7 +34,7 @@ bool begins_as_pickle(std::span<const uint8_t> begin) {
   return kFirst.find(static_cast<char>(begin[2])) != std::string_view::npos;
 }
 
-// Recognizes files that torch wrote before it wrote zip archives: a long that is its mark.
+// Recognizes files that torch wrote before it used zip archives: a magic long integer.
 bool is_old_torch(std::span<const uint8_t> begin) {
   constexpr std::array<uint8_t, 14> kMark = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c,
                                              0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
@@ -48,7 +47,7 @@ bool begins_so(const std::string& path) {
   return begins_as_pickle(std::span<const uint8_t>(begin).first(count));
 }
 
-// CIFAR's Python version: batches.meta or meta beside the batches, all of them pickles.
+// CIFAR's Python version: batches.meta or meta next to the batches, all pickles.
 bool is_cifar_folder(const std::string& path) {
   const auto pickled = [&](const char* name) {
     const std::string file = joined(path, name);
@@ -63,7 +62,7 @@ Kind kind_of(const std::string& path) {
   std::array<uint8_t, 16> bytes{};
   const size_t count = peek_binary(path, bytes);
   const auto begin = std::span<const uint8_t>(bytes).first(count);
-  if (is_torch_archive(path)) return Kind::kNone;  // can be read without loading it
+  if (begins_as_zip(path)) return Kind::kNone;  // handled by torch_file, which does not unpickle
   if (is_old_torch(begin)) return Kind::kTorch;
   if (has_suffix(path, ".pth") || has_suffix(path, ".pt")) return Kind::kTorch;
   if (has_suffix(path, ".joblib")) return Kind::kJoblib;
@@ -83,8 +82,8 @@ bool is_pickle(const std::string& path) { return kind_of(path) != Kind::kNone; }
 std::string way_out(Kind kind) {
   switch (kind) {
     case Kind::kTorch:
-      return "if you trust it: torch.save(torch.load(path, weights_only=True), \"data.pt\") writes "
-             "a file that is read, where it holds tensors";
+      return "if you trust it: torch.save(torch.load(path, weights_only=True), \"data.pt\") "
+             "writes a supported file if it holds only tensors";
     case Kind::kCifar:
       return "download the binary version (cifar-10-binary.tar.gz, cifar-100-binary.tar.gz) and "
              "open its folder";
@@ -98,7 +97,7 @@ std::string way_out(Kind kind) {
 
 SourcePtr refuse(const std::string& path, const Arguments&, const Progress&) {
   const Kind kind = kind_of(path);
-  std::string what = kind == Kind::kTorch   ? "this is an old file of torch.save, a pickle"
+  std::string what = kind == Kind::kTorch ? "this is a torch.save file in the old format, a pickle"
                      : kind == Kind::kCifar ? "this is CIFAR's Python version, which is pickled"
                                             : "this is a pickle";
   throw Exception(Error{.code = &kPickle,
@@ -110,9 +109,9 @@ SourcePtr refuse(const std::string& path, const Arguments&, const Progress&) {
 const FormatRecord kPickleRecord{
     .name = "pickle",
     .doc =
-        "Pickles (.pkl, torch files from before 1.6, CIFAR's Python version, joblib): refused, "
-        "with the way out. "
-        "Loading one runs the code that its author put into it.",
+        "Pickles (.pkl, torch files from before 1.6, CIFAR's Python version, joblib): rejected, "
+        "with advice on how to convert them. Loading a pickle runs whatever code its author put "
+        "into it.",
     .example = "hr.open(\"data.npz\")  # after np.savez(\"data.npz\", image=images, label=labels)",
     .params = {},
     .recognizes = is_pickle,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beginnings of files as Python's pickle, torch.save and joblib write them.
+// Beginnings of files written by Python's pickle, torch.save and joblib.
 #include <gtest/gtest.h>
 
 #include "headrace/formats/arrays/array_test_files.h"
@@ -13,7 +13,7 @@ Error refused(const std::string& path) {
   return error_of([&] { open_source(path); });
 }
 
-TEST(Pickle, PicklesAreRefusedWithTheWayOut) {
+TEST(Pickle, PicklesAreRefusedWithAHint) {
   TemporaryFolder folder;
   const std::string dictionary("\x80\x04\x95\x1a\0\0\0\0\0\0\0}\x94.", 15);
   const Error plain = refused(folder.write("data.bin", dictionary));
@@ -27,7 +27,7 @@ TEST(Pickle, PicklesAreRefusedWithTheWayOut) {
   EXPECT_NE(refused(folder.write("m.joblib", "x")).hint.find("joblib"), std::string::npos);
 }
 
-TEST(Pickle, OldFilesOfTorchAreKnownByTheirContent) {
+TEST(Pickle, OldTorchFilesAreRecognizedByContent) {
   TemporaryFolder folder;
   const std::string old("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15);
   const Error error = refused(folder.write("old", old));
@@ -36,7 +36,7 @@ TEST(Pickle, OldFilesOfTorchAreKnownByTheirContent) {
   EXPECT_EQ(refused(folder.write("x.pth", "")).hint, error.hint);
 }
 
-TEST(Pickle, CifarOfPythonIsNamed) {
+TEST(Pickle, PythonCifarIsNamed) {
   TemporaryFolder folder;
   const std::string batch("\x80\x02}q\x01(U\x04.", 9);
   folder.write("cifar-10-batches-py/batches.meta", batch);
@@ -47,7 +47,7 @@ TEST(Pickle, CifarOfPythonIsNamed) {
   EXPECT_EQ(refused(folder / "cifar-10-batches-py/data_batch_1").hint, error.hint);
 }
 
-TEST(Pickle, OtherFilesAreNone) {
+TEST(Pickle, OtherFilesAreNotPickles) {
   TemporaryFolder folder;
   // A TFRecord of 640 bytes begins with the length.
   const std::string frame("\x80\x02\0\0\0\0\0\0....", 12);

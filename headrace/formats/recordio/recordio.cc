@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecordIO, as MXNet writes it: frames, in each usually an IRHeader with the label and a picture.
-// Order is that of the files and, in each, of the records; an index gives names.
+// RecordIO as written by MXNet: frames, usually with an IRHeader (which has the label) and a
+// picture. Records are in file order, files in the given order; an index gives names.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -20,9 +20,9 @@ namespace {
 
 const ErrorCode kNothingToRead{
     "HR0478", ErrorKind::kConfig, "no usable fields in RecordIO files",
-    "The RecordIO files contain no readable record, so their fields are unknown; or label_dtype= "
-    "or "
-    "label_shape= says what labels cannot be. Check the path; copy or recreate the files."};
+    "The RecordIO files contain no readable record, so their fields are unknown; or "
+    "label_dtype= or label_shape= does not match the labels. Check the path; copy or recreate "
+    "the files."};
 
 const ErrorCode kBadIndex{
     "HR0479", ErrorKind::kConfig, "invalid RecordIO index",
@@ -55,12 +55,12 @@ struct IndexFile {
 std::optional<IndexFile> read_index(const std::string& name) {
   IndexFile out;
   if (!read_file(name, out.text)) return {};
-  const std::string_view text(reinterpret_cast<const char*>(out.text.data()), out.text.size());
+  const std::string_view text = text_from_bytes(out.text.bytes());
   if (!parse_recordio_index(text, out.entries) || out.entries.empty()) return {};
   return out;
 }
 
-// The index file of each file; "" where there is none.
+// The index file of each file; "" if there is none.
 std::vector<std::string> index_names(const std::vector<std::string>& paths,
                                      const Arguments& arguments) {
   if (!arguments.is_none("index")) {
@@ -84,7 +84,7 @@ std::vector<std::string> index_names(const std::vector<std::string>& paths,
   return names;
 }
 
-// The names of a file's records. Nothing where the index names places at which no record begins.
+// The keys of a file's records. None if the index has offsets at which no record begins.
 std::optional<RecordIoKeys> keys_of(const IndexFile& file, const Extents& records, size_t number) {
   RecordIoKeys keys;
   auto entry = file.entries.begin();
@@ -93,7 +93,7 @@ std::optional<RecordIoKeys> keys_of(const IndexFile& file, const Extents& record
     const Extent extent = records[i];
     std::string_view key;
     for (; entry != file.entries.end() && entry->offset < extent.offset + extent.bytes; ++entry) {
-      if (entry->offset != extent.offset) continue;  // inside of a damaged place
+      if (entry->offset != extent.offset) continue;  // inside of a damaged range
       if (key.empty()) key = entry->key;
       ++found;
     }
@@ -128,18 +128,18 @@ std::vector<RecordIoKeys> all_keys(const FileSet& files, const Extents& records,
   return out;
 }
 
-// --- What they hold
-// -------------------------------------------------------------------------------
+// --- What they contain
+// ----------------------------------------------------------------------------
 
-// A picture here and there may be bad, so most of the records decide what they all are.
+// A few pictures may be bad, so the majority of the records decides the format.
 struct Looked {
   int64_t readable = 0;
   int64_t plain_pictures = 0;        // data that are encoded pictures, without a header
-  int64_t header_picture_count = 0;  // with one
-  bool headers = true;               // all data can begin with a header
+  int64_t header_picture_count = 0;  // with a header
+  bool headers = true;               // all data may begin with a header
   bool pictures() const { return 2 * plain_pictures > readable; }
   bool header_pictures() const { return 2 * header_picture_count > readable; }
-  bool single = true, whole = true;  // the labels: one each, integers
+  bool single = true, whole = true;  // all labels are single values; all are integers
 };
 
 void note(std::span<const uint8_t> data, Looked& out) {
@@ -151,7 +151,7 @@ void note(std::span<const uint8_t> data, Looked& out) {
     return;
   }
   out.header_picture_count += begins_like_picture(header->content);
-  // Where no picture proves it: as MXNet's pack() fills it in.
+  // If no picture proves that there is a header: values as MXNet's pack() writes them.
   const float size = std::abs(header->label);
   const bool sane = std::isfinite(size) && (size == 0 || (size > 1e-9f && size < 1e9f));
   out.headers = out.headers && header->id2 == 0 && sane;
@@ -252,23 +252,24 @@ const FormatRecord kRecordIo{
                  "are whole numbers."},
          {.name = "label_shape",
           .type = ParamType::kInts,
-          .doc = "Shape of a label that is an array, its first size -1 where records differ. None: "
-                 "(-1,) where a record that is looked at has an array.",
+          .doc = "Shape of an array label; -1 as its first size if records differ. None: (-1,) if "
+                 "a sampled record has an array.",
           .min_count = 1},
          {.name = "classes",
           .type = ParamType::kStrings,
           .doc = "The names of the labels 0, 1, 2, ..., which RecordIO files do not have."},
          {.name = "header",
           .type = ParamType::kBool,
-          .doc = "Whether records begin with MXNet's IRHeader. None: as those that are looked at."},
+          .doc = "Whether records begin with MXNet's IRHeader. None: decided from the sampled "
+                 "records."},
          {.name = "index",
           .type = ParamType::kString,
-          .doc = "Index files, one for each file: a path, pattern or folder. They name the "
-                 "records. None: those next to the files.",
+          .doc = "Index files, one for each file: a path, pattern or folder. They give the records "
+                 "their names. None: those next to the files.",
           .decides = Decides::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,
-          .doc = "Look for records that begin inside of another one with a wrong length.",
+          .doc = "Search inside records with a wrong length for others that begin there.",
           .fallback = true,
           .decides = Decides::kReading}},
     .recognizes = &recognizes,

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <map>
 
+#include "headrace/base/number_text.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file_window.h"
@@ -22,13 +22,13 @@ const ErrorCode kBadFrame{
     "record, and reading resumes there. Copy or recreate the file."};
 
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
-// Bytes looked through at once for the magic number: few at first, as it is mostly near.
+// Bytes searched at once for the magic number: few at first, because it is usually close.
 constexpr size_t kSearchedFirst = 512, kSearched = size_t{64} << 10;
-// Limits of a scan: honest files have each byte read once, and each header looked at twice.
-constexpr uint64_t kMostReads = 8, kMostLooks = 1;  // as many as the file has bytes
+// Limits of a scan: valid files need each byte read once, and each header visited twice.
+constexpr uint64_t kMostReads = 8, kMostLooks = 1;  // in multiples of the file's size
 constexpr uint64_t kFreeReads = uint64_t{16} << 20, kFreeLooks = uint64_t{1} << 20;
 
-enum : uint32_t { kWhole, kFirst, kMiddle, kLast };  // kinds of a part
+enum : uint32_t { kWhole, kFirst, kMiddle, kLast };  // part types
 
 struct PartHeader {
   uint32_t kind = 0;
@@ -44,7 +44,7 @@ bool parse_header(std::span<const uint8_t> bytes, PartHeader& out) {
   return words[0] == kRecordIoMagic && out.kind <= kLast;
 }
 
-// Looks at as many words at once as Words has, and takes eight such looks before it asks.
+// Compares a vector of words at once, and eight vectors per branch.
 template <class Words>
 [[gnu::always_inline]] inline size_t find_magic_by(std::span<const uint8_t> bytes) {
   constexpr size_t kLooks = 8, kTogether = kLooks * sizeof(Words);
@@ -82,7 +82,7 @@ using EightWords = uint32_t __attribute__((vector_size(32)));
 }
 #endif
 
-// The first multiple of four at which the magic number stands, or the size.
+// The first multiple of four with the magic number, or the size.
 size_t find_magic(std::span<const uint8_t> bytes) {
 #if defined(__x86_64__)
   if (simd_level() != SimdLevel::kScalar) return find_magic_avx2(bytes);
@@ -107,7 +107,7 @@ class Scan {
     uint64_t at = 0, reported = 0;
     while (at < file_.size()) {
       if (out_.is_full_of_damage(file_) || reads_left_ == 0 || looks_left_ == 0) {
-        problem_ = "after so much damage, or records that lead astray, nothing more is looked for";
+        problem_ = "too much damage; the rest of the file is not searched";
         add_damage(at, file_.size());
         break;
       }
@@ -127,8 +127,8 @@ class Scan {
   }
 
  private:
-  // Where the record ends that begins there, and the next one begins; 0 and `problem_` where it
-  // makes no sense.
+  // The end of the record that begins there, where the next one begins; 0, with `problem_` set, if
+  // it is invalid.
   Result<uint64_t> end_of_record(uint64_t begin) {
     PartHeader header;
     uint64_t at = begin;
@@ -154,8 +154,8 @@ class Scan {
       }
       at += header.frame();
     } while (header.kind == kFirst || header.kind == kMiddle);
-    if (at >= file_.size()) return file_.size();  // whose last zeros may be missing
-    // No begin after it: its length may be wrong, or that which follows is damaged.
+    if (at >= file_.size()) return file_.size();  // the last padding may be missing
+    // No record begins after it: its length may be wrong, or the following header is damaged.
     Result<bool> sound = is_followed(at);
     if (!sound) return std::move(sound.error());
     if (*sound) return at;
@@ -163,11 +163,11 @@ class Scan {
     return uint64_t{0};
   }
 
-  // Whether a record begins there, or something that ends where one does.
+  // Whether a record begins there, or a damaged one that ends where another one begins.
   Result<bool> is_followed(uint64_t at) {
     Result<std::span<const uint8_t>> bytes = window_.at(at, kRecordIoHeader);
     if (!bytes) return std::move(bytes.error());
-    if (bytes->size() < kRecordIoHeader) {  // the file was cut off there
+    if (bytes->size() < kRecordIoHeader) {  // the file is truncated there
       const size_t count = std::min(bytes->size(), sizeof kRecordIoMagic);
       return std::memcmp(bytes->data(), &kRecordIoMagic, count) == 0;
     }
@@ -175,8 +175,8 @@ class Scan {
     const bool sound = parse_header(*bytes, header);
     const bool begins = header.kind == kWhole || header.kind == kFirst;
     if (sound && begins) return true;
-    // Something in that header is damaged: its magic number or its kind. Then it ends where another
-    // record begins, or it is the rest of this record, whose own kind is wrong.
+    // That header has a damaged magic number or type. Either a record begins at its end, or it is a
+    // part of this record with a wrong type.
     if (!begins && (!sound || header.kind == kLast)) return false;
     uint64_t end = at + header.frame();
     while (header.kind != kWhole && header.kind != kLast && end < file_.size()) {
@@ -192,8 +192,8 @@ class Scan {
     return *next == end;
   }
 
-  // The first place from there on at which a record begins, or the end of the file. What was once
-  // looked through is remembered, so that no bytes make this slow.
+  // The next position at which a record begins, or the end of the file. Searched ranges are
+  // remembered, so that no input makes this slow.
   Result<uint64_t> next_begin(uint64_t from) {
     from = (from + 3) / 4 * 4;
     const uint64_t begin = from;
@@ -244,7 +244,7 @@ class Scan {
   uint64_t reads_left_, looks_left_;
   FileWindow window_;
   std::string problem_;
-  std::map<uint64_t, uint64_t> searched_;  // end -> begin of stretches without a record's begin
+  std::map<uint64_t, uint64_t> searched_;  // end -> start of searched ranges without a record
 };
 
 Error bad_frame(std::string what, uint64_t offset) {
@@ -307,11 +307,9 @@ bool parse_recordio_index(std::string_view text, std::vector<RecordIoKey>& out) 
     if (line.empty()) continue;
     const size_t tab = line.rfind('\t');
     if (tab == std::string_view::npos) return false;
-    RecordIoKey entry{.key = line.substr(0, tab)};
-    const char* end = line.data() + line.size();
-    const auto [rest, error] = std::from_chars(line.data() + tab + 1, end, entry.offset);
-    if (error != std::errc() || rest != end) return false;
-    out.push_back(entry);
+    const auto offset = number_from<decltype(RecordIoKey::offset)>(line.substr(tab + 1));
+    if (!offset) return false;
+    out.push_back({.key = line.substr(0, tab), .offset = *offset});
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const RecordIoKey& a, const RecordIoKey& b) { return a.offset < b.offset; });

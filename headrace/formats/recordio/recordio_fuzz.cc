@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-// Parts of at most 40 bytes; each takes its kind, and now and then its length, from the input.
+// Parts of at most 40 bytes; each takes its type, and sometimes its length, from the input.
 std::vector<uint8_t> framed(std::span<const uint8_t> input) {
   std::vector<uint8_t> out;
   while (input.size() > 2) {

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/recordio/recordio_keys.h"
 
-#include <charconv>
+#include "headrace/base/number_text.h"
 
 namespace headrace {
 namespace {
 
 constexpr int64_t kNoKey = INT64_MIN;
 
-// Only as it would be written again: "007" is a name.
+// Only if formatting it gives the same text: "007" is a name.
 std::optional<int64_t> number_of(std::string_view key) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), value);
-  if (error != std::errc() || end != key.data() + key.size() || value == kNoKey) return {};
-  if (std::to_string(value) != key) return {};
-  return value;
+  const auto value = number_from<int64_t>(key);
+  return value && *value != kNoKey && std::to_string(*value) == key ? value : std::nullopt;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that a RecordIO file's index gives to its records. Keys that count the records take no
-// memory, other numbers eight bytes each.
+// The names that a RecordIO file's index gives to its records. Keys that are consecutive record
+// numbers take no memory, other numbers eight bytes each.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace headrace {
 
 class RecordIoKeys {
  public:
-  // Adds the key of the next record; empty if the index does not name it.
+  // Adds the key of the next record; empty if the index does not contain it.
   void add(std::string_view key);
   std::optional<std::string> operator[](int64_t record) const;
   void shrink();

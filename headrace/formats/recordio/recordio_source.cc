@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/base/number_text.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/recordio/recordio_frames.h"
 #include "headrace/formats/shards/extent_column.h"
@@ -23,10 +24,11 @@ const ErrorCode kBadHeader{
     "without such a header."};
 
 enum : size_t { kContentField, kLabelField };
-enum : size_t { kFrame, kJoined, kLabel };  // of a record's own buffers
+enum : size_t { kFrame, kJoined, kLabel };  // indices of a record's own buffers
 
 constexpr size_t kIrBytes = 24;
-constexpr float kMostWhole = 16777216.0f;  // 2^24: from there on, float32 leaves integers out
+constexpr float kMostWhole = 16777216.0f;  // 2^24: above it, float32 does not represent all
+                                           // integers
 
 Error bad_header(std::string what, std::string hint) {
   return Error{.code = &kBadHeader,
@@ -39,8 +41,8 @@ Result<int64_t> integer_of(float label) {
   if (std::abs(label) <= kMostWhole && std::trunc(label) == label) {
     return static_cast<int64_t>(label);
   }
-  return bad_header("its label is not an integer: " + std::to_string(label),
-                    "label_dtype=\"float32\" reads labels as they are");
+  return bad_header("its label is not an integer: " + shortest_text(label),
+                    "label_dtype=\"float32\" reads any number");
 }
 
 }  // namespace
@@ -146,7 +148,7 @@ Result<int64_t> RecordIoSource::label_of(int64_t record, std::span<const uint8_t
     std::memcpy(&value, &label, sizeof value);
     if (flag == 0) return integer_of(value);
   }
-  // Damaged, in parts, or with a label elsewhere: as the loader would read it.
+  // Damaged, in parts, or with its label elsewhere: read like the loader does.
   std::vector<bool> wanted(schema().size());
   wanted[kLabelField] = true;
   RecordData data;

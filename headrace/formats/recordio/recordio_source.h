@@ -12,15 +12,15 @@
 
 namespace headrace {
 
-// struct IRHeader { u32 flag; f32 label; u64 id, id2; }; then, where flag > 0, so many f32: labels.
+// struct IRHeader { u32 flag; f32 label; u64 id, id2; }; then, if flag > 0, that many f32 labels.
 struct IrHeader {
   uint32_t flag = 0;
   float label = 0;
   uint64_t id = 0, id2 = 0;
-  std::span<const uint8_t> labels;   // of flag > 0
-  std::span<const uint8_t> content;  // after it all
+  std::span<const uint8_t> labels;   // if flag > 0
+  std::span<const uint8_t> content;  // everything after the header and labels
 };
-// Nothing where the data are too short for it.
+// None if the data are too short for it.
 std::optional<IrHeader> parse_ir_header(std::span<const uint8_t> data);
 
 enum class RecordIoLabel : uint8_t { kNone, kInteger, kFloat, kArray };
@@ -35,7 +35,7 @@ struct RecordIoOptions {
 
 class RecordIoSource final : public ExtentSource {
  public:
-  // The schema: what a record holds (an image, or bytes), then the label where there is one.
+  // The schema: the record's content (an image, or bytes), then the label if there is one.
   RecordIoSource(std::unique_ptr<FileSet> files, ContainerIndex index, Schema schema,
                  std::vector<RecordIoKeys> keys, RecordIoOptions options);
 
@@ -47,7 +47,7 @@ class RecordIoSource final : public ExtentSource {
  private:
   Result<void> parse(int64_t record, std::span<const uint8_t> bytes,
                      const std::vector<bool>& wanted, RecordData& out) const override;
-  size_t buffers() const override { return 3; }  // the frame, its parts joined, the label
+  size_t buffers() const override { return 3; }  // the frame, its joined parts, the label
   Result<void> take_label(const IrHeader& header, RecordData& out) const;
   Result<int64_t> label_of(int64_t record, std::span<const uint8_t> begin) const;
 

@@ -49,12 +49,12 @@ TEST(RecordIoFrames, parts_are_joined_by_the_magic_number) {
   for (size_t cut = 0; cut < frame.size(); ++cut) {
     const std::vector<uint8_t> bytes(frame.begin(), frame.begin() + std::ptrdiff_t(cut));
     const auto got = recordio_data(bytes, true, joined);
-    EXPECT_EQ(bool(got), cut + 1 == frame.size()) << cut;  // only the last zero may be missing
+    EXPECT_EQ(bool(got), cut + 1 == frame.size()) << cut;  // only the last padding may be missing
   }
 }
 
-// A length that is too large takes in the next record, whose magic number gives it away.
-TEST(RecordIoFrames, another_begin_is_found_at_every_place_with_all_instruction_sets) {
+// A length that is too large includes the next record, whose magic number reveals it.
+TEST(RecordIoFrames, the_next_record_is_found_at_every_offset_and_simd_level) {
   const SimdLevel before = simd_level();
   Buffer joined;
   for (const SimdLevel level : available_levels()) {
@@ -64,7 +64,7 @@ TEST(RecordIoFrames, another_begin_is_found_at_every_place_with_all_instruction_
       EXPECT_TRUE(recordio_data(span_of(part(0, content)), true, joined));
       content.replace(at, 4, kMagic);
       const auto read = recordio_data(span_of(part(0, content)), true, joined);
-      // Writers put it nowhere at a multiple of four; elsewhere it is a value like others.
+      // Writers escape it at multiples of four; at other offsets it is ordinary data.
       ASSERT_EQ(bool(read), at % 4 != 0) << name_of(level) << ", " << at;
       if (!read) {
         EXPECT_EQ(read.error().where.offset, int64_t(8 + at));
@@ -75,8 +75,8 @@ TEST(RecordIoFrames, another_begin_is_found_at_every_place_with_all_instruction_
   set_simd_level(before);
 }
 
-// Each place took 300 bytes of memory, and of the kept index.
-TEST(RecordIoFrames, a_file_that_is_all_damage_has_a_short_list_of_it) {
+// Each error once took 300 bytes of memory and of the cached index.
+TEST(RecordIoFrames, a_completely_damaged_file_has_a_short_error_list) {
   TemporaryFolder folder;
   Bytes bytes;
   for (int i = 0; i < 40'000; ++i) bytes += "junk" + part(0, "");
@@ -85,11 +85,11 @@ TEST(RecordIoFrames, a_file_that_is_all_damage_has_a_short_list_of_it) {
   const Extent last = index.records[index.records.size() - 1];
   EXPECT_EQ(last.offset + last.bytes, bytes.size());
   EXPECT_TRUE(index.is_damaged(index.records.size() - 1));
-  EXPECT_TRUE(index.damage.back().what.starts_with("after so much damage"));
+  EXPECT_TRUE(index.damage.back().what.starts_with("too much damage"));
 }
 
-// Parts that lead from many places into one long chain, which ends nowhere.
-TEST(RecordIoFrames, chains_of_parts_are_not_walked_again_and_again) {
+// Many starting points lead into one long chain of parts that never ends.
+TEST(RecordIoFrames, chains_of_parts_are_not_scanned_repeatedly) {
   TemporaryFolder folder;
   constexpr uint32_t kBegins = 4000, kParts = 400'000;
   Bytes begins, chain;
@@ -101,17 +101,17 @@ TEST(RecordIoFrames, chains_of_parts_are_not_walked_again_and_again) {
   ContainerIndex out;
   const Result<File> file = File::open(folder.write("x.rec", begins + chain + "end"));
   EXPECT_TRUE(scan_recordio(*file, out, [&](uint64_t at) { told = at; }));
-  EXPECT_LT(out.records.size(), 30);  // of 4,000, each of which would be 400,000 looks
-  EXPECT_TRUE(out.damage.back().what.starts_with("after so much damage"));
+  EXPECT_LT(out.records.size(), 30);  // of 4,000, each of which would visit 400,000 headers
+  EXPECT_TRUE(out.damage.back().what.starts_with("too much damage"));
 }
 
-TEST(RecordIoFrames, damage_reaches_to_the_next_begin_of_a_record) {
+TEST(RecordIoFrames, damage_ends_at_the_next_record) {
   TemporaryFolder folder;
   const Bytes a = part(0, "first"), b = part(1, "sec") + part(3, "ond"), c = part(0, "third");
   EXPECT_EQ(scan(folder, a + b + c).records.size(), 3);
   const ContainerIndex index = scan(folder, a + "junk" + b + c);
   ASSERT_EQ(index.damage.size(), 1u);
-  // Either the first's length or what follows is wrong: no header stands after it.
+  // Either the first record's length or the next header is wrong: no header follows it.
   EXPECT_EQ(index.damage[0].record, 0);
   EXPECT_EQ(index.records.size(), 3);
   EXPECT_EQ(index.records[1].offset, a.size() + 4);
@@ -124,7 +124,7 @@ TEST(RecordIoFrames, damage_reaches_to_the_next_begin_of_a_record) {
   EXPECT_EQ(second.records.size(), 3);
 }
 
-TEST(RecordIoFrames, a_first_part_that_says_it_is_all_is_not_taken_for_a_record) {
+TEST(RecordIoFrames, a_first_part_marked_complete_is_not_a_record) {
   TemporaryFolder folder;
   const Bytes a = part(0, "first"), b = part(1, "sec") + part(3, "ond"), c = part(0, "third");
   Bytes changed = a + b + c;
@@ -136,7 +136,7 @@ TEST(RecordIoFrames, a_first_part_that_says_it_is_all_is_not_taken_for_a_record)
   EXPECT_EQ(index.records.size(), 3);
 }
 
-TEST(RecordIoFrames, many_lengths_into_nothing_are_a_short_list_too) {
+TEST(RecordIoFrames, many_invalid_lengths_give_a_short_error_list) {
   TemporaryFolder folder;
   const size_t headers = 20000, rest = 2'000'000;
   Bytes bytes;
@@ -148,7 +148,7 @@ TEST(RecordIoFrames, many_lengths_into_nothing_are_a_short_list_too) {
   EXPECT_EQ(index.records.size(), int64_t(1000 + bytes.size() / 4096 + 1));
 }
 
-TEST(RecordIoKeys, come_back_as_they_were) {
+TEST(RecordIoKeys, are_restored_unchanged) {
   for (const std::vector<std::string>& keys :
        std::vector<std::vector<std::string>>{{"0", "1", "2"},
                                              {"0", "1", "7"},
@@ -164,7 +164,7 @@ TEST(RecordIoKeys, come_back_as_they_were) {
   }
 }
 
-TEST(RecordIoFile, cut_or_changed_anywhere_can_be_opened_and_read) {
+TEST(RecordIoFile, truncated_or_changed_anywhere_can_be_opened_and_read) {
   Bytes whole;
   const Bytes header(24, '\0');
   for (int i = 0; i < 9; ++i) {

@@ -18,7 +18,7 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kMostHeaderBytes = 100'000'000;  // the library's own cap
+constexpr uint64_t kMostHeaderBytes = 100'000'000;  // the library's own limit
 constexpr size_t kMostTensorDimensions = 64;
 
 std::optional<DType> type_of(std::string_view name) {
@@ -42,7 +42,7 @@ std::optional<DType> type_of(std::string_view name) {
 struct Tensor {
   std::string name, type;
   Shape shape;
-  uint64_t begin = 0, end = 0;  // after the header
+  uint64_t begin = 0, end = 0;  // offset after the header
 };
 
 // {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}
@@ -52,7 +52,7 @@ Tensor read_tensor(JsonReader& json, std::string name) {
   size_t count = 0;
   const auto size = [&]() -> int64_t {
     const std::optional<int64_t> value = json.number().integer;
-    if (json.ok() && (!value || *value < 0)) json.fail("a size that is not a number from 0 on");
+    if (json.ok() && (!value || *value < 0)) json.fail("a size that is not a non-negative number");
     return json.ok() ? *value : 0;
   };
   bool shaped = false;
@@ -83,7 +83,7 @@ Tensor read_tensor(JsonReader& json, std::string name) {
   return tensor;
 }
 
-// The tensors in the order of their bytes, which fill the file.
+// The tensors in byte order; together they fill the file.
 void check_places(std::vector<Tensor>& tensors, uint64_t data_bytes, const std::string& path) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const Tensor& a, const Tensor& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -117,8 +117,7 @@ FileArray array_of(const Tensor& tensor, const std::shared_ptr<const File>& file
                                       "convert it, or leave it out with fields=[...]"));
   }
   if (tensor.shape.empty()) {
-    throw Exception(unsupported_array(file->path(),
-                                      "tensor '" + tensor.name + "' is a single value",
+    throw Exception(unsupported_array(file->path(), "tensor '" + tensor.name + "' is a scalar",
                                       "leave it out with fields=[...]"));
   }
   uint64_t bytes = size_of(*dtype);
@@ -158,7 +157,7 @@ std::vector<Tensor> read_header(const File& file, uint64_t bytes) {
   if (Result<void> read = file.read(8, {header.data(), header.size()}); !read) {
     throw Exception(std::move(read.error()));
   }
-  JsonReader json({reinterpret_cast<const char*>(header.data()), header.size()}, 8);
+  JsonReader json(text_from_bytes(header.bytes()), 8);
   std::vector<Tensor> tensors;
   for (json.begin_object(); json.next_key();) {
     if (json.key() == "__metadata__") {
@@ -209,8 +208,8 @@ bool is_safetensors(const std::string& path) {
 const FormatRecord kSafetensors{
     .name = "safetensors",
     .doc =
-        "Tensors of a safetensors file as fields: the first axis is the record, and all have as "
-        "many. Read in place, by position.",
+        "Tensors of a safetensors file as fields: the first axis is the record, the same number "
+        "in all. Read in place, by position.",
     .example = "hr.open(\"train.safetensors\")",
     .params = {array_fields_param(), channels_param()},
     .recognizes = is_safetensors,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A safetensors file as hostile input: as it is, or with the header's length made right.
+// A safetensors file as hostile input: unchanged, or with a corrected header length.
 #include <cstring>
 
 #include "headrace/formats/fuzz_format.h"

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/cores.h"
+#include "headrace/base/number_text.h"
 #include "headrace/formats/shards/index_beside_data.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/in_order.h"
@@ -14,7 +14,7 @@
 #include "headrace/storage/file_times.h"
 #include "headrace/storage/paths.h"
 
-// The kept file, all numbers little-endian (text: u64 length, bytes):
+// The cached file, all numbers little-endian (text: u64 length, bytes):
 //   8 bytes    "HRCONTNR"
 //   u64        version
 //   u32        CRC-32C of all that follows
@@ -23,17 +23,17 @@
 //                                  i64 status changed (shows a write in place), u64 records
 //   u64        damage;   damage x  i64 record, u64 offset, text code, what, hint
 //   u64        tallies;  tallies x text name, i64 count
-//   u64        longs;    longs x   i64 record, u64 bytes: of those whose length below is 2^32 - 1
+//   u64        longs;    longs x   i64 record, u64 bytes: if `bytes` below is 2^32 - 1
 //   u64        records
-//   zeros      to a multiple of 8 bytes from the begin
+//   zeros      to a multiple of 8 bytes from the start
 //   records x  u64 offset
 //   records x  u32 bytes
 //
-// Note [Why a kept index is mapped]: at 10^9 records it has 12 GB, which the processes of a machine
-// cannot each hold. A mapped file that is cut off ends the process with a signal, so no file of a
-// dataset is mapped. This one is the engine's own: complete before it gets its name, replaced and
-// never changed, in a folder or with an owner that CacheDirectory trusts, and on no file system of
-// a network, whose server forgets what another machine has replaced.
+// Note [Why a kept index is mapped]: for 10^9 records it has 12 GB, too much for each process of a
+// machine to hold a copy. Truncating a mapped file kills the process with a signal, so files of a
+// dataset are never mapped. This file is the engine's own: complete before it is renamed, replaced
+// but never modified, in a folder or with an owner that CacheDirectory trusts, and not on a network
+// file system, whose server drops a file that another machine has replaced.
 
 namespace headrace {
 namespace {
@@ -41,23 +41,13 @@ namespace {
 constexpr std::string_view kMagic = "HRCONTNR";
 constexpr uint64_t kVersion = 4;
 constexpr size_t kChecksumEnd = 20;
-// Looking through a small container is quicker than it is worth a file in the cache.
+// Scanning a small container is faster than using a cache file.
 constexpr int64_t kWorthKeeping = 1000;
 constexpr uint64_t kWorthMapping = uint64_t{1} << 20;  // bytes
 
-void write_text(std::string_view text, ByteWriter& out) {
-  out.number(uint64_t{text.size()});
-  out.bytes(text);
-}
-
 size_t padding_after(size_t bytes) { return (8 - bytes % 8) % 8; }
 
-template <class Number>
-std::span<const uint8_t> raw_bytes(std::span<const Number> numbers) {
-  return {reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size_bytes()};
-}
-
-// The records, if all are inside the files, each long one with its length; else nothing.
+// The records, if all are inside the files and each long one has its length; otherwise none.
 std::optional<Extents> checked(Extents records, const FileSet& files) {
   const std::span<const uint64_t> offsets = records.offsets();
   const std::span<const uint32_t> lengths = records.lengths();
@@ -79,10 +69,7 @@ std::optional<Extents> checked(Extents records, const FileSet& files) {
   return records;
 }
 
-std::string read_text(ByteReader& in) { return std::string(in.text(in.number<uint64_t>())); }
-
-// Files of an asynchronous storage: threads wait for it, not for a core.
-constexpr int64_t kFarAtOnce = 16;
+constexpr int64_t kFarScansAtOnce = 16;  // which wait for a storage, not for a core
 
 // A thread's result for one file.
 struct Scanned {
@@ -136,12 +123,9 @@ ContainerIndex scan_all(const FileSet& files, const ScanFile& scan, const Progre
     }
   };
   const auto count = static_cast<int64_t>(files.size());
-  const int64_t at_once = files.answers_later() ? kFarAtOnce : allowed_cores().count();
-  InOrder<Scanned> threads(0, count, SIZE_MAX);
+  const int64_t at_once = files.answers_later() ? kFarScansAtOnce : allowed_cores().count();
   try {
-    threads.run(
-        static_cast<int>(std::min(at_once, count)), [&] { return scan_one; },
-        [](const Scanned&) { return size_t{1} << 20; }, take, tick);
+    each_in_order(0, count, at_once, scan_one, take, tick);
   } catch (...) {
     stopping = true;
     throw;
@@ -166,31 +150,33 @@ std::string container_index_name(std::string_view kind, const FileSet& files) {
   Fingerprint print;
   print.add(kind);
   for (size_t i = 0; i < files.size(); ++i) print.add(lasting_path(files.path(i)));
-  char name[40];
-  std::snprintf(name, sizeof name, "container-%016llx",
-                static_cast<unsigned long long>(print.value()));
-  return name;
+  return "container-" + hex_text(print.value());
 }
 
 namespace {
 
-// All before the records' own arrays, the checksum over these too.
+// An asynchronous storage has no such time, and querying it would take a request per file.
+int64_t changed_ns(const FileSet& files, size_t file) {
+  return answers_later(files.path(file)) ? 0 : status_changed_ns(files.path(file));
+}
+
+// Everything before the records' arrays; the checksum includes the arrays.
 std::vector<uint8_t> front_of_index(const ContainerIndex& index, std::string_view kind,
                                     const FileSet& files) {
   ByteWriter out;
   out.bytes(kMagic);
   out.number(kVersion);
   out.number(uint32_t{0});
-  write_text(kind, out);
+  out.text(kind);
   out.number(uint64_t{files.size()});
   for (size_t i = 0; i < files.size(); ++i) {
     const FileIdentity& file = files.identity(i);
-    write_text(lasting_path(files.path(i)), out);
+    out.text(lasting_path(files.path(i)));
     out.number(file.device);
     out.number(file.inode);
     out.number(file.size);
     out.number(file.modified_ns);
-    out.number(status_changed_ns(files.path(i)));
+    out.number(changed_ns(files, i));
     out.number(static_cast<uint64_t>(index.records.end_of(i) - index.records.first_of(i)));
   }
   out.number(uint64_t{index.damage.size()});
@@ -198,12 +184,12 @@ std::vector<uint8_t> front_of_index(const ContainerIndex& index, std::string_vie
     out.number(damage.record);
     out.number(damage.offset);
     for (const std::string* text : {&damage.code, &damage.what, &damage.hint}) {
-      write_text(*text, out);
+      out.text(*text);
     }
   }
   out.number(uint64_t{index.tallies.size()});
   for (const auto& [name, count] : index.tallies) {
-    write_text(name, out);
+    out.text(name);
     out.number(count);
   }
   out.number(uint64_t{index.records.longs().size()});
@@ -220,7 +206,7 @@ std::vector<uint8_t> front_of_index(const ContainerIndex& index, std::string_vie
   return std::move(out.out);
 }
 
-// The records of a kept index: borrowed from `owner`, or copied where there is none.
+// The records of a cached index: borrowed from `owner`, or copied if there is none.
 std::optional<Extents> records_from(ByteReader& in, uint64_t count, std::vector<int64_t> ends,
                                     std::map<int64_t, uint64_t> longs, const FileSet& files,
                                     std::shared_ptr<const void> owner) {
@@ -234,10 +220,8 @@ std::optional<Extents> records_from(ByteReader& in, uint64_t count, std::vector<
       std::vector<uint32_t> lengths;
     };
     auto copies = std::make_shared<Copies>();
-    copies->offsets.resize(count);
-    copies->lengths.resize(count);
-    if (count > 0) std::memcpy(copies->offsets.data(), offsets.data(), offsets.size());
-    if (count > 0) std::memcpy(copies->lengths.data(), lengths.data(), lengths.size());
+    append_numbers(offsets, copies->offsets);
+    append_numbers(lengths, copies->lengths);
     const std::span<const uint64_t> its_offsets = copies->offsets;
     const std::span<const uint32_t> its_lengths = copies->lengths;
     return checked(
@@ -269,17 +253,17 @@ std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
   if (in.text(kMagic.size()) != kMagic || in.number<uint64_t>() != kVersion) return {};
   const auto sum = in.number<uint32_t>();
   if (!in.good() || sum != crc32c(bytes.subspan(kChecksumEnd))) return {};
-  if (read_text(in) != kind || in.number<uint64_t>() != files.size()) return {};
+  if (in.text() != kind || in.number<uint64_t>() != files.size()) return {};
   std::vector<int64_t> ends;
   uint64_t total = 0;
   for (size_t i = 0; i < files.size(); ++i) {
-    if (read_text(in) != lasting_path(files.path(i))) return {};
+    if (in.text() != lasting_path(files.path(i))) return {};
     FileIdentity file;
     file.device = in.number<uint64_t>();
     file.inode = in.number<uint64_t>();
     file.size = in.number<uint64_t>();
     file.modified_ns = in.number<int64_t>();
-    if (in.number<int64_t>() != status_changed_ns(files.path(i))) return {};
+    if (in.number<int64_t>() != changed_ns(files, i)) return {};
     const auto count = in.number<uint64_t>();
     if (!in.good() || file != files.identity(i) || count > bytes.size() - total) return {};
     ends.push_back(static_cast<int64_t>(total += count));
@@ -289,13 +273,13 @@ std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
     Damage damage;
     damage.record = in.number<int64_t>();
     damage.offset = in.number<uint64_t>();
-    for (std::string* text : {&damage.code, &damage.what, &damage.hint}) *text = read_text(in);
+    for (std::string* text : {&damage.code, &damage.what, &damage.hint}) *text = in.text();
     const bool follows = index.damage.empty() || damage.record > index.damage.back().record;
     if (!follows || damage.record < 0 || damage.record >= static_cast<int64_t>(total)) return {};
     index.damage.push_back(std::move(damage));
   }
   for (auto tallies = in.number<uint64_t>(); tallies > 0 && in.good(); --tallies) {
-    const std::string name = read_text(in);
+    const std::string name(in.text());
     index.tallies[name] = in.number<int64_t>();
   }
   std::map<int64_t, uint64_t> longs;
@@ -316,7 +300,7 @@ std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
 
 namespace {
 
-// Shared by the processes of a machine, where it is large and there is a cache.
+// Maps the cached file, to share it with other processes, if it is large and there is a cache.
 std::optional<ContainerIndex> kept_index(std::string_view kind, const FileSet& files,
                                          const CacheDirectory& cache) {
   const std::string name = container_index_name(kind, files);
@@ -333,14 +317,22 @@ std::optional<ContainerIndex> kept_index(std::string_view kind, const FileSet& f
 
 namespace {
 
-// Also into the cache, so that it is asked for once for each machine.
+// Switches to the mapping of an index that was just cached, if it is large.
+ContainerIndex shared(ContainerIndex made, std::string_view kind, const FileSet& files,
+                      const CacheDirectory& cache) {
+  if (made.records.lengths().size_bytes() < kWorthMapping) return made;
+  std::optional<ContainerIndex> mapped = kept_index(kind, files, cache);
+  return mapped ? std::move(*mapped) : std::move(made);
+}
+
+// Also stores it in the local cache, so that it is requested only once per machine.
 std::optional<ContainerIndex> found_beside(std::string_view kind, const FileSet& files,
                                            const CacheDirectory& cache) {
   const std::optional<Buffer> bytes = bytes_beside(kind, files);
   if (!bytes) return {};
   std::optional<ContainerIndex> index = index_from_bytes(bytes->bytes(), kind, files);
   if (index && cache.write(container_index_name(kind, files), bytes->bytes())) {
-    if (std::optional<ContainerIndex> kept = kept_index(kind, files, cache)) return kept;
+    return shared(std::move(*index), kind, files, cache);
   }
   return index;
 }
@@ -355,21 +347,15 @@ ContainerIndex found_or_made(std::string_view kind, const FileSet& files, const 
   ContainerIndex index = scan_all(files, scan, progress);
   bool settled = files.answers_later() || index.records.size() >= kWorthKeeping;
   for (size_t i = 0; i < files.size() && settled; ++i) {
-    const FileIdentity& file = files.identity(i);  // an inode of 0: its size is all that is known
+    const FileIdentity& file = files.identity(i);  // inode 0: only its size is known
     settled = file.inode != 0 && !changed_just_now(file.modified_ns, began_ns);
   }
   if (!settled) return index;
   const std::vector<uint8_t> front = front_of_index(index, kind, files);
   const std::span<const uint8_t> parts[] = {front, raw_bytes(index.records.offsets()),
                                             raw_bytes(index.records.lengths())};
-  const bool kept = cache.write(container_index_name(kind, files), parts);
-  if (kept && index.records.lengths().size_bytes() >= kWorthMapping) {
-    // Who made it shares it, too.
-    if (std::optional<ContainerIndex> mapped = kept_index(kind, files, cache)) {
-      return std::move(*mapped);
-    }
-  }
-  return index;
+  if (!cache.write(container_index_name(kind, files), parts)) return index;
+  return shared(std::move(index), kind, files, cache);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kept index of a container as hostile input. The begin that names the files and the checksum are
-// made right first, so that the fuzzer gets past them. What is accepted lies inside of the files,
-// and is written again as it was.
+// A cached index of a container as hostile input. The beginning, which contains the files, and the
+// checksum are corrected first, so that the fuzzer gets past them. Accepted records must be inside
+// of the files, and must be written again unchanged.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -18,7 +18,7 @@ using namespace headrace;
 constexpr std::string_view kKind = "fuzz";
 constexpr size_t kSizes[] = {1000, 0, 70};
 
-// Everything before the number of records; those of each file stand at `counts`.
+// Everything before the number of records; those of each file are at `counts`.
 struct Begin {
   std::vector<uint8_t> bytes;
   std::vector<size_t> counts;
@@ -34,7 +34,8 @@ Begin begin_of(const FileSet& files) {
     begin.counts.push_back(at);
     at += 8;
   }
-  // Behind it no damage, no tally, no long record, no record; and zeros to a multiple of 8 bytes.
+  // Followed by no damage, no tallies, no long records, no records; and zeros to a multiple of 8
+  // bytes.
   if ((at + 4 * sizeof(uint64_t) + 7) / 8 * 8 != begin.bytes.size()) std::abort();
   begin.bytes.resize(at);
   return begin;
@@ -69,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < begin.counts.size(); ++i) bytes[begin.counts[i]] = data[i];
   const std::span<const uint8_t> rest(data + begin.counts.size() + 1,
                                       size - begin.counts.size() - 1);
-  if (data[begin.counts.size()] % 16 == 0) bytes.clear();  // not even the begin
+  if (data[begin.counts.size()] % 16 == 0) bytes.clear();  // too short even for the prefix
   bytes.insert(bytes.end(), rest.begin(), rest.end());
   if (bytes.size() >= 20) {
     const uint32_t sum = crc32c(std::span<const uint8_t>(bytes).subspan(20));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that many processes of one machine hold for a large index.
+// The memory that many processes of one machine use for a large index.
 #include "headrace/formats/shards/container_index.h"
 
 #include <gtest/gtest.h>
@@ -16,16 +16,16 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kBytes = 100;  // of a record, which nobody reads
+constexpr uint64_t kBytes = 100;  // size of a record; its bytes are never read
 constexpr int kRanks = 8;
 
-// More by HEADRACE_INDEX_RECORDS: the cache then takes 12 bytes per record.
+// More with HEADRACE_INDEX_RECORDS: the cache then takes 12 bytes per record.
 int64_t records_of_test() {
   const char* text = std::getenv("HEADRACE_INDEX_RECORDS");
   return text ? std::atoll(text) : 2'000'000;
 }
 
-// The sum of a process's pages that nobody shares, of memory and of files.
+// A process's unshared pages, of memory and of files.
 size_t private_bytes() {
   std::ifstream rollup("/proc/self/smaps_rollup");
   size_t bytes = 0;
@@ -35,14 +35,14 @@ size_t private_bytes() {
   return bytes;
 }
 
-// Four files without bytes, whose records follow each other.
+// Four empty files, with consecutive records.
 class LargeIndex : public testing::Test {
  protected:
   void SetUp() override {
     for (int i = 0; i < 4; ++i) {
       const std::string path = data.write("shard" + std::to_string(i), "");
       std::filesystem::resize_file(path, kBytes * static_cast<uint64_t>(records / 4));
-      // Else it is too new to be kept.
+      // Otherwise it is too new to be cached.
       std::filesystem::last_write_time(
           path, std::filesystem::last_write_time(path) - std::chrono::hours(1));
       paths.push_back(path);
@@ -64,7 +64,7 @@ class LargeIndex : public testing::Test {
   std::vector<std::string> paths;
 };
 
-TEST_F(LargeIndex, IsMappedByWhoMadeItAndByAllOthers) {
+TEST_F(LargeIndex, IsMappedByItsCreatorAndAllOthers) {
   int scans = 0;
   const ContainerIndex made = open_index(&scans), kept = open_index(&scans);
   EXPECT_EQ(scans, 4);
@@ -91,20 +91,22 @@ TEST_F(LargeIndex, OfEightRanksIsCountedOnce) {
     const size_t before = private_bytes();
     const ContainerIndex index = open_index();
     uint64_t sum = 0;
-    for (int64_t i = rank; i < records; i += kRanks) {  // in all pages, here and there
+    for (int64_t i = rank; i < records; i += kRanks) {  // scattered over all pages
       sum += index.records[i * 7919 % records].offset;
     }
-    // Measured while all of them hold it, and held until all have measured.
+    // Each process measures while all of them hold the index, and releases it when all have
+    // measured.
     const auto meet = [&](int number) {
       char byte = sum > 0 ? 'r' : 'x';
-      ::close(go[number][1]);  // the parent's closing is the sign
+      ::close(go[number][1]);  // the signal is that the parent closes its end
       return ::write(ready[1], &byte, 1) == 1 && ::read(go[number][0], &byte, 1) == 0;
     };
     ::close(go[1][1]);
     if (!meet(0)) ::_exit(1);
     const size_t own = private_bytes();
     if (!meet(1)) ::_exit(1);
-    ::_exit(own - std::min(own, before) < static_cast<size_t>(records) ? 0 : 2);  // 1 byte a record
+    // 1 byte per record
+    ::_exit(own - std::min(own, before) < static_cast<size_t>(records) ? 0 : 2);
   }
   for (auto& each : go) {
     char byte = 0;

@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kTogether = 1024;  // records that a thread claims
+constexpr int64_t kTogether = 1024;  // records claimed by a thread at a time
 using Values = std::vector<int64_t>;
 
 Values read_chunk(const FileSet& files, const ContainerIndex& index, const ReadInteger& read,
@@ -53,12 +53,9 @@ std::vector<int64_t> column_of(const FileSet& files, const ContainerIndex& index
   column.reserve(static_cast<size_t>(index.records.size()));
   const int64_t chunks = (index.records.size() + kTogether - 1) / kTogether;
   const auto work = [&](int64_t chunk) { return read_chunk(files, index, read, chunk); };
-  InOrder<Values> threads(0, chunks, SIZE_MAX);
-  threads.run(
-      static_cast<int>(std::min<int64_t>(allowed_cores().count(), chunks)), [&] { return work; },
-      [](const Values&) { return size_t{1} << 20; },
-      [&](const Values& values) { column.insert(column.end(), values.begin(), values.end()); },
-      [](int64_t) {});
+  each_in_order(0, chunks, allowed_cores().count(), work, [&](const Values& values) {
+    column.insert(column.end(), values.begin(), values.end());
+  });
   return column;
 }
 

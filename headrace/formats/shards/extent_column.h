@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One integer of every record of a container, read on all cores without the bytes around it.
+// One integer field of all records of a container, read on all cores without the bytes around it.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace headrace {
 
-// The record's value, by small reads from its file. Called from several threads, and not for
-// records that the index says are bad.
+// Reads the record's value with small reads from its file. Called from several threads, and not for
+// records that the index marks as bad.
 using ReadInteger =
     std::function<Result<int64_t>(FileWindow& window, int64_t record, const Extent& extent)>;
 
-// -1 for bad records: as Source::integer_column. Throws Exception: storage errors, with file and
-// record.
+// -1 for bad records, as for Source::integer_column. Throws Exception: storage errors, with file
+// and record.
 std::vector<int64_t> column_of(const FileSet& files, const ContainerIndex& index,
                                const ReadInteger& read);
 

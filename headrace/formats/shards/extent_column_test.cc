@@ -15,7 +15,7 @@ namespace {
 
 const ErrorCode kBadValue{"HRTEST", ErrorKind::kData, "bad value", "Only in this test."};
 
-// Two files of numbers: record i holds 7 * i.
+// Two files of numbers: record i contains 7 * i.
 class ExtentColumnTest : public testing::Test {
  protected:
   static constexpr int64_t kEach = 2500, kRecords = 2 * kEach;
@@ -51,13 +51,13 @@ class ExtentColumnTest : public testing::Test {
   std::unique_ptr<FileSet> files;
 };
 
-TEST_F(ExtentColumnTest, a_bad_value_is_minus_one_and_costs_no_other) {
+TEST_F(ExtentColumnTest, a_bad_value_is_minus_one_and_affects_no_other) {
   const std::vector<int64_t> values = column();
   ASSERT_EQ(values.size(), static_cast<size_t>(kRecords));
   for (int64_t i = 0; i < kRecords; ++i) EXPECT_EQ(values[i], i % 200 == 199 ? -1 : 7 * i) << i;
 }
 
-TEST_F(ExtentColumnTest, what_the_index_calls_damaged_is_not_read) {
+TEST_F(ExtentColumnTest, records_marked_damaged_are_not_read) {
   const std::vector<int64_t> damaged = {17, 3000, kRecords - 2};
   for (const int64_t record : damaged) {
     index.damage.push_back({.record = record, .offset = 0, .code = {}, .what = {}, .hint = {}});
@@ -70,7 +70,7 @@ TEST_F(ExtentColumnTest, what_the_index_calls_damaged_is_not_read) {
   for (const int64_t record : damaged) EXPECT_EQ(values[record], -1) << record;
 }
 
-TEST_F(ExtentColumnTest, a_file_that_is_gone_is_an_error_with_its_place) {
+TEST_F(ExtentColumnTest, a_missing_file_is_an_error_with_its_path) {
   std::filesystem::remove(files->path(1));
   try {
     column();

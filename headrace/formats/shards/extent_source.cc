@@ -11,6 +11,7 @@
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/paths.h"
+#include "headrace/storage/staged_reads.h"
 
 namespace headrace {
 namespace {
@@ -27,9 +28,9 @@ const ErrorCode kUnknownDamage{
     "lists all such places; copy or recreate the file."};
 
 constexpr uint64_t kBlockBytes = uint64_t{8} << 20;  // a block of shuffle="blocks"
-constexpr size_t kMostTogether = 64;                 // records that one call reads
-constexpr uint64_t kBytesTogether = 256 << 10;  // and as many as a core's cache holds to parse them
-constexpr size_t kPrefetched = 4;               // places looked up ahead
+constexpr size_t kMostTogether = 64;                 // records per read
+constexpr uint64_t kBytesTogether = 256 << 10;  // and as many as fit in a core's cache for parsing
+constexpr size_t kPrefetched = 4;               // records looked up ahead
 
 uint64_t fingerprint_of(const Extents& records, const Schema& schema, size_t files) {
   Fingerprint print;
@@ -122,7 +123,7 @@ void ExtentSource::will_read(int64_t begin, int64_t end) const {
     const Extent last = index_.records[begin - 1];
     uint64_t bytes = 0;
     for (int64_t i = record; i < begin; ++i) bytes += index_.records[i].bytes;
-    // Records that are scattered over the file would fetch all that lies between them.
+    // If records are scattered over the file, this would fetch everything in between.
     const uint64_t span = last.offset + last.bytes - first.offset;
     if (last.offset < first.offset || span > 2 * bytes + kBlockBytes) continue;
     files_->will_read(first.file, first.offset, span);
@@ -152,14 +153,15 @@ void ExtentSource::finish(int64_t record, const std::vector<bool>& wanted, Recor
   out.result = std::move(parsed);
 }
 
-// Memory for its bytes, unless it is known to be bad.
-Result<void> ExtentSource::prepare(int64_t record, const Extent& extent, RecordData& out) const {
+// Memory for its bytes, unless it is known to be bad. Returns whether they are in it already.
+Result<bool> ExtentSource::prepare(int64_t record, const Extent& extent, RecordData& out) const {
   begin_record(record, schema_.size(), buffers(), out);
   const auto damage =
       std::lower_bound(index_.damage.begin(), index_.damage.end(), record,
                        [](const Damage& each, int64_t number) { return each.record < number; });
   if (damage != index_.damage.end() && damage->record == record) return damage_of(*damage);
-  const auto too_large = [&](std::string_view why) {  // told only when it is: it takes its time
+  const auto too_large = [&](std::string_view why) {  // a lambda, because formatting the message is
+                                                      // slow
     return Error{.code = &kTooLarge,
                  .what = "the record has " + grouped(static_cast<int64_t>(extent.bytes)) +
                          " bytes, and " + std::string(why),
@@ -169,15 +171,17 @@ Result<void> ExtentSource::prepare(int64_t record, const Extent& extent, RecordD
   if (extent.bytes > out.max_bytes) {
     return too_large(grouped(static_cast<int64_t>(out.max_bytes)) + " are possible");
   }
+  const std::string& path = files_->path(extent.file);
+  if (StagedReads::take(path, extent.offset, extent.bytes, out.owned[0])) return true;
   try {
     out.owned[0].resize(extent.bytes);
   } catch (const std::bad_alloc&) {
     return too_large("not enough memory for them");
   }
-  return {};
+  return false;
 }
 
-// Reads `out`, records whose bytes lie one after the other from `first` on, and parses them.
+// Reads and parses `out`, consecutive records from `first` on.
 void ExtentSource::read_run(const Extent& first, const std::vector<bool>& wanted,
                             std::span<RecordData> out) const {
   std::array<std::span<uint8_t>, kMostTogether> parts;
@@ -227,11 +231,15 @@ void ExtentSource::read(std::span<const int64_t> indices, const std::vector<bool
       begin = i;
     }
     run.bytes += extent.bytes;
-    if (Result<void> ready = prepare(indices[i], extent, out[i]); !ready) {
-      out[i].result = std::move(ready);
-      if (i > begin) read_run(run, wanted, out.subspan(begin, i - begin));
-      begin = i + 1;
+    const Result<bool> is_here = prepare(indices[i], extent, out[i]);
+    if (is_here && !*is_here) continue;
+    if (is_here) {
+      finish(indices[i], wanted, out[i]);
+    } else {
+      out[i].result = is_here.error();
     }
+    if (i > begin) read_run(run, wanted, out.subspan(begin, i - begin));
+    begin = i + 1;
   }
   if (begin < out.size()) read_run(run, wanted, out.subspan(begin));
 }

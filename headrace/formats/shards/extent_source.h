@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose record is one piece of one file: shared by tar, TFRecord, RecordIO, LMDB and MDS.
-// A format finds the pieces (its index) and takes the fields out of one; this reads the pieces,
-// neighbors with one call, and gives every error its place.
+// A source whose record is one contiguous range of one file: shared by tar, TFRecord, RecordIO,
+// LMDB and MDS. A format finds the ranges (its index) and extracts the fields from one; this reads
+// the ranges, neighbors with one call, and adds the position to every error.
 #pragma once
 
 #include <memory>
@@ -30,13 +30,13 @@ class ExtentSource : public Source {
   Where where(int64_t record) const final;
   std::vector<int64_t> block_ends() const final;
   void will_read(int64_t begin, int64_t end) const final;
-  // "shard-000.tar: 17", where the format knows no name.
+  // "shard-000.tar: 17", for formats without names.
   std::string key(int64_t index) const override;
-  // Its index, and where it is kept beside the data; none for files of the local system.
+  // Its index, and its location next to the data; none for local files.
   std::optional<IndexBeside> index_beside() const;
 
  protected:
-  // The index and the files are made by the subclass's open function.
+  // The index and the files come from the subclass's open function.
   ExtentSource(std::unique_ptr<FileSet> files, ContainerIndex index, Schema schema);
 
   const FileSet& files() const { return *files_; }
@@ -44,21 +44,21 @@ class ExtentSource : public Source {
   // "tar train-{0..9}.tar (12,000 records in 10 files; 1 damaged place)".
   std::string described(std::string_view format, const std::string& path) const;
 
-  // Reads part of a record's bytes: for keys and columns that need no picture.
+  // Reads part of a record's bytes: for keys and columns that do not need the picture.
   Result<void> read_part(int64_t record, uint64_t offset, std::span<uint8_t> out) const;
 
  private:
-  // Points out.fields (ready, empty) to the values of the wanted fields in `bytes`, which stand in
-  // out.owned[0], kPadding readable bytes after them. What must be made anew goes to further
-  // elements of out.owned, which stay from record to record. Errors need no file and no record
-  // number; an offset counts from the record's begin.
+  // Sets out.fields (initialized, empty) to the values of the wanted fields in `bytes`, which are
+  // in out.owned[0], followed by kPadding readable bytes. Converted values go to further elements
+  // of out.owned, whose memory is reused from record to record. Errors need no file and no record
+  // number; offsets count from the start of the record.
   virtual Result<void> parse(int64_t record, std::span<const uint8_t> bytes,
                              const std::vector<bool>& wanted, RecordData& out) const = 0;
-  // How many elements of out.owned parse() uses, the record's own bytes included.
+  // How many elements of out.owned parse() uses, including the record's own bytes.
   virtual size_t buffers() const { return 1; }
 
   Error damage_of(const Damage& damage) const;
-  Result<void> prepare(int64_t record, const Extent& extent, RecordData& out) const;
+  Result<bool> prepare(int64_t record, const Extent& extent, RecordData& out) const;
   void read_run(const Extent& first, const std::vector<bool>& wanted,
                 std::span<RecordData> out) const;
   void finish(int64_t record, const std::vector<bool>& wanted, RecordData& out) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by containers, with a format of the test's own: each record is one byte n, then n bytes.
+// Shared by containers, tested with a format of its own: each record is one byte n, then n bytes.
 #include "headrace/formats/shards/extent_source.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class Counted final : public ExtentSource {
 
 class ExtentSourceTest : public testing::Test {
  protected:
-  // A file of records, as old as an hour, so that its index may be kept.
+  // A file of records, an hour old, so that its index may be cached.
   void write(const std::string& name, const std::vector<std::string>& records,
              const std::string& tail = {}) {
     std::string bytes;
@@ -85,7 +85,7 @@ class ExtentSourceTest : public testing::Test {
   TemporaryFolder data;
 };
 
-TEST_F(ExtentSourceTest, records_stand_in_the_order_of_files_and_places) {
+TEST_F(ExtentSourceTest, records_are_in_the_order_of_files_and_offsets) {
   write("a", {"one", "", "three"});
   write("b", {});
   write("c", {"four"});
@@ -100,7 +100,7 @@ TEST_F(ExtentSourceTest, records_stand_in_the_order_of_files_and_places) {
   EXPECT_EQ(source.description(), "counted x (4 records in 3 files)");
 }
 
-TEST_F(ExtentSourceTest, many_at_once_are_the_same_as_each_alone) {
+TEST_F(ExtentSourceTest, many_at_once_equal_each_alone) {
   std::vector<std::string> texts;
   for (int i = 0; i < 300; ++i) texts.push_back(std::string(i % 200, char('a' + i % 26)));
   write("a", texts);
@@ -118,7 +118,7 @@ TEST_F(ExtentSourceTest, many_at_once_are_the_same_as_each_alone) {
   }
 }
 
-TEST_F(ExtentSourceTest, what_cannot_be_scanned_is_one_bad_record) {
+TEST_F(ExtentSourceTest, an_unscannable_rest_is_one_bad_record) {
   write("a", {"one"}, "\x09x");
   write("b", {"two"});
   const Counted source = open();
@@ -131,7 +131,7 @@ TEST_F(ExtentSourceTest, what_cannot_be_scanned_is_one_bad_record) {
   EXPECT_EQ(source.description(), "counted x (3 records in 2 files; 1 damaged place)");
 }
 
-TEST_F(ExtentSourceTest, an_error_in_a_record_says_where_in_the_file) {
+TEST_F(ExtentSourceTest, an_error_in_a_record_has_its_file_offset) {
   write("a", {"one", "!two", "three"});
   const Counted source = open();
   RecordData out[3];
@@ -166,7 +166,7 @@ TEST_F(ExtentSourceTest, a_file_that_was_replaced_is_not_read) {
   EXPECT_NE(read(source, 0).find("HR0208"), std::string::npos);
 }
 
-TEST_F(ExtentSourceTest, a_file_that_was_cut_off_while_open_is_an_error_of_its_record) {
+TEST_F(ExtentSourceTest, a_file_truncated_while_open_is_an_error_of_its_record) {
   write("a", {"one", "two"});
   const Counted source = open();
   EXPECT_EQ(read(source, 1), "two");
@@ -220,7 +220,7 @@ TEST_F(ContainerIndexTest, of_a_file_that_changed_is_not_used) {
   EXPECT_EQ(scans, 2);
 }
 
-TEST_F(ContainerIndexTest, kept_bytes_that_were_changed_are_no_index_or_a_possible_one) {
+TEST_F(ContainerIndexTest, changed_cache_bytes_give_no_index_or_a_valid_one) {
   int scans = 0;
   const auto set = files();
   const std::vector<uint8_t> good = bytes_from_index(open_index(scans), "counted", *set);

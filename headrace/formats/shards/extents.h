@@ -12,22 +12,22 @@
 
 namespace headrace {
 
-// A record's bytes: one piece of one file, with whatever the format writes around its values.
+// A record's bytes: one contiguous range of a file, including the format's own framing.
 struct Extent {
   size_t file = 0;
   uint64_t offset = 0, bytes = 0;
 };
 
-// Held here, or borrowed from whoever holds them: a kept index that is mapped, so that all
-// processes of a machine share its pages.
+// Owned, or borrowed: a cached index is mapped, so that all processes of a machine share its pages.
 class Extents {
  public:
-  static constexpr uint32_t kLong = UINT32_MAX;  // a length that does not fit stands elsewhere
+  static constexpr uint32_t kLong = UINT32_MAX;  // marks a length that does not fit and is stored
+                                                 // elsewhere
 
   Extents() = default;
-  // Complete, with the records of each file up to `ends`. `owner` keeps `offsets` and `bytes` where
-  // they are (shared: copies of an index borrow from one mapping). REQUIRES: `longs` has the length
-  // of each record whose `bytes` is kLong, and no other.
+  // Complete, with the records of each file up to `ends`. `owner` keeps `offsets` and `bytes` valid
+  // (shared: copies of an index borrow from one mapping). REQUIRES: `longs` has the length of each
+  // record whose `bytes` is kLong, and no other.
   Extents(std::span<const uint64_t> offsets, std::span<const uint32_t> bytes,
           std::vector<int64_t> ends, std::map<int64_t, uint64_t> longs,
           std::shared_ptr<const void> owner)
@@ -41,7 +41,7 @@ class Extents {
   size_t files() const { return ends_.size(); }
   bool is_borrowed() const { return owner_ != nullptr; }
 
-  // A record of the file at hand. end_file() goes on to the next one. REQUIRES: it is not borrowed.
+  // A record of the current file. end_file() goes on to the next one. REQUIRES: it is not borrowed.
   void add(uint64_t offset, uint64_t bytes) {
     if (bytes >= kLong) long_[size()] = bytes;
     offsets_.push_back(offset);
@@ -68,7 +68,7 @@ class Extents {
             .offset = offsets()[at],
             .bytes = bytes == kLong ? long_.at(record) : bytes};
   }
-  // Its place will be asked for soon: in a random order it is in no cache.
+  // Prefetches its entry: in a random order it is not cached.
   void prefetch(int64_t record) const {
     __builtin_prefetch(&offsets()[static_cast<size_t>(record)]);
     __builtin_prefetch(&lengths()[static_cast<size_t>(record)]);
@@ -76,7 +76,7 @@ class Extents {
   int64_t first_of(size_t file) const { return file == 0 ? 0 : ends_[file - 1]; }
   int64_t end_of(size_t file) const { return ends_[file]; }
 
-  // As they are kept.
+  // In serialized form.
   std::span<const uint64_t> offsets() const { return owner_ ? borrowed_offsets_ : offsets_; }
   std::span<const uint32_t> lengths() const { return owner_ ? borrowed_bytes_ : bytes_; }
   const std::map<int64_t, uint64_t>& longs() const { return long_; }
@@ -84,7 +84,7 @@ class Extents {
  private:
   std::vector<uint64_t> offsets_;
   std::vector<uint32_t> bytes_;
-  std::vector<int64_t> ends_;  // of the files: number of the record after each one's last
+  std::vector<int64_t> ends_;  // by file: cumulative record counts
   std::map<int64_t, uint64_t> long_;
   std::shared_ptr<const void> owner_;
   std::span<const uint64_t> borrowed_offsets_;

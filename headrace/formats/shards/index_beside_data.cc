@@ -2,9 +2,9 @@
 #include "headrace/formats/shards/index_beside_data.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/shards/extent_source.h"
 #include "headrace/sources/fingerprint.h"
@@ -22,7 +22,7 @@ std::string folder_of(const std::string& file) {
   return parent_path(std::string(without_query(file)));
 }
 
-// The folder that all files lie in: that of the first, or one above it.
+// The common parent folder of all files.
 std::string common_folder(const FileSet& files) {
   std::string folder = folder_of(files.path(0));
   for (size_t i = 1; i < files.size(); ++i) {
@@ -49,17 +49,13 @@ std::string path_beside(std::string_view kind, const FileSet& files) {
   }
   const std::string folder = common_folder(files);
   if (scheme_of(folder).empty() || folder.ends_with("://")) return {};
-  char name[48];
-  std::snprintf(name, sizeof name, "container-%016llx.index",
-                static_cast<unsigned long long>(print.value()));
-  return joined(joined(folder, kFolder), name);
+  return joined(joined(folder, kFolder), "container-" + hex_text(print.value()) + ".index");
 }
 
 std::optional<Buffer> bytes_beside(std::string_view kind, const FileSet& files) {
   const std::string path = path_beside(kind, files);
-  // Where the folder's listing is known, this asks nobody.
-  if (path.empty() || !storage_of(path).look_at(path)) return {};
-  Buffer bytes;
+  if (path.empty()) return {};
+  Buffer bytes;  // one request; none if the cached folder listing has no such file
   if (!storage_of(path).read_file(path, bytes, {.max_bytes = kMostBytes})) return {};
   return bytes;
 }

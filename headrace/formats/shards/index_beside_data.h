@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's index that is kept next to the data, for all machines that open it: an object in
-// the folder ".headrace" of the files' folder. Its name follows from the files and their versions,
-// so that an index of other versions is never met; what is there is checked as a kept index is.
-// `headrace index` alone writes it.
+// A container's index that is stored next to the data, for all machines that open it: an object in
+// the folder ".headrace" of the files' folder. Its name is derived from the files and their
+// versions, so that an index of other versions is never found; its contents are validated like a
+// cached index. Only `headrace index` writes it.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@
 
 namespace headrace {
 
-// Where it is or would be; empty for files of the local system, and for those whose version cannot
-// be known.
+// Its path, whether or not it exists; empty for local files, and for those whose version cannot be
+// determined.
 std::string path_beside(std::string_view kind, const FileSet& files);
-// Its bytes, as they are there: unchecked. None where it is not to be had.
+// Its bytes, unverified. None if not available.
 std::optional<Buffer> bytes_beside(std::string_view kind, const FileSet& files);
 
 struct IndexBeside {

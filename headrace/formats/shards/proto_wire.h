@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a protobuf message (the wire format of proto2 and proto3), from anybody's bytes.
+// The fields of a protobuf message (the wire format of proto2 and proto3), from untrusted bytes.
 //
 //   ProtoReader in(bytes);
 //   while (in.next()) {
@@ -7,8 +7,8 @@
 //   }
 //   if (!in.good()) ... in.problem(), in.offset()
 //
-// Nothing is copied, allocated or recursed into: a message inside is bytes for another reader, so
-// how deep one looks is the caller's to bound. Groups, which protobuf gave up in 2008, are refused.
+// Does not copy, allocate or recurse: a nested message is bytes for another reader, so the caller
+// limits the depth. Groups, deprecated since 2008, are rejected.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,20 @@
 #include <span>
 #include <string_view>
 
+#include "headrace/base/text.h"
+
 namespace headrace {
 
 enum class ProtoType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
-// Numbers one after the other, seven bits a byte, as packed fields hold them.
+// Consecutive varints (seven bits per byte), as in packed fields.
 class VarintReader {
  public:
   explicit VarintReader(std::span<const uint8_t> bytes) : rest_(bytes) {}
   bool good() const { return good_; }
   bool at_end() const { return rest_.empty() || !good_; }
   size_t left() const { return rest_.size(); }
-  // 0 after the first number that is cut off or has more than 64 bits.
+  // 0 after the first varint that is truncated or longer than 64 bits.
   uint64_t next() {
     if (good_ && !rest_.empty() && rest_[0] < 0x80) {
       const uint64_t value = rest_[0];
@@ -62,7 +64,7 @@ class ProtoReader {
  public:
   explicit ProtoReader(std::span<const uint8_t> message) : size_(message.size()), in_(message) {}
 
-  // Goes on to the next field. False at the end, and at the first thing that makes no sense.
+  // Advances to the next field. False at the end, and at the first error.
   bool next() {
     if (problem_ || in_.left() == 0) return false;
     offset_ = size_ - in_.left();
@@ -92,15 +94,13 @@ class ProtoReader {
     return fail("a field of an unknown wire type");
   }
 
-  // The field at hand.
+  // The current field.
   uint32_t field() const { return field_; }
   ProtoType type() const { return type_; }
   bool is(ProtoType type) const { return type_ == type; }
-  uint64_t number() const { return number_; }  // of the types that are numbers: the raw bits
+  uint64_t number() const { return number_; }  // for number types: the raw bits
   std::span<const uint8_t> bytes() const { return bytes_; }
-  std::string_view text() const {
-    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
-  }
+  std::string_view text() const { return text_from_bytes(bytes_); }
   size_t offset() const { return offset_; }  // of its tag in the message
 
   bool good() const { return !problem_; }

@@ -59,16 +59,16 @@ TEST(ProtoWire, reads_negative_and_fixed_numbers) {
   EXPECT_TRUE(in.good());
 }
 
-TEST(ProtoWire, what_makes_no_sense_ends_it) {
+TEST(ProtoWire, invalid_data_ends_it) {
   const std::vector<std::vector<uint8_t>> broken = {
-      {0x80},                                                              // a tag that goes on
+      {0x80},                                                              // a truncated tag
       {0x00, 0x01},                                                        // field 0
       {0x0b},                                                              // a group
       {0x0e, 0x00},                                                        // wire type 6
-      {0x08},                                                              // no number
+      {0x08},                                                              // no value
       {0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02},  // 65 bits
       {0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x80, 0x01},
-      {0x0a, 0x02, 'x'},  // a length of more than there is
+      {0x0a, 0x02, 'x'},                                                   // a length past the end
       {0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01},  // and of 2^64 - 1
       {0x09, 1, 2, 3, 4, 5, 6, 7},                                         // seven bytes of eight
       {0x0d, 1, 2, 3},
@@ -83,7 +83,7 @@ TEST(ProtoWire, what_makes_no_sense_ends_it) {
   }
 }
 
-TEST(ProtoWire, every_cut_is_seen_or_ends_between_two_fields) {
+TEST(ProtoWire, every_truncation_is_detected_or_between_two_fields) {
   const std::vector<uint8_t> whole = {0x08, 0x96, 0x01, 0x12, 0x02, 'h', 'i', 0x1d, 0, 0, 0, 0};
   for (size_t cut = 0; cut <= whole.size(); ++cut) {
     const std::span<const uint8_t> all(whole);

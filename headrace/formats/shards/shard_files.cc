@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <functional>
 #include <optional>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/splits.h"
 #include "headrace/sources/in_order.h"
@@ -34,21 +34,14 @@ constexpr size_t kMostNames = 1'000'000;
         "patterns look like train-{0000..0146}.tar or train-*.tar");
 }
 
-std::optional<uint64_t> number_in(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
-}
-
 // "0000..0146" -> 0000, 0001, ...; "a,b" -> a, b.
 std::vector<std::string> choices_in(std::string_view inside, const std::string& pattern) {
   std::vector<std::string> out;
   if (const size_t dots = inside.find(".."); dots != std::string_view::npos) {
     const std::string_view from = inside.substr(0, dots), to = inside.substr(dots + 2);
-    const auto first = number_in(from), last = number_in(to);
+    const auto first = number_from<uint64_t>(from), last = number_from<uint64_t>(to);
     if (!first || !last || *last < *first || *last - *first >= kMostNames) {
-      bad_pattern(pattern, "no range of numbers: {" + std::string(inside) + "}");
+      bad_pattern(pattern, "not a range of numbers: {" + std::string(inside) + "}");
     }
     const size_t width = from.size() > 1 && from[0] == '0' ? from.size() : 0;
     for (uint64_t i = *first; i <= *last; ++i) {
@@ -66,7 +59,7 @@ std::vector<std::string> choices_in(std::string_view inside, const std::string& 
   }
 }
 
-// How much of the pattern is the name of a folder, whatever its letters.
+// The length of the pattern's folder part, which is taken literally.
 size_t end_of_folder(const std::string& pattern) {
   const size_t slash = pattern.rfind('/');
   const bool folder = slash != std::string::npos && is_folder(pattern.substr(0, slash + 1));
@@ -95,7 +88,7 @@ std::vector<std::string> names_of_braces(const std::string& pattern) {
   return names;
 }
 
-// Files whose numbers are compared as numbers: "part-9" < "part-10".
+// Compares file names with numbers as numbers: "part-9" < "part-10".
 bool comes_before(const std::string& a, const std::string& b) {
   size_t i = 0, j = 0;
   const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
@@ -119,7 +112,7 @@ bool comes_before(const std::string& a, const std::string& b) {
   return a < b;  // "01" and "1"
 }
 
-// `folders`: those instead of the files.
+// `folders`: returns folders instead of files.
 std::vector<std::string> files_in(const std::string& folder,
                                   const std::function<bool(const std::string&)>& fits,
                                   bool folders = false) {
@@ -132,15 +125,10 @@ std::vector<std::string> files_in(const std::string& folder,
   return out;
 }
 
-// Web servers have no listings. What is seen is kept for the next question.
+// For web servers, which have no listings. The results are cached.
 void look_at_all(const std::vector<std::string>& names) {
-  constexpr int64_t kAtOnce = 32;
-  const auto count = std::ssize(names);
   const auto look = [&](int64_t i) { return int{is_there(names[static_cast<size_t>(i)])}; };
-  InOrder<int>(0, count, SIZE_MAX)
-      .run(
-          static_cast<int>(std::min<int64_t>(count, kAtOnce)), [&] { return look; },
-          [](int) { return size_t{1} << 20; }, [](int) {}, [](int64_t) {});
+  each_in_order(0, std::ssize(names), kFarFilesAtOnce, look, [](int) {});
 }
 
 bool has_wildcard(std::string_view path) {
@@ -160,8 +148,8 @@ std::vector<std::string> files_of_wildcards(const std::string& pattern) {
   return files.empty() ? files_in(folder, fits, true) : files;
 }
 
-// The files in the folder, or, if it has none, in its folder data/, as repositories of Hugging Face
-// have them next to a README.
+// The files in the folder, or, if it has none, in its subfolder data/, where Hugging Face
+// repositories have them.
 std::vector<std::string> files_of_folder(const std::string& path,
                                          const std::vector<std::string_view>& suffixes) {
   const auto fits = [&](const std::string& name) { return has_one_suffix(name, suffixes); };
@@ -206,7 +194,7 @@ void add_files_of(const std::string& path, const std::vector<std::string_view>& 
 
 bool is_shard_pattern(std::string_view path) {
   const char* const signs = is_web_path(path) ? "{\n" : "*?[{\n";
-  // A listing of its folder says of all files whether they are there; else each is asked for.
+  // A folder listing answers for all files whether they exist; otherwise each one is queried.
   if (!is_web_path(path) && path.find_first_of(signs) != std::string_view::npos &&
       answers_later(path)) {
     (void)end_of_folder(std::string(path));

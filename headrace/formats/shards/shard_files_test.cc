@@ -57,7 +57,7 @@ TEST_F(ShardFiles, a_folder_gives_the_files_with_a_suffix) {
   EXPECT_FALSE(is_shard_folder(data.path(), {".tar"}));
 }
 
-TEST_F(ShardFiles, a_file_whose_name_looks_like_a_pattern_is_itself) {
+TEST_F(ShardFiles, an_existing_file_takes_precedence_over_a_pattern) {
   EXPECT_EQ(names("/odd{1}.tar"), (Names{"odd{1}.tar"}));
   EXPECT_FALSE(is_shard_pattern(data.path() + "/odd{1}.tar"));
   EXPECT_TRUE(is_shard_pattern(data.path() + "/odd{2}.tar"));
@@ -69,7 +69,7 @@ TEST_F(ShardFiles, lines_are_taken_each_on_its_own) {
             (Names{path + "/x.TAR", path + "/p-1.tar", path + "/p-9.tar", path + "/p-10.tar"}));
 }
 
-TEST_F(ShardFiles, wildcards_that_fit_no_file_mean_folders) {
+TEST_F(ShardFiles, wildcards_that_match_no_file_match_folders) {
   data.write("a_lmdb/data.mdb", "");
   data.write("b_lmdb/data.mdb", "");
   EXPECT_EQ(names("/?_lmdb"), (Names{"a_lmdb", "b_lmdb"}));
@@ -77,8 +77,8 @@ TEST_F(ShardFiles, wildcards_that_fit_no_file_mean_folders) {
   EXPECT_EQ(names("/?_lmdb"), (Names{"c_lmdb"}));
 }
 
-TEST_F(ShardFiles, what_makes_no_sense_is_refused) {
-  EXPECT_EQ(failure("/t-{0000..0002}.tar"), "HR0201");  // 0002 is not there
+TEST_F(ShardFiles, invalid_patterns_are_refused) {
+  EXPECT_EQ(failure("/t-{0000..0002}.tar"), "HR0201");  // 0002 does not exist
   EXPECT_EQ(failure("/none-*.tar"), "HR0413");
   EXPECT_EQ(failure("/t-{0001..0000}.tar"), "HR0413");
   EXPECT_EQ(failure("/t-{0..99999999999}.tar"), "HR0413");

@@ -13,7 +13,6 @@ namespace headrace {
 namespace {
 
 constexpr size_t kFirstBytes = 512;
-constexpr int64_t kLooksAtOnce = 32;  // threads that wait for a storage
 
 struct Work {
   size_t file;
@@ -61,7 +60,7 @@ void unpack(const std::vector<Work>& work, UnpackedFiles& files, const CacheDire
     if (progress) progress(std::min(passed.load(), total), total);
   };
   const auto count = static_cast<int64_t>(work.size());
-  // Ends the threads' work before they are waited for.
+  // Stops the other threads if one throws, before they are joined.
   const auto or_stop = [&](const auto& call) {
     return [&](auto&&... arguments) {
       try {
@@ -72,11 +71,7 @@ void unpack(const std::vector<Work>& work, UnpackedFiles& files, const CacheDire
       }
     };
   };
-  InOrder<Result<UnpackedCopy>> threads(0, count, SIZE_MAX);
-  threads.run(
-      static_cast<int>(std::min<int64_t>(allowed_cores().count(), count)),
-      [&] { return unpack_one; }, [](const Result<UnpackedCopy>&) { return size_t{1} << 20; },
-      or_stop(take), or_stop(tick));
+  each_in_order(0, count, allowed_cores().count(), unpack_one, or_stop(take), or_stop(tick));
 }
 
 }  // namespace
@@ -95,13 +90,13 @@ const Error* UnpackedFiles::damage_of(const std::string& path) const {
 Packing packing_of_file(const std::string& path, IsPlain is_plain) {
   std::array<uint8_t, kFirstBytes> first;
   const Result<size_t> count = read_prefix(path, first);
-  if (!count) return Packing::kNone;  // whoever opens it will say why
+  if (!count) return Packing::kNone;  // opening it reports the reason
   const std::span<const uint8_t> bytes(first.data(), *count);
   return is_plain(bytes) ? Packing::kNone : packing_of(bytes);
 }
 
 bool begins_like(const std::string& path, IsPlain is_plain) {
-  constexpr size_t kPackedBytes = size_t{160} << 10;  // more than a block of zstd, packed
+  constexpr size_t kPackedBytes = size_t{160} << 10;  // more than a compressed zstd block
   std::array<uint8_t, kFirstBytes> first;
   const Result<size_t> count = read_prefix(path, first);
   if (!count) return false;
@@ -143,10 +138,7 @@ UnpackedFiles unpacked_files(std::vector<std::string> paths, IsPlain is_plain,
   };
   const auto count = static_cast<int64_t>(files.names.size());
   if (count > 1 && answers_later(files.names.front())) {
-    InOrder<Packing>(0, count, SIZE_MAX)
-        .run(
-            static_cast<int>(std::min(count, kLooksAtOnce)), [&] { return look; },
-            [](Packing) { return size_t{1} << 20; }, take, [](int64_t) {});
+    each_in_order(0, count, kFarFilesAtOnce, look, take);
   } else {
     for (int64_t i = 0; i < count; ++i) take(look(i));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a container, those that are packed as their unpacked copies.
-// Many are unpacked at the same time, on all cores.
+// The files of a container, with compressed ones replaced by their decompressed copies. Many are
+// decompressed at the same time, on all cores.
 #pragma once
 
 #include <map>
@@ -15,17 +15,17 @@
 namespace headrace {
 
 struct UnpackedFiles {
-  std::vector<std::string> paths;       // to read: files as they are, and copies
-  std::vector<std::string> names;       // as the caller knows them
-  std::map<std::string, Error> damage;  // by path: why a copy ends before its file does
+  std::vector<std::string> paths;       // files to read: originals or decompressed copies
+  std::vector<std::string> names;       // names to show to the user
+  std::map<std::string, Error> damage;  // by path: why a copy is incomplete
 
-  // For reading; errors name the files as the caller knows them.
+  // For reading; errors contain the names known to the user.
   std::unique_ptr<FileSet> file_set() const;
   const Error* damage_of(const std::string& path) const;
 };
 
-// Whether the first bytes of a file (512, where it has them) are those of the
-// plain container.
+// Whether the first bytes of a file (512, if it has that many) are those of the uncompressed
+// container.
 using IsPlain = bool (*)(std::span<const uint8_t> first_bytes);
 
 // Throws Exception: HR0201..HR0205, HR0209, HR0210, HR0212, what
@@ -34,12 +34,10 @@ UnpackedFiles unpacked_files(std::vector<std::string> paths, IsPlain is_plain,
                              const Progress& progress,
                              const CacheDirectory& cache = CacheDirectory::of_user());
 
-// The packing of a file that begins like a packed one, and not like the plain
-// container.
+// The compression of a file that begins like a compressed one, and not like the plain container.
 Packing packing_of_file(const std::string& path, IsPlain is_plain);
 
-// Whether the file is the container, plain or packed, by the first bytes of
-// what is in it.
+// Whether the file is the container, plain or compressed, judging by its first decompressed bytes.
 bool begins_like(const std::string& path, IsPlain is_plain);
 
 }  // namespace headrace

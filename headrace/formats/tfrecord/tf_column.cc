@@ -12,13 +12,13 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 20;  // of an entry that is one number
+constexpr uint64_t kMostBytes = uint64_t{1} << 20;  // for an entry that is one number
 
 struct Piece {
   uint64_t begin = 0, end = 0;  // in the file
 };
 
-// Walks the messages of a record as TfEntries does, through a window of its file.
+// Reads the messages of a record like TfEntries does, through a window of its file.
 class NumberFinder {
  public:
   NumberFinder(FileWindow& window, const TfField& field) : window_(window), field_(field) {}
@@ -39,7 +39,7 @@ class NumberFinder {
   }
 
  private:
-  // The next field `wanted` of a message that is a message or bytes; goes on after it.
+  // The next field with number `wanted`, a message or bytes; continues after it.
   Result<bool> next(Piece& rest, uint32_t wanted, Piece& out) {
     Result<std::optional<uint32_t>> field = next(rest, out);
     while (field && *field && **field != wanted) field = next(rest, out);
@@ -73,7 +73,7 @@ class NumberFinder {
     return std::optional<uint32_t>();
   }
 
-  // Whether the entry of a map has the name; gives its value.
+  // Whether the map entry has the name; returns its value.
   Result<bool> is_named(Piece entry, Piece& value) {
     bool named = field_.feature.empty(), has_value = false;
     value = {entry.begin, entry.begin};
@@ -104,7 +104,7 @@ class NumberFinder {
       const auto count = std::min<uint64_t>(value_->end - value_->begin, kMostBytes);
       Result<std::span<const uint8_t>> read = window_.at(value_->begin, count);
       if (!read) return std::move(read.error());
-      // A feature without a byte is one without values.
+      // An empty feature has no values.
       static const uint8_t kNothing = 0;
       bytes = read->empty() ? std::span<const uint8_t>(&kNothing, 0) : *read;
     }
@@ -114,7 +114,7 @@ class NumberFinder {
   }
 
   static Error bad() {
-    return not_an_example({.what = "a field makes no sense", .place = nullptr}, nullptr);
+    return not_an_example({.what = "an invalid field", .place = nullptr}, nullptr);
   }
 
   FileWindow& window_;

@@ -11,8 +11,8 @@
 
 namespace headrace {
 
-// The values of all records, on all cores, with `offset` added; -1 for bad records. Checksums are
-// not compared. Throws Exception: storage errors, with their place.
+// The values of all records, using all cores, with `offset` added; -1 for bad records. Checksums
+// are not verified. Throws Exception: storage errors, with their position.
 std::vector<int64_t> tf_integer_column(const FileSet& files, const ContainerIndex& index,
                                        std::string_view feature, int64_t offset);
 

@@ -27,7 +27,7 @@ bool TfEntries::fail(const char* what, const uint8_t* place) {
   return false;
 }
 
-// Goes on to the next map of the message. False at the end, too.
+// Advances to the next map of the message. False at the end, too.
 bool TfEntries::next_map() {
   while (outer_.next()) {
     is_list_ = is_message(outer_, kFeatureLists);
@@ -46,8 +46,8 @@ bool TfEntries::read_entry(std::span<const uint8_t> entry, TfEntry& out) {
   while (in.next()) {
     if (is_message(in, kName)) out.name = in.text();
     if (!is_message(in, kValue)) continue;
-    // protobuf would merge them; nothing writes them.
-    if (has_value) return fail("a feature with two values", entry.data() + in.offset());
+    // protobuf would merge them, but no writer produces them.
+    if (has_value) return fail("a feature with two lists of values", entry.data() + in.offset());
     has_value = true;
     out.value = in.bytes();
   }
@@ -66,7 +66,7 @@ bool TfEntries::next(TfEntry& out) {
 
 bool TfFeature::parse(std::span<const uint8_t> feature, TfProblem& problem) {
   *this = TfFeature();
-  // In a oneof the last kind counts; consecutive lists of it are one.
+  // In a oneof the last kind wins; consecutive lists of it are concatenated.
   ProtoReader in(feature);
   while (in.next()) {
     const TfKind kind = kind_of(in);
@@ -101,7 +101,8 @@ bool TfFeature::count_values(std::span<const uint8_t> list, TfProblem& problem) 
         total_ += bytes.size();
         break;
       case TfKind::kFloat:
-        if (packed && bytes.size() % 4 != 0) return fail("packed floats of no whole number");
+        if (packed && bytes.size() % 4 != 0)
+          return fail("packed floats whose size is not a multiple of 4");
         if (packed || in.is(ProtoType::kFixed32)) count_ += static_cast<int64_t>(bytes.size() / 4);
         break;
       case TfKind::kInt64:
@@ -118,7 +119,7 @@ bool TfFeature::count_values(std::span<const uint8_t> list, TfProblem& problem) 
   return in.good();
 }
 
-// Calls found(reader) for each field 1 of the lists. REQUIRES: they were counted.
+// Calls found(reader) for each field 1 of the lists. REQUIRES: they were counted before.
 template <class Found>
 void TfFeature::each_value(const Found& found) const {
   ProtoReader lists(lists_);

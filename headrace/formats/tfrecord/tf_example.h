@@ -10,8 +10,8 @@
 //   message Feature         { oneof kind { BytesList bytes_list = 1; FloatList float_list = 2;
 //                                          Int64List int64_list = 3; } }
 //
-// So an Example is a SequenceExample without lists. As in protobuf, unknown fields are skipped, and
-// of two entries with the same name the later one counts; which is up to the caller.
+// So an Example is a SequenceExample without lists. As in protobuf, unknown fields are skipped. Of
+// two entries with the same name the later one counts; the caller must ensure that.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,10 @@
 
 namespace headrace {
 
-enum class TfKind : uint8_t { kNone, kBytes, kFloat, kInt64 };  // numbered as the fields of Feature
+// numbered like the fields of Feature
+enum class TfKind : uint8_t { kNone, kBytes, kFloat, kInt64 };
 
-// An error, and where; `what` is null as long as all is well.
+// An error, and its position; `what` is null if there is none.
 struct TfProblem {
   const char* what = nullptr;
   const uint8_t* place = nullptr;
@@ -33,14 +34,14 @@ struct TfProblem {
 // An entry of one of the maps.
 struct TfEntry {
   std::string_view name;
-  std::span<const uint8_t> value;  // a Feature, or a FeatureList; not null where it is empty
-  bool is_list = false;            // of feature_lists
+  std::span<const uint8_t> value;  // a Feature, or a FeatureList; not null even if it is empty
+  bool is_list = false;            // from feature_lists
 };
 
 class TfEntries {
  public:
   explicit TfEntries(std::span<const uint8_t> message) : bytes_(message), outer_(message) {}
-  // False at the end, and at the first problem.
+  // False at the end, and at the first error.
   bool next(TfEntry& out);
   const TfProblem& problem() const { return problem_; }
 
@@ -58,15 +59,15 @@ class TfEntries {
 // A Feature: a list of values, all of one kind.
 class TfFeature {
  public:
-  // False where it makes no sense.
+  // False if it is invalid.
   bool parse(std::span<const uint8_t> feature, TfProblem& problem);
 
   TfKind kind() const { return kind_; }
   int64_t count() const { return count_; }
   std::span<const uint8_t> first_bytes() const { return first_; }  // of kBytes with count > 0
-  // For kFloat and kInt64: count() values, 4 or 8 bytes each, to unaligned memory.
+  // For kFloat and kInt64: writes count() values, 4 or 8 bytes each, to unaligned memory.
   void copy_numbers(uint8_t* out) const;
-  // For kBytes: all values, one after the other.
+  // For kBytes: all values, concatenated.
   uint64_t total_bytes() const { return total_; }
   void copy_bytes(uint8_t* out) const;
   int64_t first_number() const;  // of kInt64 with count > 0
@@ -76,7 +77,7 @@ class TfFeature {
   template <class Found>
   void each_value(const Found& found) const;
 
-  std::span<const uint8_t> lists_;  // from the first list of the kind on: none of another follows
+  std::span<const uint8_t> lists_;  // from the kind's first list on; no other kind follows
   TfKind kind_ = TfKind::kNone;
   int64_t count_ = 0;
   uint64_t total_ = 0;

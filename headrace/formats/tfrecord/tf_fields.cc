@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/parameters.h"
+#include "headrace/base/text.h"
 #include "headrace/base/utf8.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/sources/wording.h"
@@ -42,7 +43,7 @@ Field picture_field(FieldKind kind) {
   return {.name = {}, .kind = kind, .dtype = DType::kUInt8, .shape = {-1, -1, -1}, .encoded = true};
 }
 
-// The field that fits what was seen, without a name; or why there is none.
+// The field for the observed values, without a name; or the reason if there is none.
 std::optional<Field> fitting_field(const TfSample::Key& key, const TfSeen& seen, int64_t examples,
                                    std::string& reason) {
   const auto& [feature, is_list] = key;
@@ -87,7 +88,7 @@ bool is_integer_scalar(const Field& field) {
          (field.kind == FieldKind::kTensor || field.kind == FieldKind::kLabel);
 }
 
-// The field, among those without a name, that gets the one that everybody looks for.
+// Returns the field of this kind if it is the only unnamed one, so that it gets the standard name.
 TfField* only(std::vector<TfField>& fields, FieldKind kind) {
   TfField* found = nullptr;
   for (TfField& field : fields) {
@@ -110,13 +111,8 @@ TfField* label_among(std::vector<TfField>& fields) {
 }
 
 bool is_word(std::string_view name) {
-  const auto fits = [](unsigned char c) { return c == '_' || std::isalnum(c) || c >= 128; };
-  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
-         std::all_of(name.begin(), name.end(), fits) &&
-         is_utf8({reinterpret_cast<const uint8_t*>(name.data()), name.size()});
+  return is_field_word(name) && is_utf8(bytes_from_text(name));
 }
-
-bool is_reserved(std::string_view name) { return name == "id" || name == "key" || name == "valid"; }
 
 // "image/object/bbox/xmin" -> "image_object_bbox_xmin"
 std::string word_of(std::string_view feature, bool picture) {
@@ -127,11 +123,11 @@ std::string word_of(std::string_view feature, bool picture) {
     out += std::isalnum(byte) && byte < 128 ? c : '_';
   }
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, "_");
-  if (is_reserved(out)) out += '_';
+  if (is_reserved_field(out)) out += '_';
   return out;
 }
 
-// Names the fields that have no name.
+// Names the fields without a name.
 void name_fields(std::vector<TfField>& fields) {
   FieldNames taken;
   for (const TfField& field : fields) taken.add(field.field.name);
@@ -187,13 +183,12 @@ std::optional<Shape> shape_in(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     while (part.starts_with(' ')) part.remove_prefix(1);
     while (part.ends_with(' ')) part.remove_suffix(1);
-    int64_t size = 0;
-    const auto [rest, error] = std::from_chars(part.data(), part.data() + part.size(), size);
-    if (part.empty() || error != std::errc() || rest != part.data() + part.size()) return {};
-    const bool open = size == -1 && shape.empty();
-    if (!open && (size < 1 || size > kMostElements / elements)) return {};
-    if (!open) elements *= size;
-    shape.push_back(size);
+    const auto size = number_from<int64_t>(part);
+    if (!size) return {};
+    const bool open = *size == -1 && shape.empty();
+    if (!open && (*size < 1 || *size > kMostElements / elements)) return {};
+    if (!open) elements *= *size;
+    shape.push_back(*size);
   }
   return shape;
 }
@@ -207,7 +202,7 @@ FieldSpec parse_spec(const std::string& text) {
     if (!is_word(out.name)) {
       bad_field(text, "a field's name is a word", "letters, digits and _, no digit first");
     }
-    if (is_reserved(out.name)) {
+    if (is_reserved_field(out.name)) {
       bad_field(text, "every source has a field '" + out.name + "' already", "choose another name");
     }
   }
@@ -233,7 +228,7 @@ FieldSpec parse_spec(const std::string& text) {
   return out;
 }
 
-// The feature in the sample: of the context before a list.
+// The feature in the sample: from the context before a list.
 const std::pair<const TfSample::Key, TfSeen>* find(const TfSample& sample,
                                                    const std::string& feature) {
   for (const bool is_list : {false, true}) {
@@ -257,7 +252,7 @@ const std::pair<const TfSample::Key, TfSeen>* find(const TfSample& sample,
                             : "they have " + quoted_list(names, 12));
 }
 
-// The field of a type that was given.
+// The field of an explicitly given type.
 Field typed_field(const std::string& text, const FieldSpec& spec, const TfSeen* seen,
                   const std::optional<Field>& fitting, bool is_list) {
   const auto refuse = [&](bool wrong, const char* what) {
@@ -327,7 +322,7 @@ std::vector<TfField> guessed_fields(const TfSample& sample, std::vector<std::str
     raise(kBadFields,
           "the records have " + grouped(static_cast<int64_t>(sample.features().size())) +
               " features, and at most " + grouped(kMostFields) + " can be fields",
-          "fields= names those that are wanted");
+          "select fields with fields=");
   }
   for (const auto& [key, seen] : sample.features()) {
     std::string reason;

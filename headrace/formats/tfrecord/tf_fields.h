@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of TFRecords: guessed from some of the records, or as the caller
-// names them.
+// The fields of TFRecords: inferred from some of the records, or as specified by the caller.
 #pragma once
 
 #include <string>
@@ -14,16 +13,16 @@ namespace headrace {
 struct TfField {
   Field field;
   std::string feature;    // its name in the records
-  bool is_list = false;   // of a SequenceExample's feature_lists
-  bool optional = false;  // some of the records that were looked at do not have it
+  bool is_list = false;   // from a SequenceExample's feature_lists
+  bool optional = false;  // some of the sampled records do not have it
 };
 
-// All features that a field can hold, pictures and the label first, the rest by name. The names of
-// the others go to `left_out`, each with the reason.
+// All features that can be fields, pictures and the label first, the rest by name. The names of the
+// others go to `left_out`, each with the reason.
 std::vector<TfField> guessed_fields(const TfSample& sample, std::vector<std::string>& left_out);
 
-// "NAME=FEATURE:TYPE[SHAPE]", of which only the feature is needed. `all`: the sample was every
-// record there is. Throws Exception HR0474.
+// "NAME=FEATURE:TYPE[SHAPE]", of which only the feature is required. `all`: the sample contained
+// every record. Throws Exception HR0474.
 std::vector<TfField> given_fields(const std::vector<std::string>& specs, const TfSample& sample,
                                   bool all);
 

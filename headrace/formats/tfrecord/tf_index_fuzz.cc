@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index of a TFRecord file as hostile input, next to a file that may be hostile, too: the first
-// byte is the length of the index in units of 4 bytes, then come the index and the file. Whatever
-// is taken lies one after the other in all of the file.
+// byte is the length of the index in units of 4 bytes, then come the index and the file. Accepted
+// extents must be consecutive and cover the whole file.
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
 #include "headrace/sources/fuzz_source.h"
 

@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// Text that a person could read: without control characters other than white space.
+// Human-readable text: without control characters other than white space.
 bool is_readable(std::span<const uint8_t> bytes) {
   const auto control = [](uint8_t c) { return (c < 32 && !(c >= 9 && c <= 13)) || c == 127; };
   return std::none_of(bytes.begin(), bytes.end(), control) && is_utf8(bytes);

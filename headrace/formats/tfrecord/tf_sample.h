@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of the features of some records, from which fields are guessed.
+// Statistics of the features of some records, from which fields are inferred.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace headrace {
 
-// Statistics of a feature in the records that were read.
+// Statistics of a feature in the sampled records.
 struct TfSeen {
-  int64_t records = 0;                           // with this feature
+  int64_t records = 0;                           // records with this feature
   bool kinds[4] = {};                            // by TfKind
-  int64_t min_count = INT64_MAX, max_count = 0;  // values in a record, or in a step of a list
-  bool text = true;                              // of bytes: all of them
-  int64_t byte_values = 0, pictures = 0;         // most of them, as one may be bad
+  int64_t min_count = INT64_MAX, max_count = 0;  // values per record, or per step of a list
+  bool text = true;                              // for bytes: all are text
+  int64_t byte_values = 0, pictures = 0;         // the majority, because one may be bad
 };
 
 class TfSample {
  public:
-  // False, and nothing is counted, when it is no Example with a feature.
+  // False, without counting anything, if it is not an Example with a feature.
   bool add(std::span<const uint8_t> message);
 
   using Key = std::pair<std::string, bool>;  // feature, is_list

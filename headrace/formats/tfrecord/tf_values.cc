@@ -83,7 +83,7 @@ class Converter {
       if (static_cast<int64_t>(*more / size_of(field.dtype)) != row) {
         return refuse("step " + std::to_string(count) + " has " +
                           counted(static_cast<int64_t>(*more / size_of(field.dtype)), "value") +
-                          ", and the field wants " + std::to_string(row),
+                          ", and the field expects " + std::to_string(row),
                       "fields= can leave it out");
       }
       bytes += *more;
@@ -156,7 +156,7 @@ class Converter {
     return "its type differs from record to record, or fields= gives another";
   }
 
-  // The shape of so many elements; of fixed shapes only whether they fit.
+  // The shape for this many elements; for fixed shapes, only checks that they fit.
   Result<void> take_shape(size_t elements) const {
     const Shape& shape = field_.field.shape;
     const auto count = static_cast<int64_t>(elements);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFRecord: frames with checksums, in each usually a tf.train.Example. Order is that of the files
-// and, in each, of the records.
+// TFRecord: frames with checksums, usually with a tf.train.Example in each. Records are in file
+// order, files in the given order.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -28,8 +28,9 @@ const ErrorCode kNothingToRead{
 
 const std::vector<std::string_view> kSuffixes = {".tfrecord",    ".tfrecords",    ".tfrec",
                                                  ".tfrecord.gz", ".tfrecords.gz", ".tfrec.gz"};
-constexpr int64_t kLookedAt = 64;        // records, and as many files of which the first one is
-constexpr int64_t kMostLookedAt = 1024;  // records, where they are small
+constexpr int64_t kLookedAt = 64;        // records to sample, and files from which the first one is
+                                         // sampled
+constexpr int64_t kMostLookedAt = 1024;  // records, if they are small
 constexpr uint64_t kBytesLookedAt = uint64_t{8} << 20;
 constexpr uint64_t kLargestLookedAt = uint64_t{64} << 20;
 
@@ -47,7 +48,7 @@ bool recognizes(const std::string& path) {
 // --- Where the records are
 // ------------------------------------------------------------------------
 
-// Names of index files beside a file: "x.tfrecord.idx", "x.idx".
+// Names of index files next to a file: "x.tfrecord.idx", "x.idx".
 std::vector<std::string> index_names(const std::string& path) {
   std::vector<std::string> names = {path + ".idx"};
   const size_t dot = path.rfind('.');
@@ -57,7 +58,7 @@ std::vector<std::string> index_names(const std::string& path) {
   return names;
 }
 
-// File -> its index file, as index= pairs them.
+// File -> its index file, as paired by index=.
 std::map<std::string, std::string> given_indexes(const std::vector<std::string>& paths,
                                                  const Arguments& arguments) {
   std::map<std::string, std::string> out;
@@ -76,13 +77,14 @@ std::map<std::string, std::string> given_indexes(const std::vector<std::string>&
 Result<bool> take_index(const File& file, const std::string& name, ContainerIndex& out) {
   Buffer text;
   if (Result<void> read = read_file(name, text); !read) return std::move(read.error());
-  return take_tfrecord_index(file, {reinterpret_cast<const char*>(text.data()), text.size()}, out);
+  return take_tfrecord_index(file, text_from_bytes(text.bytes()), out);
 }
 
-// A packed file that could not be unpacked to its end is bad from its last whole record on.
+// A compressed file that could not be decompressed completely is bad from its last complete record
+// on.
 void add_cut(const File& file, const Error& cut, ContainerIndex& out) {
   const std::string what =
-      cut.what + " (at byte " + std::to_string(cut.where.offset) + " of the packed file)";
+      cut.what + " (at byte " + std::to_string(cut.where.offset) + " of the compressed file)";
   if (out.damage.empty()) {
     out.add_damage(file, file.size(), *cut.code, what, cut.hint);
     return;
@@ -121,18 +123,18 @@ ContainerIndex records_of(const UnpackedFiles& unpacked, const FileSet& files,
   return index_of(kind, files, scan, progress);
 }
 
-// --- What they hold
-// -------------------------------------------------------------------------------
+// --- What they contain
+// ----------------------------------------------------------------------------
 
 struct Looked {
   TfSample sample;
   int64_t readable = 0;
   int64_t picture_count = 0;  // data that are encoded pictures
-  // A picture here and there may be bad, so most of the records decide what they all are.
+  // A few pictures may be bad, so the majority of the records decides the format.
   bool pictures() const { return 2 * picture_count > readable; }
 };
 
-// The first record of some files, and some from all over.
+// The first record of some files, and a sample of all.
 std::vector<int64_t> records_to_look_at(const ContainerIndex& index, uint64_t total_bytes) {
   std::set<int64_t> out;
   const auto files = static_cast<int64_t>(index.records.files());
@@ -210,7 +212,7 @@ SourcePtr open(const std::string& path, const Arguments& arguments, const Progre
                                     : guessed_fields(looked.sample, options.left_out);
   if (fields.empty()) {
     raise(kNothingToRead, "the records of " + path + " have no feature that could be a field",
-          "content=\"bytes\" gives their data as it is");
+          "content=\"bytes\" delivers their data unchanged");
   }
   return std::make_shared<TfRecordSource>(std::move(files), std::move(index), std::move(fields),
                                           std::move(options));
@@ -224,7 +226,7 @@ const FormatRecord kTfRecord{
         {{.name = "fields",
           .type = ParamType::kStrings,
           .doc = "The fields, each as \"NAME=FEATURE\" or \"NAME=FEATURE:TYPE[SHAPE]\". None: all "
-                 "features that can be a field, as the records that are looked at have them."},
+                 "features of the sampled records that can be a field."},
          {.name = "missing",
           .type = ParamType::kString,
           .doc = "If a record lacks a text or bytes feature: "

@@ -35,7 +35,7 @@ Number number_in(std::span<const uint8_t> bytes, size_t at) {
   return value;
 }
 
-// Two numbers and nothing else.
+// A line of exactly two numbers.
 bool parse_line(std::string_view line, Extent& out) {
   const auto skip = [&line] {
     line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
@@ -73,7 +73,7 @@ Result<void> scan_tfrecord(const File& file, ContainerIndex& out,
     if (left < kTfFrameBytes) {
       out.add_damage(file, at, kBadFrame,
                      "the file ends inside a record, " +
-                         counted(static_cast<int64_t>(left), "byte") + " after its begin",
+                         counted(static_cast<int64_t>(left), "byte") + " after its start",
                      "copy or make the file again");
       return {};
     }

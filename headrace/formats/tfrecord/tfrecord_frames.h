@@ -13,26 +13,26 @@
 
 namespace headrace {
 
-constexpr uint64_t kTfHeaderBytes = 12;                 // before the data
-constexpr uint64_t kTfFrameBytes = kTfHeaderBytes + 4;  // all that is not data
+constexpr uint64_t kTfHeaderBytes = 12;                 // bytes before the data
+constexpr uint64_t kTfFrameBytes = kTfHeaderBytes + 4;  // bytes other than data
 
-// The CRC-32C as TFRecord stores it.
+// The CRC-32C in TFRecord's masked form.
 uint32_t masked_crc32c(std::span<const uint8_t> bytes);
 
-// The length that a header gives, where its checksum is right. REQUIRES: 12 bytes.
+// The length in a header, if its checksum is correct. REQUIRES: 12 bytes.
 bool tf_length(std::span<const uint8_t> header, uint64_t& length);
 
-// A ScanFile: hops from header to header. Where one makes no sense the file ends with a bad record
-// (HR0470): nothing says where the next one begins.
+// A ScanFile: goes from header to header. An invalid one ends the file with a bad record (HR0470),
+// because the next start is unknown.
 Result<void> scan_tfrecord(const File& file, ContainerIndex& out,
                            const std::function<void(uint64_t)>& passed);
 
-// The data inside a whole frame; HR0470 or, with `verify`, HR0471.
+// The data inside a complete frame; HR0470 or, with `verify`, HR0471.
 Result<std::span<const uint8_t>> tf_data(std::span<const uint8_t> frame, bool verify);
 
-// Adds the records that an index file in `text` names (lines "offset size", as tfrecord2idx writes
-// them), if they are those of the file: frames one after the other, from its begin to its end, and
-// 64 of them looked at. False: nothing was added.
+// Adds the records of an index file with the contents `text` (lines "offset size", as tfrecord2idx
+// writes them), if they match the file: contiguous frames from start to end, of which 64 are
+// checked. False: nothing was added.
 Result<bool> take_tfrecord_index(const File& file, std::string_view text, ContainerIndex& out);
 
 }  // namespace headrace

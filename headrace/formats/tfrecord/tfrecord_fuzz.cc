@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFRecords as hostile input: any file, and any message inside of valid frames, read with guessed
-// and with given fields. A message's label is the same whether the record is read or only that.
+// TFRecords as hostile input: any file, and any message inside valid frames, read with inferred and
+// with given fields. A message's label must be the same whether the whole record is read or only
+// the label.
 #include <cstring>
 
 #include "headrace/formats/fuzz_format.h"
@@ -25,7 +26,7 @@ void put_frame(std::span<const uint8_t> data, std::vector<uint8_t>& out) {
   put(&of_data, sizeof of_data, out);
 }
 
-// Compares the column of labels with the labels of the records, when the last of them is read.
+// Compares the label column with the records' labels, after the last one was read.
 class Labels {
  public:
   void look(const Source& source, const RecordData& record) {

@@ -14,7 +14,7 @@ namespace headrace {
 namespace {
 
 constexpr size_t kNone = SIZE_MAX;
-constexpr size_t kAlignment = 8;  // of values in memory of their own
+constexpr size_t kAlignment = 8;  // for converted values
 
 Schema schema_of(const std::vector<TfField>& fields) {
   Schema schema;
@@ -77,7 +77,7 @@ Result<void> TfRecordSource::parse(int64_t, std::span<const uint8_t> bytes,
   return take_values(bytes, wanted, out);
 }
 
-// Points the wanted fields to their features in the message.
+// Sets the wanted fields to their features in the message.
 Result<void> TfRecordSource::find_features(std::span<const uint8_t> frame,
                                            std::span<const uint8_t> message,
                                            const std::vector<bool>& wanted, RecordData& out) const {
@@ -94,8 +94,8 @@ Result<void> TfRecordSource::find_features(std::span<const uint8_t> frame,
   return not_an_example(entries.problem(), frame.data());
 }
 
-// Values in place of the features. Numbers are written to memory of their own: of all fields
-// together, once it is known how much that is.
+// Replaces features by values. Converted numbers are written to a separate buffer for all fields,
+// once their total size is known.
 Result<void> TfRecordSource::take_values(std::span<const uint8_t> frame,
                                          const std::vector<bool>& wanted, RecordData& out) const {
   struct Written {

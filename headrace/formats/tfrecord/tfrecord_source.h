@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of TFRecord files: features of tf.train.Example as fields, or their data as it is.
+// The records of TFRecord files: features of tf.train.Example as fields, or their data unchanged.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 namespace headrace {
 
 struct TfRecordOptions {
-  std::string title;   // how its description begins, without the number of records
-  bool verify = true;  // compare the checksums of the data
+  std::string title;   // the beginning of its description, without the number of records
+  bool verify = true;  // verify the checksums of the data
   bool empty_if_missing = false;
   int64_t label_offset = 0;  // added to labels
   std::vector<std::string> classes;
-  std::vector<std::string> left_out;  // features that are no field, and why
+  std::vector<std::string> left_out;  // features that are not fields, and why
 };
 
 class TfRecordSource final : public ExtentSource {
@@ -27,7 +27,7 @@ class TfRecordSource final : public ExtentSource {
   // Records that are Examples.
   TfRecordSource(std::unique_ptr<FileSet> files, ContainerIndex index, std::vector<TfField> fields,
                  TfRecordOptions options);
-  // Any records: their data is the value of the one field.
+  // Any records: their data is the value of the single field.
   TfRecordSource(std::unique_ptr<FileSet> files, ContainerIndex index, Field data,
                  TfRecordOptions options);
 
@@ -45,9 +45,9 @@ class TfRecordSource final : public ExtentSource {
   Result<void> take_values(std::span<const uint8_t> frame, const std::vector<bool>& wanted,
                            RecordData& out) const;
 
-  std::vector<TfField> fields_;  // none: data as it is
+  std::vector<TfField> fields_;  // none: data unchanged
   TfRecordOptions options_;
-  std::unordered_map<std::string_view, size_t> by_feature_;  // the first field of each
+  std::unordered_map<std::string_view, size_t> by_feature_;  // the first field that uses each
   std::vector<size_t> next_;                                 // field of the same feature
   uint64_t fingerprint_ = 0;
 };

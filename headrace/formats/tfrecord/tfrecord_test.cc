@@ -28,7 +28,7 @@ Bytes entry(const Bytes& name, const Bytes& feature) {
 Bytes example(const Bytes& entries) { return field(1, entries); }
 
 const Bytes kInts = field(3, field(1, Bytes("\x05\xac\x02", 3)));    // 5, 300, packed
-const Bytes kLoose = field(3, Bytes("\x08\x05\x08\xac\x02", 5));     // the same, one by one
+const Bytes kLoose = field(3, Bytes("\x08\x05\x08\xac\x02", 5));     // the same, individually
 const Bytes kFloats = field(2, field(1, Bytes("\0\0\x80\x3f", 4)));  // 1.0f, packed
 const Bytes kText = field(1, field(1, "cat"));
 
@@ -43,12 +43,12 @@ Bytes frame(const Bytes& data) {
 }
 
 TEST(TfFrames, a_checksum_is_masked_as_tensorflow_masks_it) {
-  // CRC-32C of "123456789" is 0xE3069283 (RFC 3720): rotated by 15, and the constant added.
+  // CRC-32C of "123456789" is 0xE3069283 (RFC 3720): rotated by 15, plus the constant.
   EXPECT_EQ(masked_crc32c(span_of("123456789")),
             ((0xE3069283u >> 15) | (0xE3069283u << 17)) + 0xa282ead8u);
 }
 
-TEST(TfFrames, data_come_out_of_a_sound_frame_only) {
+TEST(TfFrames, data_comes_only_from_an_intact_frame) {
   const Bytes good = frame("hello");
   const Result<std::span<const uint8_t>> data = tf_data(span_of(good), true);
   ASSERT_TRUE(data);
@@ -98,7 +98,7 @@ TEST(TfExample, gives_its_features_and_their_values) {
   EXPECT_EQ(entries.problem().what, nullptr);
 }
 
-TEST(TfExample, of_a_oneof_the_last_kind_counts_and_equal_ones_are_one_list) {
+TEST(TfExample, the_last_oneof_kind_wins_and_equal_kinds_merge) {
   const Bytes message = kInts + kText + kFloats + kInts + kLoose;
   TfFeature feature;
   TfProblem problem;
@@ -107,7 +107,7 @@ TEST(TfExample, of_a_oneof_the_last_kind_counts_and_equal_ones_are_one_list) {
   EXPECT_EQ(feature.count(), 4);
 }
 
-// Looks at all that a message has; the sanitizers watch.
+// Reads everything in a message; sanitizers check memory access.
 void use(std::span<const uint8_t> message) {
   TfSample sample;
   if (!sample.add(message)) return;
@@ -116,7 +116,7 @@ void use(std::span<const uint8_t> message) {
     ASSERT_FALSE(each.field.name.empty());
 }
 
-TEST(TfExample, cut_or_changed_anywhere_is_refused_or_something_else) {
+TEST(TfExample, truncated_or_changed_anywhere_is_refused_or_different) {
   const Bytes lists = field(2, entry("s", field(1, kFloats) + field(1, kFloats)));
   const Bytes message = example(entry("a", kInts) + entry("bc", kText)) + lists;
   for (size_t cut = 0; cut <= message.size(); ++cut) {
@@ -133,7 +133,7 @@ TEST(TfExample, cut_or_changed_anywhere_is_refused_or_something_else) {
   }
 }
 
-TEST(TfRecordFile, cut_or_changed_anywhere_can_be_opened_and_read) {
+TEST(TfRecordFile, truncated_or_changed_anywhere_can_be_opened_and_read) {
   Bytes whole;
   for (int i = 0; i < 9; ++i) whole += frame(example(entry("label", kLoose) + entry("t", kText)));
   expect_damage_is_told(whole, "tfrecord", 600, 9, "HR0475");

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of torch.save that hold tensors: a zip archive of a pickle, which describes them, and of
 // their storages, which are read in place.
-#include "headrace/formats/torch_file/torch_file.h"
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -24,7 +22,7 @@ namespace {
 constexpr uint64_t kMostPickleBytes = uint64_t{64} << 20;
 
 struct Archive {
-  std::shared_ptr<const File> file;  // shared: by the columns that lie in it
+  std::shared_ptr<const File> file;  // shared by the columns inside it
   std::vector<ZipMember> members;
   std::string folder;  // of its data.pkl, "archive/"
 
@@ -34,8 +32,8 @@ struct Archive {
   }
 };
 
-bool is_pickle_of_archive(const ZipMember& member) {
-  return member.name == "data.pkl" || member.name.ends_with("/data.pkl");
+bool is_pickle_of_archive(std::string_view member) {
+  return member == "data.pkl" || member.ends_with("/data.pkl");
 }
 
 Archive open_archive(const std::string& path) {
@@ -46,7 +44,7 @@ Archive open_archive(const std::string& path) {
   Archive out{.file = std::make_shared<const File>(std::move(*file)),
               .members = std::move(*members),
               .folder = {}};
-  const auto pickle = std::ranges::find_if(out.members, is_pickle_of_archive);
+  const auto pickle = std::ranges::find_if(out.members, is_pickle_of_archive, &ZipMember::name);
   if (pickle == out.members.end()) {
     throw Exception(unsupported_array(path, "a zip archive without a data.pkl",
                                       "torch.save writes one; .npz files are opened by name"));
@@ -70,9 +68,11 @@ Buffer bytes_of(const Archive& archive, const ZipMember& member) {
 
 bool is_big_endian(const Archive& archive) {
   const ZipMember* const member = archive.find("byteorder");
-  if (!member || member->bytes > 16) return false;  // older files have none, and are little
+  if (!member || member->bytes > 16)
+    return false;  // older files have no byte order, and are
+                   // little-endian
   const Buffer bytes = bytes_of(archive, *member);
-  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) == "big";
+  return text_from_bytes(bytes.bytes()) == "big";
 }
 
 FileArray array_of(const Archive& archive, const TorchTensor& tensor, bool big_endian) {
@@ -83,13 +83,13 @@ FileArray array_of(const Archive& archive, const TorchTensor& tensor, bool big_e
   uint64_t elements = 0;
   if (!storage || tensor.strides.size() != axes || tensor.offset < 0 ||
       !product_of(tensor.sizes, uint64_t{1} << 60, elements)) {
-    throw Exception(damaged_array(path, it + " has no storage, or sizes that do not fit"));
+    throw Exception(damaged_array(path, it + " has no storage, or invalid sizes"));
   }
   if (axes == 0) {
     throw Exception(
         unsupported_array(path, it + " is a single value", "leave it out with fields=[...]"));
   }
-  int64_t dense = 1;  // elements of a record
+  int64_t dense = 1;  // elements per record
   for (size_t axis = elements > 0 ? axes : 0; axis-- > 1;) {
     if (tensor.sizes[axis] != 1 && tensor.strides[axis] != dense) dense = -1;
     if (dense < 0) break;
@@ -119,7 +119,7 @@ FileArray array_of(const Archive& archive, const TorchTensor& tensor, bool big_e
   return out;
 }
 
-// A tuple of two is data and what is to be learned of it, as datasets of torchvision keep them.
+// A tuple of two is data and targets, as stored by torchvision's datasets.
 std::string name_of_tensor(const TorchTensor& tensor, size_t count) {
   if (tensor.name.empty()) return "x";
   if (count == 2 && tensor.name == "0") return "x";
@@ -128,7 +128,7 @@ std::string name_of_tensor(const TorchTensor& tensor, size_t count) {
 
 SourcePtr open_torch_file(const std::string& path, const Arguments& arguments, const Progress&) {
   const Archive archive = open_archive(path);
-  const auto pickle = std::ranges::find_if(archive.members, is_pickle_of_archive);
+  const auto pickle = std::ranges::find_if(archive.members, is_pickle_of_archive, &ZipMember::name);
   const Buffer bytes = bytes_of(archive, *pickle);
   Result<TorchContents> read = read_torch_pickle(bytes.bytes(), path);
   if (!read) throw Exception(std::move(read.error()));
@@ -136,13 +136,13 @@ SourcePtr open_torch_file(const std::string& path, const Arguments& arguments, c
   if (!read->others.empty() && arguments.is_none("fields")) {
     throw Exception(unsupported_array(path,
                                       "'" + read->others[0].substr(0, 80) + "' is not a tensor",
-                                      "name those that are wanted with fields=[...]"));
+                                      "select tensors with fields=[...]"));
   }
   std::vector<std::string> names;
   for (const TorchTensor& tensor : tensors) names.push_back(name_of_tensor(tensor, tensors.size()));
   const std::set<std::string_view> different(names.begin(), names.end());
   if (different.size() != names.size()) {
-    throw Exception(damaged_array(path, "a name that comes twice"));
+    throw Exception(damaged_array(path, "a name that appears twice"));
   }
   const bool big_endian = is_big_endian(archive);
   std::vector<NamedArray> arrays;
@@ -153,13 +153,23 @@ SourcePtr open_torch_file(const std::string& path, const Arguments& arguments, c
   return records(columns_from_arrays(std::move(arrays), arguments), "torch file " + path);
 }
 
+// A zip archive with a data.pkl. torch.save writes that first, so the archive's first header is
+// enough; the directory, at its end, is only read for others.
+bool is_torch_archive(const std::string& path) {
+  if (has_suffix(path, ".npz") || !begins_as_zip(path)) return false;
+  if (is_pickle_of_archive(first_zip_name(path))) return true;
+  const Result<File> file = File::open(path);
+  if (!file) return false;
+  const Result<std::vector<ZipMember>> members = read_zip_directory(*file);
+  return members && std::ranges::any_of(*members, is_pickle_of_archive, &ZipMember::name);
+}
+
 const FormatRecord kTorchFile{
     .name = "torch_file",
     .doc =
-        "Tensors of a file of torch.save (.pt, .pth) as fields: a dictionary of them, a tuple "
-        "(data "
-        "and target), or one; the first axis is the record. The pickle in it is read for tensors "
-        "alone and never run; storages are read in place, by position.",
+        "Tensors in a torch.save file (.pt, .pth) as fields: a dictionary of tensors, a tuple "
+        "(data, target) or one tensor; the first axis is the record. Only tensors are taken "
+        "from its pickle, which is never executed; storages are read in place, by position.",
     .example = "hr.open(\"train.pt\", fields=[\"image\", \"label\"])",
     .params = {array_fields_param(), channels_param()},
     .recognizes = is_torch_archive,
@@ -167,13 +177,4 @@ const FormatRecord kTorchFile{
 const Register<FormatRecord> registered_torch_file_format(kTorchFile);
 
 }  // namespace
-
-bool is_torch_archive(const std::string& path) {
-  if (has_suffix(path, ".npz") || !begins_as_zip(path)) return false;
-  const Result<File> file = File::open(path);
-  if (!file) return false;
-  const Result<std::vector<ZipMember>> members = read_zip_directory(*file);
-  return members && std::ranges::any_of(*members, is_pickle_of_archive);
-}
-
 }  // namespace headrace

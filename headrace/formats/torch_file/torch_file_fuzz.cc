@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pickle of torch.save as hostile input, by itself: in an archive its checksum would hide it.
+// The pickle of a torch.save file as hostile input, outside of its archive, whose checksum would
+// block the fuzzer.
 #include <cstdlib>
 
 #include "headrace/formats/torch_file/torch_pickle.h"

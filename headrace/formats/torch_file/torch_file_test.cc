@@ -18,7 +18,7 @@ std::string text_op(const std::string& text) {
   return "\x8c" + std::string(1, char(text.size())) + text;
 }
 
-// A tensor of float32: sizes and strides are opcodes.
+// A float32 tensor: sizes and strides are opcodes.
 std::string tensor_op(const std::string& sizes, const std::string& strides, char offset = 0) {
   return "ctorch._utils\n_rebuild_tensor_v2\n((" + text_op("storage") + "ctorch\nFloatStorage\n" +
          text_op("0") + text_op("cpu") + "K\x08tQK" + std::string(1, offset) + sizes + strides +
@@ -48,7 +48,7 @@ TEST(TorchPickle, ADictionaryOfTensors) {
   EXPECT_EQ(read->others, (std::vector<std::string>{"n"}));
 }
 
-TEST(TorchPickle, AnyOtherNameIsRefusedAsItIsRead) {
+TEST(TorchPickle, AnyOtherNameIsRefusedImmediately) {
   for (const char* name : {"cos\nsystem\n", "cbuiltins\neval\n", "ctorch\nload\n", "c\n\n"}) {
     const Result<TorchContents> read = read_of(kProtocolTwo + name + text_op("true") + "\x85R.");
     ASSERT_FALSE(read);
@@ -59,9 +59,8 @@ TEST(TorchPickle, AnyOtherNameIsRefusedAsItIsRead) {
   EXPECT_NE(read_of(by_stack).error().what.find("posix.system"), std::string::npos);
 }
 
-// A name of a thousand bytes that is kept once and used a million times must not be copied as
-// often.
-TEST(TorchPickle, WhatIsNamedAgainAndAgainIsShort) {
+// A 1,000-byte name that is memoized once and used a million times must not be copied each time.
+TEST(TorchPickle, RepeatedReferencesStayShort) {
   std::string pickle = kProtocolTwo + "X" + std::string("\xff\xff\x00\x00", 4) +
                        std::string(0xffff, 'n') + "q\x01" + "0}(";
   for (int i = 0; i < 1000; ++i) pickle += "h\x01N";

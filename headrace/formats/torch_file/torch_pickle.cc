@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headrace/base/text.h"
 #include "headrace/formats/arrays/array_errors.h"
 
 namespace headrace {
@@ -15,11 +16,9 @@ namespace {
 
 const ErrorCode kCallsCode{
     "HR1404", ErrorKind::kUnsupported, "unsupported object in a torch.save file",
-    "A file of torch.save is a pickle, which may name any function to be called. Headrace calls "
-    "none: it reads dictionaries, lists and tuples of tensors, and refuses whatever names "
-    "something "
-    "else. Save tensors alone, or, if you trust the file, load it with torch and save its tensors "
-    "as safetensors."};
+    "A torch.save file is a pickle, which may call any function. Headrace calls none: it reads "
+    "dictionaries, lists and tuples of tensors, and rejects anything else. Save tensors alone, "
+    "or, if you trust the file, load it with torch and save its tensors as safetensors."};
 
 enum class NodeKind : uint8_t {
   kMark,
@@ -27,22 +26,22 @@ enum class NodeKind : uint8_t {
   kInt,
   kText,
   kList,  // tuples too
-  kDict,  // keys and values in turn
+  kDict,  // keys and values alternating
   kGlobal,
   kStorage,
   kTensor,
 };
 
-// Limits for names that a few bytes of a pickle may repeat again and again.
+// Limits for names, which a few bytes of a pickle may repeat many times.
 constexpr size_t kMostAxes = 64, kMostNameBytes = 1024, kMostEntries = 100'000;
 
 struct Node {
   NodeKind kind = NodeKind::kOther;
   int64_t integer = 0;
   std::string text = {};           // of text, globals ("torch.FloatStorage") and storages
-  std::vector<size_t> items = {};  // numbers of nodes
+  std::vector<size_t> items = {};  // indices of nodes
   TorchTensor tensor = {};
-  std::optional<DType> dtype = {};  // of a storage
+  std::optional<DType> dtype = {};  // size of a storage
 };
 
 std::optional<DType> dtype_named(std::string_view name) {
@@ -84,8 +83,7 @@ bool is_harmless(std::string_view name) {
   return std::ranges::count(kNames, name) > 0 || dtype_named(name).has_value();
 }
 
-// A machine with a stack, of which every node is one opcode's: it takes memory in proportion to
-// the pickle.
+// A stack machine in which each node comes from one opcode: memory is proportional to the pickle.
 class PickleReader {
  public:
   PickleReader(std::span<const uint8_t> bytes, const std::string& path)
@@ -192,10 +190,10 @@ class PickleReader {
         return push_storage(pop());
       case 'R':
         return reduce();
-      case 'b': {  // the state of a dictionary (a model's _metadata) is no part of it
+      case 'b': {  // the state of a dictionary (a model's _metadata) is ignored
         pop();
         if (const size_t of = top(); !error_ && nodes_[of].kind != NodeKind::kDict) {
-          fail(damaged("a state of what has none", at));
+          fail(damaged("a state for an object without one", at));
         }
         return;
       }
@@ -258,7 +256,7 @@ class PickleReader {
   void push_integer(int64_t value) { push({.kind = NodeKind::kInt, .integer = value}); }
   void push_long(uint64_t count) {
     const auto bytes = take(count);
-    if (bytes.size() > 8) return push({});  // no size has as many digits
+    if (bytes.size() > 8) return push({});  // no size has this many digits
     int64_t value = 0;
     if (!bytes.empty()) std::memcpy(&value, bytes.data(), bytes.size());
     if (const int bits = 64 - 8 * int(bytes.size()); bits > 0 && bits < 64) {
@@ -268,8 +266,7 @@ class PickleReader {
   }
   void push_text(uint64_t count) {
     const auto bytes = take(count);
-    push({.kind = NodeKind::kText,
-          .text = {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
+    push({.kind = NodeKind::kText, .text = std::string(text_from_bytes(bytes))});
   }
   void push_bytes(uint64_t count) {
     take(count);
@@ -293,7 +290,7 @@ class PickleReader {
 
   size_t top() {
     if (!stack_.empty() && !error_) return stack_.back();
-    fail(damaged("nothing on its stack", at_));
+    fail(damaged("an empty stack", at_));
     return 0;
   }
   size_t pop() {
@@ -316,19 +313,19 @@ class PickleReader {
   }
   void get(uint64_t slot) {
     const auto found = memo_.find(slot);
-    if (found == memo_.end()) return fail(damaged("a value that was not kept", at_));
+    if (found == memo_.end()) return fail(damaged("a reference to an unknown value", at_));
     if (!error_) stack_.push_back(found->second);
   }
   void add(const std::vector<size_t>& items, NodeKind kind) {
     const size_t to = top();
     if (error_) return;
     if (nodes_[to].kind != kind || (kind == NodeKind::kDict && items.size() % 2 != 0)) {
-      return fail(damaged("items of what has none", at_));
+      return fail(damaged("items for an object without any", at_));
     }
     nodes_[to].items.insert(nodes_[to].items.end(), items.begin(), items.end());
   }
 
-  // --- What is meant.
+  // --- Interpretation.
 
   const Node* item(const Node& of, size_t i, NodeKind kind) const {
     if (i >= of.items.size()) return nullptr;
@@ -356,7 +353,7 @@ class PickleReader {
     const Node& given = nodes_[arguments];
     const std::string& name = nodes_[function].text;
     if (nodes_[function].kind != NodeKind::kGlobal || given.kind != NodeKind::kList) {
-      return fail(damaged("a call of something that is not a function", at_));
+      return fail(damaged("a call of a non-function", at_));
     }
     if (name == "collections.OrderedDict" && given.items.empty()) {
       return push({.kind = NodeKind::kDict});
@@ -389,7 +386,7 @@ class PickleReader {
       dtype = named ? dtype_named(named->text) : std::nullopt;
     }
     if (!dtype) {
-      return fail(unsupported_array(path_, "a tensor of a dtype that is not read", kWayOut));
+      return fail(unsupported_array(path_, "a tensor with an unsupported dtype", kWayOut));
     }
     Node node{.kind = NodeKind::kTensor};
     node.tensor.storage = storage->text;
@@ -440,7 +437,7 @@ class PickleReader {
   size_t at_ = 0, result_ = 0;
   bool stopped_ = false;
   std::vector<Node> nodes_;
-  std::vector<size_t> stack_;        // numbers of nodes
+  std::vector<size_t> stack_;        // indices of nodes
   std::map<uint64_t, size_t> memo_;  // likewise
   std::optional<Error> error_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pickle inside a file of torch.save, read for the tensors that it describes. Nothing in it is
-// ever called: the few names that torch.save writes mean tensors, storages and dictionaries here,
+// The pickle inside a torch.save file, parsed for the tensors that it describes. Nothing in it is
+// ever called: the few names that torch.save writes represent tensors, storages and dictionaries,
 // and any other name, or an opcode that torch.save does not write, is an error.
 #pragma once
 
@@ -15,9 +15,9 @@
 
 namespace headrace {
 
-// A tensor, in elements of a storage. Nothing of it is checked against the storage.
+// A tensor, in elements of a storage. Not yet checked against the storage.
 struct TorchTensor {
-  std::string name;     // its key; of a single tensor empty, of a tuple its number
+  std::string name;     // its key; empty for a single tensor, the index for a tuple
   std::string storage;  // a member's name below data/
   DType dtype = DType::kUInt8;
   int64_t offset = 0;
@@ -26,11 +26,11 @@ struct TorchTensor {
 
 struct TorchContents {
   std::vector<TorchTensor> tensors;
-  std::vector<std::string> others;  // names of what is no tensor
+  std::vector<std::string> others;  // names of values that are not tensors
 };
 
-// HR0424 for what is no such pickle, HR0425 for what is not read, HR1404 for one that would call
-// anything else; `path` is for these.
+// HR0424 for an invalid pickle, HR0425 for an unsupported one, HR1404 for one that would call
+// anything else; `path` is for messages.
 Result<TorchContents> read_torch_pickle(std::span<const uint8_t> bytes, const std::string& path);
 
 }  // namespace headrace

@@ -2,12 +2,14 @@
 #include "headrace/formats/webdataset/tar.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
+#include "headrace/base/number_text.h"
+#include "headrace/base/text.h"
+
 // POSIX.1-2001, "pax Interchange Format" and "ustar Interchange Format"; GNU tar's manual, "Basic
-// Tar Format". Offsets of a header's parts: name 0, size 124, checksum 148, type 156, magic 257,
-// prefix 345; GNU's old sparse files say at 482 whether blocks with more of their map follow.
+// Tar Format". Offsets in a header: name 0, size 124, checksum 148, type 156, magic 257, prefix
+// 345; in GNU's old sparse files, 482 says whether more map blocks follow.
 
 namespace headrace {
 namespace {
@@ -30,18 +32,18 @@ constexpr uint64_t kLongestExtension = uint64_t{1} << 20;
 constexpr size_t kSmallRead = 4096, kLargeRead = size_t{256} << 10;
 constexpr uint64_t kSmallStep = uint64_t{64} << 10;
 
-// The text of a part of a header: up to the first NUL.
+// The text of a header field: up to the first NUL.
 std::string_view text_in(std::span<const uint8_t> header, size_t offset, size_t count) {
   const auto* text = reinterpret_cast<const char*>(header.data() + offset);
   return {text, ::strnlen(text, count)};
 }
 
-// Octal digits between blanks, or big-endian binary where the first bit is set (GNU). Nothing: no
-// number, or one below 0 or beyond 63 bits.
+// Octal digits surrounded by blanks, or big-endian binary if the first bit is set (GNU). None: not
+// a number, negative or beyond 63 bits.
 std::optional<uint64_t> number_in(std::span<const uint8_t> field) {
   uint64_t value = 0;
   if (field[0] & 0x80) {
-    if (field[0] != 0x80) return {};  // negative, or beyond all files
+    if (field[0] != 0x80) return {};  // negative, or too large
     for (const uint8_t byte : field.subspan(1)) {
       if (value >> 55) return {};
       value = value << 8 | byte;
@@ -58,7 +60,7 @@ std::optional<uint64_t> number_in(std::span<const uint8_t> field) {
   return value;
 }
 
-// Sixteen bytes at once: a sample has several headers, and is read with all of them.
+// Sixteen bytes at once, because a sample has several headers, which are all checked.
 uint32_t sum_of(std::span<const uint8_t> block) {
   using Lanes = uint16_t __attribute__((vector_size(16)));
   static_assert(kTarBlock / sizeof(Lanes) * 510 <= UINT16_MAX);
@@ -73,7 +75,7 @@ uint32_t sum_of(std::span<const uint8_t> block) {
   return sum;
 }
 
-// The sum of all bytes, those of the checksum counted as blanks. Some old writers had signed ones.
+// The sum of all bytes, with the checksum's counted as blanks. Some old writers used signed bytes.
 bool checksum_fits(std::span<const uint8_t> header) {
   const std::span<const uint8_t> block = header.first(kTarBlock), own = header.subspan(148, 8);
   const std::optional<uint64_t> stored = number_in(own);
@@ -94,16 +96,13 @@ bool is_zero(std::span<const uint8_t> bytes) {
 uint64_t padded(uint64_t bytes) { return (bytes + kTarBlock - 1) / kTarBlock * kTarBlock; }
 
 std::optional<uint64_t> decimal_in(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (text.empty() || !whole || value > INT64_MAX) return {};
-  return value;
+  const auto value = number_from<uint64_t>(text);
+  return value && *value <= INT64_MAX ? value : std::nullopt;
 }
 
 }  // namespace
 
-// Small members are read many at once; from one large member to the next it jumps.
+// Small members are read many at once; large ones are skipped.
 Result<std::span<const uint8_t>> TarInput::at(uint64_t offset, size_t count) {
   if (offset < begin_ || offset - begin_ > window_.size() ||
       window_.size() - (offset - begin_) < count) {
@@ -151,7 +150,7 @@ Result<bool> TarWalker::next(TarMember& out) {
   }
 }
 
-// One header and what belongs to it. `extended`: it only told of the member that follows.
+// A header and its data. `extended`: it only describes the next member.
 Result<bool> TarWalker::step(TarMember& out, bool& extended) {
   const bool alone = at_ == out.begin;
   extended = false;
@@ -162,7 +161,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
       if (!rest) return std::move(rest.error());
       if (!is_zero(*rest)) return damaged("it ends in the middle of a header", at_);
     }
-    if (!alone) return damaged("it ends after a header that announces another member", at_);
+    if (!alone) return damaged("it ends after the header of a member", at_);
     return false;
   }
   Result<std::span<const uint8_t>> block = input_.at(at_, kTarBlock);
@@ -170,7 +169,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
   std::copy(block->begin(), block->end(), header_.begin());
   const std::span<const uint8_t> header(header_);
   if (header_[0] == 0 && is_zero(header)) {
-    if (!alone) return damaged("it ends after a header that announces another member", at_);
+    if (!alone) return damaged("it ends after the header of a member", at_);
     has_end_ = true;
     return false;
   }
@@ -188,7 +187,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
 
   const std::string_view short_name = text_in(header, 0, 100);
   const bool posix = std::memcmp(header_.data() + 257, "ustar", 5) == 0 && header_[262] != ' ';
-  const bool star = std::memcmp(header_.data() + 508, "tar", 4) == 0;  // whose prefix is shorter
+  const bool star = std::memcmp(header_.data() + 508, "tar", 4) == 0;  // which has a shorter prefix
   const std::string_view prefix = posix ? text_in(header, 345, star ? 131 : 155) : "";
   if (long_name_) {
     name_ = *long_name_;
@@ -211,7 +210,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
     if (!after) return std::move(after.error());
     out.data = *after;
   }
-  // As Python's tarfile: folders, links and devices have no data, whatever their size.
+  // Like Python's tarfile: folders, links and devices have no data, whatever their size.
   const bool has_data = !link && !device && type != '5';
   out.bytes = has_data ? pax_size_.value_or(*stored) : 0;
   const uint64_t room = input_.size() - std::min(out.data, input_.size());
@@ -247,7 +246,7 @@ Result<void> TarWalker::check_end() {
   return {};
 }
 
-// GNU's long names and POSIX's extended headers: data that tells of the next member.
+// GNU's long names and POSIX's extended headers: data that describes the next member.
 Result<void> TarWalker::take_extension(char type, uint64_t bytes) {
   const uint64_t offset = at_, data = at_ + kTarBlock;
   const bool pax = type == 'x' || type == 'X' || type == 'g';
@@ -260,25 +259,26 @@ Result<void> TarWalker::take_extension(char type, uint64_t bytes) {
   if (type == 'K' || bytes == 0) return {};
   Result<std::span<const uint8_t>> read = input_.at(data, static_cast<size_t>(bytes));
   if (!read) return std::move(read.error());
-  const std::string_view text(reinterpret_cast<const char*>(read->data()), read->size());
+  const std::string_view text = text_from_bytes(*read);
   if (pax) return take_pax(text, type == 'g', offset);
   long_name_ = text.substr(0, text.find('\0'));
   return {};
 }
 
-// Records "23 path=folder/name.jpg\n", whose length counts all of it.
+// Records "23 path=folder/name.jpg
+// ", where the length includes the whole record.
 Result<void> TarWalker::take_pax(std::string_view text, bool global, uint64_t offset) {
   while (!text.empty() && text[0] != '\0') {
     const size_t blank = text.find(' ');
     const std::optional<uint64_t> count = decimal_in(text.substr(0, std::min(blank, text.size())));
     if (!count || blank > 20 || *count > text.size() || *count < blank + 3 ||
         text[*count - 1] != '\n') {
-      return damaged("an extended header (PAX) that makes no sense", offset);
+      return damaged("an invalid extended header (PAX)", offset);
     }
     const std::string_view record = text.substr(blank + 1, *count - blank - 2);
     const size_t equals = record.find('=');
     if (equals == std::string_view::npos) {
-      return damaged("an extended header (PAX) that makes no sense", offset);
+      return damaged("an invalid extended header (PAX)", offset);
     }
     if (Result<void> taken =
             take_pax_value(record.substr(0, equals), record.substr(equals + 1), global, offset);
@@ -303,7 +303,7 @@ Result<void> TarWalker::take_pax_value(std::string_view key, std::string_view va
   }
   if (sparse) pax_sparse_ = true;
   if (name && !value.empty()) {
-    if (key == "path" && pax_sparse_ && long_name_) return {};  // made up by GNU tar
+    if (key == "path" && pax_sparse_ && long_name_) return {};  // a synthetic name by GNU tar
     long_name_ = value.substr(0, value.find('\0'));
   } else if (key == "size" && !value.empty()) {
     pax_size_ = decimal_in(value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The members of a tar archive, one after the other: v7, ustar, GNU and PAX headers.
 //
-// Nothing is extracted and no name is used as a path. The walk ends for any bytes: each step goes
-// forward, or fails. One thread at a time.
+// Nothing is extracted and no name is used as a path. The walk terminates for any bytes: each step
+// advances, or fails. One thread at a time.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ namespace headrace {
 
 inline constexpr uint64_t kTarBlock = 512;
 
-// Where the archive's bytes come from: memory, or a file by way of a window.
+// The source of the archive's bytes: memory, or a file through a window.
 class TarInput {
  public:
   using ReadBytes = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
   explicit TarInput(std::span<const uint8_t> memory) : size_(memory.size()), window_(memory) {}
-  // `read` is called with places inside [0, size).
+  // `read` is called with offsets inside [0, size).
   TarInput(ReadBytes read, uint64_t size) : read_(std::move(read)), size_(size) {}
 
   uint64_t size() const { return size_; }
@@ -43,9 +43,9 @@ class TarInput {
 
 enum class TarKind : uint8_t {
   kFile,
-  kSparse,  // a file that is stored without its holes; its data is not the file's
+  kSparse,  // a sparse file, stored without its holes
   kLink,    // hard or symbolic: no data
-  kOther    // a folder, a device, a kind that only its writer knows
+  kOther    // a folder, a device, an unknown type
 };
 
 struct TarMember {
@@ -53,22 +53,23 @@ struct TarMember {
   TarKind kind = TarKind::kFile;
   uint64_t begin = 0;  // of its first header, in the input
   uint64_t data = 0, bytes = 0;
-  uint64_t end = 0;  // of its last block; the input's, where that comes before
+  uint64_t end = 0;  // end of its last block, or of the input if that comes first
 };
 
 class TarWalker {
  public:
   explicit TarWalker(TarInput& input, uint64_t begin = 0) : input_(input), at_(begin) {}
 
-  // False at the end of the archive. Errors: those of the input; HR0464 what makes no sense, HR0465
-  // what is not read, both with the offset. After an error of a member that is cut off, `out` has
-  // its name; nothing comes after an error.
+  // False at the end of the archive. Errors: those of the input; HR0464 invalid, HR0465
+  // unsupported, both with the offset. After an error in a truncated member, `out` has its name;
+  // nothing follows an error.
   Result<bool> next(TarMember& out);
-  // After the last member: whether zeros ended the archive, or it was over. Without them it may
-  // have been cut off between two members; GNU tar and Python's tarfile read it all the same.
+  // After the last member: whether zeros ended the archive, as opposed to the end of the file.
+  // Without them it may have been truncated between two members; GNU tar and Python's tarfile
+  // accept that.
   bool has_end() const { return has_end_; }
-  // After the last member: HR0464 where bytes other than zero follow the end of the archive, as in
-  // archives that were put together with cat. Whoever stopped there would read a part of them.
+  // After the last member: HR0464 if bytes other than zero follow the end of the archive, as in
+  // archives joined with cat. Stopping there would silently drop the rest.
   Result<void> check_end();
 
  private:
@@ -82,19 +83,19 @@ class TarWalker {
 
   TarInput& input_;
   uint64_t at_;
-  bool has_end_ = false;  // then it is at at_
+  bool has_end_ = false;  // it is then at at_
   // Values from headers before the member's own.
   std::optional<std::string> long_name_;
   std::optional<uint64_t> pax_size_;
   bool pax_sparse_ = false;
-  std::string name_;  // where it is not one piece of the header
+  std::string name_;  // if it is not a single part of the header
   std::array<uint8_t, kTarBlock> header_;
 };
 
-// HR0465, for a member whose data is not the file's.
+// HR0465, for a member whose stored data is not the file's content.
 Error sparse_member();
 
-// Whether this block, the first of a file, is the header of a member.
+// Whether this first block of a file is the header of a member.
 bool is_tar_header(std::span<const uint8_t> block);
 
 }  // namespace headrace

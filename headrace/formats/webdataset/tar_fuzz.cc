@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tar archive as hostile input: walked, opened as a WebDataset in several ways, all of it read.
+// A tar archive as hostile input: scanned, opened as a WebDataset in several ways, read
+// completely.
 //
-// The first byte says how the archive is opened, and whether the checksums of its headers are made
-// right, so that the fuzzer gets past them.
+// The first byte says how the archive is opened, and whether the checksums of its headers are
+// corrected, so that the fuzzer gets past them.
 #include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/webdataset/tar.h"
 #include "headrace/formats/webdataset/tar_test_files.h"

@@ -24,7 +24,7 @@ Walk walk(const std::string& archive) {
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(archive.data()),
                                        archive.size());
   TarInput memory(bytes);
-  // The same by way of a window must be the same.
+  // Reading through a window must give the same result.
   TarInput window(
       [&](uint64_t offset, std::span<uint8_t> out) -> Result<void> {
         EXPECT_LE(offset + out.size(), archive.size());
@@ -56,8 +56,8 @@ Walk walk(const std::string& archive) {
   }
 }
 
-TEST(Tar, ChecksumsOverSignedBytesFitAsOldWritersMadeThem) {
-  std::string header = tar_header("f\xc3\xbcr.txt", 0);  // two bytes count as 256 less
+TEST(Tar, ChecksumsOverSignedBytesAreAccepted) {
+  std::string header = tar_header("f\xc3\xbcr.txt", 0);  // two bytes count 256 less
   const auto set_checksum = [&](int sum) { std::snprintf(header.data() + 148, 8, "%06o", sum); };
   const int plain = std::stoi(header.substr(148, 6), nullptr, 8);
   for (const auto& [sum, fits] : {std::pair(plain, true), std::pair(plain - 512, true),
@@ -96,7 +96,7 @@ TEST(Tar, EveryFormatOfGnuTarGivesTheSameMembers) {
   }
 }
 
-TEST(Tar, ExtendedHeadersSayNameAndSize) {
+TEST(Tar, ExtendedHeadersGiveNameAndSize) {
   const std::string pax =
       pax_record("mtime", "1.5") + pax_record("path", "far/away.jpg") + pax_record("size", "7");
   std::string archive = tar_member("PaxHeaders/x", pax, 'x') + tar_header("short", 0) + "1234567";
@@ -113,10 +113,10 @@ TEST(Tar, TheEndMayBeMissing) {
   EXPECT_EQ(walk("").error, "");
 }
 
-TEST(Tar, FoldersLinksAndDevicesAreNoFiles) {
+TEST(Tar, FoldersLinksAndDevicesAreNotFiles) {
   std::string archive;
   for (const char type : {'1', '2', '3', '4', '5', '6'}) {
-    archive += tar_header("n" + std::string(1, type), 100, type);  // a size that means nothing
+    archive += tar_header("n" + std::string(1, type), 100, type);  // an invalid size
   }
   archive += tar_member("old/", "", '\0') + tar_member("V", "data of a kind", 'V');
   const Walk found = walk(archive + tar_member("file", "x") + tar_end());
@@ -144,7 +144,7 @@ TEST(Tar, SizesInBinary) {
   EXPECT_EQ(walk(header + "abc").error, "HR0464 the size of a member is not a number");
 }
 
-TEST(Tar, SaysWhatIsWrongAndWhere) {
+TEST(Tar, NamesTheProblemAndItsOffset) {
   const std::string good = tar_member("a.jpg", "1");
   const auto error_of = [&](const std::string& rest) {
     const Walk found = walk(good + rest);
@@ -159,19 +159,19 @@ TEST(Tar, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of(tar_header("L", uint64_t{1} << 30, 'L')),
             "HR0464 a header of 1073741824 bytes, where 1 MiB is possible");
   EXPECT_EQ(error_of(tar_member("x", "99 path=a\n", 'x')),
-            "HR0464 an extended header (PAX) that makes no sense");
+            "HR0464 an invalid extended header (PAX)");
   EXPECT_EQ(error_of(tar_member("x", pax_record("size", "9223372036854775808"), 'x')),
             "HR0464 the size of a member is not a number");
   EXPECT_EQ(error_of(tar_member("g", pax_record("path", "all"), 'g')),
             "HR0465 a global header sets \"path\" of all members after it");
   EXPECT_EQ(walk(good + tar_member("g", pax_record("comment", "c"), 'g') + good).files.size(), 2u);
   EXPECT_EQ(walk(good + tar_member("L", "name", 'L')).error,
-            "HR0464 it ends after a header that announces another member");
+            "HR0464 it ends after the header of a member");
 }
 
-TEST(Tar, SparseFilesAreNoFiles) {
+TEST(Tar, SparseFilesAreRefused) {
   std::string header = tar_header("holes", 512, 'S');
-  header[482] = 1;  // more of the map follows
+  header[482] = 1;  // more map blocks follow
   set_tar_checksum(header);
   std::string map(512, '\0');
   const Walk old = walk(header + map + std::string(512, 'd') + tar_member("a", "1"));
@@ -184,7 +184,7 @@ TEST(Tar, SparseFilesAreNoFiles) {
             std::vector<std::string>{"n"});
 }
 
-TEST(Tar, CutOffOrChangedAnywhereEnds) {
+TEST(Tar, TruncatedOrChangedAnywhereTerminates) {
   std::string archive;
   for (int i = 0; i < 8; ++i) {
     archive += tar_member("x", pax_record("path", "p" + std::to_string(i)), 'x');
@@ -214,7 +214,7 @@ Result<void> end_of(const std::string& archive) {
   return walker.check_end();
 }
 
-TEST(Tar, BytesAfterTheEndAreRefusedWhereverTheyLie) {
+TEST(Tar, BytesAfterTheEndAreRefusedAnywhere) {
   const std::string member = tar_header("a.jpg", 0), end(1024, '\0');
   EXPECT_TRUE(end_of(member));
   EXPECT_TRUE(end_of(member + end));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: tar archives, written as POSIX.1-2001 has them (ustar Interchange Format).
+// For tests: tar archives, written according to POSIX.1-2001 (ustar Interchange Format).
 #pragma once
 
 #include <cstdio>

@@ -7,6 +7,7 @@
 
 #include "headrace/base/text.h"
 #include "headrace/fields/media.h"
+#include "headrace/sources/field_names.h"
 #include "headrace/sources/wording.h"
 
 namespace headrace {
@@ -22,7 +23,8 @@ const ErrorCode kBadField{
 
 constexpr std::array<std::string_view, 7> kPickles = {"pyd", "pkl",  "pickle", "pth",
                                                       "pt",  "ckpt", "joblib"};
-// Extensions that mean a class, the surest first; `count` and "cls2" are numbers next to it.
+// Extensions that mean a class, the most certain first; `count` and "cls2" are plain numbers if one
+// of these exists.
 constexpr std::array<std::string_view, 6> kLabels = {"cls", "class", "label", "id", "index", "inx"};
 constexpr std::array<std::string_view, 4> kTexts = {"txt", "text", "caption", "transcript"};
 constexpr std::array<std::string_view, 12> kMaskWords = {
@@ -48,13 +50,12 @@ bool is_identifier(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
 }
-bool is_reserved(std::string_view name) { return name == "id" || name == "key" || name == "valid"; }
 
 std::string identifier_from(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = is_identifier("_" + std::string(1, c)) ? c : '_';
   if (!is_identifier(out)) out.insert(0, "_");
-  return is_reserved(out) ? "sample_" + out : out;
+  return is_reserved_field(out) ? "sample_" + out : out;
 }
 
 bool is_mask_name(std::string_view name) {
@@ -62,11 +63,11 @@ bool is_mask_name(std::string_view name) {
   return is_one_of(name.substr(word), kMaskWords);
 }
 
-// The meaning of an extension: the field's kind, its best name, and a name of its own.
+// The meaning of an extension: the field's kind, its best name, and its fallback name.
 struct Rule {
   WdsField field;
   std::string own_name;
-  int rank = 9;  // of several that want one name
+  int rank = 9;  // if several have the same best name
 };
 
 Rule rule_of(const std::string& extension) {
@@ -115,7 +116,7 @@ Rule rule_of(const std::string& extension) {
 
 bool is_pickle(std::string_view extension) { return is_one_of(suffix_of(extension), kPickles); }
 
-// Samples that have one of the extensions.
+// Samples that have at least one of the extensions.
 int64_t samples_with(const WdsField& field, const WdsCounts& counts) {
   int64_t out = 0;
   for (const WdsCounts::Set& set : counts.sets) {
@@ -134,10 +135,10 @@ bool occur_together(const WdsField& field, const std::string& extension, const W
                                  [&](const std::string& one) { return field.takes(one); });
     (too ? both : alone) += set.samples;
   }
-  return both * 100 > alone;  // one stray sample does not make two fields of one
+  return both * 100 > alone;  // a single stray sample does not split a field
 }
 
-// Keeps the extensions that are likely to be fields, and says how many those are that were not.
+// Keeps the extensions that are likely to be fields, and counts the others.
 size_t drop_rare(std::map<std::string, int64_t>& counts) {
   constexpr size_t kMost = 1024;
   if (counts.size() <= kMost) return 0;
@@ -157,7 +158,8 @@ void check_name(const std::string& name, const std::vector<WdsField>& fields) {
     bad_wds_field("\"" + name + "\" cannot be the name of a field",
                   "letters, digits and _, not beginning with a digit");
   }
-  if (is_reserved(name)) bad_wds_field("every source has a field \"" + name + "\" of its own");
+  if (is_reserved_field(name))
+    bad_wds_field("every source has a field \"" + name + "\" of its own");
   for (const WdsField& field : fields) {
     if (field.field.name == name) bad_wds_field("the field \"" + name + "\" is named twice");
   }
@@ -234,7 +236,7 @@ WdsChoice guessed_wds_fields(const WdsCounts& counts) {
     for (const std::string& extension : set.extensions) each[extension] += set.samples;
   }
   const size_t rare = drop_rare(each);
-  std::vector<std::pair<int64_t, Rule>> rules;  // the most frequent first, then the surest
+  std::vector<std::pair<int64_t, Rule>> rules;  // the most frequent first, then the most certain
   WdsChoice choice;
   const auto leave_out = [&](const std::string& extension, const char* why, int64_t count) {
     choice.left_out.push_back(without_dots(extension) + " (" + why + grouped(count) + " of " +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of samples' components: guessed from how often their extensions occur, or
-// as the caller names them.
+// The fields of samples' components: inferred from how often their extensions occur, or as
+// specified by the caller.
 #pragma once
 
 #include <string>
@@ -14,21 +14,21 @@ namespace headrace {
 
 struct WdsField {
   enum class How : uint8_t {
-    kBytes,    // the member as it is: pictures, text, bytes
+    kBytes,    // the member's bytes: pictures, text, bytes
     kInteger,  // decimal digits, or the name of a class
     kArray,    // .npy
     kJson,     // a value inside of a JSON member
-    kFolder    // the class is the folder that the sample lies in
+    kFolder    // the class is the sample's folder
   };
   Field field;
   How how = How::kBytes;
   std::vector<std::string> extensions;  // lower case, alternatives; "*.jpg": any that ends so
-  std::vector<std::string> json_path;   // kJson: names of members, one inside the other
+  std::vector<std::string> json_path;   // kJson: nested member names
 
   bool takes(std::string_view extension) const;
 };
 
-// `mine`: of a field.
+// `mine`: extensions of one field.
 bool extension_fits(std::string_view mine, std::string_view extension);
 
 struct WdsChoice {
@@ -44,7 +44,7 @@ WdsChoice given_wds_fields(const std::vector<std::string>& specs, const WdsCount
 void add_json_fields(const std::vector<std::string>& specs, const WdsCounts& counts,
                      WdsChoice& choice);
 
-// How many samples have all fields, as far as the counts tell.
+// How many samples have all fields, according to the counts.
 int64_t complete_samples(const std::vector<WdsField>& fields, const WdsCounts& counts);
 
 [[noreturn]] void bad_wds_field(std::string what, std::string hint = {});

@@ -26,7 +26,7 @@ std::optional<WdsFolders> class_folders(const std::map<std::string, int64_t>& fo
   for (;;) {
     std::set<std::string_view> names;
     for (const auto& [folder, count] : folders) {
-      if (folder.size() < out.above.size()) return {};  // pictures beside the class folders
+      if (folder.size() < out.above.size()) return {};  // pictures next to the class folders
       const std::string_view name = first_part(std::string_view(folder).substr(out.above.size()));
       if (name.empty()) return {};
       names.insert(name);

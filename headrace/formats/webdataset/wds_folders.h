@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classes by folder, for archives of pictures: as a folder of pictures has them.
+// Classes by folder, for archives of pictures, as for a folder of pictures.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct WdsFolders {
   std::string above;                 // "data/train/", in which the class folders lie
   std::vector<std::string> classes;  // with repeats, in any order
 
-  // Label of a sample, by its key.
+  // Label of a sample, from its key.
   std::optional<int64_t> label_of(std::string_view key, const ClassList& list) const;
 };
 
-// From the folders that samples lie in. Nothing where those are not classes: only one, samples
-// beside them, or the parts of a dataset (train, val, test). With classes given, folders that have
-// their names are them.
+// Classes from the samples' folders. None if those are not classes: only one, samples next to them,
+// or the splits of a dataset (train, val, test). If classes are given, folders with their names are
+// the classes.
 std::optional<WdsFolders> class_folders(const std::map<std::string, int64_t>& folders,
                                         const ClassList* given);
 

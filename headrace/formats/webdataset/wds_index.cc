@@ -2,9 +2,9 @@
 #include "headrace/formats/webdataset/wds_index.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/shards/shard_files.h"
@@ -38,8 +38,8 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 bool parse_number(std::string_view text, uint64_t& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size() && out <= INT64_MAX;
+  out = number_from<uint64_t>(text).value_or(UINT64_MAX);
+  return out <= INT64_MAX;
 }
 
 // The next line of a text.
@@ -55,7 +55,7 @@ struct Component {
   uint64_t offset = 0, bytes = 0;
 };
 
-// One index compared with its archive. Each step returns why they differ.
+// An index compared with its archive. Each step returns the difference found.
 class Comparison {
  public:
   using Why = std::optional<std::string>;
@@ -75,7 +75,7 @@ class Comparison {
       if (text.empty()) return "it has fewer lines than samples";
       line_ = i + 1;
       if (Why why = parse(cut_line(text))) return why;
-      // Two in a row, whose keys must differ.
+      // Two consecutive entries, whose keys must differ.
       if (Why why = sample(i % step < 2 || i + 1 == samples)) return why;
     }
     if (!words_of(text).empty()) return "it has more lines than samples";
@@ -90,14 +90,14 @@ class Comparison {
   Why parse(std::string_view line) {
     const std::vector<std::string_view> words = words_of(line);
     const size_t each = named_ ? 4 : 3;
-    if (words.empty() || words.size() % each != 0) return in_line("a line makes no sense");
+    if (words.empty() || words.size() % each != 0) return in_line("an invalid line");
     components_.clear();
     for (size_t i = 0; i < words.size(); i += each) {
       Component& component = components_.emplace_back();
       component.extension = words[i];
       if (!parse_number(words[i + 1], component.offset) ||
           !parse_number(words[i + 2], component.bytes)) {
-        return in_line("a line makes no sense");
+        return in_line("an invalid line");
       }
       if (named_) component.name = words[i + 3];
     }
@@ -113,11 +113,11 @@ class Comparison {
     for (const Component& component : components_) {
       const bool begins = &component == components_.data();
       if (component.offset % kTarBlock != 0) return in_line("an offset is not a multiple of 512");
-      if (component.offset < end_ + kTarBlock) return in_line("a member begins inside of another");
+      if (component.offset < end_ + kTarBlock) return in_line("a member begins inside another");
       if (component.offset > tar_.size() || component.bytes > tar_.size() - component.offset) {
         return in_line("a member lies outside of the archive");
       }
-      const bool plain = component.offset == end_ + kTarBlock;  // one header, nothing else
+      const bool plain = component.offset == end_ + kTarBlock;  // exactly one header
       if (Why why = plain && !look ? take_as_said(component, begins) : walk_to(component, begins)) {
         return why;
       }
@@ -146,13 +146,13 @@ class Comparison {
     return take(member, component, begins);
   }
 
-  // Over all that lies before the component, to its own header.
+  // From everything before the component to its own header.
   Why walk_to(const Component& component, bool begins) {
     TarWalker walker(tar_, end_);
     for (TarMember member;;) {
       const Result<bool> more = walker.next(member);
       if (!more || !*more || member.begin >= component.offset) {
-        return in_line("a member's header is not there");
+        return in_line("a member's header is missing");
       }
       if (member.data == component.offset && member.kind == TarKind::kFile) {
         if (member.bytes != component.bytes) return in_line("a member has another size");
@@ -162,7 +162,7 @@ class Comparison {
     }
   }
 
-  // A member that is no component.
+  // A member that is not a component.
   Why pass(const TarMember& member) {
     const bool file = member.kind == TarKind::kFile || member.kind == TarKind::kSparse;
     if (file && wds_name(member.name)) {
@@ -178,7 +178,7 @@ class Comparison {
         (named_ && member.name != component.name)) {
       return in_line("a member has another name");
     }
-    // GNU tar, which wds2idx asks, writes letters beyond ASCII as digits.
+    // GNU tar, which wds2idx calls, writes non-ASCII letters as octal digits.
     if (named_ && member.name.find('\\') != std::string_view::npos) {
       return in_line("a name with \"\\\" in it");
     }
@@ -187,7 +187,7 @@ class Comparison {
     }
     if (key_.empty()) key_ = name->key;
     end_ = member.end;
-    // Keys of v1.1 are known of some, and then used of none, save pictures alone.
+    // In v1.1 only some keys are known, so none is used, except for samples of a single picture.
     const bool keyed = named_ || (components_.size() == 1 && is_picture(component.extension));
     take_(member, {.key = keyed ? name->key : std::string_view(), .extension = component.extension},
           begins);
@@ -214,10 +214,10 @@ class Comparison {
   uint64_t line_ = 0, end_ = 0, reported_ = 0;
   std::vector<Component> components_;
   std::set<std::string_view> extensions_;
-  std::string key_, last_key_;  // of the samples, as far as they were looked at
+  std::string key_, last_key_;  // of the samples checked so far
 };
 
-// "x.idx" and "x.tar.idx" of "x.tar", and "a.idx" of "a.b.tar", as wds2idx names it by itself.
+// "x.idx" and "x.tar.idx" for "x.tar", and "a.idx" for "a.b.tar", as named by wds2idx by default.
 std::vector<std::string> index_names(const std::string& path,
                                      const std::vector<std::string_view>& suffixes) {
   std::vector<std::string> names;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes of wds2idx: used where they are right, and only there.
+// Indexes of wds2idx: used only if they are correct.
 #include "headrace/formats/webdataset/wds_index.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ struct Archive {
   std::string index, index_v1_1;
 };
 
-// Lines are cut where names begin anew, as wds2idx does it.
+// Splits lines into samples where names begin again, like wds2idx.
 Archive archive_of(const std::vector<std::pair<std::string, std::string>>& members) {
   Archive out;
   std::string last, with_names, without;
@@ -79,11 +79,11 @@ std::string why(const std::string& tar, const std::string& index) {
   return take(tar, index).why.value_or("used");
 }
 
-TEST(WdsIndex, tells_of_members_as_the_archive_has_them) {
+TEST(WdsIndex, lists_the_members_of_the_archive) {
   const std::string tar = tar_member("a/1.jpg", "one") + tar_member("a/1.cls", "1") +
                           tar_member("a/", "", '5') + tar_member("l.jpg", "", '2') +
                           tar_member("a/2.jpg", "two") + tar_member("a/2.cls", "2") + tar_end();
-  // Offsets by hand: a member of few bytes takes 1024, a folder and a link 512.
+  // Offsets by hand: a small member takes 1024 bytes, a folder or a link 512.
   const Taken taken = take(tar,
                            "v1.2 2\njpg 512 3 a/1.jpg cls 1536 1 a/1.cls\n"
                            "jpg 3584 3 a/2.jpg cls 4608 1 a/2.cls\n");
@@ -96,7 +96,7 @@ TEST(WdsIndex, tells_of_members_as_the_archive_has_them) {
   EXPECT_EQ(old.members[3], "+|jpg@3072:3584+3");
 }
 
-TEST(WdsIndex, is_refused_where_it_is_not_that_of_the_archive) {
+TEST(WdsIndex, is_refused_if_it_does_not_match_the_archive) {
   const Archive sound = many(3);
   EXPECT_EQ(why(sound.tar, sound.index), "used");
   EXPECT_EQ(why(sound.tar, sound.index_v1_1), "used");
@@ -114,19 +114,19 @@ TEST(WdsIndex, is_refused_where_it_is_not_that_of_the_archive) {
   };
   EXPECT_EQ(with("v1.2 3", "v1.2 2"), "it has more lines than samples");
   EXPECT_EQ(with("v1.2 3", "v1.2 4"), "it has fewer lines than samples");
-  EXPECT_EQ(with("v1.2 3", "v1.1 3"), "a line makes no sense (sample 1)");
+  EXPECT_EQ(with("v1.2 3", "v1.1 3"), "an invalid line (sample 1)");
   EXPECT_EQ(with("jpg 512 0", "jpg 513 0"), "an offset is not a multiple of 512 (sample 1)");
   EXPECT_EQ(with("jpg 512 0", "jpg 9223372036854775296 0"),
             "a member lies outside of the archive (sample 1)");
   EXPECT_EQ(with("jpg 512 0", "jpg 512 9223372036854775807"),
             "a member lies outside of the archive (sample 1)");
-  EXPECT_EQ(with("jpg 512 0", "jpg 512 -1"), "a line makes no sense (sample 1)");
-  EXPECT_EQ(with("jpg 512 0", "jpg 0 0"), "a member begins inside of another (sample 1)");
+  EXPECT_EQ(with("jpg 512 0", "jpg 512 -1"), "an invalid line (sample 1)");
+  EXPECT_EQ(with("jpg 512 0", "jpg 0 0"), "a member begins inside another (sample 1)");
   EXPECT_EQ(with("jpg 512 0", "jpg 512 1"), "a member has another size (sample 1)");
   EXPECT_EQ(with("jpg 512 0", "png 512 0"), "a member has another name (sample 1)");
   EXPECT_EQ(with("a/0.jpg", "a/9.jpg"), "a member has another name (sample 1)");
   EXPECT_EQ(with("jpg 512 0 a/0.jpg ", ""), "it lacks a member of the archive");
-  // Samples that are cut in other places, also where no names say so.
+  // Samples that are split differently, also if names do not show it.
   for (std::string index : {sound.index, sound.index_v1_1}) {
     index.replace(index.find(" cls "), 1, "\n");
     index[5] = '4';
@@ -134,20 +134,20 @@ TEST(WdsIndex, is_refused_where_it_is_not_that_of_the_archive) {
   }
 }
 
-TEST(WdsIndex, is_refused_where_it_names_a_place_without_a_header) {
+TEST(WdsIndex, is_refused_if_an_offset_has_no_header) {
   const std::string tar =
       tar_member("README", std::string(1024, 'r')) + tar_member("a.jpg", "1") + tar_end();
   EXPECT_EQ(why(tar, "v1.2 1\njpg 2048 1 a.jpg\n"), "used");
-  EXPECT_EQ(why(tar, "v1.2 1\njpg 1024 1 a.jpg\n"), "a member's header is not there (sample 1)");
+  EXPECT_EQ(why(tar, "v1.2 1\njpg 1024 1 a.jpg\n"), "a member's header is missing (sample 1)");
 }
 
-// A backslash stands for letters beyond ASCII in GNU tar's list, and for itself in no name.
-TEST(WdsIndex, is_refused_where_a_name_has_a_backslash) {
+// A backslash escapes non-ASCII letters in GNU tar's list, but is literal in names.
+TEST(WdsIndex, is_refused_if_a_name_has_a_backslash) {
   const std::string tar = tar_member("a\\1.jpg", "1") + tar_end();
   EXPECT_EQ(why(tar, "v1.2 1\njpg 512 1 a\\1.jpg\n"), "a name with \"\\\" in it (sample 1)");
 }
 
-TEST(WdsIndex, is_refused_where_the_archive_is_another) {
+TEST(WdsIndex, is_refused_for_another_archive) {
   const Archive sound = many(40), more = many(41);
   EXPECT_EQ(why(more.tar, sound.index), "it lacks a member of the archive");
   EXPECT_EQ(why(sound.tar, more.index), "a member lies outside of the archive (sample 41)");
@@ -158,12 +158,12 @@ TEST(WdsIndex, is_refused_where_the_archive_is_another) {
     const std::string part = sound.tar.substr(0, (sound.tar.size() - 1024) * cut / 64);
     EXPECT_NE(why(part, sound.index), "used") << cut;
   }
-  // Letters beyond ASCII, as GNU tar lists them.
+  // Non-ASCII letters, as listed by GNU tar.
   const std::string tar = tar_member("\xC3\xA9.jpg", "1") + tar_end();
   EXPECT_EQ(why(tar, "v1.2 1\njpg 512 1 \\303\\251.jpg\n"), "a member has another name (sample 1)");
 }
 
-TEST(WdsIndex, any_text_ends_in_members_inside_of_the_archive) {
+TEST(WdsIndex, any_text_only_gives_members_inside_the_archive) {
   const Archive sound = many(20);
   for (const std::string& index : {sound.index, sound.index_v1_1}) {
     for (size_t cut = 0; cut < 64; ++cut) {
@@ -219,9 +219,9 @@ TEST_F(WdsIndexedTest, the_dataset_is_the_same_with_an_index) {
   }
 }
 
-TEST_F(WdsIndexedTest, with_an_index_a_damaged_header_costs_its_record_only) {
+TEST_F(WdsIndexedTest, with_an_index_a_damaged_header_only_costs_its_record) {
   Archive archive = many(1000);
-  // A sample in the middle, which is not among those that are read.
+  // A sample in the middle, which is not among those that are checked.
   const size_t header = archive.tar.find("a/510.jpg");
   archive.tar[header + 150] ^= 1;
   data.write("a.tar", archive.tar);
@@ -243,7 +243,7 @@ TEST_F(WdsIndexedTest, with_an_index_a_damaged_header_costs_its_record_only) {
   }
 }
 
-TEST_F(WdsIndexedTest, one_that_does_not_fit_is_passed_over_and_said_to_be) {
+TEST_F(WdsIndexedTest, one_that_does_not_match_is_ignored_with_a_warning) {
   const Archive archive = many(3);
   data.write("a-0.tar", archive.tar);
   data.write("a-1.tar", archive.tar);
@@ -257,7 +257,7 @@ TEST_F(WdsIndexedTest, one_that_does_not_fit_is_passed_over_and_said_to_be) {
       << source->description();
 }
 
-TEST_F(WdsIndexedTest, one_that_is_named_must_fit) {
+TEST_F(WdsIndexedTest, one_given_explicitly_must_match) {
   const Archive archive = many(3);
   data.write("a.tar", archive.tar);
   data.write("x/right.idx", archive.index);

@@ -59,7 +59,8 @@ void WdsTally::count(std::string_view prefix, size_t& kinds, size_t most, std::s
   }
 }
 
-// Sorted; one picture, sound or video alone is what its suffix says, whatever stands before that.
+// Sorted. If there is only one picture, audio or video, its type is its last suffix, ignoring what
+// comes before.
 std::string WdsTally::set_at_hand() {
   const auto first = extensions_.begin(), last = first + static_cast<std::ptrdiff_t>(used_);
   std::sort(first, last);

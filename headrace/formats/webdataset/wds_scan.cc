@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "headrace/base/text.h"
+
 namespace headrace {
 namespace {
 
@@ -15,7 +17,7 @@ class Scan {
        ContainerIndex& out)
       : file_(file), files_(files), needed_(needed), out_(out), tally_(out.tallies) {}
 
-  // Why the index is of no use; then nothing was scanned.
+  // Why the index cannot be used; then nothing was scanned.
   std::optional<std::string> run(std::string_view index,
                                  const std::function<void(uint64_t)>& passed) {
     TarInput input = this->input();
@@ -58,7 +60,7 @@ class Scan {
             file_.size()};
   }
 
-  // As an archive does whose members an index tells.
+  // Scans an archive whose members are given by an index.
   bool ends_with_zeros() const {
     std::array<uint8_t, kTarBlock> last{};
     const uint64_t bytes = std::min<uint64_t>(last.size(), file_.size());
@@ -98,8 +100,8 @@ class Scan {
     if (whole) out_.records.add(begin_, end_ - begin_);
   }
 
-  // The rest is one bad record. A sample that it cuts off is part of it: one whose own member
-  // is damaged, or which lacks what the sample before it has.
+  // The rest is one bad record. A sample that it truncates is part of it: one whose own member is
+  // damaged, or which lacks components that the previous sample has.
   uint64_t begin_of_damage(uint64_t offset, const std::optional<WdsName>& damaged) {
     const bool own = open_ && damaged && damaged->key == key_;
     if (!open_ || (!own && (out_.records.size() == 0 || tally_.is_like_the_last()))) return offset;
@@ -120,11 +122,11 @@ class Scan {
     return {};
   }
 
-  // A packed file that could not be unpacked to its end.
+  // A compressed file that could not be decompressed completely.
   void add_cut(const Error& cut, uint64_t offset) {
     out_.add_damage(
         file_, offset, *cut.code,
-        cut.what + " (at byte " + std::to_string(cut.where.offset) + " of the packed file)",
+        cut.what + " (at byte " + std::to_string(cut.where.offset) + " of the compressed file)",
         cut.hint);
   }
 
@@ -147,13 +149,13 @@ ScanFile scan_of_wds(const UnpackedFiles& files, const WdsIndexes& indexes,
                                     const std::function<void(uint64_t)>& passed) -> Result<void> {
     const auto index = indexes.paths.find(file.path());
     std::optional<std::string> why;
-    // An archive that was cut off has its end found by looking.
+    // The end of a truncated archive is found by scanning.
     if (index != indexes.paths.end() && !files.damage_of(file.path())) {
       Buffer text;
       Result<void> read = read_file(index->second, text);
       if (!read && indexes.named) return read;
       if (read) {
-        const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
+        const std::string_view view = text_from_bytes(text.bytes());
         why = Scan(file, files, needed, out).run(view, passed);
         if (!why) return {};
         if (indexes.named) return unfit_index(index->second, file.path(), *why);

@@ -81,7 +81,7 @@ class WebDataset final : public ExtentSource {
     TarInput input(bytes);
     TarWalker walker(input);
     TarMember member;
-    // For each field the position, in its list, of the alternative that was found.
+    // For each field, the index in its list of the alternative that was found.
     constexpr size_t kNone = SIZE_MAX;
     std::vector<size_t> found(options_.fields.size(), kNone);
     std::string first_key;
@@ -100,7 +100,7 @@ class WebDataset final : public ExtentSource {
         Result<void> set;
         if (place == found[i]) {
           set = bad_sample("the sample has this component twice",
-                           "members of one name in a row are one sample");
+                           "consecutive members with the same name form one sample");
         } else {
           found[i] = place;
           set = set_field(i, member, bytes, out);
@@ -166,7 +166,7 @@ class WebDataset final : public ExtentSource {
     return out;
   }
 
-  // A field for which no member was found.
+  // A field without a member.
   Result<void> set_missing(size_t i, const std::string& key, RecordData& out) const {
     const WdsField& field = options_.fields[i];
     if (field.how == WdsField::How::kFolder) {
@@ -218,12 +218,9 @@ class WebDataset final : public ExtentSource {
       }
       return values;
     };
-    InOrder<std::vector<int64_t>> threads(0, chunks, SIZE_MAX);
-    threads.run(
-        static_cast<int>(std::min<int64_t>(allowed_cores().count(), chunks)),
-        [&] { return values_of; }, [](const auto&) { return size_t{1} << 20; },
-        [&](std::vector<int64_t> values) { out.insert(out.end(), values.begin(), values.end()); },
-        [](int64_t) {});
+    each_in_order(0, chunks, allowed_cores().count(), values_of, [&](std::vector<int64_t> values) {
+      out.insert(out.end(), values.begin(), values.end());
+    });
     return out;
   }
 
@@ -234,7 +231,7 @@ class WebDataset final : public ExtentSource {
             files().identity(file).size};
   }
 
-  // Nothing where the sample has no value, or a bad one. Errors: those of the input.
+  // None if the sample has no value, or a bad one. Errors: those of the input.
   Result<std::optional<int64_t>> value_of(const WdsField& field, const Extent& extent,
                                           TarInput& input) const {
     std::optional<int64_t> out;
@@ -273,7 +270,7 @@ class WebDataset final : public ExtentSource {
   }
 
   WdsOptions options_;
-  std::vector<size_t> own_;  // of each field the buffer of its own
+  std::vector<size_t> own_;  // index of each field's own buffer
   size_t buffers_ = 1;
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/webdataset/wds_values.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
 
 #include "headrace/base/json_reader.h"
+#include "headrace/base/number_text.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/numpy/npy_array.h"
 #include "headrace/formats/numpy/npy_header.h"
@@ -22,10 +22,6 @@ const ErrorCode kBadSample{
     "content does not match its extension (cls: an integer or a class name; txt and json: UTF-8; "
     "npy: an array of numbers). missing=\"skip\" leaves out samples that lack a component; "
     "fields= selects the components that are fields."};
-
-std::string_view text_of(std::span<const uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 Result<NpyHeader> npy_header(std::span<const uint8_t> bytes, uint64_t size) {
   const ReadBytes read = [&](uint64_t offset, std::span<uint8_t> out) -> Result<void> {
@@ -78,7 +74,7 @@ void set_float(double value, const Field& field, Buffer& own, FieldData& out) {
   }
 }
 
-// Stands before the value that the path names; false where there is none.
+// Moves before the value at the path; false if there is none.
 bool go_to(const std::vector<std::string>& path, JsonReader& json) {
   for (const std::string& name : path) {
     if (json.type() != JsonReader::Type::kObject) return false;
@@ -103,26 +99,21 @@ Error bad_sample(std::string what, std::string hint) {
 }
 
 Result<int64_t> wds_integer(std::span<const uint8_t> bytes, const ClassList& classes) {
-  std::string_view text = trimmed(text_of(bytes));
+  std::string_view text = trimmed(text_from_bytes(bytes));
   if (const auto named = classes.number(text)) return *named;
-  int64_t value = 0;
-  std::string_view digits = text;
-  if (digits.starts_with('+')) digits.remove_prefix(1);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool whole =
-      !digits.empty() && error == std::errc() && end == digits.data() + digits.size();
+  const auto value = number_from<int64_t>(text.substr(text.starts_with('+') ? 1 : 0));
   const std::string shown = "\"" + std::string(text.substr(0, 60)) + "\"";
-  if (!whole) {
+  if (!value) {
     return bad_sample(
         shown + (classes.size() > 0 ? " is neither an integer nor a class" : " is not an integer"),
         classes.size() > 0 ? "classes= must name all classes"
                            : "if it names a class, list all classes in classes=");
   }
-  if (classes.size() > 0 && (value < 0 || value >= classes.size())) {
+  if (classes.size() > 0 && (*value < 0 || *value >= classes.size())) {
     return bad_sample("class " + shown + " of " + std::to_string(classes.size()),
                       "classes= must name all classes");
   }
-  return value;
+  return *value;
 }
 
 Result<void> wds_array(std::span<const uint8_t> bytes, const Field& field, Buffer& own,
@@ -164,7 +155,7 @@ Result<void> wds_array(std::span<const uint8_t> bytes, const Field& field, Buffe
 void describe_wds_array(std::span<const std::vector<uint8_t>> samples, Field& field) {
   bool first = true;
   for (const std::vector<uint8_t>& sample : samples) {
-    // Its data may lie after what was read of it.
+    // Its data may be after the part that was read.
     const Result<NpyHeader> header = npy_header(sample, INT64_MAX);
     if (!header) continue;
     if (first) {
@@ -181,12 +172,12 @@ void describe_wds_array(std::span<const std::vector<uint8_t>> samples, Field& fi
 
 Result<void> wds_json(std::span<const uint8_t> bytes, const WdsField& field, Buffer& own,
                       FieldData& out, bool& found) {
-  JsonReader json(text_of(bytes));
+  JsonReader json(text_from_bytes(bytes));
   found = go_to(field.json_path, json);
   if (found) {
     if (field.field.kind == FieldKind::kText) {
       const std::string_view text = json.string();
-      set_bytes({reinterpret_cast<const uint8_t*>(text.data()), text.size()}, own, out);
+      set_bytes(bytes_from_text(text), own, out);
     } else {
       const bool flag = json.type() == JsonReader::Type::kBool;
       const JsonNumber number = flag ? JsonNumber{} : json.number();

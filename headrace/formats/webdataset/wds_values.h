@@ -14,24 +14,24 @@
 
 namespace headrace {
 
-// HR0466: a component of a sample is not what its extension says, or is not there.
+// HR0466: a component of a sample does not match its extension, or is missing.
 Error bad_sample(std::string what, std::string hint = {});
 
-// Decimal digits with blanks around them; or, where classes are given, the name of one.
+// Decimal digits surrounded by blanks; or, if classes are given, the name of one.
 Result<int64_t> wds_integer(std::span<const uint8_t> bytes, const ClassList& classes);
 
-// A .npy, as the field has it. `own` keeps what had to be changed.
+// A .npy, in the field's format. `own` keeps converted values.
 Result<void> wds_array(std::span<const uint8_t> bytes, const Field& field, Buffer& own,
                        FieldData& out);
-// The field of arrays like these, whose headers are those of some samples.
+// The field for arrays with these headers, from a sample of records.
 void describe_wds_array(std::span<const std::vector<uint8_t>> samples, Field& field);
 
-// A value inside of a JSON text. `found` is false, and the result good, where there is none.
+// A value inside of a JSON text. `found` is false, without an error, if there is none.
 Result<void> wds_json(std::span<const uint8_t> bytes, const WdsField& field, Buffer& own,
                       FieldData& out, bool& found);
 
-// Sets the value of a missing component: no text, no bytes, -1, NaN. False if there is none
-// for it.
+// Sets the value of a missing component: no text, no bytes, -1, NaN. False if the field's type has
+// none.
 bool set_empty(const WdsField& field, Buffer& own, FieldData& out);
 
 }  // namespace headrace

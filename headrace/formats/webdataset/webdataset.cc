@@ -34,7 +34,7 @@ const std::vector<std::string_view> kSuffixes = {".tar", ".tar.gz", ".tgz", ".ta
 const std::vector<std::string_view> kOtherSuffixes = {".tar.xz", ".txz",     ".tar.bz2", ".tbz2",
                                                       ".tbz",    ".tar.lz4", ".tar.lzma"};
 
-// Some headers of the arrays of a field.
+// Some array headers of a field.
 std::vector<std::vector<uint8_t>> arrays_of(const WdsField& field, const FileSet& files,
                                             const ContainerIndex& index) {
   constexpr int64_t kSamples = 16;
@@ -48,7 +48,7 @@ std::vector<std::vector<uint8_t>> arrays_of(const WdsField& field, const FileSet
           return files.read(extent.file, offset, bytes);
         },
         files.identity(extent.file).size);
-    // A bad sample is not a sample; reading it says why.
+    // Bad samples are ignored here; reading them reports the error.
     (void)each_member(input, extent, [&](const TarMember& member, const WdsName& name) {
       if (!field.takes(name.extension)) return true;
       const auto data = input.at(member.data, std::min(member.bytes, kHeader));
@@ -67,13 +67,13 @@ WdsChoice fields_of(const Arguments& arguments, const WdsCounts& counts) {
     add_json_fields(arguments.texts("json_fields"), counts, choice);
   }
   if (choice.fields.empty()) {
-    bad_wds_field("no component is in at least half of the samples",
-                  "name those that are meant: fields=[\"image=jpg;png\"]");
+    bad_wds_field("no component appears in at least half of the samples",
+                  "select the components: fields=[\"image=jpg;png\"]");
   }
   return choice;
 }
 
-// Adds the field that folders make, where samples are single pictures in folders.
+// Adds the field made from folders, if samples are single pictures in folders.
 void add_folder_label(const WdsCounts& counts, std::optional<ClassList> given,
                       WdsOptions& options) {
   const bool pictures_alone = options.fields.size() == 1 && options.fields[0].field.encoded &&
@@ -103,9 +103,9 @@ void refuse_other_packings(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     if (!has_one_suffix(path, kOtherSuffixes)) continue;
     throw Exception(Error{.code = &kOtherPacking,
-                          .what = "archives packed in this way are not read",
+                          .what = "archives with this compression are not supported",
                           .where = {.file = path},
-                          .hint = "unpack it, or pack it with zstd or gzip"});
+                          .hint = "decompress it, or compress it with zstd or gzip"});
   }
 }
 
@@ -205,7 +205,7 @@ bool is_webdataset(const std::string& path) {
   });
 }
 
-// The classes are the meaning of labels that are read as text, later.
+// The classes are used later to parse text labels.
 Param classes_of_text() {
   Param classes = classes_param();
   classes.decides = Decides::kRecords;
@@ -215,37 +215,37 @@ Param classes_of_text() {
 const FormatRecord kWebDataset{
     .name = "webdataset",
     .doc =
-        "Tar archives (v7, ustar, GNU, PAX), many of them, as they are or packed with gzip or "
-        "Zstandard. Members in a row whose names are equal up to the first dot are one record, "
-        "as WebDataset has it; their extensions are the fields: images (image), cls (label), "
-        "txt (text), json, npy, others as bytes. Images alone, in folders, get their folder as "
-        "label. Nothing is unpickled.",
+        "Tar archives (v7, ustar, GNU, PAX), one or many, plain or compressed with gzip or "
+        "Zstandard. Consecutive members whose names are equal up to the first dot are one "
+        "record, as in WebDataset; their extensions are the fields: images (image), cls "
+        "(label), txt (text), json, npy, others as bytes. Archives of images in folders get the "
+        "folder as label. Nothing is unpickled.",
     .example = "hr.open(\"train-{0000..0146}.tar\")",
-    .params = {{.name = "fields",
-                .type = ParamType::kStrings,
-                .doc = "Components by extension, alternatives separated by a semicolon, named or "
-                       "not: [\"image=jpg;png\", \"label=cls\", \"mask=seg.png\"]. Without it: all "
-                       "that at least half of the samples have."},
-               {.name = "missing",
-                .type = ParamType::kString,
-                .doc =
-                    "A sample that lacks a field: \"error\" makes it a bad record, \"skip\" leaves "
-                    "it out, \"empty\" puts in no text, no bytes, -1 or NaN (images and arrays "
-                    "stay errors).",
-                .fallback = std::string("error"),
-                .choices = {"error", "skip", "empty"}},
-               {.name = "json_fields",
-                .type = ParamType::kStrings,
-                .doc = "Values of the JSON component as fields of their own, with their types "
-                       "(int64, float32, float64, text): [\"width:int64\", "
-                       "\"year=meta.year:int64\"]."},
-               {.name = "index",
-                .type = ParamType::kString,
-                .doc = "Index files of wds2idx, one for each archive: a path, pattern or folder. "
-                       "None: those next to the archives are used if they "
-                       "match, else the archives are scanned.",
-                .decides = Decides::kPlace},
-               classes_of_text()},
+    .params =
+        {{.name = "fields",
+          .type = ParamType::kStrings,
+          .doc = "Components by extension, alternatives separated by a semicolon, named or not: "
+                 "[\"image=jpg;png\", \"label=cls\", \"mask=seg.png\"]. None: all components that "
+                 "at least half of the samples have."},
+         {.name = "missing",
+          .type = ParamType::kString,
+          .doc = "A sample that lacks a field: \"error\" makes it a bad record, \"skip\" leaves it "
+                 "out, \"empty\" fills in an empty text or bytes, -1 or NaN (for images and arrays "
+                 "it remains an error).",
+          .fallback = std::string("error"),
+          .choices = {"error", "skip", "empty"}},
+         {.name = "json_fields",
+          .type = ParamType::kStrings,
+          .doc = "Values of the JSON component as fields of their own, with their types "
+                 "(int64, float32, float64, text): [\"width:int64\", "
+                 "\"year=meta.year:int64\"]."},
+         {.name = "index",
+          .type = ParamType::kString,
+          .doc = "Index files of wds2idx, one for each archive: a path, pattern or folder. "
+                 "None: those next to the archives are used if they "
+                 "match, else the archives are scanned.",
+          .decides = Decides::kPlace},
+         classes_of_text()},
     .recognizes = is_webdataset,
     .open = open_webdataset,
     .shards = true};

@@ -60,7 +60,7 @@ class WebDatasetTest : public testing::Test {
   TemporaryFolder data, cache;
 };
 
-TEST_F(WebDatasetTest, members_in_a_row_with_one_key_are_a_record) {
+TEST_F(WebDatasetTest, consecutive_members_with_one_key_are_a_record) {
   const auto source = open({{"a/1.cls", "3\n"},
                             {"a/1.jpg", "J1"},
                             {"a/2.JPG", "J2"},
@@ -79,7 +79,7 @@ TEST_F(WebDatasetTest, members_in_a_row_with_one_key_are_a_record) {
   EXPECT_TRUE(source->integer_column("image").empty());
 }
 
-TEST_F(WebDatasetTest, an_extension_is_all_behind_the_first_dot) {
+TEST_F(WebDatasetTest, an_extension_is_everything_after_the_first_dot) {
   const auto source = open({{"x.y/1.seg.png", "S"}, {"x.y/1.left.jpg", "L"}, {"x.y/1.jpg", "J"}});
   ASSERT_EQ(source->size(), 1);
   EXPECT_EQ(source->key(0), "x.y/1");
@@ -88,13 +88,13 @@ TEST_F(WebDatasetTest, an_extension_is_all_behind_the_first_dot) {
   EXPECT_EQ(source->schema()[1].kind, FieldKind::kImage);
 }
 
-TEST_F(WebDatasetTest, pictures_that_never_meet_are_one_field) {
+TEST_F(WebDatasetTest, image_types_that_never_occur_together_are_one_field) {
   EXPECT_EQ(read(*open({{"1.jpg", "J"}, {"2.png", "P"}, {"3.jpeg", "E"}}), 1), "image=P");
   EXPECT_EQ(read(*open({{"1.jpg", "J"}, {"1.png", "P"}, {"2.jpg", "K"}, {"2.png", "Q"}}), 1),
             "image=K png=Q");
 }
 
-TEST_F(WebDatasetTest, an_archive_without_its_end_says_so) {
+TEST_F(WebDatasetTest, an_archive_without_its_end_is_reported) {
   const Members members = {{"1.jpg", "1"}, {"2.jpg", "2"}, {"3.jpg", std::string(100, '3')}};
   const std::string whole = tar_of(members), note = "1 archive without an end";
   const auto description = [&](size_t bytes) {
@@ -109,7 +109,7 @@ TEST_F(WebDatasetTest, an_archive_without_its_end_says_so) {
   EXPECT_NE(description(5 * 512 + 99).find("1 damaged place"), std::string::npos);
 }
 
-TEST_F(WebDatasetTest, samples_of_more_components_than_are_fields_are_samples) {
+TEST_F(WebDatasetTest, samples_may_have_more_components_than_fields) {
   Members members;
   for (int i = 0; i < 3000; ++i) members.push_back({"1.a" + std::to_string(i), "x"});
   members.push_back({"2.jpg", "J"});
@@ -117,7 +117,7 @@ TEST_F(WebDatasetTest, samples_of_more_components_than_are_fields_are_samples) {
   EXPECT_EQ(read(*open(members, {{"fields", std::vector<std::string>{"a2999"}}}), 0), "a2999=x");
 }
 
-TEST_F(WebDatasetTest, what_few_samples_have_is_no_field) {
+TEST_F(WebDatasetTest, rare_components_are_not_fields) {
   const auto source =
       open({{"1.jpg", "1"}, {"2.jpg", "2"}, {"2.txt", "t"}, {"3.jpg", "3"}, {"3.pyd", "p"}});
   ASSERT_EQ(source->schema().size(), 1u);
@@ -164,7 +164,7 @@ TEST_F(WebDatasetTest, a_component_that_is_missing_follows_the_policy) {
   EXPECT_EQ(read(*empty, 2), "HR0466 invalid sample: the sample has no component jpg");
 }
 
-TEST_F(WebDatasetTest, values_are_what_their_extension_says) {
+TEST_F(WebDatasetTest, values_are_parsed_by_their_extension) {
   const auto source = open({{"1.cls", "x"},
                             {"1.txt", "a\xFF"},
                             {"2.cls", "9"},
@@ -240,7 +240,7 @@ TEST_F(WebDatasetTest, npy_is_an_array) {
   EXPECT_EQ(read(*big, 0), "npy=badc");
 }
 
-TEST_F(WebDatasetTest, pictures_alone_have_their_folder_as_class) {
+TEST_F(WebDatasetTest, images_alone_use_their_folder_as_class) {
   const Members members = {
       {"set/dog/1.jpg", "d1"}, {"set/dog/x/2.png", "d2"}, {"set/cat/1.jpg", "c1"}};
   const auto source = open(members);
@@ -264,7 +264,7 @@ TEST_F(WebDatasetTest, pictures_alone_have_their_folder_as_class) {
   EXPECT_EQ(open({{"only/1.jpg", ""}, {"only/2.jpg", ""}})->schema().size(), 1u);
 }
 
-TEST_F(WebDatasetTest, packed_shards_give_the_same_records) {
+TEST_F(WebDatasetTest, compressed_shards_give_the_same_records) {
   const std::string plain =
       tar_of({{"1.jpg", "one"}, {"1.cls", "1"}, {"2.jpg", "two"}, {"2.cls", "2"}});
   data.write("a-0.tar", plain);
@@ -276,7 +276,7 @@ TEST_F(WebDatasetTest, packed_shards_give_the_same_records) {
   EXPECT_EQ(read(*source, 1), "image=two label=2");
   EXPECT_EQ(read(*source, 3), "image=two label=2");
   EXPECT_EQ(source->integer_column("label"), (std::vector<int64_t>{1, 2, 1, 2}));
-  // Cut off, it keeps what it has, and names the file, not its copy.
+  // When truncated, it keeps what it has, and the error contains the file's name, not its copy's.
   const auto size = std::filesystem::file_size(data / "a-1.tar");
   std::filesystem::resize_file(data / "a-1.tar", size - 20);
   const auto cut = open_file("a-{0..1}.tar");
@@ -290,7 +290,7 @@ TEST_F(WebDatasetTest, packed_shards_give_the_same_records) {
   EXPECT_EQ(read(*cut, 1), "image=two label=2");
 }
 
-TEST_F(WebDatasetTest, an_archive_that_is_cut_off_loses_its_end_only) {
+TEST_F(WebDatasetTest, a_truncated_archive_only_loses_its_end) {
   Members members;
   for (int i = 0; i < 40; ++i) {
     members.emplace_back(std::to_string(i) + ".cls", std::to_string(i));
@@ -316,14 +316,14 @@ TEST_F(WebDatasetTest, an_archive_that_is_cut_off_loses_its_end_only) {
   }
 }
 
-TEST_F(WebDatasetTest, names_that_point_outside_are_names) {
+TEST_F(WebDatasetTest, names_that_point_outside_are_only_names) {
   const auto source = open({{"../../etc/x.jpg", "1"}, {"/etc/y.jpg", "2"}, {"a/../z.jpg", "3"}});
   ASSERT_EQ(source->size(), 3);
   EXPECT_EQ(source->key(0), "../../etc/x");
   EXPECT_EQ(source->key(1), "/etc/y");
 }
 
-TEST_F(WebDatasetTest, says_why_there_is_nothing) {
+TEST_F(WebDatasetTest, says_why_it_is_empty) {
   data.write("a.tar", tar_member("link.jpg", "", '2') + tar_end());
   EXPECT_NE(message_of([&] { open_file(); }).find("HR0468"), std::string::npos);
   data.write("b.tar.xz",

@@ -15,17 +15,17 @@ const FrameKernels& frame_kernels() { return *HEADRACE_BY_LEVEL(kKernels); }
 
 }  // namespace headrace
 
-#else  // at each level, where no product is fused with a sum
+#else  // at each level, without fusing products and sums
 
 #include HEADRACE_LANES
-// After its lanes:
+// These need the lanes above:
 #include "headrace/kernels/audio/logarithm_loops.h"
 #include "headrace/kernels/audio/real_fft_loops.h"
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-constexpr int kRows = kLanes == 1 ? 1 : 4;  // of a block that are transposed at a time
+constexpr int kRows = kLanes == 1 ? 1 : 4;  // rows of a block transposed at a time
 
 void gather(const float* from, int64_t hop, int length, const float* weights, float* block,
             int64_t stride) {
@@ -51,7 +51,8 @@ void scatter(const float* block, int64_t stride, int length, int frames, int64_t
   }
 }
 
-// Sum of each lane's samples, or of their squares: four sums, of samples that far apart.
+// Sum of each lane's samples, or of their squares. Four accumulators, each taking every fourth
+// sample.
 template <bool squared>
 Floats total(const float* block, int length) {
   Floats sums[4] = {Set(0.0f), Set(0.0f), Set(0.0f), Set(0.0f)};
@@ -83,7 +84,7 @@ void condition(const FrameConditioning& how, const float* weights, int length, f
   Store(energies, total<true>(block, length));
 }
 
-// A row's sums over groups of lanes that lie side by side: each weight is fetched once for all.
+// A row's sums over adjacent groups of lanes, so that each weight is loaded once for all groups.
 template <int groups>
 inline void weigh_row(const SparseRows::Row& row, const float* weights, const float* in,
                       int64_t stride, Floats (&sums)[groups]) {
@@ -107,7 +108,7 @@ inline void weigh_row(const SparseRows::Row& row, const float* weights, const fl
   for (int g = 0; g < groups; ++g) sums[g] = Add(sums[g], odd[g]);
 }
 
-// So many groups, of which the last may have fewer lanes that count.
+// Number of groups; the last may have fewer lanes in use.
 template <int groups>
 void weigh_groups(const SparseRows& rows, const float* in, int64_t in_stride, int count, float* out,
                   int64_t out_stride) {

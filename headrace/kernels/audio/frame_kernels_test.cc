@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against definitions in float64, and each level against the scalar one, bit for bit.
+// Compared with definitions in float64, and each level with the scalar one, bit for bit.
 #include "headrace/kernels/audio/frame_kernels.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -29,7 +30,7 @@ Row noise(size_t count, uint32_t seed = 1) {
   return row;
 }
 
-// Powers of the frames of `samples`, a row a frame, as the level in force has them.
+// Power spectra of the frames of `samples`, one row per frame, at the active SIMD level.
 std::vector<Row> spectra(const RealFft& fft, const Row& samples, int frames, int64_t hop) {
   const FrameKernels& kernels = frame_kernels();
   const auto lanes = size_t(kernels.lanes);
@@ -63,7 +64,7 @@ class FrameKernelLevels : public testing::TestWithParam<SimdLevel> {
   }
 };
 
-TEST_P(FrameKernelLevels, PowersAreThoseOfTheDefinition) {
+TEST_P(FrameKernelLevels, PowersFollowTheDefinition) {
   for (const int n :
        {1,   2,   3,   4,   5,   6,   7,   8,   9,   10,  11,   12,   13,   14,  15,  16,
         20,  22,  24,  25,  27,  30,  49,  64,  77,  98,  100,  120,  121,  125, 150, 169,
@@ -83,7 +84,7 @@ TEST_P(FrameKernelLevels, PowersAreThoseOfTheDefinition) {
         largest = std::max(largest, std::norm(sum));
         worst = std::max(worst, std::abs(made[size_t(f)][size_t(k)] - std::norm(sum)));
       }
-      // With large primes sums are long.
+      // Large prime lengths give long sums.
       const bool prime = n == 401 || n == 509 || n == 1102;
       EXPECT_LE(worst, largest * (prime ? 1.5e-6 : 5e-7)) << n << " frame " << f;
     }
@@ -133,7 +134,7 @@ TEST_P(FrameKernelLevels, ABlockIsGatheredAndScattered) {
   }
 }
 
-TEST_P(FrameKernelLevels, RowsAreWeighedInOneOrder) {
+TEST_P(FrameKernelLevels, RowsAreWeightedInOneOrder) {
   SparseRows rows;
   rows.add(3, Row{0, 0, 0.5f, 0, -2, 0});
   rows.add(0, Row{0, 0, 0});
@@ -187,13 +188,13 @@ TEST_P(FrameKernelLevels, FramesAreConditionedAsKaldiDoes) {
   }
 }
 
-// Steps of the floats' bits from the result to the value in float64, which they must not pass.
+// Allowed error against float64, in units in the last place.
 double steps_off(float made, double want) {
   const double step = std::abs(double(std::nextafter(float(want), INFINITY)) - double(float(want)));
   return std::abs(double(made) - want) / step;
 }
 
-// Each 61st float, from the smallest normal one to the largest: 35 million.
+// Every 61st float from the smallest normal one to the largest: 35 million.
 TEST_P(FrameKernelLevels, LogarithmsAreWithinThreeUnitsInTheLastPlace) {
   const FrameKernels& kernels = frame_kernels();
   const int stride = GetParam() == available_levels().back() ? 61 : 601;
@@ -220,7 +221,7 @@ TEST_P(FrameKernelLevels, LogarithmsAreWithinThreeUnitsInTheLastPlace) {
   EXPECT_LE(worst_log, 3);
 }
 
-TEST_P(FrameKernelLevels, RowsOfValuesKeepWhatIsNoNumber) {
+TEST_P(FrameKernelLevels, RowsOfValuesKeepNans) {
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::nanf("");
   for (const size_t count : {1u, 7u, 8u, 17u, 33u}) {
     Row in = noise(count, uint32_t(count));
@@ -257,11 +258,8 @@ TEST_P(FrameKernelLevels, RowsOfValuesKeepWhatIsNoNumber) {
   }
 }
 
-std::string frame_level(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, FrameKernelLevels, testing::ValuesIn(available_levels()),
-                         frame_level);
+                         level_name);
 
 }  // namespace
 }  // namespace headrace

@@ -5,18 +5,18 @@
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-// x = (1 + fraction) * 2^exponent, with 1 + fraction from the root of a half to that of two.
+// x = (1 + fraction) * 2^exponent, with 1 + fraction in [sqrt(0.5), sqrt(2)).
 struct Parts {
   Floats fraction, exponent;
 };
 inline Parts parts_of(Floats x) {
-  constexpr int kRootOfHalf = 0x3f3504f3;  // as a float
+  constexpr int kRootOfHalf = 0x3f3504f3;  // bits of float(sqrt(0.5))
   const Ints above = Sub(BitsOf(x), Set(kRootOfHalf));
   const Ints mantissa = Add(And(above, Set(0x7fffff)), Set(kRootOfHalf));
   return {Sub(FromBits(mantissa), Set(1.0f)), ToFloats(ShiftRightSigned<23>(above))};
 }
 
-// ln(1 + f) - f, by Cephes' polynomial.
+// ln(1 + f) - f, using Cephes' polynomial.
 inline Floats log_less_fraction(Floats f) {
   constexpr float kFactors[] = {-1.1514610310e-1f, 1.1676998740e-1f,  -1.2420140846e-1f,
                                 1.4249322787e-1f,  -1.6668057665e-1f, 2.0000714765e-1f,
@@ -27,11 +27,11 @@ inline Floats log_less_fraction(Floats f) {
   return Sub(Mul(Mul(high, f), square), Mul(square, Set(0.5f)));
 }
 
-// Where x is neither infinite nor NaN; those are their own logarithms.
+// True where x is finite. Infinity and NaN are their own logarithms.
 inline Mask is_finite(Floats x) { return Ge(Set(std::numeric_limits<float>::max()), x); }
 
-// Products with constants in two parts, the first of few bits. REQUIRES of both: x is at least the
-// smallest normal number, infinite or NaN.
+// Products with constants split in two parts, the first of few bits. REQUIRES for both: x is at
+// least the smallest normal number, infinite or NaN.
 inline Floats natural_log(Floats x) {
   const Parts parts = parts_of(x);
   const Floats small =
@@ -50,8 +50,8 @@ inline Floats log10_of(Floats x) {
   return IfThenElse(is_finite(x), log, x);
 }
 
-// Maps a lane's value. No lambdas: those would not be compiled for the level. Of the two
-// values compared the second stays where one is NaN, so what is a NaN stays one.
+// Maps a lane's value. Not lambdas: those would not be compiled for the SIMD level. Comparisons
+// return the second operand if one is NaN, so NaN stays NaN.
 struct RootOf {
   Floats operator()(Floats x) const { return Sqrt(x); }
 };

@@ -24,7 +24,7 @@ double mel_of(double hertz, bool slaney) {
   return kMelsOfStart + portable_log(hertz / kLogStart) / kLogStep;
 }
 
-// Number: what each step is rounded to.
+// Number: the type that each step is rounded to.
 template <class Number>
 Number power_of_ten(Number v) {
   return static_cast<Number>(portable_exp(double(v) * std::numbers::ln10));
@@ -38,7 +38,7 @@ Number hertz_of(Number mel, bool slaney) {
   return Number(kLogStart) * static_cast<Number>(portable_exp(double(beyond)));
 }
 
-// As torch.linspace steps, from either end to the middle, each number rounded once.
+// Like torch.linspace: steps from both ends to the middle, each number rounded once.
 std::vector<float> evenly(float first, float last, int count) {
   const float step = (last - first) / static_cast<float>(std::max(count - 1, 1));
   std::vector<float> out;
@@ -119,7 +119,8 @@ SparseRows dct_rows(int count, int columns, bool ortho) {
   for (int k = 0; k < count; ++k) {
     const double factor = !ortho ? 2 : k == 0 ? std::sqrt(1.0 / columns) : std::sqrt(2.0 / columns);
     for (int n = 0; n < columns; ++n) {
-      const int64_t part = int64_t{2 * n + 1} * k;  // of 4 * columns parts of a turn
+      const int64_t part = int64_t{2 * n + 1} * k;  // angle as a fraction of a turn, in units of 1
+                                                    // / (4 * columns)
       weights[size_t(n)] =
           static_cast<float>(factor * unit_root(part % (4 * columns), 4 * columns).cosine);
     }

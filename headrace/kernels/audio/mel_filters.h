@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Triangles over the bins of a spectrum, spaced evenly on the mel scale, as computed by each of the
-// libraries used for training: their rounding is part of their numbers.
+// Triangular filters over the bins of a spectrum, evenly spaced on the mel scale, as computed by
+// each of the libraries used for training, including their rounding.
 #pragma once
 
 #include "headrace/kernels/audio/sparse_rows.h"
@@ -8,7 +8,8 @@
 namespace headrace {
 
 struct MelFilters {
-  int count = 128, bins = 201;                             // filters, of a spectrum of so many bins
+  int count = 128, bins = 201;                             // number of filters, for a spectrum of
+                                                           // `bins` bins
   double sample_rate = 16000, lowest = 0, highest = 8000;  // Hz
   bool slaney_scale = false;  // linear up to 1 kHz; else HTK's 2595 log10(1 + f / 700)
   bool slaney_norm = false;   // each divided by half its width in Hz
@@ -18,10 +19,11 @@ struct MelFilters {
 // torchaudio.functional.melscale_fbanks, in float32 from the mel points on. REQUIRES: lowest <
 // highest, and a whole sample rate.
 SparseRows torchaudio_mel_filters(const MelFilters& how);
-// The same in float64, rounded at last: librosa.filters.mel and transformers' mel_filter_bank.
+// The same computed in float64 and rounded once at the end: librosa.filters.mel and transformers'
+// mel_filter_bank.
 SparseRows exact_mel_filters(const MelFilters& how);
-// torchaudio.compliance.kaldi.get_mel_banks: triangles on the mel scale itself, 1127 ln(1 + f /
-// 700), of a transform of `samples`; the last bin takes no part. In float32.
+// torchaudio.compliance.kaldi.get_mel_banks, in float32: triangles on the mel scale itself, 1127
+// ln(1 + f / 700), for a transform of `samples` samples; the last bin is not used.
 SparseRows kaldi_mel_filters(int count, int samples, double sample_rate, double lowest,
                              double highest);
 

@@ -77,7 +77,7 @@ TEST(DctRows, AreOrthonormal) {
   EXPECT_NEAR(weight(dct_rows(3, 4, false), 1, 0), 2 * std::cos(std::numbers::pi / 8), 1e-7);
 }
 
-TEST(Windows, AreThoseOfTheirNames) {
+TEST(Windows, EqualThoseOfTheirNames) {
   for (const int n : {1, 2, 5, 400}) {
     for (const bool periodic : {true, false}) {
       const std::vector<float> hann = window_of(WindowShape::kHann, n, periodic),
@@ -98,7 +98,7 @@ TEST(Windows, AreThoseOfTheirNames) {
   EXPECT_NEAR(window_of(WindowShape::kBlackman, 5, false)[1], 0.34, 1e-7);
 }
 
-TEST(PaddedSignals, AreProlongedAsNumpyPads) {
+TEST(PaddedSignals, ArePaddedAsInNumpy) {
   const float samples[] = {1, 2, 3, 4};
   const auto padded = [&](SignalEdge edge, int64_t zeros) {
     PaddedSignal signal(samples, 4, edge, zeros);

@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-// i as if the signal went on for ever in both directions, with this period.
+// Index i of a signal repeated forever in both directions with this period.
 int64_t in_period(int64_t i, int64_t period) {
   const int64_t rest = i % period;
   return rest < 0 ? rest + period : rest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stretches of a signal and its padding: one inside is returned in place, one that reaches beyond
-// is assembled.
+// Parts of a signal with its padding: a part inside the signal is returned in place, one that
+// extends beyond it is assembled.
 //
 // Borrows the samples. One thread.
 #pragma once
@@ -20,14 +20,15 @@ enum class SignalEdge : uint8_t {
 
 class PaddedSignal {
  public:
-  // `zeros` on either side of the samples, which then belong to it; `edge` beyond these.
+  // `zeros` zeros on either side of the samples are treated as part of the signal; `edge` applies
+  // beyond them.
   PaddedSignal(const float* samples, int64_t length, SignalEdge edge, int64_t zeros = 0)
       : samples_(samples), length_(length), edge_(edge), zeros_(zeros) {}
 
   int64_t length() const { return length_ + 2 * zeros_; }
 
-  // The samples begin to begin + count, of which those from `wanted` on may be any. Valid until the
-  // next call. REQUIRES: length() > 0.
+  // Returns samples begin to begin + count; those before `wanted` may have any value. Valid until
+  // the next call. REQUIRES: length() > 0.
   const float* stretch(int64_t begin, int64_t count, int64_t wanted);
   float at(int64_t i) const;
 

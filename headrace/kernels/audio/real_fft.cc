@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-// For at most an eighth of a turn, by Taylor's series.
+// By Taylor series, for at most an eighth of a turn.
 UnitRoot small_root(double angle) {
   const double square = angle * angle;
   double cosine = 1, sine = 1;
@@ -19,7 +19,7 @@ UnitRoot small_root(double angle) {
 
 void add_root(UnitRoot root, std::vector<float>& to) {
   to.push_back(static_cast<float>(root.cosine));
-  to.push_back(static_cast<float>(-root.sine));  // forward transforms turn backward
+  to.push_back(static_cast<float>(-root.sine));  // negative angle: forward transform
 }
 
 int next_radix(int rest) {
@@ -34,14 +34,14 @@ int next_radix(int rest) {
 }  // namespace
 
 UnitRoot unit_root(int64_t part, int64_t whole) {
-  // To the first eighth: mirrored at the diagonal, and at both axes.
+  // Reduces to the first eighth of a turn: mirrors at both axes and at the diagonal.
   const bool lower = 2 * part > whole;
   if (lower) part = whole - part;
   const bool left = 4 * part > whole;
   if (left) part = whole - 2 * part;  // of half a turn
   const int64_t half = left ? 2 * whole : whole;
   const bool steep = 8 * part > half;
-  // The remainder to the quarter, as a part of four times as much.
+  // The complement to a quarter turn, with numerator and denominator multiplied by four.
   const auto angle = steep ? 2 * std::numbers::pi * double(half - 4 * part) / double(4 * half)
                            : 2 * std::numbers::pi * double(part) / double(half);
   UnitRoot root = small_root(angle);

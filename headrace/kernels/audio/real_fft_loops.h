@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of a transform (real_fft.h) in lanes: no product is fused with a sum, so all levels
-// give the same bits. Included by frame_kernels.cc at each level, so it has no guard. Internal to
-// kernels/.
+// The passes of a transform (real_fft.h) in lanes, without fusing products and sums, so that all
+// levels give the same bits. Included by frame_kernels.cc at each level, so it has no guard.
+// Internal to kernels/.
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {
@@ -21,7 +21,7 @@ inline Complex scaled(Complex a, float by) {
   const Floats factor = Set(by);
   return {Mul(a.re, factor), Mul(a.im, factor)};
 }
-// a - ib and a + ib
+// a - ib and a + ib.
 inline Complex minus_turned(Complex a, Complex b) { return {Add(a.re, b.im), Sub(a.im, b.re)}; }
 inline Complex plus_turned(Complex a, Complex b) { return {Sub(a.re, b.im), Add(a.im, b.re)}; }
 inline Complex times(Complex a, const float* factor) {
@@ -68,7 +68,7 @@ struct Butterfly<4> {
 template <>
 struct Butterfly<5> {
   static void apply(Complex (&v)[5]) {
-    // Cosines and sines of a fifth of a turn, and of two.
+    // Cosine and sine of one and two fifths of a turn.
     constexpr float kCosine1 = 0.30901699437494742410f, kCosine2 = -0.80901699437494742410f;
     constexpr float kSine1 = 0.95105651629515357212f, kSine2 = 0.58778525229247312917f;
     const Complex near = plus(v[1], v[4]), near_less = minus(v[1], v[4]);
@@ -85,7 +85,7 @@ struct Butterfly<5> {
   }
 };
 
-// The twiddles of p = 0 are 1, and so are all of the last pass.
+// Twiddles are 1 for p = 0, and for all p in the last pass.
 template <int radix, bool twiddled>
 inline void butterflies(const float* in, const float* factors, int64_t in_step, int64_t out_step,
                         int count, float* out) {
@@ -113,7 +113,7 @@ void pass_of(const RealFft::Pass& pass, const float* factors, const float* in, f
   }
 }
 
-// Any odd radix, as sums over pairs of elements; `in` is used up.
+// Any odd radix, as sums over pairs of elements; overwrites `in`.
 void general_pass(const RealFft::Pass& pass, const float* factors, float* in, float* out) {
   const int radix = pass.radix, half = (radix - 1) / 2;
   const int64_t step = int64_t{2} * kLanes * pass.stride, in_step = step * pass.rest;
@@ -158,7 +158,7 @@ void unpack_powers(const RealFft& fft, const float* in, float* out) {
   for (int k = 0; 2 * k <= whole; ++k) {
     const Complex low = complex_at(in + int64_t{2} * kLanes * k);
     const Complex high = complex_at(in + int64_t{2} * kLanes * ((whole - k) % whole));
-    // Twice what the even samples, and the odd ones, come to.
+    // Twice the transforms of the even samples and of the odd samples.
     const Complex even = {Add(low.re, high.re), Sub(low.im, high.im)};
     const Complex odd = {Sub(low.re, high.re), Add(low.im, high.im)};
     const Complex turned = times(odd, &fft.unpacking[size_t(2) * size_t(k)]);
@@ -169,7 +169,7 @@ void unpack_powers(const RealFft& fft, const float* in, float* out) {
 }
 
 float* powers(const RealFft& fft, float* block, float* other) {
-  if (!fft.packed()) {  // complex numbers without an imaginary part
+  if (!fft.packed()) {  // as complex numbers with imaginary part 0
     for (int j = 0; j < fft.length; ++j) {
       put(other + int64_t{2} * kLanes * j, {Load(block + int64_t{kLanes} * j), Set(0.0f)});
     }

@@ -16,8 +16,8 @@ namespace {
 
 struct Ratio {
   int64_t orig, fresh;
-  double base;    // cutoff, relative to the lower rate
-  int64_t width;  // half the filter, in input samples
+  double base;    // cutoff frequency relative to the lower rate
+  int64_t width;  // half the filter's width, in input samples
 };
 
 Ratio ratio_of(const ResampleSettings& settings) {
@@ -29,10 +29,10 @@ Ratio ratio_of(const ResampleSettings& settings) {
   return {orig, fresh, base, width};
 }
 
-// Outputs of a block's frame at least, so that frames overlap little.
+// Minimum outputs per frame of a block, so that frames overlap little.
 constexpr int64_t kLeastRun = 32;
 
-double sine_of(double angle) {  // of any angle, in radians
+double sine_of(double angle) {  // any angle, in radians
   const double turns = angle / (2 * std::numbers::pi);
   const double rest = (turns - std::floor(turns)) * 2 * std::numbers::pi;
   const double x = rest - std::numbers::pi;  // sin(rest) = -sin(x)
@@ -71,7 +71,7 @@ AudioResampler::AudioResampler(const ResampleSettings& settings) {
   std::vector<float> weights;
   for (int64_t p = 0; p < new_; ++p) {
     const int64_t turn = p / ratio.fresh, phase = p % ratio.fresh;
-    // Where t below lies within the filter.
+    // Range of i where t below lies within the filter.
     const double middle = double(phase) / double(ratio.fresh) * double(ratio.orig);
     const auto first = static_cast<int64_t>(std::floor(middle));
     weights.clear();
@@ -104,16 +104,16 @@ int64_t AudioResampler::length_after(int64_t length) const {
   return (length * new_ + orig_ - 1) / orig_;
 }
 
-// From a run on, since the filter's phases begin there, and so many before that what lies further
-// away has no weight.
+// Starts at a multiple of a run, because the filter's phases repeat per run, and early enough that
+// all samples with nonzero weight are included.
 AudioResampler::Stretch AudioResampler::stretch_for(int64_t first, int64_t count) const {
   const int64_t run = std::max<int64_t>(first / new_ - (width_ + orig_ - 1) / orig_, 0);
   const int64_t last = std::max<int64_t>(first + count - 1, 0) / new_;
   return {run * orig_, last * orig_ - width_ + span_, first - run * new_};
 }
 
-// Groups of lanes side by side: enough that the weights, which are fetched once for all, are not
-// what it waits for.
+// Adjacent groups of lanes: enough that the loop is not bound by loading the weights, which are
+// loaded once for all groups.
 constexpr int kGroups = 4;
 
 void AudioResampler::resample(const float* in, int64_t length, float* out) const {
@@ -139,7 +139,7 @@ void AudioResampler::resample(const float* in, int64_t length, float* out) const
     for (int group = 0; group < groups; ++group) {
       const int64_t first = begin + group * lanes;
       const auto count = static_cast<int>(std::min<int64_t>(lanes, runs - first));
-      // The last run of all may be cut short.
+      // The very last run may be truncated.
       const int64_t last = outputs - (first + count - 1) * new_;
       const bool whole = last >= new_;
       const float* const sum = sums + group * lanes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against torchaudio's definition in float64, dense.
+// Compared with torchaudio's definition in float64, dense.
 #include "headrace/kernels/audio/resample_audio.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ std::vector<float> sound(size_t count) {
   return out;
 }
 
-TEST(AudioResampler, IsTorchaudiosFilterAtEachLevel) {
+TEST(AudioResampler, EqualsTorchaudiosFilterAtEachLevel) {
   const std::pair<int, int> rates[] = {
       {44100, 16000}, {48000, 16000}, {16000, 48000}, {22050, 16000}, {16000, 22050},
       {17600, 16000}, {14400, 16000}, {7, 3},         {1, 1},         {16000, 15999}};
@@ -92,7 +92,7 @@ TEST(AudioResampler, IsTorchaudiosFilterAtEachLevel) {
   }
 }
 
-TEST(AudioResampler, AStretchAloneIsThePartOfTheWholeToTheLastBit) {
+TEST(AudioResampler, ASegmentAloneEqualsThatPartOfTheWholeExactly) {
   const std::vector<float> in = sound(3000);
   const auto whole_length = int64_t(in.size());
   for (const auto& [from, to] :
@@ -121,7 +121,7 @@ TEST(AudioResampler, AStretchAloneIsThePartOfTheWholeToTheLastBit) {
   }
 }
 
-TEST(AudioResampler, KnowsTheLengthThatComesOut) {
+TEST(AudioResampler, KnowsTheOutputLength) {
   const AudioResampler resampler({.orig_freq = 44100, .new_freq = 16000});
   EXPECT_EQ(resampler.length_after(0), 0);
   EXPECT_EQ(resampler.length_after(1), 1);

@@ -9,9 +9,9 @@
 namespace headrace::scalar {
 namespace {
 
-// Each converts as many samples from the first on as whole vectors hold, and says how many; they
-// read no byte after the last sample. Integers are multiplied by `scale`, 24 bits as the upper
-// ones of 32.
+// Each converts a prefix of the samples in whole vectors and returns its length; they read no byte
+// past the last sample. Integers are multiplied by `scale`; 24-bit samples occupy the upper bytes
+// of 32.
 size_t int16(const uint8_t*, size_t, size_t, float, float*) { return 0; }
 size_t int24(const uint8_t*, size_t, size_t, float, float*) { return 0; }
 size_t int32(const uint8_t*, size_t, size_t, float, float*) { return 0; }
@@ -37,7 +37,7 @@ Number stored(const uint8_t* at) {
   return value;
 }
 
-// G.711, table 1a: bits inverted in part, a sign, three bits of exponent, four of mantissa.
+// G.711, table 1a: some bits inverted; sign, three exponent bits, four mantissa bits.
 constexpr int a_law(int code) {
   code ^= 0x55;
   const int exponent = code >> 4 & 7, mantissa = code & 15;
@@ -62,8 +62,7 @@ constexpr std::array<float, 256> table() {
 }
 constexpr std::array<float, 256> kALaw = table<a_law>(), kMuLaw = table<mu_law>();
 
-// From sample i on. Sixteen at a time, which the compiler makes vectors of where a channel stands
-// alone.
+// Starts at sample i. Blocks of 16, which the compiler vectorizes when the channel is contiguous.
 template <size_t kBytes, class Convert>
 void convert(const uint8_t* __restrict from, size_t step, size_t count, float* __restrict to,
              Convert&& one, size_t i = 0) {

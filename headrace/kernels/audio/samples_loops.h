@@ -34,7 +34,7 @@ size_t int16(const uint8_t* from, size_t step, size_t count, float scale, float*
   return i;
 }
 
-// Bytes of a lane to the upper three of its numbers; -1: none.
+// Shuffle: each lane's bytes to the upper three bytes of its number; -1 gives 0.
 __m256i spread(__m256i bytes, __m128i places) {
   return _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(places));
 }
@@ -63,7 +63,7 @@ size_t int24(const uint8_t* from, size_t step, size_t count, float scale, float*
   return i;
 }
 
-// Every other one of 16 words.
+// Every second of 16 words.
 __m256 every_other(const uint8_t* from) {
   const __m256 a = _mm256_castsi256_ps(at(from)), b = _mm256_castsi256_ps(at(from + 32));
   const __m256d pairs = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));

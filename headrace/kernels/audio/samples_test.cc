@@ -25,7 +25,7 @@ const Form kForms[] = {{"uint8", samples_from_uint8, 1},     {"int16", samples_f
                        {"int24", samples_from_int24, 3},     {"int32", samples_from_int32, 4},
                        {"float32", samples_from_float32, 4}, {"float64", samples_from_float64, 8}};
 
-// In memory that ends with the last sample, so that a byte read behind it is found.
+// In memory that ends with the last sample, so that sanitizers detect reads past it.
 std::vector<float> converted(const Form& form, const std::vector<uint8_t>& bytes, size_t step,
                              size_t count) {
   const size_t size = count == 0 ? 0 : (count - 1) * step + form.bytes;
@@ -38,7 +38,7 @@ std::vector<float> converted(const Form& form, const std::vector<uint8_t>& bytes
   return out;
 }
 
-// NaN is what its bits are.
+// Compares bits, so that NaN equals NaN.
 std::vector<uint32_t> bits_of(const std::vector<float>& values) {
   std::vector<uint32_t> out(values.size());
   if (!values.empty()) std::memcpy(out.data(), values.data(), out.size() * sizeof(uint32_t));
@@ -66,7 +66,7 @@ TEST(Samples, AreTheSameFloatsAtEachLevel) {
   }
 }
 
-TEST(Samples, OfIntegersAreSharesOfFullScale) {
+TEST(Samples, OfIntegersAreFractionsOfFullScale) {
   const uint8_t int24[] = {0, 0, 0x80, 0xFF, 0xFF, 0x7F, 0, 0, 0x40, 1, 0, 0};
   std::vector<float> out(4);
   for (const SimdLevel level : available_levels()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix of which each row has weights in one short stretch of its columns: triangles of mel
-// filters over the bins of a spectrum, phases of a resampling filter over a signal.
+// A matrix whose rows each have weights in one short range of columns: triangles of mel filters
+// over the bins of a spectrum, phases of a resampling filter over a signal.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace headrace {
 class SparseRows {
  public:
   struct Row {
-    int64_t first;  // column
-    int count;      // may be 0: a row without a weight gives 0
+    int64_t first;  // index of the first column
+    int count;      // may be 0: the row has no weights and gives 0
     size_t weights;
   };
 
-  // Leaves out zeros at both ends. `dense`: all columns from `first` on.
+  // Drops zeros at both ends. `dense`: keeps all columns from `first` on.
   void add(int64_t first, std::span<const float> dense) {
     size_t begin = 0, end = dense.size();
     while (begin < end && dense[begin] == 0) ++begin;

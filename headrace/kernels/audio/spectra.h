@@ -20,15 +20,15 @@ namespace headrace {
 
 struct SpectralFrames {
   RealFft fft;
-  std::vector<float> window;  // over `window.size()` samples of a frame, from `window_at` on; the
-  int window_at = 0;          // frame's others are 0
+  std::vector<float> window;  // covers `window.size()` samples of a frame, from `window_at` on;
+  int window_at = 0;          // the frame's other samples are 0
   int64_t hop = 1;
-  int64_t before = 0;  // where frame 0 begins, before the first sample
+  int64_t before = 0;  // samples between the start of frame 0 and the first sample
   SignalEdge edge = SignalEdge::kZeros;
-  int64_t zeros = 0;  // on either side of the signal, a part of it
+  int64_t zeros = 0;  // on either side of the signal, included in it
   std::optional<FrameConditioning> conditioning = {};
 
-  // Whole frames of a signal that is prolonged by `before` at both ends; 0 where there is none.
+  // Number of whole frames in a signal extended by `before` at both ends; 0 if there are none.
   int64_t frames_of(int64_t samples) const {
     const int64_t beyond = samples + 2 * zeros + 2 * before - fft.length;
     return beyond < 0 ? 0 : 1 + beyond / hop;
@@ -38,8 +38,8 @@ struct SpectralFrames {
 struct SpectralBlock {
   int64_t first;  // frame
   int frames, lanes;
-  const float* powers;  // a row of `lanes` each bin
-  // Sums of squares of the conditioned frames: before preemphasis and window, and after.
+  const float* powers;  // one row of `lanes` values per bin
+  // Sums of squares of the conditioned frames, before and after preemphasis and window.
   const float *raw_energies, *energies;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows that frames are multiplied with, computed in float64 and rounded once.
+// Windows that frames are multiplied by, computed in float64 and rounded once.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace headrace {
 
 enum class WindowShape : uint8_t { kHann, kHamming, kBlackman, kBartlett, kPovey, kRectangular };
 
-// `periodic`: of length + 1 samples, without the last. REQUIRES: length >= 1.
+// `periodic`: the window of length + 1 without its last sample. REQUIRES: length >= 1.
 std::vector<float> window_of(WindowShape shape, int length, bool periodic, double blackman = 0.42);
 
 }  // namespace headrace

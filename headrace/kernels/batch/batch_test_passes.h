@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of a batch for tests of passes over single ones, with planes in many layouts, and other
+// Pictures of a batch for tests of per-picture passes, with planes in many layouts, and other
 // pictures' bytes between them.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace headrace {
 
 struct PassPicture {
-  PassPlanes planes;             // of the outcome
+  PassPlanes planes;             // of the output
   std::vector<uint8_t> samples;  // of the source, dense
 };
 
@@ -22,11 +22,11 @@ class PassPictures {
   explicit PassPictures(TestDraws& draws) : draws_(draws) {}
 
   const PassPicture& add(int height, int width) { return add(height, width, height, width); }
-  // A source and an outcome of another size.
+  // A source and an output of different size.
   const PassPicture& add(int height, int width, int to_height, int to_width) {
     const int channels = draws_.between(1, 4);
     PassPicture picture;
-    // Rows lie at words or as dense as can be, and so do the pictures.
+    // Rows are either word-aligned or packed, and so are the pictures.
     const bool by_words = draws_.below(2), to_words = draws_.below(2);
     const auto rows_of = [](int samples, bool words) {
       return words ? (samples + 3) / 4 * 4 : samples;
@@ -57,7 +57,7 @@ class PassPictures {
   const std::vector<uint8_t>& memory() const { return memory_; }
   size_t to_bytes() const { return to_bytes_; }
 
-  // Expects the result for each picture, and that nothing else was written.
+  // Expects each picture's result, and that nothing else was written.
   void expect_made(const std::vector<uint8_t>& got,
                    const std::vector<std::vector<uint8_t>>& expected) const {
     std::vector<uint8_t> wanted(got.size(), 0xa5);

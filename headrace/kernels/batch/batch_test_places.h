@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tests of batch kernels run them: in ways that a GPU may divide the work, one after the
-// other on the CPU, and on a GPU where there is one. Each must give the same bytes.
+// Where the tests of batch kernels run them: on the CPU, with the work divided in ways a GPU might,
+// and on a GPU if there is one. All must give the same bytes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,9 +20,9 @@ namespace headrace {
 
 enum class Place {
   kLoop,      // as the CPU runs it
-  kRanges,    // in pieces, the last first, as threads might
+  kRanges,    // in chunks, the last first, as threads might run them
   kWarps,     // 32 lanes, all in reverse order
-  kOddWarps,  // five lanes: no row is a multiple of them
+  kOddWarps,  // five lanes: no row length is a multiple of it
   kGpu,
 };
 
@@ -56,8 +56,8 @@ void run_in_ranges(const Kernel& kernel) {
   }
 }
 
-// The test's memory at its place, and the way to run kernels there. On the CPU each piece is
-// allocated by itself, so that AddressSanitizer sees an element too many.
+// Allocates the test's memory on the CPU or the GPU and runs kernels there. On the CPU each buffer
+// is a separate allocation, so that AddressSanitizer detects out-of-bounds accesses.
 class AtPlace : public testing::TestWithParam<Place> {
  protected:
   bool on_gpu() const { return GetParam() == Place::kGpu; }
@@ -68,8 +68,7 @@ class AtPlace : public testing::TestWithParam<Place> {
     stream_ = gpu_->make_stream();
   }
 
-  // A copy of the values that kernels can read. `skew`: its address is this far from an aligned
-  // one.
+  // A copy of the values that kernels can read, `skew` bytes after an aligned address.
   template <class T>
   T* put(const std::vector<T>& values, size_t skew = 0) {
     const size_t bytes = values.size() * sizeof(T);
@@ -83,7 +82,7 @@ class AtPlace : public testing::TestWithParam<Place> {
     return reinterpret_cast<T*>(there);
   }
 
-  // Room for what a kernel writes, full of a pattern: what is not written is seen.
+  // Memory for a kernel's output, filled with a pattern that reveals what was not written.
   template <class T>
   T* room(size_t count, size_t skew = 0) {
     std::vector<T> pattern(count);
@@ -137,10 +136,10 @@ class AtPlace : public testing::TestWithParam<Place> {
 
   DevicePtr gpu_;
   StreamPtr stream_;
-  std::vector<std::shared_ptr<void>> kept_;  // shared: as a Device hands it out
+  std::vector<std::shared_ptr<void>> kept_;  // shared_ptr, because that is what Device returns
 };
 
-// The same draws on every machine.
+// The same random numbers on every machine.
 class TestDraws {
  public:
   explicit TestDraws(uint32_t seed) : engine_(seed) {}

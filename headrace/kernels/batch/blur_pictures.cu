@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block a tile: its threads share the rows that were blurred along.
+// One block per tile: its threads share the rows that were blurred horizontally.
 #include "headrace/kernels/batch/blur_pictures.h"
 #include "headrace/kernels/batch/launch.cuh"
 
@@ -12,7 +12,7 @@ __global__ void __launch_bounds__(BlurPictures::kTileThreads)
   const int thread = static_cast<int>(threadIdx.x);
   for (int64_t item = blockIdx.x; item < kernel.items(); item += gridDim.x) {
     const BlurPictures::Tile tile = kernel.tile_of(item);
-    __syncthreads();  // the tile before is stored
+    __syncthreads();  // the previous tile is stored
     kernel.blur_along(tile, thread, rows);
     __syncthreads();
     kernel.blur_across(tile, thread, rows);

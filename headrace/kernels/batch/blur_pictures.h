@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // BlurPictures: pictures blurred along rows and then across them, with mirrored borders; an item is
-// a tile of a plane. Both sums are chains of fused multiply-adds in the order of the taps with
-// floats between, as on the CPU (kernels/filters/convolve_rows.h), so the bits are the CPU's. The
-// tile's rows that were blurred along lie in the shared memory of a block, which has a thread for
-// four columns of four rows of the outcome; on the CPU one thread does the work of all.
+// a tile of a plane. Both sums are chains of fused multiply-adds in the order of the taps, with a
+// float intermediate, as on the CPU (kernels/filters/convolve_rows.h), so the bits are the CPU's.
+// The tile's horizontally blurred rows are in the shared memory of a block, in which each thread
+// computes four columns of four rows of the result; on the CPU one thread does all the work.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,17 @@ struct BlurJob {
   };
 
   PassPlanes planes = {};
-  // Along rows: taps with zeros before them, so that four columns begin to read at a word, and
-  // behind, so that they are read by fours. A product with 0 changes no sum.
+  // Along rows: taps padded with zeros in front, so that four columns start reading at a word, and
+  // at the end, so that taps are read in fours. Adding a product with 0 does not change a sum.
   FourWeights along[8] = {};
-  int32_t along_words = 0;  // by fours
-  int32_t begins = 0;       // columns left of what is computed, a multiple of four
-  // Across rows: taps and three zeros.
+  int32_t along_words = 0;  // in units of four taps
+  int32_t begins = 0;       // columns to the left of the output where reading begins; a multiple of
+                            // four
+  // Across rows: taps followed by three zeros.
   int32_t across_taps = 0;
   float across[kMostTaps + 3] = {};
 
-  // REQUIRES: odd numbers of taps up to kMostTaps, whose halves are less than the picture's sides.
+  // REQUIRES: odd tap counts up to kMostTaps, with half of each less than the picture's side.
   static BlurJob of(const PassPlanes& planes, std::span<const float> along,
                     std::span<const float> across);
   static uint32_t units(const PassPlanes& planes) {
@@ -43,21 +44,21 @@ struct BlurJob {
 };
 
 struct BlurPictures {
-  static constexpr int kRows = 4;  // of a thread
+  static constexpr int kRows = 4;  // per thread
   static constexpr int kTileThreads = BlurJob::kTileColumns / 4 * BlurJob::kTileRows / kRows;
-  // A tile and the rows that it reads above and below.
+  // A tile plus the rows above and below that it reads.
   struct alignas(16) Four {
     float of[4];
   };
   using Rows = Four[BlurJob::kTileRows + BlurJob::kMostTaps - 1][BlurJob::kTileColumns / 4];
 
   PassJobs<BlurJob> work;
-  const uint8_t* from = nullptr;  // aligned to 4 bytes, and so is `to`; apart
+  const uint8_t* from = nullptr;  // aligned to 4 bytes, and so is `to`; they do not overlap
   uint8_t* to = nullptr;
 
   HEADRACE_HD int64_t items() const { return work.units; }
 
-  // As one thread does it.
+  // Single-threaded version.
   HEADRACE_HD void operator()(int64_t item) const {
     Rows rows;
     const Tile tile = tile_of(item);
@@ -67,7 +68,7 @@ struct BlurPictures {
 
   struct Tile {
     const BlurJob& job;
-    int32_t channel, top, left, bottom;  // of the outcome
+    int32_t channel, top, left, bottom;  // of the output
   };
   HEADRACE_HD Tile tile_of(int64_t item) const {
     const int32_t number = work.job_of(static_cast<uint32_t>(item));
@@ -85,7 +86,7 @@ struct BlurPictures {
             end < job.planes.height ? end : job.planes.height};
   }
 
-  // The rows that the tile reads, one after the other from half the taps above it on.
+  // The rows that the tile reads, consecutively, starting half the taps above it.
   HEADRACE_HD void blur_along(const Tile& tile, int thread, Rows& rows) const {
     constexpr int kFours = BlurJob::kTileColumns / 4;
     const BlurJob& job = tile.job;
@@ -111,7 +112,7 @@ struct BlurPictures {
     const int32_t end = tile.bottom - y < kRows ? tile.bottom - y : kRows;
     const int32_t count = end - 1 + job.across_taps;  // rows
     float sums[kRows][4] = {};
-    // The weights of row i: result row r takes tap i - r, and zeros before and after its own.
+    // The weights of input row i: output row r takes tap i - r; zeros before and after the taps.
     float weights[kRows] = {};
     HEADRACE_ROLLED
     for (int32_t i = 0; i < count; ++i) {
@@ -135,7 +136,7 @@ struct BlurPictures {
   }
 
  private:
-  // Without repeating the ends.
+  // Reflects without repeating the edge sample.
   HEADRACE_HD static int32_t mirrored(int32_t at, int32_t size) {
     return at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;
   }
@@ -144,7 +145,8 @@ struct BlurPictures {
                                floats::rounded_byte(sums[2]), floats::rounded_byte(sums[3]));
   }
 
-  // Four samples of a row, from any multiple of four on; those that only zeros weigh are any.
+  // Four samples of a row starting at a multiple of four; samples that only get zero weights may
+  // have any value.
   HEADRACE_HD static uint32_t load(const PassPlanes& planes, const uint8_t* row, int32_t x) {
     if (x >= 0 && x + 4 <= planes.width && planes.reads_words()) {
       return words::load<1>(row + x).word[0];

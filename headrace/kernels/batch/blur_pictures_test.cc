@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against the rows of the CPU, as GaussianBlur puts them together.
+// Compares with the CPU's rows, combined as in GaussianBlur.
 #include "headrace/kernels/batch/blur_pictures.h"
 
 #include <algorithm>
@@ -77,10 +77,10 @@ class Blurs {
   std::vector<std::vector<uint8_t>> expected;
 };
 
-TEST_P(BlurPicturesAt, PicturesOfAllSizesAndTapsAreTheRowsOfTheCpu) {
+TEST_P(BlurPicturesAt, ImagesOfAllSizesAndTapsEqualTheCpus) {
   Blurs blurs(6);
   for (int i = 0; i < 120; ++i) blurs.add(1 + blurs.below(40), 1 + blurs.below(40));
-  // More than a tile, by one and by nearly all of another.
+  // More than one tile: by one row, and by nearly a whole tile.
   for (const int side : {64, 65, 68, 127, 129}) blurs.add(side, 193 - side);
   const uint8_t* const from = put(blurs.pictures.memory());
   uint8_t* const to = room<uint8_t>(blurs.pictures.to_bytes());
@@ -89,7 +89,7 @@ TEST_P(BlurPicturesAt, PicturesOfAllSizesAndTapsAreTheRowsOfTheCpu) {
   blurs.pictures.expect_made(get(to, blurs.pictures.to_bytes()), blurs.expected);
 }
 
-TEST_P(BlurPicturesAt, NothingIsDoneWithoutPictures) {
+TEST_P(BlurPicturesAt, NothingIsDoneWithoutImages) {
   EXPECT_EQ(BlurPictures{}.items(), 0);
   run_here(BlurPictures{});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ComposeTables: a picture's own table of bytes, and then a map of values, as one set of tables for
-// PictureBatch (ElementMap::table). So a record's brightness or gamma crosses as 256 bytes a
-// channel and costs the pass over its pixels nothing.
+// ComposeTables: a picture's own lookup table, followed by a value mapping, as one set of tables
+// for PictureBatch (ElementMap::table). So a record's brightness or gamma is copied as 256 bytes
+// per channel, and costs nothing in the pass over its pixels.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace headrace {
 
-// The tables that make a set; by number.
+// The tables that make up a set, by number.
 struct TablePair {
-  int32_t bytes = -1;  // of the tables of bytes; below 0: none, the map alone
+  int32_t bytes = -1;  // index of the byte table; negative: none, only the map
   int32_t map = 0;
 };
 
@@ -24,7 +24,7 @@ struct ComposeTables {
   void* tables = nullptr;            // [sets][channels][256] elements
   int64_t sets = 0;
   int32_t channels = 1;
-  int element = 1;  // bytes of one: 1, 2 or 4
+  int element = 1;  // bytes per element: 1, 2 or 4
 
   HEADRACE_HD int64_t items() const { return sets * channels; }
 

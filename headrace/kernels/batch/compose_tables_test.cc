@@ -31,14 +31,14 @@ class ComposeTablesAt : public AtPlace {
     for (size_t i = 0; i < got.size(); ++i) {
       const TablePair& pair = pairs[i / table];
       const size_t channel = i % table / 256 * 256;
-      size_t value = i % 256;  // looked up twice, one after the other
+      size_t value = i % 256;  // two successive lookups
       if (pair.bytes >= 0) value = bytes[table * size_t(pair.bytes) + channel + value];
       ASSERT_EQ(got[i], elements[table * size_t(pair.map) + channel + value]) << i;
     }
   }
 };
 
-TEST_P(ComposeTablesAt, ASetIsTheTableOfBytesAndThenTheMap) {
+TEST_P(ComposeTablesAt, ASetCombinesTheByteTableAndTheMap) {
   for (const int channels : {1, 3}) {
     expect_composed<uint8_t>(channels);
     expect_composed<uint16_t>(channels);

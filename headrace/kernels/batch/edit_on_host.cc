@@ -10,10 +10,10 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kStripBytes = 8192;  // of a channel: all of them stay in the first-level cache
-constexpr size_t kSlack = 256;        // vector code may read so far beyond a row
+constexpr size_t kStripBytes = 8192;  // bytes per channel: all channels stay in the L1 cache
+constexpr size_t kSlack = 256;        // bytes that vector code may read past a row
 
-// Borders are so narrow that calls cost more than what they do.
+// Borders are so narrow that a call would cost more than the fill.
 constexpr int kNarrow = 8;
 
 void pad_narrow(uint8_t* to, int count, uint8_t value) {
@@ -70,12 +70,12 @@ class PictureEditor {
                           out + at * how_.channels * element_);
   }
 
-  // Rows [y, y + rows) of channel c as bytes.
+  // Rows [y, y + rows) of channel c, as bytes.
   void assemble(const uint8_t* picture, const PictureEdit& edit, int c, int y, int rows,
                 uint8_t* to) const {
     const int width = how_.width, to_width = how_.to_width;
     const uint8_t* const plane = picture + size_t(c) * size_t(how_.height) * size_t(width);
-    // The source's column of column 0, which may not exist, and the columns that show the picture.
+    // The source column of column 0, which may not exist, and the columns that show the picture.
     const int64_t first = edit.flip ? int64_t{edit.left} + to_width - 1 : edit.left;
     const int begin = clipped(edit.flip ? first - width + 1 : -first);
     const int end = std::max(begin, clipped(edit.flip ? first + 1 : width - first));
@@ -97,7 +97,8 @@ class PictureEditor {
         mirror_row(from + row * width + (first - end + 1), end - begin,
                    shown + row * to_width + begin);
       }
-    } else if (width == to_width) {  // rows end where the next begin: padding goes over them after
+    } else if (width == to_width) {  // rows are contiguous, so copy all at once; the padding is
+                                     // filled in afterwards
       std::memcpy(shown + begin, from + first + begin,
                   shown_rows * width - (width - (end - begin)));
     } else {

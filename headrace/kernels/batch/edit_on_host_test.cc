@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against PictureBatch, whose every element is proven by picture_batch_test.cc.
+// Compares with PictureBatch, which picture_batch_test.cc tests element by element.
 #include "headrace/kernels/batch/edit_on_host.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// x -> (x / 255 - 0.4) / 0.3 and the like, or for bytes something with no order in it.
+// Maps such as x -> (x / 255 - 0.4) / 0.3; for bytes, an arbitrary unordered map.
 StoreTable table_of(DType dtype, int channel, bool is_identity) {
   std::array<double, 256> values;
   const Affine affine{1 / 255.0f, 0.4f + 0.1f * channel, 0.3f};
@@ -32,7 +32,7 @@ struct Case {
   std::vector<StoreTable> tables;
   std::vector<int64_t> indices;
   std::vector<PictureEdit> edits;
-  std::vector<uint8_t> elements;  // of the tables, as PictureBatch wants them
+  std::vector<uint8_t> elements;  // of the tables, in PictureBatch's format
   bool is_identity = false;
 };
 
@@ -111,7 +111,7 @@ std::vector<uint8_t> expected(const Case& given, size_t bytes) {
 
 TEST(EditOnHost, GivesTheBitsOfTheBatchKernel) {
   TestDraws draws(77);
-  std::vector<uint8_t> strip;  // kept from one shape to the next
+  std::vector<uint8_t> strip;  // reused from one shape to the next
   for (int round = 0; round < 400; ++round) {
     Case given;
     make_case(draws, given);

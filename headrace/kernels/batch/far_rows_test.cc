@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets and batches of more than 2^32 bytes, in memory of which only the pages that are touched
-// exist.
+// Sets and batches of more than 2^32 bytes, in sparse memory of which only the touched pages exist.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -15,7 +14,7 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kFar = (int64_t{1} << 32) + 4096;  // elements, too
+constexpr int64_t kFar = (int64_t{1} << 32) + 4096;  // in bytes or in elements
 
 class FarRows : public testing::Test {
  protected:
@@ -48,7 +47,7 @@ TEST_F(FarRows, AreGathered) {
 }
 
 TEST_F(FarRows, AreGatheredTo) {
-  // 2^20 and one rows of 4096 bytes from the same place, of which the last is copied.
+  // 2^20 + 1 rows of 4096 bytes, of which the last is copied.
   const std::vector<uint8_t> row(4096, 9);
   const std::vector<int64_t> indices(kFar / 4096, 0);
   const GatherRows kernel(row.data(), 4096, RowChoice::indices(indices.data()), memory<uint8_t>(),
@@ -58,7 +57,7 @@ TEST_F(FarRows, AreGatheredTo) {
   EXPECT_EQ(memory<uint8_t>()[kFar - 1], 9);
 }
 
-TEST_F(FarRows, BecomePicturesOfABatch) {
+TEST_F(FarRows, BecomeImagesOfABatch) {
   memory<float>()[kFar] = 0.5f;
   const int64_t index = kFar;
   float out[2] = {};
@@ -77,7 +76,7 @@ TEST_F(FarRows, BecomePicturesOfABatch) {
   EXPECT_EQ(out[0], 0.5f);
 }
 
-TEST_F(FarRows, AreNormalizedWhereTheyLie) {
+TEST_F(FarRows, AreNormalizedInPlace) {
   // The last of 2^32 pictures of one pixel.
   memory<float>()[kFar - 1] = 3.0f;
   const float mean = 1.0f, std = 0.5f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FillBorders: one value per channel for the whole picture; each thread takes eight neighboring
+// FillBorders: one value per channel for the whole picture; each thread fills eight adjacent
 // columns of a few rows. The passes of the resize then write the visible part over it.
 #pragma once
 
@@ -8,10 +8,10 @@
 namespace headrace {
 
 struct FillBorders : ResamplePass {
-  static constexpr int kRows = 16;  // of a thread
+  static constexpr int kRows = 16;  // per thread
   static constexpr int kColumns = 8;
 
-  // How many threads a job takes.
+  // Number of threads for a job.
   static int64_t threads(const ResampleJob& job) {
     return int64_t{(job.rows + kRows - 1) / kRows} * ((job.columns + kColumns - 1) / kColumns);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// FloatBatch: cast, normalization and layout of pictures that are floats already (those of 8 bits
-// go through tables: picture_batch.h). Each step is done in float32 and rounded to the dtype that
-// the picture has there, as torchvision v2's functions do it, so the bits are PixelMap's on every
-// device: no fused multiply-add, a division that is rounded correctly, subnormals kept.
+// FloatBatch: cast, normalization and layout of pictures that are already floats (8-bit pictures go
+// through tables: picture_batch.h). Each operation is done in float32 and rounded to the picture's
+// current dtype, like torchvision v2's functions, so the bits are PixelMap's on every device: no
+// fused multiply-add, correctly rounded division, and subnormals are kept.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ HEADRACE_HD inline float rounded_to(float x, DType dtype) {
   return x;
 }
 
-// The operations on each value, in sequence. Carried by a kernel, by value.
+// The operations on each value, in order. Passed by value as part of the kernel.
 class FloatMap {
  public:
   static constexpr int kMostSteps = 4;
@@ -31,8 +31,8 @@ class FloatMap {
   // Throws Exception HR0864 unless the dtypes are float32, float16 or bfloat16.
   explicit FloatMap(DType input);
   FloatMap& convert(DType dtype);
-  // (x - mean) / std, a value for each channel or one for all. Throws HR0864 for no or more than
-  // four values, a std of zero, or the fifth step.
+  // (x - mean) / std, with one value per channel or one for all. Throws HR0864 for zero or more
+  // than four values, a std of zero, or a fifth operation.
   FloatMap& normalize(std::span<const float> mean, std::span<const float> std);
 
   HEADRACE_HD DType input() const { return input_; }
@@ -50,7 +50,7 @@ class FloatMap {
   }
 
  private:
-  // The dtype is that of the outcome; mean and std are rounded to it.
+  // `dtype` is the output's; mean and std are rounded to it.
   struct Step {
     bool normalizes = false;
     DType dtype = DType::kFloat32;
@@ -66,7 +66,8 @@ class FloatMap {
 struct FloatBatch {
   const void* pictures = nullptr;
   PictureStrides from = {};
-  void* batch = nullptr;  // apart, or the pictures themselves: then strides and widths are equal
+  void* batch = nullptr;  // not overlapping, or the pictures themselves: then strides and widths
+                          // are equal
   PictureStrides to = {};
   int64_t count = 0;
   int32_t channels = 1, height = 0, width = 0;  // 1 to 4 channels

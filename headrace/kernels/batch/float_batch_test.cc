@@ -13,7 +13,7 @@ namespace {
 
 const std::vector<float> kMean{0.485f, 0.456f, 0.406f, 0.1f}, kStd{0.229f, 0.224f, 0.225f, 3.0f};
 
-// Floats of every magnitude, subnormal and special ones among them.
+// Floats of every magnitude, including subnormal and special ones.
 std::vector<float> hostile_floats(TestDraws& draws, size_t count) {
   std::vector<float> values(count);
   for (float& value : values) {
@@ -51,7 +51,7 @@ TEST_P(FloatBatchAt, NormalizesAndChangesTheLayoutInFloat32) {
         for (int pixel = 0; pixel < height * width; ++pixel) {
           const size_t planar = (size_t(i) * channels + c) * height * width + pixel;
           const size_t mixed = (size_t(i) * height * width + pixel) * channels + c;
-          // In double, then rounded once: the difference is exact there or far beyond a tie.
+          // Computed in double, then rounded once: the difference is exact there or far from a tie.
           const float x = pictures[to_last ? planar : mixed];
           const float difference = static_cast<float>(double(x) - double(kMean[c]));
           const float expected = static_cast<float>(double(difference) / double(kStd[c]));
@@ -67,7 +67,7 @@ TEST_P(FloatBatchAt, NormalizesAndChangesTheLayoutInFloat32) {
 TEST_P(FloatBatchAt, CastsEveryFloat16AndBack) {
   std::vector<uint16_t> halves;
   for (int bits = 0; bits < 0x10000; ++bits) {
-    if ((bits & 0x7c00) != 0x7c00 || (bits & 0x3ff) == 0) halves.push_back(bits);  // no NaN
+    if ((bits & 0x7c00) != 0x7c00 || (bits & 0x3ff) == 0) halves.push_back(bits);  // not NaN
   }
   const int width = static_cast<int>(halves.size());
   const auto strides = PictureStrides::channels_first(1, 1, width);
@@ -100,7 +100,8 @@ TEST_P(FloatBatchAt, CastsEveryFloat16AndBack) {
   }
 }
 
-// Known points of rounding to nearest even: between two bfloat16 the even one, beyond it the next.
+// Known ties of rounding to nearest even: between two bfloat16 the even one wins, beyond the
+// midpoint the next.
 TEST_P(FloatBatchAt, RoundsTiesToEven) {
   const std::vector<float> floats{1.0f,        1.00390625f,  1.01171875f,
                                   1.00390636f, -1.01171875f, 3.4e38f};
@@ -117,7 +118,7 @@ TEST_P(FloatBatchAt, RoundsTiesToEven) {
   EXPECT_EQ(get(out, 6), (std::vector<uint16_t>{0x3f80, 0x3f80, 0x3f82, 0x3f81, 0xbf82, 0x7f80}));
 }
 
-TEST_P(FloatBatchAt, MayWriteOverItsOwnPictures) {
+TEST_P(FloatBatchAt, MayWriteOverItsOwnImages) {
   const std::vector<float> floats{0.5f, 1.0f, 2.0f};
   float* const there = put(floats);
   const auto strides = PictureStrides::channels_first(1, 1, 3);
@@ -145,7 +146,7 @@ std::string message_of(const Function& function) {
   return "";
 }
 
-TEST(FloatMap, SaysWhatItCannotDo) {
+TEST(FloatMap, RefusesUnsupportedConversions) {
   EXPECT_EQ(message_of([] { FloatMap map(DType::kUInt8); }),
             "HR0864 unsupported value range for a batch kernel: a float is float32, float16 or "
             "bfloat16 (got uint8)");

@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-// Rows so short that a call of memcpy costs more than they do.
+// For rows so short that a memcpy call costs more than the copy.
 template <class Word>
 void gather_words(const uint8_t* rows, const int64_t* indices, uint8_t* batch, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {

@@ -14,11 +14,11 @@ namespace headrace {
 
 class GatherRows {
  public:
-  // Row choice(i) of `rows` becomes row i of `batch`, for i < count; both are dense, and must not
-  // overlap. Sizes in bytes; any of them may be zero, and any address and size is taken.
+  // Row choice(i) of `rows` becomes row i of `batch`, for i < count. Both are dense and must not
+  // overlap. Sizes are in bytes and may be zero; addresses and sizes need no alignment.
   GatherRows(const void* rows, int64_t row_bytes, const RowChoice& choice, void* batch,
              int64_t count);
-  // Rows [first, first + count): one copy, however short its rows are.
+  // Rows [first, first + count) as one copy, however short the rows are.
   static GatherRows slice(const void* rows, int64_t row_bytes, int64_t first, void* batch,
                           int64_t count);
 
@@ -42,7 +42,7 @@ class GatherRows {
   }
 
  private:
-  static constexpr int64_t kPiece = 4096;  // of a row, for one warp: 8 loads of 16 bytes a lane
+  static constexpr int64_t kPiece = 4096;  // bytes of a row per warp: 8 loads of 16 bytes per lane
 
   template <class Word, int count>
   struct alignas(sizeof(Word) * count) Words {
@@ -62,7 +62,7 @@ class GatherRows {
   char* batch_;
   int64_t row_bytes_, pieces_, count_;
   RowChoice choice_;
-  int word_;  // bytes moved at once: addresses and sizes are multiples of it
+  int word_;  // bytes per access: addresses and sizes are multiples of it
 };
 
 }  // namespace headrace

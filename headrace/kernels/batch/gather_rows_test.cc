@@ -10,7 +10,7 @@ namespace {
 
 class GatherRowsAt : public AtPlace {
  protected:
-  // NumPy's rows[indices], a byte at a time.
+  // NumPy's rows[indices], byte by byte.
   static std::vector<uint8_t> expected(const std::vector<uint8_t>& rows, size_t row_bytes,
                                        const std::vector<int64_t>& indices) {
     std::vector<uint8_t> batch;
@@ -23,7 +23,7 @@ class GatherRowsAt : public AtPlace {
   }
 };
 
-TEST_P(GatherRowsAt, TakesTheRowsThatIndicesNameWhateverTheirSizeAndAddress) {
+TEST_P(GatherRowsAt, GathersRowsOfAnySizeAndAlignment) {
   TestDraws draws(1);
   const int sizes[] = {1, 2, 3, 4, 8, 12, 16, 28 * 28, 3072, 4096, 4097, 10000, 12288};
   for (int round = 0; round < 60; ++round) {
@@ -90,7 +90,7 @@ TEST_P(GatherRowsAt, NothingIsDoneForNoRowsAndForEmptyOnes) {
 }
 
 TEST(GatherRows, CountsItemsAndOffsetsPastFourGigabytes) {
-  // Not run, only divided: 40 million rows of 3072 bytes are 123 GB.
+  // Only checks how the work is split: 40 million rows of 3072 bytes are 123 GB.
   EXPECT_EQ(GatherRows(nullptr, 3072, RowChoice::slice(0), nullptr, 40'000'000).items(),
             40'000'000);
   EXPECT_EQ(GatherRows::slice(nullptr, 3072, 0, nullptr, 40'000'000).items(), 30'000'000);

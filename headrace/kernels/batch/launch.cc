@@ -36,7 +36,7 @@ Error kernel_refused(const char* cuda_name, const char* cuda_text) {
 
 Error no_device_kernels() {
   return {.code = &kNoKernels,
-          .what = "a batch kernel was to run on a GPU, and this build has none for it",
+          .what = "a batch kernel is needed on a GPU, but this build has none",
           .hint = "build with nvcc on the PATH, or use device=\"cpu\""};
 }
 

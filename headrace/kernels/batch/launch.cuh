@@ -11,8 +11,8 @@
 namespace headrace {
 
 inline constexpr int kWarp = 32, kThreads = 256;
-// How many of its blocks find their registers in a multiprocessor at the same time, where the
-// kernel says so.
+// How many of its blocks must fit into a multiprocessor's registers at the same time, if the kernel
+// specifies it.
 template <class Kernel>
 constexpr int resident_blocks(int otherwise) {
   if constexpr (requires { Kernel::kResidentBlocks; }) {
@@ -21,7 +21,7 @@ constexpr int resident_blocks(int otherwise) {
     return otherwise;
   }
 }
-// Multiprocessors of the current device; 0 where CUDA has no answer, and then refuses the launch.
+// Multiprocessors of the current device; 0 if the CUDA query fails, which makes the launch fail.
 inline int multiprocessors() {
   int device = 0, count = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return 0;
@@ -30,8 +30,8 @@ inline int multiprocessors() {
   return count;
 }
 
-// A warp for each item, in turn. __grid_constant__: the kernel's members are read from where the
-// parameters lie, not from a copy in each thread.
+// One warp per item, looping. __grid_constant__: the kernel's members are read from parameter
+// memory, not from a copy in each thread.
 template <class Kernel>
 __global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>(4))
     run_warps(const __grid_constant__ Kernel kernel) {
@@ -44,8 +44,7 @@ __global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>(4))
   }
 }
 
-// A thread for each item. What a thread holds in registers is the compiler's affair, where the
-// kernel says nothing.
+// One thread per item. The compiler chooses the number of registers, unless the kernel sets it.
 inline constexpr int kThreadsAlone = 128;
 template <class Kernel>
 __global__ void __launch_bounds__(kThreadsAlone, resident_blocks<Kernel>(0))
@@ -57,7 +56,7 @@ __global__ void __launch_bounds__(kThreadsAlone, resident_blocks<Kernel>(0))
   }
 }
 
-// Queues blocks of a function that takes the kernel; CUDA refuses a grid without blocks.
+// Launches blocks of a function that takes the kernel; CUDA rejects an empty grid.
 template <class Kernel>
 Result<void> launch_blocks(void (*function)(Kernel), const Kernel& kernel, int64_t blocks,
                            int threads, void* stream) {
@@ -69,7 +68,7 @@ Result<void> launch_blocks(void (*function)(Kernel), const Kernel& kernel, int64
       cudaLaunchKernel(reinterpret_cast<const void*>(function), grid, dim3(threads), arguments, 0,
                        static_cast<cudaStream_t>(stream));
   if (status == cudaSuccess) return {};
-  (void)cudaGetLastError();  // reported here, it must not show up at somebody's next call
+  (void)cudaGetLastError();  // clears the error, so that a later call does not report it again
   return kernel_refused(cudaGetErrorName(status), cudaGetErrorString(status));
 }
 

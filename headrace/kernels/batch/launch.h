@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a batch kernel: as a loop on this thread, or on a stream of a GPU. Kernels have one of two
-// forms: a warp an item, whose lanes share it (lanes.h), or a thread an item, a plain function
+// forms: a warp per item, whose lanes share it (lanes.h), or a thread per item, a plain function
 //
 //   HEADRACE_HD void operator()(int64_t item) const;
 //
-// Any thread may run any kernel. The memory that a kernel names must be readable and writable where
-// it runs, and stay until it is through: on a stream that is after run() has returned.
+// Any thread may run any kernel. The memory that a kernel refers to must be accessible where it
+// runs, and stay valid until it completes, which on a stream is after run() has returned.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace headrace {
 template <class Kernel>
 concept TakesThreads = requires(const Kernel& kernel) { kernel(int64_t{}); };
 
-// Items [begin, end) of the kernel, here and now; threads may divide the items among them.
+// Runs items [begin, end) of the kernel synchronously; several threads may split the items.
 template <class Kernel>
 void run_items(const Kernel& kernel, int64_t begin, int64_t end) {
   for (int64_t item = begin; item < end; ++item) {
@@ -30,17 +30,17 @@ void run_items(const Kernel& kernel, int64_t begin, int64_t end) {
   }
 }
 
-// How many threads of a launch each multiprocessor of a GPU gets; loops in the kernels take what is
-// beyond. So what a model queues waits for one wave of ours at most, and fewer threads leave it
-// room beside ours. Default: as many as a multiprocessor holds. REQUIRES: threads > 0.
+// Limits a launch's threads per GPU multiprocessor; kernels loop over the remaining items. A
+// model's queued work then waits for at most one wave of ours, and a lower limit leaves it room to
+// run concurrently. Default: as many as a multiprocessor holds. REQUIRES: threads > 0.
 inline constexpr int kThreadsOfMultiprocessor = 2048;
 void bound_grids(int threads_of_multiprocessor);
-// The most blocks of so many threads, one a multiprocessor at least.
+// Maximum number of blocks with this many threads each; at least one per multiprocessor.
 int64_t most_blocks(int multiprocessors, int threads);
 
-// Enqueues the kernel on a cudaStream_t (null: the default stream) of the current device. HR0860
-// where CUDA refuses it, HR0861 in a build without nvcc. One definition for each kernel, in its .cu
-// file or in no_cuda.cc.
+// Enqueues the kernel on a cudaStream_t (null: the default stream) of the current device. Throws
+// HR0860 if CUDA fails, HR0861 in a build without nvcc. One definition per kernel, in its .cu file
+// or in no_cuda.cc.
 template <class Kernel>
 Result<void> launch(const Kernel& kernel, void* stream);
 
@@ -65,7 +65,7 @@ Result<void> run(const Kernel& kernel, Target target) {
   return {};
 }
 
-// For the definitions of launch().
+// Used by the definitions of launch().
 Error kernel_refused(const char* cuda_name, const char* cuda_text);  // HR0860
 Error no_device_kernels();                                           // HR0861
 

@@ -27,7 +27,7 @@ TEST(Lane, EveryElementOfEveryRangeBelongsToTheLaneOfItsNumber) {
   }
 }
 
-TEST(Launch, WithoutAGpuItIsAnErrorThatSaysSo) {
+TEST(Launch, WithoutAGpuItIsAnError) {
   if (cuda_devices().count > 0) GTEST_SKIP() << "there is a GPU";
   const char row[16] = {};
   char batch[16] = {};
@@ -36,10 +36,11 @@ TEST(Launch, WithoutAGpuItIsAnErrorThatSaysSo) {
   ASSERT_FALSE(queued);
   const std::string message = queued.error().message();
   if (queued.error().code->id == "HR0861") {
-    EXPECT_EQ(message,
-              "HR0861 built without CUDA: a batch kernel was to run on a GPU, and this build has "
-              "none for it\n  help: build with nvcc on the PATH, or use device=\"cpu\"");
-  } else {  // CUDA's own name of what is missing: a driver, or a device
+    EXPECT_EQ(
+        message,
+        "HR0861 built without CUDA: a batch kernel is needed on a GPU, but this build has none\n"
+        "  help: build with nvcc on the PATH, or use device=\"cpu\"");
+  } else {  // CUDA's own name for what is missing: a driver, or a device
     EXPECT_TRUE(message.starts_with("HR0860 CUDA kernel launch failed: cudaError")) << message;
   }
 }

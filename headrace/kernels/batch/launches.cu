@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launches of this folder's kernels that are one function per item on a GPU. Together: each
-// file of kernels includes CUDA's headers once for each architecture.
+// The launches of this folder's kernels that are one function per item on a GPU. In a single file,
+// because each kernel file includes CUDA's headers once per architecture.
 #include "headrace/kernels/batch/compose_tables.h"
 #include "headrace/kernels/batch/fill_borders.h"
 #include "headrace/kernels/batch/float_batch.h"

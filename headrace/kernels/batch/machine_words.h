@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Word operations of kernels: on a GPU one instruction each, elsewhere its scalar reference.
+// Word operations of kernels: one instruction each on a GPU, elsewhere the scalar reference.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace headrace::words {
 
-// Several words that lie together, loaded and stored at once.
+// Several adjacent words, loaded and stored at once.
 template <int count>
 struct alignas(4 * count) Together {
   uint32_t word[count];
@@ -37,7 +37,7 @@ HEADRACE_HD inline uint32_t saturated_pair(int32_t low, int32_t high) {
   asm("cvt.pack.sat.s16.s32 %0, %1, %2;" : "=r"(pair) : "r"(high), "r"(low));
   return pair;
 }
-// Four values, saturated to signed bytes, the first in the lowest.
+// Four values, saturated to signed bytes, the first in the lowest byte.
 HEADRACE_HD inline uint32_t saturated_bytes(int32_t a, int32_t b, int32_t c, int32_t d) {
   uint32_t two, four;
   asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(two) : "r"(d), "r"(c), "r"(0));
@@ -51,21 +51,22 @@ HEADRACE_HD inline uint32_t clamped_bytes(int32_t a, int32_t b, int32_t c, int32
   asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(four) : "r"(b), "r"(a), "r"(two));
   return four;
 }
-// Four bytes of high:low: the low three bits of each nibble of `which` number one of them.
+// Selects four of the eight bytes of high:low; the low three bits of each nibble of `which` are the
+// index of one byte.
 HEADRACE_HD inline uint32_t chosen_bytes(uint32_t low, uint32_t high, uint32_t which) {
   return __byte_perm(low, high, which);
 }
-// The lowest bytes of four words, the first in the lowest.
+// The lowest bytes of four words, the first in the lowest byte.
 HEADRACE_HD inline uint32_t lowest_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
 }
-// The address of words[i]; in one instruction, where the compiler would take two.
+// The address of words[i] in one instruction; the compiler would use two.
 HEADRACE_HD inline const uint32_t* word_at(const uint8_t* words, uint32_t i) {
   uint64_t address;
   asm("mad.wide.u32 %0, %1, 4, %2;" : "=l"(address) : "r"(i), "l"(words));
   return reinterpret_cast<const uint32_t*>(address);
 }
-// sum + the products of four unsigned bytes and as many others, which are signed or not.
+// sum + the dot product of four unsigned bytes with four bytes that may be signed.
 HEADRACE_HD inline uint32_t dot4(uint32_t bytes, uint32_t by, uint32_t sum) {
   asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(bytes), "r"(by), "r"(sum));
   return sum;
@@ -74,7 +75,7 @@ HEADRACE_HD inline uint32_t dot4_signed(uint32_t bytes, uint32_t by, uint32_t su
   asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(bytes), "r"(by), "r"(sum));
   return sum;
 }
-// sum + the products of two unsigned bytes, the lower or the upper ones, and two halves.
+// sum + the dot product of the two lower or upper unsigned bytes with two 16-bit halves.
 template <bool upper>
 HEADRACE_HD inline uint32_t dot2(uint32_t by, uint32_t bytes, uint32_t sum) {
   if constexpr (upper) {
@@ -101,12 +102,12 @@ template <int count>
 HEADRACE_HD inline void store(void* to, const Together<count>& stored) {
   *static_cast<Together<count>*>(to) = stored;
 }
-// Sets a flag that others may set at the same time.
+// Sets a flag that other threads may set at the same time.
 HEADRACE_HD inline void raise(uint8_t* flag) { *static_cast<volatile uint8_t*>(flag) = 1; }
-// Adds to what others may add to at the same time.
+// Adds to a value that other threads may add to at the same time.
 HEADRACE_HD inline void add(uint32_t* to, uint32_t more) { atomicAdd(to, more); }
-// to[i] = value where no bit is set; without a branch, and without a second register pair for what
-// the compiler would take apart.
+// to[i] = value if no bit is set; without a branch, and without a second register pair for what the
+// compiler would split.
 HEADRACE_HD inline void store_unless(uint32_t bits, int16_t* to, uint32_t i, uint16_t value) {
   asm volatile(
       "{\n\t"
@@ -205,7 +206,7 @@ HEADRACE_HD inline void store_unless(uint32_t bits, int16_t* to, uint32_t i, uin
 
 #endif
 
-// The low and the high half of a word, with their signs.
+// The low and the high half of a word, sign-extended.
 HEADRACE_HD inline int32_t low_half(uint32_t word) {
   return static_cast<int16_t>(static_cast<uint16_t>(word));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block a part of a plane: its threads count in shared memory, and add to the plane's counts
+// One block per part of a plane: its threads count in shared memory, and add to the plane's counts
 // once.
 #include "headrace/kernels/batch/launch.cuh"
 #include "headrace/kernels/batch/measure_images.h"
@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-constexpr int kCountThreads = 256;  // one a value, too
+constexpr int kCountThreads = 256;  // also one thread per value
 
 __global__ void __launch_bounds__(kCountThreads)
     count_values(const __grid_constant__ CountValues kernel) {

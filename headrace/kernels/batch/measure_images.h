@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of images that have to be measured first (contrast, autocontrast, equalize), of planes of
-// 8 bits. CountValues counts how often each value occurs; MakeMeasuredTables makes the tables of
-// these counts, which are whole numbers, so that no order of adding them up shows.
+// Tables of images that must be measured first (contrast, autocontrast, equalize), for 8-bit
+// planes. CountValues counts how often each value occurs; MakeMeasuredTables makes the tables from
+// these counts, which are integers, so the order of summation does not matter.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ namespace headrace {
 struct MeasureJob {
   int64_t at = 0;              // of the image's first sample
   uint32_t code = 0;           // PassCode
-  float factor = 0, rest = 0;  // of contrast: float(factor), float(1 - factor)
+  float factor = 0, rest = 0;  // for contrast: float(factor), float(1 - factor)
   uint32_t unused = 0;
 };
 
-// An item is a part of a plane; a block of threads shares it on a GPU, and counts in shared memory.
-// For contrast the gray of all channels is counted as the first plane.
+// An item is a part of a plane; on a GPU a block of threads shares it and counts in shared memory.
+// For contrast, the gray of all channels is counted as the first plane.
 struct CountValues {
-  static constexpr int64_t kPart = 1 << 15;  // pixels of an item
+  static constexpr int64_t kPart = 1 << 15;  // pixels per item
 
   const uint8_t* images = nullptr;
   const MeasureJob* jobs = nullptr;
   uint32_t* counts = nullptr;  // [jobs][channels][256], zeros
   int64_t count = 0;           // jobs
-  int64_t pixels = 0;          // of an image, whose planes are dense
+  int64_t pixels = 0;          // per image; planes are dense
   int32_t channels = 3;        // 1 or 3
   bool in_words = false;       // images and planes begin at multiples of 4
 
@@ -39,7 +39,7 @@ struct CountValues {
 
   HEADRACE_HD uint32_t* counts_of(int64_t item) const { return counts + item / parts() * 256; }
 
-  // The share of one of several threads.
+  // The part of the work for one of several threads.
   HEADRACE_HD void add(int64_t item, int thread, int threads, uint32_t* to) const {
     const int64_t plane = item / parts(), job_number = plane / channels;
     const int64_t begin = (item - plane * parts()) * kPart;
@@ -93,13 +93,14 @@ struct CountValues {
 
 // An item is a channel of an image.
 struct MakeMeasuredTables {
-  static constexpr int kResidentBlocks = 2;  // sm_120 wants 70 registers, and few items are here
+  static constexpr int kResidentBlocks = 2;  // needs 70 registers on sm_120, and there are few
+                                             // items
 
   const MeasureJob* jobs = nullptr;
-  const uint32_t* counts = nullptr;  // as CountValues has left them
+  const uint32_t* counts = nullptr;  // as filled in by CountValues
   uint8_t* tables = nullptr;         // [jobs][channels][256]
   int64_t count = 0;                 // jobs
-  int64_t pixels = 0;                // of an image
+  int64_t pixels = 0;                // pixels per image
   int32_t channels = 3;
 
   HEADRACE_HD int64_t items() const { return count * channels; }
@@ -128,7 +129,7 @@ struct MakeMeasuredTables {
     HEADRACE_ROLLED
     for (uint32_t value = 0; value < 256; ++value) sum += uint64_t{gray[value]} * value;
     const bool as_pillow = static_cast<PassCode>(job.code) == PassCode::kPillowContrast;
-    // As contrast_pass() computes it on the CPU.
+    // The same computation as contrast_pass() on the CPU.
     const auto all = static_cast<double>(sum), of = static_cast<double>(pixels);
     const int whole = static_cast<int>(all / of + 0.5);
     const float mean = static_cast<float>(all) / static_cast<float>(of);

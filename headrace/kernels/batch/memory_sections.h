@@ -9,10 +9,10 @@
 
 namespace headrace {
 
-// Hands out one section after the other.
+// Returns consecutive sections of a block.
 class MemorySections {
  public:
-  // Null: only counts. REQUIRES: aligned to 256 bytes.
+  // Null: only counts bytes. REQUIRES: aligned to 256 bytes.
   explicit MemorySections(uint8_t* memory) : memory_(memory) {}
 
   template <class T>

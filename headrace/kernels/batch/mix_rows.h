@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MixRows: pictures of a finished batch mixed in place with the one before them in their group, as
-// MixUp and CutMix do it (ops/batch/batch_mixing.h): blended, or a rectangle copied. The arithmetic
-// is the host's, too, so a batch has the same bits on every device.
+// MixRows: pictures of a finished batch mixed in place with the previous one in their group, like
+// MixUp and CutMix (ops/batch/batch_mixing.h): blended, or a rectangle copied. The arithmetic is
+// the same as on the host, so a batch has the same bits on every device.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace headrace {
 
 // Two samples mixed as torch mixes tensors of their dtype: x.roll(1,
-// 0).mul_(rest).add_(x.mul(own)), each operation rounded to the dtype; bytes in float32, rounded to
-// the nearest. `Form` says what a stored number is to float arithmetic.
+// 0).mul_(rest).add_(x.mul(own)), with each operation rounded to the dtype; bytes are computed in
+// float32 and rounded to the nearest. `Form` converts between stored and arithmetic values.
 template <class Form>
 struct MixedFloats {
   using Stored = typename Form::Stored;
@@ -57,16 +57,16 @@ struct MixedBytes {
   }
 };
 
-// The change of one row: a rectangle of it is mixed with its partner's. Empty: it stays.
+// How one row changes: a rectangle of it is mixed with the mixed-in sample's. Empty: unchanged.
 struct RowMix {
-  float own = 1, rest = 0;  // shares of its own samples and of its partner's
+  float own = 1, rest = 0;  // weights of the row's own samples and of the mixed-in ones
   int32_t top = 0, left = 0, bottom = 0, right = 0;
-  int32_t copies = 0;  // 1: the partner's samples as they are
+  int32_t copies = 0;  // 1: copies the mixed-in samples unchanged
 
   bool is_empty() const { return top >= bottom || left >= right; }
 };
 
-// Rows [first, first + count); the partner of the first is the last.
+// Rows [first, first + count). Each is mixed with the one before it, the first with the last.
 struct RowGroup {
   int32_t first = 0, count = 0;
 };
@@ -74,8 +74,8 @@ struct RowGroup {
 struct MixRows {
   void* batch = nullptr;  // dense rows
   DType dtype = DType::kFloat32;
-  // A picture is so many lines of so many samples; a line is one of a plane (samples_of_pixel = 1),
-  // or of pixels that lie together.
+  // A picture is `lines` lines of `samples` samples. A line belongs to one plane (samples_of_pixel
+  // = 1) or consists of interleaved pixels.
   int32_t height = 0, lines = 0, samples = 0, samples_of_pixel = 1;
   const RowGroup* groups = nullptr;  // [group_count]
   const RowMix* mixes = nullptr;     // by row of the batch
@@ -97,8 +97,8 @@ struct MixRows {
   }
 
  private:
-  // The same line of all of a group's rows, from the last to the first, so that what was
-  // overwritten is needed by nobody but, of the last row, by the first.
+  // Processes the same line of all rows of a group, from the last row to the first. An overwritten
+  // row is then not needed again, except the last one, by the first.
   template <class Mixed>
   HEADRACE_HD void line(int64_t item, Lane lane) const {
     using Stored = typename Mixed::Stored;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares with the definition, written out: every row from all rows as they were.
-// tests/test_batch_mixing.py compares the host with torchvision, tests/test_device_finish.py
-// both.
+// Compared with the definition, written out: every row is computed from the original rows.
+// tests/test_batch_mixing.py compares the host with torchvision, tests/test_device_finish.py both.
 #include "headrace/kernels/batch/mix_rows.h"
 
 #include <cmath>
@@ -16,7 +15,7 @@ struct Pictures {
   bool planar;
 
   int row_samples() const { return channels * height * width; }
-  // Where a sample of a row lies in the picture.
+  // The position in the picture of a sample of a row.
   struct Spot {
     int y, x;
   };
@@ -28,7 +27,7 @@ struct Pictures {
 
 class MixRowsAt : public AtPlace {
  protected:
-  // mixed(partner, own sample, mix): what comes of two samples that meet.
+  // mixed(mixed-in sample, own sample, mix): the expected result.
   template <class Stored, class Mixed>
   void expect_mixed(DType dtype, const Pictures& shape, const std::vector<RowGroup>& groups,
                     const std::vector<RowMix>& mixes, const std::vector<Stored>& before,
@@ -78,7 +77,7 @@ class MixRowsAt : public AtPlace {
     }
     return out;
   }
-  // Groups of 1 to 5 rows, with rows between them that belong to none.
+  // Groups of 1 to 5 rows, with rows in between that belong to no group.
   static std::vector<RowGroup> drawn_groups(TestDraws& draws, int rows) {
     std::vector<RowGroup> out;
     for (int row = draws.below(3); row < rows;) {
@@ -123,7 +122,7 @@ TEST_P(MixRowsAt, BytesAreRoundedToTheNearest) {
   }
 }
 
-// Numbers whose products float16 and bfloat16 hold exactly, so that the expected sum is plain.
+// Numbers whose products float16 and bfloat16 hold exactly, so that the expected sum is exact.
 TEST_P(MixRowsAt, SixteenBitsAreMixedInTheirOwnDtype) {
   TestDraws draws(3);
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {

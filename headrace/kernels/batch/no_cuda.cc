@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launches of a build without nvcc, in place of all .cu files. A kernel that is missing here
-// does not link.
+// The launches of a build without nvcc, instead of all .cu files. A kernel that is missing here
+// fails to link.
 #include "headrace/kernels/batch/blur_pictures.h"
 #include "headrace/kernels/batch/compose_tables.h"
 #include "headrace/kernels/batch/fill_borders.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by passes over single pictures of a batch (SharpenPictures, BlurPictures,
-// WarpPictures): each reads planes of 8 bits and writes others. Pictures may have any sizes. One
-// that takes no part in a pass has no job there, and is not touched: later stages look for it
-// where it was.
+// Shared by passes over single pictures of a batch (SharpenPictures, BlurPictures, WarpPictures):
+// each reads 8-bit planes and writes others. Pictures may have any sizes. A picture that is not
+// part of a pass has no job there, and is not touched: later stages find it where it was.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +11,21 @@
 
 namespace headrace {
 
-// A picture in a pass. Offsets and distances in bytes; columns are neighbors. Words are loaded and
-// stored where all of them are multiples of four: then up to three bytes beyond a row are read.
+// A picture in a pass. Offsets and distances in bytes; columns are adjacent. If all of them are
+// multiples of four, words are loaded and stored, which may read up to three bytes past a row.
 struct PassPlanes {
-  int64_t from = 0, to = 0;              // of the first sample, from the pass's addresses
+  int64_t from = 0, to = 0;              // of the first sample, relative to the pass's addresses
   int64_t from_plane = 0, to_plane = 0;  // from a channel to the next
-  int32_t from_row = 0, to_row = 0;      // and from a row
-  int32_t height = 0, width = 0;         // of the outcome
+  int32_t from_row = 0, to_row = 0;      // and from a row to the next
+  int32_t height = 0, width = 0;         // of the output
   int32_t channels = 0;                  // 1 to 4
 
   HEADRACE_HD bool reads_words() const { return ((from | from_plane | from_row) & 3) == 0; }
   HEADRACE_HD bool stores_words() const { return ((to | to_plane | to_row) & 3) == 0; }
 };
 
-// Jobs, and which units of work belong to which: those of job j are numbers starts[j] and
-// following, before starts[j + 1].
+// Jobs, and which units of work belong to each: those of job j are numbered from starts[j] to
+// before starts[j + 1].
 template <class Job>
 struct PassJobs {
   const Job* jobs = nullptr;         // [count]
@@ -49,14 +48,14 @@ struct PassJobs {
   }
 };
 
-// A unit of passes with a thread an item: as many threads as a warp has, so that all of it finds
-// the same job.
+// Unit size for passes with one thread per item: the threads of a warp, so that a whole warp works
+// on the same job.
 inline constexpr int kPassWarp = 32;
 HEADRACE_HD inline uint32_t pass_warps(int64_t threads) {
   return static_cast<uint32_t>((threads + kPassWarp - 1) / kPassWarp);
 }
 
-// Where samples of a row are loaded from and stored to, four at a time; x is a multiple of four.
+// Address of a row's samples for loads and stores of four; x is a multiple of four.
 HEADRACE_HD inline uint32_t load_four(const uint8_t* row, int32_t x, int32_t width, bool words) {
   if (words) return words::load<1>(row + x).word[0];
   uint32_t four = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs of a pass as the host puts them together, and as one block of memory that crosses.
+// The jobs of a pass as the host assembles them, as one block of memory that is copied to the
+// device.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace headrace {
 template <class Job>
 class PassPlan {
  public:
-  // Pictures without pixels have no units, and nothing is done for them.
+  // Pictures without pixels get no units of work.
   void add(const Job& job) {
     jobs_.push_back(job);
     starts_.push_back(starts_.back() + Job::units(job.planes));
@@ -30,7 +31,7 @@ class PassPlan {
     std::memcpy(const_cast<Job*>(jobs.jobs), jobs_.data(), jobs_.size() * sizeof(Job));
     std::memcpy(const_cast<uint32_t*>(jobs.starts), starts_.data(), starts_.size() * 4);
   }
-  // The jobs of a kernel, with these bytes at that address.
+  // Jobs of a kernel, read from `bytes` at this address.
   PassJobs<Job> jobs(const uint8_t* there) const {
     PassJobs<Job> out;
     at(const_cast<uint8_t*>(there), &out);

@@ -58,7 +58,7 @@ std::vector<uint8_t> element_table(std::span<const StoreTable* const> tables) {
 
 uint32_t element_bits(const StoreTable& table, uint8_t sample) {
   const size_t bytes = size_of(table.dtype);
-  uint32_t bits = 0;  // little-endian, like every machine that is built for
+  uint32_t bits = 0;  // every supported machine is little-endian
   std::memcpy(&bits, elements_of(table) + sample * bytes, bytes);
   return bits;
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // PictureBatch: from pictures in memory to a batch, in one pass: gather, crop with padding,
-// horizontal flip, cutout, map of values, dtype and layout. Each part may be left out, so the same
-// kernel is a flip, a crop, a cutout, a normalization or a change of layout alone.
-//
-// It computes nothing: samples of 8 bits go through a table that the CPU's own code made
-// (kernels/store.h), others are kept as they are. So a batch has the same bits on every device.
+// horizontal flip, cutout, map of values, dtype and layout. Each part is optional, so the same
+// kernel is a flip, a crop, a cutout, a normalization or a change of layout alone. It does no
+// arithmetic: 8-bit samples go through a table made by the CPU's own code (kernels/store.h), others
+// are copied. So a batch has the same bits on every device.
 #pragma once
 
 #include <array>
@@ -23,26 +22,27 @@
 
 namespace headrace {
 
-// The operations on one picture, in this order: crop, flip, map, cut.
+// The operations on one picture, in this order: crop, flip, map, cutout.
 struct PictureEdit {
-  // Where the batch's first pixel lies in the picture. What lies outside the picture is padding.
+  // Position of the batch's first pixel in the picture. Everything outside the picture is padding.
   int32_t top = 0, left = 0;
   int32_t flip = 0;  // 1: the crop is mirrored left to right
-  // A rectangle of the finished picture; it may reach over its edges. Empty: none.
+  // A rectangle of the finished picture to overwrite; it may extend past its edges. Empty: none.
   int32_t cut_top = 0, cut_left = 0, cut_bottom = 0, cut_right = 0;
   int32_t tables = 0;  // index of the set in ElementMap::table
-  // The value of the rectangle, by channel: elements of the batch, their bits in the low
-  // bytes. So it is after the map: for a color before it, take the table's element.
+  // The rectangle's value per channel: the bits of a batch element, in the low bytes. It is applied
+  // after the map; for a color given before the map, look it up in the table.
   uint32_t cut[4] = {};
 };
 
 // Maps a sample. Elements are 1, 2 or 4 bytes; their dtype does not matter.
 struct ElementMap {
-  int bytes = 1;  // of an element of the batch
-  // [sets][channels][256] of them, for samples of 8 bits; lies where the kernel runs. Null: samples
-  // are `bytes` wide and stay as they are.
+  int bytes = 1;  // bytes per element of the batch
+  // [sets][channels][256] elements, for 8-bit samples; in the memory of the device that runs the
+  // kernel. Null: samples are `bytes` wide and are copied unchanged.
   const void* table = nullptr;
-  uint32_t padding[4] = {};  // value outside of a picture, by channel, as PictureEdit::cut
+  uint32_t padding[4] = {};  // value outside of a picture, by channel, in the format of
+                             // PictureEdit::cut
 };
 
 struct PictureBatch {
@@ -51,18 +51,19 @@ struct PictureBatch {
   const void* pictures = nullptr;
   PictureStrides from = {};
   int32_t channels = 1;           // 1 to 4
-  int32_t height = 0, width = 0;  // of a picture
+  int32_t height = 0, width = 0;  // bytes per picture
 
   RowChoice choice = RowChoice::slice(0);  // which pictures
   int64_t count = 0;                       // how many
-  const PictureEdit* edits = nullptr;      // [count], where the kernel runs; null: none for all
+  const PictureEdit* edits = nullptr;      // [count], in the memory of the device that runs the
+                                           // kernel; null: no edits
 
   void* batch = nullptr;  // must not overlap the pictures
   PictureStrides to = {};
   int32_t to_height = 0, to_width = 0;
   ElementMap map = {};
 
-  // Rows of a picture that are one item: what is known of the picture is looked up once.
+  // Rows of a picture per item, so that the picture's parameters are loaded only once for them.
   static constexpr int kRows = 8;
 
   HEADRACE_HD int64_t items() const { return to_width > 0 ? count * row_groups() : 0; }
@@ -81,7 +82,7 @@ struct PictureBatch {
  private:
   HEADRACE_HD int64_t row_groups() const { return (int64_t{to_height} + kRows - 1) / kRows; }
 
-  // A sample as an element: by table for samples of 8 bits, itself where Sample is void.
+  // Converts a sample to an element: by table for 8-bit samples, unchanged if Sample is void.
   template <class Element, class Sample>
   struct Look {
     using Stored = Sample;
@@ -100,7 +101,7 @@ struct PictureBatch {
   struct Columns {
     int32_t begin, end;
   };
-  // The range of columns, cut to the batch's.
+  // Clips the range of columns to the batch's.
   HEADRACE_HD Columns clipped(int64_t begin, int64_t end) const {
     begin = begin < 0 ? 0 : begin < to_width ? begin : to_width;
     end = end < begin ? begin : end < to_width ? end : to_width;
@@ -126,7 +127,7 @@ struct PictureBatch {
            (reinterpret_cast<uintptr_t>(to_row) & (kFour - 1)) == 0;
   }
 
-  // `lowest`: of the samples that the row shows, from the first or from the last to the first.
+  // `lowest`: the lowest address of the samples that the row shows, in forward or mirrored order.
   template <class Element>
   HEADRACE_HD void row_in_words(const uint8_t* lowest, Element* to_row, bool flip, int32_t tables,
                                 Lane lane) const {
@@ -157,7 +158,7 @@ struct PictureBatch {
     const PictureEdit* const edit = edits ? edits + i : nullptr;
     const int32_t left = edit ? edit->left : 0, top = edit ? edit->top : 0;
     const bool flip = edit && edit->flip;
-    // The columns that show the picture, and the column of it that column 0 would show.
+    // The columns that show the picture, and the picture column that corresponds to column 0.
     const int64_t from_x = flip ? int64_t{left} + to_width - 1 : left;
     const Columns across =
         flip ? clipped(from_x - width + 1, from_x + 1) : clipped(-from_x, int64_t{width} - from_x);
@@ -201,19 +202,19 @@ struct PictureBatch {
         to_row[x * to.column] = look(samples[origin + x * step]);
       }
       fill(to_row, shown.end, to_width, map.padding[c], lane);
-      // Over what was written: a column is the same lane's in every range.
+      // Overwrites safely: a column belongs to the same lane in every range.
       fill(to_row, cut.begin, cut.end, edit ? edit->cut[c] : 0, lane);
     }
   }
 };
 
-// Throws Exception HR0862 where the numbers of channels, bytes or sizes are none that it can do.
+// Throws Exception HR0862 if channel counts, element sizes or dimensions are unsupported.
 void check(const PictureBatch& batch);
 
-// The elements of the tables, one after the other, as ElementMap::table wants them.
-// REQUIRES: tables of one dtype.
+// The elements of the tables, concatenated, in the format of ElementMap::table. REQUIRES: all
+// tables have the same dtype.
 std::vector<uint8_t> element_table(std::span<const StoreTable* const> tables);
-// The bits of what a channel's table makes of a sample; for ElementMap::padding and cut.
+// The bits of a channel's table entry for a sample; for ElementMap::padding and cut.
 uint32_t element_bits(const StoreTable& table, uint8_t sample);
 
 }  // namespace headrace

@@ -8,9 +8,9 @@
 #include "headrace/kernels/batch/batch_test_places.h"
 
 namespace headrace {
-namespace {
+namespace picture_batch_test {
 
-// The reference: one picture, changed step by step as one would do it by hand. [c][y][x].
+// The reference: one picture, edited step by step. [c][y][x].
 struct Planes {
   int channels = 0, height = 0, width = 0;
   std::vector<uint32_t> values;
@@ -29,7 +29,7 @@ Planes mapped(Planes in, const std::function<uint32_t(int, uint32_t)>& map) {
   return in;
 }
 
-// With borders wide enough for any crop of the tests, of each channel's padding.
+// With borders wide enough for any crop of the tests, filled with each channel's padding.
 constexpr int kBorder = 64;
 Planes bordered(Planes in, const uint32_t padding[]) {
   Planes out = empty_planes(in.channels, in.height + 2 * kBorder, in.width + 2 * kBorder);
@@ -80,7 +80,7 @@ struct Case {
   int to_height = 1, to_width = 1, count = 1;
   bool from_channels_last = false, to_channels_last = false;
   bool edits = true;
-  bool in_words = false;  // four columns lie in a word, and nothing is padded
+  bool in_words = false;  // words hold four columns, and nothing is padded
 };
 
 Case random_case(TestDraws& draws) {
@@ -109,7 +109,7 @@ constexpr int kSets = 3;  // of tables
 
 PictureEdit random_edit(TestDraws& draws, const Case& c) {
   PictureEdit edit;
-  const int odd = draws.below(8);  // now and then wholly outside
+  const int odd = draws.below(8);  // sometimes completely outside
   edit.top = odd == 0 ? c.height + 1 : draws.between(-12, 12);
   edit.left = odd == 1 ? -c.to_width - 1 : draws.between(-12, 12);
   edit.top = std::clamp(edit.top, -kBorder, c.height + kBorder - c.to_height);
@@ -140,7 +140,7 @@ size_t offset(const PictureStrides& s, int64_t picture, int c, int y, int x) {
 
 class PictureBatchAt : public AtPlace {
  protected:
-  // One random batch, of samples that are Stored, by table or as they are.
+  // One random batch of samples of type Stored, mapped by a table or unchanged.
   template <class Element, class Stored>
   void expect_case(TestDraws& draws, bool by_table) {
     const Case c = random_case(draws);
@@ -210,7 +210,7 @@ class PictureBatchAt : public AtPlace {
   }
 };
 
-TEST_P(PictureBatchAt, CropsPadsFlipsCutsAndMapsAsIfDoneStepByStep) {
+TEST_P(PictureBatchAt, CropsPadsFlipsErasesAndMapsAsStepByStep) {
   TestDraws draws(11);
   for (int round = 0; round < 60; ++round) {
     expect_case<uint32_t, uint8_t>(draws, true);
@@ -229,7 +229,7 @@ TEST_P(PictureBatchAt, KeepsTheBitsOfElementsOfAnyWidth) {
 }
 
 TEST_P(PictureBatchAt, WritesOnlyItsOwnPartOfAWiderBatch) {
-  // A column of the batch's memory is somebody else's.
+  // The batch is a column of a larger array whose other columns must not change.
   const std::vector<uint8_t> pictures{1, 2, 3, 4, 5, 6};
   uint8_t* const out = room<uint8_t>(8);
   PictureBatch batch{.pictures = put(pictures),
@@ -245,7 +245,7 @@ TEST_P(PictureBatchAt, WritesOnlyItsOwnPartOfAWiderBatch) {
   EXPECT_EQ(get(out, 8), (std::vector<uint8_t>{1, 2, 3, 0xa5, 4, 5, 6, 0xa5}));
 }
 
-TEST_P(PictureBatchAt, NothingIsDoneForNoPicturesAndNoPixels) {
+TEST_P(PictureBatchAt, NothingIsDoneForNoImagesAndNoPixels) {
   PictureBatch batch{.from = PictureStrides::channels_first(3, 4, 4),
                      .channels = 3,
                      .height = 4,
@@ -264,7 +264,7 @@ TEST_P(PictureBatchAt, NothingIsDoneForNoPicturesAndNoPixels) {
   EXPECT_EQ(batch.items(), 0);
 }
 
-TEST_P(PictureBatchAt, APictureWithoutPixelsIsAllPadding) {
+TEST_P(PictureBatchAt, AnImageWithoutPixelsIsAllPadding) {
   uint16_t* const out = room<uint16_t>(2 * 3);
   PictureBatch batch{.pictures = nullptr,
                      .from = PictureStrides::channels_first(1, 0, 0),
@@ -281,7 +281,7 @@ TEST_P(PictureBatchAt, APictureWithoutPixelsIsAllPadding) {
 
 INSTANTIATE_TEST_SUITE_P(Places, PictureBatchAt, testing::ValuesIn(places()), place_name);
 
-TEST(PictureBatch, TablesGoUpAsTheElementsOfTheirDType) {
+TEST(PictureBatch, TablesAreUploadedInTheirDType) {
   std::array<double, 256> halves, bytes;
   for (int x = 0; x < 256; ++x) halves[x] = x / 2.0, bytes[x] = 255 - x;
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
@@ -309,7 +309,7 @@ std::string message_of(const PictureBatch& batch) {
   return "";
 }
 
-TEST(PictureBatch, SaysWhatItDoesNotTake) {
+TEST(PictureBatch, RefusesUnsupportedInputs) {
   PictureBatch batch{.channels = 5};
   EXPECT_EQ(message_of(batch),
             "HR0862 unsupported input for a batch kernel: an image of a batch has 1 to 4 "
@@ -325,5 +325,5 @@ TEST(PictureBatch, SaysWhatItDoesNotTake) {
   EXPECT_EQ(message_of(batch), "");
 }
 
-}  // namespace
+}  // namespace picture_batch_test
 }  // namespace headrace

@@ -6,7 +6,7 @@
 
 namespace headrace {
 
-// In elements, of neighbors along each axis.
+// Distances in elements between neighbors along each axis.
 struct PictureStrides {
   int64_t picture = 0, row = 0, column = 0, channel = 0;
 

@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operations on an image's pixels, as data for kernels: the instructions of RunPrograms, which
-// compute each pixel from its own samples, and the passes that look at all of an image.
+// compute each pixel from its own samples, and the image-wide passes.
 //
-// Images are dense planes of 8 bits, (C, H, W), one or three channels, all of a batch of one size.
+// Images are dense 8-bit planes, (C, H, W), one or three channels; all images of a batch have the
+// same size.
 #pragma once
 
 #include <cstdint>
 
 namespace headrace {
 
-// Per-pixel operations. The arithmetic is that of the CPU's steps (kernels/color/pixel_math.h).
+// Per-pixel operations. The arithmetic is that of the CPU operators (kernels/color/pixel_math.h).
 enum class PixelCode : uint8_t {
-  kNone,              // no kernel has it
-  kTable,             // of each channel, that cross with the program
-  kMeasuredTable,     // of each channel, that MakeMeasuredTables has made
+  kNone,              // not supported by any kernel
+  kTable,             // per channel; copied with the program
+  kMeasuredTable,     // per channel; made by MakeMeasuredTables
   kGray,              // torchvision's gray in every channel
   kPillowGray,        // Pillow's
-  kPermutation,       // values[c]: the channel that becomes channel c
+  kPermutation,       // values[c]: the source of channel c
   kSaturation,        // values: factor, float(1 - factor)
   kPillowSaturation,  // values: factor
-  kHue,               // values: share of the circle
+  kHue,               // values: fraction of the circle
   kPillowHue,         // values: of 256 hues
 };
 
 struct PixelInstruction {
   uint32_t code = 0;   // PixelCode
-  uint32_t table = 0;  // number of the set of tables
+  uint32_t table = 0;  // number of the table set
   float values[6] = {};
 };
 static_assert(sizeof(PixelInstruction) == 32);
 
-// Passes over an image that read more than one pixel at a time.
+// Image-wide passes, which depend on more than one pixel.
 enum class PassCode : uint8_t {
-  kContrast,  // measured: a table of each channel is made of it
+  kContrast,  // measured: a table per channel is computed from it
   kPillowContrast,
   kAutocontrast,
   kPillowAutocontrast,
   kEqualize,
-  kSharpness,  // neighbors: pixels of another image are made of it
+  kSharpness,  // neighbors: writes the pixels of another image
   kPillowSharpness,
   kGaussianBlur,
   kWarp,

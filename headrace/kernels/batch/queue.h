@@ -10,8 +10,8 @@
 
 namespace headrace {
 
-// Memory that the kernel refers to must stay until an event after it is done. Throws HR0860 where
-// CUDA refuses it.
+// Memory that the kernel refers to must stay valid until an event recorded after it completes.
+// Throws HR0860 if CUDA fails.
 template <class Kernel>
 void queue(Stream& stream, const Kernel& kernel) {
   void* const cuda_stream = cuda_stream_of(stream);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResampleColumns: the pass of a resize across rows; a thread eight neighboring columns of a few
-// rows of the outcome, in all channels, so that a row's weights are looked up once.
+// ResampleColumns: the vertical pass of a resize; each thread computes eight adjacent columns of a
+// few output rows, in all channels, so that a row's weights are loaded once.
 //
-// A sum of weighted samples is two sums, of the weights' lower and upper 16 bits, whose products
-// are added two an instruction: sum = s0 + (s1 << 16), to the last bit.
+// A weighted sum is split into two sums, for the weights' lower and upper 16 bits, with two
+// products per instruction: sum = s0 + (s1 << 16), exactly.
 #pragma once
 
 #include "headrace/kernels/batch/resample_job.h"
@@ -12,10 +12,10 @@ namespace headrace {
 
 template <SampleLayout kLayout>
 struct ResampleColumns : ResamplePass {
-  static constexpr int kRows = 4;  // of a thread
+  static constexpr int kRows = 4;  // per thread
   static constexpr int kColumns = 8;
 
-  // How many threads a job takes.
+  // Number of threads for a job.
   static int64_t threads(const ResampleJob& job) {
     return int64_t{(job.rows + kRows - 1) / kRows} * ((job.columns + kColumns - 1) / kColumns);
   }
@@ -60,7 +60,7 @@ struct ResampleColumns : ResamplePass {
   }
 
  private:
-  // Eight samples of a row, and of the one below.
+  // Eight samples of a row and of the row below.
   struct Samples {
     int64_t row;
     int64_t column;
@@ -82,7 +82,7 @@ struct ResampleColumns : ResamplePass {
         return bytes;
       }
     }
-    // The row below, or, where it has no weight, any.
+    // The row below; any row if it has no weight.
     HEADRACE_HD words::Together<2> eight_below(const uint8_t* at, bool has_weight) const {
       return eight(kLayout == SampleLayout::kWords || has_weight ? at + row : at);
     }

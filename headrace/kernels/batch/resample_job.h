@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input of the two kernels of a resize: ResampleRows makes each row longer or shorter,
-// ResampleColumns makes other rows. The plan decides which comes first (resize_batch.h).
+// Input of the two kernels of a resize: ResampleRows changes the width of each row, ResampleColumns
+// the number of rows. The plan decides which comes first (resize_batch.h).
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace headrace {
 struct ResampleJob {
   int64_t from = 0, to = 0;  // the first sample
   PictureStrides from_strides = {}, to_strides = {};
-  int32_t rows = 0, columns = 0;  // of the outcome
+  int32_t rows = 0, columns = 0;  // of the output
   int32_t samples = 0;            // of the input, along the axis
   uint32_t axis = 0;
-  // Up to which column words may be stored; 0, where neighbors do not lie side by side or rows and
-  // channels begin at no multiples of 8 bytes. More than `columns`, where room is left for it.
+  // Words may be stored up to this column; 0 if neighbors are not adjacent, or rows and channels
+  // are not aligned to 8 bytes. More than `columns` if the buffer has room for it.
   int32_t in_words = 0;
-  uint32_t fill = 0;  // of FillBorders: a byte a channel
+  uint32_t fill = 0;  // FillBorders: one byte per channel
 };
 
 // Up to 32 threads' work in a job.
@@ -31,10 +31,10 @@ struct ResamplePiece {
 };
 inline constexpr int kResamplePiece = 32;
 
-// How a pass finds its samples.
+// How a pass addresses its samples.
 enum class SampleLayout : uint8_t {
-  // Neighbors lie side by side, rows and channels begin multiples of 8 bytes apart. Across rows
-  // moreover, there is a row more than any outcome of an odd number of rows is made of.
+  // Neighbors are adjacent, and strides of rows and channels are multiples of 8 bytes. Across rows,
+  // there is also one more row than any output with an odd number of input rows needs.
   kWords,
   kAny,
 };
@@ -45,8 +45,8 @@ struct ResamplePass {
   const ResamplePiece* pieces = nullptr;  // [count]
   const ResizeAxis* axes = nullptr;
   const uint32_t* tables = nullptr;
-  // Aligned to 8 bytes. From kWords, any 8 bytes that begin at a multiple of 8 and hold a sample of
-  // the picture are read.
+  // Aligned to 8 bytes. For kWords, any aligned 8 bytes that contain a sample of the picture may be
+  // read.
   const uint8_t* from = nullptr;
   uint8_t* to = nullptr;  // must not overlap `from`
   int64_t count = 0;
@@ -55,7 +55,7 @@ struct ResamplePass {
   HEADRACE_HD int64_t items() const { return count * kResamplePiece; }
 };
 
-// Stores what lies in the words' bytes, for columns x and following of a row.
+// Stores the words' bytes to columns x and following of a row.
 template <int count>
 class OutcomeStore {
  public:

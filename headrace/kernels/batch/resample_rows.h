@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResampleRows: the pass of a resize along rows; a thread four neighboring columns of a few rows,
-// in all channels, so that places and weights are looked up once.
-//
-// A sum of weighted samples is three sums of products of bytes, four of them an instruction: with
-// weights of 23 bits and a sign, sum = s0 + (s1 << 8) + (s2 << 16), to the last bit.
+// ResampleRows: the horizontal pass of a resize; each thread computes four adjacent columns of a
+// few rows, in all channels, so that positions and weights are loaded once. A weighted sum is split
+// into three sums of byte products, four per instruction: with weights of 23 bits and a sign, sum =
+// s0 + (s1 << 8) + (s2 << 16), exactly.
 #pragma once
 
 #include "headrace/kernels/batch/resample_job.h"
@@ -12,12 +11,12 @@ namespace headrace {
 
 template <SampleLayout kLayout>
 struct ResampleRows : ResamplePass {
-  // With more, some of its registers lie in memory.
+  // With more, some values spill to memory.
   static constexpr int kResidentBlocks = kLayout == SampleLayout::kWords ? 6 : 4;
-  static constexpr int kRows = 16;  // of a thread
+  static constexpr int kRows = 16;  // per thread
   static constexpr int kColumns = 4;
 
-  // How many threads a job takes.
+  // Number of threads for a job.
   static int64_t threads(const ResampleJob& job) {
     return int64_t{(job.rows + kRows - 1) / kRows} * ((job.columns + kColumns - 1) / kColumns);
   }
@@ -42,7 +41,8 @@ struct ResampleRows : ResamplePass {
         HEADRACE_UNROLLED
         for (int i = 0; i < kColumns; ++i) {
           const uint32_t four = places.four(row, i);
-          uint32_t sum = words::dot4_signed(four, weights.byte[2].word[i], 1 << 5);  // of 2^16
+          // weights are in units of 2^-16
+          uint32_t sum = words::dot4_signed(four, weights.byte[2].word[i], 1 << 5);
           sum = words::dot4(four, weights.byte[1].word[i], sum << 8);
           sums[i] = words::dot4(four, weights.byte[0].word[i], sum << 8);
         }
@@ -80,7 +80,7 @@ struct ResampleRows : ResamplePass {
     }
   };
 
-  // Where the samples of four outputs lie in a row.
+  // Positions of four outputs' samples in a row.
   class Places {
    public:
     HEADRACE_HD Places(const ResampleJob& job, const uint32_t* first) {
@@ -103,7 +103,7 @@ struct ResampleRows : ResamplePass {
       }
     }
 
-    // The samples of output i's first four taps; what lies behind its last tap is any sample.
+    // The samples of output i's first four taps; samples past its last tap may have any value.
     HEADRACE_HD uint32_t four(const uint8_t* row, int i) const {
       if constexpr (kLayout == SampleLayout::kWords) {
         return chosen(row, first_[i], which_[i]);
@@ -114,7 +114,7 @@ struct ResampleRows : ResamplePass {
     // The four bytes of a step.
     HEADRACE_HD uint32_t four(const uint8_t* row, int i, uint32_t step) const {
       if constexpr (kLayout == SampleLayout::kWords) {
-        // From the last two words' bytes, where the step's words are not both of the row's.
+        // From bytes of the last two words, if the step's words are not both in the row.
         const uint32_t wanted = first_[i] + step, at = wanted < last_ ? wanted : last_;
         return chosen(row, at, which_[i] + 0x4444 * (wanted - at));
       } else {
@@ -135,13 +135,13 @@ struct ResampleRows : ResamplePass {
                                  which);
     }
 
-    // Words of a row and bytes of two of them; or samples.
+    // Words of a row and bytes from two of them, or single samples.
     uint32_t first_[kColumns], which_[kColumns];
-    uint32_t last_;  // last readable one: the first of two words, or a sample
+    uint32_t last_;  // last readable position: the first of two words, or a sample
     int64_t step_ = 1;
   };
 
-  // Calls sums_of(row, sums) for each row and channel, and stores what comes of the sums.
+  // Calls sums_of(row, sums) for each row and channel, and stores the rounded sums.
   template <class SumsOf>
   HEADRACE_HD void each_row(const ResampleJob& job, int32_t begin, int32_t end, int32_t x,
                             const SumsOf& sums_of) const {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One axis of a resize as the kernels read it: which inputs make an output, and with which weights,
-// in 22-bit fixed point and the same to the last bit as kernels/resample/resample.h has them.
+// One axis of a resize as the kernels read it: which inputs contribute to an output, and with which
+// weights, in 22-bit fixed point and bit for bit as in kernels/resample/resample.h.
 //
-// The host says what an axis is, in a hundred bytes; MakeResizeTables makes the numbers where they
-// are used. That is exact because the weights of box, bilinear and bicubic are made by additions,
-// multiplications and divisions of doubles, which a GPU rounds as a CPU does. Weights of filters
-// with a sine, and torch's, are made on the host and only put in order.
+// The host describes an axis in a hundred bytes; MakeResizeTables computes the tables on the
+// device. That is exact because the weights of box, bilinear and bicubic are made by additions,
+// multiplications and divisions of doubles, which a GPU rounds like a CPU. Weights of filters with
+// a sine, and torch's, are made on the host and only reordered.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,29 @@
 
 namespace headrace {
 
-// How an axis' numbers lie, by who reads them.
+// Format of an axis' tables, by the kernel that reads them.
 enum class AxisForm : uint8_t {
-  // ResampleRows: `padded` first inputs; then, for each four taps, three times `padded` words:
-  // bytes
-  // 0, 1 and 2 of the weights of an output's four taps. The last byte is signed.
+  // ResampleRows: `padded` first inputs; then, for every four taps, three times `padded` words:
+  // bytes 0, 1 and 2 of the weights of an output's four taps. Byte 2 is signed.
   kAlongRows,
-  // ResampleColumns: by output, its first input, how many there are, and for each two taps the
-  // lower 16 bits of their weights in a word, and the upper, which are signed, in another. Where
-  // the count is odd, one more input is there to be read.
+  // ResampleColumns: for each output its first input, its number of inputs, and for every two taps
+  // one word with the lower 16 bits of their weights and one with the upper 16 bits, which are
+  // signed. If the count is odd, one more input must be readable.
   kAcrossRows,
 };
 
-// Outputs [begin, begin + count) of a full resize, or these from the last to the first.
+// Outputs [begin, begin + count) of a full resize, or the same in reverse order.
 struct ResizeAxis {
   FilterScale scale = {};
   int32_t begin = 0, count = 0;
-  int32_t mirrored = 0;  // the input lies from its last sample to its first
+  int32_t mirrored = 0;  // the input is stored from its last sample to its first
   int32_t reversed = 0;
   int32_t low = 0, samples = 0;  // the inputs that are read; `first` counts from the lowest
-  int32_t taps = 0;              // of any output, at most
+  int32_t taps = 0;              // maximum number of taps of any output
   int32_t padded = 0;            // count, up to a multiple of 4
-  int64_t table = 0;             // the place of its numbers among all tables, in words
-  // Where weights that the host has made lie among all such: first[count], count[count],
-  // weights[taps][count]; -1: the host has made none.
+  int64_t table = 0;             // offset of its tables among all tables, in words
+  // Position of the weights computed by the host: first[count], count[count], weights[taps][count];
+  // -1: computed on the device.
   int64_t made = -1;
   AxisForm form = AxisForm::kAlongRows;
 
@@ -53,13 +52,13 @@ struct ResizeAxis {
   HEADRACE_HD int32_t across_stride() const { return 2 + 2 * steps(); }
 };
 
-// An axis' numbers: a thread an output.
+// Builds an axis' tables, one thread per output.
 struct MakeResizeTables {
   const ResizeAxis* axes = nullptr;  // [count]
   const int32_t* made = nullptr;
   uint32_t* tables = nullptr;
   int64_t count = 0;
-  int32_t most_outputs = 0;  // padded, of any axis, up to a multiple of 32
+  int32_t most_outputs = 0;  // maximum of `padded` over all axes, rounded up to a multiple of 32
 
   HEADRACE_HD int64_t items() const { return count * most_outputs; }
 
@@ -68,7 +67,7 @@ struct MakeResizeTables {
     const int32_t i = static_cast<int32_t>(static_cast<uint32_t>(item) - number * most_outputs);
     const ResizeAxis& axis = axes[number];
     if (i >= axis.padded) return;
-    // Padding outputs repeat the last one, without weights.
+    // Padding outputs repeat the last one, with zero weights.
     const int32_t own = i < axis.count ? i : axis.count - 1;
     if (axis.made >= 0) {
       const int32_t* const first = made + axis.made;
@@ -119,7 +118,8 @@ struct MakeResizeTables {
         for (int b = 0; b < 3; ++b) to[int64_t{axis.padded} * b] = bytes[b];
       }
     } else if (i < axis.count) {
-      // An input more below the last one: one that is above the first, where there is none.
+      // Reads one more input, with zero weight: after the last one, or before the first if there is
+      // none after.
       const int32_t above = count % 2 && first > 0 && first + count == axis.samples ? 1 : 0;
       uint32_t* to = table + int64_t{i} * axis.across_stride();
       to[0] = static_cast<uint32_t>(first - above);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's numbers for an axis of a resize, compared with the CPU's.
+// A device's tables for an axis of a resize, compared with the CPU's.
 #include "headrace/kernels/batch/resize_axis.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace headrace {
 namespace {
 
-// The inputs of one output, from the words that the kernels read.
+// The inputs of one output, unpacked from the words that the kernels read.
 struct Taps {
   int first = 0;
   std::vector<int32_t> weights;
@@ -58,7 +58,7 @@ Taps taps_of(const ResampleAxis& axis, int i) {
   return taps;
 }
 
-// Squares of each of the inputs' sizes become `output` x `output`.
+// Square pictures of each input size are resized to `output` x `output`.
 void expect_the_cpus_numbers(Filter filter, const std::vector<int>& inputs, int output) {
   std::vector<ResizeWindow> windows;
   for (const int input : inputs) windows.push_back({.height = input, .width = input});

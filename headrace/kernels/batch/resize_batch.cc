@@ -32,7 +32,7 @@ bool lies_in(int32_t begin, int32_t count, int32_t whole) {
   return count >= 1 && begin >= 0 && count <= whole && begin <= whole - count;
 }
 
-// The window with its full sizes, which are possible.
+// The window with default sizes filled in and checked.
 ResizeWindow checked(const ResizeTo& to, ResizeWindow window, size_t number) {
   if (window.border_alone) return window;
   const std::string name = "window " + std::to_string(number);
@@ -45,9 +45,9 @@ ResizeWindow checked(const ResizeTo& to, ResizeWindow window, size_t number) {
   if (window.to_width == 0) window.to_width = window.shown_width;
   if (!lies_in(window.at_top, window.shown_height, to.height) ||
       !lies_in(window.at_left, window.shown_width, to.width)) {
-    raise(kBadSize, name + " cannot be shown as " +
+    raise(kBadSize, name + " cannot be placed as " +
                         text_of(window.shown_height, window.shown_width) + " from " +
-                        text_of(window.at_top, window.at_left) + " on in " +
+                        text_of(window.at_top, window.at_left) + " in an image of " +
                         text_of(to.height, to.width));
   }
   if (is_too_large(window.height, window.width) ||
@@ -57,9 +57,9 @@ ResizeWindow checked(const ResizeTo& to, ResizeWindow window, size_t number) {
   }
   if (!lies_in(window.top, window.shown_height, window.to_height) ||
       !lies_in(window.left, window.shown_width, window.to_width)) {
-    raise(kBadSize, "of " + name + ", which becomes " + text_of(window.to_height, window.to_width) +
+    raise(kBadSize, "the result of " + name + " is " + text_of(window.to_height, window.to_width) +
                         ", " + text_of(window.shown_height, window.shown_width) + " from " +
-                        text_of(window.top, window.left) + " are not there");
+                        text_of(window.top, window.left) + " is outside it");
   }
   return window;
 }
@@ -94,7 +94,7 @@ class PlanWriter {
   void add(ResizeWindow window, int64_t batch_offset) {
     if (window.border_alone) return add_border(window, batch_offset);
     mirrored_ = window.strides.column == -1;
-    if (mirrored_) {  // read from its other end
+    if (mirrored_) {  // read from the other end
       window.from -= window.width - 1;
       window.strides.column = 1;
     }
@@ -121,7 +121,8 @@ class PlanWriter {
                     .padded = up_to(4, sizes.count),
                     .form = sizes.form};
     if (is_polynomial(to_.filter)) {
-      // Box has one tap where nothing is resized; the others look at neighbors, of no weight.
+      // Box has one tap if nothing is resized; the other filters include neighbors with zero
+      // weight.
       const Filter filter = sizes.input == sizes.full ? Filter::kBox : to_.filter;
       axis.scale = FilterScale(filter, sizes.input, sizes.full);
       measure(axis);
@@ -143,7 +144,7 @@ class PlanWriter {
                  window.upside_down, AxisForm::kAcrossRows});
   }
 
-  // The inputs of an axis; first and first + count rise with the outputs.
+  // The inputs of an axis; first and first + count increase with the outputs.
   static void measure(ResizeAxis& axis) {
     const FilterSpan lowest = axis.scale.antialiased_span(axis.begin);
     const FilterSpan highest = axis.scale.antialiased_span(axis.begin + axis.count - 1);
@@ -165,7 +166,7 @@ class PlanWriter {
     const auto each = [&](auto&& number) {
       for (int32_t i = 0; i < sizes.count; ++i) plan_.made.push_back(number(i));
     };
-    if (made_.copies()) {  // weights that give the sample itself
+    if (made_.copies()) {  // weights that reproduce the sample
       each([&](int32_t i) { return made_.mirrored() ? sizes.count - 1 - i : i; });
       each([](int32_t) { return 1; });
       each([](int32_t) { return 1 << 22; });
@@ -178,7 +179,7 @@ class PlanWriter {
     }
   }
 
-  // Rows that are `columns` wide and the pictures of them; both begin at multiples of 8 bytes.
+  // Rows of `columns` samples and their pictures, both starting at multiples of 8 bytes.
   static PictureStrides strides_between(int32_t rows, int32_t columns) {
     const int64_t row = up_to(8, columns);
     return {.picture = 0, .row = row, .column = 1, .channel = row * rows};
@@ -209,7 +210,7 @@ class PlanWriter {
     const int64_t from =
         window.from + high.low * window.strides.row + wide.low * window.strides.column;
     const SampleLayout layout = across_rows(layout_of(window.strides), high);
-    // Words begin at multiples of 8 bytes, and so with columns that nobody asked for.
+    // Aligns the start to 8 bytes by including up to 7 extra columns, which are not used.
     const int32_t before = layout == SampleLayout::kWords ? int32_t(from & 7) : 0;
     ResampleJob first{.from = from - before,
                       .to = plan_.between_bytes,
@@ -258,7 +259,7 @@ class PlanWriter {
     const bool words = strides.column == 1 && strides.row % 8 == 0 && strides.channel % 8 == 0;
     return words ? SampleLayout::kWords : SampleLayout::kAny;
   }
-  // Two rows are read at a time, and where all rows make one of the outcome, there is none left.
+  // Two rows are read at a time; no extra row is available if the output needs all rows.
   static SampleLayout across_rows(SampleLayout layout, const ResizeAxis& axis) {
     return axis.taps == axis.samples && axis.samples % 2 ? SampleLayout::kAny : layout;
   }
@@ -284,7 +285,7 @@ class PlanWriter {
   ResampleAxis made_;
 };
 
-// The pieces in the order of ResizeSections.
+// Pieces in the order of ResizeSections.
 std::array<const std::vector<ResamplePiece>*, 9> all_pieces(const ResizePlan& plan) {
   std::array<const std::vector<ResamplePiece>*, 9> all{};
   size_t next = 0;

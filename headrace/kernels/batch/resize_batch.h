@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans an antialiased resize of a batch of 8-bit pictures to one size, and queues its kernels:
 //
-//   MakeResizeTables  a thread an output of an axis   sizes -> places and weights
-//   ResampleRows      a thread four columns           the passes, of which either may be the first
-//   ResampleColumns   a thread eight columns
-//   FillBorders       a thread eight columns           where pictures of the batch have borders
+//   MakeResizeTables  a thread per output of an axis   sizes -> positions and weights
+//   ResampleRows      a thread per four columns        the passes, in either order
+//   ResampleColumns   a thread per eight columns
+//   FillBorders       a thread per eight columns       if pictures of the batch have borders
 //
 // Equal to Pillow's Image.resize of each window by itself (torch's filters: to torch), byte for
 // byte. What crosses to the device are sizes; weights only of filters whose weights are no
@@ -27,23 +27,22 @@
 
 namespace headrace {
 
-// A window to resize: a rectangle of a picture, which counts as a picture of its own. Fast if its
-// strides are 1 or -1 for a column and multiples of 8 for rows and channels.
+// A window to resize: a rectangle of a picture, treated as a picture of its own. Fast if column
+// strides are 1 or -1 and row and channel strides are multiples of 8.
 struct ResizeWindow {
   int64_t from = 0;               // bytes from the pictures' address to its first sample
   PictureStrides strides = {};    // bytes; `picture` is not used
   int32_t height = 0, width = 0;  // at least 1
-  bool flip = false;              // the outcome is mirrored left to right
+  bool flip = false;              // the output is mirrored left to right
   bool upside_down = false;       // and top to bottom
-  // Where the batch shows a part of what the window becomes: of which size that is, and where in it
-  // the part begins, before it is mirrored. 0: it is of the batch's size. The part alone is
-  // computed, and of the window only what it reads is looked at, so `from` may lie outside of what
-  // there is.
+  // The part of the resized window that the batch shows: its size, and its position before
+  // mirroring. 0: the batch's size. Only this part is computed and only the samples it depends on
+  // are read, so `from` may point outside the available samples.
   int32_t to_height = 0, to_width = 0, top = 0, left = 0;
-  // Where the batch's picture has a border: how large the part in it is (0: as large as the
-  // picture), where it lies there, mirrored as it may be, and what is around it, by channel.
+  // If the batch's picture has a border: the size of the part inside it (0: no border), its
+  // position in the batch's picture after mirroring, and the border's value by channel.
   int32_t shown_height = 0, shown_width = 0, at_top = 0, at_left = 0;
-  bool border_alone = false;  // no part is in it, and nothing of the window looked at
+  bool border_alone = false;  // shows nothing of the window
   std::array<uint8_t, 4> fill{};
 };
 
@@ -53,7 +52,7 @@ struct ResizeTo {
   PictureStrides strides = {};  // bytes, of the batch
 };
 
-// Pieces of work, by what does it.
+// Work items by kind.
 struct ResamplePieces {
   std::array<std::vector<ResamplePiece>, 2> rows, columns;  // by SampleLayout
 };
@@ -61,31 +60,30 @@ struct ResamplePieces {
 struct ResizePlan {
   int32_t channels = 0;
   std::vector<ResizeAxis> axes;   // one for equal sizes
-  std::vector<int32_t> made;      // weights: ResizeAxis::made
+  std::vector<int32_t> made;      // weights: made by ResizeAxis
   std::vector<ResampleJob> jobs;  // of passes and borders
   ResamplePieces first, second;   // of the passes
   std::vector<ResamplePiece> borders;
   int64_t table_words = 0;    // of all axes
-  int64_t between_bytes = 0;  // the pictures between the passes
+  int64_t between_bytes = 0;  // the intermediate pictures between the passes
   int32_t most_outputs = 0;   // of any axis
 };
 
 inline constexpr int32_t kMostResizedSide = 1 << 16;
-// Throws Exception HR0863 where a size is not positive or there are no channels, where a rectangle
-// is none of its picture, and where a side has more than kMostResizedSide pixels.
+// Throws Exception HR0863 if a size is not positive, there are no channels, a rectangle is outside
+// its picture, or a side has more than kMostResizedSide pixels.
 ResizePlan plan_resize(const ResizeTo& to, std::span<const ResizeWindow> windows);
-// Upper bound of the part of it that is weights made by the host for a window by itself.
-// REQUIRES: none of its sizes is left out.
+// Upper bound on the bytes of weights that the host makes for one window. REQUIRES: all of its
+// sizes are set.
 int64_t made_bytes(const ResizeTo& to, const ResizeWindow& window);
 
-// Bytes of what the host makes, and of what the device does before the batch; each is one block of
-// memory.
+// Bytes prepared by the host, and device scratch bytes; each is one block of memory.
 int64_t upload_bytes(const ResizePlan& plan);
 int64_t scratch_bytes(const ResizePlan& plan);
 void write(const ResizePlan& plan, uint8_t* upload);
 
-// Where the kernels find it all. `upload` and `scratch` are aligned to 256 bytes, pictures and
-// batch to 8. The pictures' memory can be read up to a multiple of 8 bytes.
+// The addresses of everything that the kernels use. `upload` and `scratch` are aligned to 256
+// bytes, pictures and batch to 8. The pictures' memory is readable up to a multiple of 8 bytes.
 struct ResizeMemory {
   const uint8_t* upload = nullptr;  // a copy of what write() wrote
   uint8_t* scratch = nullptr;
@@ -99,14 +97,14 @@ struct ResizeSections {
   const ResizeAxis* axes = nullptr;
   const int32_t* made = nullptr;
   const ResampleJob* jobs = nullptr;
-  // First, second; rows, columns; by layout. Then borders.
+  // First pass, second pass; rows, columns; by layout. Then borders.
   std::array<const ResamplePiece*, 9> pieces{};
   uint32_t* tables = nullptr;
   uint8_t* between = nullptr;
 };
 ResizeSections sections_of(const ResizePlan& plan, const ResizeMemory& at);
 
-// Calls run(kernel) with each kernel in its turn.
+// Calls run(kernel) with each kernel, in order.
 template <class Run>
 void for_each_kernel(const ResizePlan& plan, const ResizeMemory& at, Run&& run) {
   const ResizeSections sections = sections_of(plan, at);
@@ -115,7 +113,8 @@ void for_each_kernel(const ResizePlan& plan, const ResizeMemory& at, Run&& run) 
                        .tables = sections.tables,
                        .count = int64_t(plan.axes.size()),
                        .most_outputs = plan.most_outputs});
-  if (!plan.borders.empty()) {  // all of their pictures: over them the passes write what is shown
+  if (!plan.borders.empty()) {  // fills whole pictures with the border; the passes then overwrite
+                                // what is shown
     FillBorders kernel;
     static_cast<ResamplePass&>(kernel) = {.jobs = sections.jobs,
                                           .pieces = sections.pieces[8],

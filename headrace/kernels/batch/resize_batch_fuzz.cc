@@ -20,7 +20,7 @@ class Numbers {
   Numbers(const uint8_t* data, size_t size) : data_(data), left_(size) {}
   uint8_t byte() { return left_ > 0 ? (--left_, *data_++) : 0; }
   int below(int n) { return byte() % n; }
-  // Mostly small, now and then any.
+  // Mostly small, sometimes any value.
   int32_t size() {
     const int kind = byte();
     if (kind > 8) return 1 + kind % 40;
@@ -34,7 +34,7 @@ class Numbers {
   size_t left_;
 };
 
-// Memory of a size and no byte more, aligned as a device's is.
+// Exactly `size` bytes, aligned like device memory.
 struct Freed {
   void operator()(uint8_t* memory) const { std::free(memory); }
 };
@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool to_last = numbers.below(2);
   to.strides = to_last ? PictureStrides::channels_last(to.channels, to.height, to.width)
                        : PictureStrides::channels_first(to.channels, to.height, to.width);
-  // A picture of up to 64 x 64, in words or not.
+  // A picture of up to 64 x 64, word-aligned or not.
   const int height = 1 + numbers.below(64), width = 1 + numbers.below(64);
   const int layout = numbers.below(3), margin = layout == 0 ? numbers.below(8) : 0;
   const int64_t row = (width + margin + 7) / 8 * 8;
@@ -94,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const Exception&) {
     return 0;
   }
-  // Windows outside of the picture are the caller's mistake; slow inputs are not of interest.
+  // Windows outside of the picture are a caller's error, and slow inputs are not of interest.
   if (window.height > height - top || window.width > width - left) return 0;
   if (scratch_bytes(plan) + upload_bytes(plan) + to.strides.picture > 1 << 20) return 0;
 

@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// One axis of Pillow's algorithm, written apart from the engine's: output i of a line of samples.
+// One axis of Pillow's algorithm, implemented independently: output i of a line of samples.
 uint8_t resized_sample(Filter filter, const std::vector<uint8_t>& line, int output, int i) {
   const int input = static_cast<int>(line.size());
   if (input == output) return line[i];
@@ -106,7 +106,7 @@ PictureStrides strides_of(bool channels_last, int channels, int height, int widt
                        : PictureStrides::channels_first(channels, height, width);
 }
 
-TEST_P(ResizeBatchAt, EveryWindowOfEveryPictureEqualsTheReference) {
+TEST_P(ResizeBatchAt, EveryWindowOfEveryImageEqualsTheReference) {
   TestDraws draws(21);
   for (int round = 0; round < 40; ++round) {
     const bool is_last = draws.below(2), to_last = draws.below(2);
@@ -185,7 +185,7 @@ std::vector<uint8_t> noise(size_t count, uint32_t seed) {
 struct PillowCase {
   int width, height, top, left, bottom, right, to_width, to_height;
   Filter filter;
-  uint64_t hash;  // FNV-1a of the outcome's bytes, channels last
+  uint64_t hash;  // FNV-1a hash of the output's bytes, channels last
 };
 
 // Made by Pillow 13.0.0 from noise of seed width * 1000 + height in RGB: picture.crop((left, top,
@@ -245,15 +245,14 @@ TEST_P(ResizeBatchAt, EqualsPillow13) {
   }
 }
 
-TEST_P(ResizeBatchAt, NothingIsDoneForNoPictures) {
+TEST_P(ResizeBatchAt, NothingIsDoneForNoImages) {
   const ResizeTo to{
       .channels = 3, .height = 4, .width = 4, .strides = PictureStrides::channels_last(3, 4, 4)};
   EXPECT_TRUE(resize(to, {}, {}).empty());
 }
 
-// For each filter, small sizes and large ratios, parts of the result, mirrored or not, from rows
-// that begin at multiples of 8 bytes and from others, dense or with pixels side by side, with
-// borders and without.
+// For each filter: small sizes and large ratios, parts of the result, mirrored or not,
+// 8-byte-aligned rows and others, planar or interleaved, with and without borders.
 TEST_P(ResizeBatchAt, EqualsTheCpuForEachFilterRangeAndLayout) {
   TestDraws draws(22);
   for (int round = 0; round < 400; ++round) {
@@ -343,8 +342,8 @@ TEST(ResizeBatch, WindowsOfOneSizeShareTheirTables) {
   EXPECT_EQ(plan_resize(to, one).table_words, plan_resize(to, many).table_words);
 }
 
-// Whoever made the window's samples made no others.
-TEST(ResizeBatch, AnAxisThatKeepsItsSizeReadsNothingBesideWhatIsShown) {
+// Only the samples that the window needs are valid.
+TEST(ResizeBatch, AnAxisThatKeepsItsSizeReadsOnlyVisiblePixels) {
   for (int filter = 0; filter < 10; ++filter) {
     const ResizeTo to{.filter = Filter(filter),
                       .height = 2,
@@ -377,22 +376,23 @@ std::string message_of(const ResizeTo& to, const std::vector<ResizeWindow>& wind
   return "";
 }
 
-TEST(ResizeBatch, SaysWhatItCannotResize) {
+TEST(ResizeBatch, RefusesUnsupportedResizes) {
   EXPECT_EQ(message_of({.height = 0, .width = 5}, {}),
             "HR0863 invalid batch resize: a batch cannot be resized to 0 x 5");
   EXPECT_EQ(message_of({.channels = 7, .height = 5, .width = 5}, {}),
             "HR0863 invalid batch resize: an image has 1 to 4 channels (got 7)");
   EXPECT_EQ(message_of({.height = 5, .width = 5}, {{.height = 2, .width = 2}, {.width = 3}}),
             "HR0863 invalid batch resize: window 1 is empty (0 x 3)");
-  EXPECT_EQ(message_of({.height = 5, .width = 5},
-                       {{.height = 2, .width = 2, .to_height = 7, .to_width = 9, .top = 3}}),
-            "HR0863 invalid batch resize: of window 0, which becomes 7 x 9, 5 x 5 from 3 x "
-            "0 are not there");
+  EXPECT_EQ(
+      message_of({.height = 5, .width = 5},
+                 {{.height = 2, .width = 2, .to_height = 7, .to_width = 9, .top = 3}}),
+      "HR0863 invalid batch resize: the result of window 0 is 7 x 9, 5 x 5 from 3 x 0 is outside "
+      "it");
   EXPECT_EQ(
       message_of({.height = 5, .width = 5},
                  {{.height = 2, .width = 2, .shown_height = 4, .shown_width = 3, .at_top = 2}}),
-      "HR0863 invalid batch resize: window 0 cannot be shown as 4 x 3 from 2 x 0 on "
-      "in 5 x 5");
+      "HR0863 invalid batch resize: window 0 cannot be placed as 4 x 3 from 2 x 0 in an image of 5 "
+      "x 5");
   EXPECT_EQ(message_of({.height = 5, .width = 5}, {{.height = 2, .width = 65537}}),
             "HR0863 invalid batch resize: window 0 is too large (2 x 65537 to 5 x 5)");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window of a batch, resized with the CPU's numbers and plain loops; for tests and fuzzing.
+// A window of a batch, resized with the CPU's weights and plain loops; for tests and fuzzing.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// One channel of a window as the CPU resizes it. REQUIRES: none of its sizes is left out.
+// One channel of a window as the CPU resizes it. REQUIRES: all of its sizes are set.
 inline std::vector<uint8_t> part_on_cpu(const ResizeTo& to, const ResizeWindow& window,
                                         const std::vector<uint8_t>& pictures, int channel) {
   const int height = window.shown_height, width = window.shown_width;
@@ -58,7 +58,7 @@ inline std::vector<uint8_t> part_on_cpu(const ResizeTo& to, const ResizeWindow& 
   return out;
 }
 
-// One channel of the batch's picture: that, with its border.
+// One channel of the batch's picture: the same, with its border.
 inline std::vector<uint8_t> resized_on_cpu(const ResizeTo& to, ResizeWindow window,
                                            const std::vector<uint8_t>& pictures, int channel) {
   std::vector<uint8_t> out(size_t(to.height) * to.width, window.fill[size_t(channel)]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row of a set that each row of a batch is. Carried by kernels, by value.
+// Which row of a set becomes each row of a batch. Passed by value as part of kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ class RowChoice {
  public:
   // Rows first, first + 1, ...
   static RowChoice slice(int64_t first) { return RowChoice(Kind::kSlice, nullptr, {1, 0}, first); }
-  // Row indices[i], which lies where the kernel runs. REQUIRES: each is a row of the set; a kernel
-  // cannot report one that is not.
+  // Row indices[i], read from the memory of the device that runs the kernel. REQUIRES: each is a
+  // valid row; a kernel cannot report an invalid one.
   static RowChoice indices(const int64_t* indices) {
     return RowChoice(Kind::kIndices, indices, {1, 0}, 0);
   }
   // Row order(first + i): positions first, first + 1, ... of a shuffled epoch, without a table.
-  // REQUIRES: 0 <= first, and the positions that are asked for lie below the permutation's size.
+  // REQUIRES: 0 <= first, and all requested positions are below the permutation's size.
   static RowChoice shuffled(const Permutation& order, int64_t first) {
     return RowChoice(Kind::kShuffled, nullptr, order, first);
   }

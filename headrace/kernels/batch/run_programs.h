@@ -11,13 +11,13 @@
 
 namespace headrace {
 
-// An image, and its instructions among those of the batch.
+// An image, and the range of its instructions in the batch.
 struct ProgramJob {
   int64_t at = 0;  // of its first sample
   int32_t first = 0, count = 0;
 };
 
-// Four pixels: a word a channel, the first pixel in the lowest byte.
+// Four pixels: one word per channel, the first pixel in the lowest byte.
 struct FourPixels {
   uint32_t of[3];
 };
@@ -27,13 +27,13 @@ struct RunPrograms {
   const ProgramJob* jobs = nullptr;
   const PixelInstruction* instructions = nullptr;
   const uint8_t* tables = nullptr;           // [..][channels][256]
-  const uint8_t* measured_tables = nullptr;  // likewise
+  const uint8_t* measured_tables = nullptr;  // the same shape
   int64_t count = 0;                         // jobs
-  int64_t pixels = 0;                        // of an image, whose planes are dense
+  int64_t pixels = 0;                        // per image; planes are dense
   int32_t channels = 3;                      // 1 or 3
   bool in_words = false;                     // images and planes begin at multiples of 4
 
-  // REQUIRES: fewer than 2^32 of them.
+  // REQUIRES: fewer than 2^32 units.
   HEADRACE_HD int64_t items() const { return count * fours(); }
 
   HEADRACE_HD void operator()(int64_t item) const {
@@ -87,7 +87,7 @@ struct RunPrograms {
     const auto code = static_cast<PixelCode>(step.code);
     if (code == PixelCode::kTable) return look_up(tables, step, four);
     if (code == PixelCode::kMeasuredTable) return look_up(measured_tables, step, four);
-    if (channels != 3) return;  // a gray image has no colors
+    if (channels != 3) return;  // a gray image has no color
     switch (code) {
       case PixelCode::kGray:
         return each(four, [](int r, int g, int b) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharpenPictures: pictures drawn towards their blur of 3 x 3, or away from it; a thread four
-// neighboring columns of eight rows of a plane. The outermost samples stay. As torchvision's
-// adjust_sharpness on tensors and Pillow's ImageEnhance.Sharpness (kernels/filters/sharpen_rows.h),
-// bit for bit.
+// SharpenPictures: pictures blended with their 3 x 3 blur, or extrapolated away from it; each
+// thread computes four adjacent columns of eight rows of a plane. The outermost samples are
+// unchanged. Same as torchvision's adjust_sharpness on tensors and Pillow's ImageEnhance.Sharpness
+// (kernels/filters/sharpen_rows.h), bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct SharpenJob {
 
   PassPlanes planes = {};
   float share = 0;        // torch: float(1.0 - factor); Pillow: float(factor)
-  int32_t as_pillow = 0;  // 1: in Pillow's arithmetic
+  int32_t as_pillow = 0;  // 1: Pillow's arithmetic
 
   static uint32_t units(const PassPlanes& planes) {
     return pass_warps(int64_t{planes.channels} * ((planes.height + kRows - 1) / kRows) *
@@ -28,7 +28,7 @@ struct SharpenJob {
 
 struct SharpenPictures {
   PassJobs<SharpenJob> work;
-  const uint8_t* from = nullptr;  // aligned to 4 bytes, and so is `to`; apart
+  const uint8_t* from = nullptr;  // aligned to 4 bytes, and so is `to`; they do not overlap
   uint8_t* to = nullptr;
 
   HEADRACE_HD int64_t items() const { return int64_t{work.units} * kPassWarp; }
@@ -49,8 +49,8 @@ struct SharpenPictures {
   }
 
  private:
-  // Four samples of a row, and the sums of three neighbors about each: of the first and third in
-  // the halves of one word, of the others in another's.
+  // Four samples of a row, and the sums of three neighbors around each: those of the first and
+  // third sample in the halves of one word, those of the second and fourth in another.
   struct Row {
     uint32_t four = 0, even = 0, odd = 0;
   };
@@ -62,7 +62,7 @@ struct SharpenPictures {
     return {four, both + (left | odd << 16), both + (even >> 16 | right << 16)};
   }
 
-  // Weighted sums of nine.
+  // Weighted sums of nine samples.
   template <bool as_pillow>
   HEADRACE_HD static uint32_t blended(uint32_t four, uint32_t even, uint32_t odd, float share) {
     uint32_t bytes[4];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against the rows of the CPU, picture by picture; tests/test_colors.py holds these against the
+// Compares with the CPU's rows, picture by picture; tests/test_colors.py compares these with the
 // libraries.
 #include "headrace/kernels/batch/sharpen_pictures.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 class SharpenPicturesAt : public AtPlace {};
 
-// With a border that stays.
+// The border stays unchanged.
 std::vector<uint8_t> sharpened(const PassPicture& picture, double factor, bool as_pillow) {
   const auto width = size_t(picture.planes.width), height = size_t(picture.planes.height);
   std::vector<uint8_t> out = picture.samples;
@@ -38,7 +38,7 @@ std::vector<uint8_t> sharpened(const PassPicture& picture, double factor, bool a
   return out;
 }
 
-TEST_P(SharpenPicturesAt, PicturesOfAllSizesAreTheRowsOfTheCpu) {
+TEST_P(SharpenPicturesAt, ImagesOfAllSizesEqualTheCpus) {
   TestDraws draws(5);
   PassPictures pictures(draws);
   PassPlan<SharpenJob> plan;
@@ -59,7 +59,7 @@ TEST_P(SharpenPicturesAt, PicturesOfAllSizesAreTheRowsOfTheCpu) {
   pictures.expect_made(get(to, pictures.to_bytes()), expected);
 }
 
-TEST_P(SharpenPicturesAt, NothingIsDoneWithoutPictures) {
+TEST_P(SharpenPicturesAt, NothingIsDoneWithoutImages) {
   EXPECT_EQ(SharpenPictures{}.items(), 0);
   run_here(SharpenPictures{});
 }

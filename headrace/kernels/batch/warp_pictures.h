@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// WarpPictures: pictures warped by affine and perspective maps; a thread four neighboring columns
-// of a row, all channels. Pixels are looked up as on the CPU (kernels/warps/warp_pixel.h), nearest
-// or bilinear, in torch's arithmetic and in Pillow's, so the bits are the CPU's. What a warp comes
-// to is the host's affair (image/device_warp.h).
+// WarpPictures: pictures warped by affine and perspective maps; each thread computes four adjacent
+// columns of a row, all channels. Pixels are sampled as on the CPU (kernels/warps/warp_pixel.h),
+// nearest or bilinear, in torch's arithmetic and in Pillow's, so the bits are the CPU's. The host
+// computes a warp's parameters (image/device_warp.h).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace headrace {
 
-// How the place of a pixel is found.
+// How a pixel's source position is computed.
 enum class WarpLookup : uint8_t {
-  kTorch,    // by torch's grid, in float32
-  kDoubles,  // as Pillow's perspective and all of its bilinear warps
+  kTorch,    // torch's grid, in float32
+  kDoubles,  // Pillow's perspective and all of its bilinear warps, in double
   kFixed,    // Pillow's nearest pixels: 16.16 fixed point
-  kAxes,     // the same where axes stay axes: a table for columns and one for rows
+  kAxes,     // the same if axes stay axis-aligned: one table for columns and one for rows
 };
 
 struct WarpJob {
@@ -26,15 +26,15 @@ struct WarpJob {
   WarpLookup lookup = WarpLookup::kTorch;
   bool bilinear = false;  // else nearest
   bool divides = false;   // kDoubles: a perspective
-  bool fills = false;     // torch's bilinear: the edges fade into the fill, else into black
-  uint8_t fill[4] = {};   // where nothing of the source is, by channel
+  bool fills = false;     // torch's bilinear: the edges blend into the fill, else into black
+  uint8_t fill[4] = {};   // value outside the source, by channel
   float blended_fill[4] = {};
   TorchGrid torch = {};             // kTorch
-  int32_t column = 0, row = 0;      // kDoubles: of the outcome's first pixel
+  int32_t column = 0, row = 0;      // kDoubles: of the output's first pixel
   double pillow[8] = {};            // kDoubles
   FixedRow fixed = {};              // kFixed, of the first row
-  uint32_t down_x = 0, down_y = 0;  // and what a row adds
-  int64_t table = 0;                // kAxes: of the pass's tables, columns first; below 0: outside
+  uint32_t down_x = 0, down_y = 0;  // and the increment per row
+  int64_t table = 0;                // kAxes: tables of the pass, columns first; negative: outside
 
   static uint32_t units(const PassPlanes& planes) {
     return planes.channels > 0 ? pass_warps(int64_t{planes.height} * ((planes.width + 3) / 4)) : 0;
@@ -44,7 +44,7 @@ struct WarpJob {
 struct WarpPictures {
   PassJobs<WarpJob> work;
   const int32_t* tables = nullptr;
-  const uint8_t* from = nullptr;  // aligned to 4 bytes, and so is `to`; apart
+  const uint8_t* from = nullptr;  // aligned to 4 bytes, and so is `to`; they do not overlap
   uint8_t* to = nullptr;
 
   HEADRACE_HD int64_t items() const { return int64_t{work.units} * kPassWarp; }
@@ -91,7 +91,7 @@ struct WarpPictures {
   HEADRACE_HD const uint8_t* sample(const WarpJob& job, int32_t column, int32_t row) const {
     return from + job.planes.from + int64_t{row} * job.planes.from_row + column;
   }
-  // Calls make(c), which is a channel's byte, for each.
+  // Calls make(c), which returns channel c's byte, for each channel.
   template <class Make>
   HEADRACE_HD static void each_channel(const WarpJob& job, Pixel& pixel, const Make& make) {
     HEADRACE_UNROLLED
@@ -177,7 +177,7 @@ struct WarpPictures {
     if (!within(place.x, place.y, job.source_width, job.source_height)) return fill(job, pixel);
     const double left = floats::floor(place.x - 0.5), top = floats::floor(place.y - 0.5);
     const double dx = place.x - 0.5 - left, dy = place.y - 0.5 - top;
-    // Beyond the edge is the edge.
+    // Repeats the edge.
     const auto column = static_cast<int32_t>(left), row = static_cast<int32_t>(top);
     const int32_t west = column < 0 ? 0 : column, north = row < 0 ? 0 : row;
     const int32_t east = column + 1 < job.source_width ? column + 1 : west;

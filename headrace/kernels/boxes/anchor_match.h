@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anchors of a single-shot detector against one box after the other. Any thread may call it.
+// Compares the anchors of a single-shot detector with one box after the other. Any thread may call
+// it.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,8 @@
 
 namespace headrace {
 
-// Anchors by coordinate, so that several are taken at once; each column is filled up with anchors
-// that nothing matches.
+// Anchors, one array per coordinate, so that several are compared at once. Arrays are padded with
+// anchors that nothing matches.
 class AnchorColumns {
  public:
   void add(float left, float top, float right, float bottom);
@@ -28,12 +29,13 @@ struct AnchorMatches {
       : criteria(criteria), best(anchors.padded_size(), criteria), row(anchors.padded_size(), -1) {}
   float criteria;
   std::vector<float> best;   // IoU
-  std::vector<int32_t> row;  // of the box; -1: none
+  std::vector<int32_t> row;  // index of the box; -1: none
 };
 
-// Box `row`, (left, top, right, bottom), is the match of each anchor whose IoU with it is above the
-// criteria and not below the best so far. Returns the anchor of the largest IoU, the last of equal
-// ones. IoUs are float32: intersection / (box + anchor - intersection). REQUIRES: an anchor.
+// Makes box `row`, (left, top, right, bottom), the match of each anchor whose IoU with it is above
+// the thresholds and at least the best so far. Returns the anchor with the largest IoU, the last
+// one among equals. IoUs are float32: intersection / (box + anchor - intersection). REQUIRES: at
+// least one anchor.
 int32_t match_anchors(const AnchorColumns& anchors, const float* box, int32_t row,
                       AnchorMatches& matches);
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -38,8 +39,8 @@ Corners random_box(std::mt19937& random, int grid) {
   return box;
 }
 
-// Few places: many IoUs are equal, and the last of these counts.
-TEST_P(AnchorMatch, IsThatOfOneAnchorAfterTheOther) {
+// Few distinct positions, so that many IoUs are equal; the last one wins.
+TEST_P(AnchorMatch, EqualsMatchingOneAnchorAtATime) {
   std::mt19937 random(5);
   for (int trial = 0; trial < 300; ++trial) {
     const int count = 1 + int(random() % 100), grid = trial % 2 ? 4 : 300;
@@ -72,7 +73,7 @@ TEST_P(AnchorMatch, IsThatOfOneAnchorAfterTheOther) {
   }
 }
 
-TEST_P(AnchorMatch, GivesAnAnchorAlsoWhereNoneHasAnything) {
+TEST_P(AnchorMatch, GivesAnAnchorEvenWithoutOverlap) {
   AnchorColumns columns;
   for (int i = 0; i < 20; ++i) columns.add(0, 0, 1, 1);
   AnchorMatches matches(columns, 0.5f);
@@ -84,11 +85,7 @@ TEST_P(AnchorMatch, GivesAnAnchorAlsoWhereNoneHasAnything) {
   EXPECT_EQ(matches.row[3], -1);
 }
 
-std::string anchor_level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
-INSTANTIATE_TEST_SUITE_P(Levels, AnchorMatch, testing::ValuesIn(available_levels()),
-                         anchor_level_name);
+INSTANTIATE_TEST_SUITE_P(Levels, AnchorMatch, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace
 }  // namespace headrace

@@ -16,8 +16,8 @@
 namespace headrace {
 namespace {
 
-constexpr int kBlendShift = 21;  // the fraction of PillowBlend's numbers
-// A slope is two factors of 15 bits, one for 128 times the difference.
+constexpr int kBlendShift = 21;  // fraction bits of PillowBlend's numbers
+// The slope is split into two 15-bit factors, one of them for 128 times the difference.
 constexpr int kBlendLowBits = 7;
 
 }  // namespace
@@ -48,17 +48,17 @@ PillowBlend pillow_blend(float factor) {
   PillowBlend blend{.factor = factor};
   if (!(factor >= 0 && factor < 2)) return blend;
   constexpr int kOne = 1 << kBlendShift;
-  constexpr float kHalfUlp = 1.0f / (1 << 17);  // of a sum from 128 to 256
+  constexpr float kHalfUlp = 1.0f / (1 << 17);  // number of sums from 128 to 256
   const int slope = std::min(static_cast<int>(std::lrint(factor * kOne)), 2 * kOne - 1);
-  int least = 0, most = kOne;  // offsets that no difference refutes
+  int least = 0, most = kOne;  // range of offsets consistent with all differences so far
   for (int difference = 1; difference < 256; ++difference) {
     const float product = factor * static_cast<float>(difference);
     const int floor = static_cast<int>(product);
     const float above = product - static_cast<float>(floor);
     const int ceiling = floor + (above > 0);
     if (above > 0 && (above <= kHalfUlp || 1 - above <= kHalfUlp)) return blend;
-    // For the difference and its negative: the floored value is from `floor` to below the next,
-    // and from -ceiling.
+    // Bounds for the difference and its negative: the floored value is in [floor, floor + 1), and
+    // likewise for -ceiling.
     const int along = slope * difference - floor * kOne;
     const int against = ceiling * kOne - slope * difference;
     least = std::max({least, -along, -against});
@@ -70,7 +70,7 @@ PillowBlend pillow_blend(float factor) {
   return blend;
 }
 
-// REQUIRES of in_numbers: the blend has whole numbers.
+// REQUIRES for in_numbers: the blend has an integer form.
 void blend_row_as_pillow(const uint8_t* value, const uint8_t* other, int count,
                          const PillowBlend& blend, uint8_t* out) {
   if (blend.offset == PillowBlend::kNone) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of 8 bits blended with rows of 8 bits as Pillow blends (Image.blend, ImageEnhance): colors
-// with their gray, pictures with their blur. Any thread may call them.
+// Blends 8-bit rows as Pillow does (Image.blend, ImageEnhance): colors with their gray, pictures
+// with their blur. Any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,8 @@
 
 namespace headrace {
 
-// A factor, and whole numbers that blend as it does, where there are any:
-// other + floor((slope * (value - other) + offset) / 2^21). Note [Whole numbers that blend as
-// floats].
+// A blend factor, and integers that give the same result, if they exist: other + floor((slope *
+// (value - other) + offset) / 2^21). Note [Whole numbers that blend as floats].
 struct PillowBlend {
   float factor = 1;
   int32_t slope = 0, offset = kNone;

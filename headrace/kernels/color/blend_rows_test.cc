@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every level against Pillow's arithmetic, written down as it computes it: all pairs of values.
+// Compares every level with Pillow's arithmetic, written as Pillow computes it, for all pairs of
+// values.
 #include "headrace/kernels/color/blend_rows.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -22,7 +24,7 @@ class BlendRows : public testing::TestWithParam<SimdLevel> {
   void SetUp() override { set_simd_level(GetParam()); }
   void TearDown() override { set_simd_level(available_levels().back()); }
 
-  // How many of all pairs differ.
+  // The number of pairs that differ.
   static int wrong(float factor) {
     constexpr int kAll = 256 * 256;
     std::vector<uint8_t> value(kAll + kPastRow), other(kAll + kPastRow), out(kAll + kPastRow);
@@ -52,7 +54,7 @@ TEST_P(BlendRows, AreExactForEveryPairOfValues) {
     const float factor = std::ldexp(static_cast<float>(random()), -31);
     EXPECT_EQ(wrong(factor), 0) << factor;
   }
-  // Thirds and the like, and their neighbors: products that are almost whole.
+  // Thirds and the like, and their neighbors: products that are almost integers.
   for (int part = 3; part < 256; part += 12) {
     const float near = static_cast<float>(part / 2) / static_cast<float>(part);
     EXPECT_EQ(wrong(near), 0) << part;
@@ -61,16 +63,16 @@ TEST_P(BlendRows, AreExactForEveryPairOfValues) {
   }
 }
 
-TEST_P(BlendRows, OfFactorsBeyondWholeNumbers) {
+TEST_P(BlendRows, WithFractionalFactors) {
   for (const float factor : {2.0f, std::nextafter(2.0f, 0.0f), 3.7f, 1e9f, -0.5f, -1e9f,
                              std::numeric_limits<float>::denorm_min()}) {
     EXPECT_EQ(wrong(factor), 0) << factor;
   }
 }
 
-TEST(PillowBlends, AreMostlyInWholeNumbers) {
+TEST(PillowBlends, AreMostlyIntegers) {
   int whole = 0;
-  for (int bin = 0; bin < 31; ++bin) {  // of RandAugment's and TrivialAugmentWide's strengths
+  for (int bin = 0; bin < 31; ++bin) {  // the strengths of RandAugment and TrivialAugmentWide
     for (const double most : {0.9, -0.9, 0.99, -0.99}) {
       const auto factor = static_cast<float>(1 + most * bin / 30);
       whole += pillow_blend(factor).offset != PillowBlend::kNone;
@@ -79,11 +81,7 @@ TEST(PillowBlends, AreMostlyInWholeNumbers) {
   EXPECT_GE(whole, 110) << "of 124: else every image is blended in floats";
 }
 
-std::string blend_level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
-INSTANTIATE_TEST_SUITE_P(Levels, BlendRows, testing::ValuesIn(available_levels()),
-                         blend_level_name);
+INSTANTIATE_TEST_SUITE_P(Levels, BlendRows, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace
 }  // namespace headrace

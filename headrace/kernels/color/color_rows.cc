@@ -11,10 +11,10 @@
 namespace headrace {
 namespace {
 
-// Note [Sectors of the hue]: a sixth of the circle says for each channel whether it is the value v,
-// p = v (1 - s), q = v (1 - part) or t = v (1 - s + part). So each is v ((1 - s w) + part c) with w
-// and c of -1, 0 and 1 from a table, and nothing is rounded but what is rounded in these. A seventh
-// entry is for a hue that was rounded up to 1; the eighth is not used.
+// Note [Sectors of the hue]: the hue's sextant determines for each channel whether it is the value
+// v, p = v (1 - s), q = v (1 - part) or t = v (1 - s + part). So each is v ((1 - s w) + part c)
+// with w and c of -1, 0 and 1 from a table, and no roundings are added to those of the original
+// formulas. A seventh entry is for a hue that was rounded up to 1; the eighth is not used.
 struct HueSectors {
   float of_saturation[8], of_part[8];
 };
@@ -117,7 +117,7 @@ void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
       const Floats gray = Floor(luma_at(rgb, at));
       for (int c = 0; c < 3; ++c) {
         const Floats value = MulAdd(gray, other, Mul(LoadBytesAsFloats(rgb[c] + at), own));
-        blended[c][j] = TruncToInts(Min(value, Set(255.0f)));  // may be beyond 32 bits
+        blended[c][j] = TruncToInts(Min(value, Set(255.0f)));  // may not fit 32 bits
       }
     }
     for (int c = 0; c < 3; ++c) StoreClamped(out[c] + i, blended[c]);
@@ -127,10 +127,11 @@ void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
 // For numbers between -1 and 2.
 Floats without_integer(Floats v) { return Sub(v, IfThenElseZero(Ge(v, Set(1.0f)), Set(1.0f))); }
 
-// Note [Three quotients by one division]: divisions of 16 lanes take the divider as long as all
-// else here takes (those of 8 do not, and are faster as they are). A product with the rounded
-// inverse, corrected by its exact remainder, is the rounded quotient (Markstein) for all numerators
-// and divisors that 8 bits can give, which Quotients.ByTheInverseAreTheRoundedOnes goes through.
+// Note [Three quotients by one division]: three divisions of 16 lanes would keep the divider busy
+// as long as everything else here takes (with 8 lanes they do not, and are faster as they are).
+// Instead a product with the rounded inverse, corrected by its exact remainder, gives the correctly
+// rounded quotient (Markstein) for all numerators and divisors that 8-bit values can give;
+// Quotients.ByTheInverseAreTheRoundedOnes checks all of them.
 struct Quotients {
   static constexpr bool kByInverse = kLanes == 16;
   explicit Quotients(Floats by) : divisor(by), inverse(kByInverse ? Div(Set(1.0f), by) : by) {}
@@ -159,7 +160,8 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
       const Floats b = Mul(LoadBytesAsFloats(rgb[2] + at), to_unit);
       const Floats most = Max(r, Max(g, b)), least = Min(r, Min(g, b));
       const Floats range = Sub(most, least);
-      // Where it is 0 all that is divided is 0; and no other is as small.
+      // If the divisor is 0, so are all numerators; any value up to the smallest other divisor
+      // works.
       const Quotients quotients(Max(range, Set(kUnitOfByte / 2)));
       const Floats saturation = Div(range, Max(most, Set(kUnitOfByte / 2)));
       const Floats from_r = quotients.of(Sub(most, r)), from_g = quotients.of(Sub(most, g)),

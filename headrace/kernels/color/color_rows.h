@@ -14,8 +14,8 @@
 
 namespace headrace {
 
-// Gray as torchvision v2 computes it on tensors: the weighted sum in float32, with the fused
-// multiply-adds that torch has there, and what is after the point cut off.
+// Gray as torchvision v2 computes it on tensors: the weighted sum in float32, with torch's fused
+// multiply-adds, truncated.
 void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray);
 
 // Each pixel blended with its gray: adjust_saturation of torchvision v2 on tensors (`rest`:
@@ -26,10 +26,10 @@ void saturate_rows(const uint8_t* const rgb[3], int count, float factor, float r
 void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, const PillowBlend& blend,
                              uint8_t* const out[3]);
 
-// Hues turned by a share of the circle, -0.5 to 0.5: adjust_hue of torchvision v2 on tensors, by
-// way of HSV in float32,
+// Rotates hues by a fraction of the circle, -0.5 to 0.5: adjust_hue of torchvision v2 on tensors,
+// via HSV in float32,
 void turn_hue_rows(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]);
-// and on Pillow's pictures, by way of HSV of 8 bits: by so many of 256 hues.
+// and on Pillow images, via 8-bit HSV, by `turn` of 256 hues.
 void turn_hue_rows_as_pillow(const uint8_t* const rgb[3], int count, int hues,
                              uint8_t* const out[3]);
 

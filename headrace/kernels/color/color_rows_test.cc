@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every level against torchvision's sum, written down as torch computes it.
+// Compares every level with torchvision's sum, written as torch computes it.
 #include "headrace/kernels/color/color_rows.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -30,7 +31,7 @@ int torch_luma(int r, int g, int b) {
       std::fma(float(b), 0.114f, std::fma(float(g), 0.587f, float(r) * 0.2989f)));
 }
 
-TEST_P(ColorRows, LumaIsTorchsSumForEveryLength) {
+TEST_P(ColorRows, LumaEqualsTorchsSumForEveryLength) {
   std::mt19937 random(3);
   for (int count = 1; count <= 200; ++count) {
     Row rgb[3];
@@ -47,7 +48,7 @@ TEST_P(ColorRows, LumaIsTorchsSumForEveryLength) {
   }
 }
 
-TEST_P(ColorRows, LumaIsTorchsSumForEveryColor) {
+TEST_P(ColorRows, LumaEqualsTorchsSumForEveryColor) {
   Row red(256 + kBeyond), green(256 + kBeyond), blue(256 + kBeyond), gray(256 + kBeyond);
   const uint8_t* const in[] = {red.data(), green.data(), blue.data()};
   for (int i = 0; i < 256; ++i) blue[i] = static_cast<uint8_t>(i);
@@ -62,7 +63,7 @@ TEST_P(ColorRows, LumaIsTorchsSumForEveryColor) {
 }
 
 // Note [Three quotients by one division]
-TEST(Quotients, ByTheInverseAreTheRoundedOnes) {
+TEST(Quotients, ByTheInverseAreCorrectlyRounded) {
   float unit[256];
   for (int i = 0; i < 256; ++i) unit[i] = static_cast<float>(i) * static_cast<float>(1.0 / 255);
   for (int most = 1; most < 256; ++most) {
@@ -77,9 +78,9 @@ TEST(Quotients, ByTheInverseAreTheRoundedOnes) {
   }
 }
 
-// Every level gives what the scalar twin does, which tests/test_colors.py holds against the
-// libraries, and both end where a row ends.
-TEST_P(ColorRows, ColorsOfEveryLengthAreTheTwins) {
+// Every level gives the same result as the scalar reference, which tests/test_colors.py compares
+// with the libraries, and both stop at the end of a row.
+TEST_P(ColorRows, ColorsOfEveryLengthEqualTheScalarForm) {
   std::mt19937 random(4);
   using Change = std::function<void(const uint8_t* const*, int, uint8_t* const*)>;
   const std::vector<Change> changes{
@@ -116,9 +117,6 @@ TEST_P(ColorRows, ColorsOfEveryLengthAreTheTwins) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, ColorRows, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace

@@ -7,10 +7,10 @@
 
 namespace headrace {
 namespace {
-constexpr int kHsvBits = 12;  // of the quotients' fractions
+constexpr int kHsvBits = 12;  // fraction bits of the quotients
 
-// OpenCV's quotients by a value or a range, times 2^kHsvBits: of 255, and of 30 (a sixth of the
-// circle).
+// OpenCV's reciprocals of a value or a range, times 2^kHsvBits: 255 / value, and 30 / range (a
+// sixth of the circle).
 struct HsvQuotients {
   int32_t of_saturation[256], of_hue[256];
 };
@@ -46,7 +46,7 @@ void change_hsv_rows(const uint8_t* const rgb[3], int count, const HsvChange& ch
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-// From 0 to 255, of 255.
+// 0 to 255, in units of 1 / 255.
 Floats changed(Ints value, float gain, float add) {
   const Floats to = Add(Mul(ToFloats(value), Set(gain)), Set(add));
   return Mul(ToFloats(ClampToBytes(TruncToInts(to))), Set(static_cast<float>(1 / 255.0)));

@@ -2,16 +2,16 @@
 // Hue, saturation and value of 8 bits as OpenCV has them (hue from 0 to 179), changed on rows of
 // RGB.
 //
-// Any thread may call it. It may read and write up to 63 bytes past `count` samples of each row. In
-// and out must not overlap.
+// Any thread may call it. It may read and write up to 63 bytes past `count` samples of each row.
+// Input and output must not overlap.
 #pragma once
 
 #include <cstdint>
 
 namespace headrace {
 
-// hue + hue_add modulo 180; saturation and value times a gain, plus a number, cut off to 0 to 255.
-// Gray pixels stay gray.
+// hue + hue_add modulo 180; saturation and value times a gain plus an offset, truncated and clamped
+// to 0 to 255. Gray pixels stay gray.
 struct HsvChange {
   int hue_add = 0;  // 0 to 179
   float saturation_gain = 1, saturation_add = 0;

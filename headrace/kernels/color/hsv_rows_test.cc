@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every level against the scalar one, which tests/test_filters.py compares with the definition.
+// Compares every level with the scalar one, which tests/test_filters.py compares with the
+// definition.
 #include "headrace/kernels/color/hsv_rows.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -47,10 +49,7 @@ TEST_P(HsvRows, GiveTheSameBytesAsTheScalarLevel) {
   }
 }
 
-std::string hsv_level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
-INSTANTIATE_TEST_SUITE_P(Levels, HsvRows, testing::ValuesIn(available_levels()), hsv_level_name);
+INSTANTIATE_TEST_SUITE_P(Levels, HsvRows, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace
 }  // namespace headrace

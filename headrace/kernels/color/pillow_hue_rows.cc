@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-// Pillow's hsv2rgb for each hue: which sixth of the circle it lies in, and where in it.
+// For each hue, Pillow's hsv2rgb sextant, and the position within it.
 struct PillowSectors {
   int32_t number[256];
   float within[256];
@@ -55,15 +55,15 @@ void turn_hue_rows_as_pillow(const uint8_t* const rgb[3], int count, int hues,
 
 }  // namespace headrace
 
-#else  // at each level, as many at a time as a register has doubles
+#else  // at each level, as many at a time as a register holds doubles
 
 #include HEADRACE_LANES
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-// Pillow's rgb2hsv_row and hsv2rgb, operation for operation: their mixture of float and double is
-// part of the result. Its round() of products of these widths is the same as adding a half.
+// Pillow's rgb2hsv_row and hsv2rgb, operation for operation: their mix of float and double affects
+// the result. For products of these widths, its round() is the same as adding 0.5.
 void turn_hue(const uint8_t* const rgb[3], int count, int hues, const PillowSectors& sectors,
               uint8_t* const out[3]) {
   const Doubles one = Set(1.0), half = Set(0.5), white = Set(255.0);

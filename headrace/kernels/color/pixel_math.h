@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colors and tones, pixel by pixel, operation for operation as in the reference
-// library. The scalar form of the CPU's rows, and the code of kernels on GPUs: both are
-// compared with one oracle. Nothing is fused but what is written as fmaf.
+// Colors and tones, pixel by pixel, operation for operation like the reference library. It is the
+// scalar form of the CPU's rows, and the code of kernels on GPUs: both are compared with the same
+// reference. Nothing is fused except explicit fmaf.
 #pragma once
 
 #include <cmath>
@@ -12,10 +12,10 @@
 
 namespace headrace {
 
-// torchvision's weights of gray, which add up to 0.9999.
+// torchvision's gray weights; they add up to 0.9999.
 inline constexpr float kLumaRed = 0.2989f, kLumaGreen = 0.587f, kLumaBlue = 0.114f;
-// torchvision's constants of HSV, as float32 has them: from 8 bits to 0 to 1, and back to just
-// below 256.
+// torchvision's HSV constants in float32: from 8 bits to the range 0 to 1, and back to just below
+// 256.
 inline constexpr float kUnitOfByte = static_cast<float>(1.0 / 255);
 inline constexpr float kBytesOfUnit = static_cast<float>(255 + 1.0 - 1e-3);
 inline constexpr float kSixth = static_cast<float>(1.0 / 6);
@@ -23,13 +23,13 @@ inline constexpr float kSixth = static_cast<float>(1.0 / 6);
 HEADRACE_HD inline float clamped(float value, float least, float most) {
   return value < least ? least : value > most ? most : value;
 }
-// Cut off, to 0 to 255; what is not a number is 0.
+// Truncated, and clamped to 0 to 255; NaN gives 0.
 HEADRACE_HD inline uint8_t byte_from(float value) {
   return static_cast<uint8_t>(value > 0 ? (value < 255 ? value : 255.0f) : 0.0f);
 }
 
-// Gray as torchvision v2 computes it on tensors: the weighted sum in float32, with the fused
-// multiply-adds that torch has there. What is after the point is cut off afterwards.
+// Gray as torchvision v2 computes it on tensors: the weighted sum in float32, with torch's fused
+// multiply-adds. The result is truncated afterwards.
 HEADRACE_HD inline float luma_of(float red, float green, float blue) {
   return fmaf(blue, kLumaBlue, fmaf(green, kLumaGreen, red * kLumaRed));
 }
@@ -39,12 +39,12 @@ HEADRACE_HD inline uint8_t gray_as_pillow(int red, int green, int blue) {
   return static_cast<uint8_t>((sum + kGrayRound) >> 16);
 }
 
-// Shared by blends, brightness and contrast among them: a value and another one of weight
-// 1 - factor, cut off to 0 to 255. As torch computes it, `rest` being float(1.0 - factor),
+// Blends, including brightness and contrast: value * factor + other * (1 - factor), truncated and
+// clamped to 0 to 255. As torch computes it, `rest` being float(1.0 - factor),
 HEADRACE_HD inline uint8_t blend_as_torch(float value, float other, float factor, float rest) {
   return byte_from(fmaf(other, rest, value * factor));
 }
-// and Pillow, in float32 likewise.
+// and as Pillow does, also in float32.
 HEADRACE_HD inline uint8_t blend_as_pillow(int value, int other, float factor) {
   return byte_from(static_cast<float>(other) + factor * static_cast<float>(value - other));
 }
@@ -54,8 +54,8 @@ struct Rgb {
   HEADRACE_HD float operator[](int channel) const { return of[channel]; }
 };
 
-// HSV -> RGB in one of the six sectors of hue: `most` is the value, p, q and t as they are usually
-// named.
+// HSV -> RGB in one of the six sectors of hue: `most` is the value; p, q and t have their usual
+// meaning.
 template <class Color, class Value>
 HEADRACE_HD Color in_sector(int sector, Value most, Value p, Value q, Value t) {
   switch (sector) {
@@ -74,7 +74,7 @@ HEADRACE_HD Color in_sector(int sector, Value most, Value p, Value q, Value t) {
   }
 }
 
-// torchvision's _rgb_to_hsv, the hue turned by a share of the circle, and _hsv_to_rgb.
+// torchvision's _rgb_to_hsv, a rotation of the hue by a fraction of the circle, and _hsv_to_rgb.
 HEADRACE_HD inline Rgb turned_rgb(float r, float g, float b, float share) {
   const float most_gb = g > b ? g : b, least_gb = g < b ? g : b;
   const float most = r > most_gb ? r : most_gb, least = r < least_gb ? r : least_gb;
@@ -100,11 +100,11 @@ HEADRACE_HD inline Rgb turned_rgb(float r, float g, float b, float share) {
   return in_sector<Rgb>(is_finite ? static_cast<int>(sector) % 6 : 4, most, p, q, t);
 }
 
-// An RGB of 8 bits.
+// An 8-bit RGB pixel.
 struct ByteRgb {
   uint8_t of[3];
 };
-// The same of bytes.
+// The same for bytes.
 HEADRACE_HD inline ByteRgb turned_bytes(uint8_t r, uint8_t g, uint8_t b, float share) {
   const Rgb turned =
       turned_rgb(float(r) * kUnitOfByte, float(g) * kUnitOfByte, float(b) * kUnitOfByte, share);
@@ -113,9 +113,9 @@ HEADRACE_HD inline ByteRgb turned_bytes(uint8_t r, uint8_t g, uint8_t b, float s
            static_cast<uint8_t>(turned[2] * kBytesOfUnit)}};
 }
 
-// Pillow's rgb2hsv_row and hsv2rgb, by way of HSV of 8 bits, with the hue turned by so many of 256:
-// their mixture of float and double is part of the result. Its round() of products of these widths
-// is the same as adding a half.
+// Pillow's rgb2hsv_row and hsv2rgb, via 8-bit HSV, with the hue rotated by `turn` of 256: their mix
+// of float and double affects the result. For products of these widths, its round() is the same as
+// adding 0.5.
 HEADRACE_HD inline ByteRgb turned_as_pillow(int r, int g, int b, int hues) {
   const int most_gb = g > b ? g : b, least_gb = g < b ? g : b;
   const int most = r > most_gb ? r : most_gb, least = r < least_gb ? r : least_gb;
@@ -145,14 +145,14 @@ HEADRACE_HD inline ByteRgb turned_as_pillow(int r, int g, int b, int hues) {
   return in_sector<ByteRgb>(sector % 6, value, p, q, t);
 }
 
-// A value of a channel that is stretched from what it has, least to most, to 0 to 255; one of a
-// single value stays. As torchvision computes it on tensors,
+// Autocontrast: stretches a channel's range, least to most, to 0 to 255; a channel with a single
+// value is unchanged. As torchvision computes it on tensors,
 HEADRACE_HD inline uint8_t stretch_as_torch(int value, int least, int most) {
   if (least == most) return static_cast<uint8_t>(value);
   const float unit = static_cast<float>(most - least) * kUnitOfByte;
   return byte_from(static_cast<float>(value - least) / unit);
 }
-// and Pillow.
+// and as Pillow does.
 HEADRACE_HD inline uint8_t stretch_as_pillow(int value, int least, int most) {
   if (least == most) return static_cast<uint8_t>(value);
   const double scale = 255.0 / (most - least), offset = -least * scale;
@@ -160,8 +160,8 @@ HEADRACE_HD inline uint8_t stretch_as_pillow(int value, int least, int most) {
   return static_cast<uint8_t>(stretched > 0 ? (stretched < 255 ? stretched : 255.0) : 0.0);
 }
 
-// Pillow's and torchvision's equalization: pixels below a value, in steps of a 255th of all but
-// those of the largest. `counts`: how many pixels have each of 256 values. Writes the values from
+// Pillow's and torchvision's equalization: the number of pixels below a value, in steps of 1/255 of
+// all pixels other than those with the largest value. `counts` is the histogram. Writes entries
 // `begin` to `end` of the channel's table.
 template <class Count>
 HEADRACE_HD inline void equalize(const Count* counts, int begin, int end, uint8_t* table) {

@@ -55,7 +55,7 @@ void rgb_from_cmy_rows(const uint8_t* const cmy[3], const uint8_t* white, int co
     const uint8_t* const ink = cmy[c];
     uint8_t* const out = rgb[c];
     for (int i = 0; i < count; ++i) {
-      // The ink takes its share of the white away; divided by 255 as Pillow does it.
+      // The ink removes its fraction of white; divided by 255 as Pillow does.
       const unsigned product = unsigned{ink[i]} * white[i] + 128;
       out[i] = static_cast<uint8_t>(white[i] - (((product >> 8) + product) >> 8));
     }
@@ -75,7 +75,7 @@ void complement_row(const uint8_t* in, int count, uint8_t* out) {
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-// The bytes of the low or the high halves, a word each with one of b.
+// The bytes of the low or the high half, each in a word with one byte of b.
 inline Words unpacked(Words a, Words b, int half) {
   return half ? InterleaveHighBytes(a, b) : InterleaveLowBytes(a, b);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// YCbCr against libjpeg-turbo's own conversion, for every pair of chroma samples; gray and CMYK
-// against Pillow's arithmetic, copied from its source.
+// YCbCr compared with libjpeg-turbo's own conversion, for every pair of chroma samples; gray and
+// CMYK with Pillow's arithmetic, copied from its source.
 #include "headrace/kernels/color/planar_color.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@
 
 #include "headrace/kernels/dispatch.h"
 #include "jpeglib.h"
-// After jpeglib.h: the inside of the decompressor, where its conversion is.
+// Must be included after jpeglib.h: the decompressor's internals, including its color conversion.
+#include "headrace/kernels/level_test_names.h"
 #include "jpegint.h"
 
 namespace headrace {
@@ -30,7 +31,7 @@ Rows rows_of(int count) {
   return rows;
 }
 
-// Converts rows with the decompressor of a picture as wide as they are.
+// Converts rows with libjpeg's decompressor for a picture of that width.
 class LibjpegColor {
  public:
   explicit LibjpegColor(int width) {
@@ -110,7 +111,7 @@ class PlanarColor : public testing::TestWithParam<SimdLevel> {
 };
 
 TEST_P(PlanarColor, EqualsLibjpegTurboForEveryPairOfChromaSamples) {
-  constexpr int kCount = 256 * 256 / 2;  // half of the pairs: pictures are not wider than 65,500
+  constexpr int kCount = 256 * 256 / 2;  // half of the pairs: pictures are at most 65,500 wide
   LibjpegColor libjpeg(kCount);
   Rows ycc = rows_of(kCount);
   for (int half = 0; half < 2; ++half) {
@@ -143,7 +144,7 @@ TEST_P(PlanarColor, EqualsLibjpegTurboForEveryLength) {
 }
 
 // Convert.c: L24(rgb) = R * 19595 + G * 38470 + B * 7471 + 0x8000, and its upper bits.
-TEST_P(PlanarColor, GrayIsPillowsSum) {
+TEST_P(PlanarColor, GrayEqualsPillowsSum) {
   for (int count = 1; count <= 200; ++count) {
     const Rows rgb = random_rows(count);
     const uint8_t* const in[] = {rgb[0].data(), rgb[1].data(), rgb[2].data()};
@@ -161,7 +162,7 @@ TEST_P(PlanarColor, GrayIsPillowsSum) {
 }
 
 // Convert.c: nk = 255 - K; CLIP8(nk - MULDIV255(C, nk, tmp))
-TEST_P(PlanarColor, CmykToRgbIsPillows) {
+TEST_P(PlanarColor, CmykToRgbEqualsPillows) {
   for (int ink = 0; ink < 256; ++ink) {
     Row inks(256, static_cast<uint8_t>(ink)), white(256);
     for (int i = 0; i < 256; ++i) white[i] = static_cast<uint8_t>(i);
@@ -184,9 +185,6 @@ TEST_P(PlanarColor, ComplementCountsDownFrom255) {
   for (int i = 0; i < 256; ++i) ASSERT_EQ(out[i], 255 - i);
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, PlanarColor, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace headrace {
 uint64_t sum_of_row(const uint8_t* row, int64_t count) {
   uint64_t sum = 0;
   int64_t i = 0;
-#if defined(__SSE2__)  // part of every x86-64
+#if defined(__SSE2__)  // part of baseline x86-64
   __m128i sums = _mm_setzero_si128();
   for (; i + 16 <= count; i += 16) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + i));
@@ -29,7 +29,7 @@ void extend_by_row(const uint8_t* row, int64_t count, uint8_t& least, uint8_t& m
   int64_t i = 0;
 #if defined(__SSE2__)
   constexpr int kLanes = 16;
-  __m128i low[2], high[2];  // two of each: one would wait for itself
+  __m128i low[2], high[2];  // two accumulators of each, to break the dependency chain
   std::fill_n(low, 2, _mm_set1_epi8(static_cast<char>(least)));
   std::fill_n(high, 2, _mm_set1_epi8(static_cast<char>(most)));
   for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
@@ -52,7 +52,7 @@ void extend_by_row(const uint8_t* row, int64_t count, uint8_t& least, uint8_t& m
   }
 }
 
-// Eight counters a value: a row of few colors would wait for its own last increment.
+// Eight counters per value: in a row of few colors, each increment would wait for the last one.
 void count_row(const uint8_t* row, int64_t count, int64_t histogram[256]) {
   constexpr int64_t kPart = int64_t{1} << 30;
   for (int64_t first = 0; first < count; first += kPart) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements of color operators in rows of 8 bits, before they are applied. Any thread may call
+// Statistics of 8-bit rows that color operators need before they are applied. Any thread may call
 // them.
 #pragma once
 

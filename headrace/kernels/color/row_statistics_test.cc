@@ -24,7 +24,7 @@ TEST(RowStatistics, OfRowsOfEveryLength) {
     EXPECT_EQ(least, *std::min_element(row.begin(), row.end()));
     EXPECT_EQ(most, *std::max_element(row.begin(), row.end()));
     int64_t histogram[256] = {};
-    histogram[0] = 7;  // it is added to
+    histogram[0] = 7;  // adds to existing counts
     count_row(row.data(), count, histogram);
     std::map<int, int64_t> counts{{0, 7}};
     for (const uint8_t sample : row) ++counts[sample];
@@ -37,7 +37,7 @@ TEST(RowStatistics, ASumOfMoreThan32Bits) {
   EXPECT_EQ(sum_of_row(row.data(), 20'000'000), uint64_t{5'100'000'000});
 }
 
-TEST(RowStatistics, OfNothing) {
+TEST(RowStatistics, OfEmptyRows) {
   uint8_t least = 9, most = 3;
   extend_by_row(nullptr, 0, least, most);
   EXPECT_EQ(sum_of_row(nullptr, 0), 0u);

@@ -39,10 +39,10 @@ bool is_line(const std::array<uint8_t, 256>& table, const TableForm& form) {
   return true;
 }
 
-// Exact but where `slope` and `offset` are not what the table was computed with.
+// Exact unless `slope` and `offset` are not those the table was computed with.
 TableForm line(double slope, double offset) {
   TableForm form{.kind = TableForm::Kind::kLine};
-  float needed[16];  // to reach 1
+  float needed[16];  // needed to reach 1
   for (size_t lower = 0; lower < 16; ++lower) {
     const Number number = number_of(static_cast<double>(lower) * slope);
     form.part[lower] = to_byte(number.floor);
@@ -78,7 +78,7 @@ TableForm form_of(const std::array<uint8_t, 256>& table, const TableGuess& guess
   const double slope = guess.slope, offset = guess.offset;
   if (slope < 0) return masked_form(table, guess.mask, guess.threshold);
   if (!(slope < 16 && std::abs(offset) < 65536)) return {};
-  // Where a line meets whole numbers, the table's own roundings decide on which side.
+  // Where the line crosses an integer, the table's own rounding decides which side it falls on.
   for (const double beside : {1.0 / (1 << 17), 0.0, -1.0 / (1 << 17)}) {
     const TableForm form = line(slope, offset + beside);
     if (is_line(table, form)) return form;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of 8 bits through a table of 256 values: for color operators that map each sample by its
+// Maps 8-bit rows through a table of 256 values: for color operators that map each sample by its
 // value alone.
 //
 // Any thread may call it. It may read and write up to 63 bytes past `count` samples. In and out may
@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// out[i] = table[in[i]]. REQUIRES: `form` is the table's, or none.
+// out[i] = table[in[i]]. REQUIRES: `form` is the table's form, or kNone.
 void look_up_row(const uint8_t table[256], const TableForm& form, const uint8_t* in, int count,
                  uint8_t* out);
 

@@ -9,11 +9,11 @@
 namespace headrace::avx2 {
 namespace {
 
-// Looks up in half of the table. A byte that counts has its place in the half, 0 to 127; the others
-// are negative, and get zero.
+// Looks up in one half of the table. Valid bytes hold an index into the half, 0 to 127; the others
+// are negative and give zero.
 __m256i in_half(const __m256i part[8], __m256i place) {
   const __m256i step = _mm256_set1_epi8(16);
-  // Above its own part a place has gone below zero. Beyond 15 only the low four bits count.
+  // An index below this part is negative and gives zero; above 15 only the low four bits count.
   __m256i sum = _mm256_shuffle_epi8(part[0], place);
 #pragma GCC unroll 8
   for (int k = 1; k < 8; ++k) {
@@ -23,7 +23,7 @@ __m256i in_half(const __m256i part[8], __m256i place) {
   return sum;
 }
 
-// Twice, for shuffles, which look up in each half of a register.
+// Each half duplicated, because shuffles look up within each half of a register.
 __m256i sixteen(const uint8_t* values) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values)));
 }

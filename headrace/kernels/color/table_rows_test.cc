@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every level against the definition.
+// Compares every level with the definition.
 #include "headrace/kernels/color/table_rows.h"
 
 #include <gtest/gtest.h>
@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
-namespace {
+namespace table_rows_test {
 
 constexpr int kBeyond = 63;  // what kernels may touch past a row
 
@@ -55,7 +56,7 @@ Table table_of(Value&& value) {
   return table;
 }
 
-// All values, by the form; true where there is one.
+// Checks all 256 values computed by the form; returns whether there is one.
 bool says_the_table(const Table& table, const TableGuess& guess) {
   uint8_t row[256 + kBeyond] = {}, out[256 + kBeyond];
   for (int i = 0; i < 256; ++i) row[i] = static_cast<uint8_t>(i);
@@ -65,9 +66,9 @@ bool says_the_table(const Table& table, const TableGuess& guess) {
   return form.kind != TableForm::Kind::kNone;
 }
 
-// As brightness, contrast and Pillow's automatic contrast make them; the last meets whole numbers
-// often, now on one side of them and now on the other.
-TEST_P(TableRows, NearlyEveryLineHasAForm) {
+// As brightness, contrast and Pillow's autocontrast make them; the last often hits integers, from
+// either side.
+TEST_P(TableRows, NearlyEveryLinearTableHasAForm) {
   std::mt19937 random(5);
   std::uniform_real_distribution<float> factors(0, 2), means(0, 255);
   constexpr int kEach = 2000;
@@ -105,7 +106,7 @@ TEST_P(TableRows, MasksAndMirrors) {
   }
 }
 
-TEST_P(TableRows, AWrongGuessIsNoForm) {
+TEST_P(TableRows, AWrongGuessHasNoForm) {
   std::mt19937 random(7);
   const Table table = table_of([&](int) { return random(); });
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -116,10 +117,7 @@ TEST_P(TableRows, AWrongGuessIsNoForm) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, TableRows, testing::ValuesIn(available_levels()), level_name);
 
-}  // namespace
+}  // namespace table_rows_test
 }  // namespace headrace

@@ -14,7 +14,7 @@
 
 namespace headrace {
 
-// Weights of a byte pair (Cb, Cr) as the multiply-add of bytes takes them.
+// Weights of a byte pair (Cb, Cr), in the layout of the byte multiply-add.
 constexpr short byte_pair(int first, int second) { return static_cast<short>(first | second << 8); }
 constexpr short kRedPair = byte_pair(0, 2), kBluePair = byte_pair(3, 0);
 constexpr short kRedFactor = 22970, kBlueFactor = 19355;
@@ -23,7 +23,7 @@ constexpr short kGreenHighPair = byte_pair(kGreenHighCb, kGreenHighCr),
                 kGreenLowPair = byte_pair(kGreenLowCb, kGreenLowCr);
 constexpr short kGreenRound = 1 << 14;
 
-// Weights of gray in 2^-16; green's does not fit 16 bits and is halved.
+// Weights of gray in units of 2^-16; green's does not fit 16 bits and is halved.
 constexpr int kGrayRed = 19595, kGrayHalfGreen = 19235, kGrayBlue = 7471, kGrayRound = 0x8000;
 
 }  // namespace headrace

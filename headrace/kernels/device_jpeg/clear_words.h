@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zeros: a thread 16 bytes.
+// Writes zeros: each thread 16 bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples -> rows of the window: upsampling and colors as kernels/jpeg/upsample.h and
-// kernels/color/planar_color.h have them, to the last bit; a thread eight pixels of a row.
+// Samples -> rows of the window: upsampling and color conversion as in kernels/jpeg/upsample.h and
+// kernels/color/planar_color.h, to the last bit; one thread per eight pixels of a row.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace headrace {
 
-// Reads four neighbors of a component at the picture's size. Beyond the component's edges the
-// edge repeats; what lies in none of the transformed blocks is not looked at, and nobody wants it.
+// Reads four adjacent samples of a component at the picture's size. Edges are repeated. Samples in
+// blocks that were not transformed are not read; their pixels are outside the window.
 template <bool kIsKnown = false, Upsampling kKnown = Upsampling::kNone>
 class UpsampledPlane {
  public:
@@ -51,7 +51,7 @@ class UpsampledPlane {
     const int32_t last = (plane_.width < end ? plane_.width : end) - 1;
     return row[within(x, first, last) - first];
   }
-  // The neighbor that a row of the picture's looks at beside its own.
+  // The neighboring row that is blended with this row.
   HEADRACE_HD const uint8_t* far_row(int32_t y) const {
     const int32_t own = y >> 1;
     return row_at(y & 1 ? own + 1 : own > 0 ? own - 1 : 0);
@@ -179,7 +179,7 @@ struct ColorPixels {
                  words::Together<1>{words::clamped_bytes(four[0], four[1], four[2], four[3])});
   }
 
-  // In place, not clamped.
+  // In place, without clamping.
   HEADRACE_HD static void rgb_from_ycc(int32_t (&y)[4], int32_t (&u)[4], int32_t (&v)[4]) {
     constexpr int32_t kRound = 1 << 15;
     HEADRACE_UNROLLED

@@ -15,18 +15,19 @@
 
 namespace headrace {
 
-// How much there is of what; all of it on the host's side.
+// Sizes and counts of everything in a batch; all on the host.
 struct DeviceJpegSizes {
   int64_t pictures = 0, row_jobs = 0, walk_groups = 0, block_jobs = 0;
   std::array<int64_t, kColorKinds> pixel_jobs{};
   int64_t codes = 0, quantizations = 0;
   int64_t stream_words = 0;
-  int64_t blocks = 0;        // of coefficients, 128 bytes each
-  int64_t sample_bytes = 0;  // of the components' samples
-  int64_t out_bytes = 0;     // of the windows' rows
+  int64_t blocks = 0;        // number of coefficient blocks, 128 bytes each
+  int64_t sample_bytes = 0;  // bytes of the components' samples
+  int64_t out_bytes = 0;     // bytes of the windows' rows
 };
 
-// Where it lies, as the kernels see it. What the host has made and what they make on the way.
+// Addresses as the kernels see them: what the host prepared and what the kernels compute on the
+// way.
 struct DeviceJpegMemory {
   const DevicePicture* pictures = nullptr;
   const DeviceCode* codes = nullptr;
@@ -41,16 +42,16 @@ struct DeviceJpegMemory {
   WalkTables* tables = nullptr;
   int16_t* coefficients = nullptr;
   uint8_t* samples = nullptr;
-  uint8_t* refused = nullptr;  // a flag a picture, up to a multiple of 16 of them
+  uint8_t* refused = nullptr;  // one flag per picture, rounded up to a multiple of 16
   uint8_t* out = nullptr;
 };
 
-// Bytes of what the host makes, and of what the device does besides the rows; each is one block of
-// memory, whose sections place() finds.
+// Bytes prepared by the host, and device scratch bytes without the rows. Each is one block of
+// memory; place() computes its sections.
 int64_t upload_bytes(const DeviceJpegSizes& sizes);
 int64_t scratch_bytes(const DeviceJpegSizes& sizes);
-// The part of the scratch up to the coefficients. Once these are transformed, `out` and the memory
-// after it may overlap them, from here on.
+// The part of the scratch before the coefficients. After the transform the coefficients are not
+// needed, so `out` and the memory after it may overlap them, from here on.
 int64_t lasting_bytes(const DeviceJpegSizes& sizes);
 // Both blocks and `out` are aligned to 256 bytes.
 DeviceJpegMemory place(const DeviceJpegSizes& sizes, uint8_t* upload, uint8_t* scratch,
@@ -58,7 +59,7 @@ DeviceJpegMemory place(const DeviceJpegSizes& sizes, uint8_t* upload, uint8_t* s
 
 int64_t flag_bytes(const DeviceJpegSizes& sizes);
 
-// Calls run(kernel) with each kernel in its turn.
+// Calls run(kernel) with each kernel, in order.
 template <class Run>
 void for_each_kernel(const DeviceJpegSizes& sizes, const DeviceJpegMemory& at, Run&& run) {
   run(ClearWords{.memory = at.refused, .bytes = flag_bytes(sizes)});
@@ -101,8 +102,8 @@ void for_each_kernel(const DeviceJpegSizes& sizes, const DeviceJpegMemory& at, R
   color(ColorPixels<ColorKind::kAny>{});
 }
 
-// Queues all of them. What `at` names must stay until an event after them is done. Throws Exception
-// HR0860 where CUDA refuses one.
+// Queues all kernels. The memory in `at` must stay valid until an event recorded after them
+// completes. Throws Exception HR0860 if CUDA fails.
 void queue_decoding(Stream& stream, const DeviceJpegSizes& sizes, const DeviceJpegMemory& at);
 
 }  // namespace headrace

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A batch of JPEG pictures as a device decodes them: plain structs, made on the host from headers,
-// row indexes and windows (codecs/image/jpeg/device/batch.h), copied over as they are, and
-// named by the kernels of this folder, which run in this order:
+// row indexes and windows (codecs/image/jpeg/device/batch.h), copied unchanged, and used by the
+// kernels of this folder, which run in this order:
 //
-//   MakeTables       a thread an entry            codes -> tables of the walk
-//   ClearWords       a thread 16 bytes            no picture is refused
-//   WalkRows         a thread a stretch of MCUs   bits -> coefficients, DC differences
-//   SumDc            a thread a component of one  -> DC values
-//   TransformBlocks  a thread a block             -> samples
-//   ColorPixels      a thread eight pixels        -> rows of the window
+//   MakeTables       a thread per entry             codes -> decoding tables
+//   ClearWords       a thread per 16 bytes          clears the error flags
+//   WalkRows         a thread per segment of MCUs   bits -> coefficients, DC differences
+//   SumDc            a thread per component of it   -> DC values
+//   TransformBlocks  a thread per block             -> samples
+//   ColorPixels      a thread per 8 pixels          -> rows of the window
 //
-// Kernels report an error in a picture in the picture's flag; the picture is then
-// decoded on the CPU. Every loop is bounded by numbers of the host's, whatever the bytes are.
+// Kernels report an error in a picture in the picture's flag; the picture is then decoded on the
+// CPU. Every loop is bounded by the host's numbers, for any bytes.
 #pragma once
 
 #include <cstdint>
@@ -26,61 +26,62 @@ struct DeviceCode {
   // offset[length] + (bits >> (16 - length)) numbers their symbols.
   uint32_t limit[17];
   int32_t offset[17];
-  // Codes of more than kFirstBits bits: the first of the first level's entries that lead to a
-  // second level, and how many lead to one of n bits, which is in the order of the codes.
+  // For codes longer than kFirstBits: the first of the first-level entries that lead to a second
+  // level, and how many lead to one of n bits, in code order.
   uint32_t first_long;
   uint32_t long_entries[8];
   uint8_t symbols[256];
   uint32_t is_dc;
 };
 
-// Tables of a picture's walk. Four, for two sets of codes: DC of the first set and of the second,
-// AC of the first set and of the second.
+// Table indices for walking a picture: DC of the first set and of the second, AC of the first set
+// and of the second.
 struct WalkTables {
   static constexpr int kFirstBits = 9, kFirstSize = 1 << kFirstBits;
-  // Entries of the second levels together: twice those of the most unusual table of 200 photos.
+  // Total second-level entries: twice as many as the most unusual of 200 photos needs.
   static constexpr int kSecondSize = 320, kSize = kFirstSize + kSecondSize;
   static constexpr int kTableBytes = kSize * 4;
 
-  // Where a coefficient belongs in its block, by how many there are up to it; what damaged streams
-  // reach, 128, has a place, too. First: so its addresses are the counts where tables begin at
-  // multiples of 256.
+  // The position of a coefficient in its block, by the count of coefficients up to it. Damaged
+  // streams can reach 128, so that entry exists, too. First member, so that with tables at
+  // multiples of 256 the low address bits are the count.
   uint8_t place[144];
   uint32_t entries[4][kSize];  // walk_entry.h
 };
 constexpr int kWalkTableWords = sizeof(WalkTables) / 4;
 
-// A component of a picture, as far as its window takes it.
+// A component of a picture, as far as the window needs it.
 struct DevicePlane {
   int32_t first_column, columns, first_row, rows;  // blocks that are transformed
-  int32_t first_block;                             // of the component, inside an MCU
-  int32_t h_shift, v_shift;                        // 1 << h_shift blocks of it stand side by side
-  int32_t quantization;                            // number of its table
-  int32_t width, height;                           // samples that exist
+  int32_t first_block;                             // of the component within an MCU
+  int32_t h_shift, v_shift;                        // 1 << h_shift of its blocks are adjacent in an
+                                                   // MCU
+  int32_t quantization;                            // index of its quantization table
+  int32_t width, height;                           // size of the component in samples
   Upsampling upsampling;
-  int32_t h_ratio_shift, v_ratio_shift;  // the picture's size to the component's
+  int32_t h_ratio_shift, v_ratio_shift;  // ratio of the picture's size to the component's
   int32_t stride;                        // of its samples, a multiple of 8
-  int64_t samples;                       // offset, a multiple of 16; of block (0, 0) of the above
+  int64_t samples;                       // offset of the sample of block (0, 0), a multiple of 16
 };
 
-// The conversion of the components' samples.
+// How the components' samples are converted to pixels.
 enum class DeviceColor : uint8_t { kAsTheyAre, kRgbFromYcc, kGrayFromYcc, kGrayFromRgb };
 
-// Pictures of the first two kinds, YCbCr to RGB with chroma as large as luma or half as large in
-// both directions, have a kernel of their own, which asks less.
+// The first two kinds (YCbCr to RGB with full-size chroma or 4:2:0) have a specialized kernel that
+// needs fewer resources.
 enum class ColorKind : uint8_t { kPlain, kDoubled, kAny };
 constexpr int kColorKinds = 3;
 
 struct DevicePicture {
-  int32_t code[4];   // numbers of its codes, in the order of WalkTables::entries
-  uint32_t pattern;  // a bit for each block of an MCU, from the lowest: is it of the second set?
-  int32_t blocks;    // of an MCU, 1 to 10
-  int32_t first_mcu_row, mcu_columns;  // walked columns, the same number in each row
-  int64_t first_block;                 // of MCU column 0 in the batch's coefficients
+  int32_t code[4];   // indices of its codes, in the order of WalkTables::entries
+  uint32_t pattern;  // one bit per block of an MCU, lowest first: does it use the second set?
+  int32_t blocks;    // blocks per MCU, 1 to 10
+  int32_t first_mcu_row, mcu_columns;  // decoded MCU columns, the same number in each row
+  int64_t first_block;                 // first block of MCU column 0 in the batch's coefficients
   int64_t first_word;                  // of its bits in the batch's streams
   int32_t x, y, width, height;         // the window
-  // The window's rows: a plane a channel. A row begins `margin` bytes before the window's first
-  // column, so that eight pixels of the picture make two aligned words; strides are multiples of 8.
+  // The window's rows, one plane per channel. A row begins `margin` bytes before the window's first
+  // column, so that eight pixels form two aligned words; strides are multiples of 8.
   int64_t out;
   int32_t out_stride, out_plane, margin;
   int32_t components, channels;
@@ -88,27 +89,27 @@ struct DevicePicture {
   DevicePlane plane[3];
 };
 
-// A stretch of MCUs of one row: those up to its end, to the next entry of the row index or to a
-// restart marker. Bits are those of the picture's stream, the highest of a byte first.
+// A segment of MCUs in one row, which ends at the row's end, at the row index's next entry or at a
+// restart marker. Bit positions are in the picture's stream, most significant bit first.
 struct RowJob {
-  // It begins at one bit, and has to end at another, or up to `slack` bits before that. Of the
-  // stream there are kWordsBehind words more after the one that holds bit `end`.
+  // Begins at this bit, and must end at `end` or up to `slack` bits before. kWordsBehind more words
+  // are readable after the word that holds bit `end`.
   static constexpr uint32_t kWordsBehind = 3;
   uint32_t begin, end, slack;
   uint32_t first_block;  // of its coefficients, from DevicePicture::first_block
   uint16_t mcus;
-  int16_t predictor[3];      // DC values before it
-  int16_t end_predictor[3];  // without slack, those after it
+  int16_t predictor[3];      // DC predictors before it
+  int16_t end_predictor[3];  // if slack is 0, the DC values after it
 };
 static_assert(sizeof(RowJob) == 32);
 
-// Stretches of one picture that are walked by one block of threads, which share its tables.
+// Segments of one picture that are decoded by one block of threads, which shares the tables.
 struct WalkGroup {
   static constexpr int kMost = 64;
   uint32_t picture, first_job, jobs;  // numbers in the batch
 };
 
-// Up to 32 neighbors, a thread each: blocks of a component, or eights of pixels of a window,
+// Up to 32 neighbors, one per thread: blocks of a component, or groups of eight pixels of a window,
 // numbered row by row.
 struct PieceJob {
   uint32_t picture, component, first;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launches of this folder's kernels that are one function an item, and nothing else on a GPU.
-// Together: each file of kernels includes CUDA's headers once for each architecture.
+// Launches those kernels of this folder that are a single function per item. All in one file, since
+// each file of kernels includes CUDA's headers once per architecture.
 #include "headrace/kernels/batch/launch.cuh"
 #include "headrace/kernels/device_jpeg/clear_words.h"
 #include "headrace/kernels/device_jpeg/color_pixels.h"

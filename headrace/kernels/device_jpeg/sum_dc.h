@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DC differences -> DC values: sums along a component of a stretch of MCUs, from the value before
-// it. They are 128 bytes apart, so a thread waits for memory, and asks for eight at a time. Where
-// the row index knows the value after the stretch, it has to be that.
+// DC differences -> DC values: prefix sums along a component of a segment of MCUs, from the value
+// before it. The values are 128 bytes apart, so a thread is limited by memory latency, and loads
+// eight at a time. If the row index has the value after the segment, the result must be equal.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct SumDc {
   const WalkGroup* groups = nullptr;
   const RowJob* jobs = nullptr;
   int16_t* coefficients = nullptr;
-  uint8_t* refused = nullptr;  // a flag a picture: a value left 16 bits
+  uint8_t* refused = nullptr;  // one error flag per picture: a value does not fit 16 bits
   int64_t group_count = 0;
 
   HEADRACE_HD int64_t items() const { return group_count * kComponents * WalkGroup::kMost; }
@@ -40,12 +40,12 @@ struct SumDc {
   }
 
  private:
-  // 1 << shift neighbors of each MCU, whose blocks are so many. False: a value left 16 bits, or
-  // the last one is not what is known.
+  // 1 << shift adjacent values per MCU, one per block. Returns false if a value does not fit 16
+  // bits, or the last one is not the expected one.
   HEADRACE_HD static bool sum(int16_t* at, int32_t shift, int32_t mcu_blocks, const RowJob& job,
                               int32_t component) {
-    constexpr uint32_t kBias = 1 << 15;  // biased, values of 16 bits are those below 1 << 16
-    // Whole MCUs at a time, which together are eight values or more.
+    constexpr uint32_t kBias = 1 << 15;  // with a bias, 16-bit values are those below 1 << 16
+    // Whole MCUs at a time, with at least eight values together.
     int32_t place[kAtOnce];
     HEADRACE_UNROLLED
     for (int32_t i = 0; i < kAtOnce; ++i) {

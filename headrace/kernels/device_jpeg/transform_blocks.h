@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coefficients -> samples: libjpeg-turbo's accurate integer inverse DCT as kernels/jpeg/idct.h has
-// it, to the last bit and for hostile values too; one thread per block, all of it in registers.
+// Coefficients -> samples: libjpeg-turbo's accurate integer inverse DCT as in kernels/jpeg/idct.h,
+// to the last bit, also for hostile values; one thread per block, all of it in registers.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace headrace {
 
-// One dimension, before the final shift. Values are of 16 bits, as their sums are; sums of products
-// wrap at 32.
+// One dimension, before the final shift. Values and their sums are 16 bits wide; sums of products
+// wrap at 32 bits.
 HEADRACE_HD inline void inverse_transform(const int32_t (&x)[8], uint32_t round,
                                           uint32_t (&out)[8]) {
   const auto product = [](int32_t value, int32_t factor) {
@@ -42,8 +42,8 @@ HEADRACE_HD inline void inverse_transform(const int32_t (&x)[8], uint32_t round,
   out[7] = sum0 - odd3;
 }
 
-// 64 coefficients and as many steps, in natural order and aligned to 16 bytes -> 8 rows of 8
-// samples, `stride` bytes apart and aligned to 8.
+// 64 coefficients and 64 quantization steps, in natural order and aligned to 16 bytes -> 8 rows of
+// 8 samples, `stride` bytes apart and aligned to 8.
 HEADRACE_HD inline void transform_block(const int16_t* coefficients, const int16_t* steps,
                                         uint8_t* out, int64_t stride) {
   int32_t x[8][8];
@@ -62,7 +62,7 @@ HEADRACE_HD inline void transform_block(const int16_t* coefficients, const int16
           words::low_half(static_cast<uint32_t>(words::high_half(two) * words::high_half(step)));
     }
   }
-  // Note [Where the first row wraps]: with two bits less nothing is left to saturate.
+  // Note [Where the first row wraps]: with two bits less, nothing can saturate.
   const uint32_t surplus = below ? 0 : 18;
   HEADRACE_UNROLLED
   for (int column = 0; column < 8; ++column) {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lookup of the walk finds one symbol. Fields are where an instruction finds them: a byte
-// by itself, or the lowest five bits of what is shifted by. An entry has 32 bits:
+// One lookup finds one symbol. Fields are placed where an instruction can use them directly: in a
+// separate byte, or in the lowest five bits of a shift amount. An entry has 32 bits:
 //
-//   0-6    bits that code and magnitude take, at most 32
+//   0-6    bits of code and magnitude, at most 32
 //   7      kSecond: the code is longer than the first level's index (below)
 //   8-12   32 less the magnitude bits
-//   13     kNoValue: there are none, and nothing to be stored
+//   13     kNoValue: no magnitude, and nothing to store
 //   16-23  how far it advances in zigzag order: 1 for a DC difference, 0 for an end of block
 //   24-28  bits of the code alone
 //   31     kEnds: the block ends here
 //
-// One that leads to the second level:
+// An entry that leads to the second level:
 //
-//   0-4    by how much 32 bits of the stream are shifted to the right, which gives an index
-//   8-31   in bytes, where the entry of index 0 would lie from the table's begin on; may be
-//   negative
+//   0-4    right shift of 32 bits of the stream that gives an index
+//   8-31   byte offset of the entry with index 0 from the start of the table; may be negative
 #pragma once
 
 #include <cstdint>
@@ -26,28 +25,29 @@ namespace headrace {
 
 struct WalkEntry {
   static constexpr uint32_t kEnds = 0x80000000, kSecond = 0x80, kNoValue = 0x2000;
-  // Where no code begins: takes a bit, so that every walk ends, and leaves the block behind its
-  // last coefficient, which marks the picture.
+  // For bits that are not a valid code: takes one bit, so that every walk terminates, and moves
+  // past the block's last coefficient, which marks the picture as damaged.
   static constexpr uint32_t kNone = 1 | kNoValue | 65 << 16 | 1 << 24 | kEnds;
 
   HEADRACE_HD static uint32_t of_dc(uint32_t length, uint32_t size) {
     return (length + size) | (32 - size) << 8 | 1 << 16 | length << 24;
   }
-  // As in libjpeg, every size 0 but that of 16 zeros ends the block.
+  // As in libjpeg, any symbol of size 0 except the run of 16 zeros ends the block.
   HEADRACE_HD static uint32_t of_ac(uint32_t length, uint32_t symbol) {
     const uint32_t size = symbol & 15, zeros = symbol >> 4;
     if (size == 0 && zeros != 15) return length | kNoValue | length << 24 | kEnds;
     return (length + size) | (32 - size) << 8 | (zeros + 1) << 16 | length << 24;
   }
-  // `first`: the entry of the first codes that begin with `prefix`, which `bits` more tell apart.
+  // `first`: the entry for the first of the codes that begin with `prefix`, which are distinguished
+  // by `bits` more.
   HEADRACE_HD static uint32_t of_second(uint32_t first, uint32_t prefix, uint32_t bits) {
     const uint32_t from = (first - (prefix << bits)) * 4;
     return from << 8 | kSecond | (32 - WalkTables::kFirstBits - bits);
   }
 
-  // The symbol that begins the 16 bits.
+  // The symbol whose code begins these 16 bits.
   HEADRACE_HD static uint32_t find(const DeviceCode& code, uint32_t next16) {
-    // Limits rise with the lengths: by halves, how many lengths are too short.
+    // Limits increase with the length: binary search for how many lengths are too short.
     uint32_t below = 0;
     HEADRACE_UNROLLED
     for (uint32_t step = 8; step > 0; step /= 2) {
@@ -84,11 +84,11 @@ struct WalkEntry {
   }
 };
 
-// Makes the tables of all pictures: a thread a word.
+// Makes the tables of all pictures, one thread per word.
 struct MakeTables {
   const DevicePicture* pictures = nullptr;
   const DeviceCode* codes = nullptr;
-  const uint8_t* places = nullptr;  // WalkTables::place, aligned to a word
+  const uint8_t* places = nullptr;  // WalkTables::place, word-aligned
   WalkTables* tables = nullptr;
   int64_t count = 0;
 

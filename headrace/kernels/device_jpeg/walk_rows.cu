@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block per group: its threads share the picture's tables, in shared memory, and walk a stretch
-// each.
+// One block per group: its threads share the picture's tables, in shared memory, and decode one
+// segment each.
 #include "headrace/kernels/batch/launch.cuh"
 #include "headrace/kernels/device_jpeg/walk_rows.h"
 
@@ -11,7 +11,8 @@ constexpr int kWalkThreads = WalkGroup::kMost;
 
 class TablesInShared {
  public:
-  // The move keeps the address in a register; without it sm_100 and later compute it at every step.
+  // The move keeps the address in a register; without it, sm_100 and later recompute it at every
+  // step.
   __device__ explicit TablesInShared(const WalkTables& tables) {
     const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(&tables));
     asm volatile("mov.u32 %0, %1;" : "=r"(begin_) : "r"(at));
@@ -33,7 +34,7 @@ class TablesInShared {
   uint32_t begin_;
 };
 
-// A warp clears what its lanes walk, stretch by stretch.
+// A warp clears its lanes' blocks, segment by segment.
 __device__ void clear_together(int16_t* blocks, uint32_t first, int32_t pieces) {
   const auto own_lane = static_cast<int32_t>(threadIdx.x) % kWarp;
   HEADRACE_ROLLED
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(kWalkThreads)
     const RowJob* const job = kernel.jobs + group.first_job + threadIdx.x;
     const bool walks = threadIdx.x < group.jobs;
     const uint4* const from = reinterpret_cast<const uint4*>(kernel.tables + group.picture);
-    __syncthreads();  // no thread walks by the tables of the group before
+    __syncthreads();  // no thread is using the previous group's tables any more
     HEADRACE_ROLLED
     for (int at = threadIdx.x; at < int(sizeof(tables) / sizeof(uint4)); at += kWalkThreads) {
       reinterpret_cast<uint4*>(&tables)[at] = from[at];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk: entropy-coded bits -> coefficients, one thread per stretch of MCUs. A step is one
-// symbol, and all stretches take the same instructions for it: a DC difference is a coefficient
-// like any other (SumDc adds them up), a bit tells which code a block has, and only codes of more
-// than nine bits and ends of blocks branch. Stretches are walked in groups, whose threads share the
-// tables of their picture and clear the blocks that they walk.
+// Huffman decoding: entropy-coded bits -> coefficients, one thread per segment of MCUs. A step
+// decodes one symbol, and all segments execute the same instructions for it: a DC difference is
+// treated like any coefficient (SumDc adds them up), a bit selects the block's code, and only codes
+// of more than nine bits and ends of blocks branch. Segments are decoded in groups, whose threads
+// share the tables of their picture and clear their own blocks.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace headrace {
 
-// Tables that lie in memory as any other; walk_rows.cu has those in shared memory. They begin at an
-// address that is a multiple of 256, however it is counted.
+// Tables in ordinary memory; walk_rows.cu has the version for shared memory. Both start at a
+// multiple of 256 in their address space.
 class TablesInMemory {
  public:
   HEADRACE_HD explicit TablesInMemory(const WalkTables& tables)
@@ -34,9 +34,9 @@ class TablesInMemory {
 template <class Tables>
 class RowWalk {
  public:
-  // Ends within 65 steps a block, whatever bytes and tables are, having stored nothing outside of
-  // its blocks and read nothing outside of its words.
-  // REQUIRES: the blocks are zero; entries are those of WalkEntry::at().
+  // Takes at most 65 steps per block for any input bytes and tables, and never stores outside its
+  // blocks or reads outside its words. REQUIRES: the blocks are zero; entries come from
+  // WalkEntry::at().
   HEADRACE_HD RowWalk(const Tables& tables, const DevicePicture& picture, const RowJob& job,
                       const uint32_t* streams, int16_t* coefficients)
       : tables_(tables),
@@ -69,8 +69,8 @@ class RowWalk {
     }
     at_ += entry & 127;
     place_ += words::byte_of(entry, 2);
-    // F.2.2.1, EXTEND: the field's highest bit says whether it is the value, or all its bits are
-    // those of the value's opposite.
+    // F.2.2.1, EXTEND: the field's highest bit says whether it is the value itself, or the bitwise
+    // complement of the value's absolute value.
     const uint32_t field = words::shifted_in(0, window, entry >> 24);
     const uint32_t above = static_cast<uint32_t>(static_cast<int32_t>(field) >> 31);
     const uint32_t bits = words::same_bits(field, above) >> (entry >> 8 & 31);
@@ -95,14 +95,14 @@ class RowWalk {
     table_ = set_ + (ends ? 0 : 2 * WalkTables::kTableBytes);
   }
 
-  // Whether all that was walked is what an encoder writes, and ends where it should.
+  // Whether everything decoded is valid encoder output and ends at the expected bit.
   HEADRACE_HD bool is_whole(const RowJob& job) const {
     const uint32_t end = job.begin / 32 * 32 + position();
     return furthest_ <= tables_.begin() + 64 && end <= job.end && job.end - end <= job.slack;
   }
 
   HEADRACE_HD int32_t left() const { return left_; }
-  // Bits from the first word of the stretch on.
+  // Bits from the first word of the segment on.
   HEADRACE_HD uint32_t position() const { return (word_ - 3) * 32 + at_; }
 
  private:
@@ -119,16 +119,17 @@ class RowWalk {
   Tables tables_;
   const uint32_t* stream_;
   uint32_t word_ = 0, last_word_;
-  uint32_t now_, next_, ahead_;  // the 64 bits under way, and those behind, as they lie in memory
-  uint32_t at_;                  // of the 64 bits, below 32
-  int32_t left_;                 // blocks
-  uint32_t top_, pattern_;  // the pattern's highest bit; the pattern, whose lowest is the block's
-  uint32_t is_second_;      // that bit
+  uint32_t now_, next_, ahead_;  // the current 64 bits and the next ones, in memory order
+  uint32_t at_;                  // position in the 64 bits, below 32
+  int32_t left_;                 // blocks still to decode
+  uint32_t top_, pattern_;       // the pattern's highest bit; the pattern, whose lowest bit is the
+                                 // current block's
+  uint32_t is_second_;           // that bit
   // Addresses: in WalkTables::place, of the coefficient after the block's last; of the tables of
-  // the block's set; of the table that is next.
+  // the block's set; of the table for the next symbol.
   uint32_t place_, set_, table_;
   int16_t* coefficients_;
-  uint32_t out_ = 0;   // of these, where the block begins
+  uint32_t out_ = 0;   // of the coefficients where the block begins
   uint32_t furthest_;  // of place_
 };
 
@@ -139,7 +140,7 @@ struct WalkRows {
   const WalkTables* tables = nullptr;
   const uint32_t* streams = nullptr;
   int16_t* coefficients = nullptr;
-  uint8_t* refused = nullptr;  // a flag a picture
+  uint8_t* refused = nullptr;  // one error flag per picture
   int64_t group_count = 0;
 
   HEADRACE_HD int64_t items() const { return group_count * WalkGroup::kMost; }
@@ -157,11 +158,11 @@ struct WalkRows {
   HEADRACE_HD int16_t* blocks_of(const DevicePicture& picture) const {
     return coefficients + picture.first_block * 64;
   }
-  // A stretch's blocks, in pieces of 16 bytes.
+  // A segment's blocks, in pieces of 16 bytes.
   HEADRACE_HD static int32_t pieces(const DevicePicture& picture, const RowJob& job) {
     return job.mcus * picture.blocks * 8;
   }
-  // One of `lanes` threads that clear `count` pieces from block `first` on, in turn.
+  // One of `lanes` threads that together clear `count` pieces, from block `first` on.
   HEADRACE_HD static void clear(int16_t* blocks, uint32_t first, int32_t count, int32_t lane,
                                 int32_t lanes) {
     int16_t* at = blocks + int64_t{first} * 64 + lane * 8;

@@ -16,7 +16,7 @@ void filter_columns(const uint8_t* in, int height, const BoxWeights& weights, ui
     return in + std::clamp<int64_t>(y, 0, height - 1) * kBoxColumns;
   };
   const int64_t reach = weights.reach;
-  std::array<uint32_t, kBoxColumns> sums{};  // of the rows inside, before row 0: one further up
+  std::array<uint32_t, kBoxColumns> sums{};  // of the rows in the box, before row 0: one further up
   for (int64_t y = -reach - 1; y < reach; ++y) {
     for (size_t x = 0; x < kBoxColumns; ++x) sums[x] += row(y)[x];
   }
@@ -63,7 +63,7 @@ void box_columns(const uint8_t* in, int height, const BoxWeights& weights, uint8
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-// Numbers of 16 columns, whose sums stay in registers.
+// Computes 16 columns, whose sums stay in registers.
 struct Sixteen {
   static constexpr int kVectors = 16 / kLanes;
 
@@ -72,7 +72,7 @@ struct Sixteen {
     LoadSixteen(from, v.of);
     return v;
   }
-  // By what is made of the k-th vector.
+  // Vector k is make(k).
   template <class Make>
   static Sixteen made(const Make& make) {
     Sixteen v;
@@ -98,7 +98,7 @@ inline Sixteen product(const Sixteen& a, uint32_t by) {
   return Sixteen::made([&](int k) { return Mul(a.of[k], factor); });
 }
 
-// One further up than row 0's. A row beyond the ends counts as often as it is repeated.
+// One further up than row 0's. A row beyond the ends counts as a repeat of the end row.
 inline Sixteen sums_before(const uint8_t* in, int64_t height, int64_t reach) {
   Sixteen sums = product(Sixteen::at(in), static_cast<uint32_t>(reach + 1));
   const int64_t whole = std::min(reach, height);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extended box filter of Gwosdek et al. (2011) along columns of bytes, in the integers that
-// Pillow's BoxBlur has: all levels give the same bytes.
+// The extended box filter of Gwosdek et al. (2011) along columns of bytes, with the integer
+// arithmetic of Pillow's BoxBlur: all levels give the same bytes.
 //
 // Any thread may call it.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// A box reaches `reach` rows to either side, and a part of the row after these.
+// A box covers `reach` rows on either side, plus a fraction of the next row.
 struct BoxWeights {
   int reach = 0;
   uint32_t inside = 0, end = 0;  // in units of 2^-24

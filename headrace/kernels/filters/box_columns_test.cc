@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every level against the sums that are promised, each added up by itself.
+// Compares every level with the documented sums, each computed separately.
 #include "headrace/kernels/filters/box_columns.h"
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -42,7 +43,7 @@ TEST_P(BoxColumns, OfEveryHeightAndReach) {
   }
 }
 
-// No sum goes beyond 32 bits, and what is the same everywhere stays.
+// Sums never exceed 32 bits, and a constant picture is unchanged.
 TEST_P(BoxColumns, WhiteStaysWhite) {
   for (const float radius : {0.3f, 5.6f, 1700.2f}) {
     const std::vector<uint8_t> white(5 * kBoxColumns, 255);
@@ -52,9 +53,6 @@ TEST_P(BoxColumns, WhiteStaysWhite) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, BoxColumns, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace

@@ -35,7 +35,7 @@ void floats_from_bytes(const uint8_t* in, int count, float* out) {
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-// Several sums at a time: one alone would wait for its own last addition.
+// Several sums at a time; a single one would wait for its own last addition.
 constexpr int kSums = 4;
 
 template <int sums>

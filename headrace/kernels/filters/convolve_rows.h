@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of float32 with a kernel of one dimension, along them and across them: the two halves of a
+// Convolves float32 rows with a one-dimensional kernel, along and across them: the two halves of a
 // separable convolution. Each sum is a chain of fused multiply-adds in the order of the taps, so
 // all levels give the same bits.
 //
@@ -12,10 +12,10 @@ namespace headrace {
 
 // out[i] = sum of weights[t] * in[i + t]
 void convolve_along(const float* in, const float* weights, int taps, int count, float* out);
-// out[i] = sum of weights[t] * rows[t][i], rounded to the nearest byte (halves to the even one).
+// out[i] = sum of weights[t] * rows[t][i], rounded to the nearest byte, ties to even.
 void convolve_across(const float* const rows[], const float* weights, int taps, int count,
                      uint8_t* out);
-// The same, as it is.
+// The same without rounding.
 void convolve_across(const float* const rows[], const float* weights, int taps, int count,
                      float* out);
 // out[i] = in[i]

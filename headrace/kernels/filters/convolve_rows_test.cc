@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every level against the chain of fused multiply-adds that is promised.
+// Compares every level with the documented chain of fused multiply-adds.
 #include "headrace/kernels/filters/convolve_rows.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -61,9 +62,6 @@ TEST_P(ConvolveRows, HalvesGoToTheEvenByte) {
   EXPECT_EQ(out[0], 2);
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, ConvolveRows, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace

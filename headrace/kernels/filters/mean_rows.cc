@@ -21,8 +21,8 @@ void mean_row(const uint8_t* const rows[], int n, int count, uint8_t* out) {
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-// Rounded up from the middle it is (2 sum + n) / (2 n), by a product and a shift that are exact for
-// all sums of up to 127 bytes, and stay below 2^32; where nothing remains it was the middle.
+// Rounding half up is (2 sum + n) / (2 n), by a product and a shift that are exact for all sums of
+// up to 127 bytes and stay below 2^32; a remainder of zero means it was a tie.
 void mean_of(const uint8_t* const rows[], int n, int count, uint8_t* out) {
   constexpr int kShift = 24;
   const Ints twice = Set(2 * n), factor = Set(((1 << kShift) + 2 * n - 1) / (2 * n));

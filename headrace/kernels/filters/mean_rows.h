@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-// out[x]: the mean of rows[0 .. n - 1][x], rounded, from the middle between two to the even one.
-// May read and write up to 63 bytes past `count` samples of each row. REQUIRES: 1 <= n <= 127.
+// out[x]: the mean of rows[0 .. n - 1][x], rounded to nearest, ties to even. May read and write up
+// to 63 bytes past `count` samples of each row. REQUIRES: 1 <= n <= 127.
 void mean_row(const uint8_t* const rows[], int n, int count, uint8_t* out);
 
 }  // namespace headrace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -18,7 +19,7 @@ class MeanRows : public testing::TestWithParam<SimdLevel> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-// Every sum that there is, for every number of rows.
+// Every possible sum, for every number of rows.
 TEST_P(MeanRows, AreRoundedToTheNearestAndFromTheMiddleToTheEvenOne) {
   for (int n = 1; n <= 127; ++n) {
     const int count = 255 * n + 1;
@@ -40,10 +41,7 @@ TEST_P(MeanRows, AreRoundedToTheNearestAndFromTheMiddleToTheEvenOne) {
   }
 }
 
-std::string mean_level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
-INSTANTIATE_TEST_SUITE_P(Levels, MeanRows, testing::ValuesIn(available_levels()), mean_level_name);
+INSTANTIATE_TEST_SUITE_P(Levels, MeanRows, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace
 }  // namespace headrace

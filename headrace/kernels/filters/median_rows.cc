@@ -39,7 +39,7 @@ namespace {
 struct Exchange {
   int low, high;
 };
-// The networks of fewest exchanges (Knuth, 5.3.4).
+// The networks with the fewest exchanges (Knuth, 5.3.4).
 constexpr Exchange kSort3[] = {{0, 1}, {1, 2}, {0, 1}};
 constexpr Exchange kSort5[] = {{0, 3}, {1, 4}, {0, 2}, {1, 3}, {0, 1},
                                {2, 4}, {1, 2}, {3, 4}, {2, 3}};
@@ -60,7 +60,8 @@ template <int size>
   }
 }
 
-// Median of `held` values and those from `next` on, which come in as the least and the most go.
+// Median of `held` values and those from `next` on, which are added as the smallest and largest are
+// dropped.
 template <int held>
 [[gnu::always_inline]] inline Words median_of(Words* values, const Words* next) {
 #pragma GCC unroll 32
@@ -77,7 +78,7 @@ template <int held>
   }
 }
 
-// Whether the element of rank r among its column's and c among its row's can be the median.
+// Whether the element of rank r in its column and rank c in its row can be the median.
 template <int size>
 constexpr bool is_candidate(int r, int c) {
   constexpr int kMiddle = size * size / 2 + 1;

@@ -8,8 +8,8 @@ namespace headrace {
 
 inline constexpr int kWidestMedian = 7;
 
-// out[x]: the median of rows[0 .. size - 1], columns x to x + size - 1. Rows have room for, and out
-// is written up to, 64 bytes beyond. REQUIRES: size is 3, 5 or 7.
+// out[x]: the median of rows[0 .. size - 1], columns x to x + size - 1. Rows are readable, and
+// `out` is writable, up to 64 bytes past the end. REQUIRES: size is 3, 5 or 7.
 void median_row(const uint8_t* const rows[], int size, int count, uint8_t* out);
 
 }  // namespace headrace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -19,7 +20,7 @@ class MedianRows : public testing::TestWithParam<SimdLevel> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-TEST_P(MedianRows, AreTheMiddleOfTheSorted) {
+TEST_P(MedianRows, AreTheMiddleOfSortedValues) {
   std::mt19937 random(3);
   for (int width = 1; width < 140; width += 3) {
     for (const int size : {3, 5, 7}) {
@@ -42,11 +43,7 @@ TEST_P(MedianRows, AreTheMiddleOfTheSorted) {
   }
 }
 
-std::string median_level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
-INSTANTIATE_TEST_SUITE_P(Levels, MedianRows, testing::ValuesIn(available_levels()),
-                         median_level_name);
+INSTANTIATE_TEST_SUITE_P(Levels, MedianRows, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace
 }  // namespace headrace

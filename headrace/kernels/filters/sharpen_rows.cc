@@ -19,15 +19,15 @@ uint32_t blur_at(const ThreeRows& in, int x) {
   return thirteenth_of(sum);
 }
 
-// The blur of columns 1 to width - 2, to `out` from its beginning. At the other levels: false, and
-// nothing is done, where the rows are too short for lanes.
+// The blur of columns 1 to width - 2, written to `out` from its start. At vector levels: returns
+// false and does nothing if the rows are too short for a vector.
 bool blur(const ThreeRows& in, int width, uint8_t* out) {
   for (int x = 1; x < width - 1; ++x) out[x - 1] = static_cast<uint8_t>(blur_at(in, x));
   return true;
 }
 
-// Each value drawn away from the other one, as torch computes it. In lanes it may read and write up
-// to 63 bytes past `count`.
+// Extrapolates each value away from the other one, as torch computes it. Vector code may read and
+// write up to 63 bytes past `count`.
 void draw_away(const uint8_t* value, const uint8_t* other, int count, float rest, uint8_t* out) {
   for (int i = 0; i < count; ++i) {
     out[i] = static_cast<uint8_t>(drawn_away(value[i], other[i], rest));
@@ -46,8 +46,8 @@ namespace headrace {
 
 namespace {
 
-// Calls blend(value, blur, count, out) for the inner columns, in parts whose blur stays in the
-// first-level cache.
+// Calls blend(value, blur, count, out) for the inner columns, in parts whose blur fits in the L1
+// cache.
 template <class Blend>
 void with_blur(const ThreeRows& in, int width, uint8_t* out, Blend&& blend) {
   constexpr int kColumns = 1024;
@@ -88,8 +88,8 @@ Words thirteenth(Words total) {
   return ShiftRightWords<kThirteenthShift>(MulHighWords(twice, SetWords(kThirteenthFactor)));
 }
 
-// The neighbors of the bytes at an even position and at the next one are in the loads one
-// byte before and one byte after: the even one is the first's odd, the odd one the second's even.
+// The neighbors of bytes at even and odd positions are in the loads one byte before and one byte
+// after: for even bytes, the odd bytes of the former; for odd bytes, the even bytes of the latter.
 Words blur_at(const ThreeRows& in, int x) {
   const Words ones = SetBytePairs(1, 1);
   Words even = SetWords(0), odd = even;
@@ -109,7 +109,7 @@ bool blur(const ThreeRows& in, int width, uint8_t* out) {
   const int count = width - 2;
   if (count < kByteLanes) return false;
   for (int i = 0; i < count; i += kByteLanes) {
-    const int first = std::min(i, count - kByteLanes);  // the last ones overlap
+    const int first = std::min(i, count - kByteLanes);  // the last vectors overlap
     StoreBytes(out + first, blur_at(in, 1 + first));
   }
   return true;

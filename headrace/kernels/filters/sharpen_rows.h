@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of 8 bits blended with their blur of 3 x 3, as torchvision and Pillow sharpen. Any thread
-// may call them. They may read and write up to 63 bytes past `width` of the row and of `out`.
+// Blends 8-bit rows with their 3 x 3 blur, as torchvision and Pillow sharpen. Any thread may call
+// it. They may read and write up to 63 bytes past `width` of the row and of `out`.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct ThreeRows {
   const uint8_t *above, *row, *below;
 };
 
-// out[1 .. width - 2]; the first and last column are the caller's, afterwards: they have no blur.
+// out[1 .. width - 2]; the caller then fills the first and last column, which have no blur.
 // adjust_sharpness of torchvision v2 on tensors, `rest` being float(1.0 - factor),
 void sharpen_row(const ThreeRows& in, int width, float rest, uint8_t* out);
 // and ImageEnhance.Sharpness of Pillow.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every level against the definition; tests/test_colors.py holds it against the libraries.
+// Compares every level with the definition; tests/test_colors.py compares it with the libraries.
 #include "headrace/kernels/filters/sharpen_rows.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -21,7 +22,7 @@ class SharpenRows : public testing::TestWithParam<SimdLevel> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-TEST_P(SharpenRows, OfEveryWidthAndNotTheirEnds) {
+TEST_P(SharpenRows, OfEveryWidthExceptTheirEnds) {
   std::mt19937 random(6);
   for (int width = 1; width < 120; ++width) {
     std::vector<uint8_t> rows[3];
@@ -52,9 +53,6 @@ TEST_P(SharpenRows, OfEveryWidthAndNotTheirEnds) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, SharpenRows, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace

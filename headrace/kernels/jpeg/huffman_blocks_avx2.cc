@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes to coefficients with AVX2, eight notes at a time and across blocks. Twin:
+// Notes to coefficients with AVX2, eight notes at a time and across blocks. Scalar reference:
 // huffman_blocks_scalar.cc.
 #include "headrace/kernels/jpeg/huffman_levels.h"
 
@@ -18,11 +18,12 @@ HEADRACE_TARGET("avx2,bmi,bmi2,popcnt");
 namespace headrace {
 namespace {
 
-// Results go to a list first, which is then scattered: long enough that leaving the
-// scattering loop is rare, short enough that 16 bits hold a place (a block has two notes or more).
+// Results are first collected in a list, which is then scattered: long enough that the scatter
+// loop's exit is rarely mispredicted, short enough that a position fits 16 bits (a block has at
+// least two notes).
 constexpr int kBatch = 512;
 
-// By a mask of eight: the numbers of those that are set, one a byte.
+// By an 8-bit mask: the indices of its set bits, one per byte.
 constexpr auto kSet = [] {
   std::array<std::array<uint8_t, 8>, 256> table{};
   for (size_t mask = 0; mask < 256; ++mask) {
@@ -34,10 +35,10 @@ constexpr auto kSet = [] {
   return table;
 }();
 
-// Values above, places below.
+// Values in the upper half, positions in the lower.
 using List = std::array<uint32_t, 2 * kBatch + 8>;
 
-// Values of eight magnitudes, `size` bits that end at bit `end` of the stream.
+// Values of eight magnitudes of `size` bits, ending at bit `end` of the stream.
 __m256i values_at(__m256i stream, __m256i end, __m256i size) {
   const __m256i field = _mm256_sllv_epi32(stream, _mm256_sub_epi32(end, size));
   const __m256i rest = _mm256_sub_epi32(_mm256_set1_epi32(32), size);  // shifts by 32 give 0
@@ -46,7 +47,7 @@ __m256i values_at(__m256i stream, __m256i end, __m256i size) {
                           _mm256_andnot_si256(_mm256_srai_epi32(field, 31), mask));
 }
 
-// The fourth element of the lower half in all elements of the upper one, zeros below.
+// Broadcasts the lower half's fourth element to the upper half; zeros below.
 __m256i lower_last(__m256i v) {
   return _mm256_permute2x128_si256(_mm256_shuffle_epi32(v, 0xff), v, 0x08);
 }
@@ -72,14 +73,14 @@ class Extractor {
           _mm_loadu_si128(reinterpret_cast<const __m128i*>(position + 16 * i)));
     }
   }
-  // Eight notes to the list; the new number of its elements. Of them, only `valid` count.
+  // Appends eight notes to the list and returns its new length. Only `valid` of them count.
   template <bool kAll>
   int extract(const uint64_t* note, __m256i valid, List& list, int size);
 
-  // Ends a batch: the number of the block that was reached, which the next batch calls 0.
+  // Ends a batch. Returns the number of the current block, which becomes block 0 of the next batch.
   int next_batch() {
     const int block = _mm256_cvtsi256_si32(sums_) >> 16;
-    // Sums restart: the coefficient that was reached is now the offset.
+    // Sums restart: the current coefficient becomes the offset.
     const __m256i reached =
         _mm256_add_epi32(_mm256_and_si256(sums_, _mm256_set1_epi32(0xffff)), offset_);
     offset_ = _mm256_and_si256(reached, _mm256_set1_epi32(63));
@@ -88,7 +89,7 @@ class Extractor {
   }
 
  private:
-  // Positions of the coefficients in every byte.
+  // The coefficient's position in every byte.
   __m256i positions_of(__m256i k) const {
     __m256i found = _mm256_setzero_si256();
 #pragma GCC unroll 4
@@ -112,7 +113,7 @@ class Extractor {
   }
 
   __m256i position_[4];
-  // In all elements: advances since the batch began, and above, which of its blocks this is.
+  // In all elements: advances since the batch began; in the upper half, the block's number in it.
   __m256i sums_ = _mm256_set1_epi32(-65536);
   // Offset of the advances that counts coefficients from the batch's block 0.
   __m256i offset_ = _mm256_setzero_si256();
@@ -183,7 +184,7 @@ void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* po
                     int16_t* out) {
   List list;
   Extractor extractor(position);
-  int started = -1;  // the block that goes on from the batch before: 0, or none
+  int started = -1;  // the block continued from the previous batch: 0, or none
   while (note < end) {
     const uint64_t* const batch_end = note + std::min<ptrdiff_t>(end - note, kBatch);
     int size = 0;
@@ -205,7 +206,7 @@ void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* po
   }
 }
 
-// Four bits to every second place. No pdep: it is slow on some CPUs.
+// Spreads four bits to every second position. No pdep: it is slow on some CPUs.
 constexpr std::array<uint8_t, 16> kEvenBits = {0x00, 0x01, 0x04, 0x05, 0x10, 0x11, 0x14, 0x15,
                                                0x40, 0x41, 0x44, 0x45, 0x50, 0x51, 0x54, 0x55};
 

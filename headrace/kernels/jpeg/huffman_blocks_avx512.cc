@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes to coefficients with AVX-512 (VBMI2, VNNI), 64 notes at a time and across blocks. Twin:
-// huffman_blocks_scalar.cc.
+// Notes to coefficients with AVX-512 (VBMI2, VNNI), 64 notes at a time and across blocks. Scalar
+// reference: huffman_blocks_scalar.cc.
 #include "headrace/kernels/jpeg/huffman_levels.h"
 
 #if defined(__x86_64__)
@@ -18,9 +18,9 @@ HEADRACE_TARGET("avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vnni,bmi,bmi2,po
 namespace headrace {
 namespace {
 
-// Results go to a list first, which is then scattered: long enough that leaving the
-// scattering loop is rare, short enough that a block's number in it fits 8 bits (a block has two
-// notes or more).
+// Results are first collected in a list, which is then scattered: long enough that the scatter
+// loop's exit is rarely mispredicted, short enough that a block's number in it fits 8 bits (a block
+// has at least two notes).
 constexpr int kBatch = 448;
 
 template <class T, size_t kCount, class Function>
@@ -30,21 +30,21 @@ constexpr std::array<T, kCount> table_of(const Function& at) {
   return table;
 }
 
-// Of 16 notes in two vectors, the entries and the bits of the stream.
+// Of 16 notes in two vectors: the entries, and the bits of the stream.
 alignas(64) constexpr auto kEntries = table_of<int32_t, 16>([](int i) { return 2 * i; });
 alignas(64) constexpr auto kStreams = table_of<int32_t, 16>([](int i) { return 2 * i + 1; });
-// From two vectors of entries: bytes 1 (advances), then bytes 3 (how the first symbol advances).
+// From two vectors of entries: byte 1 of each (advances), then byte 3 (the first symbol's advance).
 alignas(64) constexpr auto kAdvances = table_of<uint8_t, 64>([](int i) {
   return i % 32 * 4 + (i < 32 ? 1 : 3);
 });
-// By the size of a magnitude, whatever bit 4 is: its bits, and the highest of them.
+// By the size of a magnitude, ignoring bit 4: its mask, and its highest bit.
 alignas(64) constexpr auto kMagnitude = table_of<uint16_t, 32>([](int i) {
   return (1 << i % 16) - 1;
 });
 alignas(64) constexpr auto kTopBit = table_of<uint16_t, 32>([](int i) {
   return (1 << i % 16) >> 1;
 });
-// Sums over the quads of eight bytes before each: which of the quads 0-3, 4-7 count.
+// Prefix sums over the groups of eight bytes: which of the groups 0-3, 4-7 are included.
 alignas(64) constexpr auto kLowQuads = table_of<uint8_t, 64>([](int i) {
   return i / 8 > i % 4 ? 1 : 0;
 });
@@ -56,7 +56,8 @@ alignas(64) constexpr auto kHighLast = table_of<uint8_t, 64>([](int i) { return 
 alignas(64) constexpr auto kFirstOfQuad = table_of<uint8_t, 64>([](int i) {
   return i % 16 / 8 * 8;
 });
-// 16 notes' pairs of places, 16 bits each: the low bytes from two vectors, the high ones from one.
+// 16 notes' pairs of positions, 16 bits each: the low bytes from two vectors, the high ones from
+// one.
 struct Pairs {
   alignas(64) std::array<uint8_t, 64> low, high;
 };
@@ -76,8 +77,8 @@ __m512i load(const Table& table) {
   return _mm512_load_si512(table.data());
 }
 
-// Sums of bytes from the first to each, wrapping, on top of `before` (the low byte of each 32
-// bits). REQUIRES: eight of them in a quad sum up to less than 256.
+// Inclusive prefix sums of bytes, wrapping, plus `before` (the low byte of each 32 bits). REQUIRES:
+// any eight bytes of a group sum to less than 256.
 __m512i running_sum(__m512i bytes, __m512i before) {
   const __m512i in_quad = _mm512_mullo_epi64(bytes, _mm512_set1_epi64(0x0101010101010101));
   __m512i quads = _mm512_dpbusd_epi32(before, _mm512_permutexvar_epi8(load(kLowLast), in_quad),
@@ -87,7 +88,7 @@ __m512i running_sum(__m512i bytes, __m512i before) {
   return _mm512_add_epi8(in_quad, _mm512_shuffle_epi8(quads, load(kFirstOfQuad)));
 }
 
-// The list of one batch: 16-bit places and values.
+// The list of one batch: 16-bit positions and values.
 struct List {
   alignas(64) std::array<uint16_t, 2 * kBatch + 64> place, value;
 };
@@ -98,13 +99,13 @@ struct Extractor {
         k(_mm512_setzero_si512()),
         block(_mm512_set1_epi8(-1)) {}
 
-  // Up to 64 notes to the list; the new number of its elements.
+  // Appends up to 64 notes to the list and returns its new length.
   template <bool kAll>
   int extract(const uint64_t* note, int count, List& list, int size);
 
   __m512i position;
-  __m512i k;      // the coefficient that was reached, in all bytes
-  __m512i block;  // its block, counted in the batch, in all bytes
+  __m512i k;      // the current coefficient, in all bytes
+  __m512i block;  // its block's number in the batch, in all bytes
 };
 
 template <bool kAll>
@@ -141,8 +142,8 @@ int Extractor::extract(const uint64_t* note, int count, List& list, int size) {
   const __mmask64 dc = _mm512_cmpeq_epi8_mask(firsts, _mm512_set1_epi8(static_cast<char>(0xf0)));
   const __m512i first_advance = _mm512_and_si512(firsts, _mm512_set1_epi8(15));
 
-  // Sums of advances go on across blocks: less that of the block's DC note, or, where that came
-  // earlier, less nothing, they are coefficients.
+  // Prefix sums of advances continue across blocks. Subtracting the sum at the block's DC note (0
+  // if that note came in an earlier vector) gives coefficients.
   const __m512i sums = running_sum(advance, k);
   const __m512i blocks_less_1 = running_sum(_mm512_maskz_set1_epi8(dc, 1), _mm512_set1_epi32(255));
   const __m512i bases = _mm512_permutex2var_epi8(_mm512_maskz_compress_epi8(dc, sums),
@@ -154,7 +155,7 @@ int Extractor::extract(const uint64_t* note, int count, List& list, int size) {
   k = _mm512_permutexvar_epi8(_mm512_set1_epi8(63), last_k);
   block = _mm512_permutexvar_epi8(_mm512_set1_epi8(63), blocks);
 
-  // Places: block * 64 + position, of which the low byte differs between the symbols.
+  // Positions: block * 64 + coefficient; the two symbols differ only in the low byte.
   const __m512i block_low = _mm512_slli_epi16(blocks, 6);
   const __m512i block_high = _mm512_and_si512(_mm512_srli_epi16(blocks, 2), _mm512_set1_epi8(0x3f));
   const auto low_place = [&](__m512i coefficient) {
@@ -180,7 +181,8 @@ void zero_blocks(int16_t* from, int count) {
   for (int i = 0; i < 2 * count; ++i) _mm512_store_si512(from + 32 * i, _mm512_setzero_si512());
 }
 
-// Values are taken out of vectors: a processor loads and stores less at once than it computes.
+// Extracts values from vectors in registers: the load and store ports are the bottleneck, not
+// arithmetic.
 void scatter(const List& list, int size, int16_t* out) {
   int i = 0;
   for (; i + 8 <= size; i += 8) {
@@ -198,12 +200,12 @@ void scatter(const List& list, int size, int16_t* out) {
   for (; i < size; ++i) out[list.place[i]] = static_cast<int16_t>(list.value[i]);
 }
 
-// The blocks whose notes these are, from the first on.
+// The blocks that these notes belong to, from the first on.
 void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* position,
                     int16_t* out) {
   List list;
   Extractor extractor(position);
-  int started = -1;  // the block that goes on from the batch before: 0, or none
+  int started = -1;  // the block continued from the previous batch: 0, or none
   while (note < end) {
     const uint64_t* const batch_end = note + std::min<ptrdiff_t>(end - note, kBatch);
     int size = 0;
@@ -227,7 +229,7 @@ __mmask8 dc_of(__m512i notes) {
                                  _mm512_set1_epi64(huffman::kDc));
 }
 
-// Copies the DC notes of so many blocks, and returns where the next one begins, or the end.
+// Copies the DC notes of `count` blocks, and returns where the next block begins, or the end.
 const uint64_t* skip(const uint64_t* note, const uint64_t* end, int blocks, uint64_t* dc) {
   for (; note < end && blocks >= 0; note += 8) {
     const unsigned valid =
@@ -243,7 +245,7 @@ const uint64_t* skip(const uint64_t* note, const uint64_t* end, int blocks, uint
   return end;
 }
 
-// The same from the end: the last blocks. Returns where the first of them begins.
+// The same from the end, for the last blocks. Returns where the first of them begins.
 const uint64_t* skip_last(const uint64_t* begin, const uint64_t* end, int blocks,
                           uint64_t* dc_end) {
   while (blocks > 0 && end > begin) {

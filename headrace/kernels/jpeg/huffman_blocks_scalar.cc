@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without branches that depend on the data: one note in nine ends a block, two in three hold two
-// symbols, and nothing predicts which.
+// Without data-dependent branches: one note in nine ends a block and two in three hold two symbols,
+// which is unpredictable.
 #include <cstddef>
 #include <cstring>
 
@@ -37,7 +37,7 @@ namespace {
 
 void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* position,
                     int16_t* out) {
-  int16_t nowhere;  // for the value of a symbol that is none
+  int16_t nowhere;  // in place of the value of an absent symbol
   ptrdiff_t block = -64;
   unsigned k = 0;
   for (; note < end; ++note) {
@@ -47,7 +47,7 @@ void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* po
     const unsigned first_k = k + first_advance_of(entry);
     k = (k + advance_of(entry)) & same_block;
     const uint32_t first_size = first_size_of(entry), last_size = last_size_of(entry);
-    // Through a table: a condition would be compiled to a branch.
+    // Selects by table, because a condition would compile to a branch.
     int16_t* const first[2] = {&nowhere, out + block + position[first_k & 63]};
     int16_t* const last[2] = {&nowhere, out + block + position[k & 63]};
     *first[first_size != 0] =
@@ -58,7 +58,7 @@ void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* po
 
 void blocks(const HuffmanRun& run, const uint8_t* position, uint64_t* dc, int16_t* out) {
   const HuffmanWanted wanted = wanted_notes(run, dc, skip_blocks, skip_last_blocks);
-  if (run.first == run.last_end) return;  // only the rows' ends were asked for, and `out` is null
+  if (run.first == run.last_end) return;  // only DC values were requested, and `out` is null
   std::memset(out, 0, static_cast<size_t>(run.last_end - run.first) * 64 * sizeof(int16_t));
   extract_blocks(wanted.begin, wanted.end, position, out);
 }

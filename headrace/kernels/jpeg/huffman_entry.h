@@ -19,14 +19,15 @@
 
 namespace headrace::huffman {
 
-// Bits of the stream by which an entry is found.
+// Number of bits of the stream that index the table.
 constexpr int kAcBits = 11, kDcBits = 7;
 constexpr int kAcSize = 1 << kAcBits;
-// A step takes at most this many bits, so that three fit between refills, which leave 57.
+// A step takes at most this many bits, so that three steps fit between refills, which leave 57
+// bits.
 constexpr int kMostBits = 18;
 
 constexpr uint32_t kRare = 0x40, kEnd = 0x8000;
-// The part of a step that is added to its lane's account; the rest describes the symbols.
+// The part of an entry that is added to the lane's account; the rest describes the symbols.
 constexpr uint32_t kAccounted = 0xffff;
 constexpr uint32_t kDc = 0xf0000000, kDcMask = 0xff000000;
 
@@ -41,7 +42,7 @@ constexpr bool is_dc(uint32_t entry) { return (entry & kDcMask) == kDc; }
 constexpr uint32_t dc_entry(uint32_t length, uint32_t size) {
   return (length + size) | 1 << 8 | kEnd | kDc | size << 16;
 }
-// As libjpeg does, every size 0 but that of 16 zeros ends the block.
+// As in libjpeg, any symbol of size 0 except the run of 16 zeros ends the block.
 constexpr uint32_t ac_entry(uint32_t length, uint32_t symbol) {
   const uint32_t size = symbol & 15, zeros = symbol >> 4;
   if (size == 0 && zeros != 15) return length | kEnd;

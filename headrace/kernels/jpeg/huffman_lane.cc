@@ -36,7 +36,7 @@ HuffmanWalk walk_of_level() {
   return by_level.in_force();
 }
 
-// Adds up DC differences of `count` MCUs that are not wanted, by their place in the MCU.
+// Adds up the DC differences of `count` skipped MCUs, by block of the MCU.
 void add_up(const McuPattern& pattern, const uint64_t* dc, int count,
             std::array<uint32_t, 10>& sums) {
   for (int mcu = 0; mcu < count; ++mcu) {
@@ -46,8 +46,8 @@ void add_up(const McuPattern& pattern, const uint64_t* dc, int count,
   }
 }
 
-// Turns the differences of one component's `blocks` of each MCU into values, in place, and returns
-// the last sum. Sums beyond 16 bits wrap in blocks, as in libjpeg's.
+// Turns the differences of one component's `blocks` per MCU into values, in place, and returns the
+// last one. Sums beyond 16 bits wrap, as in libjpeg.
 uint32_t sum_up(std::span<const uint8_t> blocks, int per_mcu, int count, uint32_t sum,
                 int16_t* out) {
   for (int mcu = 0; mcu < count; ++mcu, out += 64 * per_mcu) {
@@ -101,7 +101,7 @@ void HuffmanLane::begin(int mcus) {
   n.state = n.beyond ? State::kSuspicious : State::kRunning;
 }
 
-// Steps and room for a run; what the run before it had is kept where it fits.
+// Prepares steps and memory for a run; reuses the previous run's where possible.
 void HuffmanLane::Notes::plan(int run) {
   if (run == mcus) return;
   mcus = run;
@@ -166,7 +166,7 @@ int walk(std::span<HuffmanLane* const> lanes) {
     if (streams[i]->state != HuffmanLane::State::kRunning) return static_cast<int>(i);
   }
   const int stopped = walk_of_level()(streams.data(), static_cast<int>(lanes.size()));
-  // Bytes after the end read as zeros, which may well be symbols.
+  // Bytes after the end read as zeros, which may form valid symbols.
   const HuffmanLane& lane = *lanes[stopped];
   HuffmanStream& stream = *streams[stopped];
   if (lane.bit() > static_cast<uint64_t>(stream.end - stream.start) * 8) {

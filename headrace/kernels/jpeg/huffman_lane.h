@@ -11,27 +11,28 @@
 
 namespace headrace {
 
-// Where a lane stands; walk() keeps it in registers.
+// A lane's position; walk() keeps it in registers.
 //
-// Note [One register for four counters]: the account holds, from below, how many bits are missing
-// of the 63 that `bits` may have (6 bits), kRare, in kBlock one more than the coefficient that was
-// reached (7 bits, of which the highest, kFull, shows that the block is full), and from kStepShift
-// on where the lane is in its list of steps, as an address / 8. An entry's lower half has the same
-// layout, so one addition does all the accounting. That the counter of coefficients starts anew is
-// the business of DC tables, which say that its bits are not kept.
+// Note [One register for four counters]: the account holds, from the lowest bit up: how many of the
+// 63 bits that `bits` may have are missing (6 bits); kRare; in kBlock the current coefficient plus
+// one (7 bits, of which the highest, kFull, means that the block is full); and from kStepShift on
+// the lane's position in its list of steps, as an address / 8. An entry's lower half has the same
+// layout, so one addition updates all counters. DC tables reset the coefficient counter: their mask
+// says that its bits are not kept.
 struct HuffmanCursor {
   static constexpr uint64_t kBlock = 0x7f00, kFull = 0x4000;
   static constexpr int kStepShift = 15;
 
   uint64_t bits = 0;  // the next of the stream, from the top
   uint64_t account = 0;
-  uintptr_t table = 0;            // the walking address of the current step's
+  uintptr_t table = 0;            // walking address of the current step's table
   const uint8_t* next = nullptr;  // the byte after those in `bits`
 
   const uintptr_t* step() const {
     return reinterpret_cast<const uintptr_t*>(account >> kStepShift << 3);
   }
-  // Bits that are in `bits`; the lowest of it may be there already, but do not count.
+  // Number of valid bits in `bits`; the bits below may already hold the next ones, but do not
+  // count.
   unsigned valid() const { return 63 - (account & 63); }
 };
 
@@ -44,7 +45,7 @@ struct HuffmanStream {
 };
 
 struct HuffmanLane::Notes : HuffmanStream {
-  static constexpr size_t kMostNotes = 64;  // of a block: all but one advance
+  static constexpr size_t kMostNotes = 64;  // per block: all but one advance
   static constexpr size_t kReadAhead = 8;
 
   void plan(int run);
@@ -53,14 +54,14 @@ struct HuffmanLane::Notes : HuffmanStream {
 
   McuPattern pattern;
   std::array<uintptr_t, 20> tables{};  // walking addresses by block of the MCU, DC and AC
-  bool beyond = false;                 // opened after the end
+  bool beyond = false;                 // opened past the end
   int mcus = -1;                       // in `steps`
   size_t room = 0;                     // in blocks
-  // Walking addresses in the order in which a run uses the tables, two a block, and last that of
-  // the one that ends the run.
+  // Walking addresses in the order in which a run uses the tables, two per block, then the one that
+  // ends the run.
   Buffer steps;
   Buffer notes;
-  Buffer dc;  // notes of DC differences, one a block
+  Buffer dc;  // DC notes, one per block
 };
 
 }  // namespace headrace

@@ -11,7 +11,7 @@ namespace headrace {
 
 struct HuffmanStream;
 
-// Puts lanes[i]->state to what it became; the number of the lane that is no longer running.
+// Updates lanes[i]->state; returns the index of the lane that stopped running.
 using HuffmanWalk = int (*)(HuffmanStream* const* lanes, int count);
 HuffmanWalk huffman_walk_plain();
 HuffmanWalk huffman_walk_bmi2();  // null where the architecture has none
@@ -20,23 +20,23 @@ HuffmanWalk huffman_walk_bmi2();  // null where the architecture has none
 struct HuffmanRun {
   const uint64_t* notes;
   const uint64_t* end;
-  int blocks;           // in all
+  int blocks;           // total number
   int first, last_end;  // wanted: [first, last_end)
 };
 struct HuffmanKernels {
-  // Wanted blocks: coefficients to `out`, with differences where DC values belong. Other
-  // blocks: the notes of their DC differences to dc[block]; eight more may be overwritten.
+  // Wanted blocks: writes coefficients to `out`, with differences in place of DC values. Other
+  // blocks: writes their DC notes to dc[block]; may overwrite eight more.
   void (*blocks)(const HuffmanRun& run, const uint8_t* position, uint64_t* dc, int16_t* out);
 };
-// Copies the DC notes of the first blocks, to `dc`; returns where the next block begins, or `end`.
-// The same for the last blocks, to below `dc_end`; returns where the first of these begins.
+// Copies the DC notes of the first blocks to `dc` and returns where the next block begins, or
+// `end`. Likewise for the last blocks, to before `dc_end`; returns where the first of them begins.
 using HuffmanSkip = const uint64_t* (*)(const uint64_t* notes, const uint64_t* end, int blocks,
                                         uint64_t* dc);
 const uint64_t* skip_blocks(const uint64_t* note, const uint64_t* end, int blocks, uint64_t* dc);
 const uint64_t* skip_last_blocks(const uint64_t* begin, const uint64_t* end, int blocks,
                                  uint64_t* dc_end);
 
-// The notes of the wanted blocks, after the DC notes of the others were copied.
+// The notes of the wanted blocks; copies the DC notes of the other blocks.
 struct HuffmanWanted {
   const uint64_t* begin;
   const uint64_t* end;

@@ -5,8 +5,10 @@
 
 #include <random>
 
+#include "headrace/base/sweep_test_width.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/huffman_test_pictures.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace::huffman_test {
 namespace {
@@ -26,7 +28,7 @@ std::vector<Picture> pictures_below(const char* folder, size_t most) {
   return pictures;
 }
 
-// Whole pictures, `lanes` at a time, in runs of a row.
+// Decodes whole pictures, `lanes` in parallel, in runs of one row.
 void expect_equal(const std::vector<Picture>& pictures, int lanes) {
   struct Job {
     Decoding decoding;
@@ -93,7 +95,7 @@ TEST_P(HuffmanPictures, OfAllSamplingsAndQualitiesHaveLibjpegsCoefficients) {
 }
 
 TEST_P(HuffmanPictures, PhotosHaveLibjpegsCoefficients) {
-  const std::vector<Picture> pictures = pictures_below("photos", 200);
+  const std::vector<Picture> pictures = pictures_below("photos", size_t(200 / kSweepStep));
   if (pictures.empty()) GTEST_SKIP() << "HEADRACE_TEST_DATA is not set";
   for (int lanes = 1; lanes <= kMaxLanes; ++lanes) expect_equal(pictures, lanes);
 }
@@ -104,9 +106,6 @@ TEST_P(HuffmanPictures, OddFilesHaveLibjpegsCoefficients) {
   expect_equal(pictures, 4);
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, HuffmanPictures, testing::ValuesIn(available_levels()),
                          level_name);
 

@@ -14,7 +14,7 @@ namespace {
 
 using namespace huffman;
 
-// Appends to each entry the symbol that follows, where its whole code is among the bits.
+// Adds a second symbol to each entry whose bits contain the next symbol's whole code.
 void pairs(const uint32_t* singles, uint32_t* entries) {
   for (uint32_t i = 0; i < kAcSize; ++i) {
     const uint32_t first = singles[i], bits = bits_of(first);
@@ -54,7 +54,7 @@ void set_search(HuffmanTable::Tables& tables) {
   }
 }
 
-// One symbol an entry; 2^bits of them.
+// One symbol per entry; 2^bits entries.
 void set_singles(const HuffmanSpec& spec, HuffmanUse use, int bits, uint32_t* entries) {
   uint32_t* const end = entries + (size_t{1} << bits);
   int symbols = 0;
@@ -72,7 +72,7 @@ void set_singles(const HuffmanSpec& spec, HuffmanUse use, int bits, uint32_t* en
 
 }  // namespace
 
-// As libjpeg's jpeg_make_d_derived_tbl() does: no code may be all ones, DC symbols are sizes.
+// Like libjpeg's jpeg_make_d_derived_tbl(): no code may be all ones, DC symbols are sizes.
 bool is_usable(const HuffmanSpec& spec, HuffmanUse use) {
   int symbols = 0, last = 0;
   for (int length = 1; length <= 16; ++length) {
@@ -102,7 +102,7 @@ bool HuffmanTable::build(const HuffmanSpec& spec, HuffmanUse use) {
   };
   if (tables_ && is_wanted(*tables_)) return true;
   if (!is_usable(spec, use)) return false;
-  // The tables that this thread made last, as long as a table uses them.
+  // The tables that this thread built last, as long as they are in use.
   thread_local std::array<std::weak_ptr<const Tables>, 8> recent;
   thread_local size_t made = 0;
   for (const auto& known : recent) {

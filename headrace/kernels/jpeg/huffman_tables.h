@@ -13,10 +13,10 @@
 
 namespace headrace {
 
-// Note [A table's address says how it is looked up]: tables for DC are smaller, because four lanes
-// with four tables each should stay in the first-level cache. walk() takes both kinds alike: the
-// low six bits of a table's walking address are the shift that makes an index of 64 bits, and what
-// is read lies at fixed distances from the address. Hence 4 bytes more before the entries for DC.
+// Note [A table's address says how it is looked up]: DC tables are smaller, because four lanes with
+// four tables each should fit in the L1 cache. walk() handles both kinds alike: the low six bits of
+// a table's walking address are the shift that turns 64 bits into an index, and everything it reads
+// is at fixed offsets from that address. That is why DC entries are preceded by 4 more bytes.
 struct HuffmanTable::Tables {
   static constexpr unsigned kAcShift = 64 - huffman::kAcBits, kDcShift = 64 - huffman::kDcBits;
   static constexpr size_t kHead = 16;  // words before the entries
@@ -28,7 +28,7 @@ struct HuffmanTable::Tables {
   static const void* entries_at(uintptr_t address) {
     return reinterpret_cast<const void*>(address - kAcShift);
   }
-  // Mask of the account's bits that stay (HuffmanCursor): a DC value starts a new block.
+  // Mask of the account's bits that are kept (HuffmanCursor): a DC value starts a new block.
   static const void* kept_at(uintptr_t address) {
     return reinterpret_cast<const void*>(address - kAcShift - 16);
   }
@@ -37,18 +37,19 @@ struct HuffmanTable::Tables {
   size_t size() const { return size_t{1} << (64 - shift()); }
   void keep(uint64_t bits) { std::memcpy(entries() - 4, &bits, sizeof(bits)); }
 
-  alignas(64) std::array<uint32_t, kHead + (1 << huffman::kAcBits)> words;  // first: see at()
+  // must be first: see at()
+  alignas(64) std::array<uint32_t, kHead + (1 << huffman::kAcBits)> words;
 
-  // For what the entries do not say, by the next 16 bits: codes of `length` lie below
-  // limit[length], and offset[length] + (bits >> (16 - length)) numbers their symbols.
+  // For codes not in the entries, by the next 16 bits: codes of `length` are below limit[length],
+  // and their symbol's index is offset[length] + (bits >> (16 - length)).
   std::array<uint32_t, 17> limit;
   std::array<int, 17> offset;
   HuffmanUse use;
-  SimdLevel level;  // at which it was made
+  SimdLevel level;  // address at which it was built
   bool end_of_run = false;
   HuffmanSpec spec;
 
-  // The single symbol that starts the 16 bits; 0 when there is none.
+  // The single symbol whose code begins these 16 bits; 0 if there is none.
   uint32_t find(uint32_t next16) const {
     for (uint32_t length = 1; length <= 16; ++length) {
       if (next16 >= limit[length]) continue;

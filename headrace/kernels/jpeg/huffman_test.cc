@@ -11,6 +11,7 @@
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/huffman_test_pictures.h"
 #include "headrace/kernels/jpeg/huffman_test_streams.h"
+#include "headrace/kernels/level_test_names.h"
 #include "jerror.h"
 
 namespace headrace::huffman_test {
@@ -24,12 +25,12 @@ class Huffman : public testing::TestWithParam<SimdLevel> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-// A stream with its tables, and what the slow decoder makes of it.
+// A stream with its tables, and the slow decoder's result for it.
 struct Stream {
   McuPattern pattern;
   std::array<HuffmanSpec, 4> dc, ac;
   std::vector<uint8_t> bytes;
-  uint64_t bit = 0;  // where it begins
+  uint64_t bit = 0;  // where the run begins
 
   static Stream with_tables(Random& random, bool odd) {
     Stream stream;
@@ -77,7 +78,7 @@ Expected slowly(const Stream& stream, SlowDecoder& decoder, int mcus,
   return out;
 }
 
-// A lane on a stream: the bytes lie at the very end of a heap block, with their padding.
+// A lane on a stream: the bytes, with their padding, are at the very end of a heap block.
 class Lane {
  public:
   explicit Lane(const Stream& stream)
@@ -101,7 +102,7 @@ class Lane {
     lane.begin(mcus);
     expected_ = slowly(stream_, slow_, mcus, predictors_);
   }
-  // Checks a finished run, with a part of its blocks; false when the stream came to its end.
+  // Checks a finished run, requesting a part of its blocks; false when the stream has ended.
   bool check(Random& random) {
     EXPECT_EQ(lane.state(), expected_.ok ? State::kDone : State::kSuspicious);
     if (!expected_.ok || lane.state() != State::kDone) return false;
@@ -143,8 +144,8 @@ class Lane {
   int mcus_ = 0;
 };
 
-// All streams side by side, in runs of random lengths, each until it ends. The number of runs that
-// gave blocks.
+// Decodes all streams in parallel lanes, in runs of random lengths, until each ends. Returns the
+// number of runs that gave blocks.
 int check_all(const std::vector<Stream>& streams, int most_mcus, Random& random) {
   int runs = 0;
   std::vector<std::unique_ptr<Lane>> lanes;
@@ -167,7 +168,7 @@ int check_all(const std::vector<Stream>& streams, int most_mcus, Random& random)
   return runs;
 }
 
-TEST_P(Huffman, AnySymbolsOfAnyTablesAreDecodedAsTheStandardSays) {
+TEST_P(Huffman, AnySymbolsOfAnyTablesAreDecodedAccordingToTheStandard) {
   int runs = 0;
   for (uint32_t seed = 0; seed < 150; ++seed) {
     Random random(seed);
@@ -182,14 +183,15 @@ TEST_P(Huffman, AnySymbolsOfAnyTablesAreDecodedAsTheStandardSays) {
   EXPECT_GT(runs, 300);
 }
 
-TEST_P(Huffman, RandomBytesGiveBlocksOrASuspicionAndStayInBounds) {
+TEST_P(Huffman, RandomBytesAreDecodedOrSuspiciousAndStayInBounds) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
     std::vector<Stream> streams;
     for (int i = 1 + random.below(kMaxLanes); i > 0; --i) {
       streams.push_back(Stream::with_tables(random, true));
       streams.back().bytes.resize(size_t(3 + random.below(1000)));
-      const int kind = random.below(4);  // zeros and ones reach the shortest and the longest codes
+      const int kind = random.below(4);  // runs of zeros and ones hit the shortest and the longest
+                                         // codes
       for (uint8_t& byte : streams.back().bytes) {
         byte = kind == 0 ? 0 : kind == 1 ? 0xff : uint8_t(random.below(256));
       }
@@ -199,14 +201,16 @@ TEST_P(Huffman, RandomBytesGiveBlocksOrASuspicionAndStayInBounds) {
   }
 }
 
-TEST_P(Huffman, DataThatEndEarlyAreSuspiciousAndDataThatJustSufficeAreNot) {
+TEST_P(Huffman, TruncatedDataIsSuspiciousButExactlySufficientDataIsNot) {
   Random random(7);
   int complete = 0;
   for (int round = 0; round < 25; ++round) {
     Stream stream = Stream::with_tables(random, false);
     stream.write(random, 3);
     SlowDecoder slow(stream.bytes, stream.bit);
-    if (!slowly(stream, slow, 3, {}).ok) continue;  // a table without an end of block, for instance
+    if (!slowly(stream, slow, 3, {}).ok)
+      continue;  // for instance, a table without an end-of-block
+                 // symbol
     ++complete;
     const std::vector<uint8_t> all = stream.bytes;
     for (size_t size = (stream.bit + 7) / 8; size <= all.size(); ++size) {
@@ -222,7 +226,7 @@ TEST_P(Huffman, DataThatEndEarlyAreSuspiciousAndDataThatJustSufficeAreNot) {
   EXPECT_GT(complete, 8);
 }
 
-TEST_P(Huffman, AStreamThatBeginsBehindItsEndIsSuspicious) {
+TEST_P(Huffman, AStreamThatBeginsAfterItsEndIsSuspicious) {
   Random random(1);
   Stream stream = Stream::with_tables(random, false);
   stream.write(random, 1);
@@ -242,7 +246,7 @@ TEST_P(Huffman, DcValuesBeyond16BitsAreSuspicious) {
   for (int c = 0; c < 4; ++c) {
     stream.dc[c].counts[0] = 1;
     stream.dc[c].symbols[0] = 15;
-    stream.ac[c].counts[0] = 1;  // ends every block
+    stream.ac[c].counts[0] = 1;  // always ends the block
   }
   for (const int blocks : {1, 2, 3, 5000}) {
     BitWriter writer;
@@ -260,12 +264,9 @@ TEST_P(Huffman, DcValuesBeyond16BitsAreSuspicious) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, Huffman, testing::ValuesIn(available_levels()), level_name);
 
-// Whether libjpeg decodes with such a table.
+// Whether libjpeg accepts such a table.
 bool libjpeg_takes(const Bytes& file, const HuffmanSpec& spec, HuffmanUse use) {
   Library library;
   jpeg_decompress_struct& cinfo = library.cinfo;
@@ -305,7 +306,7 @@ TEST(HuffmanTable, TakesTheTablesThatLibjpegTakes) {
   EXPECT_LT(refused, 1800);
 }
 
-TEST(HuffmanTable, ATableCanBeBuiltAgainAndKeepsWhatItHadWhenRefused) {
+TEST(HuffmanTable, ATableCanBeRebuiltAndIsUnchangedIfRefused) {
   Random random(5);
   Stream stream = Stream::with_tables(random, false);
   HuffmanTable table;

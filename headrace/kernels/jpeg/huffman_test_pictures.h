@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and benchmarks of the entropy decoder: what libjpeg-turbo reads from a baseline file
-// (tables, layout, every coefficient, those of padding blocks too), and a driver of lanes.
+// For tests and benchmarks of the entropy decoder: libjpeg-turbo's data for a baseline file
+// (tables, layout, every coefficient, including padding blocks), and a driver of lanes.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +28,11 @@ using jpeg_test::Library;
 
 struct Picture {
   Bytes file;
-  size_t scan = 0;  // where the entropy-coded data begin
+  size_t scan = 0;  // start of the entropy-coded data
   int mcus_wide = 0, mcus_high = 0, restart_interval = 0;
   McuPattern pattern;
   std::array<HuffmanSpec, 4> dc, ac;  // by component
-  std::vector<int16_t> coefficients;  // natural order, block after block as they are coded
+  std::vector<int16_t> coefficients;  // natural order, blocks in coding order
 
   int mcus() const { return mcus_wide * mcus_high; }
   size_t blocks() const { return size_t(mcus()) * pattern.blocks; }
@@ -49,7 +49,7 @@ inline HuffmanSpec spec_of(const JHUFF_TBL* table) {
 
 inline void copy_coefficients(jpeg_decompress_struct& cinfo, jvirt_barray_ptr* arrays,
                               Picture& out) {
-  const bool single = cinfo.num_components == 1;  // its factors do not matter
+  const bool single = cinfo.num_components == 1;  // its sampling factors do not matter
   for (int y = 0; y < out.mcus_high; ++y) {
     for (int x = 0; x < out.mcus_wide; ++x) {
       for (int c = 0; c < cinfo.num_components; ++c) {
@@ -93,7 +93,7 @@ inline bool read_layout(jpeg_decompress_struct& cinfo, Picture& out) {
   return true;
 }
 
-// Empty where libjpeg refuses or warns, and for files that are not baseline in a single scan.
+// Empty if libjpeg rejects the file or warns, or if it is not baseline in a single scan.
 inline std::optional<Picture> read_picture(Bytes file, bool coefficients = true) {
   Picture out;
   out.file = std::move(file);
@@ -113,7 +113,7 @@ inline std::optional<Picture> read_picture(Bytes file, bool coefficients = true)
   return out;
 }
 
-// Noise on a slope, so that blocks of few and of many coefficients occur.
+// Noise on a gradient, so that blocks with few and with many coefficients occur.
 inline Bytes noisy_file(FileSpec spec) {
   const int components = int(spec.sampling.size());
   if (components == 4) spec.file_space = JCS_CMYK;
@@ -144,7 +144,7 @@ inline std::vector<Bytes> files_below(const char* folder) {
   return files;
 }
 
-// One picture on its way through a lane: a restart interval's bytes after the other, and in runs.
+// One picture going through a lane: one restart interval after the other, in runs.
 class Decoding {
  public:
   static constexpr std::array<uint8_t, 64> kNatural = {
@@ -152,7 +152,7 @@ class Decoding {
       41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
       30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
-  // False when the tables are refused.
+  // False if the tables are rejected.
   bool open(const Picture& picture) {
     picture_ = &picture;
     in_ = picture.data();
@@ -169,7 +169,7 @@ class Decoding {
     open_interval();
     return true;
   }
-  // The next run of at most `mcus`; false when there is none.
+  // The next run of at most `mcus`; false if there is none.
   bool begin(int mcus) {
     if (mcu_ == picture_->mcus()) return false;
     if (mcu_ == interval_end_) {
@@ -180,7 +180,7 @@ class Decoding {
     lane_.begin(run_);
     return true;
   }
-  // Adds the MCUs [first, end) of the finished run to the end of `out`.
+  // Appends the MCUs [first, end) of the finished run to `out`.
   void collect(int first, int end, std::vector<int16_t>& out) {
     const size_t per_mcu = size_t(picture_->pattern.blocks) * 64;
     blocks_.resize(size_t(end - first) * per_mcu * sizeof(int16_t));
@@ -189,12 +189,12 @@ class Decoding {
     out.insert(out.end(), blocks, blocks + size_t(end - first) * per_mcu);
     mcu_ += run_;
   }
-  // As collect(), to a buffer of the caller.
+  // Like collect(), into the caller's buffer.
   void collect_to(int first, int end, int16_t* out) {
     lane_.blocks(first, end, kNatural, predictors_, out);
     mcu_ += run_;
   }
-  void skip() { mcu_ += run_; }  // the finished run, without its coefficients
+  void skip() { mcu_ += run_; }  // Like collect(), without the coefficients.
   HuffmanLane& lane() { return lane_; }
   const Picture& picture() const { return *picture_; }
   int mcu() const { return mcu_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of the entropy decoder: streams of symbols that encoders hardly write, and a decoder
-// bit by bit, as Annex F.2.2 of the standard describes it, that shares nothing with ours.
+// For tests of the entropy decoder: streams of symbols that encoders rarely write, and a bit-by-bit
+// decoder following Annex F.2.2 of the standard, which shares no code with ours.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ class Random {
   std::mt19937 engine_;
 };
 
-// A table that libjpeg takes: the symbols of baseline pictures or, when odd, any; few or all of
-// them, of few or of all lengths.
+// A table that libjpeg accepts: the symbols of baseline pictures, or any symbols if `odd`; few or
+// all of them, of few or all lengths.
 inline HuffmanSpec random_spec(Random& random, HuffmanUse use, bool odd) {
   std::vector<uint8_t> symbols;
   if (use == HuffmanUse::kDC) {
@@ -47,7 +47,8 @@ inline HuffmanSpec random_spec(Random& random, HuffmanUse use, bool odd) {
   }
   HuffmanSpec spec;
   std::copy(symbols.begin(), symbols.end(), spec.symbols.begin());
-  // Any lengths for which there is room, in units of a code of 16 bits, one of which stays unused.
+  // Random code lengths within the remaining code space, counted in 16-bit codes, one of which
+  // stays unused.
   const int shortest = 1 + random.below(4), spread = 1 + random.below(16);
   int room = 65535;
   for (int left = int(symbols.size()); left > 0; --left) {
@@ -72,7 +73,7 @@ class BitWriter {
       ++bits_;
     }
   }
-  // The symbol's code by Annex C; false when the table has none.
+  // The symbol's code by Annex C; false if the table does not contain it.
   bool put_symbol(const HuffmanSpec& spec, int symbol) {
     uint32_t code = 0;
     int at = 0;
@@ -91,8 +92,8 @@ class BitWriter {
   uint64_t bits_ = 0;
 };
 
-// One block's symbols, drawn from the tables until it is full; ones that do not fit only where no
-// other is left.
+// One block's symbols, drawn from the tables until it is full; symbols that overflow the block only
+// if no other is available.
 inline void put_random_block(Random& random, const HuffmanSpec& dc, const HuffmanSpec& ac,
                              BitWriter& out) {
   const int difference = dc.symbols[random.below(symbols_of(dc))];
@@ -121,8 +122,8 @@ class SlowDecoder {
  public:
   SlowDecoder(std::span<const uint8_t> bytes, uint64_t bit) : bytes_(bytes), bit_(bit) {}
 
-  // False for what libjpeg warns of or gets by with: no such code, the end of the data, a
-  // coefficient beyond the last.
+  // False for what libjpeg warns about or tolerates: an invalid code, the end of the data, a
+  // coefficient after the last.
   bool block(const HuffmanSpec& dc, const HuffmanSpec& ac, int& predictor,
              std::array<int16_t, 64>& zigzag) {
     zigzag.fill(0);

@@ -2,7 +2,7 @@
 #include "headrace/kernels/jpeg/huffman_lane.h"
 #include "headrace/kernels/jpeg/huffman_levels.h"
 #include "headrace/kernels/target.h"
-// After what it uses.
+// These need the definitions above.
 #include "headrace/kernels/jpeg/huffman_walk_loops.h"
 
 namespace headrace {

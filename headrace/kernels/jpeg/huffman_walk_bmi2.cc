@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same loop with BMI2, whose shifts take their count from any register. Twin: huffman_walk.cc.
+// The same loop with BMI2, whose shifts take their count from any register. Scalar reference:
+// huffman_walk.cc.
 #include "headrace/kernels/jpeg/huffman_lane.h"
 #include "headrace/kernels/jpeg/huffman_levels.h"
 #include "headrace/kernels/target.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of walk(), to be included into one file for each instruction set, between its target
-// pragmas: everything is internal to that file.
+// The loop of walk(), included by one file per instruction set, between its target pragmas:
+// everything is internal to that file.
 //
-// Note [Reads are counted, not checked]: a round takes less than 8 bytes from each stream. From the
-// smallest number of bytes that a lane has left, padding included, follows a number of rounds that
-// need no check.
+// Note [Reads are counted, not checked]: a round takes less than 8 bytes from each stream. The
+// smallest number of bytes remaining in any lane, including padding, gives a number of rounds that
+// need no checks.
 
 namespace headrace {
 namespace {
@@ -22,7 +22,7 @@ inline __attribute__((always_inline)) uint64_t big_endian_at(const uint8_t* from
   return value;
 }
 
-// 56 to 63 bits. That those which are there are put there again does not matter.
+// Refills to 56 to 63 bits. Bits that are already present are ORed in again, without effect.
 inline __attribute__((always_inline)) void refill(HuffmanCursor& c) {
   c.bits |= big_endian_at(c.next) >> (~c.account & 63);
   c.next += c.account >> 3 & 7;
@@ -36,7 +36,7 @@ inline __attribute__((always_inline)) void take(HuffmanCursor& c, uint32_t entry
   c.account += entry & kAccounted;
 }
 
-// After the coefficient that was to be the last: false when it was one beyond.
+// Called after the last coefficient of a block: false if it was one too many.
 bool end_full_block(HuffmanCursor& c) {
   constexpr uint64_t kReached63 = 64 << 8;
   if ((c.account & HuffmanCursor::kBlock) != kReached63) return false;
@@ -56,7 +56,7 @@ State settle_not_found(HuffmanCursor& c, uint64_t* note) {
   return State::kRunning;
 }
 
-// After the account was turned back.
+// Called after the account was rolled back.
 void read_again(HuffmanCursor& c) {
   const unsigned bytes = (c.valid() + 7) / 8, used = bytes * 8 - c.valid();
   c.next -= bytes;
@@ -65,14 +65,14 @@ void read_again(HuffmanCursor& c) {
   c.account = (c.account & ~uint64_t{63}) | (7 + used);
 }
 
-// Coefficient 63 was reached, or passed.
+// Coefficient 63 was reached or passed.
 State settle_full_block(HuffmanCursor& c, uint64_t* note) {
   const auto entry = static_cast<uint32_t>(*note);
   if (const uint32_t first = only_first(entry)) {
     HuffmanCursor before = c;
     before.account -= entry & kAccounted;
     before.account += first & kAccounted;
-    if (before.account & HuffmanCursor::kFull) {  // the second belongs to the next block
+    if (before.account & HuffmanCursor::kFull) {  // the second symbol belongs to the next block
       c = before;
       read_again(c);
       __builtin_memcpy(note, &first, sizeof(first));
@@ -88,13 +88,13 @@ State settle_full_block(HuffmanCursor& c, uint64_t* note) {
   return state;
 }
 
-// Rounds that may follow unchecked; 0 when the lane went beyond its end.
+// Rounds that can follow without checks; 0 if the lane went past its end.
 inline int64_t rounds_of(const uint8_t* next, const uint8_t* end) {
-  // After end + 8, bits that are not there were taken: at most 63 are left.
+  // Past end + 8, bits that do not exist were consumed; at most 63 are left.
   return next > end + 8 ? 0 : (end + (kStreamPadding - 24) - next) / 12;
 }
 
-// State that changes at every step, apart from state that changes once per round.
+// State that changes at every step, kept apart from state that changes once per round.
 struct Registers {
   uint64_t bits, account;
   uintptr_t table;
@@ -118,7 +118,7 @@ int walk_lanes(HuffmanStream* const* lanes) {
   State state = State::kRunning;
   int stopped = 0;
   size_t steps = 0;  // of all lanes
-  int ahead = 0;     // how many took one more
+  int ahead = 0;     // number of lanes that took one more step
 
   const auto fill = [&](Registers& r, int lane) __attribute__((always_inline)) {
     const uint8_t* const from = next[lane];
@@ -177,7 +177,7 @@ int walk_lanes(HuffmanStream* const* lanes) {
     }
     if (rounds == 0) state = State::kSuspicious;
     for (; rounds > 0; --rounds) {
-      // These wait in memory: what the steps depend on needs the registers.
+      // Stored in memory: the registers are needed for the steps' dependency chain.
       __asm__("" : "+m"(next), "+m"(notes));
       fill(a, 0);
       if constexpr (kLanes > 1) fill(b, 1);

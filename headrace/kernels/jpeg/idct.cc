@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// Arithmetic of 16 bits that wraps, as vector instructions do. Sums of 32 bits wrap as unsigned.
+// Wrapping 16-bit arithmetic, like vector instructions. Sums of 32 bits wrap as unsigned.
 int word(int value) { return static_cast<int16_t>(static_cast<uint16_t>(value)); }
 uint32_t product(int value, int factor) { return static_cast<uint32_t>(value * factor); }
 int shifted(uint32_t sum, int bits) { return static_cast<int32_t>(sum) >> bits; }
@@ -36,8 +36,8 @@ void transform(const Values& x, uint32_t round, std::array<uint32_t, 8>& out) {
          even0 - even3 - odd0, even1 - even2 - odd1, even1 + even2 - odd2, even0 + even3 - odd3};
 }
 
-// A column's eight rows, from values in the order of a block: of its words or of its steps, whose
-// groups are `group` values apart.
+// A column's eight rows, from values in block order: words, or quantization steps, whose groups are
+// `group` values apart.
 std::array<int, 8> column_of(const int16_t* values, int column, int group) {
   const int16_t* const at = values + column / 4 * group + column % 4 * 2;
   const int pair = 2 * group;

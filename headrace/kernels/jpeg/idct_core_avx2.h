@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inverse DCT of two blocks at once, one in each 128-bit lane. Inlined into the functions of
-// AVX2 files; nobody else calls it. Reference: idct_block(). The same steps as idct_core_avx512.h.
+// AVX2 files; not called from anywhere else. Reference: idct_block(). The same steps as
+// idct_core_avx512.h.
 //
 //   IdctTwos twos(table.step.data(), stride);
 //   two.group[v] = ...;     // the v-th 16 bytes of both blocks, in the order of
 //   twos.add(two, out);     //   Note [Order of a block]; out: 8 rows of 16 samples
-//   twos.finish();          // the last ones are written here
+//   twos.finish();          // writes the last ones
 #pragma once
 
 #include "headrace/kernels/jpeg/idct_levels.h"
@@ -80,12 +81,12 @@ inline __m256i word_pair_256(int first, int second) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to + stride), _mm256_extracti128_si256(rows, 1));
 }
 
-// Two rows of the first pass's results at four columns each: word[half * 4 + rows / 2].
+// Two rows of the first pass's results for four columns each: word[half * 4 + rows / 2].
 struct IdctTwoRows {
   __m256i word[8];
 };
 
-// The first pass on half of the columns. Returns its products of the first row and the fifth, for
+// The first pass on half of the columns. Returns its products of the first and the fifth row, for
 // check_first_rows().
 template <int kHalf>
 [[gnu::always_inline]] inline __m256i idct_first_half(const IdctTwo& two, const int16_t* step,
@@ -120,7 +121,7 @@ template <int kHalf>
     _mm256_store_si256(reinterpret_cast<__m256i*>(groups + 16 * v), two.group[v]);
     _mm256_store_si256(reinterpret_cast<__m256i*>(words + 16 * v), rows.word[v]);
   }
-  // The copies of a step are four blocks apart, those of a group two.
+  // Copies of a step serve four blocks, a group serves two.
   wrap_first_rows(groups, step, 2, words);
 #pragma GCC unroll 8
   for (int v = 0; v < 8; ++v) {
@@ -128,7 +129,7 @@ template <int kHalf>
   }
 }
 
-// The second pass on half of the rows, and their samples.
+// The second pass on half of the rows, and its samples.
 template <int kHalf>
 [[gnu::always_inline]] inline void idct_second_half(const IdctTwoRows& rows, uint8_t* out,
                                                     ptrdiff_t stride) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inverse DCT of four blocks at once, one in every 128-bit lane. Inlined into the functions of
-// AVX-512 files; nobody else calls it. Scalar reference: idct_block().
+// AVX-512 files; not called from anywhere else. Scalar reference: idct_block().
 //
-// Whoever has coefficients in registers uses it so:
+// Usage with coefficients in registers:
 //   IdctQuads quads(table.step.data(), stride);
 //   quad.group[v] = ...;      // the v-th 16 bytes of each of the four blocks, in the order of
 //   quads.add(quad, out);     //   Note [Order of a block]; out: 8 rows of 32 samples
-//   quads.finish();           // the last ones are written here
+//   quads.finish();           // writes the last ones
 #pragma once
 
 #include "headrace/kernels/jpeg/idct_levels.h"
@@ -79,12 +79,12 @@ constexpr IdctStoreOrder kIdctStoreOrder = [] {
   return order;
 }();
 
-// Two rows of the first pass's results at four columns each: word[half * 4 + rows / 2].
+// Two rows of the first pass's results for four columns each: word[half * 4 + rows / 2].
 struct IdctQuadRows {
   __m512i word[8];
 };
 
-// The first pass on half of the columns. Returns its products of the first row and the fifth, for
+// The first pass on half of the columns. Returns its products of the first and the fifth row, for
 // check_first_rows().
 template <int kHalf>
 [[gnu::always_inline]] inline __m512i idct_first_half(const IdctQuad& quad, const int16_t* step,
@@ -124,7 +124,7 @@ template <int kHalf>
   for (int v = 0; v < 8; ++v) rows.word[v] = _mm512_load_si512(words + 32 * v);
 }
 
-// The second pass on half of the rows, and their samples.
+// The second pass on half of the rows, and its samples.
 template <int kHalf>
 [[gnu::always_inline]] inline void idct_second_half(const IdctQuadRows& rows, uint8_t* out,
                                                     ptrdiff_t stride) {

@@ -2,10 +2,10 @@
 // The inverse DCT with NEON. Scalar reference: idct_block().
 //
 // NEON multiplies lanes by a lane and adds (SMLAL), and has no pair products, so the rows of a
-// block, which lie in pairs (Note [Order of a block]), are taken apart as they are loaded. A pass
-// takes 36 multiplications for eight columns, as in libjpeg-turbo's jidctint-neon.c, and 22 where
-// nothing stands below the fourth row, which is asked for two blocks together. Two blocks share
-// the transposition of their samples, 24 instructions, and eight stores of 16 bytes.
+// block, which are stored in pairs (Note [Order of a block]), are separated when loaded. A pass
+// takes 36 multiplications for eight columns, as in libjpeg-turbo's jidctint-neon.c, and 22 if all
+// rows below the fourth are zero, which is tested for two blocks together. Two blocks share the
+// transposition of their samples, 24 instructions, and eight stores of 16 bytes.
 #include "headrace/kernels/jpeg/idct_levels.h"
 
 #if defined(__aarch64__)
@@ -15,7 +15,7 @@
 namespace headrace {
 namespace {
 
-// Factors, by lane of two vectors.
+// Factors, indexed by lane of two vectors.
 constexpr int kOneAt = 0, kEven2Of2At = 1, kEven2Of6At = 2, kEven3Of2At = 3, kTurn3At = 4,
               kTurn4At = 5, kBothAt = 6, kOdd1Of5At = 7;
 constexpr int kOdd0Of7At = 0, kOdd03At = 1, kOdd2Of3At = 2, kOdd12At = 3, kOdd3Of1At = 4;
@@ -50,7 +50,7 @@ struct IdctSums {
   int32x4_t even[4], odd[4];
 };
 
-// kFour: rows 4 to 7 are zero. All sums wrap, in 16 bits and in 32.
+// kFour: rows 4 to 7 are zero. All 16-bit and 32-bit sums wrap.
 template <bool kFour, bool kUpper>
 [[gnu::always_inline]] inline IdctSums idct_sums(const IdctRows& r, const IdctFactors& f,
                                                  int32x4_t round) {
@@ -91,7 +91,7 @@ template <bool kFour, bool kUpper>
   return s;
 }
 
-// The first pass, on products of coefficients and steps: columns stay in their places.
+// The first pass, on products of coefficients and steps: columns stay in place.
 template <bool kFour>
 [[gnu::always_inline]] inline void first_pass_neon(IdctRows& r, const IdctFactors& f) {
   const int32x4_t round = vdupq_n_s32(kIdctRound1);
@@ -174,7 +174,7 @@ template <bool kFour>
   }
 }
 
-// Rows 0 to 7 of a block, or of the steps of one, with columns in kIdctOrder.
+// Rows 0 to 7 of a block, or of its quantization steps, with columns in kIdctOrder.
 
 [[gnu::always_inline]] inline IdctRows rows_of_words(const int16_t* words) {
   IdctRows r;

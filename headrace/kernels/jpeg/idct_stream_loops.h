@@ -14,7 +14,7 @@ class IdctStream {
   // `step` is IdctTable::step.
   [[gnu::always_inline]] IdctStream(const int16_t* step, ptrdiff_t stride)
       : step_(step), stride_(stride) {}
-  // Writes the samples of the blocks before, if there were any.
+  // Writes the samples of the previous blocks, if any.
   [[gnu::always_inline]] void add(const Blocks& blocks, uint8_t* out) {
     Rows ahead;
     decltype(idct_first_half<0>(blocks, step_, ahead)) first[2];
@@ -31,7 +31,7 @@ class IdctStream {
     rows_ = ahead;
     out_ = out;
   }
-  // Writes the last ones' samples.
+  // Writes the samples of the last blocks.
   [[gnu::always_inline]] void finish() {
     if (!out_) return;
     idct_second_half<0>(rows_, out_, stride_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples equal libjpeg-turbo's for all coefficients and quantization steps, also those that no
-// encoder makes: its own arrays of coefficients are overwritten before it transforms them.
+// Samples equal libjpeg-turbo's for all coefficients and quantization steps, including those that
+// no encoder makes: the test overwrites libjpeg's coefficient arrays before the transform.
 #include "headrace/kernels/jpeg/idct.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,9 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 #include "jpeglib.h"
-// After jpeglib.h: the inside of the decompressor, where its coefficients are.
+// Must be included after jpeglib.h: the decompressor's internals, including its coefficients.
 #include "jpegint.h"
 
 namespace headrace {
@@ -25,7 +26,7 @@ namespace {
 using Block = std::array<int16_t, 64>;  // natural order
 using Steps = std::array<uint16_t, 64>;
 
-// An empty progressive picture: one, because for these libjpeg keeps all coefficients.
+// An empty progressive picture, because libjpeg keeps all coefficients of progressive files.
 std::vector<uint8_t> empty_picture(int blocks, const Steps& steps) {
   jpeg_compress_struct cinfo{};
   jpeg_error_mgr errors{};
@@ -53,7 +54,7 @@ std::vector<uint8_t> empty_picture(int blocks, const Steps& steps) {
   return bytes;
 }
 
-// 8 rows of samples of the blocks side by side.
+// 8 rows of samples of adjacent blocks.
 std::vector<uint8_t> samples_of_libjpeg(const std::vector<Block>& blocks, const Steps& steps) {
   const std::vector<uint8_t> bytes = empty_picture(static_cast<int>(blocks.size()), steps);
   jpeg_decompress_struct cinfo{};
@@ -91,12 +92,12 @@ AlignedWords aligned_words(size_t count) {
       static_cast<int16_t*>(::operator new[](count * sizeof(int16_t), std::align_val_t{64})));
 }
 
-// As idct_row() wants them: runs of `run` blocks, with a gap between that holds nonsense.
+// In the layout of idct_row(): runs of `run` blocks, with a gap of garbage in between.
 std::vector<uint8_t> samples_of_headrace(const std::vector<Block>& blocks, const Steps& steps,
                                          int run, int gap_blocks) {
   const size_t count = blocks.size();
   const size_t step = size_t{64} * (run + gap_blocks);
-  // Ends after the last block, so that a sanitizer sees a read beyond.
+  // Ends after the last block, so that a sanitizer detects reads past it.
   const size_t words = (count - 1) / run * step + ((count - 1) % run + 1) * 64;
   AlignedWords memory = aligned_words(words);
   std::fill_n(memory.get(), words, int16_t{-0x5555});
@@ -140,8 +141,9 @@ class Idct : public testing::TestWithParam<SimdLevel> {
   void expect_equal(const std::vector<Block>& blocks, const Steps& steps) {
     expect_samples(blocks, steps, samples_of_libjpeg(blocks, steps));
   }
-  // Where values overflow, libjpeg-turbo's vector code for x86 is the oracle. Its others differ, so
-  // where it is not at hand, our scalar twin is, which has been compared with it.
+  // Where values overflow, libjpeg-turbo's x86 vector code is the reference. Its other code paths
+  // differ, so where it is not available, we use our scalar reference, which has been compared with
+  // it.
   void expect_equal_overflowing(const std::vector<Block>& blocks, const Steps& steps) {
 #if defined(__x86_64__)
     expect_equal(blocks, steps);
@@ -166,7 +168,7 @@ class Idct : public testing::TestWithParam<SimdLevel> {
   std::mt19937 engine_{11};
 };
 
-TEST_P(Idct, EqualsLibjpegTurboForThePicturesOfEncoders) {
+TEST_P(Idct, EqualsLibjpegTurboForTheImagesOfEncoders) {
   for (int pass = 0; pass < 40; ++pass) {
     const int filled = between(1, 64), step = between(1, 60);
     expect_equal(make_blocks(200,
@@ -178,7 +180,7 @@ TEST_P(Idct, EqualsLibjpegTurboForThePicturesOfEncoders) {
   }
 }
 
-TEST_P(Idct, EqualsLibjpegTurboForAllBitsAtRandom) {
+TEST_P(Idct, EqualsLibjpegTurboForRandomCoefficients) {
   for (int pass = 0; pass < 40; ++pass) {
     expect_equal_overflowing(make_blocks(200, [&](int) { return between(-32768, 32767); }),
                              make_steps(0, 65535));
@@ -211,7 +213,7 @@ TEST_P(Idct, EqualsLibjpegTurboWhereOnlyTheFirstRowIsFilled) {
     const Steps steps = make_steps(1, pass % 2 ? 4 : 65535);
     expect_equal_overflowing(make_blocks(200,
                                          [&](int i) {
-                                           // Now and then one value below the first row.
+                                           // Sometimes one value below the first row.
                                            const bool below = i >= 8 && between(0, 400) == 0;
                                            return i < columns || below ? between(-most, most - 1)
                                                                        : 0;
@@ -244,9 +246,6 @@ TEST_P(Idct, ReadsRunsOfBlocksAndNothingElse) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, Idct, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace

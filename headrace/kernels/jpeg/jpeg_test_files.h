@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and benchmarks: JPEG files of every kind, made by libjpeg's own encoder, and a
-// decompressor of libjpeg's for oracles, which shares no code with ours.
+// For tests and benchmarks: JPEG files of every type, made by libjpeg's own encoder, and a libjpeg
+// decompressor as the reference, which shares no code with ours.
 #pragma once
 
 #include <csetjmp>
@@ -16,8 +16,8 @@ namespace headrace::jpeg_test {
 
 using Bytes = std::vector<uint8_t>;
 
-// Where a damaged file's coefficients overflow, libjpeg-turbo's vector code for each architecture
-// has pixels of its own; ours has those of x86 on all.
+// Where a damaged file's coefficients overflow, libjpeg-turbo's vector code gives different pixels
+// on each architecture; ours gives those of x86 everywhere.
 #if defined(__x86_64__)
 inline constexpr bool kOverflowsAsLibjpeg = true;
 #else
@@ -30,13 +30,13 @@ struct Factors {
 
 struct FileSpec {
   int width = 64, height = 48;
-  std::vector<Factors> sampling = {{2, 2}, {1, 1}, {1, 1}};  // one entry a component
+  std::vector<Factors> sampling = {{2, 2}, {1, 1}, {1, 1}};  // one entry per component
   J_COLOR_SPACE file_space = JCS_YCbCr;
   bool progressive = false, arithmetic = false, one_scan_a_component = false, adobe = false;
   int restart_interval = 0;  // in MCUs
   int quality = 85;
-  bool optimize = false;                   // Huffman tables of its own
-  std::vector<jpeg_scan_info> scans = {};  // a script instead of libjpeg's
+  bool optimize = false;                   // optimized Huffman tables
+  std::vector<jpeg_scan_info> scans = {};  // a scan script instead of libjpeg's
 };
 
 inline FileSpec gray(int width, int height) {
@@ -51,7 +51,7 @@ inline FileSpec cmyk(bool adobe, J_COLOR_SPACE space) {
           .adobe = adobe};
 }
 
-// Smooth areas, edges and noise, so that any wrong neighbor shows.
+// Smooth areas, edges and noise, so that any wrong neighbor shows up.
 inline uint8_t test_sample(int x, int y, int c) {
   const uint32_t hash = (uint32_t(x) * 73856093u) ^ (uint32_t(y) * 19349663u) ^ (c * 83492791u);
   const int wave = (x * (3 + c) + y * (5 - c)) % 256;
@@ -59,12 +59,12 @@ inline uint8_t test_sample(int x, int y, int c) {
   return uint8_t((wave + edge + int((hash >> 7) % 48)) % 256);
 }
 
-// `sample(x, y, component)` draws.
+// `sample(x, y, component)` returns the sample to encode.
 template <class Sample>
 Bytes encode(const FileSpec& spec, Sample&& sample) {
   jpeg_compress_struct cinfo{};
   jpeg_error_mgr errors{};
-  cinfo.err = jpeg_std_error(&errors);  // an encoder error is the test's own fault and ends it
+  cinfo.err = jpeg_std_error(&errors);  // an encoder error is a bug in the test and aborts it
   jpeg_create_compress(&cinfo);
   unsigned char* out = nullptr;
   unsigned long size = 0;
@@ -122,7 +122,7 @@ struct LibraryErrors {
   char text[JMSG_LENGTH_MAX];
 };
 
-// A decompressor that leaves its errors by longjmp to whoever called setjmp(errors.jump).
+// A decompressor that reports errors by longjmp to the caller's setjmp(errors.jump).
 struct Library {
   Library() {
     cinfo.err = jpeg_std_error(&errors.base);

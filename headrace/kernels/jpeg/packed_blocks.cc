@@ -18,8 +18,8 @@ static_assert(Buffer::kPadding >= 32, "vectors of planes are read whole");
 
 constexpr int divided_up(int value, int by) { return (value + by - 1) / by; }
 
-// A group's entry: the lengths of its streams in units of 1 << shift bytes, the DC value before its
-// first block.
+// A group's entry: the lengths of its streams in units of 1 << shift bytes, and the DC value before
+// its first block.
 struct GroupEntry {
   std::array<uint8_t, 4> length;
   int16_t dc;
@@ -121,7 +121,7 @@ bool unpack_row(const PackedRow& row, int first, int end, BlockPlanes& planes) {
                                              unpack_quads_bmi2()};
   const UnpackQuads unpack_quads = slow_pdep() ? unpack_quads_compact_avx2() : by_level.in_force();
   uint64_t start = bytes_before(row, first / kGroupBlocks);
-  uint64_t beyond = 0;  // its highest bit is set once a stream was read beyond its end
+  uint64_t beyond = 0;  // the highest bit is set if a stream was read past its end
   PlanePlace place{{planes.planes(0, 0), planes.planes(1, 0), planes.planes(2, 0)},
                    planes.dc(),
                    planes.levels()};

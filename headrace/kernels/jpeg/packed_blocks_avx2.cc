@@ -36,7 +36,7 @@ constexpr Quarters kQuarters = [] {
   return table;
 }();
 
-// Signed bytes of two blocks in zigzag order, 16 of each in a register -> words in the order of the
+// Signed bytes of two blocks in zigzag order, 16 of each per register -> words in the order of the
 // inverse transform.
 [[gnu::always_inline]] inline void words_of_bytes(const __m256i quarter[4], IdctTwo& two) {
 #pragma GCC unroll 4
@@ -53,7 +53,7 @@ constexpr Quarters kQuarters = [] {
   }
 }
 
-// Where the coefficients of each eight places begin among those of a compact block, in bytes.
+// Byte offset of each group of eight coefficients within a compact block.
 inline uint64_t begins_of_eights(uint64_t mask) {
   uint64_t count = mask - (mask >> 1 & 0x5555555555555555);
   count = (count & 0x3333333333333333) + (count >> 2 & 0x3333333333333333);
@@ -91,7 +91,7 @@ inline uint64_t begins_of_eights(uint64_t mask) {
   words_of_bytes(quarter, two);
 }
 
-// A pair of planes of each of two blocks, a block in each lane.
+// A pair of planes of each of two blocks, one block per lane.
 [[gnu::always_inline]] inline __m256i two_planes(const uint64_t* planes, int pair) {
   const auto at = [&](int block) {
     return _mm_load_si128(reinterpret_cast<const __m128i*>(planes + 8 * block + 2 * pair));
@@ -100,14 +100,14 @@ inline uint64_t begins_of_eights(uint64_t mask) {
 }
 
 // Note [Planes to words]
-// A shuffle gives word w of group v the bytes of two planes that hold its coefficient's bit, so the
-// order of the inverse transform costs nothing. All bits but that one are masked away, and a
-// product with the planes' weights adds the two, 2^b times too large when it is bit b of its byte.
-// The last of the planes is that of the signs: where it is set the others are turned around, and
-// its weight is the negative sum of theirs.
+// A shuffle gives word w of group v the bytes of two planes that contain its coefficient's bit, so
+// the order of the inverse transform costs nothing. All other bits are masked away, and a product
+// with the planes' weights adds the two; a bit at position b of its byte makes the result 2^b times
+// too large. The last plane holds the signs: where it is set the other bits are inverted, and its
+// weight is the negated sum of theirs.
 struct alignas(32) PlaneWords {
   uint8_t from[8][32]{};   // of a pair of planes
-  uint8_t bit[8][32]{};    // the bits to keep
+  uint8_t bit[8][32]{};    // mask of the bits to keep
   int16_t of_64[8][16]{};  // times 64, then the high words; weights are 4 times as large
   int16_t to_256[8][16]{};
 };
@@ -172,7 +172,7 @@ template <int kPairs>
     }
     if constexpr (kPairs < 4) {
       two.group[v] = _mm256_mulhi_epi16(sum, load(kPlaneWords.of_64[v]));
-    } else {  // weights four times as large would be no bytes
+    } else {  // weights four times as large would not fit bytes
       two.group[v] = _mm256_srai_epi16(_mm256_mullo_epi16(sum, load(kPlaneWords.to_256[v])), 8);
     }
   }

@@ -15,8 +15,8 @@ HEADRACE_TARGET("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,gfni")
 namespace headrace {
 namespace {
 
-// Byte g of plane p goes to byte 7 - p of the g-th eight: what gf2p8affine takes for the columns
-// of a matrix of bits, so that it transposes.
+// Byte g of plane p goes to byte 7 - p of the g-th group of eight. gf2p8affine treats these as the
+// columns of a bit matrix, so it transposes them.
 struct alignas(64) PlaneOrder {
   uint8_t from[64]{};
 };
@@ -28,7 +28,7 @@ constexpr PlaneOrder kPlaneOrder = [] {
   return order;
 }();
 
-// In that order, the bytes of the planes that a quad with so many levels uses.
+// In that order, the bytes of the planes that a quad with this many levels uses.
 constexpr std::array<uint64_t, 8> kUsedBytes = [] {
   std::array<uint64_t, 8> used{};
   for (int levels = 0; levels < 8; ++levels) {
@@ -37,13 +37,13 @@ constexpr std::array<uint64_t, 8> kUsedBytes = [] {
   return used;
 }();
 
-// Eight planes of a block, as far as they are used -> signed bytes in the order of kZigzagOfByte.
+// The used planes of a block's eight -> signed bytes in the order of kZigzagOfByte.
 [[gnu::always_inline]] inline __m512i bytes_of_planes(const uint64_t* planes, __mmask64 used) {
   const __m512i by_eight = _mm512_maskz_permutexvar_epi8(used, _mm512_load_si512(kPlaneOrder.from),
                                                          _mm512_load_si512(planes));
   const __m512i unit = _mm512_set1_epi64(static_cast<int64_t>(0x8040201008040201));
   const __m512i bytes = _mm512_gf2p8affine_epi64_epi8(unit, by_eight, 0);
-  // A negative one is 128 and its magnitude.
+  // A negative one is 128 plus its magnitude.
   const __m512i value =
       _mm512_mask_sub_epi8(bytes, _mm512_movepi8_mask(bytes), _mm512_set1_epi8(-128), bytes);
   return _mm512_permutexvar_epi8(_mm512_load_si512(kZigzagOfByte.zigzag.data()), value);

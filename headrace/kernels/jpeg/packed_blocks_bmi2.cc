@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading packed rows with BMI2, which spreads bits over a mask in one instruction: for the levels
-// avx2 and avx512. No vectors: g++ would put pairs of planes together in them. Twin:
-// packed_blocks_scalar.cc.
+// Reads packed rows with BMI2, which spreads bits over a mask in one instruction: for the levels
+// avx2 and avx512. Vectorization is disabled, because g++ would combine pairs of planes. Scalar
+// reference: packed_blocks_scalar.cc.
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
 
 #if defined(__x86_64__)

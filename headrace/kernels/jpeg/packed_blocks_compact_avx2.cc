@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading packed rows with AVX2 and without pdep, which some CPUs take hundreds of cycles for: a
-// quad's counts are walked first, then its blocks opened (packed_blocks_opening_loops.h). Twin:
-// packed_blocks_scalar.cc.
+// Reads packed rows with AVX2 but without pdep, which takes hundreds of cycles on some CPUs: a
+// quad's counts are computed first, then its blocks are expanded (packed_blocks_opening_loops.h).
+// Scalar reference: packed_blocks_scalar.cc.
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
 
 #if defined(__x86_64__)
@@ -15,7 +15,7 @@
 HEADRACE_TARGET("avx2,bmi,bmi2,popcnt,lzcnt");
 
 #include "headrace/kernels/jpeg/packed_blocks_unpack_loops.h"
-// After what it is written with:
+// These need the definitions above.
 #include "headrace/kernels/jpeg/packed_blocks_opening_loops.h"
 
 namespace headrace {
@@ -33,8 +33,8 @@ HEADRACE_INLINE void begin_compact_block(GroupState& group, uint32_t quad, int j
   b.count = static_cast<uint64_t>(CompactBits::count(b.mask));
 }
 
-// Where the planes of a quad lie. Blocks that are neither short nor long go to their places at
-// once.
+// Where the planes of a quad are written. Blocks that are neither short nor long are written
+// directly.
 template <bool kWide, int kLevels>
 HEADRACE_INLINE void draft_quad(GroupState& group, uint32_t quad, const PlanePlace& place,
                                 QuadDraft& draft) {
@@ -62,7 +62,7 @@ HEADRACE_INLINE void draft_quad(GroupState& group, uint32_t quad, const PlanePla
     if (__builtin_expect(count > kLongSecond, 0)) {
       b.at = place_longest<kWide, kLevels>(b, signs, place, j);
       draft.length[j] = Length::kDone;
-      b.count = 0;  // nothing is left of it
+      b.count = 0;  // no bits remain
     } else if constexpr (kLevels > 1) {
       b.at += b.count;
       b.count = count;
@@ -120,7 +120,7 @@ void unpack_compact_quad(GroupState& group, uint32_t quad, const PlanePlace& pla
   *place.levels = static_cast<uint8_t>(kLevels | kCompactQuad);
 }
 
-// Past a quad: its counts alone.
+// Skips a quad, only updating the counts.
 template <bool kWide>
 HEADRACE_INLINE void skip_quad(GroupState& group, uint32_t quad, int levels) {
   BlockBits blocks[4];

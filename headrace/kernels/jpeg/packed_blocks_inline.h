@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the readers of packed quads are written: all in one function, each step for the four blocks
-// of a quad (Note [Four chains] in packed_blocks_unpack_loops.h). Internal to kernels/.
+// Macros for the readers of packed quads: everything is in one function, each step for the four
+// blocks of a quad (Note [Four chains] in packed_blocks_unpack_loops.h). Internal to kernels/.
 #pragma once
 
 #define HEADRACE_INLINE inline __attribute__((always_inline))

@@ -12,10 +12,10 @@
 namespace headrace {
 
 // Note [Levels of a quad]
-// A quad's code says how many sizes its coefficients have, and how the bits are fetched. One look
-// at a stream shows 57 bits; a quad whose masks may need more is written with a code that is read
-// with longer looks. The last code puts 16-bit DC values before the blocks: for what no encoder of
-// pictures writes.
+// A quad's code specifies how many sizes its coefficients have, and how the bits are fetched. One
+// load from a stream gives 57 bits; a quad whose masks may need more gets a code that is read with
+// longer loads. The last code stores 16-bit DC values before the blocks, for values that no image
+// encoder writes.
 constexpr int kFirstDeep = 9, kDense7 = 12, kDense9 = 13, kDense12 = 14, kEscape = 15;
 constexpr std::array<uint8_t, 16> kLevelsOfCode = {1, 2,  3,  4,  5, 6, 7,  8,
                                                    9, 10, 11, 12, 7, 9, 12, 16};
@@ -24,29 +24,29 @@ constexpr int kEscapeDcBits = 16;
 // A quad's four bytes, little-endian: 6 bits for each block's last coefficient, the width of its DC
 // differences, its level code.
 constexpr int kDcWidthAt = 24, kLevelCodeAt = 28;
-constexpr uint32_t kLastMask = 0xFFFFFF;  // zeros: no block has anything but DC
+constexpr uint32_t kLastMask = 0xFFFFFF;  // zero: all blocks have only DC
 
-// Where a group's streams stand, in bits from its row's payload, and its last DC value.
+// Positions of a group's streams, in bits from its row's payload, and its last DC value.
 struct GroupState {
   std::array<uint64_t, 4> at{};
   const uint8_t* payload = nullptr;
   int dc = 0;
 };
 
-// For a quad whose coefficients are in its planes' place without gaps: the places 0.. of a block's
-// first set have the lower 7 bits of those that are not 0, with their signs, a byte each; its
-// second set those beyond, if there are any; its third one begins with the mask of them. Stands
-// beside the levels, of which there are at most 9 then.
+// For a quad whose coefficients are stored in place of its planes, without gaps: bytes 0.. of a
+// block's first set have the lower 7 bits of its nonzero coefficients and their signs, one byte
+// each; its second set has the bits above, if any; its third set begins with their mask. A flag in
+// the levels, of which there are then at most 9.
 constexpr int kCompactQuad = 128;
 
-// Where planes go, as BlockPlanes has them.
+// Output addresses of planes, in the layout of BlockPlanes.
 struct PlanePlace {
   std::array<uint64_t*, 3> set{};
   int16_t* dc = nullptr;
   uint8_t* levels = nullptr;
 };
 
-// A group being packed: its streams before they are put together. Four blocks of a stream take at
+// A group being packed: its streams before they are concatenated. Four blocks of a stream take at
 // most 4 * (16 + 62 + 63 + 15 * 126) bits; the writer stores 8 bytes at once.
 struct GroupDraft {
   static constexpr size_t kStreamBytes = 1016;
@@ -61,7 +61,8 @@ struct Magnitudes {
   uint64_t signs;
 };
 
-// Packs up to 16 blocks, coefficient k of the zigzag order at position[k] of each; 4 bytes a quad.
+// Packs up to 16 blocks, coefficient k of the zigzag order at position[k] of each; 4 bytes per
+// quad.
 using PackGroup = void (*)(const int16_t* blocks, int count, const uint8_t* position,
                            GroupDraft& group, uint8_t* quads);
 PackGroup pack_group_scalar();
@@ -73,7 +74,7 @@ using UnpackQuads = void (*)(GroupState& group, const uint8_t* quads, int skip, 
                              PlanePlace place);
 UnpackQuads unpack_quads_scalar();
 UnpackQuads unpack_quads_bmi2();
-UnpackQuads unpack_quads_compact_avx2();  // for idct_planes_avx2(): without pdep
+UnpackQuads unpack_quads_compact_avx2();  // for idct_planes_avx2() on CPUs with slow pdep
 
 // Quads of 4 blocks -> 8 rows of 32 samples each.
 using IdctPlanes = void (*)(const IdctTable& table, const std::array<const uint64_t*, 3>& sets,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Planes -> samples with NEON. Scalar reference: coefficients_of_planes() and idct_block().
 //
-// A table look-up (TBL) of 64 bytes takes byte j of all eight planes together, three exchanges turn
-// these 64 bits around, and a second look-up puts a block's 64 coefficients into the order of
-// idct_neon.cc, which does the rest.
+// A table look-up (TBL) of 64 bytes takes byte j of all eight planes together, three exchanges
+// transpose these 64 bits, and a second look-up puts a block's 64 coefficients into the order of
+// idct_neon.cc, which does the transform.
 #include "headrace/kernels/jpeg/idct_levels.h"
 #include "headrace/kernels/jpeg/packed_blocks.h"
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kPlaneBytes = 8;
 
-// From 8 * (kBits - n) on: the bytes of n planes that count, then of those that do not.
+// Shuffles, from 8 * (kBits - n) on: the bytes of the n planes in use, then of the others.
 struct Counting {
   uint8_t bytes[kPlaneBytes * (BlockPlanes::kBits + 8)]{};
 };
@@ -29,7 +29,7 @@ constexpr Counting kCounting = [] {
   return counting;
 }();
 
-// Swaps the bits under `mask` with those `distance` above.
+// Swaps the bits under `mask` with those `distance` higher.
 template <int kDistance>
 uint64x2_t swap_bits(uint64x2_t x, uint64_t mask) {
   const uint64x2_t t = vandq_u64(veorq_u64(x, vshrq_n_u64(x, kDistance)), vdupq_n_u64(mask));
@@ -46,8 +46,8 @@ int8x16_t transposed(uint8x16_t bytes) {
   return vsubq_s8(veorq_s8(vandq_s8(made, vdupq_n_s8(127)), negative), negative);
 }
 
-// The part of a block's coefficients that one set of planes holds, `count` of them, added to
-// `words`, which are in the order of kIdctFromZigzag.
+// Adds one set of planes' part of a block's `count` coefficients to `words`, which are in the order
+// of kIdctFromZigzag.
 template <int kDepth>
 void add_set(const uint64_t* planes, int count, int16_t* words) {
   const auto* const from = reinterpret_cast<const uint8_t*>(planes);
@@ -57,7 +57,7 @@ void add_set(const uint64_t* planes, int count, int16_t* words) {
   for (int i = 0; i < 4; ++i) {
     all.val[i] = vandq_u8(vld1q_u8(from + 16 * i), vld1q_u8(counting + 16 * i));
   }
-  all.val[3] = vcombine_u8(vget_low_u8(all.val[3]), vld1_u8(from + 56));  // signs always count
+  all.val[3] = vcombine_u8(vget_low_u8(all.val[3]), vld1_u8(from + 56));  // signs are always used
   constexpr uint8x16_t kFirst{0, 8, 16, 24, 32, 40, 48, 56, 1, 9, 17, 25, 33, 41, 49, 57};
   int8x16x4_t zigzag;
 #pragma GCC unroll 4
@@ -94,7 +94,7 @@ void idct(const IdctTable& table, const std::array<const uint64_t*, 3>& sets, co
       add_set<0>(sets[0] + planes, std::min(left, kBits), to);
       if (left > kBits) add_set<1>(sets[1] + planes, std::min(left - kBits, kBits), to);
       if (left > 2 * kBits) add_set<2>(sets[2] + planes, left - 2 * kBits, to);
-      to[0] = dc[block];  // where it stands in both orders
+      to[0] = dc[block];  // position in both orders
     }
     idct_row(table, {words, 1, 64}, kQuadBlocks, out, stride);
   }

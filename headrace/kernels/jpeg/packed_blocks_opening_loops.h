@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coefficients of packed blocks, opened from size to size by shuffles of bytes. Included by
+// Coefficients of packed blocks, expanded from size to size by byte shuffles. Included by
 // packed_blocks_compact_avx2.cc between its target pragmas, after packed_blocks_unpack_loops.h.
 // Internal to kernels/.
 
@@ -7,23 +7,23 @@ namespace headrace {
 namespace {
 
 // Note [Compact blocks]
-// A plane belongs to the coefficients that the plane before it left over. Instead of spreading each
-// one over 64 places, a block's coefficients stay as they lie in the stream, without gaps: first
-// the counts of all sizes are walked, which takes no more than masking and popcnt. Then, from the
-// largest size down, bytes of the coefficients of a size become bytes of those of one size less:
-// a shuffle, whose places are looked up by 8 bits of the plane, opens the gaps. Two blocks go in
-// one register. What comes out has gaps for no coefficient that is 0; those open in the inverse
+// A plane has one bit for each coefficient that the previous plane selected. Instead of spreading
+// each plane over 64 positions, a block's coefficients stay without gaps, as in the stream. First
+// the counts of all sizes are computed, which only takes masking and popcnt. Then, from the largest
+// size down, the bytes of a size's coefficients become those of the next smaller size: a shuffle,
+// whose indices are looked up by 8 bits of the plane, opens gaps for the new ones. Two blocks share
+// a register. The result has no gaps for zero coefficients; those are opened by the inverse
 // transform's loads (packed_blocks_avx2.cc).
 //
-// With w(s) = value - (1 << s >> 2) for those of at least s bits, the step down is
-// w(s) = opened(w(s + 1)) + (1 + bit s - 2) * (1 << s >> 2): a gap, 0, is a coefficient of just s
-// bits. Bytes hold 8 bits of it, of which the lower 7 and the sign are what a set of planes would
-// hold; where a quad has more levels, their bits are bytes of their own, which go the same way.
+// With w(s) = value - (1 << s >> 2) for coefficients of at least s bits, the step down is
+// w(s) = opened(w(s + 1)) + (1 + bit s - 2) * (1 << s >> 2): a gap, 0, is a coefficient of exactly
+// s bits. Bytes hold 8 bits of it, of which the lower 7 and the sign correspond to a set of planes;
+// if a quad has more levels, the upper bits are in separate bytes, which are processed likewise.
 
 struct CompactBits {
   static int count(uint64_t mask) { return static_cast<int>(_mm_popcnt_u64(mask)); }
   static uint64_t low(uint64_t bits, int count) { return _bzhi_u64(bits, count); }
-  static uint64_t spread(uint64_t bits, uint64_t mask) {  // for what pictures hardly have
+  static uint64_t spread(uint64_t bits, uint64_t mask) {  // for what rarely occurs in pictures
     uint64_t out = 0;
     for (; mask; mask = _blsr_u64(mask), bits >>= 1) out |= _blsi_u64(mask) & -(bits & 1);
     return out;
@@ -31,16 +31,16 @@ struct CompactBits {
 };
 
 constexpr int kMostLevels = 9;  // of a compact quad
-// Most blocks are short: so many coefficients, and so many of 2 bits. Long ones take a register
-// each for these; the few with more than 32 go through memory.
+// Most blocks are short: at most this many coefficients, and this many with 2 bits or more. Long
+// ones use a register of their own for each; the few with more than 32 go through memory.
 constexpr uint64_t kShort = 32, kShortSecond = 16, kLongSecond = 32;
 
 enum class Length : uint8_t { kShort, kLong, kDone };
 
-// The planes of a quad, as they lie in the stream.
+// The planes of a quad, as stored in the stream.
 struct QuadDraft {
-  uint64_t signs[4], second[4];  // second: which have 2 bits or more
-  // By the size; more: which of those with so many bits have another one.
+  uint64_t signs[4], second[4];  // second: which coefficients have 2 bits or more
+  // By size; more: which coefficients with this many bits have another one.
   uint32_t more[kMostLevels + 1][4];
   uint64_t bits[kMostLevels + 1][2];  // of pairs of blocks
   Length length[4];
@@ -60,7 +60,7 @@ HEADRACE_INLINE __m256i pair_of(__m128i low, __m128i high) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
 
-// Bytes of 0 and -1 for 32 bits that stand in each half of `bytes`, eight bytes a byte.
+// Bytes of 0 or -1 for 32 bits given in each half of `bytes`, eight output bytes per byte.
 HEADRACE_INLINE __m256i minus_ones_of(__m256i bytes) {
   const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
   return _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
@@ -72,12 +72,12 @@ HEADRACE_INLINE __m256i minus_ones_of_32(uint32_t bits) {
   return minus_ones_of(_mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int>(bits)), eights));
 }
 
-// Coefficients of a size and more: their low bits, and those beyond 7.
+// Coefficients of at least a size: their low bits, and those above bit 7.
 struct Values {
   __m256i low, high;
 };
 
-// A step down: Note [Compact blocks]. `set` has -1 where the coefficients' bits are set.
+// One size down: Note [Compact blocks]. `set` has -1 where the coefficients' bits are set.
 HEADRACE_INLINE void add_size(Values& opened, __m256i set, int size) {
   const auto add = [&](__m256i& value, int by) {
     const __m256i unit = _mm256_set1_epi8(static_cast<char>(by));
@@ -110,7 +110,7 @@ HEADRACE_INLINE void place_signed(Values opened, uint32_t signs, const PlanePlac
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(place.set[0] + at), with_signs(low, signs));
 }
 
-// The coefficients of 2 bits and more of a pair of short blocks, a half each.
+// The coefficients of 2 or more bits of a pair of short blocks, one per half.
 template <int kLevels>
 HEADRACE_INLINE Values short_pair(const QuadDraft& draft, int pair) {
   const __m256i eights = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1,  //
@@ -139,7 +139,7 @@ HEADRACE_INLINE void place_short(const QuadDraft& draft, int j, __m256i low, __m
   place_signed<kLevels>(values, static_cast<uint32_t>(draft.signs[j]), place, 8 * j);
 }
 
-// The bytes at any of 32 places. REQUIRES: no place in [32, kRankOfGap).
+// Looks up bytes at any of 32 positions. REQUIRES: no position in [32, kRankOfGap).
 HEADRACE_INLINE __m256i shuffled_32(__m256i bytes, __m256i places) {
   const __m256i low = _mm256_permute2x128_si256(bytes, bytes, 0x00);
   const __m256i high = _mm256_permute2x128_si256(bytes, bytes, 0x11);
@@ -178,14 +178,14 @@ HEADRACE_INLINE void place_long(const QuadDraft& draft, int j, const PlanePlace&
   }
 }
 
-// The bytes at any of 64 places.
+// Looks up bytes at any of 64 positions.
 HEADRACE_INLINE __m256i shuffled_64(const __m256i bytes[2], __m256i places) {
   const __m256i thirty_one = _mm256_set1_epi8(31), second = _mm256_cmpgt_epi8(places, thirty_one);
   return _mm256_or_si256(_mm256_andnot_si256(second, shuffled_32(bytes[0], places)),
                          shuffled_32(bytes[1], _mm256_sub_epi8(places, _mm256_set1_epi8(32))));
 }
 
-// A block with more coefficients of 2 bits than a register holds; `b` stands behind its signs.
+// A block with more coefficients of 2 bits than fit a register; `b` is positioned after its signs.
 template <bool kWide, int kLevels>
 __attribute__((noinline)) uint64_t place_longest(BlockBits b, uint64_t signs,
                                                  const PlanePlace& place, int j) {
@@ -205,7 +205,7 @@ __attribute__((noinline)) uint64_t place_longest(BlockBits b, uint64_t signs,
 #pragma GCC unroll 9
   for (int size = kLevels; size >= 1; --size) {
     const uint64_t larger = more[size + 1];
-    // Few of the larger sizes are left, and one register holds them.
+    // Few coefficients of the larger sizes remain, so one register holds them.
     const auto open = [&, from_one = count[size + 1] <= 32](const __m256i bytes[2],
                                                             __m256i places) {
       return from_one ? shuffled_32(bytes[0], places) : shuffled_64(bytes, places);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of a block's coefficients: zigzag, as planes have it, and the inverse transform's.
-// Internal to kernels/.
+// Orders of a block's coefficients: zigzag, as in the planes, and the inverse transform's. Internal
+// to kernels/.
 #pragma once
 
 #include <array>
@@ -11,9 +11,9 @@
 
 namespace headrace {
 
-// Bytes of a block in an order of which groups of words follow without shuffles: the even bytes of
-// 16, extended to words, are group 2 * i of Note [Order of a block], the odd ones group 2 * i + 1.
-// Byte i is coefficient kZigzagOfByte[i].
+// Byte order of a block that gives groups of words without shuffles: the even bytes of 16, extended
+// to words, are group 2 * i of Note [Order of a block], the odd ones group 2 * i + 1. Byte i is
+// coefficient kZigzagOfByte[i].
 struct alignas(64) ByteOrder {
   std::array<uint8_t, 64> zigzag{};
 };
@@ -29,7 +29,7 @@ constexpr ByteOrder kZigzagOfByte = [] {
   return order;
 }();
 
-// The sample of a block that has nothing but a DC value.
+// The sample value of a block that has only a DC value.
 inline uint8_t sample_of_dc(int16_t dc, int16_t step) {
   const auto value = static_cast<int16_t>(static_cast<uint16_t>(dc * step) * 4u);
   const int sample = ((value + 16) >> 5) + 128;

@@ -27,7 +27,7 @@ struct Bits {
       const __m256i a = _mm256_load_si256(from), b = _mm256_load_si256(from + 1);
       const __m256i abs_a = _mm256_abs_epi16(a), abs_b = _mm256_abs_epi16(b);
       all = _mm256_or_si256(all, _mm256_or_si256(abs_a, abs_b));
-      // Packing interleaves the halves of its operands; the permutation puts them in order.
+      // Packing interleaves the halves of its operands; the permutation restores the order.
       const __m256i low =
           _mm256_packus_epi16(_mm256_and_si256(abs_a, low_byte), _mm256_and_si256(abs_b, low_byte));
       const __m256i high =
@@ -59,7 +59,7 @@ struct Bits {
   }
 };
 
-// Where pext is slow.
+// Used where pext is slow.
 struct BitsWithoutPext : Bits {
   static uint64_t gather(uint64_t bits, uint64_t mask) {
     uint64_t out = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coefficients -> bits of a packed row: the other direction of packed_blocks_unpack_loops.h, and
-// included like that; `Bits` is the level's way to gather the bits of a mask and to take words
-// apart.
+// Coefficients -> bits of a packed row: the inverse of packed_blocks_unpack_loops.h, and included
+// in the same way; `Bits` is the level's implementation of gathering bits by a mask and splitting
+// words.
 
 namespace headrace {
 namespace {
@@ -10,10 +10,10 @@ namespace {
 struct StreamWriter {
   uint8_t* next;
   uint64_t bits = 0;
-  int count = 0;  // of them, fewer than 64
+  int count = 0;  // number of bits, fewer than 64
 };
 
-// REQUIRES: 0 <= width < 64, nothing above `width` in `value`.
+// REQUIRES: 0 <= width < 64, bits of `value` above `width` are zero.
 inline void put_bits(StreamWriter& w, uint64_t value, int width) {
   w.bits |= value << w.count;
   const int count = w.count + width;
@@ -25,7 +25,7 @@ inline void put_bits(StreamWriter& w, uint64_t value, int width) {
   w.count = count & 63;
 }
 
-// A block, taken apart: plane[i] has bit i of the magnitudes of its AC coefficients.
+// A block as bit planes: plane[i] has bit i of the magnitudes of its AC coefficients.
 struct DraftBlock {
   uint64_t plane[16] = {};
   uint64_t signs = 0, any = 0;
@@ -48,7 +48,7 @@ inline void take_apart(const int16_t* block, const uint8_t* position, DraftBlock
   b.levels = 32 - __builtin_clz(all);
 }
 
-// Bits that differences of -low .. high take in two's complement.
+// Bits that differences from -low to high take in two's complement.
 inline int width_of_differences(int smallest, int largest) {
   int width = 0;
   if (smallest < 0 || largest > 0) {
@@ -58,7 +58,7 @@ inline int width_of_differences(int smallest, int largest) {
   return width;
 }
 
-// A quad of blocks: what its code depends on.
+// A quad of blocks: what determines its code.
 struct DraftQuad {
   DraftBlock block[4];
   int dc[4] = {}, difference[4] = {};
@@ -66,10 +66,10 @@ struct DraftQuad {
   bool dense = false;  // Note [Levels of a quad]
 };
 
-// Bits that the longest looks of packed_blocks_unpack_loops.h need.
+// Bits that the longest loads of packed_blocks_unpack_loops.h need.
 template <class Bits>
 inline bool is_dense(const DraftBlock& b) {
-  int count[9] = {};  // of coefficients that have at least so many bits
+  int count[9] = {};  // mask of the coefficients with at least this many bits
   uint64_t mask = 0;
   for (int s = 16; s >= 1; --s) {
     mask |= b.plane[s - 1];
@@ -107,7 +107,7 @@ template <class Bits>
 inline void write_block(const DraftBlock& b, int levels, StreamWriter& w) {
   if (!b.any) return;
   put_bits(w, (b.any ^ uint64_t{1} << b.last) >> 1, b.last - 1);
-  uint64_t mask[17] = {};  // of the coefficients that have at least so many bits
+  uint64_t mask[17] = {};  // number of coefficients with at least this many bits
   for (int s = levels; s >= 1; --s) mask[s - 1] = b.plane[s - 1] | mask[s];
   int count = Bits::count(b.any);
   put_bits(w, Bits::gather(b.signs, b.any), count);

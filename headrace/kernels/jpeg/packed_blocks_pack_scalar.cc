@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing packed rows on any CPU. The reference for the other level.
+// Writes packed rows on any CPU. The reference for the other level.
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
-// After it:
+// These need the definitions above.
 #include "headrace/kernels/jpeg/packed_blocks_pack_loops.h"
 
 namespace headrace {
@@ -18,7 +18,7 @@ inline uint64_t transposed_bits(uint64_t x) {
 
 struct Bits {
   static int count(uint64_t mask) { return __builtin_popcountll(mask); }
-  // The bits of the mask's places, side by side.
+  // Gathers the bits selected by the mask.
   static uint64_t gather(uint64_t bits, uint64_t mask) {
     uint64_t out = 0;
     for (uint64_t at = 1; mask; mask &= mask - 1, at <<= 1) {
@@ -26,7 +26,7 @@ struct Bits {
     }
     return out;
   }
-  // Returns all magnitudes or'ed.
+  // Returns the OR of all magnitudes.
   static unsigned magnitudes(const int16_t* values, Magnitudes& out) {
     unsigned all = 0;
     out.signs = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffles that open gaps: where each of eight places finds its byte when only those whose bit is
+// Shuffles that open gaps: where each of eight positions finds its byte if only those whose bit is
 // set have one, in order. Internal to kernels/.
 #pragma once
 
@@ -7,14 +7,15 @@
 
 namespace headrace {
 
-// The rank of a place whose bit is not set: a shuffle makes 0 of it, and of up to 56 more.
+// The rank of a position whose bit is not set: a shuffle gives 0 for it, and for ranks up to 56
+// higher.
 constexpr uint8_t kRankOfGap = 192;
 
 struct alignas(64) Ranks {
-  // How many bits before it are set.
+  // Number of set bits before each position.
   uint8_t of[256][8]{};
-  uint8_t behind_eight[256][8]{};  // the same of eight bytes that follow eight others
-  uint8_t with_count[256][16]{};   // `of`, and eight times how many bits are set
+  uint8_t behind_eight[256][8]{};  // the same for eight bytes that follow eight others
+  uint8_t with_count[256][16]{};   // `of` plus eight times its number of set bits
 };
 
 constexpr Ranks make_ranks() {

@@ -3,16 +3,17 @@
 // has no instruction that spreads bits.
 #include "headrace/kernels/jpeg/packed_blocks_inline.h"
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
-// After these:
+// These need the definitions above.
 #include "headrace/kernels/jpeg/packed_blocks_unpack_loops.h"
 
 namespace headrace {
 namespace {
 
-// For each mask of eight bits, and each number of as many bits as it has ones: the number's bits,
-// each at the place of the next one in the mask.
+// For each 8-bit mask, and each number with as many bits as the mask has ones: the number's bits,
+// deposited at the mask's set positions.
 struct SpreadBytes {
-  static constexpr int kNumbers = 6561;  // 3^8: two to the ones, over all masks
+  static constexpr int kNumbers = 6561;  // 3^8: the sum of two to the number of ones, over all
+                                         // masks
   uint16_t first[256]{};
   uint8_t ones[256]{}, spread[kNumbers]{};
 };
@@ -37,7 +38,7 @@ constexpr SpreadBytes kSpreadBytes = [] {
 struct Bits {
   static int count(uint64_t mask) { return __builtin_popcountll(mask); }
   static uint64_t low(uint64_t bits, int count) { return bits & ((uint64_t{1} << count) - 1); }
-  // The bits from below, each to the place of the next one in the mask: a byte of it at a time.
+  // Deposits the low bits at the mask's set positions, one byte of the mask at a time.
   static uint64_t spread(uint64_t bits, uint64_t mask) {
     uint64_t out = 0;
     for (int place = 0; mask != 0; place += 8, mask >>= 8) {

@@ -29,13 +29,14 @@ class Draw {
   std::mt19937 engine_;
 };
 
-// A kind of blocks: how large, how many, how far up the zigzag, how the DC values spread.
+// A kind of block: magnitude, number of coefficients, how far up the zigzag, how the DC values
+// vary.
 struct Kind {
   int levels = 4;    // bits of the largest coefficient
-  int percent = 30;  // of the coefficients that are not 0
+  int percent = 30;  // fraction of the coefficients that are nonzero
   int last = 63;     // of the zigzag order
   int dc_spread = 100;
-  bool flat = false;  // few large ones
+  bool flat = false;  // few large coefficients
 };
 
 Coefficients blocks_of(const Kind& kind, int count, Draw& draw) {
@@ -55,7 +56,7 @@ Coefficients blocks_of(const Kind& kind, int count, Draw& draw) {
   return blocks;
 }
 
-// A row with exactly what a decoder may read after it.
+// A row followed by exactly the bytes that a decoder may read after it.
 struct Row {
   explicit Row(const Coefficients& blocks) : count(int(blocks.size() / 64)) {
     pack_row(blocks.data(), count, kNaturalFromZigzag, bytes);
@@ -106,7 +107,7 @@ std::vector<Kind> all_kinds() {
   return kinds;
 }
 
-TEST_P(PackedBlocks, ComeBackAsTheyWere) {
+TEST_P(PackedBlocks, AreRestoredUnchanged) {
   Draw draw(1);
   for (const Kind& kind : all_kinds()) {
     for (const int count : {1, 2, 3, 4, 5, 15, 16, 17, 31, 50}) {
@@ -118,7 +119,7 @@ TEST_P(PackedBlocks, ComeBackAsTheyWere) {
   }
 }
 
-TEST_P(PackedBlocks, OfAnyRangeAreThoseOfTheRow) {
+TEST_P(PackedBlocks, OfAnyRangeEqualThoseOfTheRow) {
   Draw draw(2);
   for (int round = 0; round < 300; ++round) {
     const Kind kind{draw.between(1, 9), draw.between(0, 100), draw.between(0, 63), 200, true};
@@ -142,7 +143,7 @@ TEST_P(PackedBlocks, MayHoldAnySixteenBits) {
   EXPECT_EQ(unpacked(Row(blocks).open(), 0, 9), blocks);
 }
 
-// Levels differ in one coefficient, so that a size without members follows one with.
+// Levels differ in one coefficient, so that an empty size comes right after a nonempty one.
 TEST_P(PackedBlocks, WithOneLargeCoefficientAmongSmallOnes) {
   for (int levels = 2; levels <= 15; ++levels) {
     for (const int at : {1, 31, 62, 63}) {
@@ -198,9 +199,9 @@ TEST_P(PackedBlocks, GiveTheSamplesOfTheirCoefficients) {
   }
 }
 
-// Bytes that nobody packed: the same verdict and the same planes at every level, nothing read
-// outside (the address sanitizer watches the row's end).
-TEST_P(PackedBlocks, MadeOfAnyBytesAreReadAlike) {
+// Arbitrary bytes: the same verdict and the same planes at every level, with no out-of-bounds reads
+// (AddressSanitizer guards the row's end).
+TEST_P(PackedBlocks, OfRandomBytesAreReadTheSameAtEveryLevel) {
   Draw draw(6);
   int read = 0;
   for (int round = 0; round < 2000; ++round) {
@@ -256,7 +257,7 @@ TEST(PackedRows, UseEveryCodeOfTheForm) {
   EXPECT_TRUE(lasts.contains(0) && lasts.contains(1) && lasts.contains(63));
 }
 
-TEST(PackedRows, ThatAreCutOffAreRefused) {
+TEST(PackedRows, ThatAreTruncatedAreRefused) {
   Draw draw(8);
   const Row row(blocks_of({6, 50, 63, 100}, 40, draw));
   for (size_t size = 0; size < row.size; ++size) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bits of a packed row -> planes. Included by each level's file between its target pragmas, after
-// all other includes, so that every level compiles functions of its own; `Bits` is the level's way
-// to spread bits over a mask. Internal to kernels/.
+// all other includes, so that every level compiles its own functions; `Bits` is the level's
+// implementation of spreading bits over a mask. Internal to kernels/.
 
 namespace headrace {
 namespace {
 
 // Note [How a block is read]
-// A block is: DC difference | which of the coefficients 1 .. last - 1 are not 0 | their signs | for
-// each size s = 2 .. levels: which of those of at least s - 1 bits have at least s | bit s - 2 of
-// these. Spreading bits over the mask of the coefficients that they belong to (pdep) gives planes
-// at once; counting the mask (popcnt) gives the place of the next bits. No branch depends on a
-// symbol, only on the code of a quad.
+// Layout of a block: DC difference | which of the coefficients 1 .. last - 1 are not 0 | their
+// signs | for each size s = 2 .. levels: which of those of at least s - 1 bits have at least s |
+// bit s - 2 of these. Spreading bits over the mask of the coefficients that they belong to (pdep)
+// gives planes at once; counting the mask's bits (popcnt) gives the position of the next ones. No
+// branch depends on a symbol, only on the code of a quad.
 
 // At least 57 bits from bit `at`.
 HEADRACE_INLINE uint64_t bits_57(const uint8_t* bytes, uint64_t at) {
@@ -20,7 +20,7 @@ HEADRACE_INLINE uint64_t bits_57(const uint8_t* bytes, uint64_t at) {
   return word >> (at & 7);
 }
 
-// At least 63 bits: the eighth byte is taken twice, and is the same in both.
+// At least 63 bits: both loads contain the eighth byte, with the same value.
 HEADRACE_INLINE uint64_t bits_63(const uint8_t* bytes, uint64_t at) {
   uint64_t low;
   uint16_t high;
@@ -30,7 +30,7 @@ HEADRACE_INLINE uint64_t bits_63(const uint8_t* bytes, uint64_t at) {
   return low >> shift | uint64_t{high} << (56 - shift);
 }
 
-// The next DC difference of a quad's, `width` bits in two's complement.
+// The next DC difference of a quad, `width` bits in two's complement.
 template <class Bits>
 HEADRACE_INLINE int dc_difference(const GroupState& group, int j, int width) {
   const uint64_t sign = uint64_t{1} << width >> 1;
@@ -41,11 +41,11 @@ HEADRACE_INLINE int dc_difference(const GroupState& group, int j, int width) {
 struct BlockBits {
   const uint8_t* bytes;
   uint64_t at;
-  uint64_t mask;  // the coefficients of at least the size that has come
+  uint64_t mask;  // the coefficients with at least the current number of bits
   uint64_t count;
 };
 
-// DC value, mask and signs, which it returns.
+// Reads the DC value, mask and signs, and returns the mask.
 template <class Bits, bool kWide>
 HEADRACE_INLINE uint64_t begin_block(GroupState& group, uint32_t quad, int j, BlockBits& b) {
   b.bytes = group.payload;
@@ -63,7 +63,7 @@ HEADRACE_INLINE uint64_t begin_block(GroupState& group, uint32_t quad, int j, Bl
   return Bits::spread(window, b.mask);
 }
 
-// The bits of one size; kSecond: looks at the stream again before its mantissa bits (else the
+// The bits of one size; kSecond: reloads from the stream before its mantissa bits (otherwise the
 // window still holds them).
 template <class Bits, bool kWide, bool kSecond>
 HEADRACE_INLINE uint64_t next_plane(BlockBits& b) {
@@ -83,11 +83,12 @@ HEADRACE_INLINE uint64_t next_plane(BlockBits& b) {
 }
 
 // Note [Four chains]
-// Each of a quad's blocks is a chain of looks, spreads and counts, in a stream of its own, so the
-// four could overlap. One after another they hardly do: what waits for a block's chain fills the
-// scheduler before the next block's instructions come. So each step is taken for all four.
+// Each of a quad's blocks is a dependency chain of loads, deposits and counts, in its own stream,
+// so the four could overlap. If they are coded one after another they hardly do: instructions
+// waiting on one block's chain fill the scheduler before the next block's arrive. So each step is
+// done for all four blocks.
 
-// The next plane of each block; block j's to to[8 * j].
+// The next plane of each block; block j's is written to to[8 * j].
 template <class Bits, bool kWide, bool kSkip, bool kSecond>
 HEADRACE_INLINE void next_planes(BlockBits (&blocks)[4], uint64_t* to) {
   HEADRACE_FOUR {

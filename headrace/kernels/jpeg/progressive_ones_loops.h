@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ones of a mask, one after the other, by deposited(), where that is quick. Included like
+// Iterates over the set bits of a mask with deposited(), on CPUs where that is fast. Included like
 // progressive_scan_loops.h, and before it. Internal to kernels/.
 
 namespace headrace {

@@ -30,7 +30,7 @@ inline void change(int16_t* block, uint64_t corrected, uint64_t begun, uint64_t 
 }  // namespace
 }  // namespace headrace
 
-// After what it is written with:
+// These need the definitions above.
 #include "headrace/kernels/jpeg/progressive_ones_loops.h"
 #include "headrace/kernels/jpeg/progressive_scan_loops.h"
 
@@ -43,13 +43,13 @@ const BandKernels& kernels() {
   return slow_pdep() ? *band_kernels_slow_pdep() : *by_level.in_force();
 }
 
-uint64_t reversed_bytes(uint64_t v) {  // the bits of each
+uint64_t reversed_bytes(uint64_t v) {  // the number of bits of each
   v = (v >> 1 & 0x5555555555555555) | (v & 0x5555555555555555) << 1;
   v = (v >> 2 & 0x3333333333333333) | (v & 0x3333333333333333) << 2;
   return (v >> 4 & 0x0f0f0f0f0f0f0f0f) | (v & 0x0f0f0f0f0f0f0f0f) << 4;
 }
 
-// Up to 7 bytes of zeros behind them too.
+// Up to 7 bytes of zeros after them, too.
 void reverse_bits(uint8_t* bytes, size_t count) {
   for (size_t i = 0; i < count; i += 8) {
     uint64_t word;
@@ -137,7 +137,7 @@ bool ProgressiveScan::walk(const ScanBlocks& blocks) {
   return walk(tables_[0], form_, end_ + kAhead, blocks, cursor_) && inside();
 }
 
-// A DC value of 16 bits, or false.
+// Reads a 16-bit DC value; returns false on error.
 bool ProgressiveScan::begin_value(const Table& table, int& predictor, int16_t& value) {
   refill_from_top(cursor_);
   uint32_t entry = table.entries[cursor_.bits >> (64 - kTableBits)];

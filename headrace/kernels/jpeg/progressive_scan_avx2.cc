@@ -22,7 +22,7 @@ inline uint64_t deposited(uint64_t bits, uint64_t mask) { return _pdep_u64(bits,
 }  // namespace
 }  // namespace headrace
 
-// After what it is written with:
+// These need the definitions above.
 #include "headrace/kernels/jpeg/progressive_change_loops.h"
 #include "headrace/kernels/jpeg/progressive_ones_loops.h"
 #include "headrace/kernels/jpeg/progressive_scan_loops.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bands of AC coefficients with BMI2, and AVX-512 for the changes of a block's masks. Twin:
-// progressive_scan.cc.
+// Bands of AC coefficients with BMI2, and AVX-512 for the changes of a block's masks. Scalar
+// reference: progressive_scan.cc.
 #include "headrace/kernels/jpeg/progressive_scan_levels.h"
 
 #if defined(__x86_64__)
@@ -20,7 +20,7 @@ namespace {
 
 inline uint64_t deposited(uint64_t bits, uint64_t mask) { return _pdep_u64(bits, mask); }
 
-// A mask in the order in which the block has its coefficients.
+// A mask reordered to the block's coefficient order.
 inline uint64_t in_place(uint64_t mask, __m512i zigzag) {
   return _cvtmask64_u64(
       _mm512_bitshuffle_epi64_mask(_mm512_set1_epi64(static_cast<int64_t>(mask)), zigzag));
@@ -29,7 +29,7 @@ inline uint64_t in_place(uint64_t mask, __m512i zigzag) {
 inline void change(int16_t* block, uint64_t corrected, uint64_t begun, uint64_t negative, int by) {
   const __m512i zigzag = _mm512_load_si512(kZigzagFromIdct.data());
   const uint64_t changed = in_place(corrected | begun, zigzag);
-  const uint64_t minus = in_place(negative, zigzag);  // of a block that was begun
+  const uint64_t minus = in_place(negative, zigzag);  // of a block that is in progress
   const __m512i step = _mm512_set1_epi16(static_cast<int16_t>(by));
   for (int half = 0; half < 2; ++half) {
     const auto here = static_cast<__mmask32>(changed >> (32 * half));
@@ -45,7 +45,7 @@ inline void change(int16_t* block, uint64_t corrected, uint64_t begun, uint64_t 
 }  // namespace
 }  // namespace headrace
 
-// After what it is written with:
+// These need the definitions above.
 #include "headrace/kernels/jpeg/progressive_ones_loops.h"
 #include "headrace/kernels/jpeg/progressive_scan_loops.h"
 

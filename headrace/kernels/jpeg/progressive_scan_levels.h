@@ -8,16 +8,14 @@
 namespace headrace {
 
 struct BandKernels {
-  // Adds what the next bits say of these blocks' bands. `limit` is where no block may begin to be
-  // read any more.
+  // Applies the next bits to these blocks' bands. No block is started at or after `limit`.
   using Walk = bool (*)(const ProgressiveScan::Table& table, const ScanForm& form,
                         const uint8_t* limit, const ScanBlocks& blocks,
                         ProgressiveScan::Cursor& cursor);
   Walk begin, refine;
 };
 
-// The entry of a scan that refines, by a code's length and its symbol; 0 for symbols that there are
-// none of.
+// The entry for a refinement scan, by a code's length and its symbol; 0 for invalid symbols.
 constexpr uint32_t refinement(uint32_t length, uint32_t symbol) {
   const uint32_t zeros = symbol >> 4, size = symbol & 15;
   if (length == 0 || size > 1) return 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The walk over a band of AC coefficients. Included by each level's file between its target
-// pragmas, after it has defined, for masks of 64 coefficients in zigzag order:
+// pragmas, which first defines, for masks of 64 coefficients in zigzag order:
 //
 //   uint64_t deposited(uint64_t bits, uint64_t mask);  // the lowest bits where the mask has ones
 //   class Ones;
-//     // of a mask; take(1 << n) takes the next n and the one behind them, and gives that one
+//     // of a mask; take(1 << n) skips the next n, and takes and returns the one after them
 //   void change(int16_t* block, uint64_t corrected, uint64_t begun, uint64_t negative, int by);
-//     // moves the corrected coefficients away from 0 by this much, and begins the others with it
+//     // moves the corrected coefficients away from 0 by this much, and sets new ones to it
 //
 // Internal to kernels/.
 
@@ -16,7 +16,7 @@ namespace {
 using Table = ProgressiveScan::Table;
 using Cursor = ProgressiveScan::Cursor;
 
-constexpr int kRefilled = 56;  // bits that there are at least after a refill
+constexpr int kRefilled = 56;  // minimum number of valid bits after a refill
 constexpr uint32_t kLongestRun = 15;
 
 [[gnu::always_inline]] inline void refill_from_top(Cursor& at) {
@@ -51,9 +51,8 @@ constexpr uint32_t kLongestRun = 15;
   return field < (1 << (size - 1)) ? field + 1 - (1 << size) : field;
 }
 
-// A code that the table's entries do not hold, or one whose value they do not. What it says: up to
-// which coefficient the block is done now; -1 for something suspicious, 64 and more for the end of
-// the band.
+// Handles a code, or a value, that is not in the table's entries. Returns the coefficient up to
+// which the block is done; -1 for suspicious data, 64 or more for the end of the band.
 inline int begin_rarely(const Table& table, const ScanForm& form, bool keeps, int k, int16_t* block,
                         uint64_t& nonzero, Cursor& at) {
   refill_from_top(at);
@@ -64,7 +63,7 @@ inline int begin_rarely(const Table& table, const ScanForm& form, bool keeps, in
   const uint32_t symbol = entry >> 8 & 255, zeros = symbol >> 4, size = symbol & 15;
   if (size > 0) {
     k += static_cast<int>(zeros);
-    // Beyond 16 bits libjpeg wraps.
+    // Beyond 16 bits, wraps like libjpeg.
     if (k > form.last || size + static_cast<uint32_t>(form.shift) > 15) return -1;
     const int value = value_from_top(at.bits, size);
     drop_from_top(at, size);
@@ -89,7 +88,7 @@ template <bool keeps>
   int k = form.first;
   while (k <= form.last) {
     refill_from_top(at);
-    // Three entries of up to kTableBits each, and a rare one, fit between refills.
+    // Three entries of up to kTableBits each, and one long code, fit between refills.
     uint32_t entry = table.entries[at.bits >> kShift];
     for (int i = 0; i < 3 && entry >> 16; ++i) {
       k += static_cast<int>(entry >> 8 & 255);
@@ -114,7 +113,7 @@ bool begin_band(const Table& table, const ScanForm& form, const uint8_t* limit,
                 const ScanBlocks& blocks, Cursor& cursor) {
   Cursor at = cursor;
   for (int x = 0; x < blocks.count; ++x) {
-    if (at.run > 0) {  // nothing begins in these
+    if (at.run > 0) {  // no coefficient begins in these
       const uint32_t passed = std::min(at.run, static_cast<uint32_t>(blocks.count - x));
       at.run -= passed;
       x += static_cast<int>(passed) - 1;
@@ -133,7 +132,8 @@ bool begin_band(const Table& table, const ScanForm& form, const uint8_t* limit,
   return true;
 }
 
-// The correction bits of a block's coefficients, as they come; they are dealt out at its end.
+// The correction bits of a block's coefficients, in stream order; they are applied at the end of
+// the block.
 struct Corrections {
   uint64_t bits = 0;
   int count = 0;
@@ -145,7 +145,7 @@ struct Corrections {
     taken.count += count;
     drop_from_below(at, static_cast<uint32_t>(count));
   };
-  int count = std::popcount(of);  // 63 at most, of all
+  int count = std::popcount(of);  // 63 at most, in total
   if (__builtin_expect(count > at.count, 0)) {
     refill_from_below(at);
     if (count > at.count) {
@@ -164,7 +164,7 @@ inline uint32_t reversed_16(uint32_t v) {
   return (v >> 8 & 0x00ff) | (v & 0x00ff) << 8;
 }
 
-// The end of a block's band, and of those of a run of blocks after it.
+// Handles the end of a block's band, and of the bands of a run of blocks after it.
 inline void end_bands(uint32_t zeros, Cursor& at) {
   at.run = 1u << zeros;
   if (zeros == 0) return;
@@ -203,7 +203,7 @@ bool refine_band(const Table& table, const ScanForm& form, const uint8_t* limit,
         const uint32_t bits = entry & 255;
         const uint64_t begins = -uint64_t{entry >> 8 & 1}, minus = (at.bits >> (bits - 1) & 1) - 1;
         drop_from_below(at, bits);
-        // Up to the coefficient behind so many of those that are 0 yet; all where there are none.
+        // Skips this many zero coefficients; all of them if there are fewer.
         const uint64_t place = zeros.take(entry >> 16);
         const uint64_t passed = (place ^ (place - 1)) & rest;
         take_corrections(passed & nonzero, at, corrections);

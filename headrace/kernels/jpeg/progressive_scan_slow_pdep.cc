@@ -19,7 +19,7 @@ HEADRACE_TARGET("avx2,bmi,bmi2,popcnt,lzcnt");
 namespace headrace {
 namespace {
 
-// By shuffles of bytes, 16 bits of the mask at a time; no branch depends on one.
+// By byte shuffles, 16 bits of the mask at a time, without data-dependent branches.
 inline uint64_t deposited(uint64_t bits, uint64_t mask) {
   const __m128i bit = _mm_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
   const __m128i eights = _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
@@ -38,7 +38,7 @@ inline uint64_t deposited(uint64_t bits, uint64_t mask) {
   return out;
 }
 
-// By a mask of eight: the places of its ones.
+// By an 8-bit mask: the positions of its set bits.
 constexpr auto kPlacesOfOnes = [] {
   std::array<std::array<uint8_t, 8>, 256> table{};
   for (size_t mask = 0; mask < 256; ++mask) {
@@ -50,7 +50,7 @@ constexpr auto kPlacesOfOnes = [] {
   return table;
 }();
 
-// A list, so that a symbol waits for one load.
+// A list, so that a symbol costs one dependent load.
 class Ones {
  public:
   explicit Ones(uint64_t mask) {
@@ -81,7 +81,7 @@ class Ones {
 }  // namespace
 }  // namespace headrace
 
-// After what it is written with:
+// These need the definitions above.
 #include "headrace/kernels/jpeg/progressive_change_loops.h"
 #include "headrace/kernels/jpeg/progressive_scan_loops.h"
 

@@ -6,8 +6,8 @@
 namespace headrace::scalar {
 namespace {
 
-// A level does a prefix that ends before the first marker and not after a 0xff; the loop of all
-// levels the rest, and all of it here.
+// A level handles a prefix that ends before the first marker and not after a 0xff; the scalar loop
+// does the rest, and does everything for the scalar level.
 Unstuffed prefix(const uint8_t*, size_t, uint8_t*) { return {}; }
 
 }  // namespace
@@ -36,7 +36,7 @@ Unstuffed unstuff(std::span<const uint8_t> in, uint8_t* out) {
 
 }  // namespace headrace
 
-#else  // at each level: copies a vector, and goes on after the first 0xff of it
+#else  // at each level: copies a vector, then continues after its first 0xff
 
 #include HEADRACE_LANES
 
@@ -49,7 +49,7 @@ Unstuffed prefix(const uint8_t* in, size_t size, uint8_t* out) {
     const Words bytes = LoadBytes(in + at.read);
     StoreBytes(out + at.written, bytes);
     const auto before = static_cast<size_t>(FindFirst(bytes, 0xff));
-    if (before == kByteLanes) {  // a constant: the next vector does not wait for this one
+    if (before == kByteLanes) {  // a constant, so that the next vector does not wait for this one
       at.read += kByteLanes;
       at.written += kByteLanes;
       continue;

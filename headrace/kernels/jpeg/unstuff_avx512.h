@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stuffed zeros left out with AVX-512 (VBMI2), 64 bytes at a time. Its scalar reference:
-// unstuff.cc. Internal to kernels/.
+// Removes stuffed zeros with AVX-512 (VBMI2), 64 bytes at a time. Its scalar reference: unstuff.cc.
+// Internal to kernels/.
 
 namespace headrace::avx512 {
 namespace {
 
 Unstuffed prefix(const uint8_t* in, size_t size, uint8_t* out) {
   Unstuffed at;
-  uint64_t behind_mark = 0;  // 1 where the byte before was 0xff
+  uint64_t behind_mark = 0;  // 1 if the previous byte was 0xff
   for (; at.read + 64 <= size; at.read += 64) {
     const __m512i bytes = _mm512_loadu_si512(in + at.read);
     const uint64_t marks = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(-1));

@@ -9,6 +9,7 @@
 
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/huffman.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -18,8 +19,8 @@ class Unstuff : public testing::TestWithParam<SimdLevel> {
   void SetUp() override { set_simd_level(GetParam()); }
   void TearDown() override { set_simd_level(available_levels().back()); }
 
-  // Checks against B.1.1.5: a zero after 0xff is not data, anything else after it is a marker.
-  // Input and output are heap blocks of exactly the promised size.
+  // Checks against B.1.1.5: a zero after 0xff is stuffing, anything else after it is a marker.
+  // Input and output are heap blocks of exactly the documented size.
   void check(const std::vector<uint8_t>& in) {
     std::vector<uint8_t> data;
     size_t read = 0;
@@ -58,7 +59,7 @@ TEST_P(Unstuff, LeavesOutStuffedZerosAndStopsAtMarkers) {
   }
 }
 
-TEST_P(Unstuff, FindsAMarkerWhereverItStands) {
+TEST_P(Unstuff, FindsAMarkerAtEveryPosition) {
   for (size_t size = 0; size < 200; ++size) {
     check(std::vector<uint8_t>(size, 0x12));
     for (size_t at = 0; at < size; ++at) {
@@ -76,9 +77,6 @@ TEST_P(Unstuff, FindsAMarkerWhereverItStands) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, Unstuff, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace

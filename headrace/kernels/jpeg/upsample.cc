@@ -60,7 +60,7 @@ void upsample_h1v2(const uint8_t* near, const uint8_t* far, bool lower, int coun
 }
 
 void upsample_repeat(const uint8_t* in, int count, int times, uint8_t* out) {
-  // Four at once, where three or two are wanted: the next sample overwrites the rest.
+  // Writes four even if three or two are needed: the next sample overwrites the surplus.
   for (int i = 0; i < count; ++i, out += times) {
     const uint32_t four = in[i] * 0x01010101u;
     std::memcpy(out, &four, sizeof(four));
@@ -76,7 +76,7 @@ void upsample_repeat(const uint8_t* in, int count, int times, uint8_t* out) {
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-// 3 * near + far as words, of the bytes of the low or the high halves.
+// 3 * near + far as words, from the bytes of the low or the high halves.
 inline Words weighted(Words near, Words far, int half) {
   return MulPairwiseAddBytes(half ? InterleaveHighBytes(near, far) : InterleaveLowBytes(near, far),
                              SetBytePairs(3, 1));

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a component with fewer samples -> rows as wide, or as many, as the picture's: the
-// triangle filter that libjpeg-turbo calls fancy upsampling, to the last bit, and repetition.
-// Named as in libjpeg: h2v1 doubles the width, h1v2 the height, h2v2 both.
+// Upsamples a subsampled component to the picture's width or height: the triangle filter that
+// libjpeg-turbo calls fancy upsampling, to the last bit, and repetition. Named as in libjpeg: h2v1
+// doubles the width, h1v2 the height, h2v2 both.
 //
-// Any thread may call them. Those that double the width look at the samples before the first and
-// after the last: at an edge of the component they must repeat the edge's sample. Vectors may read
-// 64 bytes in front of a row, and read and write 128 bytes past it.
+// Any thread may call them. Those that double the width read the samples before the first and after
+// the last: at an edge of the component these must repeat the edge's sample. Vectors may read 64
+// bytes before a row, and read and write 128 bytes past it.
 #pragma once
 
 #include <cstdint>
 
 namespace headrace {
 
-// How a row of samples becomes as wide as the picture, and from which rows.
+// How a row of samples is widened to the picture, and which rows are combined.
 enum class Upsampling : uint8_t { kNone, kRepeat, kH2V1, kH1V2, kH2V2 };
 
 // count samples -> 2 * count.

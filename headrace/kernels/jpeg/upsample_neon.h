@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Upsampling with NEON. Its scalar reference and the other levels: upsample.cc. For h2v2
-// libjpeg-turbo weighs each column of two samples three times, for the two neighbors' sake; here
-// once, and neighbors come from registers: 26 instructions for 32 samples.
+// libjpeg-turbo computes each column's weighted sum of two samples three times, because neighbors
+// need it, too; here it is computed once, and neighbors come from registers: 26 instructions for 32
+// samples.
 #include <arm_neon.h>
 
 namespace headrace::neon {

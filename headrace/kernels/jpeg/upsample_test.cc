@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against the filter's definition in two dimensions; against libjpeg-turbo itself in
-// codecs/image/jpeg/decode/rows_test.cc.
+// Compared with the filter's definition in two dimensions; codecs/image/jpeg/decode/rows_test.cc
+// compares with libjpeg-turbo itself.
 #include "headrace/kernels/jpeg/upsample.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -21,8 +22,8 @@ class Upsample : public testing::TestWithParam<SimdLevel> {
   void SetUp() override { set_simd_level(GetParam()); }
   void TearDown() override { set_simd_level(available_levels().back()); }
 
-  // A row of `count` samples on the heap, with just as much around it as a kernel may read. Extreme
-  // samples are frequent: sums then reach their limits.
+  // A row of `count` samples on the heap, with exactly as much memory around it as a kernel may
+  // read. Extreme samples are frequent, so that sums reach their limits.
   std::vector<uint8_t> row(int count) {
     std::vector<uint8_t> samples(kInFront + count + kBehind);
     for (uint8_t& sample : samples) {
@@ -91,9 +92,6 @@ TEST_P(Upsample, RepeatGivesEachSampleSeveralTimes) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, Upsample, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace

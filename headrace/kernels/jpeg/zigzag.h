@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which a JPEG file has a block's coefficients.
+// The order of a block's coefficients in a JPEG file.
 #pragma once
 
 #include <array>

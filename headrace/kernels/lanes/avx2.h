@@ -18,10 +18,10 @@ constexpr int kLanes = 8;
 
 using Mask = __m256i;  // all bits of a lane
 
-using Words = __m256i;  // whatever the lanes are: bytes, words or numbers of 32 bits
+using Words = __m256i;  // independent of the lane type: bytes, words or 32-bit numbers
 constexpr int kByteLanes = 32;
 
-// As many as there are doubles in a register.
+// As many lanes as a register holds doubles.
 using Doubles = __m256d;
 using Few = __m128i;
 using FewFloats = __m128;
@@ -58,7 +58,7 @@ inline Mask Eq(Ints a, Ints b) { return _mm256_cmpeq_epi32(a, b); }
 inline Mask Lt(Ints a, Ints b) { return _mm256_cmpgt_epi32(b, a); }
 inline Mask Eq(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)); }
 inline Mask Lt(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
-// Where a < b among `where`.
+// Where a < b, restricted to `where`.
 inline Mask MaskedLt(Mask where, Ints a, Ints b) { return And(where, Lt(a, b)); }
 inline Mask Gt(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GT_OQ)); }
 inline Mask Ge(Floats a, Floats b) { return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GE_OQ)); }
@@ -74,19 +74,19 @@ inline Floats IfThenElseZero(Mask where, Floats v) {
 inline Table8 LoadTable8(const float* from) { return Load(from); }
 inline Floats Lookup8(Table8 table, Ints at) { return _mm256_permutevar8x32_ps(table, at); }
 
-// Below 0 and above 255 they are cut to these: packing saturates.
+// Clamps values below 0 and above 255: packing saturates.
 inline void StoreAsBytes(uint8_t* to, Ints v) {
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
   _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
 }
-// Four in a row, clamped to 0 to 255 by what narrows them.
+// Four in a row; the narrowing clamps them to 0 to 255.
 inline void StoreClamped(uint8_t* to, const Ints (&v)[4]) {
   const __m256i low = _mm256_packs_epi32(v[0], v[1]), high = _mm256_packs_epi32(v[2], v[3]);
   const __m256i in_order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), in_order);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
 }
-// Clamped to 0 to 255, then cut off.
+// Clamped to 0 to 255, then truncated.
 inline void StoreTruncated(uint8_t* to, Floats v) {
   StoreAsBytes(to, _mm256_cvttps_epi32(_mm256_min_ps(v, Set(255.0f))));
 }
@@ -94,7 +94,7 @@ inline void StoreTruncated(uint8_t* to, Floats v) {
 // Rounded to the nearest, then clamped.
 inline void StoreRounded(uint8_t* to, Floats v) { StoreAsBytes(to, _mm256_cvtps_epi32(v)); }
 
-// 16 bytes as numbers, and the upper bytes of 16 numbers.
+// 16 bytes as 32-bit numbers, and the upper bytes of 16 numbers.
 inline void LoadSixteen(const uint8_t* from, Ints (&v)[2]) {
   v[0] = LoadBytesAsInts(from);
   v[1] = LoadBytesAsInts(from + 8);
@@ -119,7 +119,7 @@ inline Ints Load(const uint32_t* from) {
 inline Floats FromBits(Ints v) { return _mm256_castsi256_ps(v); }
 inline void Store(uint32_t* to, Ints v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v); }
 
-// Four numbers of each row, one row a lane: v[k] has the k-th of all.
+// Four numbers of each row, one row per lane: v[k] has the k-th of each row.
 inline void LoadTransposed(const float* from, int64_t hop, Floats (&v)[4]) {
   for (int i = 0; i < 4; ++i) {
     const __m128 low = _mm_loadu_ps(from + i * hop), high = _mm_loadu_ps(from + (i + 4) * hop);
@@ -141,7 +141,7 @@ inline Words LoadBytes(const uint8_t* from) {
 inline void StoreBytes(uint8_t* to, Words bytes) {
   _mm256_storeu_si256(reinterpret_cast<Words*>(to), bytes);
 }
-// kByteLanes where no byte has this value.
+// kByteLanes if no byte has this value.
 inline int FindFirst(Words bytes, uint8_t value) {
   const Words same = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(static_cast<char>(value)));
   return static_cast<int>(_tzcnt_u32(static_cast<uint32_t>(_mm256_movemask_epi8(same))));
@@ -157,10 +157,11 @@ inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   _mm256_storeu_si256(reinterpret_cast<Words*>(to), _mm256_packus_epi16(low, high));
 }
 
-// Bytes of three planes that lie in turn, to these: as many as fill a register of each, or where
-// the level can load a part of a register (kLoadsPart) only those that are left.
+// Stores bytes of three planes interleaved: as many as fill a register of each, or, if the level
+// has masked loads (kLoadsPart), only the remaining ones.
 constexpr bool kLoadsPart = false;
-// 16 bytes of plane c come from three vectors of 16: [vector][c], 0x80 where another has the byte.
+// 16 bytes of plane c come from three vectors of 16: [vector][c], 0x80 where the byte is in another
+// one.
 struct Gather3 {
   alignas(16) uint8_t shuffle[3][3][16];
 };
@@ -180,7 +181,7 @@ inline void DeinterleaveBytes3(const uint8_t* from, int, uint8_t* const to[3]) {
   const auto half = [](const uint8_t* at) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
   };
-  Words v[3];  // the lanes do 16 samples each
+  Words v[3];  // each 128-bit lane handles 16 samples
 #pragma GCC unroll 4
   for (int k = 0; k < 3; ++k) {
     v[k] = _mm256_inserti128_si256(_mm256_castsi128_si256(half(from + 16 * k)),
@@ -203,7 +204,7 @@ inline Words ReverseBytes(Words v) {
   return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(v, reverse), 0x4e);
 }
 
-// Signed words of two registers, cut to 0 to 255: in turn, and one after the other.
+// Signed words of two registers, saturated to 0 to 255: interleaved, and concatenated.
 inline void StoreInterleavedAsBytes(uint8_t* to, Words even, Words odd) {
   const Words in_turn = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
@@ -212,7 +213,7 @@ inline void StoreInterleavedAsBytes(uint8_t* to, Words even, Words odd) {
 inline void StoreInOrderAsBytes(uint8_t* to, Words left, Words right) {
   StoreBytes(to, _mm256_permute4x64_epi64(_mm256_packus_epi16(left, right), 0xd8));
 }
-// And numbers.
+// The same for 32-bit numbers.
 inline void StoreInterleavedIntsAsBytes(uint8_t* to, Ints even, Ints odd) {
   const Words in_turn = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, -1, -1, -1, -1, -1, -1, -1, -1));
@@ -232,12 +233,12 @@ inline void StoreInOrderIntsAsBytes(uint8_t* to, Ints left, Ints right) {
 inline Words OddEvenBytes(Words odd, Words even) {
   return _mm256_blendv_epi8(odd, even, SetWords(0x00ff));
 }
-// Two low halves and two high halves, in the order of the bytes that they were made of.
+// Two low halves and two high halves, in the order of the bytes that they were made from.
 inline void StoreHalves(uint8_t* to, Words low, Words high) {
   StoreBytes(to, _mm256_permute2x128_si256(low, high, 0x20));
   StoreBytes(to + kByteLanes, _mm256_permute2x128_si256(low, high, 0x31));
 }
-// Bytes of a row, those before and those after them. Move on by a register at a time.
+// A row's bytes, and the bytes before and after each. Advances by one register at a time.
 struct ByteNeighbors {
   explicit ByteNeighbors(const uint8_t*) {}
   void move_to(const uint8_t* at) {
@@ -252,9 +253,9 @@ inline Words WidenMulPairwiseAddTo(Words sum, Words a, Words b) {
   return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
 }
 
-// Pixels from places that lanes name, and doubles.
+// Pixels gathered by lanes of indices, and doubles.
 
-// From 0 up to it. REQUIRES: end > 0.
+// From 0 to below `end`. REQUIRES: end > 0.
 inline Mask InRange(Ints v, int end) {
   return _mm256_cmpeq_epi32(_mm256_min_epu32(v, Set(end - 1)), v);
 }
@@ -269,7 +270,7 @@ inline __m256 four_pairs(const uint32_t* from, __m128i at, __m128i where) {
 inline Ints in_order(__m256 v) {
   return _mm256_permute4x64_epi64(_mm256_castps_si256(v), _MM_SHUFFLE(3, 1, 2, 0));
 }
-// The pixel at each place, and the one after it. Black where not asked for.
+// The pixel at each position, and the one after it. Black in lanes that are masked out.
 inline void GatherPairs(const uint32_t* from, Ints at, Mask where, Ints& left, Ints& right) {
   const __m256 low = four_pairs(from, _mm256_castsi256_si128(at), _mm256_castsi256_si128(where));
   const __m256 high =
@@ -277,7 +278,7 @@ inline void GatherPairs(const uint32_t* from, Ints at, Mask where, Ints& left, I
   left = in_order(_mm256_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0)));
   right = in_order(_mm256_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1)));
 }
-// Shuffle that takes this channel's byte out of each pixel.
+// Shuffle that extracts this channel's byte from each pixel.
 inline Ints picker(int channel) {
   const __m128i bytes = _mm_setr_epi8(0, -1, -1, -1, 4, -1, -1, -1, 8, -1, -1, -1, 12, -1, -1, -1);
   return _mm256_broadcastsi128_si256(_mm_or_si128(bytes, _mm_set1_epi32(channel)));
@@ -318,11 +319,11 @@ inline Floats ToFloats(Doubles low, Doubles high) {
   return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
 }
 inline Ints Combine(Few low, Few high) { return _mm256_set_m128i(high, low); }
-// From 0 up to it.
+// From 0 to below the limit.
 inline FewMask InRange(Doubles v, double end) {
   const Doubles inside = _mm256_and_pd(_mm256_cmp_pd(v, _mm256_setzero_pd(), _CMP_GE_OQ),
                                        _mm256_cmp_pd(v, Set(end), _CMP_LT_OQ));
-  const __m256i pairs = _mm256_castpd_si256(inside);  // the upper half of each is like the lower
+  const __m256i pairs = _mm256_castpd_si256(inside);  // the upper half of each equals the lower
   return _mm256_castsi256_si128(
       _mm256_permutevar8x32_epi32(pairs, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
 }

@@ -17,10 +17,10 @@ constexpr int kLanes = 16;
 
 using Mask = __mmask16;  // one bit per lane
 
-using Words = __m512i;  // whatever the lanes are: bytes, words or numbers of 32 bits
+using Words = __m512i;  // independent of the lane type: bytes, words or 32-bit numbers
 constexpr int kByteLanes = 64;
 
-// As many as there are doubles in a register.
+// As many lanes as a register holds doubles.
 using Doubles = __m512d;
 using Few = __m256i;
 using FewFloats = __m256;
@@ -62,7 +62,7 @@ inline Mask Lt(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ)
 inline Mask Gt(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 inline Mask Ge(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
 inline Mask And(Mask a, Mask b) { return _kand_mask16(a, b); }
-// Where a < b among `where`.
+// Where a < b, restricted to `where`.
 inline Mask MaskedLt(Mask where, Ints a, Ints b) {
   return _mm512_mask_cmplt_epi32_mask(where, a, b);
 }
@@ -79,13 +79,13 @@ inline Floats Lookup8(Table8 table, Ints at) { return _mm512_permutexvar_ps(at, 
 inline void StoreAsBytes(uint8_t* to, Ints v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(v));
 }
-// Four in a row, clamped to 0 to 255 by what narrows them.
+// Four in a row; the narrowing clamps them to 0 to 255.
 inline void StoreClamped(uint8_t* to, const Ints (&v)[4]) {
   const __m512i low = _mm512_packs_epi32(v[0], v[1]), high = _mm512_packs_epi32(v[2], v[3]);
   const __m512i in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   _mm512_storeu_si512(to, _mm512_permutexvar_epi32(in_order, _mm512_packus_epi16(low, high)));
 }
-// Clamped to 0 to 255, then cut off.
+// Clamped to 0 to 255, then truncated.
 inline void StoreTruncated(uint8_t* to, Floats v) {
   v = _mm512_max_ps(_mm512_min_ps(v, Set(255.0f)), _mm512_setzero_ps());
   StoreAsBytes(to, _mm512_cvttps_epi32(v));
@@ -97,7 +97,7 @@ inline void StoreRounded(uint8_t* to, Floats v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtusepi32_epi8(numbers));
 }
 
-// 16 bytes as numbers, and the upper bytes of 16 numbers.
+// 16 bytes as 32-bit numbers, and the upper bytes of 16 numbers.
 inline void LoadSixteen(const uint8_t* from, Ints (&v)[1]) { v[0] = LoadBytesAsInts(from); }
 inline void StoreSixteenUpperBytes(uint8_t* to, const Ints (&v)[1]) {
   StoreAsBytes(to, ShiftRight<24>(v[0]));
@@ -113,7 +113,7 @@ inline Ints Load(const uint32_t* from) { return _mm512_loadu_si512(from); }
 inline Floats FromBits(Ints v) { return _mm512_castsi512_ps(v); }
 inline void Store(uint32_t* to, Ints v) { _mm512_storeu_si512(to, v); }
 
-// Four numbers of each row, one row a lane: v[k] has the k-th of all.
+// Four numbers of each row, one row per lane: v[k] has the k-th of each row.
 inline void LoadTransposed(const float* from, int64_t hop, Floats (&v)[4]) {
   for (int i = 0; i < 4; ++i) {
     const float* const at = from + i * hop;
@@ -148,11 +148,11 @@ inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   _mm512_storeu_si512(to, _mm512_packus_epi16(low, high));
 }
 
-// Bytes of three planes that lie in turn, to these: as many as fill a register of each, or where
-// the level can load a part of a register (kLoadsPart) only those that are left.
+// Stores bytes of three planes interleaved: as many as fill a register of each, or, if the level
+// has masked loads (kLoadsPart), only the remaining ones.
 constexpr bool kLoadsPart = true;
-// Byte i of plane c is byte 3 * i + c of three vectors. The first permutation takes what lies in
-// the first two; the second puts the rest, from the third, in place.
+// Byte i of plane c is byte 3 * i + c of three vectors. The first permutation places what is in the
+// first two vectors; the second adds the rest, from the third.
 struct Gather3 {
   alignas(64) uint8_t first[3][64], second[3][64], reverse[64];
 };
@@ -172,7 +172,7 @@ inline void DeinterleaveBytes3(const uint8_t* from, int left, uint8_t* const to[
   Words v[3];
 #pragma GCC unroll 4
   for (int k = 0; k < 3; ++k) {
-    const int bytes = left - 64 * k;  // a masked load touches no other
+    const int bytes = left - 64 * k;  // a masked load does not touch other bytes
     const __mmask64 mask = bytes >= 64 ? ~uint64_t{0}
                            : bytes > 0 ? ~uint64_t{0} >> (64 - bytes)
                                        : 0;
@@ -188,7 +188,7 @@ inline Words ReverseBytes(Words v) {
   return _mm512_permutexvar_epi8(_mm512_load_si512(kGather3.reverse), v);
 }
 
-// Signed words of two registers, cut to 0 to 255: in turn, and one after the other.
+// Signed words of two registers, saturated to 0 to 255: interleaved, and concatenated.
 inline void StoreInterleavedAsBytes(uint8_t* to, Words even, Words odd) {
   const Words in_turn =
       _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
@@ -198,7 +198,7 @@ inline void StoreInOrderAsBytes(uint8_t* to, Words left, Words right) {
   const Words in_order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
   StoreBytes(to, _mm512_permutexvar_epi64(in_order, _mm512_packus_epi16(left, right)));
 }
-// And numbers.
+// The same for 32-bit numbers.
 inline __m128i clamped_bytes(Ints v) { return _mm512_cvtusepi32_epi8(Max(v, Set(0))); }
 inline void StoreInterleavedIntsAsBytes(uint8_t* to, Ints even, Ints odd) {
   const __m128i a = clamped_bytes(even), b = clamped_bytes(odd);
@@ -214,15 +214,15 @@ inline void StoreInOrderIntsAsBytes(uint8_t* to, Ints left, Ints right) {
 inline Words OddEvenBytes(Words odd, Words even) {
   return _mm512_ternarylogic_epi32(SetWords(0x00ff), even, odd, 0xca);
 }
-// Two low halves and two high halves, in the order of the bytes that they were made of.
+// Two low halves and two high halves, in the order of the bytes that they were made from.
 inline void StoreHalves(uint8_t* to, Words low, Words high) {
   const Words first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
   const Words second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   StoreBytes(to, _mm512_permutex2var_epi64(low, first, high));
   StoreBytes(to + kByteLanes, _mm512_permutex2var_epi64(low, second, high));
 }
-// Bytes of a row, those before and those after them. Move on by a register at a time: loads that
-// are one byte off cost more than permutations.
+// A row's bytes, and the bytes before and after each. Advances by one register at a time: loads
+// that are one byte off cost more than permutations.
 struct ByteNeighbors {
   explicit ByteNeighbors(const uint8_t* row)
       : here(LoadBytes(row - kByteLanes)), next(LoadBytes(row)) {
@@ -245,14 +245,14 @@ inline Words WidenMulPairwiseAddTo(Words sum, Words a, Words b) {
   return _mm512_dpwssd_epi32(sum, a, b);
 }
 
-// Pixels from places that lanes name, and doubles.
+// Pixels gathered by lanes of indices, and doubles.
 
-// From 0 up to it. REQUIRES: end > 0.
+// From 0 to below `end`. REQUIRES: end > 0.
 inline Mask InRange(Ints v, int end) { return _mm512_cmplt_epu32_mask(v, Set(end)); }
 inline Ints MaskedGatherOr(const uint32_t* from, Ints at, Mask where, Ints otherwise) {
   return _mm512_mask_i32gather_epi32(otherwise, where, at, from, 4);
 }
-// The pixel at each place, and the one after it. Black where not asked for.
+// The pixel at each position, and the one after it. Black in lanes that are masked out.
 inline void GatherPairs(const uint32_t* from, Ints at, Mask where, Ints& left, Ints& right) {
   const __m512i low = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), where & 0xff,
                                                   _mm512_castsi512_si256(at), from, 4);
@@ -262,7 +262,7 @@ inline void GatherPairs(const uint32_t* from, Ints at, Mask where, Ints& left, I
   left = _mm512_permutex2var_epi32(low, even, high);
   right = _mm512_permutex2var_epi32(low, _mm512_or_si512(even, Set(1)), high);
 }
-// Shuffle that takes this channel's byte out of each pixel.
+// Shuffle that extracts this channel's byte from each pixel.
 inline Ints picker(int channel) {
   const __m128i bytes = _mm_setr_epi8(0, -1, -1, -1, 4, -1, -1, -1, 8, -1, -1, -1, 12, -1, -1, -1);
   return _mm512_broadcast_i32x4(_mm_or_si128(bytes, _mm_set1_epi32(channel)));
@@ -309,7 +309,7 @@ inline Ints Combine(Few low, Few high) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 inline Mask Combine(FewMask low, FewMask high) { return static_cast<Mask>(low | high << 8); }
-// From 0 up to it.
+// From 0 to below the limit.
 inline FewMask InRange(Doubles v, double end) {
   return static_cast<FewMask>(_mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_GE_OQ) &
                               _mm512_cmp_pd_mask(v, Set(end), _CMP_LT_OQ));

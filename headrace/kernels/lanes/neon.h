@@ -61,7 +61,7 @@ inline Floats Div(Floats a, Floats b) { return vdivq_f32(a, b); }
 inline Floats MulAdd(Floats a, Floats b, Floats c) { return vfmaq_f32(c, a, b); }
 // c - a * b, rounded once
 inline Floats NegMulAdd(Floats a, Floats b, Floats c) { return vfmsq_f32(c, a, b); }
-// The second where one is NaN, which FMIN and FMAX would not give.
+// Returns the second operand if one is NaN, which FMIN and FMAX would not.
 inline Floats Min(Floats a, Floats b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 inline Floats Max(Floats a, Floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 inline Floats Floor(Floats v) { return vrndmq_f32(v); }
@@ -85,7 +85,7 @@ inline Floats IfThenElse(Mask where, Floats a, Floats otherwise) {
 inline Floats IfThenElseZero(Mask where, Floats v) {
   return vreinterpretq_f32_u32(vandq_u32(where, vreinterpretq_u32_f32(v)));
 }
-// The entries of a table of eight at numbers from 0 to 7.
+// Entries of a table of eight, at indices 0 to 7.
 using Table8 = uint8x16x2_t;
 inline Table8 LoadTable8(const float* from) {
   return {{vreinterpretq_u8_f32(Load(from)), vreinterpretq_u8_f32(Load(from + 4))}};
@@ -96,25 +96,25 @@ inline Floats Lookup8(const Table8& table, Ints at) {
   return vreinterpretq_f32_u8(vqtbl2q_u8(table, bytes));
 }
 
-// Below 0 and above 255 they are cut to these: narrowing saturates.
+// Clamps values below 0 and above 255: narrowing saturates.
 inline void StoreAsBytes(uint8_t* to, Ints v) {
   const uint16x4_t words = vqmovun_s32(v);
   const uint8x8_t bytes = vqmovn_u16(vcombine_u16(words, words));
   const uint32_t four = vget_lane_u32(vreinterpret_u32_u8(bytes), 0);
   std::memcpy(to, &four, sizeof four);
 }
-// Four in a row, clamped to 0 to 255 by what narrows them.
+// Four in a row; the narrowing clamps them to 0 to 255.
 inline void StoreClamped(uint8_t* to, const Ints (&v)[4]) {
   const uint16x8_t low = vqmovun_high_s32(vqmovun_s32(v[0]), v[1]);
   const uint16x8_t high = vqmovun_high_s32(vqmovun_s32(v[2]), v[3]);
   vst1q_u8(to, vqmovn_high_u16(vqmovn_u16(low), high));
 }
-// Clamped to 0 to 255, then cut off.
+// Clamped to 0 to 255, then truncated.
 inline void StoreTruncated(uint8_t* to, Floats v) { StoreAsBytes(to, vcvtq_s32_f32(v)); }
 // Rounded to the nearest, then clamped.
 inline void StoreRounded(uint8_t* to, Floats v) { StoreAsBytes(to, vcvtnq_s32_f32(v)); }
 
-// 16 bytes as numbers, and the upper bytes of 16 numbers.
+// 16 bytes as 32-bit numbers, and the upper bytes of 16 numbers.
 inline void LoadSixteen(const uint8_t* from, Ints (&v)[4]) {
   const uint8x16_t bytes = vld1q_u8(from);
   const uint16x8_t low = vmovl_u8(vget_low_u8(bytes)), high = vmovl_high_u8(bytes);
@@ -132,7 +132,7 @@ inline void StoreSixteenUpperBytes(uint8_t* to, const Ints (&v)[4]) {
   vst1q_u8(to, vcombine_u8(vshrn_n_u16(low, 8), vshrn_n_u16(high, 8)));
 }
 
-// Both halves of the products without signs.
+// Both halves of the unsigned products.
 struct WideProduct {
   Ints high, low;
 };
@@ -156,7 +156,7 @@ inline void transpose_quarters(Floats (&v)[4]) {
   v[2] = vcombine_f32(vget_high_f32(even01), vget_high_f32(even23));
   v[3] = vcombine_f32(vget_high_f32(odd01), vget_high_f32(odd23));
 }
-// Four numbers of each row, one row a lane: v[k] has the k-th of all.
+// Four numbers of each row, one row per lane: v[k] has the k-th of each row.
 inline void LoadTransposed(const float* from, int64_t hop, Floats (&v)[4]) {
   for (int i = 0; i < 4; ++i) v[i] = Load(from + i * hop);
   transpose_quarters(v);
@@ -166,7 +166,7 @@ inline void StoreTransposed(Floats (&v)[4], int64_t hop, float* to) {
   for (int i = 0; i < 4; ++i) Store(to + i * hop, v[i]);
 }
 
-using Words = uint8x16_t;  // whatever the lanes are: bytes, words or numbers of 32 bits
+using Words = uint8x16_t;  // independent of the lane type: bytes, words or 32-bit numbers
 constexpr int kByteLanes = 16;
 
 inline Words words_from(uint16x8_t v) { return vreinterpretq_u8_u16(v); }
@@ -178,9 +178,9 @@ inline int32x4_t numbers_of(Words v) { return vreinterpretq_s32_u8(v); }
 
 inline Words LoadBytes(const uint8_t* from) { return vld1q_u8(from); }
 inline void StoreBytes(uint8_t* to, Words bytes) { vst1q_u8(to, bytes); }
-// kByteLanes where no byte has this value.
+// kByteLanes if no byte has this value.
 inline int FindFirst(Words bytes, uint8_t value) {
-  // Four bits for each byte, which is what one instruction narrows to.
+  // Four bits per byte, because one instruction narrows to that.
   const uint8x8_t same = vshrn_n_u16(unsigned_of(vceqq_u8(bytes, vdupq_n_u8(value))), 4);
   return std::countr_zero(vget_lane_u64(vreinterpret_u64_u8(same), 0)) / 4;
 }
@@ -193,8 +193,8 @@ inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   vst1q_u8(to, vqmovun_high_s16(vqmovun_s16(signed_of(low)), signed_of(high)));
 }
 
-// Bytes of three planes that lie in turn, to these: as many as fill a register of each, or where
-// the level can load a part of a register (kLoadsPart) only those that are left.
+// Stores bytes of three planes interleaved: as many as fill a register of each, or, if the level
+// has masked loads (kLoadsPart), only the remaining ones.
 constexpr bool kLoadsPart = false;
 inline void DeinterleaveBytes3(const uint8_t* from, int, uint8_t* const to[3]) {
   const uint8x16x3_t three = vld3q_u8(from);
@@ -219,7 +219,7 @@ template <int bits>
 Words ShiftRightWords(Words v) {
   return words_from(vshrq_n_u16(unsigned_of(v), bits));
 }
-// The upper 16 bits of products without signs.
+// The upper 16 bits of unsigned products.
 inline Words MulHighWords(Words a, Words b) {
   const uint16x8_t x = unsigned_of(a), y = unsigned_of(b);
   return words_from(vuzp2q_u16(vreinterpretq_u16_u32(vmull_u16(vget_low_u16(x), vget_low_u16(y))),
@@ -227,13 +227,13 @@ inline Words MulHighWords(Words a, Words b) {
 }
 inline Words SetWords(int v) { return words_from(vdupq_n_s16(static_cast<int16_t>(v))); }
 
-// Bytes and words at even and at odd places.
+// Bytes and words at even and at odd positions.
 inline Words EvenBytes(Words bytes) { return vandq_u8(bytes, SetWords(0xff)); }
 inline Words OddBytes(Words bytes) { return words_from(vshrq_n_u16(unsigned_of(bytes), 8)); }
 inline Words InterleaveBytes(Words even, Words odd) {
   return words_from(vsliq_n_u16(unsigned_of(even), unsigned_of(odd), 8));
 }
-// Sums of two neighbors, each times its weight of one byte (all_bytes).
+// Sums of two neighbors, each multiplied by its one-byte weight (all_bytes).
 inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
   const int16x8_t even = vshrq_n_s16(vshlq_n_s16(signed_of(weights), 8), 8);
   const int16x8_t odd = vshrq_n_s16(signed_of(weights), 8);
@@ -242,14 +242,14 @@ inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
 }
 inline Words SetBytePairs(int even, int odd) { return SetWords(even | odd << 8); }
 
-// Words of a and of b in turn,
+// Words of a and b interleaved,
 inline Words InterleaveLowWords(Words a, Words b) {
   return words_from(vzip1q_u16(unsigned_of(a), unsigned_of(b)));
 }
 inline Words InterleaveHighWords(Words a, Words b) {
   return words_from(vzip2q_u16(unsigned_of(a), unsigned_of(b)));
 }
-// their products with other such pairs, added up as numbers of 32 bits,
+// dot products with other such pairs, as 32-bit sums,
 inline Words WidenMulPairwiseAdd(Words a, Words b) {
   const int16x8_t x = signed_of(a), y = signed_of(b);
   return words_from(vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y)));
@@ -266,7 +266,7 @@ template <int bits>
 Words ShiftRightInts(Words v) {
   return words_from(vshrq_n_s32(numbers_of(v), bits));
 }
-// and words of them again, cut to what these hold.
+// and back to words, saturated.
 inline Words DemoteToWords(Words low, Words high) {
   return words_from(vqmovn_high_s32(vqmovn_s32(numbers_of(low)), numbers_of(high)));
 }

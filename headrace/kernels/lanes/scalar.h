@@ -57,7 +57,7 @@ inline Ints TruncToInts(Floats v) { return static_cast<Ints>(v); }
 
 inline Ints Load(const int32_t* from) { return *from; }
 inline void Store(int32_t* to, Ints v) { *to = v; }
-// The second where one is NaN.
+// Returns the second operand if one is NaN.
 inline Floats Min(Floats a, Floats b) { return a < b ? a : b; }
 inline Floats Max(Floats a, Floats b) { return a > b ? a : b; }
 
@@ -78,7 +78,7 @@ inline void StoreRounded(uint8_t* to, Floats v) {
   *to = static_cast<uint8_t>(std::clamp(std::nearbyint(v), 0.0f, 255.0f));
 }
 
-// Both halves of the products without signs.
+// Both halves of the unsigned products.
 struct WideProduct {
   Ints high, low;
 };

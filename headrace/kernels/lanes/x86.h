@@ -43,22 +43,22 @@ inline Floats Div(Floats a, Floats b) { return HEADRACE_MM(div_ps)(a, b); }
 inline Floats MulAdd(Floats a, Floats b, Floats c) { return HEADRACE_MM(fmadd_ps)(a, b, c); }
 // c - a * b, rounded once
 inline Floats NegMulAdd(Floats a, Floats b, Floats c) { return HEADRACE_MM(fnmadd_ps)(a, b, c); }
-// The second where one is NaN.
+// Returns the second operand if one is NaN.
 inline Floats Min(Floats a, Floats b) { return HEADRACE_MM(min_ps)(a, b); }
 inline Floats Max(Floats a, Floats b) { return HEADRACE_MM(max_ps)(a, b); }
 inline Ints TruncToInts(Floats v) { return HEADRACE_MM(cvttps_epi32)(v); }
 
-// The entries of a table of eight at numbers from 0 to 7.
+// Entries of a table of eight, at indices 0 to 7.
 using Table8 = Floats;
 
-// Both halves of the products without signs.
+// Both halves of the unsigned products.
 struct WideProduct {
   Ints high, low;
 };
 inline Ints BitsOf(Floats v) { return HEADRACE_SI(castps)(v); }
 inline Floats Sqrt(Floats v) { return HEADRACE_MM(sqrt_ps)(v); }
 
-// Within each group of four, the element j of vector i is exchanged with element i of vector j.
+// Within each group of four, element j of vector i is exchanged with element i of vector j.
 inline void transpose_quarters(Floats (&v)[4]) {
   const Floats low01 = HEADRACE_MM(unpacklo_ps)(v[0], v[1]),
                high01 = HEADRACE_MM(unpackhi_ps)(v[0], v[1]);
@@ -92,7 +92,7 @@ template <int bits>
 Words ShiftRightWords(Words v) {
   return HEADRACE_MM(srli_epi16)(v, bits);
 }
-// The upper 16 bits of products without signs.
+// The upper 16 bits of unsigned products.
 inline Words MulHighWords(Words a, Words b) { return HEADRACE_MM(mulhi_epu16)(a, b); }
 inline Words MulHighSignedWords(Words a, Words b) { return HEADRACE_MM(mulhi_epi16)(a, b); }
 inline Words MulRoundedWords(Words a, Words b) { return HEADRACE_MM(mulhrs_epi16)(a, b); }
@@ -102,22 +102,22 @@ Words ShiftRightSignedWords(Words v) {
 }
 inline Words SetWords(int v) { return HEADRACE_MM(set1_epi16)(static_cast<int16_t>(v)); }
 
-// Bytes and words at even and at odd places.
+// Bytes and words at even and at odd positions.
 inline Words EvenBytes(Words bytes) { return HEADRACE_SI(and)(bytes, SetWords(0xff)); }
 inline Words OddBytes(Words bytes) { return HEADRACE_MM(srli_epi16)(bytes, 8); }
 inline Words InterleaveBytes(Words even, Words odd) {
   return HEADRACE_SI(or)(even, HEADRACE_MM(slli_epi16)(odd, 8));
 }
-// Sums of two neighbors, each times its weight of one byte (all_bytes).
+// Sums of two neighbors, each multiplied by its one-byte weight (all_bytes).
 inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
   return HEADRACE_MM(maddubs_epi16)(bytes, weights);
 }
 inline Words SetBytePairs(int even, int odd) { return SetWords(even | odd << 8); }
 
-// Words of a and of b in turn,
+// Words of a and b interleaved,
 inline Words InterleaveLowWords(Words a, Words b) { return HEADRACE_MM(unpacklo_epi16)(a, b); }
 inline Words InterleaveHighWords(Words a, Words b) { return HEADRACE_MM(unpackhi_epi16)(a, b); }
-// their products with other such pairs, added up as numbers of 32 bits,
+// dot products with other such pairs, as 32-bit sums,
 inline Words WidenMulPairwiseAdd(Words a, Words b) { return HEADRACE_MM(madd_epi16)(a, b); }
 inline Words SetWordPairs(int first, int second) {
   return HEADRACE_MM(set1_epi32)(first | static_cast<int>(static_cast<uint32_t>(second) << 16));
@@ -129,7 +129,7 @@ template <int bits>
 Words ShiftRightInts(Words v) {
   return HEADRACE_MM(srai_epi32)(v, bits);
 }
-// and words of them again, cut to what these hold.
+// and back to words, saturated.
 inline Words DemoteToWords(Words low, Words high) { return HEADRACE_MM(packs_epi32)(low, high); }
 
 inline Ints TableLookupBytes(Ints pixels, Ints picker) {

@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-// At a distance from the output's place, in inputs.
+// The weight at a distance from the output's position, in inputs.
 double aliased_filter(Filter filter, double x) {
   x = std::abs(x);
   if (filter == Filter::kBilinearAliased) return x < 1 ? 1 - x : 0;
@@ -23,7 +23,7 @@ AliasedTaps aliased_taps(Filter filter, int input, int output, int at) {
   const double scale = static_cast<double>(input) / output;
   double place = scale * (at + 0.5) - 0.5;
   if (filter == Filter::kBilinearAliased) place = std::max(place, 0.0);
-  // torch rounds to float32 here, and so up to the next input where it is near and far along.
+  // torch rounds to float32 here, which can round up to the next input for positions just below it.
   const int before = std::min(static_cast<int>(std::floor(static_cast<float>(place))), input - 1);
   const double part = std::clamp(place - before, 0.0, 1.0);
   const int first = before - half + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of a resize without antialiasing, as torch's interpolate(antialias=False) has them for
-// tensors of uint8 on CPUs with AVX2 or more: a cubic of a = -0.75, neighbors beyond the border
-// taken from it, and weights of 16 bits whose point stands where the largest of an axis allows.
+// Weights of a resize without antialiasing, like torch's interpolate(antialias=False) for uint8
+// tensors on CPUs with AVX2 or more: a cubic of a = -0.75, weights beyond the border folded into
+// the edge, and 16-bit weights with as many fraction bits as the largest of an axis allows.
 // Verified for torch 2.13 and 2.15: no value differs.
 #pragma once
 
@@ -16,15 +16,15 @@ namespace headrace {
 // The inputs of one output.
 struct AliasedTaps {
   int first = 0, count = 0;      // of the inputs
-  std::array<double, 4> weight;  // of these, as they are before they are rounded
-  double largest = 0;            // largest weight while those beyond a border were added
+  std::array<double, 4> weight;  // of the same inputs, before rounding
+  double largest = 0;            // largest weight while weights beyond a border were folded in
 };
 
 // REQUIRES: is_aliased(filter).
 AliasedTaps aliased_taps(Filter filter, int input, int output, int at);
-// How many bits of a weight stand behind the point: one number for all outputs of an axis.
+// Fraction bits of a weight: one number for all outputs of an axis.
 int aliased_precision(Filter filter, int input, int output);
-// A weight of this precision in 2^-22, in which tables have them.
+// Converts a weight of this precision to units of 2^-22, as stored in tables.
 int32_t aliased_weight(double weight, int precision);
 
 }  // namespace headrace

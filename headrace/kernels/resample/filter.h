@@ -16,12 +16,13 @@ enum class Filter : uint8_t {
   // antialias=False, as torch resizes tensors. Its "nearest" and "nearest-exact":
   kNearestTorch,
   kNearestExactTorch,
-  // Between two or four neighbors, however much a picture shrinks (aliased_weights.h).
+  // Interpolates between two or four neighbors, however much the picture shrinks
+  // (aliased_weights.h).
   kBilinearAliased,
   kBicubicAliased,
 };
 constexpr bool is_aliased(Filter filter) { return filter >= Filter::kBilinearAliased; }
-// Outputs are inputs as they are.
+// Outputs are copies of inputs.
 constexpr bool is_nearest(Filter filter) {
   return filter == Filter::kNearest || filter == Filter::kNearestTorch ||
          filter == Filter::kNearestExactTorch;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The geometry of a full resize of one axis, as Pillow's precompute_coeffs has it. Code that needs
-// only the four operations of arithmetic, which any processor rounds alike, is compiled for GPUs,
-// too.
+// The geometry of a full resize of one axis, like Pillow's precompute_coeffs. Code that only needs
+// the four basic operations, which all processors round alike, is compiled for GPUs, too.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +16,21 @@ struct FilterSpan {
   double center = 0;
 };
 
-// Shared by the integer and the float tables. REQUIRES: filter is no nearest neighbor's.
+// Shared by the integer and the float tables. REQUIRES: filter is not nearest-neighbor.
 struct FilterScale {
   FilterScale() = default;
   HEADRACE_HD FilterScale(Filter filter, int input, int output)
       : filter(filter),
         input(input),
         outputs(output),
-        // Pillow takes boxes as float32, so sizes above 2^24 round as they do there.
+        // Pillow stores boxes as float32, so sizes above 2^24 are rounded as they are there.
         scale(static_cast<double>(static_cast<float>(input)) / output) {
     const double stretch = scale > 1.0 ? scale : 1.0;
     support = support_of(filter) * stretch;
     inverse = 1.0 / stretch;
   }
 
-  // For any filter; torch's aliased ones have no center.
+  // For any filter; torch's aliased filters have no center.
   FilterSpan span(int output) const;
   // REQUIRES: !is_aliased(filter).
   HEADRACE_HD FilterSpan antialiased_span(int output) const {
@@ -46,7 +45,7 @@ struct FilterScale {
 
   Filter filter = Filter::kBilinear;
   int input = 1, outputs = 1;
-  double scale = 1, support = 1, inverse = 1;  // inverse: 1 / how far the filter is stretched
+  double scale = 1, support = 1, inverse = 1;  // inverse: 1 / the filter's stretch factor
 
  private:
   HEADRACE_HD static double support_of(Filter filter) {
@@ -60,7 +59,7 @@ struct FilterScale {
 constexpr bool is_polynomial(Filter filter) {
   return filter == Filter::kBox || filter == Filter::kBilinear || filter == Filter::kBicubic;
 }
-// The filter at x, as filter_weight() has it. REQUIRES: is_polynomial(filter).
+// The filter at x, same as filter_weight(). REQUIRES: is_polynomial(filter).
 HEADRACE_HD inline double polynomial_weight(Filter filter, double x) {
   if (filter == Filter::kBox) return x > -0.5 && x <= 0.5 ? 1.0 : 0.0;
   x = x < 0.0 ? -x : x;

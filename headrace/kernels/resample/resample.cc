@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-// Pillow takes boxes as float32, so sizes above 2^24 round as they do there.
+// Pillow stores boxes as float32, so sizes above 2^24 are rounded as they are there.
 double as_box(int size) { return static_cast<float>(size); }
 
 double sinc(double x) {
@@ -30,16 +30,16 @@ const ResampleKernels& kernels_of(SimdLevel level) {
 }  // namespace
 
 // Note [Pass order]
-// Both passes round to 8 bits, so their order shows in the result. Up to version 12 Pillow resized
-// horizontally first, always. Since version 13 (python-pillow/Pillow#9549) it resizes vertically
-// first where that leaves clearly less to do: when the height shrinks, by more than twice as many
-// pixels as the width does (a width that grows counts as shrinking by a negative number).
-// The rule looks at the picture that is resized, not at a range of the outcome. It was verified
+// Both passes round to 8 bits, so their order affects the result. Up to version 12, Pillow always
+// resized horizontally first. Since version 13 (python-pillow/Pillow#9549) it resizes vertically
+// first if that leaves clearly less work: when the height shrinks, and by more than twice as many
+// pixels as the width does (a width that grows counts as shrinking by a negative number). The rule
+// applies to the full size of the resized picture, not to a range of its output. It was verified
 // for Pillow 13.0.0 in two ways: against the comparison in the compiled ImagingResample of its
 // x86-64 wheel, and by resizing thousands of random pictures (bilinear and bicubic, up and down,
-// many of them on the boundary of the rule) in both orders: each outcome that tells the two orders
-// apart followed it. Where both orders give equal pixels, and where only one axis changes (Pillow
-// skips the other pass), the rule cannot be seen.
+// many of them on the boundary of the rule) in both orders: each result that distinguishes the two
+// orders followed it. If both orders give equal pixels, or only one axis changes (Pillow skips the
+// other pass), the rule has no visible effect.
 bool vertical_first(Filter filter, int width, int height, int to_width, int to_height) {
   if (is_aliased(filter)) return false;
   const int64_t shrinks_by = int64_t{height} - to_height;
@@ -55,7 +55,7 @@ FilterSpan FilterScale::span(int output) const {
 double filter_weight(Filter filter, double x) {
   if (is_polynomial(filter)) return polynomial_weight(filter, x);
   if (filter == Filter::kLanczos) return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3) : 0.0;
-  x = x < 0.0 ? -x : x;  // kHamming, of Pillow's float constants, whose sum is not 1
+  x = x < 0.0 ? -x : x;  // kHamming, with Pillow's float constants, which do not add up to 1
   if (x == 0) return 1.0;
   return x < 1.0 ? sinc(x) * (0.54f + 0.46f * std::cos(x * std::numbers::pi)) : 0.0;
 }
@@ -72,7 +72,7 @@ std::vector<int32_t> nearest_samples(Filter filter, int input, int output) {
     return samples;
   }
   const double step = as_box(input) / output;
-  double at = 0.0 + step * 0.5;  // added up, not multiplied: Pillow's rounding errors are wanted
+  double at = 0.0 + step * 0.5;  // added up, not multiplied, to reproduce Pillow's rounding errors
   for (int32_t& sample : samples) {
     sample = static_cast<int32_t>(at);
     at += step;
@@ -168,7 +168,7 @@ void ResampleAxis::place_nearest(Filter filter, int input, int output, int begin
   max_count_ = 1;
   t.taps = 4;
   t.weights.assign(size_t(t.taps) * t.padded, 0);
-  std::fill_n(t.weights.begin(), t.outputs, 1 << 22);  // the sample itself, exactly
+  std::fill_n(t.weights.begin(), t.outputs, 1 << 22);  // copies the sample exactly
 }
 
 void ResampleAxis::mirror_inputs(int input) {

@@ -3,10 +3,10 @@
 //
 // Note [Two parts of a weight]
 // A weight of 22 bits is top * 2^16 + low with -2^15 <= low < 2^15. Both are multiplied with two
-// samples at a time: tops are bytes and give sums of 16 bits (VPMADDUBSW), which cannot saturate,
-// because what a filter's weights of one sign add up to stays far below 2; lows are words and give
-// sums of 32 bits (VPMADDWD). A result needs the whole sum without its last 16 bits: the sum by
-// tops, and what the sum by lows has above these bits. Both may wrap on the way there.
+// samples at a time: tops are bytes and give 16-bit sums (VPMADDUBSW), which cannot saturate,
+// because a filter's weights of one sign add up to far less than 2; lows are words and give 32-bit
+// sums (VPMADDWD). A result needs the whole sum without its last 16 bits: the sum of tops, plus the
+// upper 16 bits of the sum of lows. Both may wrap in between.
 #include "headrace/kernels/resample/resample_levels.h"
 
 #if defined(__x86_64__)
@@ -30,7 +30,7 @@ __m256i load(const void* from) { return _mm256_loadu_si256(static_cast<const __m
 void store(void* to, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(to), v); }
 __m128i load_half(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
 
-// Four outputs of filter_weight(), the same operations in the same order.
+// Four outputs of filter_weight(), with the same operations in the same order.
 template <Filter kFilter>
 __m256d weight_of(__m256d x) {
   const __m256d one = _mm256_set1_pd(1.0);
@@ -74,7 +74,7 @@ void weigh_with(const WeighJob& job) {
       if (t < longest) {
         __m256d weight = _mm256_loadu_pd(job.scratch + 4 * t);
         weight = _mm256_blendv_pd(weight, _mm256_div_pd(weight, sum), divide);
-        // -0.0 takes the bias -0.5 here and 0.5 in the twin; both round to 0.
+        // -0.0 gets the bias -0.5 here and 0.5 in the scalar reference; both round to 0.
         const __m256d bias = _mm256_or_pd(half, _mm256_and_pd(weight, sign));
         rounded = _mm256_cvttpd_epi32(
             _mm256_add_pd(bias, _mm256_mul_pd(weight, _mm256_set1_pd(1 << 22))));
@@ -90,13 +90,13 @@ void weigh(const WeighJob& job) {
     weigh_with<Filter::kBilinear>(job);
   } else if (job.filter == Filter::kBicubic) {
     weigh_with<Filter::kBicubic>(job);
-  } else {  // seldom used, and of sines
+  } else {  // rarely used, and needs sines
     resample_kernels_scalar()->weigh(job);
   }
 }
 
-// Digits: [output / 16][pair of taps], the weights of these two taps for 16 outputs; those of
-// outputs 0 to 3 and 8 to 11 in the first half of low, as VPUNPCKLBW takes them.
+// Digits: [output / 16][pair of taps], the weights of two taps for 16 outputs; outputs 0 to 3 and 8
+// to 11 are in the first half of low, as VPUNPCKLBW needs them.
 struct alignas(32) PairOfTaps {
   int8_t top[16][2];
   int16_t low[2][2][4][2];
@@ -106,7 +106,7 @@ const PairOfTaps* pairs_of(const ResampleTables& t) {
   return reinterpret_cast<const PairOfTaps*>(t.digits.data());
 }
 
-// A word of two bytes in each 32 bits.
+// Two bytes as a word in each 32 bits.
 __m256i tops_of(__m256i even, __m256i odd) {
   const __m256i half = _mm256_set1_epi32(1 << (kLowBits - 1)), byte = _mm256_set1_epi32(255);
   const __m256i a = _mm256_srai_epi32(_mm256_add_epi32(even, half), kLowBits);
@@ -137,7 +137,7 @@ void make_pairs(ResampleTables& t) {
   }
 }
 
-// Where the window of each group of so many outputs begins, and the widest of them.
+// Start of the window of each group of outputs, and the width of the widest window.
 int place_windows(ResampleTables& t, int group) {
   int widest = 0;
   t.base.resize(t.padded / group);
@@ -151,7 +151,7 @@ int place_windows(ResampleTables& t, int group) {
   return widest;
 }
 
-// For 16 outputs: where in its window each begins.
+// For 16 outputs: where each begins in the window.
 __m128i begins_of(const ResampleTables& t, int i, int group) {
   alignas(16) uint8_t begins[16];
 #pragma GCC unroll 16
@@ -161,8 +161,8 @@ __m128i begins_of(const ResampleTables& t, int i, int group) {
   return _mm_load_si128(reinterpret_cast<const __m128i*>(begins));
 }
 
-// Shuffles: [output / 16][pair] of 32 bytes, two of each output. Taps past an output's count may
-// wrap around; their weights are zero.
+// Shuffles: [output / 16][pair] of 32 bytes, two per output. Taps past an output's count may wrap
+// around; their weights are zero.
 void make_indices(ResampleTables& t) {
   t.indices.resize(size_t(t.padded) * t.pairs * 2);
   uint8_t* to = t.indices.data();
@@ -201,7 +201,8 @@ void make_wide_indices(ResampleTables& t) {
   }
 }
 
-// kLong: the weights of 16 taps of outputs 4 apart, so that sums of eight come out in order.
+// kLong: the weights of 16 taps of outputs 4 apart, so that sums of eight outputs come out in
+// order.
 struct alignas(32) LongTaps {
   int8_t top[2][16];
   int16_t low[2][2][8];  // taps 0 to 7 and 8 to 15, as VPUNPCKLBW and VPUNPCKHBW take them
@@ -254,7 +255,7 @@ __m256i two_windows(const uint8_t* a, const uint8_t* b) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(load_half(a)), load_half(b), 1);
 }
 
-// 16 outputs at a time, of two windows or four. kPairs: t.pairs, or 0 for any number.
+// 16 outputs at a time, from two windows or four. kPairs: t.pairs, or 0 for any number.
 template <int kPairs, bool kWide>
 void horizontal_windows(const ResampleTables& t, const uint8_t* in, uint8_t* out) {
   const __m256i zero = _mm256_setzero_si256();
@@ -291,19 +292,21 @@ void horizontal_windows(const ResampleTables& t, const uint8_t* in, uint8_t* out
   }
 }
 
-// Sums of eight outputs, the four of an output side by side in a half of `part[output % 4]`.
+// Sums of eight outputs; the four partial sums of an output are adjacent in a half of `part[output
+// % 4]`.
 __m256i sums_of(const __m256i part[4]) {
   return _mm256_hadd_epi32(_mm256_hadd_epi32(part[0], part[1]),
                            _mm256_hadd_epi32(part[2], part[3]));
 }
 
-// Eight outputs at a time, each of a window of its own. kParts: of 16 taps, or 0 for any number.
+// Eight outputs at a time, each with its own window. kParts: groups of 16 taps, or 0 for any
+// number.
 template <int kParts>
 void horizontal_long(const ResampleTables& t, const uint8_t* in, uint8_t* out) {
   const __m256i zero = _mm256_setzero_si256(), ones = _mm256_set1_epi16(1);
   const __m256i half = _mm256_set1_epi32(1 << 21);
   const int parts = kParts ? kParts : t.long_taps / 16;
-  // Weights are zero where a window ends before its parts do; it must not be read there.
+  // Weights are zero where a window ends before its last part; the samples there must not be read.
   const int last = t.outputs - 1;
   const int end = std::max(t.first[0] + t.count[0], t.first[last] + t.count[last]);
   const auto* taps = reinterpret_cast<const LongTaps*>(t.indices.data());
@@ -343,7 +346,7 @@ void horizontal(const ResampleTables& t, const uint8_t* const in[], int channels
   for (int c = 0; c < channels; ++c) plane_of(t, in[c], out + c * plane);
 }
 
-// kPairs: of taps, or 0 for any number.
+// kPairs: pairs of taps, or 0 for any number.
 template <int kPairs>
 void vertical_pairs(const ResampleTables& t, int output, const uint8_t* const rows[], int bytes,
                     uint8_t* out) {

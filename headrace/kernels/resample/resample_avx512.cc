@@ -24,7 +24,7 @@ namespace {
 using Reach = ResampleTables::Reach;
 constexpr int kDigits = 3;
 
-// Eight outputs of filter_weight(), the same operations in the same order.
+// Eight outputs of filter_weight(), with the same operations in the same order.
 template <Filter kFilter>
 __m512d weight_of(__m512d x) {
   const __m512d one = _mm512_set1_pd(1.0);
@@ -83,12 +83,12 @@ void weigh(const WeighJob& job) {
     weigh_with<Filter::kBilinear>(job);
   } else if (job.filter == Filter::kBicubic) {
     weigh_with<Filter::kBicubic>(job);
-  } else {  // seldom used, and of sines
+  } else {  // rarely used, and needs sines
     resample_kernels_scalar()->weigh(job);
   }
 }
 
-// Digits: [digit][group][tap / 4][lane] dwords, each the digits of four taps of one output.
+// Digits: [digit][group][tap / 4][lane] dwords, each with that digit of four taps of one output.
 const uint8_t* digits_of(const ResampleTables& t, int digit) {
   return t.digits.data() + size_t(digit) * t.padded * t.taps;
 }
@@ -123,7 +123,7 @@ void make_digits(ResampleTables& t) {
   }
 }
 
-// Where the window of each group of 16 outputs begins, and the widest of them.
+// Start of the window of each group of 16 outputs, and the width of the widest window.
 int place_windows(ResampleTables& t) {
   int widest = 0;
   t.base.resize(t.padded / 16);
@@ -157,7 +157,7 @@ void make_indices(ResampleTables& t) {
   }
 }
 
-// kLong: `indices` holds digits side by side, [output][digit][long_taps].
+// kLong: `indices` holds digits together, [output][digit][long_taps].
 void make_long_digits(ResampleTables& t) {
   t.long_taps = (t.taps + 63) / 64 * 64;
   t.indices.resize(size_t(t.outputs) * kDigits * t.long_taps);
@@ -236,15 +236,15 @@ void horizontal_windows(const ResampleTables& t, const uint8_t* const in[], uint
   }
 }
 
-// A sum of up to four taps: each digit's products go on from the sum of the digits above it.
-// 32 becomes a half when it has been shifted twice.
+// A sum of up to four taps: each digit's products are added to the shifted sum of the higher
+// digits. 32 becomes one half after two shifts.
 [[gnu::always_inline]] inline __m512i sum_of_four(__m512i x, __m512i w0, __m512i w1, __m512i w2) {
   const __m512i s2 = _mm512_dpbusd_epi32(_mm512_set1_epi32(32), x, w2);
   const __m512i s1 = _mm512_dpbusd_epi32(_mm512_slli_epi32(s2, 8), x, w1);
   return _mm512_dpbusd_epi32(_mm512_slli_epi32(s1, 8), x, w0);
 }
 
-// Half as many of the shorter windows lie across two cache lines.
+// Only half as many of the shorter windows cross a cache line.
 template <int kChannels>
 void horizontal_four(const ResampleTables& t, const uint8_t* const in[], uint8_t* out,
                      ptrdiff_t plane) {
@@ -257,7 +257,7 @@ void horizontal_four(const ResampleTables& t, const uint8_t* const in[], uint8_t
 #pragma GCC unroll 4
     for (int c = 0; c < kChannels; ++c) {
       const uint8_t* const window = in[c] + t.base[group];
-      // Taps past an output's count may lie beyond; their weights are zero.
+      // Taps past an output's count may be out of range; their weights are zero.
       const __m512i near =
           _mm512_zextsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(window)));
       const __m512i sum = sum_of_four(_mm512_permutexvar_epi8(at, near), w0, w1, w2);
@@ -327,7 +327,7 @@ void horizontal(const ResampleTables& t, const uint8_t* const in[], int channels
   }
 }
 
-// Four rows -> their bytes side by side, in the order that packed_sums() undoes.
+// Four rows -> their bytes interleaved, in the order that packed_sums() undoes.
 [[gnu::always_inline]] inline void interleave_rows(const uint8_t* const rows[], int x,
                                                    __m512i taps[4]) {
   const __m512i a = _mm512_loadu_si512(rows[0] + x), b = _mm512_loadu_si512(rows[1] + x);

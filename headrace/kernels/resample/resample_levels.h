@@ -14,7 +14,7 @@ struct WeighJob {
   Filter filter = Filter::kBilinear;
   double inverse = 1;               // of the filter's scale
   const double* centers = nullptr;  // [padded]
-  const int32_t* first = nullptr;   // in the whole input
+  const int32_t* first = nullptr;   // position in the whole input
   const int32_t* count = nullptr;
   int padded = 0, taps = 0;
   double* scratch = nullptr;   // taps * 8
@@ -24,7 +24,7 @@ struct WeighJob {
 struct ResampleKernels {
   void (*weigh)(const WeighJob& job);
   // Makes reach, base, indices and digits from first, count and weights. Tables of a vertical axis
-  // need only what vertical() reads.
+  // only need what vertical() reads.
   void (*tabulate)(ResampleTables& tables);
   void (*horizontal)(const ResampleTables& tables, const uint8_t* const in[], int channels,
                      uint8_t* out, ptrdiff_t plane);

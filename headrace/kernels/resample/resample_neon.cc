@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resampling with NEON. Scalar reference: resample_scalar.cc.
 //
-// Weights of 22 bits multiply samples of 32: one multiply-add (MLA) for four sums, where two of 16
-// bits would be needed. Table look-ups (TBL) put the samples of four outputs into 32 bits each, so
-// that a tap of theirs is a look-up, a load of weights and an MLA. Sums wrap modulo 2^32, and their
-// true value fits.
+// 22-bit weights multiply samples extended to 32 bits: one multiply-add (MLA) for four sums,
+// instead of two with 16 bits. Table lookups (TBL) expand the samples of four outputs to 32 bits
+// each, so that one tap for these is a lookup, a load of weights and an MLA. Sums wrap modulo 2^32,
+// and their true value fits.
 #include "headrace/kernels/resample/resample_levels.h"
 
 #if defined(__aarch64__)
@@ -19,10 +19,10 @@ namespace {
 
 using Reach = ResampleTables::Reach;
 constexpr int kGroup = 4;     // outputs that share a window of samples
-constexpr int kLongStep = 8;  // taps at once where there are many
+constexpr int kLongStep = 8;  // taps per step for long filters
 constexpr int32_t kHalf = 1 << 21;
 
-// Two outputs of filter_weight(), the same operations in the same order.
+// Two outputs of filter_weight(), with the same operations in the same order.
 template <Filter kFilter>
 float64x2_t weight_of(float64x2_t x) {
   const float64x2_t one = vdupq_n_f64(1.0), none = vdupq_n_f64(0.0);
@@ -78,7 +78,7 @@ void weigh(const WeighJob& job) {
     weigh_with<Filter::kBilinear>(job);
   } else if (job.filter == Filter::kBicubic) {
     weigh_with<Filter::kBicubic>(job);
-  } else {  // seldom used, and of sines
+  } else {  // rarely used, and needs sines
     resample_kernels_scalar()->weigh(job);
   }
 }
@@ -90,7 +90,7 @@ uint8x16_t clipped(const int32x4_t sums[4]) {
   return vqshrn_high_n_u16(vqshrn_n_u16(low, 6), high, 6);
 }
 
-// Where the window of each group begins, and the widest of them.
+// Start of the window of each group, and the width of the widest window.
 int place_windows(ResampleTables& t) {
   int widest = 0;
   t.base.resize(t.padded / kGroup);
@@ -105,7 +105,7 @@ int place_windows(ResampleTables& t) {
   return widest;
 }
 
-// kLong: `digits` holds the weights of an output side by side, [output][long_taps].
+// kLong: `digits` holds the weights of an output together, [output][long_taps].
 void make_long_weights(ResampleTables& t) {
   t.long_taps = (t.taps + kLongStep - 1) / kLongStep * kLongStep;
   t.digits.resize(size_t(t.outputs) * t.long_taps * sizeof(int32_t));
@@ -122,7 +122,7 @@ void tabulate(ResampleTables& t) {
   if (t.reach == Reach::kLong) make_long_weights(t);
 }
 
-// A window of 16 samples, or of 32; samples beyond it read as 0, and have no weight.
+// A window of 16 samples or of 32; samples past it read as 0 and have zero weight.
 template <bool kWide>
 int32x4_t look_up(const uint8x16x2_t& window, uint8x16_t index) {
   if constexpr (kWide) return vreinterpretq_s32_u8(vqtbl2q_u8(window, index));
@@ -131,7 +131,7 @@ int32x4_t look_up(const uint8x16x2_t& window, uint8x16_t index) {
 
 template <bool kWide>
 void horizontal_windows(const ResampleTables& t, const uint8_t* in, uint8_t* out) {
-  // The upper three bytes of each index point beyond every window.
+  // The upper three bytes of each index are outside every window.
   const uint32x4_t low_byte = vdupq_n_u32(0xffffff00), next = vdupq_n_u32(1);
   for (int i = 0; i < t.padded; i += 4 * kGroup) {
     int32x4_t sums[4];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar twin of resample_avx2.cc and resample_avx512.cc, and the level of other architectures.
+// The scalar reference of resample_avx2.cc and resample_avx512.cc, and the level of other
+// architectures.
 #include <algorithm>
 
 #include "headrace/kernels/resample/resample_levels.h"

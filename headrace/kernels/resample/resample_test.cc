@@ -10,6 +10,7 @@
 #include <random>
 #include <span>
 
+#include "headrace/kernels/level_test_names.h"
 #include "headrace/kernels/resample/resample_wide.h"
 
 namespace headrace {
@@ -42,14 +43,14 @@ Plane make_plane(int width, int height, uint32_t seed) {
   return {width, height, noise(size_t(width) * height, seed)};
 }
 
-// One axis as a caller names it.
+// One axis as specified by a caller.
 struct Axis {
   Filter filter = Filter::kBilinear;
   int input = 0, output = 0, begin = 0, end = 0;
   bool flip_input = false, flip_output = false;
 };
 
-// Rows as the kernels want them: padded, with a pattern after them that must not matter.
+// Rows in the kernels' format: padded, with a pattern after them that must not matter.
 Buffer padded_rows(const Plane& plane, int low, int high, int stride) {
   Buffer rows(size_t(plane.height) * stride);
   std::fill_n(rows.data(), rows.size() + Buffer::kPadding, uint8_t{0xa5});
@@ -101,7 +102,7 @@ Plane vertically(const Plane& in, const Axis& axis) {
   return result;
 }
 
-// Pillow's algorithm once more, written apart from the engine's: one sample at a time.
+// Pillow's algorithm, implemented independently: one sample at a time.
 uint8_t reference(const Axis& axis, int i, const std::function<int(int)>& sample) {
   if (axis.flip_output)
     i = axis.end - 1 - i;
@@ -150,7 +151,7 @@ class Resample : public testing::TestWithParam<SimdLevel> {
 struct PillowCase {
   int width, height, to_width, to_height;
   Filter filter;
-  uint64_t hash;  // FNV-1a of the outcome
+  uint64_t hash;  // FNV-1a hash of the output
 };
 
 // Made by Pillow 13.0.0: Image.fromarray(noise).resize((to_width, to_height), filter).
@@ -277,7 +278,7 @@ TEST_P(Resample, AnAxisThatKeepsItsSizeIsACopy) {
 }
 
 TEST_P(Resample, WeightsOfOneSignStayFarBelowTwo) {
-  // Assumptions of both vector levels. The extremes are at edges that clip the filter.
+  // Assumptions of both vector levels. The extremes occur at edges that clip the filter.
   for (const Filter filter :
        {Filter::kBilinear, Filter::kBicubic, Filter::kBox, Filter::kHamming, Filter::kLanczos,
         Filter::kBilinearAliased, Filter::kBicubicAliased}) {
@@ -298,9 +299,6 @@ TEST_P(Resample, WeightsOfOneSignStayFarBelowTwo) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, Resample, testing::ValuesIn(available_levels()), level_name);
 
 // Made by Pillow 13.0.0 on mode "F", from (noise - 100) / 37 in float32.
@@ -341,7 +339,7 @@ constexpr PillowCase kPillowWords[] = {
     {7, 5, 100, 90, Filter::kHamming, 0x7f1c6271717917b6},
 };
 
-// The result for planes made of noise by `value`, at every level.
+// The result for planes of noise mapped by `value`, at every level.
 template <class Value>
 void expect_wide(std::span<const PillowCase> cases, WideSample sample, const Value& value) {
   for (const SimdLevel level : available_levels()) {

@@ -10,10 +10,10 @@
 namespace headrace {
 namespace {
 
-// Samples that are summed side by side.
+// Samples that are summed in parallel.
 constexpr int kWideLanes = 8;
 
-// For each of `outputs`: from which sample on, how many, and with which weights, `most` to each.
+// For each of `outputs`: its first sample, number of samples, and weights, `most` per output.
 struct WideTaps {
   const int *first = nullptr, *count = nullptr;
   const double* weights = nullptr;
@@ -63,7 +63,7 @@ struct Weights {
   const double* of_output(int i) const { return of_tap.data() + size_t(i) * size_t(most); }
 };
 
-// Eight rows side by side; below the last one it stands again.
+// Eight rows in parallel; the last row is repeated below.
 void horizontal(const WidePlane& in, Filter filter, WideSample sample, WidePlane& out) {
   const int to_width = out.width;
   const Weights weights(filter, in.width, to_width);
@@ -135,21 +135,22 @@ void resample(const WidePlane& plane, Filter filter, WideSample sample, WidePlan
 
 }  // namespace headrace
 
-#else  // at each level, in vectors of the compiler's: sums stay in Pillow's order
+#else  // at each level, using the compiler's vectors: sums stay in Pillow's order
 
 #include HEADRACE_LANES
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-constexpr int kVector = kLanes > 4 ? kLanes / 2 : 2;  // doubles; every CPU of either kind has two
+constexpr int kVector = kLanes > 4 ? kLanes / 2 : 2;  // doubles per vector; every supported CPU has
+                                                      // two
 typedef double WideSums __attribute__((vector_size(kVector * sizeof(double))));
 typedef float WideFloats __attribute__((vector_size(kVector * sizeof(float))));
 typedef int32_t WideNumbers __attribute__((vector_size(kVector * sizeof(int32_t))));
 constexpr int kVectors = kWideLanes / kVector;
 
 // Resamples kWideLanes rows at once: sample x of row r is samples[x * kWideLanes + r]; the sums
-// likewise.
+// have the same layout.
 void across(const double* samples, const WideTaps& taps, double* sums) {
   for (int i = 0; i < taps.outputs; ++i) {
     const double* at = samples + ptrdiff_t{taps.first[i]} * kWideLanes;
@@ -170,8 +171,8 @@ void across(const double* samples, const WideTaps& taps, double* sums) {
   }
 }
 
-// One output of `width` columns, from so many rows. Reads and writes up to kWideLanes - 1 columns
-// past the last.
+// One output row of `width` columns, from several rows. Reads and writes up to kWideLanes - 1
+// columns past the last.
 void down(const float* const rows[], const double* weights, int count, int width, double* sums) {
   for (int x = 0; x < width; x += kWideLanes) {
     WideSums sum[kVectors] = {};
@@ -190,13 +191,13 @@ void down(const float* const rows[], const double* weights, int count, int width
   }
 }
 
-// As WideSample says; `count` is a multiple of kWideLanes.
+// Converts as WideSample specifies; `count` is a multiple of kWideLanes.
 void rounded(const double* sums, int count, bool whole, float* out) {
   for (int i = 0; i < count; i += kVector) {
     WideSums sum;
     std::memcpy(&sum, sums + i, sizeof(sum));
     WideFloats sample;
-    if (whole) {  // Pillow's ROUND_UP, of what has been brought into the range
+    if (whole) {  // Pillow's ROUND_UP, of a value already clamped to the range
       sum = sum > 0.0 ? sum : WideSums{};
       sum = sum < 65535.0 ? sum : WideSums{} + 65535.0;
       sample = __builtin_convertvector(__builtin_convertvector(sum + 0.5, WideNumbers), WideFloats);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resampling of planes whose samples no byte holds, equal to Pillow's Image.resize: floats as on
-// mode "F", 16 bits as on mode "I;16" (where a sum leaves their range, Pillow keeps the low byte of
-// what is cut off; here it ends at 0 or 65535; the nearest pixel is that of all other modes). Sums
-// in double, an intermediate of the plane's kind, and the pass order of vertical_first().
+// Resampling of planes whose samples do not fit bytes, equal to Pillow's Image.resize: floats as in
+// mode "F", 16 bits as in mode "I;16" (where a sum exceeds its range, Pillow keeps the low byte of
+// the truncated value; here it is clamped to 0 or 65535; nearest-pixel selection is that of all
+// other modes). Uses double sums, an intermediate of the plane's type, and the pass order of
+// vertical_first().
 #pragma once
 
 #include <cstddef>
@@ -14,13 +15,13 @@ namespace headrace {
 
 // Values of any dtype that float32 holds exactly.
 struct WidePlane {
-  static constexpr size_t kBeyond = 7;  // samples that loops may read past the last
+  static constexpr size_t kBeyond = 7;  // samples that loops may read past the last one
   int width = 0, height = 0;
   std::vector<float> samples;
 
   WidePlane() = default;
   WidePlane(int width, int height) { resize(width, height); }
-  // Keeps the memory where it suffices.
+  // Reuses the memory if it is large enough.
   void resize(int new_width, int new_height) {
     width = new_width;
     height = new_height;
@@ -34,7 +35,7 @@ struct WidePlane {
 // The type to which a sum is rounded.
 enum class WideSample : uint8_t { kFloat32, kUInt16 };
 
-// To the size that `out` has. `between` is memory.
+// Resizes to the size of `out`. `between` is scratch memory.
 void resample(const WidePlane& plane, Filter filter, WideSample sample, WidePlane& between,
               WidePlane& out);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Note [Two columns to a sample of chroma]
-// Luma at even and at odd columns are words of two registers, and what chroma adds is one for both:
-// so no chroma sample is repeated, and its products are computed once for two pixels.
+// Luma at even and at odd columns is in the words of two registers, and the chroma contribution is
+// the same for both: so no chroma sample is repeated, and its products are computed once for two
+// pixels.
 #ifndef HEADRACE_LEVEL
 
 #include "headrace/kernels/video/yuv_rows.h"
@@ -35,7 +36,7 @@ void convert(const uint8_t* const yuv[3], int count, const YuvCoefficients& by,
   }
 }
 
-// Samples above what their bits hold, which a decoder gone wrong may give, wrap around on every
+// Samples that exceed their bit depth, which a faulty decoder may return, wrap around on every
 // level.
 template <int columns>
 void convert_deep(const uint16_t* const yuv[3], int count, const DeepYuvCoefficients& by,
@@ -68,15 +69,15 @@ void convert_deep(const uint16_t* const yuv[3], int count, const DeepYuvCoeffici
 namespace headrace {
 namespace {
 
-// Shares of red and blue in luma, as the standards give them: H.273, table 4.
+// Weights of red and blue in luma, from the standards: H.273, table 4.
 struct LumaShares {
   double red, blue;
 };
 constexpr std::array<LumaShares, 5> kShares = {
     {{0.299, 0.114}, {0.2126, 0.0722}, {0.2627, 0.0593}, {0.212, 0.087}, {0.3, 0.11}}};
 
-// As libswscale has them, times 2^16 * 255 / 224: V to red, U to blue, and what U and V take from
-// green, of limited range. Not all are rounded to the nearest.
+// libswscale's coefficients, times 2^16 * 255 / 224: V to red, U to blue, and what U and V subtract
+// from green, for limited range. Not all are rounded to nearest.
 constexpr std::array<std::array<int, 4>, 5> kSwscale = {{{104597, 132201, 25675, 53279},
                                                          {117489, 138438, 13975, 34925},
                                                          {110013, 140363, 12277, 42626},
@@ -90,7 +91,8 @@ YuvCoefficients yuv_coefficients(YuvMatrix matrix, bool full_range) {
   // From 16 bits to 13, rounded.
   const auto short_of = [](int value) { return static_cast<int16_t>((value + 4) >> 3); };
   const auto chroma = [&](int value) {
-    return short_of(full_range ? value * 224 / 255 : value);  // truncated, also where negative
+    // truncated toward zero, also if negative
+    return short_of(full_range ? value * 224 / 255 : value);
   };
   constexpr int kOne = 1 << 16;
   return {.luma = short_of(full_range ? kOne : kOne * 255 / 219),
@@ -106,7 +108,7 @@ DeepYuvCoefficients deep_yuv_coefficients(YuvMatrix matrix, bool full_range, int
   const auto [red, blue] = kShares[static_cast<size_t>(matrix)];
   const double green = 1 - red - blue;
   const int scale = 1 << (bits - 8);
-  const double most = full_range ? (1 << bits) - 1 : 219 * scale;  // luma from black to white
+  const double most = full_range ? (1 << bits) - 1 : 219 * scale;  // luma range from black to white
   const double chroma = full_range ? most : 224 * scale;
   const auto fixed = [](double value) {
     return static_cast<int32_t>(std::lround(255 * value * (1 << kDeepShift)));
@@ -147,7 +149,7 @@ void bytes_from_deep_row(const uint16_t* in, int bits, int count, uint8_t* out) 
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-// The coefficients of 8-bit samples, in all lanes.
+// The coefficients for 8-bit samples, broadcast to all lanes.
 struct Coefficients {
   explicit Coefficients(const YuvCoefficients& by)
       : luma(SetWords(by.luma)),
@@ -165,7 +167,7 @@ struct Coefficients {
 
 inline Words eightfold(const uint8_t* row) { return ShiftLeftWords<3>(LoadBytesAsWords(row)); }
 
-// The contribution of a register of chroma's words to red, green and blue.
+// The contribution of a register of chroma words to red, green and blue.
 struct Added {
   Added(const uint8_t* u_row, const uint8_t* v_row, const Coefficients& by) {
     const Words u = SubWords(eightfold(u_row), SetWords(1024)),
@@ -207,7 +209,7 @@ void convert(const uint8_t* const yuv[3], int count, const YuvCoefficients& coef
   }
 }
 
-// The coefficients of wider samples.
+// The coefficients for wider samples.
 struct DeepCoefficients {
   explicit DeepCoefficients(const DeepYuvCoefficients& by)
       : luma(Set(by.luma)),
@@ -217,7 +219,7 @@ struct DeepCoefficients {
         green_u(Set(by.green_u)),
         green_v(Set(by.green_v)),
         blue_u(Set(by.blue_u)) {}
-  // With the half that rounding takes.
+  // Includes one half for rounding.
   Ints luma_of(Ints samples) const {
     return Add(Mul(Sub(samples, luma_offset), luma), Set(1 << (kDeepShift - 1)));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of luma and chroma, as video has them -> planar rows of red, green and blue, 8 bits each.
+// Rows of luma and chroma from video -> planar rows of red, green and blue, 8 bits each.
 //
 // Samples of 8 bits are converted as libswscale does it by default on x86, bit for bit, where
 // chroma has half of the columns (4:2:0, 4:2:2): models are trained on that. It repeats chroma
@@ -10,12 +10,12 @@
 //   G = Y' + (U' green_u >> 16) + (V' green_v >> 16)
 //   B = Y' + (U' blue_u >> 16)                                               clipped to 0..255
 //
-// so a picture comes out one darker on average than the standards' matrix would make it. (Frames of
-// an odd height go another way in libswscale, and this one here.) Where chroma has all columns
-// (4:4:4) the same formula holds, and libswscale takes another, up to 3 away.
+// so a picture is darker by one on average than with the standards' matrix. (libswscale uses
+// another path for frames of odd height; we use this one.) If chroma has all columns (4:4:4) we use
+// the same formula, and libswscale another one, which differs by up to 3.
 //
-// Wider samples have no reference: libraries differ, and so do one library's versions. They become
-// what the standard says, rounded to the nearest, halves up; the matrix' coefficients, times 255
+// Wider samples have no reference: libraries differ, and so do versions of the same library. They
+// are converted by the standard, rounded to nearest, ties up; the matrix' coefficients, times 255
 // for a whole sample, are multiples of 2^-21, so that float64 and integers agree in every bit.
 // Chroma is repeated there, too.
 //
@@ -35,23 +35,23 @@ struct YuvCoefficients {
 };
 YuvCoefficients yuv_coefficients(YuvMatrix matrix, bool full_range);
 
-// yuv: luma, Cb, Cr. Chroma has a sample for each two columns, of which the row begins with the
-// first one, where halved, else one for each.
+// yuv: luma, Cb, Cr. Chroma has one sample per column, or, if halved, one per two columns, starting
+// with the row's first.
 void rgb_from_yuv_row(const uint8_t* const yuv[3], bool halved, int count,
                       const YuvCoefficients& by, uint8_t* const rgb[3]);
 
-// Times 2^21; the offsets are samples.
+// In units of 2^-21; the offsets are samples.
 struct DeepYuvCoefficients {
   int32_t luma = 0, luma_offset = 0, chroma_offset = 0;
   int32_t red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
 };
 // REQUIRES: 9 <= bits <= 16
 DeepYuvCoefficients deep_yuv_coefficients(YuvMatrix matrix, bool full_range, int bits);
-// The same of samples with more than 8 bits.
+// The same for samples with more than 8 bits.
 void rgb_from_deep_yuv_row(const uint16_t* const yuv[3], bool halved, int count,
                            const DeepYuvCoefficients& by, uint8_t* const rgb[3]);
 
-// A row of wide samples as bytes: 255 times its part of the largest, to the nearest, halves up.
+// A row of wide samples as bytes: value * 255 / maximum, rounded to nearest, ties up.
 void bytes_from_deep_row(const uint16_t* in, int bits, int count, uint8_t* out);
 
 }  // namespace headrace

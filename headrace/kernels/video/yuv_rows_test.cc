@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against libswscale's own output, as hashes; against its formula and the standards' matrix,
-// written down once more, for every pair of chroma samples.
+// Compared with libswscale's own output, as hashes; and with its formula and the standards' matrix,
+// written independently, for every pair of chroma samples.
 #include "headrace/kernels/video/yuv_rows.h"
 
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
@@ -52,7 +53,7 @@ Rgb converted(const Yuv<uint16_t>& yuv, bool halved, int count, const DeepYuvCoe
   return rgb;
 }
 
-// The table of coefficients and the formula, as libswscale's yuv2rgb.c and its MMX code have them.
+// The coefficient table and the formula, from libswscale's yuv2rgb.c and its MMX code.
 struct Text {
   int yc, yo, vr, ub, ug, vg;
 };
@@ -76,10 +77,10 @@ class YuvRows : public testing::TestWithParam<SimdLevel> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-// Random planes of 127 x 62, of a generator that any language has, went through sws_scale of
+// Random planes of 127 x 62, from an easily reproduced generator, were converted by sws_scale of
 // libswscale 6.7.100 (FFmpeg 5.1.9) to RGB24, with no flags, for the matrices above; FNV-1a of the
-// interleaved outcome: limited range, then full range; 4:2:0, then 4:2:2.
-TEST_P(YuvRows, AreLibswscalesForPlanesOfChance) {
+// interleaved output: limited range, then full range; 4:2:0, then 4:2:2.
+TEST_P(YuvRows, EqualLibswscalesForRandomPlanes) {
   constexpr std::array<uint64_t, 20> kWant = {
       0x5229dbc770798f31, 0xb77c96d601ab87b1, 0xf7f2a68831f15322, 0xad8f43bda9afeb03,
       0xe6ca40478c6e2604, 0xd210b3cee598afc0, 0xb4e445d5199f7e81, 0x75ada234d9665af9,
@@ -118,8 +119,8 @@ TEST_P(YuvRows, AreLibswscalesForPlanesOfChance) {
   }
 }
 
-TEST_P(YuvRows, AreTheFormulaForEveryPairOfChromaSamples) {
-  constexpr int kCount = 512;  // every v, of two columns each
+TEST_P(YuvRows, FollowTheFormulaForEveryPairOfChromaSamples) {
+  constexpr int kCount = 512;  // every v, two columns each
   for (size_t m = 0; m < kMatrices.size(); ++m) {
     for (const bool full : {false, true}) {
       const YuvCoefficients by = yuv_coefficients(kMatrices[m], full);
@@ -145,7 +146,7 @@ TEST_P(YuvRows, AreTheFormulaForEveryPairOfChromaSamples) {
   }
 }
 
-TEST_P(YuvRows, OfEveryLengthAreWhole) {
+TEST_P(YuvRows, OfEveryLengthAreComplete) {
   std::mt19937 engine(3);
   const YuvCoefficients by = yuv_coefficients(YuvMatrix::kBT709, false);
   const DeepYuvCoefficients deep_by = deep_yuv_coefficients(YuvMatrix::kBT709, false, 10);
@@ -172,7 +173,7 @@ TEST_P(YuvRows, OfEveryLengthAreWhole) {
   }
 }
 
-// The standards' matrix in float64, whose coefficients are multiples of 2^-21.
+// The standard's matrix in float64; its coefficients are multiples of 2^-21.
 std::array<double, 3> standard_rgb(YuvMatrix matrix, bool full, int bits, int y, int u, int v,
                                    bool rounded_coefficients) {
   constexpr double kRed[] = {0.299, 0.2126, 0.2627, 0.212, 0.3};
@@ -214,7 +215,7 @@ TEST_P(YuvRows, OfMoreThanEightBitsAreTheStandardsMatrixRounded) {
             for (size_t c = 0; c < 3; ++c) {
               ASSERT_EQ(rgb[c][at], std::clamp(std::floor(want[c] + 0.5), 0.0, 255.0))
                   << bits << full << halved << " of " << y << ", " << u << ", " << v;
-              // Tolerance for the coefficients' rounding: 3 times 2^-22, of 2^bits each.
+              // Tolerance for the rounded coefficients: 3 times 2^-22, each times 2^bits.
               ASSERT_LE(std::abs(want[c] - ideal[c]), 3 * std::ldexp(1, bits - 22));
             }
           }
@@ -243,7 +244,7 @@ TEST_P(YuvRows, BlackGrayAndWhiteAreGray) {
   }
 }
 
-// Samples that their bits do not hold: the same bytes on every level, whatever they are.
+// Samples that exceed their bit depth: any bytes, but the same on every level.
 TEST(DeepYuvRows, OfImpossibleSamplesAreEqualOnAllLevels) {
   Yuv<uint16_t> yuv = yuv_of<uint16_t>(100);
   std::mt19937 engine(5);
@@ -277,9 +278,6 @@ TEST(DeepRows, AreTheNearestBytes) {
   }
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, YuvRows, testing::ValuesIn(available_levels()), level_name);
 
 }  // namespace

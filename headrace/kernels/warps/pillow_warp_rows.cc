@@ -22,8 +22,8 @@ namespace {
 
 uint32_t byte_of(uint32_t pixel, int channel) { return (pixel >> (8 * channel)) & 0xff; }
 
-// A pixel of Pillow's filters: the four or sixteen pixels about a place, those beyond the edge
-// being the edge's.
+// A pixel of Pillow's filters: the four or sixteen pixels around a position; those beyond the edge
+// repeat the edge.
 struct Neighbors {
   const PixelWords& source;
   int x, y;
@@ -40,7 +40,8 @@ double cubic(double v1, double v2, double v3, double v4, double d) {
   return v2 + d * (p2 + d * (p3 + d * p4));
 }
 
-// `value(neighbors, dx, dy, channel)` of each place inside; a double from 0 to 255.
+// Calls `value(neighbors, dx, dy, channel)` for each position inside; returns a double from 0 to
+// 255.
 template <class Value>
 void as_pillow(const PixelWords& source, const double* x, const double* y, int count, uint32_t fill,
                int channels, uint8_t* const out[], const Value& value) {
@@ -162,10 +163,10 @@ void pillow_places(const double coefficients[8], bool divides, int first, int ro
   }
 }
 
-constexpr float kFixedPoint = 8192.0f;  // added to a value it leaves ten bits after the point
+constexpr float kFixedPoint = 8192.0f;  // adding it to a value leaves ten fraction bits
 constexpr int kPointAt = 10, kDoubtful = (1 << kPointAt) - 1;  // none of these set: within 2^-11
 
-// In doubles throughout.
+// Computed in double throughout.
 void bilinear_in_doubles(const PixelWords& source, const double* x, const double* y, int count,
                          uint32_t fill, int channels, uint8_t* const out[], int to) {
   const auto right_end = static_cast<double>(source.width),
@@ -197,7 +198,7 @@ void bilinear_in_doubles(const PixelWords& source, const double* x, const double
   }
 }
 
-// The pixels about each place, and how far it is from the first one's middle.
+// The pixels around each position, and its distance from the first one's center.
 struct Square {
   Ints column, row;  // of the first one
   Floats dx, dy;
@@ -208,7 +209,7 @@ inline Mask away_from_ends(Floats share) {
   return And(Lt(Set(0x1p-20f), share), Lt(share, Set(1 - 0x1p-20f)));
 }
 
-// False where doubles must decide; else the values are stored, and those outside are any.
+// False if doubles must decide; otherwise the values are stored, those outside being unspecified.
 [[gnu::always_inline]] inline bool blended_in_floats(const PixelWords& source, const Square& at,
                                                      const Pickers& pickers, int channels,
                                                      uint8_t* const out[], int to) {
@@ -276,7 +277,7 @@ inline Doubles at_cubic(Doubles v2, Doubles p2, Doubles p3, Doubles p4, Doubles 
   return Add(v2, Mul(d, Add(p2, Mul(d, Add(p3, Mul(d, p4))))));
 }
 
-// For bytes: all but the powers are whole numbers.
+// For bytes: everything except the powers is an integer.
 inline Doubles cubic(const Few v[4], Doubles d) {
   const Few fall = Sub(v[0], v[1]);
   const Few p3 = Sub(Add(Add(fall, fall), v[2]), v[3]), p4 = Sub(Sub(v[3], v[2]), fall);
@@ -327,7 +328,7 @@ void bicubic_as_pillow(const PixelWords& source, const double* x, const double* 
   }
 }
 
-// One coordinate along a row of an affine map, as Pillow computes it. It never turns back.
+// One coordinate along a row of an affine map, as Pillow computes it. It is monotonic.
 struct AlongRow {
   double by, rest, last;
   int first;
@@ -335,7 +336,8 @@ struct AlongRow {
   double at(int i) const { return by * (first + i + 0.5) + rest + last; }
 };
 
-// The first of `count` at which `holds`, which never ends; looked for from about there.
+// The first of `count` at which `holds` is true, given that it stays true from there; searches from
+// a guess.
 template <class Holds>
 int first_where(double about, int count, const Holds& holds) {
   int at = about > 0 ? static_cast<int>(std::min<double>(about, count)) : 0;
@@ -344,7 +346,7 @@ int first_where(double about, int count, const Holds& holds) {
   return at;
 }
 
-// Narrows begin..end to where the coordinate is from 0 up to `extent`.
+// Narrows begin..end to where the coordinate is in [0, extent).
 void keep_inside(const AlongRow& along, double extent, int& begin, int& end) {
   const auto from_0 = [&](int i) { return along.at(i) >= 0; };
   const auto to_end = [&](int i) { return along.at(i) < extent; };
@@ -362,7 +364,7 @@ void keep_inside(const AlongRow& along, double extent, int& begin, int& end) {
   end = std::min(end, leaves);
 }
 
-// Places of a block of lanes: integers from the first one's, with 24 bits after the point.
+// Positions of a block of lanes: integers relative to the first one's, with 24 fraction bits.
 struct SteppedLanes {
   static constexpr int kPoint = 24;
   explicit SteppedLanes(double by)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pixel of a warped picture: its coordinates in the source, and the blend of the pixels there.
-// The arithmetic of rows on the CPU (warp_rows.h, whose conventions hold) and of pictures on a GPU
+// Used for rows on the CPU (warp_rows.h, whose conventions apply) and for pictures on a GPU
 // (batch/warp_pictures.h).
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace headrace {
 
-// torchvision's affine_grid and _perspective_grid, and the way from a grid to pixels.
+// torchvision's affine_grid and _perspective_grid, and the conversion from grid to pixels.
 struct TorchGrid {
-  // For the output's column x and row y: x0 * x + x1 * y + x2 and so on; where `divides`, both are
-  // divided by w0 * x + w1 * y + 1 and then lose 1.
+  // For the output's column x and row y: x0 * x + x1 * y + x2 and so on; if `divides`, both are
+  // divided by w0 * x + w1 * y + 1 and reduced by 1.
   float x[3] = {}, y[3] = {};
   float w[2] = {};
   bool divides = false;
-  bool fused = true;  // torch multiplies matrices of few rows without fused operations
+  bool fused = true;  // torch multiplies matrices with few rows without fused operations
   float first_column = 0, first_row = 0;  // coordinates of the output's first pixel
   float half_width = 0, half_height = 0;  // of the source
 };
@@ -33,7 +33,7 @@ HEADRACE_HD inline float grid_dot(const float by[2], float last, float x, float 
   return (fused ? floats::fma(y, by[1], first) : first + y * by[1]) + last;
 }
 
-// at_x, at_y: what the pixel is called.
+// at_x, at_y: the pixel's integer coordinates.
 HEADRACE_HD inline WarpPlace<float> torch_place(const TorchGrid& grid, float at_x, float at_y) {
   float to_x = grid_dot(grid.x, grid.x[2], at_x, at_y, grid.fused);
   float to_y = grid_dot(grid.y, grid.y[2], at_x, at_y, grid.fused);
@@ -46,7 +46,7 @@ HEADRACE_HD inline WarpPlace<float> torch_place(const TorchGrid& grid, float at_
           floats::fma(to_y + 1.0f, grid.half_height, -0.5f)};
 }
 
-// at_x, at_y: the pixel's middle.
+// at_x, at_y: the pixel's center.
 HEADRACE_HD inline WarpPlace<double> pillow_place(const double a[8], bool divides, double at_x,
                                                   double at_y) {
   WarpPlace<double> place{a[0] * at_x + a[1] * at_y + a[2], a[3] * at_x + a[4] * at_y + a[5]};
@@ -66,8 +66,8 @@ HEADRACE_HD inline bool within(float x, float y, int width, int height) {
   return x >= 0 && x < static_cast<float>(width) && y >= 0 && y < static_cast<float>(height);
 }
 
-// The four pixels about a place, as grid_sample's "bilinear" weighs them: k is the one k % 2
-// columns and k / 2 rows from the first.
+// The four pixels around a position, with the weights of grid_sample's "bilinear": k is the one k %
+// 2 columns and k / 2 rows from the first.
 struct TorchSquare {
   int32_t column, row;  // of the first one
   float weights[4];
@@ -77,7 +77,7 @@ HEADRACE_HD inline TorchSquare torch_square(float x, float y, int width, int hei
   const float left = floats::floor(x), top = floats::floor(y);
   const float west = x - left, east = 1.0f - west, north = y - top, south = 1.0f - north;
   TorchSquare square{0, 0, {south * east, south * west, north * east, north * west}, {}};
-  // Only where one of the pixels is the picture's is the first a pixel's number.
+  // The first index is valid only if one of the four pixels is inside the picture.
   if (!within(left + 1.0f, top + 1.0f, width + 1, height + 1)) return square;
   square.column = static_cast<int32_t>(left);
   square.row = static_cast<int32_t>(top);
@@ -98,19 +98,19 @@ HEADRACE_HD inline float share_inside(const TorchSquare& square) {
   const auto counted = [&](int k) { return square.inside[k] ? 1.0f : 0.0f; };
   return blended_as_torch(square.weights, counted(0), counted(1), counted(2), counted(3));
 }
-// The rest is the fill.
+// The remainder is the fill.
 HEADRACE_HD inline float filled_as_torch(float value, float fill, float share) {
   return (value - fill) * share + fill;
 }
 
-// Blends four bytes, `dx` and `dy` from the first one's middle; Pillow truncates it.
+// Blends four bytes, `dx` and `dy` from the first one's center; truncates like Pillow.
 HEADRACE_HD inline double bilinear_of(double nw, double ne, double sw, double se, double dx,
                                       double dy) {
   const double above = nw + (ne - nw) * dx, below = sw + (se - sw) * dx;
   return above + (below - above) * dy;
 }
 
-// A row of an affine warp in 16.16 fixed point: of its first pixel, and what each further one adds.
+// A row of an affine warp in 16.16 fixed point: its first pixel, and the increment per pixel.
 struct FixedRow {
   int32_t x, y, step_x, step_y;
 };

@@ -155,7 +155,7 @@ namespace {
 
 constexpr int kPixelBlock = 4 * kLanes;
 
-// From four registers of pixels: each channel's bytes, as many as a register has.
+// From four registers of pixels: each channel's bytes, one register per channel.
 void StorePlanes(const Ints pixels[4], int channels, uint8_t* const out[], int64_t at) {
   constexpr uint8_t kByChannel[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
   const Ints by_channel = LoadDup128(kByChannel);
@@ -209,7 +209,7 @@ Floats place_of(Floats grid, float half) {
 }
 
 void torch_places(const TorchGrid& of, int row, int count, float* x, float* y) {
-  const TorchGrid grid = of;  // a copy that no store may change
+  const TorchGrid grid = of;  // a copy that no store can alias
   const Floats at_y = Set(grid.first_row + static_cast<float>(row));
   for (int i = 0; i < count; i += kLanes) {
     const Floats at_x = Add(Set(grid.first_column), ToFloats(Add(Set(i), Iota())));
@@ -234,7 +234,7 @@ void displaced_places(const DisplacedRow& row, int count, float* x, float* y) {
   }
 }
 
-// REQUIRES: no more pixels than an int counts.
+// REQUIRES: the number of pixels fits an int.
 Ints offset_of(Ints column, Ints row, int width) { return Add(Mul(row, Set(width)), column); }
 
 void nearest_offsets(const float* x, const float* y, int count, int width, int height,
@@ -246,7 +246,7 @@ void nearest_offsets(const float* x, const float* y, int count, int width, int h
   }
 }
 
-// 0 <= x < width, and the same of y; as the nearest pixel's offset.
+// 0 <= x < width, and likewise for y; returns the nearest pixel's offset.
 void truncated_offsets(const double* x, const double* y, int count, int width, int height,
                        int32_t* offsets) {
   const auto right_end = static_cast<double>(width), low_end = static_cast<double>(height);
@@ -272,7 +272,7 @@ void fixed_offsets(const FixedRow& row, int count, int width, int height, int32_
   }
 }
 
-// The share of a place that lies in the picture, where no byte of the pixels says it.
+// The weight of a position that is inside the picture, for pixels without a marker byte.
 Floats share_of(const PixelWords& source, Ints column, Ints row, const Floats weights[4]) {
   const Ints one = Set(1);
   const Mask in_columns[2] = {InRange(column, source.width),
@@ -296,7 +296,7 @@ void bilinear_as_torch(const PixelWords& source, const float* x, const float* y,
     const Floats west = Sub(at_x, left), east = Sub(Set(1.0f), west);
     const Floats north = Sub(at_y, top), south = Sub(Set(1.0f), north);
     const Ints column = TruncToInts(left), row = TruncToInts(top);
-    // Where one of the four pixels is the picture's.
+    // Where at least one of the four pixels is inside the picture.
     const Mask seen =
         And(InRange(Add(column, one), source.width + 1), InRange(Add(row, one), source.height + 1));
     if (!AnyTrue(seen) && NoneIsNaN(Add(west, north))) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a warped picture: each pixel's coordinates in the source, and the values there.
-// torchvision's grids are computed in float32 with the fused operations that torch has on AVX2 and
-// better, Pillow's in doubles and 16.16 fixed point. Any thread may call them.
+// torchvision's grids are computed in float32 with torch's fused operations for AVX2 and better,
+// Pillow's in doubles and 16.16 fixed point. Any thread may call them.
 //
-// Places are in pixels of the source. torch's have the middle of the first pixel at 0, Pillow's at
-// 0.5. Offsets are y * width + x, or kOutside. Functions may read and write up to 15 elements past
-// `count`; those that pack and take pixels kPixelsBeyond, of which offsets must be valid ones.
+// Positions are in pixels of the source. In torch the center of the first pixel is at 0, in Pillow
+// at 0.5. Offsets are y * width + x, or kOutside. Functions may read and write up to 15 elements
+// past `count`; those that pack and gather pixels up to kPixelsBeyond, where offsets must be valid.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,26 @@ inline constexpr int32_t kOutside = -1;
 inline constexpr int kPixelsBeyond = 63;
 inline constexpr int32_t kMostOffset = 0x7fffffff;  // pictures have fewer pixels
 
-// A picture as one word a pixel, channel c in byte c, so that a pixel is one load. What blends
-// pixels reads one more on each side of the picture.
+// A picture as one word per pixel, channel c in byte c, so that a pixel is one load. Blending reads
+// one extra pixel on each side of the picture.
 struct PixelWords {
   const uint32_t* pixels = nullptr;
   int width = 0, height = 0;
-  int stride = 0;  // pixels from a row to the next
+  int stride = 0;  // pixels from one row to the next
 };
 
-// The last byte of pixels of fewer than four channels, for bilinear_as_torch to tell them
-// from those beside the picture, which are 0.
+// Marker in the last byte of pixels with fewer than four channels, so that bilinear_as_torch can
+// distinguish them from those outside the picture, which are 0.
 inline constexpr uint32_t kIsPixel = 1u << 24;
 
-// From planes of 8 bits; `marks` is set in each pixel. No mark is below the last
-// byte. REQUIRES: 1 <= channels <= 4.
+// Converts 8-bit planes; sets `marks` in each pixel. No mark overlaps a channel. REQUIRES: 1 <=
+// channels <= 4.
 void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uint32_t marks,
                  uint32_t* pixels);
 
 void torch_places(const TorchGrid& grid, int row, int count, float* x, float* y);
-// A row of a grid that is moved about: grids go from -1 to 1. The arrays are read up to 15 elements
-// past `count`.
+// A row of a transformed grid; grids range from -1 to 1. The arrays are read up to 15 elements past
+// `count`.
 struct DisplacedRow {
   const float* identity_x = nullptr;
   float identity_y = 0;
@@ -46,12 +46,12 @@ struct DisplacedRow {
 };
 void displaced_places(const DisplacedRow& row, int count, float* x, float* y);
 
-// The nearest pixel of each place: grid_sample's "nearest".
+// The nearest pixel of each position: grid_sample's "nearest".
 void nearest_offsets(const float* x, const float* y, int count, int width, int height,
                      int32_t* offsets);
-// grid_sample's "bilinear", rounded, of each channel. `fill` has a value a channel: it is blended
-// by the share of a pixel that lies outside. Null: that share is black. REQUIRES: pixels beside the
-// picture are 0, and others have kIsPixel unless there are four channels.
+// grid_sample's "bilinear", rounded, for each channel. `fill` has one value per channel and is
+// blended in with the weight that falls outside. Null: black. REQUIRES: pixels outside the picture
+// are 0, and others have kIsPixel unless there are four channels.
 void bilinear_as_torch(const PixelWords& source, const float* x, const float* y, int count,
                        const float* fill, int channels, uint8_t* const out[]);
 
@@ -61,10 +61,10 @@ void pillow_places(const double coefficients[8], bool divides, int first, int ro
                    double* x, double* y);
 void truncated_offsets(const double* x, const double* y, int count, int width, int height,
                        int32_t* offsets);
-// REQUIRES: pixels beside the picture are those at its edge.
+// REQUIRES: pixels outside the picture repeat its edge.
 void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
                         uint32_t fill, int channels, uint8_t* const out[]);
-// The same at a row's places of an affine map. REQUIRES: the same.
+// The same at a row's positions of an affine map. REQUIRES: the same.
 void affine_as_pillow(const PixelWords& source, const double coefficients[6], int first, int row,
                       int count, uint32_t fill, int channels, uint8_t* const out[]);
 void bicubic_as_pillow(const PixelWords& source, const double* x, const double* y, int count,

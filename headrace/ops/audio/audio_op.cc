@@ -27,7 +27,7 @@ Result<Waveform> samples_of(FieldValue& audio, Renderer& renderer) {
     if (!audio.bytes.empty()) std::memcpy(own->data(), audio.bytes.data(), own->size());
     audio.own(std::move(own));
   }
-  // Nobody else has it.
+  // Exclusively owned here.
   auto* const samples = reinterpret_cast<float*>(const_cast<uint8_t*>(audio.owned->data()));
   return Waveform{samples, channels_of(audio), frames_of(audio)};
 }
@@ -57,10 +57,10 @@ Result<void> take_frames(FieldValue& audio, int64_t from, int64_t frames, Render
 
 void AudioOp::plan(FieldState& field) const {
   if (field.kind != FieldKind::kAudio || field.dtype != DType::kFloat32) {
-    raise_misfit(name_,
-                 "\"" + field.name + "\" is " + text_of(field) +
-                     ", and only float32 audio has samples to work on",
-                 "put it before what makes other numbers of the audio");
+    raise_misfit(
+        name_,
+        "\"" + field.name + "\" is " + text_of(field) + ", and the transform needs float32 audio",
+        "put it before transforms that turn the audio into something else");
   }
   plan_audio(field);
 }
@@ -111,7 +111,7 @@ Result<void> ClipOp::apply_to(FieldValue& audio, Draws draws, Renderer& renderer
 Param num_frames_param() {
   return {.name = "num_frames",
           .type = ParamType::kInt,
-          .doc = "Frames: samples of one channel; seconds times the sample rate.",
+          .doc = "Length in frames (samples per channel): seconds times the sample rate.",
           .required = true,
           .minimum = 1,
           .maximum = 1 << 30};

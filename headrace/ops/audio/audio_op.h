@@ -4,10 +4,10 @@
 //
 // Note [Audio at a step]
 // The field's state says (channels, frames), float32, and the sample rate; -1 frames where records
-// differ. A value is a Sound until somebody needs samples: cutting and padding edit it, so that the
-// codec decodes what is left of it. samples_of() decodes; from then on `bytes` are (channels,
-// frames) of float32, of `shape`, at `sample_rate` frames a second. Operators whose outcome is no
-// waveform (a spectrogram) make the field a tensor, in plan() and in apply().
+// differ. A value is a Sound until samples are needed: trimming and padding edit it, so that the
+// codec decodes only what remains. samples_of() decodes; from then on `bytes` are (channels,
+// frames) of float32, of `shape`, at `sample_rate` frames per second. Operators whose result is not
+// a waveform (a spectrogram) make the field a tensor, in plan() and in apply().
 #pragma once
 
 #include <cstdint>
@@ -28,26 +28,26 @@ struct Waveform {
   }
 };
 
-// The value's samples, decoded if need be, and its own: no branch of a Fork shares them.
+// The value's samples, decoded and copied if necessary, so that no branch of a Fork shares them.
 Result<Waveform> samples_of(FieldValue& audio, Renderer& renderer);
 
-// The value becomes frames [from, from + frames) of itself; what lies beyond its ends is silence.
+// The value becomes its frames [from, from + frames); frames outside it are silence.
 Result<void> take_frames(FieldValue& audio, int64_t from, int64_t frames, Renderer& renderer);
 
-// Acts on audio fields, each like the others of its record.
+// Acts on each audio field of a record in the same way.
 class AudioOp : public Op {
  public:
   explicit AudioOp(std::string_view name) : name_(name) {}
   bool takes(FieldKind kind) const final { return kind == FieldKind::kAudio; }
   // HR0510 unless the field is float32 audio.
   void plan(FieldState& field) const final;
-  // With draws that begin alike for every field.
+  // The random draws start identically for every field.
   Result<void> apply(OpContext& context) const final;
   bool predict(Predicted& value, Draws draws) const final { return predict_audio(value, draws); }
 
  protected:
   std::string_view name() const { return name_; }
-  // As Op::predict has it.
+  // See Op::predict.
   virtual bool predict_audio(Predicted& value, Draws draws) const {
     (void)value, (void)draws;
     return false;
@@ -59,7 +59,7 @@ class AudioOp : public Op {
   const std::string_view name_;
 };
 
-// One that needs the samples.
+// An operator that needs the samples.
 class WaveformOp : public AudioOp {
  public:
   using AudioOp::AudioOp;
@@ -73,14 +73,14 @@ class WaveformOp : public AudioOp {
   Result<void> apply_to(FieldValue& audio, Draws draws, Renderer& renderer) const override;
 };
 
-// One that keeps so many frames of a sound.
+// An operator that keeps a fixed number of frames.
 class ClipOp : public AudioOp {
  public:
   ClipOp(std::string_view name, int64_t frames, bool pads)
       : AudioOp(name), frames_(frames), pads_(pads) {}
 
  protected:
-  // Where the clip begins, which may be before the sound.
+  // Where the clip begins; may be before the start of the audio.
   virtual int64_t begin_of(int64_t frames, Draws draws) const = 0;
   int64_t clip_frames() const { return frames_; }
   void plan_audio(FieldState& audio) const override;

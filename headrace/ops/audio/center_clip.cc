@@ -11,8 +11,8 @@ class CenterClip final : public ClipOp {
   using ClipOp::ClipOp;
 
  private:
-  // A clip that is longer begins before the audio: as much silence comes before as after, or
-  // one frame less.
+  // A clip longer than the audio begins before it: the silence before is as long as the silence
+  // after, or one frame shorter.
   int64_t begin_of(int64_t frames, Draws) const override {
     const int64_t over = frames - clip_frames();
     return over >= 0 ? over / 2 : -(-over / 2);
@@ -27,7 +27,7 @@ const OpRecord kCenterClip{
         "num_frames) // 2 on. Only what is kept is decoded. An audio clip that is shorter is a "
         "data "
         "error unless pad_if_needed.",
-    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
+    .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {num_frames_param(),
                pad_if_needed_param(
                    "Whether silence is added on both sides of an audio clip that is too "

@@ -60,7 +60,7 @@ class Fade final : public WaveformOp {
     }
     for (int64_t c = 0; c < waveform.channels; ++c) {
       float* const x = waveform.channel(c).data();
-      // Where they meet, their product.
+      // Where the fades overlap, their product.
       for (int64_t i = 0; i < in; ++i) {
         const int64_t at = i - (frames - out);
         x[i] *= in_[size_t(i)] * (at < 0 ? 1.0f : out_[size_t(at)]);
@@ -88,15 +88,14 @@ const OpRecord kFade{
     .name = "Fade",
     .doc =
         "Fades an audio clip in from silence, and out into silence.\n\n"
-        "Audio, (channels, frames), float32, keeps its shape. An audio clip that is shorter than "
-        "one of "
-        "the fades is a data error; where both overlap they are multiplied.",
-    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
-    .params = {fade_length("fade_in_len", "Frames at the begin."),
-               fade_length("fade_out_len", "Frames at the end."),
+        "Audio, (channels, frames), float32, keeps its shape. An audio clip that is shorter "
+        "than either fade is a data error; where the fades overlap, their gains are multiplied.",
+    .page = {.unseen = "it works on audio: [audio](audio.md)"},
+    .params = {fade_length("fade_in_len", "Frames faded at the beginning."),
+               fade_length("fade_out_len", "Frames faded at the end."),
                {.name = "fade_shape",
                 .type = ParamType::kString,
-                .doc = "The curve, as torchaudio names it.",
+                .doc = "The curve, by torchaudio's name.",
                 .fallback = std::string("linear"),
                 .choices = {"linear", "exponential", "logarithmic", "quarter_sine", "half_sine"}}},
     .oracle = "torchaudio.transforms.Fade, within 1e-6",

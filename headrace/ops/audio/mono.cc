@@ -41,10 +41,10 @@ class Mono final : public AudioOp {
 const OpRecord kMono{
     .name = "Mono",
     .doc =
-        "Mixes the channels of an audio clip into one, their mean.\n\n"
+        "Mixes the channels of an audio clip into one by averaging them.\n\n"
         "Audio, (channels, frames), becomes (1, frames). Afterwards all clips have "
         "one channel.",
-    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
+    .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {},
     .oracle =
         "torch's waveform.mean(0, keepdim=True), bit for bit up to 4 channels, else within "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PadOrTrim: the begin of the audio, padded with silence if it is shorter.
+// PadOrTrim: the beginning of the audio, padded with silence if it is shorter.
 #include "headrace/base/registry.h"
 #include "headrace/ops/audio/audio_op.h"
 
@@ -18,9 +18,9 @@ const OpRecord kPadOrTrim{
     .name = "PadOrTrim",
     .doc =
         "Trims an audio clip to a length, or pads it with silence at its end.\n\n"
-        "Audio, (channels, frames), becomes (channels, num_frames). The rest is not "
-        "decoded. Whisper's models take 30 seconds of it.",
-    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
+        "Audio, (channels, frames), becomes (channels, num_frames). What is trimmed is not "
+        "decoded. Whisper models take 30 seconds.",
+    .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {num_frames_param()},
     .oracle = "whisper.audio.pad_or_trim, bit for bit",
     .example = {{"num_frames", int64_t{16000}}},

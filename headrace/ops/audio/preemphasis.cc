@@ -26,8 +26,8 @@ const OpRecord kPreemphasis{
     .name = "Preemphasis",
     .doc =
         "Emphasizes high frequencies: y[i] = x[i] - coeff * x[i-1].\n\n"
-        "Audio, (channels, frames), float32, keeps its shape; the first frame stays.",
-    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
+        "Audio, (channels, frames), float32, keeps its shape; the first frame is unchanged.",
+    .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {{.name = "coeff",
                 .type = ParamType::kFloat,
                 .doc = "Usually between 0 and 1.",

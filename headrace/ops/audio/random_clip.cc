@@ -21,12 +21,12 @@ class RandomClip final : public ClipOp {
 const OpRecord kRandomClip{
     .name = "RandomClip",
     .doc =
-        "Keeps a random stretch of an audio clip.\n\n"
+        "Keeps a random segment of an audio clip.\n\n"
         "Audio, (channels, frames), becomes (channels, num_frames). Every position is equally "
         "probable; several audio clips of a "
         "record are cut at the same fraction of their length. Only what "
         "is kept is decoded. An audio clip that is shorter is a data error unless pad_if_needed.",
-    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
+    .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {num_frames_param(),
                pad_if_needed_param(
                    "Whether an audio clip that is too short is padded with silence at its end.")},

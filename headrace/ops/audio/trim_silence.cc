@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TrimSilence: removes silence at the begin and end.
+// TrimSilence: removes silence at the beginning and end.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -42,8 +42,8 @@ class TrimSilence final : public AudioOp {
     return take_frames(audio, begin, end - begin, renderer);
   }
 
-  // Mean squares of windows around every hop_-th sample, zeros beyond both ends; of several
-  // channels the largest.
+  // Mean squares of windows around every hop_-th sample, with zeros beyond both ends; the maximum
+  // over channels.
   std::vector<double> loudest_powers(const FieldValue& audio) const {
     const int64_t frames = frames_of(audio), channels = channels_of(audio);
     if (frames == 0 || channels == 0) return {};
@@ -62,7 +62,8 @@ class TrimSilence final : public AudioOp {
   }
 
   static double energy(const float* samples, int64_t count) {
-    constexpr int64_t kSums = 8;  // of which each adds every eighth: the same on every machine
+    constexpr int64_t kSums = 8;  // eight accumulators with a fixed order of additions: the same
+                                  // result on every machine
     double sums[kSums] = {};
     int64_t i = 0;
     for (; i + kSums <= count; i += kSums) {
@@ -98,14 +99,14 @@ const OpRecord kTrimSilence{
         "the last with a power no more than top_db below the loudest "
         "one's. A window counts if any channel does. All of the audio is decoded; the resulting "
         "length is not known in advance.",
-    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
+    .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {{.name = "top_db",
                 .type = ParamType::kFloat,
                 .doc = "How far below the loudest window silence begins, in decibels.",
                 .fallback = 60.0,
                 .minimum = 0.001,
                 .maximum = 400},
-               samples_param("frame_length", "Samples of a window.", 2048),
+               samples_param("frame_length", "Samples per window.", 2048),
                samples_param("hop_length", "Samples from one window to the next.", 512)},
     .oracle = "librosa.effects.trim, the same frames",
     .example = {{"top_db", 1.0}, {"frame_length", int64_t{64}}, {"hop_length", int64_t{16}}},

@@ -45,7 +45,7 @@ const OpRecord kVol{
         "Makes an audio clip louder or softer.\n\n"
         "Audio, (channels, frames), float32, keeps its shape. As in torchaudio, values beyond full "
         "scale become -1 or 1.",
-    .page = {.unseen = "audio clips alone: [audio](audio.md)"},
+    .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {{.name = "gain",
                 .type = ParamType::kFloat,
                 .doc = "The gain, in the unit of gain_type.",

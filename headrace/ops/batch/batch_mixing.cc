@@ -23,7 +23,7 @@ void blend(const typename Mixed::Stored* partner, typename Mixed::Stored* row, s
   for (size_t i = 0; i < count; ++i) row[i] = Mixed::mix(partner[i], row[i], own, rest);
 }
 
-// Part by part, so that of the row that is written first little has to be kept.
+// In blocks, so that only a small copy of the row that is written first has to be kept.
 template <class Stored, class Blend>
 void blend_parts(const std::vector<uint8_t*>& rows, size_t bytes, const std::vector<double>& own,
                  const Blend& blend_part) {
@@ -66,7 +66,7 @@ void blend_rows(const std::vector<uint8_t*>& rows, size_t bytes, DType dtype,
 
 std::optional<Spec> MixingOp::beforehand(const FieldState& field) const {
   if (field.kind != FieldKind::kLabel) return {};
-  if (field.dtype == DType::kFloat32) {  // of another step
+  if (field.dtype == DType::kFloat32) {  // already encoded by another transform
     if (options_.classes > 0 && field.shape != Shape{options_.classes}) {
       raise_misfit(name_, "num_classes is " + std::to_string(options_.classes) + ", and \"" +
                               field.name + "\" is " + text_of(field) + " already");
@@ -74,8 +74,10 @@ std::optional<Spec> MixingOp::beforehand(const FieldState& field) const {
     return {};
   }
   if (options_.classes == 0) {
-    raise_misfit(name_, "mixes labels, and has to know how many classes \"" + field.name + "\" has",
-                 "num_classes=N, the largest label plus one; or fields=\"image\", and labels stay");
+    raise_misfit(
+        name_, "mixes labels, and must know the number of classes of \"" + field.name + "\" has",
+        "set num_classes=N, the largest label plus one; or fields=\"image\" to leave labels "
+        "unchanged");
   }
   return Spec{"OneHot",
               {{"num_classes", options_.classes}, {"label_smoothing", options_.smoothing}},
@@ -85,7 +87,7 @@ std::optional<Spec> MixingOp::beforehand(const FieldState& field) const {
 
 void MixingOp::plan(const FieldState& field) const {
   const std::string what = "\"" + field.name + "\" is " + text_of(field) + " here";
-  if (field.kind == FieldKind::kLabel) return;  // beforehand() says the rest
+  if (field.kind == FieldKind::kLabel) return;  // beforehand() makes the encoding
   if (field.kind == FieldKind::kTensor) {
     if (field.dtype == DType::kFloat32) return;
     raise_misfit(name_, "mixes targets of float32, and " + what);
@@ -97,7 +99,7 @@ void MixingOp::plan(const FieldState& field) const {
   if (is_float(field.dtype) || (options_.uint8 && field.dtype == DType::kUInt8)) return;
   raise_misfit(name_, "mixes images of floats, and " + what,
                field.dtype == DType::kUInt8
-                   ? "put ToDtype(\"float32\", scale=True) before it, or say uint8=True"
+                   ? "put ToDtype(\"float32\", scale=True) before it, or pass uint8=True"
                    : "");
 }
 
@@ -121,7 +123,7 @@ Result<void> MixingOp::apply(GroupContext& context) const {
   if (!size) return size.error();
   std::vector<Mix> mixes;
   std::vector<double> own;
-  // For each position in the group, whether or not it has a row.
+  // Draws for every position in the group, including those without a row.
   Mix mix;
   const int64_t begin = context.positions.front() / options_.group * options_.group;
   for (int64_t position = begin, row = 0; row < std::ssize(context.positions); ++position) {
@@ -153,20 +155,19 @@ std::vector<Param> mixing_params(std::string_view what_uint8_does) {
        .maximum = 1e6},
       {.name = "num_classes",
        .type = ParamType::kInt,
-       .doc = "Number of classes; None if labels are float32 rows already.",
+       .doc = "Number of classes; None if labels already are float32 rows.",
        .minimum = 1,
        .maximum = 1 << 24},
       {.name = "group",
        .type = ParamType::kInt,
-       .doc = "Number of consecutive positions of the epoch that are mixed. A rank's batch is a "
-              "multiple "
-              "of it.",
+       .doc = "Number of consecutive positions of the epoch that are mixed. A rank's batch size "
+              "must be a multiple of it.",
        .fallback = int64_t{8},
        .minimum = 1,
        .maximum = 1 << 20},
       {.name = "per_record",
        .type = ParamType::kBool,
-       .doc = "Draw for each record; else the records of a group share one draw.",
+       .doc = "Whether each record has its own draw; otherwise the records of a group share one.",
        .fallback = false},
       {.name = "label_smoothing",
        .type = ParamType::kFloat,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by MixUp and CutMix: rows of a group are mixed with the row before them, labels in the
-// same proportion. ops/batch/mix_up.cc is the one to copy.
+// Shared by MixUp and CutMix: rows of a group are mixed with the previous row, labels in the same
+// proportion. ops/batch/mix_up.cc is the one to copy.
 //
-// As in torchvision a row's partner is the one before it in its group, the first row's the last
-// one; and as there a group has one proportion (and one box), unless each record is to have its
-// own.
+// As in torchvision, a row is mixed with the previous one in its group, the first row with the last
+// one; and a group has a single proportion (and box), unless each record is to have its own.
 #pragma once
 
 #include <memory>
@@ -17,12 +16,12 @@
 namespace headrace {
 
 struct MixingOptions {
-  double alpha = 1;     // of the Beta distribution
-  int64_t classes = 0;  // 0: labels have a row for each record already
+  double alpha = 1;     // parameter of the Beta distribution
+  int64_t classes = 0;  // 0: each record's label is already a row
   double smoothing = 0;
   int64_t group = 0;
   bool per_record = false;
-  bool uint8 = false;  // the user has said that images of bytes shall be mixed
+  bool uint8 = false;  // the user has requested mixing of uint8 images
 };
 
 class MixingOp : public BatchOp {
@@ -39,15 +38,15 @@ class MixingOp : public BatchOp {
   Result<void> apply(GroupContext& context) const final;
 
  protected:
-  // The part that a row keeps of its own.
+  // The weight of a row's own data.
   struct Mix {
-    double own = 1;  // share of the label, and of the pixels where they are blended
-    Window box{};    // or what is taken from the partner
+    double own = 1;  // fraction of the label, and of the pixels if they are blended
+    Window box{};    // or the box that is copied from the mixed-in sample
   };
   virtual Mix draw(Draws& draws, double alpha, Size image) const = 0;
-  // The same for a device, of a picture of that size.
+  // The same for a device, for a picture of this size.
   virtual RowMix row_mix(const Mix& mix, Size image) const = 0;
-  // `mixes`: one a row.
+  // `mixes`: one per row.
   virtual void mix_images(const GroupField& field, const std::vector<Mix>& mixes,
                           MemoryFormat format) const = 0;
 
@@ -57,12 +56,12 @@ class MixingOp : public BatchOp {
   const MixingOptions options_;
 };
 
-// row = own * row + (1 - own) * the row before it, as torch computes it for the dtype; uint8 in
-// float32, rounded to the nearest.
+// row = own * row + (1 - own) * previous row, as torch computes it for the dtype; uint8 in float32,
+// rounded to the nearest.
 void blend_rows(const std::vector<uint8_t*>& rows, size_t bytes, DType dtype,
                 const std::vector<double>& own);
 
-// The parameters of both.
+// The parameters of both transforms.
 std::vector<Param> mixing_params(std::string_view what_uint8_does);
 MixingOptions mixing_options(const Arguments& arguments);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CutMix: a box of each record's image comes from another of its group, and so much of the label.
+// CutMix: a box of each record's image comes from another record of its group, and the label is
+// mixed in proportion.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -25,7 +26,7 @@ class CutMix final : public MixingOp {
     const int left = std::max(x - half_width, 0), top = std::max(y - half_height, 0);
     const Window box{left, top, std::min(x + half_width, image.width) - left,
                      std::min(y + half_height, image.height) - top};
-    // The area that is really replaced, since the border clips boxes.
+    // The area that is actually replaced, because boxes are clipped at the border.
     const double area = static_cast<double>(int64_t{box.width} * box.height);
     const double all = static_cast<double>(int64_t{image.width} * image.height);
     return {.own = 1.0 - area / all, .box = box};
@@ -39,7 +40,7 @@ class CutMix final : public MixingOp {
             .copies = 1};
   }
 
-  // Line by line, so that of the row that is written first little has to be kept.
+  // Line by line, so that only a small copy of the row that is written first has to be kept.
   void mix_images(const GroupField& field, const std::vector<Mix>& mixes,
                   MemoryFormat format) const override {
     const Shape& shape = field.state->shape;
@@ -67,17 +68,17 @@ class CutMix final : public MixingOp {
 const OpRecord kCutMix{
     .name = "CutMix",
     .doc =
-        "Takes a box of each image from the record before it in its group, labels in proportion."
-        "\n\n"
+        "Replaces a box of each image by that of the record before it in its group, and mixes "
+        "labels in proportion.\n\n"
         "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
-        "int64 each, become float32 (num_classes), which sums to 1. It runs when the batch is "
-        "filled, over groups of positions of the epoch, so that its result does not depend on "
-        "ranks; nothing can be done to its fields after it. Of a clip all frames have one box. Boxes, keypoints and masks are not "
-        "cut: a batch that has them is refused (HR0133).",
-    .page = {.section = "Of a batch",
+        "int64 each, become float32 (num_classes), which sums to 1. It runs once the batch is "
+        "filled, over groups of positions of the epoch, so its result does not depend on ranks; "
+        "no transform of its fields can follow it. All frames of a video clip share one box. "
+        "Boxes, keypoints and masks cannot be mixed: a pipeline with them is rejected (HR0133).",
+    .page = {.section = "Batch mixing",
              .step = "T.CutMix(num_classes=4, group=4, uint8=True)",
              .boxes = false},
-    .params = mixing_params("Images of uint8 too, whose pixels are copied."),
+    .params = mixing_params("Accept uint8 images too, whose pixels are copied."),
     .oracle =
         "torchvision v2's CutMix on the group, bit for bit for a given box, whose distribution is "
         "the same",

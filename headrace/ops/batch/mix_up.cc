@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MixUp: records of a group are blended, and so are their labels.
+// MixUp: blends the records of a group, and their labels.
 #include "headrace/base/random_shares.h"
 #include "headrace/base/registry.h"
 #include "headrace/ops/batch/batch_mixing.h"
@@ -13,7 +13,7 @@ class MixUp final : public MixingOp {
 
  private:
   Mix draw(Draws& draws, double alpha, Size) const override {
-    return {.own = static_cast<float>(draw_beta(draws, alpha))};  // as torch has it
+    return {.own = static_cast<float>(draw_beta(draws, alpha))};  // same formula as torch
   }
   RowMix row_mix(const Mix& mix, Size image) const override {
     return {.own = static_cast<float>(mix.own),
@@ -32,17 +32,17 @@ class MixUp final : public MixingOp {
 const OpRecord kMixUp{
     .name = "MixUp",
     .doc =
-        "Blends each record of a group with the one before it, labels alike.\n\n"
+        "Blends each record of a group with the one before it, and their labels likewise.\n\n"
         "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
-        "int64 each, become float32 (num_classes), which sums to 1. It runs when the batch is "
-        "filled, over groups of positions of the epoch, so that its result does not depend on "
-        "ranks; nothing can be done to its fields after it. Of a clip all frames are blended "
-        "alike. Boxes, keypoints and masks cannot be "
-        "blended: a batch that has them is refused (HR0133).",
-    .page = {.section = "Of a batch",
+        "int64 each, become float32 (num_classes), which sums to 1. It runs once the batch is "
+        "filled, over groups of positions of the epoch, so its result does not depend on ranks; "
+        "no transform of its fields can follow it. All frames of a video clip are blended "
+        "alike. Boxes, keypoints and masks cannot be blended: a pipeline with them is rejected "
+        "(HR0133).",
+    .page = {.section = "Batch mixing",
              .step = "T.MixUp(num_classes=4, group=4, uint8=True)",
              .boxes = false},
-    .params = mixing_params("Images of uint8 too: computed in float32, rounded to the nearest."),
+    .params = mixing_params("Accept uint8 images too: mixed in float32, rounded to nearest."),
     .oracle =
         "torchvision v2's MixUp on the group, bit for bit for a given lambda, which is "
         "Beta-distributed",

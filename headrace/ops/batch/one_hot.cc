@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OneHot: a class number becomes a row with one value a class.
+// OneHot: turns a class number into a row with one value per class.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -65,10 +65,9 @@ const OpRecord kOneHot{
     .name = "OneHot",
     .doc =
         "One-hot encodes labels: 1 for a label's class, 0 for the others.\n\n"
-        "Labels, one int64 each, become float32 (num_classes). A label outside of the classes "
-        "makes "
-        "a bad record (HR0530). MixUp and CutMix do this by themselves.",
-    .page = {.unseen = "labels alone: [policies](policies.md)"},
+        "Labels, one int64 each, become float32 (num_classes). A record whose label is not one "
+        "of the classes is a bad record (HR0530). MixUp and CutMix do this by themselves.",
+    .page = {.unseen = "it changes only labels: [policies](policies.md)"},
     .params = {{.name = "num_classes",
                 .type = ParamType::kInt,
                 .doc = "Number of classes.",

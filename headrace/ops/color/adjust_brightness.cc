@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdjustBrightness: all values times a factor.
+// AdjustBrightness: multiplies all values by a factor.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/color_steps.h"
 
@@ -9,10 +9,10 @@ namespace {
 const OpRecord kAdjustBrightness{
     .name = "AdjustBrightness",
     .doc =
-        "Multiplies an image's values with a factor.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
-        "are left as they are. torchvision and Pillow do the same here.",
-    .page = {.section = "Colors", .step = "T.AdjustBrightness(1.5)"},
+        "Multiplies an image's values by a factor.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks. torchvision and Pillow agree here.",
+    .page = {.section = "Color transforms", .step = "T.AdjustBrightness(1.5)"},
     .params = {{.name = "brightness_factor",
                 .type = ParamType::kFloat,
                 .doc = "0 is black, 1 changes nothing, 2 is twice as bright.",

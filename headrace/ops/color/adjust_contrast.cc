@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdjustContrast: values drawn towards the mean gray of the picture, or away from it.
+// AdjustContrast: blends values with the mean gray of the picture, or extrapolates away from it.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/color_steps.h"
 
@@ -32,23 +32,21 @@ class AdjustContrast final : public PixelOp {
 const OpRecord kAdjustContrast{
     .name = "AdjustContrast",
     .doc =
-        "Adjusts contrast: blends an image with its mean gray, or away from it.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks "
-        "are left as they are. The image is measured first, so previous transforms are "
-        "computed before it: a second pass. Above 65,793 pixels torch rounds its mean in another "
-        "order, "
+        "Adjusts contrast: blends an image with its mean gray, or extrapolates away from it.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks. It measures the image, so earlier transforms are rendered "
+        "first, which adds a pass. Above 65,793 pixels torch rounds its mean in another order, "
         "and values may differ by 1.",
-    .page = {.section = "Colors", .step = "T.AdjustContrast(1.8)"},
+    .page = {.section = "Color transforms", .step = "T.AdjustContrast(1.8)"},
     .params = {{.name = "contrast_factor",
                 .type = ParamType::kFloat,
-                .doc = "0 is one gray, 1 changes nothing, 2 is twice the contrast.",
+                .doc = "0 is uniform gray, 1 changes nothing, 2 is twice the contrast.",
                 .required = true,
                 .minimum = 0},
                arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_contrast on tensors of up to 65,793 pixels, or on Pillow's "
-        "images, bit for bit; of float32 to 1e-6, whose mean torch adds up in another order",
+        "images, bit for bit; float32 to 1e-6, since torch sums its mean in another order",
     .example = {{"contrast_factor", 0.6}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<AdjustContrast>(arguments.number("contrast_factor"),

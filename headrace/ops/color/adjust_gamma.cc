@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdjustGamma: all values to a power.
+// AdjustGamma: raises all values to a power.
 #include <algorithm>
 #include <cmath>
 
@@ -30,11 +30,10 @@ const OpRecord kAdjustGamma{
     .name = "AdjustGamma",
     .doc =
         "Raises an image's values, as numbers from 0 to 1, to a power.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks are "
-        "left as they are. Of all tables one entry in 50,000 differs by 1 from torch's power in "
-        "float32.",
-    .page = {.section = "Colors", .step = "T.AdjustGamma(0.5)"},
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks. One lookup-table entry in 50,000 differs by 1 from "
+        "torch's float32 power.",
+    .page = {.section = "Color transforms", .step = "T.AdjustGamma(0.5)"},
     .params = {{.name = "gamma",
                 .type = ParamType::kFloat,
                 .doc = "Above 1 dark values become darker, below 1 lighter.",
@@ -42,13 +41,13 @@ const OpRecord kAdjustGamma{
                 .minimum = 0},
                {.name = "gain",
                 .type = ParamType::kFloat,
-                .doc = "A factor for the result.",
+                .doc = "Factor applied to the result.",
                 .fallback = 1.0,
                 .minimum = 0},
                arithmetic_param()},
     .oracle =
-        "torchvision v2's adjust_gamma on Pillow's images, bit for bit, or on tensors, to one "
-        "level in 1 of 50,000 entries; of float32 to 1e-6",
+        "torchvision v2's adjust_gamma on Pillow's images, bit for bit, or on tensors, within "
+        "one level in 1 of 50,000 entries; float32 to 1e-6",
     .example = {{"gamma", 0.7}, {"gain", 1.1}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       const double gamma = arguments.number("gamma"), gain = arguments.number("gain");

@@ -10,11 +10,10 @@ const OpRecord kAdjustHue{
     .name = "AdjustHue",
     .doc =
         "Rotates an image's hues around the color circle.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks "
-        "are left as they are. A gray image keeps its values. torch computes in float32, Pillow "
-        "in steps of 1/255: values differ by up to 13.",
-    .page = {.section = "Colors", .step = "T.AdjustHue(0.2)"},
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks. A gray image keeps its values. torch computes in float32, "
+        "Pillow in steps of 1/255: values differ by up to 13.",
+    .page = {.section = "Color transforms", .step = "T.AdjustHue(0.2)"},
     .params = {{.name = "hue_factor",
                 .type = ParamType::kFloat,
                 .doc =

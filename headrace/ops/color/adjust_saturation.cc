@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdjustSaturation: colors drawn towards their gray, or away from it.
+// AdjustSaturation: blends colors with their gray, or extrapolates away from it.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/color_steps.h"
 
@@ -9,11 +9,11 @@ namespace {
 const OpRecord kAdjustSaturation{
     .name = "AdjustSaturation",
     .doc =
-        "Adjusts saturation: blends an image with its grayscale version, or away from it.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks "
-        "are left as they are. A gray image keeps its values.",
-    .page = {.section = "Colors", .step = "T.AdjustSaturation(2.0)"},
+        "Adjusts saturation: blends an image with its grayscale version, or extrapolates away "
+        "from it.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks. A gray image keeps its values.",
+    .page = {.section = "Color transforms", .step = "T.AdjustSaturation(2.0)"},
     .params = {{.name = "saturation_factor",
                 .type = ParamType::kFloat,
                 .doc = "0 is gray, 1 changes nothing, 2 is twice the color.",

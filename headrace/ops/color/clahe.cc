@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CLAHE: values spread evenly in each tile of a picture, as far as a limit of contrast allows.
+// CLAHE: equalizes the histogram of each tile of a picture, with limited contrast.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,10 +22,11 @@ using TileTable = std::array<uint8_t, 256>;
 
 struct TileGrid {
   Size tiles;  // how many
-  Size tile;   // pixels of each
+  Size tile;   // in pixels
 };
 
-// A tile's counts, cut at the limit; what was cut off is spread over all values, as OpenCV does.
+// A tile's histogram, clipped at the limit; the excess is distributed over all values, as in
+// OpenCV.
 void cut_at(int limit, std::array<int, 256>& counts) {
   int over = 0;
   for (int& count : counts) {
@@ -38,9 +39,9 @@ void cut_at(int limit, std::array<int, 256>& counts) {
   for (int i = 0; i < 256 && rest > 0; i += step, --rest) ++counts[size_t(i)];
 }
 
-// The table of each tile of one channel. Where tiles do not fit, the picture is mirrored at its
-// right and lower border until they do, as in OpenCV: by another whole tile's worth where one edge
-// fits and the other does not.
+// One table per tile of one channel. If tiles do not divide the picture, it is mirrored at its
+// right and lower border until they do, as in OpenCV: an edge that already divides is extended by a
+// whole tile if the other one does not.
 std::vector<TileTable> tables_of(const uint8_t* plane, Size picture, double clip_limit, Size tiles,
                                  TileGrid& grid) {
   Size size = picture;
@@ -78,7 +79,7 @@ std::vector<TileTable> tables_of(const uint8_t* plane, Size picture, double clip
   return tables;
 }
 
-// The two tiles that a place lies between, and the weight of the second.
+// The two tiles that a position lies between, and the weight of the second.
 struct Between {
   int first = 0, second = 0;
   float weight = 0;
@@ -160,7 +161,8 @@ class Clahe final : public RemadeOp {
     }
   }
 
-  // The gray, and what it becomes, lie in the outcome's own memory until it is known.
+  // Gray values before and after are stored in the output's own memory, which is overwritten at the
+  // end.
   void of_luma(const Picture& in, double limit, Picture& out) const {
     constexpr size_t kBeyond = 63;
     const size_t width = size_t(in.width), room = width + kBeyond;
@@ -192,40 +194,41 @@ class Clahe final : public RemadeOp {
 const OpRecord kClaheRecord{
     .name = "CLAHE",
     .doc =
-        "Spreads values evenly in each tile of an image, up to a limit of contrast, with "
+        "Equalizes the histogram of each tile of an image, with limited contrast, with "
         "probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
-        "left as they are. Between the middles of tiles their tables are blended. What comes "
-        "before is computed first, and a second pass begins.",
-    .page = {.section = "Colors", .step = "T.CLAHE(4.0, p=1.0)"},
-    .params = {{.name = "clip_limit",
-                .type = ParamType::kFloats,
-                .doc = "Limit of a value's count in a tile, in multiples of the average "
-                       "count: a number; or (smallest, largest). 0: no limit.",
-                .fallback = std::vector<double>{1, 4},
-                .minimum = 0,
-                .maximum = 256,
-                .min_count = 1,
-                .max_count = 2},
-               {.name = "tile_grid_size",
-                .type = ParamType::kInts,
-                .doc = "Tiles: one number for both directions, or (rows, columns).",
-                .fallback = std::vector<int64_t>{8, 8},
-                .minimum = 1,
-                .maximum = 64,
-                .min_count = 1,
-                .max_count = 2},
-               {.name = "channels",
-                .type = ParamType::kString,
-                .doc = "For color images: \"luma\" spreads their gray (Pillow's) and adds to each "
-                       "channel what the gray gained, so that color differences stay; \"each\" "
-                       "spreads each channel by itself.",
-                .fallback = std::string("luma"),
-                .choices = {"luma", "each"}},
-               probability_param("Probability of changing a record's images.")},
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged, and "
+        "so are masks. Lookup tables are interpolated between the centers of tiles. Earlier "
+        "transforms are rendered first, which adds a pass over the image.",
+    .page = {.section = "Color transforms", .step = "T.CLAHE(4.0, p=1.0)"},
+    .params =
+        {{.name = "clip_limit",
+          .type = ParamType::kFloats,
+          .doc = "Limit of a value's count in a tile, in multiples of the average "
+                 "count: a number; or (smallest, largest). 0: no limit.",
+          .fallback = std::vector<double>{1, 4},
+          .minimum = 0,
+          .maximum = 256,
+          .min_count = 1,
+          .max_count = 2},
+         {.name = "tile_grid_size",
+          .type = ParamType::kInts,
+          .doc = "Tiles: one number for both directions, or (rows, columns).",
+          .fallback = std::vector<int64_t>{8, 8},
+          .minimum = 1,
+          .maximum = 64,
+          .min_count = 1,
+          .max_count = 2},
+         {.name = "channels",
+          .type = ParamType::kString,
+          .doc = "For color images: \"luma\" equalizes their luma (Pillow's gray) and adds its "
+                 "change to each channel, which keeps color differences; \"each\" equalizes each "
+                 "channel by itself.",
+          .fallback = std::string("luma"),
+          .choices = {"luma", "each"}},
+         probability_param("Probability of changing a record's images.")},
     .oracle =
-        "OpenCV's createCLAHE on a channel, bit for bit. (Albumentations spreads L of CIELAB; here "
-        "it is luma.)",
+        "OpenCV's createCLAHE on a channel, bit for bit. (Albumentations equalizes L of CIELAB; "
+        "here it is luma.)",
     .example = {{"clip_limit", 3.0}, {"tile_grid_size", std::vector<int64_t>{2, 3}}, {"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

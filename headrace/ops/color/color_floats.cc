@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// As torch's clamp: a NaN stays one.
+// Like torch's clamp: NaN stays NaN.
 float unit_of(float value) { return std::clamp(value, 0.0f, 1.0f); }
 
 float blended(float value, float other, float own, float rest) {
@@ -30,7 +30,7 @@ std::span<const float> floats_of(const Picture& picture, int channel) {
           size_t(picture.height) * size_t(picture.width)};
 }
 
-// Blur over the nine values around it.
+// The 3 x 3 blur.
 float blur_at(const float* value, int width) {
   constexpr auto kAround = static_cast<float>(1.0 / 13), kMiddle = static_cast<float>(5.0 / 13);
   float sum = 0;
@@ -43,8 +43,7 @@ float blur_at(const float* value, int width) {
   return sum;
 }
 
-// Bytes have the same (kernels/color/color_rows.h), where no value can be beyond white or none at
-// all.
+// The byte version is in kernels/color/color_rows.h; bytes can neither exceed white nor be NaN.
 Rgb turned_hue(float r, float g, float b, float share) {
   if (std::isnan(r) || std::isnan(g) || std::isnan(b)) {
     constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colors and tones of pictures of float32, whose white is 1: rows as torchvision v2 computes them
-// on tensors of floats, operation for operation. Loops are plain: who cares for speed has them on
-// bytes.
+// Colors and tones of float32 pictures, whose white is 1: rows as torchvision v2 computes them on
+// float tensors, operation for operation. Plain loops: where speed matters, pictures are bytes.
 #pragma once
 
 #include <array>
@@ -11,24 +10,24 @@
 
 namespace headrace {
 
-// PixelFunction::floats of pictures of one or three channels. `values`, in this order: factor;
-// factor, float(1 - factor), mean gray; factor, float(1 - factor); share of the circle; none;
+// PixelFunction::floats for pictures of one or three channels. `values`, in this order: factor;
+// factor, float(1 - factor), mean gray; factor, float(1 - factor); fraction of the circle; none;
 // levels; threshold; those of stretch_of_floats(); power, gain.
 using FloatRows = void(const PixelStep& step, const float* const in[], int channels, int count,
                        float* const out[]);
 FloatRows brighten_floats, contrast_floats, saturate_floats, turn_hue_floats, invert_floats,
     posterize_floats, solarize_floats, stretch_floats, raise_floats;
 
-// Mean gray of all pixels, added up in float64: torch adds in float32, in an order of its own.
+// Mean gray of all pixels, summed in float64; torch sums in float32, in an unspecified order.
 float mean_gray_of_floats(const Picture& picture);
-// By tables of 8 bits, as torchvision equalizes floats: what lies beyond 0 to 1 counts as 0 or 1,
-// and what is not a number as 0 (torch leaves both to the machine).
+// Uses 8-bit tables, as torchvision equalizes floats: values outside 0 to 1 are clamped and NaN
+// counts as 0 (in torch, both depend on the machine).
 Picture bytes_of_floats(const Picture& picture);
 float float_of_byte(uint8_t value);
-// Drawn towards its blur of 3 x 3 by `rest`, and cut off to 0 to 1. torch adds the nine up in an
-// order of its own, so that values differ by some units of the last place.
+// Blended with its 3 x 3 blur, weighted by `rest`, and clamped to 0 to 1. torch adds the nine
+// values in an unspecified order, so results may differ by a few ulps.
 Picture sharpened_floats(const Picture& picture, float rest);
-// For each channel the subtrahend, then the divisor; NaN where there is a NaN.
+// For each channel the subtrahend, then the divisor; NaN if the channel has a NaN.
 std::array<float, 6> stretch_of_floats(const Picture& picture);
 
 }  // namespace headrace

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kJitter = "ColorJitter";
 
-// Range of a factor; none: it is left alone.
+// Range of a factor; none: no adjustment.
 using JitterRange = std::optional<std::array<double, 2>>;
 
 // torchvision's forms: x for [center - x, center + x], not below `least`; or (least, most).
@@ -88,12 +88,11 @@ const OpRecord kColorJitter{
     .name = "ColorJitter",
     .doc =
         "Changes brightness, contrast, saturation and hue at random, in a random order.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks are "
-        "left as they are. Contrast measures the image, so what comes before it is computed "
-        "first: with contrast a second pass, without it none. A gray image has neither saturation "
-        "nor hue.",
-    .page = {.section = "Colors", .step = "T.ColorJitter(0.4, 0.4, 0.4, 0.1)"},
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks. Contrast measures the image, so earlier transforms are "
+        "rendered first, which adds a pass; without contrast there is no extra pass. A gray "
+        "image has neither saturation nor hue.",
+    .page = {.section = "Color transforms", .step = "T.ColorJitter(0.4, 0.4, 0.4, 0.1)"},
     .params = {jitter_param("brightness",
                             "x: a factor from [max(0, 1 - x), 1 + x]; or (smallest, largest)."),
                jitter_param("contrast", "The same for contrast."),

@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// Colors of a gray image are left as they are, as both libraries do.
+// Gray images are unchanged, as in both libraries.
 int as_many(const PixelStep&, int in) { return in == 1 || in == 3 ? in : 0; }
 
 template <void (*of_rgb)(const PixelStep& step, const uint8_t* const in[3], int count,
@@ -50,7 +50,7 @@ constexpr PixelFunction kContrast{table_channels, look_up_bytes, contrast_floats
 constexpr PixelFunction kPillowHue{as_many, colors<turn_hue_as_pillow>, nullptr,
                                    PixelCode::kPillowHue};
 
-// Sum of each pixel's gray, as the library computes it.
+// Sum of each pixel's gray, as the given library computes it.
 uint64_t sum_of_gray(const Picture& picture, Arithmetic arithmetic) {
   const int64_t pixels = int64_t{picture.height} * picture.width;
   if (picture.channels == 1) return sum_of_row(picture.plane(0), pixels);
@@ -68,7 +68,7 @@ uint64_t sum_of_gray(const Picture& picture, Arithmetic arithmetic) {
   return sum;
 }
 
-// values[0]: channels that come out, all of them the same. A gray image keeps its values.
+// values[0]: number of output channels, all of them equal. A gray image keeps its values.
 int gray_channels(const PixelStep& step, int in) {
   return in == 1 || in == 3 ? static_cast<int>(step.values[0]) : 0;
 }
@@ -102,7 +102,7 @@ constexpr PixelFunction kGray{gray_channels, gray_bytes<luma_from_rgb_rows>, gra
 constexpr PixelFunction kPillowGray{gray_channels, gray_bytes<gray_from_rgb_rows>, nullptr,
                                     PixelCode::kPillowGray};
 
-// values[c]: the channel that becomes channel c.
+// values[c]: source of channel c.
 template <class Sample>
 void permute(const PixelStep& step, const Sample* const in[], int channels, int count,
              Sample* const out[]) {
@@ -139,7 +139,8 @@ PixelStep contrast_step(const Picture& picture, double factor, Arithmetic arithm
 template <Arithmetic arithmetic>
 Recipe draw_towards_gray(const PendingPass& pass, const std::shared_ptr<const Picture>& pixels) {
   Recipe out(pixels);
-  (void)out.compute(contrast_step(*pixels, pass.numbers[0], arithmetic));  // its first step
+  // torch's first rounding step
+  (void)out.compute(contrast_step(*pixels, pass.numbers[0], arithmetic));
   return out;
 }
 
@@ -187,7 +188,7 @@ PixelStep gray_step(int channels, Arithmetic arithmetic) {
 PixelStep saturation_step(double factor, Arithmetic arithmetic) {
   const auto own = static_cast<float>(factor);
   if (arithmetic == Arithmetic::kTorch) return {&kSaturation, {own, rest_of(factor), 0}};
-  const PillowBlend blend = pillow_blend(own);  // of numbers that float32 holds
+  const PillowBlend blend = pillow_blend(own);  // integers that float32 holds exactly
   return {&kPillowSaturation, {own, float(blend.slope), float(blend.offset)}};
 }
 

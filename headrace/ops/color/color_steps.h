@@ -2,8 +2,8 @@
 // Brightness, contrast, saturation and hue as pixel steps, in the arithmetic of either library:
 // shared by ColorJitter, RandomPhotometricDistort, the single adjustments and the policies.
 //
-// torchvision computes colors of tensors in float32, of Pillow's pictures in Pillow's integers.
-// Values are cut off to 8 bits between two steps, as in both.
+// torchvision computes colors of tensors in float32, of Pillow images in Pillow's integers. Values
+// are truncated to 8 bits between two steps, as in both.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace headrace {
 Param arithmetic_param();
 Arithmetic arithmetic_from(const Arguments& arguments);
 
-// `value` -> the table of each channel: value(channel, 0 to 255) gives 0 to 255.
+// A table per channel from `value`: value(channel, 0 to 255) gives 0 to 255.
 template <class Value>
 ColorTable color_table(Value&& value) {
   ColorTable table;
@@ -34,7 +34,7 @@ ColorTable color_table(Value&& value) {
   return table;
 }
 
-// The same of all channels: value(0 to 255) gives 0 to 255.
+// The same table for all channels: value(0 to 255) gives 0 to 255.
 template <class Value>
 ColorTable same_table(const TableGuess& guess, Value&& value) {
   ColorTable table;
@@ -44,27 +44,27 @@ ColorTable same_table(const TableGuess& guess, Value&& value) {
   return table;
 }
 
-// Steps of torch's arithmetic have float32's too (color_floats.h); Pillow has none.
+// Steps in torch's arithmetic also support float32 (color_floats.h); Pillow's do not.
 
-// One for the plan of a step that does any of them: what it takes, they take.
+// A step that stands for any of them at plan time: all of them accept the same inputs.
 PixelStep any_color_step(Arithmetic arithmetic);
-// So many equal channels of gray.
+// Gray, repeated in `channels` equal channels.
 PixelStep gray_step(int channels, Arithmetic arithmetic);
-// Both libraries' are the same.
+// The same in both libraries.
 PixelStep brightness_step(double factor);
-// The picture is measured: its mean gray is what all values are drawn towards.
+// Measures the picture first: all values are blended with its mean gray.
 PendingPass contrast_pass(double factor, Arithmetic arithmetic);
 PixelStep saturation_step(double factor, Arithmetic arithmetic);
 // -0.5 to 0.5 of the circle.
 PixelStep hue_step(double share, Arithmetic arithmetic);
 
-// An image's channels in a random order; a permutation of three is drawn, of which a gray image has
-// nothing.
+// An image's channels in random order. Always draws a permutation of three; a gray image ignores
+// it.
 PixelStep permutation_step(Draws& draws);
 
 enum class Adjustment : uint8_t { kBrightness, kContrast, kSaturation, kHue };
 
-// The adjustment of an image: a step, or a pass that measures it first.
+// An image's adjustment: a step, or a pass that measures the image first.
 std::variant<PixelStep, PendingPass> adjustment_of(Adjustment adjustment, double factor,
                                                    Arithmetic arithmetic);
 

@@ -20,10 +20,9 @@ const OpRecord kGrayscale{
         "Converts images to grayscale.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32: they get "
         "num_output_channels equal channels, and keep their dtype. Masks are left as they are. "
-        "torchvision and Pillow round differently: of all colors half differ by 1. Grayscale made "
-        "by decoders is "
-        "always Pillow's.",
-    .page = {.section = "Colors", .step = "T.Grayscale(3)"},
+        "torchvision and Pillow round differently: half of all colors differ by 1. Decoders "
+        "always convert to grayscale as Pillow does.",
+    .page = {.section = "Color transforms", .step = "T.Grayscale(3)"},
     .params = {{.name = "num_output_channels",
                 .type = ParamType::kInt,
                 .doc = "1, or 3 for models that need three.",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected values are torchvision's and Pillow's own, noted down; tests/test_colors.py compares all
-// colors with the libraries.
+// Expected values are torchvision's and Pillow's own, recorded here; tests/test_colors.py compares
+// all colors with the libraries.
 #include <gtest/gtest.h>
 
 #include "headrace/ops/op_test_record.h"
@@ -8,7 +8,7 @@
 namespace headrace::op_test {
 namespace {
 
-// Colors in a row: what torchvision 0.28's rgb_to_grayscale gives, and Pillow 13's convert("L").
+// A row of colors, as computed by torchvision 0.28's rgb_to_grayscale and Pillow 13's convert("L").
 struct Color {
   int rgb[3];
   int torchvision, pillow;
@@ -24,7 +24,7 @@ Grid colors() {
   return recipe_test::make_grid(3, 1, kCount, [](int c, int, int x) { return kColors[x].rgb[c]; });
 }
 
-TEST(Grayscale, EqualsTheLibraryThatIsAskedFor) {
+TEST(Grayscale, EqualsTheRequestedLibrary) {
   const Grid torchvision = applied(*make_op("Grayscale"), colors());
   const Grid pillow =
       applied(*make_op("Grayscale", {{"arithmetic", std::string("pillow")}}), colors());
@@ -35,7 +35,7 @@ TEST(Grayscale, EqualsTheLibraryThatIsAskedFor) {
   }
 }
 
-TEST(Grayscale, GivesThreeEqualChannelsWhereTheyAreWanted) {
+TEST(Grayscale, GivesThreeEqualChannelsOnRequest) {
   const Grid one = applied(*make_op("Grayscale"), colors());
   const Grid three =
       applied(*make_op("Grayscale", {{"num_output_channels", int64_t{3}}}), colors());
@@ -53,18 +53,18 @@ TEST(Grayscale, AGrayImageKeepsItsValues) {
   EXPECT_EQ(three.at(2, 4, 6), gray.at(0, 4, 6));
 }
 
-TEST(Grayscale, SaysWhatAnImageBecomes) {
+TEST(Grayscale, DescribesItsOutput) {
   const auto op = make_op("Grayscale");
   EXPECT_EQ(planned(*op, image_state()).shape, (Shape{1, -1, -1}));
   EXPECT_FALSE(op->takes(FieldKind::kMask));
   EXPECT_FALSE(op->moves());
 }
 
-TEST(Grayscale, RefusesWhatItCannotDo) {
+TEST(Grayscale, RefusesUnsupportedInputs) {
   EXPECT_EQ(refusal("Grayscale", {{"num_output_channels", int64_t{2}}}),
             "HR0510 [Grayscale] num_output_channels must be 1 or 3 (got 2)");
   EXPECT_EQ(plan_refusal("Grayscale", {}, image_state({4, 5, 5})).substr(0, 71),
-            "HR0510 [Grayscale] does not work on the 4 channels of \"image\" | fields=");
+            "HR0510 [Grayscale] does not work on the 4 channels of \"image\" | select ");
   EXPECT_NE(plan_refusal("Grayscale", {}, mask_state()).find("is a mask"), std::string::npos);
   EXPECT_NE(plan_refusal("Grayscale", {{"arithmetic", std::string("pillow")}},
                          image_state({3, 5, 5}, DType::kFloat32))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HueSaturationValue and RandomHSV: hue, saturation and value of 8 bits, as OpenCV has them,
-// shifted as Albumentations does, or scaled as YOLO is trained.
+// HueSaturationValue and RandomHSV: OpenCV's 8-bit hue, saturation and value, shifted as in
+// Albumentations, or scaled as in YOLO's training.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 
 int only_rgb(const PixelStep&, int in) { return in == 3 ? 3 : 0; }
 
-// values: what is added to hue, saturation and value.
+// values: offsets for hue, saturation and value.
 void shift_hsv(const PixelStep& step, const uint8_t* const in[], int, int count,
                uint8_t* const out[]) {
   change_hsv_rows(in, count,
@@ -25,7 +25,7 @@ void shift_hsv(const PixelStep& step, const uint8_t* const in[], int, int count,
                    .value_add = step.values[2]},
                   out);
 }
-// values: what is added to hue, and what saturation and value are multiplied by.
+// values: offset for hue, and factors for saturation and value.
 void scale_hsv(const PixelStep& step, const uint8_t* const in[], int, int count,
                uint8_t* const out[]) {
   change_hsv_rows(in, count,
@@ -38,7 +38,8 @@ void scale_hsv(const PixelStep& step, const uint8_t* const in[], int, int count,
 constexpr PixelFunction kShiftHsv{only_rgb, shift_hsv, nullptr};
 constexpr PixelFunction kScaleHsv{only_rgb, scale_hsv, nullptr};
 
-// Whole degrees of two, from 0 to 179: hue + shift cut off is hue + the shift's floor.
+// Hue is in units of two degrees, from 0 to 179: truncating hue + shift is the same as adding the
+// shift's floor.
 float hue_of(double shift) {
   const double turned = std::fmod(std::floor(shift), 180.0);
   return static_cast<float>(turned < 0 ? turned + 180 : turned);
@@ -111,11 +112,11 @@ const OpRecord kHueSaturationValue{
     .name = "HueSaturationValue",
     .doc =
         "Shifts hue, saturation and value of an image at random, with probability p.\n\n"
-        "Images of three channels, (3, H, W), uint8; shape and dtype stay, and masks are left as "
-        "they are. HSV are 8 bits each, as OpenCV has them: hue from 0 to 179, the others from 0 "
-        "to 255; so nine of ten colors become a neighbor even without a shift. Gray pixels stay "
+        "Images of three channels, (3, H, W), uint8; shape and dtype are unchanged, and so are "
+        "masks. H, S and V have 8 bits each, as in OpenCV: hue from 0 to 179, the others from 0 "
+        "to 255; so nine of ten colors change slightly even without a shift. Gray pixels stay "
         "gray.",
-    .page = {.section = "Colors", .step = "T.HueSaturationValue(40, 60, 40, p=1.0)"},
+    .page = {.section = "Color transforms", .step = "T.HueSaturationValue(40, 60, 40, p=1.0)"},
     .params = {limit_param("hue_shift_limit",
                            "x: a number from [-x, x] is added to the hue, modulo 180; or "
                            "(smallest, largest).",
@@ -124,8 +125,9 @@ const OpRecord kHueSaturationValue{
                limit_param("val_shift_limit", "The same for value.", 20),
                probability_param("Probability of changing a record's images.")},
     .oracle =
-        "OpenCV's 8-bit HSV by its definition, rounded as its scalar code rounds (its vector code "
-        "cuts off: at most 1 away); draws as Albumentations' HueSaturationValue in distribution",
+        "OpenCV's 8-bit HSV by its definition, rounded as its scalar code rounds (its vector "
+        "code truncates: at most 1 off); draws as Albumentations' HueSaturationValue in "
+        "distribution",
     .example = {{"hue_shift_limit", 30.0}, {"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
@@ -147,19 +149,19 @@ Param gain_param(std::string_view name, std::string_view doc, double fallback) {
 const OpRecord kRandomHSV{
     .name = "RandomHSV",
     .doc =
-        "Rotates the hue and scales saturation and value of an "
-        "image at random, as for training YOLO.\n\n"
-        "Images of three channels, (3, H, W), uint8; shape and dtype stay, and masks are left as "
-        "they are. HSV are OpenCV's, as in HueSaturationValue. Gray pixels stay gray.",
-    .page = {.section = "Colors", .step = "T.RandomHSV(0.1, 0.7, 0.4)"},
+        "Rotates the hue and scales saturation and value of an image at random, as for training "
+        "YOLO.\n\n"
+        "Images of three channels, (3, H, W), uint8; shape and dtype are unchanged, and so are "
+        "masks. HSV is OpenCV's, as in HueSaturationValue. Gray pixels stay gray.",
+    .page = {.section = "Color transforms", .step = "T.RandomHSV(0.1, 0.7, 0.4)"},
     .params = {gain_param("hgain", "The hue is rotated by a fraction of the circle from [-x, x].",
                           0.015),
                gain_param("sgain", "Saturation is multiplied by a factor from [1 - x, 1 + x].",
                           0.7),
                gain_param("vgain", "The same for value.", 0.4)},
     .oracle =
-        "OpenCV's 8-bit HSV by its definition, rounded as its scalar code rounds (its vector code "
-        "cuts off: at most 1 away); draws as Ultralytics' RandomHSV in distribution",
+        "OpenCV's 8-bit HSV by its definition, rounded as its scalar code rounds (its vector "
+        "code truncates: at most 1 off); draws as Ultralytics' RandomHSV in distribution",
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<RandomHSV>(std::array<double, 3>{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PCALighting: light and tint changed along the main directions of ImageNet's colors, as AlexNet
-// was trained.
+// PCALighting: changes light and tint along the principal directions of ImageNet's colors, as in
+// AlexNet's training.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,8 +13,8 @@
 namespace headrace {
 namespace {
 
-// ImageNet's colors from 0 to 1, as fb.resnet.torch published them: standard deviations along
-// the directions, and the directions as columns.
+// ImageNet's color statistics for the range 0 to 1, as published by fb.resnet.torch: standard
+// deviations along the principal directions, and the directions as columns.
 constexpr std::array<float, 3> kDeviations{0.2175f, 0.0188f, 0.0045f};
 constexpr float kDirections[3][3] = {
     {-0.5675f, 0.7192f, 0.4009f}, {-0.5808f, -0.0045f, -0.8140f}, {-0.5836f, -0.6948f, 0.4203f}};
@@ -41,7 +41,7 @@ void light_floats(const PixelStep& step, const float* const in[], int channels, 
 
 constexpr PixelFunction kLighting{three_channels, light_bytes, light_floats};
 
-// For bytes, whose every value is looked up: the same as light_bytes computes.
+// Bytes use a table, with the same values as light_bytes computes.
 PixelStep lighting_step(const std::array<float, 3>& add, DType dtype) {
   if (dtype != DType::kUInt8) return {&kLighting, {add[0], add[1], add[2]}};
   return table_step(color_table([&](int c, int value) {
@@ -81,12 +81,11 @@ const OpRecord kPCALighting{
     .name = "PCALighting",
     .doc =
         "Adds a random color to an image, along the main directions of ImageNet's colors.\n\n"
-        "Images of three channels, (3, H, W), uint8 or float32; shape and dtype stay, and masks "
-        "are left as they are. Three normal numbers per record weight the "
-        "eigenvectors, each with the root of its eigenvalue (0.2175, 0.0188, 0.0045 of white). "
-        "Bytes are rounded and clipped, "
-        "floats are neither.",
-    .page = {.section = "Colors", .step = "T.PCALighting(0.5)"},
+        "Images of three channels, (3, H, W), uint8 or float32; shape and dtype are unchanged, "
+        "and so are masks. Three normal numbers per record weight the eigenvectors, each with "
+        "the root of its eigenvalue (0.2175, 0.0188, 0.0045 of white). uint8 values are rounded "
+        "and clipped, floats are not.",
+    .page = {.section = "Color transforms", .step = "T.PCALighting(0.5)"},
     .params = {{.name = "alphastd",
                 .type = ParamType::kFloat,
                 .doc = "Standard deviation of the three numbers.",

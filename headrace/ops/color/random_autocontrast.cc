@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomAutocontrast: each channel's values are stretched to 0 to 255, with probability p.
+// RandomAutocontrast: stretches each channel's values to 0 to 255, with probability p.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/tone_steps.h"
 
@@ -27,10 +27,10 @@ const OpRecord kRandomAutocontrast{
     .name = "RandomAutocontrast",
     .doc =
         "Stretches the values of each channel to 0 to 255, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
-        "are left as they are. The image is measured first, so previous transforms are "
-        "computed before it: a second pass.",
-    .page = {.section = "Colors", .step = "T.RandomAutocontrast(1.0)"},
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks. It measures the image, so earlier transforms are rendered "
+        "first, which adds a pass.",
+    .page = {.section = "Color transforms", .step = "T.RandomAutocontrast(1.0)"},
     .params = {probability_param("Probability of stretching a record's images."),
                arithmetic_param()},
     .oracle = "torchvision v2's autocontrast on tensors, or on Pillow's images, bit for bit",

@@ -26,9 +26,9 @@ const OpRecord kRandomChannelPermutation{
     .name = "RandomChannelPermutation",
     .doc =
         "Puts an image's channels in a random order.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks are left as they are. The images of a record get the same order.",
-    .page = {.section = "Colors", .step = "T.RandomChannelPermutation()"},
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks. All images of a record get the same order.",
+    .page = {.section = "Color transforms", .step = "T.RandomChannelPermutation()"},
     .params = {},
     .oracle = "torchvision v2's permute_channels, bit for bit; the order in distribution",
     .random = true,

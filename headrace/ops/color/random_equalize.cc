@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomEqualize: each channel's values are spread evenly, with probability p.
+// RandomEqualize: equalizes each channel's histogram, with probability p.
 #include <memory>
 
 #include "headrace/base/registry.h"
@@ -13,7 +13,7 @@ class RandomEqualize final : public RandomPixelOp {
   explicit RandomEqualize(double p) : RandomPixelOp("RandomEqualize", p) {}
   bool measures() const override { return true; }
   DevicePart device_part() const override { return DevicePart::kTable; }
-  size_t scratch_per_pixel() const override { return 3; }  // floats as bytes
+  size_t scratch_per_pixel() const override { return 3; }  // floats are equalized as bytes
 
  private:
   void plan_image(FieldState& image) const override { plan_pixels(true, image); }
@@ -26,11 +26,11 @@ const OpRecord kRandomEqualize{
     .name = "RandomEqualize",
     .doc =
         "Spreads the values of each channel evenly over 0 to 255, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks are left as they are. The image is measured first, so previous transforms are "
-        "computed before it: a second pass. Floats are equalized in steps of 1/255, as in "
-        "torchvision; what lies beyond 0 to 1 counts as 0 or 1.",
-    .page = {.section = "Colors", .step = "T.RandomEqualize(1.0)"},
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks. It measures the image, so earlier transforms are rendered "
+        "first, which adds a pass. Floats are equalized in steps of 1/255, as in torchvision; "
+        "values outside 0 to 1 count as 0 or 1.",
+    .page = {.section = "Color transforms", .step = "T.RandomEqualize(1.0)"},
     .params = {probability_param("Probability of equalizing a record's images.")},
     .oracle = "torchvision v2's equalize, and Pillow's ImageOps.equalize, bit for bit",
     .example = {{"p", 0.9}},

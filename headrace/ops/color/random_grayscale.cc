@@ -25,10 +25,11 @@ class RandomGrayscale final : public RandomPixelOp {
 const OpRecord kRandomGrayscale{
     .name = "RandomGrayscale",
     .doc =
-        "Converts images to grayscale, with probability p; the number of channels stays.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, "
-        "and masks are left as they are.",
-    .page = {.section = "Colors", .step = "T.RandomGrayscale(1.0)"},
+        "Converts images to grayscale, with probability p; the number of channels is "
+        "unchanged.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks.",
+    .page = {.section = "Color transforms", .step = "T.RandomGrayscale(1.0)"},
     .params = {probability_param("Probability of converting a record's images to gray.", 0.1),
                arithmetic_param()},
     .oracle = "torchvision v2's rgb_to_grayscale on tensors, or on Pillow's images, bit for bit",

@@ -10,10 +10,9 @@ const OpRecord kRandomInvert{
     .name = "RandomInvert",
     .doc =
         "Turns images into their negatives, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks "
-        "are left as they are.",
-    .page = {.section = "Colors", .step = "T.RandomInvert(1.0)"},
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks.",
+    .page = {.section = "Color transforms", .step = "T.RandomInvert(1.0)"},
     .params = {probability_param("Probability of inverting a record's images.")},
     .oracle = "torchvision v2's invert, bit for bit",
     .example = {{"p", 0.9}},

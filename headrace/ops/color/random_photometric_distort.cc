@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomPhotometricDistort: the colors' part of SSD's augmentation.
+// RandomPhotometricDistort: the color part of SSD's augmentation.
 #include <array>
 #include <limits>
 #include <optional>
@@ -85,12 +85,10 @@ const OpRecord kRandomPhotometricDistort{
     .name = kDistort,
     .doc =
         "Changes brightness, contrast, saturation, hue and the order of channels, each with "
-        "probability p, as "
-        "for training SSD.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks are "
-        "left as they are. Contrast, if chosen, measures the image: a second pass.",
-    .page = {.section = "Colors", .step = "T.RandomPhotometricDistort(p=0.9)"},
+        "probability p, as for training SSD.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks. Contrast, if drawn, measures the image, which adds a pass.",
+    .page = {.section = "Color transforms", .step = "T.RandomPhotometricDistort(p=0.9)"},
     .params = {distort_param("brightness", "Smallest and largest factor.", {0.875, 1.125}, 0,
                              kNoLargest),
                distort_param("contrast", "Smallest and largest factor.", {0.5, 1.5}, 0, kNoLargest),
@@ -101,7 +99,7 @@ const OpRecord kRandomPhotometricDistort{
                probability_param("Probability of each of the five changes."), arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_brightness, _contrast (up to 65,793 pixels), _saturation, _hue "
-        "and permute_channels, bit for bit; contrast of float32 to 1e-6; what is drawn in "
+        "and permute_channels, bit for bit; contrast of float32 to 1e-6; random factors in "
         "distribution",
     .example = {{"p", 0.8}},
     .random = true,

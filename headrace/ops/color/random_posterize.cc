@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomPosterize: only the highest bits of each value stay, with probability p.
+// RandomPosterize: keeps only the highest bits of each value, with probability p.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/tone_steps.h"
 
@@ -10,13 +10,12 @@ const OpRecord kRandomPosterize{
     .name = "RandomPosterize",
     .doc =
         "Keeps the highest bits of each value, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks "
-        "are left as they are.",
-    .page = {.section = "Colors", .step = "T.RandomPosterize(2, p=1.0)"},
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks.",
+    .page = {.section = "Color transforms", .step = "T.RandomPosterize(2, p=1.0)"},
     .params = {{.name = "bits",
                 .type = ParamType::kInt,
-                .doc = "Number of a value's 8 bits that stay.",
+                .doc = "Number of bits to keep of each 8-bit value.",
                 .required = true,
                 .minimum = 0,
                 .maximum = 8},

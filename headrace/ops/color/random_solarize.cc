@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomSolarize: values from a threshold on are inverted, with probability p.
+// RandomSolarize: inverts values at or above a threshold, with probability p.
 #include "headrace/base/registry.h"
 #include "headrace/ops/color/tone_steps.h"
 #include "headrace/ops/picture_op.h"
@@ -35,13 +35,12 @@ const OpRecord kRandomSolarize{
     .name = "RandomSolarize",
     .doc =
         "Inverts the values from a threshold on, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks "
-        "are left as they are.",
-    .page = {.section = "Colors", .step = "T.RandomSolarize(128, p=1.0)"},
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks.",
+    .page = {.section = "Color transforms", .step = "T.RandomSolarize(128, p=1.0)"},
     .params = {{.name = "threshold",
                 .type = ParamType::kFloat,
-                .doc = "Values at or above it are inverted; for float32, white is 1.",
+                .doc = "Values at or above this are inverted; for float32, white is 1.",
                 .required = true,
                 .minimum = 0,
                 .maximum = 255},

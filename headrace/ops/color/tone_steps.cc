@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// For a channel with these values at its ends; a channel of a single value stays.
+// For a channel with these minimum and maximum values; a channel with a single value is unchanged.
 struct Stretch {
   int least, most;
   Arithmetic arithmetic;
@@ -42,7 +42,8 @@ void sharpen_plane(const uint8_t* in, int width, int height, uint8_t* out, Sharp
       std::memcpy(out, in, bytes);
       continue;
     }
-    sharpen(ThreeRows{in - width, in, in + width}, out);  // and what follows, which comes next
+    sharpen(ThreeRows{in - width, in, in + width}, out);  // also writes past the row, which the
+                                                          // next row overwrites
     out[0] = in[0];
     out[width - 1] = in[width - 1];
   }
@@ -104,7 +105,7 @@ using Pixels = std::shared_ptr<const Picture>;
 
 Recipe with_step(const Pixels& pixels, const PixelStep& step) {
   Recipe out(pixels);
-  (void)out.compute(step);  // its first step
+  (void)out.compute(step);  // torch's first rounding step
   return out;
 }
 

@@ -7,16 +7,16 @@
 
 namespace headrace {
 
-// Both libraries' are the same of these.
+// The same in both libraries.
 PixelStep invert_step();
-PixelStep posterize_step(int bits);  // so many of 8 stay
+PixelStep posterize_step(int bits);  // number of bits that are kept
 PendingPass equalize_pass();         // measured
 
-// Values that are not below it are inverted; torch compares in float32.
+// Inverts values greater than or equal to the threshold; torch compares in float32.
 PixelStep solarize_step(double threshold, Arithmetic arithmetic);
 PendingPass autocontrast_pass(Arithmetic arithmetic);  // measured
 
-// Drawn towards its blur of 3 x 3 (0), left as it is (1), or drawn away from it.
+// Interpolates between its 3 x 3 blur (0) and the image (1), and extrapolates beyond.
 PendingPass sharpness_pass(double factor, Arithmetic arithmetic);
 
 }  // namespace headrace

@@ -18,16 +18,16 @@ const ErrorCode kMasksElsewhere{
     "CopyPaste cuts instances out by their masks, (rows, H, W), and these differ in height or "
     "width from the record's image. Files were mixed up, or the masks were made for another size."};
 
-constexpr int kBlend = 2;  // pixels around a pasted instance that come along with it
+constexpr int kBlend = 2;  // pixels around a pasted instance that are blended in with it
 
-// Where something is pasted: a byte a pixel, and the smallest window that has all of them.
+// Where something is pasted: one byte per pixel, and the smallest window that contains all of it.
 struct Pasted {
   Size size;
   std::vector<uint8_t> at;
   Window window{0, 0, 0, 0};
 };
 
-// The part of an instance that a paste leaves.
+// The part of an instance that remains after pasting.
 struct Left {
   int64_t before = 0, after = 0;
   int x = 0, y = 0, right = 0, bottom = 0;
@@ -35,7 +35,7 @@ struct Left {
 
 size_t plane_of(Size size) { return size_t(size.height) * size_t(size.width); }
 
-// One row becomes the largest of those up to kBlend beside it.
+// Dilates one line: each value becomes the maximum of those up to kBlend away.
 void spread(const std::vector<uint8_t>& in, size_t lines, size_t length, size_t step, size_t next,
             std::vector<uint8_t>& out) {
   for (size_t line = 0; line < lines; ++line) {
@@ -74,7 +74,7 @@ void find_window(Pasted& pasted) {
   if (bottom > 0) pasted.window = {left, top, right - left, bottom - top};
 }
 
-// Cuts what is pasted over out of an instance's mask.
+// Removes the pasted area from an instance's mask.
 Left cut_out(const Pasted& pasted, uint8_t* mask) {
   Left left{.x = pasted.size.width, .y = pasted.size.height};
   for (int y = 0; y < pasted.size.height; ++y) {
@@ -109,13 +109,13 @@ class CopyPaste final : public PictureOp {
       return "CopyPaste reads masks of instances, (rows, H, W), uint8 or bool";
     }
     if (follower.kind == FieldKind::kBoxes && follower.shape.size() != 2) {
-      return "CopyPaste makes boxes of masks, (rows, 4)";
+      return "CopyPaste computes boxes (rows, 4) from masks";
     }
     return why_not_rotated("CopyPaste", follower);
   }
 
   Result<void> apply(OpContext& context) const override {
-    if (!deciding_rows(context, FieldKind::kMasks)) {  // Plan::passes
+    if (!deciding_rows(context, FieldKind::kMasks)) {  // the case of Plan::passes
       return edit_all(context, [](Recipe& recipe) { return recipe.pixels() != nullptr; });
     }
     Record& partner = context.partners[0];
@@ -161,7 +161,8 @@ class CopyPaste final : public PictureOp {
                          " on an image of " + text_of(*size)};
   }
 
-  // As the reference: as many draws as there are instances, each taken once; all of `size` then.
+  // Like the reference: draws as many times as there are instances, and takes each drawn one once;
+  // all of `size` if every one was drawn.
   Result<Pasted> choose(OpContext& other, Size size) const {
     FieldValue& masks = *deciding_rows(other, FieldKind::kMasks);
     const int64_t count = row_count(masks);
@@ -192,7 +193,7 @@ class CopyPaste final : public PictureOp {
     return pasted;
   }
 
-  // Only what shows is decoded of the other picture.
+  // Only the visible part of the other picture is decoded.
   static Result<void> paste(Renderer& renderer, const Pasted& pasted, Recipe& from, Recipe& onto) {
     const Window& part = pasted.window;
     Result<void> cropped = edit(from, renderer, [&](Recipe& recipe) { return recipe.crop(part); });
@@ -217,8 +218,8 @@ class CopyPaste final : public PictureOp {
     return {};
   }
 
-  // Instances under what is pasted lose it, in masks and boxes; those of which too little is left
-  // go.
+  // Instances under what is pasted lose the covered part, in masks and boxes; instances with too
+  // little left are dropped.
   void hide(OpContext& context, const Pasted& pasted) const {
     FieldValue& masks = *deciding_rows(context, FieldKind::kMasks);
     Buffer made(masks.bytes.size());
@@ -264,38 +265,40 @@ class CopyPaste final : public PictureOp {
 const OpRecord kCopyPaste{
     .name = "CopyPaste",
     .doc =
-        "Pastes instances of another record of the epoch onto this one, by their masks: simple "
-        "copy-paste.\n\n"
-        "Images and masks, (C, H, W), uint8, of one size, with masks of instances, (rows, H, W), "
-        "uint8 or bool, 0 where it is not; sizes stay. Of n instances of the other record n are "
-        "drawn, each pasted once however often it was, resized as its whole image becomes this "
-        "one's size. What they hide is cut out of the record's own masks, and boxes, (rows, 4), of "
-        "these become those of what is left. Rows of both are joined, with those of their row "
-        "group: the record's own, as far as something is left, then what was pasted.",
-    .page = {.unseen = "it wants masks of instances: [detection](detection.md)"},
-    .params = {{.name = "p",
-                .type = ParamType::kFloat,
-                .doc = "Probability of pasting onto a record.",
-                .fallback = 1.0,
-                .minimum = 0,
-                .maximum = 1},
-               {.name = "blending",
-                .type = ParamType::kBool,
-                .doc = "Whether two pixels around each instance come along, as torchvision's "
-                       "blur of the mask makes it.",
-                .fallback = true},
-               {.name = "min_visibility",
-                .type = ParamType::kFloat,
-                .doc = "Minimum visible fraction of an instance's mask; its rows are dropped "
-                       "below it. Completely hidden instances are always dropped.",
-                .fallback = 0.0,
-                .minimum = 0,
-                .maximum = 1},
-               interpolation_param(),
-               antialias_param()},
+        "Pastes instances of another record of the epoch onto this one, by their masks (simple "
+        "copy-paste).\n\n"
+        "Images and masks, (C, H, W), uint8, of one size, with instance masks, (rows, H, W), "
+        "uint8 or bool, 0 outside the instance; sizes are unchanged. The other record is "
+        "resized to this one's size. Of its n instances, n are drawn with replacement, and each "
+        "drawn one is pasted once. Pixels that they hide are removed from the record's own "
+        "masks, and boxes, (rows, 4), shrink to what remains visible. Rows of both records are "
+        "concatenated, with those of their row group: first the record's own that are still "
+        "visible, then the pasted ones.",
+    .page = {.unseen = "it needs instance masks: [detection](detection.md)"},
+    .params =
+        {{.name = "p",
+          .type = ParamType::kFloat,
+          .doc = "Probability of pasting onto a record.",
+          .fallback = 1.0,
+          .minimum = 0,
+          .maximum = 1},
+         {.name = "blending",
+          .type = ParamType::kBool,
+          .doc = "Whether a border of two pixels around each instance is pasted with it, as "
+                 "torchvision's blur of the mask does.",
+          .fallback = true},
+         {.name = "min_visibility",
+          .type = ParamType::kFloat,
+          .doc = "Minimum visible fraction of an instance's mask; instances below it are dropped. "
+                 "Completely hidden instances are always dropped.",
+          .fallback = 0.0,
+          .minimum = 0,
+          .maximum = 1},
+         interpolation_param(),
+         antialias_param()},
     .oracle =
-        "torchvision's SimpleCopyPaste (references/detection), by its arithmetic in NumPy, bit for "
-        "bit; boxes of what is left end behind their last pixel, and the resize is Pillow's",
+        "torchvision's SimpleCopyPaste (references/detection), computed in NumPy, bit for bit; "
+        "recomputed boxes end after their last pixel, and the resize is Pillow's",
     .example = {{"min_visibility", 0.1}},
     .scope = OpScope::kPartners,
     .random = true,

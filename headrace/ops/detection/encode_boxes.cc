@@ -99,15 +99,15 @@ class EncodeBoxes final : public RowOp {
     return is_normalized(before) ? BoxFormat::kCXCYWHNormalized : BoxFormat::kCXCYWH;
   }
 
-  // DALI's rules: a box has its best anchor for itself, the last one of equals; every other anchor
-  // takes its best box, the last one of equals, if their IoU is above `criteria`.
+  // DALI's rules: a box claims its best anchor, the last one among equals; every other anchor takes
+  // its best box, the last one among equals, if their IoU is above `criteria`.
   std::vector<int64_t> matched(const std::vector<float>& corners) const {
     AnchorMatches matches(anchors_, criteria_);
     std::vector<std::pair<int32_t, int32_t>> forced;  // anchor and box
     for (size_t at = 0; at + 4 <= corners.size(); at += 4) {
       const float* const box = &corners[at];
       const bool finite = std::all_of(box, box + 4, [](float x) { return std::isfinite(x); });
-      if (!finite || box[2] <= box[0] || box[3] <= box[1]) continue;  // it is not a box
+      if (!finite || box[2] <= box[0] || box[3] <= box[1]) continue;  // not a valid box
       const auto row = static_cast<int32_t>(at / 4);
       forced.emplace_back(match_anchors(anchors_, box, row, matches), row);
     }
@@ -160,20 +160,20 @@ class EncodeBoxes final : public RowOp {
 const OpRecord kEncodeBoxes{
     .name = "EncodeBoxes",
     .doc =
-        "Assigns each anchor of a single-shot detector its "
-        "training box and label: SSD's default boxes.\n\n"
-        "Boxes, (rows, 4), float32, in pixels or shares as the anchors are, become (anchors, 4); "
-        "the other fields of the row group get a row for each anchor, labels (anchors,), so that "
-        "batches are dense. Each box has its best anchor for itself; every other anchor takes its "
-        "best box where their IoU is above criteria. The boxes are (center, width, height), and of "
-        "an anchor without a box the anchor itself, or with offset what a network is to give, and "
-        "0 "
-        "without a box. Rows of anchors without a box are 0, so that labels of classes begin at 1. "
-        "A box without area has no anchor.",
-    .page = {.unseen = "boxes as a network's targets: [detection](detection.md)"},
+        "Assigns each anchor of a single-shot detector its training box and label: SSD's "
+        "default boxes.\n\n"
+        "Boxes, (rows, 4), float32, in pixels or normalized like the anchors, become (anchors, "
+        "4); the other fields of the row group get one row per anchor (labels become "
+        "(anchors,)), so that batches are dense. Each box gets its best anchor; every other "
+        "anchor takes its best box if their IoU is above criteria. The result has (center, "
+        "width, height) of the assigned box, or of the anchor itself if none is assigned; with "
+        "offset it has the offsets that a network should predict, 0 if none is assigned. Rows "
+        "of unassigned anchors are 0 in the other fields, so class labels should begin at 1. A "
+        "box without area gets no anchor.",
+    .page = {.unseen = "its boxes are network targets: [detection](detection.md)"},
     .params = {{.name = "anchors",
                 .type = ParamType::kFloats,
-                .doc = "left, top, right, bottom of each, all in one list.",
+                .doc = "left, top, right, bottom of each anchor, in one flat list.",
                 .required = true,
                 .min_count = 4},
                {.name = "criteria",
@@ -184,8 +184,9 @@ const OpRecord kEncodeBoxes{
                 .maximum = 1},
                {.name = "offset",
                 .type = ParamType::kBool,
-                .doc = "Whether to encode offsets: of the center, in widths and "
-                       "heights of the anchor, and logarithms of both factors.",
+                .doc =
+                    "Whether to encode offsets: of the center, relative to the anchor's width and "
+                    "height, and the logarithms of the size ratios.",
                 .fallback = false},
                {.name = "scale",
                 .type = ParamType::kFloat,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by steps that put several records onto one canvas: their rows become one record's.
+// Shared by steps that combine several records on one canvas: concatenates their rows.
 #pragma once
 
 #include <span>
@@ -8,11 +8,11 @@
 
 namespace headrace {
 
-// HR0514 where the rows of the step's row group differ in number within a record.
+// HR0514 if the fields of the step's row group differ in row count within a record.
 Result<void> check_row_counts(const Record& record, std::span<const int> rows);
 
-// The rows of all records, one after the other, as the first one's. The others are used up. HR0516
-// where they take more than the renderer's largest_value().
+// Concatenates the rows of all records into the first one. The others are consumed. HR0516 if the
+// result exceeds the renderer's largest_value().
 Result<void> join_records(std::span<Record* const> records, std::span<const int> rows,
                           const Renderer& renderer);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mosaic: four records on one canvas (YOLOv4). Each picture is decoded only where it shows.
+// Mosaic: four records on one canvas (YOLOv4). Only the visible part of each picture is decoded.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -14,11 +14,11 @@ namespace {
 
 constexpr int kTiles = 4;
 
-// Where a picture lies, and what of it shows there.
+// Position of a picture, and the part of it that is visible there.
 struct Tile {
-  Size to;           // the picture is resized
+  Size to;           // size that the picture is resized to
   Window shown;      // of the resized picture
-  int x = 0, y = 0;  // of the canvas, where `shown` begins
+  int x = 0, y = 0;  // position on the canvas where `shown` begins
 };
 
 // One axis of a tile that ends (`before`) or begins at the center.
@@ -66,7 +66,7 @@ class Mosaic final : public PictureOp {
     return join_records(records, context.rows, context.renderer);
   }
 
-  // As large as it is on the canvas, all of it.
+  // The whole picture, at its size on the canvas.
   Result<void> prepare(OpContext& context) const override {
     Result<Size> size = common_size(context);
     if (!size) return std::move(size.error());
@@ -103,7 +103,7 @@ class Mosaic final : public PictureOp {
     picture.shape = {picture.shape[0], canvas().height, canvas().width};
   }
 
-  // Everything of a record goes to its place; pictures without the canvas around them.
+  // Moves everything of a record to its position; pictures are not extended to the canvas.
   Result<void> place(OpContext& one, int number, int x, int y, Tile& tile) const {
     if (Result<void> checked = check_row_counts(one.record, one.rows); !checked) return checked;
     Result<Size> size = common_size(one);
@@ -137,7 +137,7 @@ class Mosaic final : public PictureOp {
     return {to, {across.begin, down.begin, across.extent, down.extent}, across.place, down.place};
   }
 
-  // None of them is decoded before it is known what shows in the end.
+  // Pictures are decoded only once it is known which part is visible in the end.
   Result<void> paste(OpContext& context, int field, std::span<Record* const> records,
                      std::span<const Tile> tiles) const {
     Recipe& out = context.record.fields[field].picture;
@@ -177,15 +177,16 @@ std::unique_ptr<Op> make_mosaic(const Arguments& arguments) {
 const OpRecord kMosaic{
     .name = "Mosaic",
     .doc =
-        "Puts a record and three others of the epoch on one canvas, around a random center: "
-        "YOLO's mosaic.\n\n"
+        "Puts a record and three others of the epoch on one canvas around a random center "
+        "(YOLO's mosaic).\n\n"
         "Images and masks, (C, H, W), uint8, become (C, 2 size[0], 2 size[1]): the record's own "
-        "above left of the center, the others above right, below left and below right, each as "
-        "large as it fits into size, touching the center, cut at the canvas. Boxes, (rows, 4), "
-        "follow theirs, and rows of all four are joined, with those of their row group; other "
-        "fields are the record's own. A RandomAffine or a crop behind it makes the usual size "
-        "again, and each image is decoded only where it shows then.",
-    .page = {.section = "Detection", .step = "T.Mosaic((100, 130))"},
+        "image at the top left of the center, the others at the top right, bottom left and "
+        "bottom right, each resized to fit into size, touching the center and clipped at the "
+        "canvas. Boxes, (rows, 4), follow their images, and the rows of all four are "
+        "concatenated, with those of their row group; other fields are the record's own. A "
+        "RandomAffine or a crop after it restores the usual size, and of each image only the "
+        "visible part is decoded.",
+    .page = {.section = "Detection transforms", .step = "T.Mosaic((100, 130))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
                 .doc = "Maximum size of one image in pixels: one number "
@@ -215,15 +216,15 @@ const OpRecord kMosaic{
                antialias_param(),
                {.name = "partners_within",
                 .type = ParamType::kInt,
-                .doc = "Draws the others from this many positions, up to the record's own, "
-                       "as other loaders draw from the images decoded last. Each image "
-                       "is then decoded once, whole, and kept for them. None: from all of the "
-                       "epoch.",
+                .doc =
+                    "Draw the others from this many positions before the record's own, as other "
+                    "loaders draw from recently decoded images. Each image is then decoded once, "
+                    "whole, and kept for reuse. None: draw from the whole epoch.",
                 .minimum = 1,
                 .maximum = 1 << 20}},
     .oracle =
-        "Pillow's resize, crop and paste, bit for bit; places as mmdetection's and Ultralytics' "
-        "Mosaic, in distribution",
+        "Pillow's resize, crop and paste, bit for bit; positions as in mmdetection's and "
+        "Ultralytics' Mosaic, in distribution",
     .example = {{"size", std::vector<int64_t>{24, 32}},
                 {"mask_fill", 7.0},
                 {"partners_within", int64_t{9}}},

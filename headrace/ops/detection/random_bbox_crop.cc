@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomBBoxCrop: a random window that overlaps boxes enough, by DALI's rules. It is drawn in
-// shares of the picture, before the picture is decoded, so that only the window ever is.
+// RandomBBoxCrop: a random window with enough overlap with boxes, by DALI's rules. It is drawn in
+// fractions of the picture, before decoding, so that only the window is decoded.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,10 +14,10 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kBBoxCrop = "RandomBBoxCrop";
-// DALI goes on for ever where no window will do, unless it is told otherwise.
+// DALI retries forever if no window qualifies, unless the number of attempts is limited.
 constexpr int64_t kMostWindows = 10000;
 
-// Left, top, right, bottom in shares of the picture.
+// Left, top, right, bottom as fractions of the picture.
 using Shares = std::array<double, 4>;
 
 struct BBoxLaw {
@@ -25,12 +25,12 @@ struct BBoxLaw {
   std::array<double, 2> ratio, scaling;
   int64_t attempts, total_attempts;
   bool all_boxes, allows_none, by_iou;
-  std::optional<double> prune;  // the least share of a box; without it, centers decide
+  std::optional<double> prune;  // minimum fraction of a box; if not given, centers decide
 };
 
 struct BBoxWindow {
   Shares window{};
-  double overlap = -1;     // of all boxes, or the one that has most
+  double overlap = -1;     // applies to all boxes, or to the one with the largest fraction
   std::vector<bool> kept;  // by box
 };
 
@@ -47,7 +47,7 @@ class BBoxDraw {
   BBoxDraw(const BBoxLaw& law, const std::vector<Shares>& boxes, Draws& draws)
       : law_(law), boxes_(boxes), draws_(draws) {}
 
-  // Nothing: the picture stays as it is.
+  // None: the picture is unchanged.
   std::optional<BBoxWindow> operator()() const {
     const auto options = std::ssize(law_.thresholds) + law_.allows_none;
     const int64_t most = law_.total_attempts > 0 ? law_.total_attempts : kMostWindows;
@@ -67,11 +67,11 @@ class BBoxDraw {
   }
 
  private:
-  // One window of the wanted ratio, with some box in it.
+  // One window of the given aspect ratio that contains some box.
   std::optional<BBoxWindow> attempt() const {
     double wide = draws_.uniform(law_.scaling[0], law_.scaling[1]);
     double high = draws_.uniform(law_.scaling[0], law_.scaling[1]);
-    if (law_.ratio[0] == law_.ratio[1]) {  // the longer edge is the longer one that was drawn
+    if (law_.ratio[0] == law_.ratio[1]) {  // makes the longer edge the longer one of those drawn
       const double longer = std::max(wide, high), ratio = law_.ratio[0];
       wide = ratio < 1 ? longer * ratio : longer;
       high = ratio < 1 ? longer : longer / ratio;
@@ -110,7 +110,7 @@ class BBoxDraw {
   Draws& draws_;
 };
 
-// As DALI's slice takes a window of shares: both ends are rounded.
+// DALI's slice rounds both ends of a relative window.
 std::pair<int, int> range_of_pixels(double begin, double end, int extent) {
   const int from = std::clamp(static_cast<int>(std::lround(begin * extent)), 0, extent - 1);
   const int to = std::clamp(static_cast<int>(std::lround(end * extent)), from + 1, extent);
@@ -128,11 +128,11 @@ class RandomBBoxCrop final : public PictureOp {
 
   Result<void> apply(OpContext& context) const override {
     const FieldValue* const boxes = deciding_rows(context, FieldKind::kBoxes);
-    if (!boxes) return {};  // Plan::passes
+    if (!boxes) return {};  // the case of Plan::passes
     Result<Size> size = common_size(context);
     if (!size) return std::move(size.error());
     const std::vector<Shares> shares = shares_of(*boxes, *size);
-    // No window will do without a box, or with one that is none.
+    // Without a valid box, no window can qualify.
     if (shares.empty() || !std::ranges::all_of(shares, is_box)) return {};
     const std::optional<BBoxWindow> drawn = BBoxDraw(law_, shares, context.draws)();
     if (!drawn) return {};
@@ -222,57 +222,58 @@ Param bbox_count_param(std::string_view name, std::string_view doc, int64_t fall
 const OpRecord kRandomBBoxCrop{
     .name = kBBoxCrop,
     .doc =
-        "Crops a record's images to a random window with enough overlap "
-        "with its boxes, by DALI's rules.\n\n"
-        "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, (rows, 4). A "
-        "threshold is drawn; then windows, whose edges are shares of the image's, until one "
-        "overlaps boxes that much and keeps some box. After num_attempts windows another threshold "
-        "is drawn. An image without a box, or with one without area, stays as it is. Boxes outside "
-        "of the window go, with the rows that belong to them. The "
-        "window is drawn before the image is decoded, and only the window is.",
-    .page = {.section = "Detection",
+        "Crops a record's images to a random window with enough overlap with its boxes, by "
+        "DALI's rules.\n\n"
+        "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, (rows, 4). "
+        "A threshold is drawn, then windows, with sizes relative to the image, until one "
+        "overlaps boxes by that much and keeps at least one box. After num_attempts windows "
+        "another threshold is drawn. An image without boxes, or with a box of zero area, is "
+        "unchanged. Boxes outside of the window are dropped, with the rows that belong to them. "
+        "The window is drawn before decoding, and only the window is decoded.",
+    .page = {.section = "Detection transforms",
              .step = "T.RandomBBoxCrop([0.1, 0.3], aspect_ratio=(0.5, 2), scaling=(0.3, 1), "
                      "num_attempts=20, all_boxes_above_threshold=False, allow_no_crop=False)"},
-    .params = {{.name = "thresholds",
-                .type = ParamType::kFloats,
-                .doc = "Minimum overlaps to draw one from.",
-                .fallback = std::vector<double>{0.0},
-                .minimum = 0,
-                .maximum = 1,
-                .min_count = 1},
-               bbox_range_param(
-                   "aspect_ratio",
-                   "Smallest and largest width / height of the window, relative to the image's: "
-                   "1 is the image's own ratio. Two equal ones are kept exactly.",
-                   1e-6, 1e6),
-               bbox_range_param("scaling", "Smallest and largest fraction of the edges.", 1e-6, 1),
-               bbox_count_param("num_attempts", "Windows to try per threshold.", 1, 1),
-               bbox_count_param(
-                   "total_num_attempts",
-                   "Windows to try in total; then the one with the largest overlap is taken. 0: "
-                   "10,000, where DALI goes on forever, and then the image stays as it is.",
-                   0, 0),
-               bbox_flag_param("all_boxes_above_threshold",
-                               "Whether every box must have that overlap, or only one."),
-               bbox_flag_param("allow_no_crop",
-                               "Whether \"no crop\" is among the thresholds to draw from."),
-               {.name = "bbox_prune_threshold",
-                .type = ParamType::kFloat,
-                .doc = "Minimum fraction of a box's area in the window for it to "
-                       "stay. -1: its center must be in the window.",
-                .fallback = -1.0,
-                .minimum = -1,
-                .maximum = 1},
-               {.name = "threshold_type",
-                .type = ParamType::kString,
-                .doc = "Overlap as \"iou\", intersection over union of box and window, or "
-                       "\"overlap\", "
-                       "the fraction of the box that is in the window.",
-                .fallback = std::string("iou"),
-                .choices = {"iou", "overlap"}}},
+    .params =
+        {{.name = "thresholds",
+          .type = ParamType::kFloats,
+          .doc = "Minimum overlaps, of which one is drawn.",
+          .fallback = std::vector<double>{0.0},
+          .minimum = 0,
+          .maximum = 1,
+          .min_count = 1},
+         bbox_range_param(
+             "aspect_ratio",
+             "Smallest and largest width / height of the window, relative to the image's: "
+             "1 is the image's own ratio. Two equal ones are kept exactly.",
+             1e-6, 1e6),
+         bbox_range_param("scaling", "Smallest and largest fraction of the edges.", 1e-6, 1),
+         bbox_count_param("num_attempts", "Windows to try per threshold.", 1, 1),
+         bbox_count_param(
+             "total_num_attempts",
+             "Windows to try in total; then the one with the largest overlap is taken. 0: up to "
+             "10,000 (DALI continues forever), then the image is unchanged.",
+             0, 0),
+         bbox_flag_param("all_boxes_above_threshold",
+                         "Whether every box must have that overlap, instead of only one."),
+         bbox_flag_param("allow_no_crop",
+                         "Whether \"no crop\" is among the thresholds to draw from."),
+         {.name = "bbox_prune_threshold",
+          .type = ParamType::kFloat,
+          .doc = "Minimum fraction of a box's area in the window for it to "
+                 "stay. -1: its center must be in the window.",
+          .fallback = -1.0,
+          .minimum = -1,
+          .maximum = 1},
+         {.name = "threshold_type",
+          .type = ParamType::kString,
+          .doc = "Overlap as \"iou\", intersection over union of box and window, or "
+                 "\"overlap\", "
+                 "the fraction of the box that is in the window.",
+          .fallback = std::string("iou"),
+          .choices = {"iou", "overlap"}}},
     .oracle =
-        "DALI's random_bbox_crop, in distribution; the window's edges are whole pixels, rounded as "
-        "DALI's slice does, and boxes follow these",
+        "DALI's random_bbox_crop, in distribution; the window's edges are whole pixels, rounded "
+        "as DALI's slice does, and boxes are relative to them",
     .example = {{"thresholds", std::vector<double>{0.1, 0.3, 0.5}},
                 {"aspect_ratio", std::vector<double>{0.5, 2.0}},
                 {"scaling", std::vector<double>{0.3, 1.0}},

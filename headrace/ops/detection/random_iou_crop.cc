@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomIoUCrop: a random window that keeps enough of some box. It is drawn from the boxes and the
-// picture's size, before the picture is decoded, so that only the window ever is.
+// RandomIoUCrop: a random window with enough overlap with a box. It is drawn from the boxes and the
+// picture's size, before decoding, so that only the window is decoded.
 #include <algorithm>
 #include <optional>
 
@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-// torchvision goes on for ever where no window will do, and no option leaves the picture alone.
+// torchvision retries forever if no window qualifies and no option keeps the picture.
 constexpr int kMostOptions = 200;
 
 struct IoULaw {
@@ -22,10 +22,10 @@ struct IoULaw {
 
 struct IoUWindow {
   Window window;
-  std::vector<bool> inside;  // by box: whether its center is
+  std::vector<bool> inside;  // by box: whether its center is inside
 };
 
-// The boxes with their center in the window, if one of these overlaps it enough.
+// The boxes whose center is in the window, if one of them overlaps it enough.
 template <class Number>
 std::optional<std::vector<bool>> boxes_inside(const std::vector<Number>& corners,
                                               const Window& window, double least) {
@@ -54,7 +54,7 @@ std::optional<std::vector<bool>> boxes_inside(const std::vector<Number>& corners
   return any ? std::optional(std::move(inside)) : std::nullopt;
 }
 
-// One trial of torchvision's.
+// One trial of torchvision's loop.
 template <class Number>
 std::optional<IoUWindow> tried_window(const std::vector<Number>& corners, Size picture,
                                       const IoULaw& law, double least, Draws& draws) {
@@ -74,7 +74,7 @@ std::optional<IoUWindow> tried_window(const std::vector<Number>& corners, Size p
 template <class Number>
 std::optional<IoUWindow> drawn_window(const std::vector<Number>& corners, Size picture,
                                       const IoULaw& law, Draws& draws) {
-  // No window has a box whose center lies nowhere in the picture (NaN): do not try for ever.
+  // If no box center is inside the picture (NaN), no window can qualify: avoids an endless loop.
   if (!boxes_inside(corners, {0, 0, picture.width, picture.height}, 0)) return {};
   for (int option = 0; option < kMostOptions; ++option) {
     const double least = law.options[size_t(draws.below(std::ssize(law.options)))];
@@ -98,7 +98,7 @@ class RandomIoUCrop final : public PictureOp {
 
   Result<void> apply(OpContext& context) const override {
     FieldValue* const boxes = deciding_rows(context, FieldKind::kBoxes);
-    if (!boxes) return {};  // Plan::passes
+    if (!boxes) return {};  // the case of Plan::passes
     Result<Size> size = common_size(context);
     if (!size) return std::move(size.error());
     std::optional<IoUWindow> drawn;
@@ -158,23 +158,24 @@ Param number(std::string_view name, std::string_view doc, double fallback, doubl
 const OpRecord kRandomIoUCrop{
     .name = "RandomIoUCrop",
     .doc =
-        "Crops a record's images to a random window that some box overlaps enough: SSD's "
-        "crop.\n\n"
+        "Crops a record's images to a random window with enough overlap with a box (SSD's "
+        "crop).\n\n"
         "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, (rows, 4). "
-        "An IoU is drawn from sampler_options; 1 or more leaves the image alone. Then windows are "
-        "drawn until one has a box whose center it holds and whose IoU with it is that large; "
-        "after so many trials another IoU is drawn. An image without boxes stays as it is. Boxes "
-        "whose center lies outside of the window go, with the rows that belong to them. The window "
-        "is drawn before the image is decoded, and only the window is.",
-    .page = {.section = "Detection", .step = "T.RandomIoUCrop(sampler_options=[0.1, 0.3, 0.5])"},
+        "An IoU is drawn from sampler_options; 1 or more leaves the image unchanged. Then "
+        "windows are drawn until one contains the center of a box with at least that IoU; after "
+        "`trials` windows another IoU is drawn. An image without boxes is unchanged. Boxes "
+        "whose center is outside of the window are dropped, with the rows that belong to them. "
+        "The window is drawn before decoding, and only the window is decoded.",
+    .page = {.section = "Detection transforms",
+             .step = "T.RandomIoUCrop(sampler_options=[0.1, 0.3, 0.5])"},
     .params =
-        {number("min_scale", "The smallest share of the image's width and height.", 0.3, 1),
-         number("max_scale", "The largest share of the image's width and height.", 1.0, 1),
+        {number("min_scale", "Smallest fraction of the image's width and height.", 0.3, 1),
+         number("max_scale", "Largest fraction of the image's width and height.", 1.0, 1),
          number("min_aspect_ratio", "The smallest width / height of the window.", 0.5, 1e6),
          number("max_aspect_ratio", "The largest width / height of the window.", 2.0, 1e6),
          {.name = "sampler_options",
           .type = ParamType::kFloats,
-          .doc = "IoUs to draw one from.",
+          .doc = "Minimum IoUs, of which one is drawn.",
           .fallback = std::vector<double>{0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0},
           .minimum = 0,
           .maximum = 1e6,

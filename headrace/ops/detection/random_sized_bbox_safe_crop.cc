@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomSizedBBoxSafeCrop: a random window that holds all boxes, resized. Drawn before the picture
-// is decoded, as RandomIoUCrop is.
+// RandomSizedBBoxSafeCrop: a random window that contains all boxes, resized. Drawn before the
+// picture is decoded, like RandomIoUCrop.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -40,8 +40,8 @@ std::optional<Corners> union_of(const FieldValue& boxes, Size picture) {
   return all;
 }
 
-// One axis: a begin before `low` and an end behind `high`, both uniform. Albumentations cuts the
-// end off to a whole pixel, and with it up to a pixel of a box; this one takes the whole pixel.
+// One axis: a start before `low` and an end after `high`, both uniform. Albumentations truncates
+// the end to a whole pixel, cutting off up to a pixel of a box; we round up.
 std::pair<int, int> range_around(double low, double high, double begin, double end, int extent) {
   low = std::clamp(low, 0.0, static_cast<double>(extent));
   high = std::clamp(high, low, static_cast<double>(extent));
@@ -92,7 +92,7 @@ class RandomSizedBBoxSafeCrop final : public PictureOp {
     return {x, y, width, height};
   }
 
-  // Without boxes: of the picture's aspect ratio, and so much smaller as erosion_rate allows.
+  // Without boxes: the picture's aspect ratio, scaled down by as much as erosion_rate allows.
   Window any_window(Size size, const std::array<double, 4>& drawn) const {
     const int least = static_cast<int>(size.height * (1 - erosion_));
     const int more = static_cast<int>((size.height - least + 1) * drawn[0]);
@@ -112,23 +112,24 @@ class RandomSizedBBoxSafeCrop final : public PictureOp {
 const OpRecord kRandomSizedBBoxSafeCrop{
     .name = "RandomSizedBBoxSafeCrop",
     .doc =
-        "Crops a record's images to a random window that holds all boxes, and resizes it.\n\n"
-        "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, become "
-        "(C, size[0], size[1]); the dtype stays. The window begins anywhere before the first box "
-        "and ends anywhere behind the last one. No row is dropped. An image without boxes keeps "
-        "its aspect ratio in the crop. The window is drawn before the image is decoded, and only "
-        "the window is.",
-    .page = {.section = "Detection", .step = "T.RandomSizedBBoxSafeCrop((120, 160))"},
-    .params = {size_param("Pixels after the resize: one number for a square, or (height, width)."),
-               {.name = "erosion_rate",
-                .type = ParamType::kFloat,
-                .doc = "Fraction of the boxes' union that may be cropped "
-                       "away, half of it on each side. 0: nothing.",
-                .fallback = 0.0,
-                .minimum = 0,
-                .maximum = 1},
-               interpolation_param(),
-               antialias_param()},
+        "Crops a record's images to a random window that contains all boxes, and resizes it.\n\n"
+        "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, become (C, "
+        "size[0], size[1]); the dtype is unchanged. On each axis the window begins anywhere "
+        "before the first box and ends anywhere after the last one. No row is dropped. The crop "
+        "of an image without boxes keeps the image's aspect ratio. The window is drawn before "
+        "decoding, and only the window is decoded.",
+    .page = {.section = "Detection transforms", .step = "T.RandomSizedBBoxSafeCrop((120, 160))"},
+    .params =
+        {size_param("Pixels after the resize: one number for a square, or (height, width)."),
+         {.name = "erosion_rate",
+          .type = ParamType::kFloat,
+          .doc = "Fraction of the union of all boxes that may be cropped away, half on each side. "
+                 "0: none of it.",
+          .fallback = 0.0,
+          .minimum = 0,
+          .maximum = 1},
+         interpolation_param(),
+         antialias_param()},
     .oracle =
         "Pillow's crop and resize, bit for bit; windows as Albumentations' in distribution, except "
         "that theirs may cut up to a pixel off boxes at the right and the bottom",

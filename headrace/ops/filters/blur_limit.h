@@ -12,16 +12,18 @@ namespace headrace {
 inline constexpr int kWidestBlur = 99;
 
 inline Param blur_limit_param() {
-  return {.name = "blur_limit",
-          .type = ParamType::kInts,
-          .doc =
-              "Smallest and largest edge of the neighborhood in pixels, both odd and included, "
-              "of which each odd one is as probable; one number is the largest, from 3 on.",
-          .fallback = std::vector<int64_t>{3, 7},
-          .minimum = 3,
-          .maximum = kWidestBlur,
-          .min_count = 1,
-          .max_count = 2};
+  return {
+      .name = "blur_limit",
+      .type = ParamType::kInts,
+      .doc =
+          "Smallest and largest edge of the neighborhood in pixels, both odd and included; each "
+          "odd number in between is equally probable. One number is the largest; the smallest "
+          "is then 3.",
+      .fallback = std::vector<int64_t>{3, 7},
+      .minimum = 3,
+      .maximum = kWidestBlur,
+      .min_count = 1,
+      .max_count = 2};
 }
 
 struct BlurLimit {

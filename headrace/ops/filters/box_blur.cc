@@ -14,7 +14,7 @@ namespace {
 constexpr int kPasses = 3;
 
 // Gwosdek et al., Theoretical Foundations of Gaussian Convolution by Extended Box Filtering, 2011,
-// in float32 as Pillow has it.
+// in float32 as in Pillow.
 float box_radius(float radius) {
   const float variance = radius * radius / kPasses;
   const auto length = static_cast<float>(std::sqrt(12.0 * variance + 1.0));
@@ -24,15 +24,15 @@ float box_radius(float radius) {
   return whole + rest;
 }
 
-// The passes over a strip of columns, which stays in the cache. Rows are columns of strips that
-// lie on their side.
+// Runs the passes over a strip of columns, which fits in the cache. For horizontal passes, rows are
+// transposed into columns of strips.
 class Strip {
  public:
   Strip(const BoxWeights& weights, int longest) : weights_(weights) {
     const size_t size = size_t(longest) * kBoxColumns;
     of_[0].resize(size);
     of_[1].resize(size);
-    std::memset(of_[0].data(), 0, size);  // what a narrower strip leaves is read, and left out
+    std::memset(of_[0].data(), 0, size);  // a narrower strip leaves the rest unused
   }
 
   // In place.

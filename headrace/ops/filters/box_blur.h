@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-// For 8 bits. REQUIRES: `out` of the same form; 0 < radius < 1e5.
+// For 8-bit samples. REQUIRES: `out` has the same shape; 0 < radius < 1e5.
 void blur_as_pillow(const Picture& in, double radius, Picture& out);
 
 }  // namespace headrace

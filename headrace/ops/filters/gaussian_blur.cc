@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GaussianBlur: each pixel a mean of its neighborhood, weighted by the normal distribution.
+// GaussianBlur: replaces each pixel by a Gaussian-weighted mean of its neighborhood.
 #include "headrace/ops/filters/gaussian_blur.h"
 
 #include <algorithm>
@@ -23,10 +23,10 @@ const ErrorCode kTooSmallToBlur{
     "The border of an image is reflected by half of the blur's kernel_size, so the image must be "
     "larger than that, as in torchvision. Resize before the blur, or use a smaller kernel."};
 
-// Mirrored at the ends without repeating them.
+// Reflects at the ends without repeating the edge.
 int mirrored(int at, int size) { return at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at; }
 
-// Holds as many rows as the blur is high, whatever the picture is.
+// A ring buffer of as many rows as the kernel is high, independent of the picture's size.
 class Blur {
  public:
   Blur(Size size, double sigma, Size kernel)
@@ -43,7 +43,7 @@ class Blur {
 
   template <class Sample>
   void plane(const Sample* in, Sample* out) {
-    int ready = 0;  // rows that are in the ring, or were
+    int ready = 0;  // rows that are, or were, in the ring
     for (int y = 0; y < size_.height; ++y) {
       for (; ready < std::min(y + half_y_ + 1, size_.height); ++ready) {
         blur_along(in + size_t(ready) * size_t(size_.width), row_at(ready));
@@ -59,7 +59,7 @@ class Blur {
   }
 
  private:
-  static constexpr size_t kBeyond = 64;  // more than kernels touch past a row
+  static constexpr size_t kBeyond = 64;  // more than the elements that kernels touch past a row
 
   float* row_at(int y) { return ring_.data() + stride_ * (size_t(y) % taps_.size()); }
 
@@ -90,7 +90,7 @@ class Blur {
   const size_t stride_;
   std::vector<float> padded_, ring_;
   std::vector<const float*> taps_;
-  std::vector<float> finished_;  // one row, of either
+  std::vector<float> finished_;  // one row of either type
 };
 
 // numbers: kernel width and height, sigma.
@@ -168,10 +168,10 @@ const OpRecord kGaussianBlur{
     .name = "GaussianBlur",
     .doc =
         "Blurs an image with a Gaussian of random width.\n\n"
-        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
-        "masks are left as they are. Borders are mirrored. What comes before is computed first, "
-        "and a second "
-        "pass begins. On Pillow's images torchvision does the same.",
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
+        "unchanged, and so are masks. Borders are mirrored. Earlier transforms are rendered "
+        "first, which adds a pass over the image. torchvision gives the same result on Pillow "
+        "images.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.GaussianBlur(15, 3.0)"},
     .params = {{.name = "kernel_size",
                 .type = ParamType::kInts,
@@ -190,8 +190,8 @@ const OpRecord kGaussianBlur{
                 .min_count = 1,
                 .max_count = 2}},
     .oracle =
-        "torchvision v2's gaussian_blur: no value differs by more than 1, and fewer than 1 in "
-        "10,000 do (torch adds up in an order of its own); float32 to 4e-6 of the largest value",
+        "torchvision v2's gaussian_blur: fewer than 1 value in 10,000 differs, by 1 (torch sums "
+        "in another order); float32 to 4e-6 of the largest value",
     .example = {{"kernel_size", int64_t{5}}, {"sigma", std::vector<double>{0.5, 2.0}}},
     .random = true,
     .make = make_gaussian_blur};

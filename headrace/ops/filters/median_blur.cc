@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MedianBlur: each sample becomes the median of its square neighborhood.
+// MedianBlur: replaces each sample by the median of its square neighborhood.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-// A histogram that moves along the row, and the place of the median in it (Huang et al., 1979).
+// A histogram that slides along the row, tracking the median's position in it (Huang et al., 1979).
 void large_median_row(const uint8_t* const rows[], int size, int width, uint8_t* out) {
   const int wanted = size * size / 2;
   std::array<int, 256> counts{};
@@ -74,9 +74,9 @@ const OpRecord kMedianBlur{
     .name = "MedianBlur",
     .doc =
         "Replaces each sample by the median of its square neighborhood, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
-        "left as they are. Each channel has its own medians; borders repeat the outermost pixels. "
-        "What comes before is computed first, and a second pass begins.",
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged, and "
+        "so are masks. Each channel has its own medians; borders repeat the outermost pixels. "
+        "Earlier transforms are rendered first, which adds a pass over the image.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.MedianBlur((7, 9), p=1.0)"},
     .params = {blur_limit_param(), probability_param("Probability of blurring a record's images.")},
     .oracle = "OpenCV's medianBlur, bit for bit; draws as Albumentations' MedianBlur",

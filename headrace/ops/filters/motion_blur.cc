@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MotionBlur: each sample becomes the mean along a line, as of a camera that moves.
+// MotionBlur: replaces each sample by the mean along a line, as if the camera moved.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,8 +23,8 @@ constexpr std::string_view kMotion = "MotionBlur";
 
 struct Line {
   double angle = 0;              // degrees
-  double direction = 0;          // -1: backwards alone, 1: forwards alone
-  double aside = 0, across = 0;  // shift of its middle, -1 to 1 of a quarter of the edge
+  double direction = 0;          // -1: backward only, 1: forward only
+  double aside = 0, across = 0;  // shift of its center, -1 to 1 in units of a quarter of the edge
 };
 
 // The points of a line in a square of `size`, as (row, column), each once: Albumentations' kernel.
@@ -104,9 +104,9 @@ const OpRecord kMotionBlur{
     .name = "MotionBlur",
     .doc =
         "Blurs an image along a line of random length and angle, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
-        "left as they are. Each sample becomes the mean of those on the line, rounded; borders are "
-        "mirrored. What comes before is computed first, and a second pass begins.",
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged, and "
+        "so are masks. Each sample becomes the mean of those on the line, rounded; borders are "
+        "mirrored. Earlier transforms are rendered first, which adds a pass over the image.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.MotionBlur((9, 15), p=1.0)"},
     .params = {blur_limit_param(),
                {.name = "allow_shifted",
@@ -117,7 +117,7 @@ const OpRecord kMotionBlur{
                 .fallback = true},
                {.name = "angle_range",
                 .type = ParamType::kFloats,
-                .doc = "Smallest and largest angle in degrees; or the angle.",
+                .doc = "Smallest and largest angle in degrees, or one fixed angle.",
                 .fallback = std::vector<double>{0, 360},
                 .minimum = -360,
                 .maximum = 360,
@@ -134,8 +134,8 @@ const OpRecord kMotionBlur{
                 .max_count = 2},
                probability_param("Probability of blurring a record's images.")},
     .oracle =
-        "Albumentations' MotionBlur: the same lines; exact means, from the middle to the even "
-        "value as OpenCV rounds, whose sums of float32 may miss a middle by 1",
+        "Albumentations' MotionBlur: the same lines; exact means, ties rounded to even as in "
+        "OpenCV, whose float32 sums may be off by 1 at a tie",
     .example = {{"blur_limit", int64_t{7}}, {"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

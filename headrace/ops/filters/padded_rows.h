@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows around a row of one channel, with borders, as neighborhood filters read them. It holds
-// as many rows as the filter is high.
+// The rows around a row of one channel, with borders, as read by neighborhood filters. It holds as
+// many rows as the filter is high.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace headrace {
 
 class PaddedRows {
  public:
-  // `size`: of the neighborhood's edge, odd.
+  // `size`: edge of the neighborhood, odd.
   PaddedRows(const Picture& picture, int size, Padding padding)
       : picture_(picture),
         size_(size),
@@ -21,9 +21,9 @@ class PaddedRows {
         ring_(stride_ * size_t(size)),
         rows_(size_t(size)) {}
 
-  // The rows around `y` of a channel, each from half a neighborhood left of the picture on, with
-  // 64 bytes beyond. Valid until the next call. REQUIRES: y rises one by one from 0 in each
-  // channel.
+  // The rows around `y` of a channel, each starting half a neighborhood to the left of the picture,
+  // with 64 bytes of padding at the end. Valid until the next call. REQUIRES: in each channel, y
+  // counts up from 0 by one.
   const uint8_t* const* around(int channel, int y) {
     const int half = size_ / 2;
     for (int next = y == 0 ? -half : y + half; next <= y + half; ++next) fill(channel, next);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PillowGaussianBlur: the blur of Pillow's ImageFilter, by a random radius.
+// PillowGaussianBlur: the blur of Pillow's ImageFilter, with a random radius.
 #include <memory>
 #include <vector>
 
@@ -33,10 +33,10 @@ const OpRecord kPillowGaussianBlur{
     .name = "PillowGaussianBlur",
     .doc =
         "Blurs an image as Pillow's ImageFilter.GaussianBlur does, by a random radius.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
-        "left as they are. Three box filters along each axis, in integers: the time does not "
-        "depend on the radius, and any image is large enough. GaussianBlur is torchvision's. "
-        "What comes before is computed first, and a second pass begins.",
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged, and "
+        "so are masks. It applies three integer box filters along each axis: the time does not "
+        "depend on the radius, and images of any size work. For torchvision's filter, see "
+        "GaussianBlur. Earlier transforms are rendered first, which adds a pass over the image.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.PillowGaussianBlur(3.0)"},
     .params = {{.name = "radius",
                 .type = ParamType::kFloats,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomAdjustSharpness: a picture drawn towards its blur, or away from it, with probability p.
+// RandomAdjustSharpness: blends a picture with its blur, or extrapolates away from it, with
+// probability p.
 #include <memory>
 
 #include "headrace/base/registry.h"
@@ -29,24 +30,26 @@ class RandomAdjustSharpness final : public RandomPixelOp {
 const OpRecord kRandomAdjustSharpness{
     .name = "RandomAdjustSharpness",
     .doc =
-        "Adjusts sharpness: blends an image with its 3 x 3 blur, or away from it, with probability "
-        "p.\n\n"
+        "Adjusts sharpness, with probability p: blends an image with its 3 x 3 blur, or "
+        "extrapolates away from it.\n\n"
         "Images of one or three channels, (C, H, W), uint8, and float32 in torch's arithmetic; "
-        "shape and dtype stay, and masks are left as they are. The outermost pixels stay, and so "
-        "does an image that has no others. "
-        "What comes before is computed first, and a second pass begins.",
+        "shape and dtype are unchanged, and so are masks. The outermost pixels are unchanged, "
+        "and so is an image that has no others. Earlier transforms are rendered first, which "
+        "adds a pass over the image.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.RandomAdjustSharpness(5.0, p=1.0)"},
-    .params = {{.name = "sharpness_factor",
-                .type = ParamType::kFloat,
-                .doc = "0 is the blur, 1 changes nothing, 2 is sharper by as much.",
-                .required = true,
-                .minimum = 0},
-               probability_param("Probability of sharpening a record's images."),
-               arithmetic_param()},
+    .params =
+        {{.name = "sharpness_factor",
+          .type = ParamType::kFloat,
+          .doc =
+              "0 is the blurred image, 1 changes nothing, 2 is as much sharper as 0 is blurrier.",
+          .required = true,
+          .minimum = 0},
+         probability_param("Probability of sharpening a record's images."),
+         arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_sharpness on tensors, or on Pillow's images, bit for bit; float32 "
         "to "
-        "1e-6 of the largest value times the factor (torch adds up in an order of its own)",
+        "1e-6 of the largest value times the factor (torch sums in another order)",
     .example = {{"sharpness_factor", 2.0}, {"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

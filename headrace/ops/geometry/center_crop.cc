@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CenterCrop: the middle of a picture, padded where the picture is too small.
+// CenterCrop: the center of a picture, padded if the picture is too small.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kBlack[] = {0};
 
-// torchvision's anchor: Python's round(), which goes to the even number from a half.
+// torchvision's offset: Python's round(), ties to even.
 int anchor(int picture, int crop) {
   return static_cast<int>(std::nearbyint((picture - crop) / 2.0));
 }
@@ -27,11 +27,11 @@ class CenterCrop final : public PictureOp {
       const Window window{anchor(size.width + wide, size_.width),
                           anchor(size.height + high, size_.height), size_.width, size_.height};
       Geometry geometry;
-      // The odd pixel of a border goes to the right and to the bottom.
+      // With an odd border, the extra pixel goes to the right and bottom.
       if (wide > 0 || high > 0) {
         geometry.pad({wide / 2, high / 2, (wide + 1) / 2, (high + 1) / 2}, kBlack);
       }
-      // torchvision's boxes are shifted and clamped once: to center and size and back another time
+      // torchvision shifts and clamps boxes once: converting to center and size and back again
       // would change their last bits.
       const bool only_pads =
           (wide > 0 || high > 0) && size.width <= size_.width && size.height <= size_.height;
@@ -51,10 +51,10 @@ const OpRecord kCenterCrop{
     .name = "CenterCrop",
     .doc =
         "Crops a record's images at their center.\n\n"
-        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
-        "An image that is smaller is padded with 0 first, the odd pixel at the right and the "
-        "bottom.",
-    .page = {.section = "Size and place", .step = "T.CenterCrop((120, 120))"},
+        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype is "
+        "unchanged. An image that is smaller is padded with 0 first, the odd pixel at the right "
+        "and the bottom.",
+    .page = {.section = "Geometric transforms", .step = "T.CenterCrop((120, 120))"},
     .params = {size_param()},
     .oracle = "torchvision v2's CenterCrop, bit for bit",
     .example = {{"size", std::vector<int64_t>{3, 4}}},

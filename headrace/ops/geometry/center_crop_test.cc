@@ -6,9 +6,9 @@
 namespace headrace::op_test {
 namespace {
 
-// Where torchvision 0.2x's v2.CenterCrop puts its window or its borders; made by
-//   F.center_crop(coordinates, [h, w]), reading the first pixel, -1 where it is padding:
-// picture (h, w), crop (h, w), left and top of the window (negative: borders).
+// Where torchvision 0.2x's v2.CenterCrop places its window or its borders; made by
+// F.center_crop(coordinates, [h, w]) and reading the first pixel, -1 for padding: picture (h, w),
+// crop (h, w), left and top of the window (negative: borders).
 struct Case {
   int height, width, crop_height, crop_width, left, top;
 };
@@ -19,7 +19,7 @@ constexpr Case kTorchvision[] = {
     {1, 1, 1, 1, 0, 0},  {5, 2, 2, 5, -1, 2},  {2, 7, 7, 2, 2, -2},  {11, 13, 8, 6, 4, 2},
 };
 
-TEST(CenterCrop, WindowsAndBordersAreTorchvisions) {
+TEST(CenterCrop, WindowsAndBordersEqualTorchvisions) {
   for (const Case& c : kTorchvision) {
     const Grid grid = recipe_test::random_grid(3, c.height, c.width, 3);
     const auto op = make_op("CenterCrop", {{"size", Ints{c.crop_height, c.crop_width}}});
@@ -34,7 +34,7 @@ TEST(CenterCrop, WindowsAndBordersAreTorchvisions) {
   }
 }
 
-TEST(CenterCrop, ClosesTheShape) {
+TEST(CenterCrop, MakesTheShapeFixed) {
   EXPECT_EQ(planned(*make_op("CenterCrop", {{"size", int64_t{224}}}), image_state()).shape,
             (Shape{3, 224, 224}));
 }

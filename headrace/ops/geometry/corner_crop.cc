@@ -40,9 +40,9 @@ const OpRecord kCornerCrop{
     .name = "CornerCrop",
     .doc =
         "Crops a record's images at a corner.\n\n"
-        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. An "
-        "image that is smaller is refused (HR0502). FiveCrop and TenCrop are made of these.",
-    .page = {.unseen = "one of those of FiveCrop, into a field"},
+        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype is "
+        "unchanged. A smaller image is an error (HR0502). FiveCrop and TenCrop consist of these.",
+    .page = {.unseen = "see FiveCrop"},
     .params = {size_param(),
                {.name = "corner",
                 .type = ParamType::kString,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FiveCrop, TenCrop: a picture's corners and its center as fields of their own, and mirrored.
+// FiveCrop, TenCrop: a picture's corners and center as separate fields, and their mirror images.
 #include <string>
 
 #include "headrace/base/registry.h"
@@ -39,9 +39,9 @@ const OpRecord kFiveCrop{
     .doc =
         "Replaces an image by its four corners and its center.\n\n"
         "The fields top_left, top_right, bottom_left, bottom_right and center, in this order, "
-        "(C, size[0], size[1]) each, replace the field: a Fork, whose branches later "
-        "transforms treat alike. A smaller image is an error (HR0502).",
-    .page = {.unseen = "more fields of one: [kinds of outputs](python.md)"},
+        "each (C, size[0], size[1]), replace the field, like a Fork; later transforms apply to "
+        "all of them. A smaller image is an error (HR0502).",
+    .page = {.unseen = "it splits a field into several: [fields](fields.md)"},
     .params = {size_param(), cropped_field_param()},
     .oracle = "torchvision v2's FiveCrop, bit for bit",
     .example = {{"size", int64_t{4}}},
@@ -54,13 +54,13 @@ const OpRecord kTenCrop{
     .name = "TenCrop",
     .doc =
         "Replaces an image by its four corners and its center, and those of its mirror image.\n\n"
-        "The fields of FiveCrop, and then the same of the mirrored image, top_left_mirrored to "
-        "center_mirrored. An image that is smaller is refused (HR0502).",
-    .page = {.unseen = "more fields of one: [kinds of outputs](python.md)"},
+        "Gives the fields of FiveCrop, then those of the mirrored image, top_left_mirrored to "
+        "center_mirrored. A smaller image is an error (HR0502).",
+    .page = {.unseen = "it splits a field into several: [fields](fields.md)"},
     .params = {size_param(),
                {.name = "vertical_flip",
                 .type = ParamType::kBool,
-                .doc = "Mirrored from top to bottom, else from left to right.",
+                .doc = "Whether to mirror from top to bottom instead of left to right.",
                 .fallback = false},
                cropped_field_param()},
     .oracle = "torchvision v2's TenCrop, bit for bit",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomHorizontalFlip and RandomVerticalFlip: mirror the pictures of a record, or leave them.
+// RandomHorizontalFlip and RandomVerticalFlip: mirror the pictures of a record, with a probability.
 #include "headrace/base/registry.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace {
 namespace {
 
-// `mirror` is the member of Geometry that says it.
+// `mirror` is the member of Geometry for the direction.
 template <Geometry& (Geometry::*mirror)()>
 class RandomFlip final : public PictureOp {
  public:
@@ -15,7 +15,7 @@ class RandomFlip final : public PictureOp {
     return mirror == &Geometry::flip_horizontal ? DevicePart::kFlip : DevicePart::kNone;
   }
 
-  // One coin a record, so that its image, its mask and its boxes stay together.
+  // One draw per record, so that its image, mask and boxes stay aligned.
   Result<void> apply(OpContext& context) const override {
     if (!context.draws.coin(p_)) return {};
     Geometry geometry;
@@ -43,8 +43,8 @@ const OpRecord kRandomHorizontalFlip{
     .name = "RandomHorizontalFlip",
     .doc =
         "Mirrors a record's images left to right with probability p, all of them or none.\n\n"
-        "Images and masks, (C, H, W), any dtype; shape and dtype stay.",
-    .page = {.section = "Size and place", .step = "T.RandomHorizontalFlip(1.0)"},
+        "Images and masks, (C, H, W), any dtype; shape and dtype are unchanged.",
+    .page = {.section = "Geometric transforms", .step = "T.RandomHorizontalFlip(1.0)"},
     .params = params(),
     .oracle = "Pillow's transpose(FLIP_LEFT_RIGHT), bit for bit",
     .random = true,
@@ -55,8 +55,8 @@ const OpRecord kRandomVerticalFlip{
     .name = "RandomVerticalFlip",
     .doc =
         "Mirrors a record's images top to bottom with probability p, all of them or none.\n\n"
-        "Images and masks, (C, H, W), any dtype; shape and dtype stay.",
-    .page = {.section = "Size and place", .step = "T.RandomVerticalFlip(1.0)"},
+        "Images and masks, (C, H, W), any dtype; shape and dtype are unchanged.",
+    .page = {.section = "Geometric transforms", .step = "T.RandomVerticalFlip(1.0)"},
     .params = params(),
     .oracle = "Pillow's transpose(FLIP_TOP_BOTTOM), bit for bit",
     .random = true,

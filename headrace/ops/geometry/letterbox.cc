@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Letterbox: the whole picture, as large as it fits, in the middle of a canvas of one size (YOLO).
+// Letterbox: the whole picture, resized to fit, centered on a canvas of one size (YOLO).
 #include <algorithm>
 #include <cmath>
 
@@ -10,8 +10,9 @@ namespace headrace {
 namespace {
 
 struct Box {
-  Size size;   // the picture has at most
-  int stride;  // 0: the canvas has `size`; else the next multiple of this that holds the picture
+  Size size;   // maximum size of the picture
+  int stride;  // 0: the canvas has `size`; otherwise the smallest multiple of this that fits the
+               // picture
   bool enlarges, centered;
 };
 
@@ -21,7 +22,7 @@ struct Placed {
   Borders borders;
 };
 
-// As Python's round(): from a half to the even one.
+// Like Python's round(): ties to even.
 int rounded_pixels(double exact) {
   return std::max(1, static_cast<int>(std::nearbyint(std::min(exact, double(1 << 30)))));
 }
@@ -77,7 +78,7 @@ class Letterbox final : public PictureOp {
       width = placed.picture.width + placed.borders.left + placed.borders.right;
     } else {
       height = width = -1;
-      picture.left_open_by = "Letterbox, which adds no more than a multiple of stride needs";
+      picture.left_open_by = "Letterbox with stride, which pads only to a multiple of it";
     }
   }
 
@@ -92,7 +93,7 @@ std::unique_ptr<Op> make_letterbox(const Arguments& arguments) {
                 arguments.flag("center")};
   if (box.stride > 0 && (box.size.height % box.stride || box.size.width % box.stride)) {
     raise_misfit("Letterbox", "size must be a multiple of stride",
-                 "stride=0 makes every image as large as size says");
+                 "stride=0 pads every image to size");
   }
   return std::make_unique<Letterbox>(box, arguments.numbers("fill"), arguments.number("mask_fill"),
                                      filter_from("Letterbox", arguments));
@@ -101,13 +102,12 @@ std::unique_ptr<Op> make_letterbox(const Arguments& arguments) {
 const OpRecord kLetterbox{
     .name = "Letterbox",
     .doc =
-        "Resizes a record's images so that they fit into a size, and pads the rest: "
-        "YOLO's input.\n\n"
-        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
-        "Both edges are scaled by one factor and rounded; the image lies in the middle, with the "
-        "odd pixel of a border right and below. With stride only as much is added as the next "
-        "multiple of it takes, so that sizes differ.",
-    .page = {.section = "Detection", .step = "T.Letterbox((150, 150))"},
+        "Resizes a record's images to fit into a size and pads the rest (YOLO's input).\n\n"
+        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype is "
+        "unchanged. Both edges are scaled by one factor and rounded; the image is centered, "
+        "with the odd border pixel on the right and at the bottom. With stride, edges are "
+        "padded only to the next multiple of it, so sizes differ.",
+    .page = {.section = "Detection transforms", .step = "T.Letterbox((150, 150))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
                 .doc = "Pixels: one number for a square, or (height, width).",
@@ -118,8 +118,9 @@ const OpRecord kLetterbox{
                 .max_count = 2},
                {.name = "stride",
                 .type = ParamType::kInt,
-                .doc = "0 pads up to size; else edges become multiples "
-                       "of this (Ultralytics' auto=True).",
+                .doc =
+                    "0 pads to size; otherwise edges are padded to multiples of this (Ultralytics' "
+                    "auto=True).",
                 .fallback = int64_t{0},
                 .minimum = 0,
                 .maximum = 1 << 16},
@@ -133,18 +134,18 @@ const OpRecord kLetterbox{
                mask_fill_param(),
                {.name = "scaleup",
                 .type = ParamType::kBool,
-                .doc = "Whether small images are enlarged; else they are only padded.",
+                .doc = "Whether small images are enlarged; otherwise they are only padded.",
                 .fallback = true},
                {.name = "center",
                 .type = ParamType::kBool,
-                .doc = "Whether the image is centered; else at the left and the top.",
+                .doc = "Whether the image is centered; otherwise it is at the top left.",
                 .fallback = true},
                interpolation_param(),
                antialias_param()},
     .oracle =
-        "Pillow's resize and ImageOps.expand, bit for bit; sizes and places as Ultralytics' "
-        "LetterBox, whose pixels are OpenCV's and differ: they are not smoothed when an image "
-        "shrinks",
+        "Pillow's resize and ImageOps.expand, bit for bit; sizes and positions as in "
+        "Ultralytics' LetterBox, whose pixels differ: OpenCV's resize does not antialias when "
+        "an image shrinks",
     .example = {{"size", std::vector<int64_t>{32, 64}},
                 {"stride", int64_t{16}},
                 {"mask_fill", 7.0}},

@@ -40,8 +40,10 @@ const OpRecord kPad{
     .name = "Pad",
     .doc =
         "Adds borders to a record's images.\n\n"
-        "Images and masks, (C, H, W), any dtype; H and W grow by the borders, the dtype stays.",
-    .page = {.section = "Size and place", .step = "T.Pad(24, padding_mode=\"constant\", fill=90)"},
+        "Images and masks, (C, H, W), any dtype; H and W grow by the borders; the dtype is "
+        "unchanged.",
+    .page = {.section = "Geometric transforms",
+             .step = "T.Pad(24, padding_mode=\"constant\", fill=90)"},
     .params = {{.name = "padding",
                 .type = ParamType::kInts,
                 .doc =

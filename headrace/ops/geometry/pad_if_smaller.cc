@@ -44,10 +44,10 @@ const OpRecord kPadIfSmaller{
     .name = "PadIfSmaller",
     .doc =
         "Adds borders on the right and at the bottom to images that are smaller than a size.\n\n"
-        "Images and masks, (C, H, W), any dtype; H and W become size at least, the dtype stays. "
-        "Before a RandomCrop it is what torchvision's reference for segmentation does; "
-        "pad_if_needed of RandomCrop adds borders on both sides.",
-    .page = {.unseen = "nothing, where an image is large enough"},
+        "Images and masks, (C, H, W), any dtype; H and W become at least size; the dtype is "
+        "unchanged. torchvision's segmentation reference does this before a RandomCrop, whose "
+        "pad_if_needed adds borders on both sides.",
+    .page = {.unseen = "large images are unchanged"},
     .params = {size_param(),
                {.name = "fill",
                 .type = ParamType::kFloats,

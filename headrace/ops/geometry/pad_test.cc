@@ -4,7 +4,7 @@
 #include "headrace/ops/op_test_record.h"
 
 namespace headrace::op_test {
-namespace {
+namespace pad_test {
 
 const Grid kGrid = recipe_test::random_grid(3, 4, 5, 1);
 constexpr double kBlack[] = {0, 0, 0}, kColor[] = {1, 2, 3};
@@ -35,7 +35,7 @@ TEST(Pad, FillIsOfTheDtypeAtThatPoint) {
 }
 
 // NumPy: np.float32(np.float16(0.1)), and ml_dtypes.bfloat16(0.1).
-TEST(Pad, AFillOfANarrowDtypeIsRoundedBeforeWhatFollows) {
+TEST(Pad, AFillOfANarrowDtypeIsRoundedBeforeLaterSteps) {
   const auto border = [](DType dtype) {
     TestRecord record({{kGrid}});
     record.apply(*make_op("ToDtype", {{"dtype", dtype}, {"scale", true}}));
@@ -49,7 +49,7 @@ TEST(Pad, AFillOfANarrowDtypeIsRoundedBeforeWhatFollows) {
   EXPECT_EQ(border(DType::kFloat32), 0.1f);
 }
 
-TEST(Pad, WhatMakesNoSenseIsRefused) {
+TEST(Pad, InvalidArgumentsAreRefused) {
   EXPECT_EQ(refusal("Pad", {{"padding", Ints{1, 2, 3}}}),
             "HR0510 [Pad] padding must have 1, 2 or 4 values (got 3) | all borders; left/right and "
             "top/bottom; or left, top, right, bottom");
@@ -61,7 +61,7 @@ TEST(Pad, WhatMakesNoSenseIsRefused) {
   EXPECT_EQ(
       plan_refusal("Pad", {{"padding", int64_t{1}}, {"fill", 0.5}}, image_state()),
       "HR0512 [Pad] fill must be a whole number from 0 to 255, as \"image\" is uint8 here (got "
-      "0.500000)");
+      "0.5)");
   EXPECT_EQ(plan_refusal("Pad", {{"padding", int64_t{1}}, {"fill", Ints{1, 2}}}, image_state()),
             "HR0512 [Pad] fill must have one value, or one for each of the 3 channels of \"image\" "
             "(got 2)");
@@ -71,5 +71,5 @@ TEST(Pad, WhatMakesNoSenseIsRefused) {
             "masks alone");
 }
 
-}  // namespace
+}  // namespace pad_test
 }  // namespace headrace::op_test

@@ -32,7 +32,7 @@ class RandomCrop final : public PictureOp {
     if (free_y < 0 || free_x < 0) return too_small("RandomCrop", *size, size_, kHint);
     const int y = static_cast<int>(context.draws.below(free_y + 1));
     const int x = static_cast<int>(context.draws.below(free_x + 1));
-    // As in torchvision, boxes that nothing is cut off from are not clamped either.
+    // As in torchvision, boxes that are not cropped are not clamped either.
     return follow_by_kind(context, [&](FieldKind kind) {
       Geometry geometry;
       if (borders != Borders{}) {
@@ -52,7 +52,7 @@ class RandomCrop final : public PictureOp {
   static constexpr const char* kHint =
       "pad_if_needed=True pads such images; Resize before the crop makes them larger";
 
-  // As torchvision does, a picture that is too small grows by the missing pixels on both sides.
+  // As in torchvision, a picture that is too small is padded by the missing pixels on both sides.
   Borders borders_for(Size size) const {
     Borders borders = borders_;
     if (!pad_if_needed_) return borders;
@@ -98,10 +98,10 @@ const OpRecord kRandomCrop{
     .name = "RandomCrop",
     .doc =
         "Crops a record's images at a random position, the same for all of them.\n\n"
-        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
-        "All images of a record must have one size. Every position is equally probable. An "
-        "image that is smaller than the crop is a data error unless pad_if_needed.",
-    .page = {.section = "Size and place", .step = "T.RandomCrop((120, 150))"},
+        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype is "
+        "unchanged. All images of a record must have one size. Every position is equally "
+        "probable. An image that is smaller than the crop is a data error unless pad_if_needed.",
+    .page = {.section = "Geometric transforms", .step = "T.RandomCrop((120, 150))"},
     .params = {size_param(),
                {.name = "padding",
                 .type = ParamType::kInts,
@@ -126,9 +126,8 @@ const OpRecord kRandomCrop{
                own_mask_fill_param(),
                padding_mode_param()},
     .oracle =
-        "Pillow's ImageOps.expand and crop, or numpy.pad's modes, bit for bit; places as "
-        "torchvision v2's in "
-        "distribution",
+        "Pillow's ImageOps.expand and crop, or numpy.pad's modes, bit for bit; positions as "
+        "torchvision v2's in distribution",
     .example = {{"size", std::vector<int64_t>{4, 3}},
                 {"padding", int64_t{2}},
                 {"pad_if_needed", true},

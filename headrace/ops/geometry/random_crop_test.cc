@@ -8,7 +8,7 @@
 namespace headrace::op_test {
 namespace {
 
-TEST(RandomCrop, IsAWindowOfThePicture) {
+TEST(RandomCrop, IsAWindowOfTheImage) {
   const auto op = make_op("RandomCrop", {{"size", Ints{3, 4}}});
   const Grid grid = coordinates(9, 8);
   for (int64_t position = 0; position < 50; ++position) {
@@ -18,7 +18,7 @@ TEST(RandomCrop, IsAWindowOfThePicture) {
   }
 }
 
-TEST(RandomCrop, EveryPlaceIsEquallyProbable) {
+TEST(RandomCrop, EveryPositionIsEquallyProbable) {
   constexpr int kRecords = 20000, kPlaces = 5 * 3;
   const auto op = make_op("RandomCrop", {{"size", Ints{2, 3}}});
   const Grid grid = coordinates(4, 7);
@@ -40,7 +40,7 @@ TEST(RandomCrop, ImageAndMaskGetTheSameWindow) {
   }
 }
 
-TEST(RandomCrop, PicturesOfDifferentSizesAreARecordsError) {
+TEST(RandomCrop, ImagesOfDifferentSizesAreARecordsError) {
   TestRecord record({{coordinates(6, 6)}, {coordinates(6, 7), FieldKind::kMask}});
   Result<void> done = record.try_apply(*make_op("RandomCrop", {{"size", int64_t{3}}}));
   ASSERT_FALSE(done);
@@ -57,7 +57,7 @@ TEST(RandomCrop, PaddingComesBeforeTheCrop) {
 }
 
 TEST(RandomCrop, PadIfNeededGrowsOnBothSides) {
-  // As torchvision: by the missing pixels on each side, then a window of that.
+  // Like torchvision: pads each side by the missing pixels, then takes a window of that.
   const Grid grid = coordinates(4, 20);
   const auto op = make_op("RandomCrop", {{"size", Ints{6, 6}}, {"pad_if_needed", true}});
   std::vector<int> tops(3);
@@ -71,7 +71,7 @@ TEST(RandomCrop, PadIfNeededGrowsOnBothSides) {
   for (int n : tops) EXPECT_GT(n, 50);
 }
 
-TEST(RandomCrop, SmallPictureIsARecordsError) {
+TEST(RandomCrop, SmallImageIsARecordsError) {
   TestRecord record({{coordinates(6, 2)}});
   Result<void> done = record.try_apply(*make_op("RandomCrop", {{"size", int64_t{3}}}));
   ASSERT_FALSE(done);
@@ -79,7 +79,7 @@ TEST(RandomCrop, SmallPictureIsARecordsError) {
   EXPECT_EQ(done.error().what, "[RandomCrop] the crop is 3 x 3 (height x width), the image 6 x 2");
 }
 
-TEST(RandomCrop, KnownSmallPictureIsRefusedBeforeTheRun) {
+TEST(RandomCrop, KnownSmallImageIsRefusedBeforeTheRun) {
   EXPECT_EQ(plan_refusal("RandomCrop", {{"size", int64_t{40}}}, image_state({3, 32, 32})),
             "HR0510 [RandomCrop] the crop is larger than \"image\" is at this point | "
             "pad_if_needed=True pads such images; Resize before the crop makes them larger");

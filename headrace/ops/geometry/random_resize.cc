@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomResize, RandomShortestSize and ScaleJitter: another size for each record, of the same
-// aspect ratio up to whole pixels.
+// RandomResize, RandomShortestSize and ScaleJitter: a random size for each record; the aspect ratio
+// is kept, up to rounding to whole pixels.
 #include <algorithm>
 
 #include "headrace/base/registry.h"
@@ -9,26 +9,23 @@
 namespace headrace {
 namespace {
 
-// One draw a record; `Size size(Size before, number drawn)` says what it comes to.
+// One draw per record; `Size size(Size before, number drawn)` computes the new size.
 class RandomSizeOp : public PictureOp {
  public:
   RandomSizeOp(std::string_view name, Filter filter) : name_(name), filter_(filter) {}
 
   Result<void> apply(OpContext& context) const final {
     const double drawn = draw(context.draws);
-    return follow_by_size(context, [&](Size before) -> Result<Geometry> {
+    return follow_by_size(context, [&](Size before) {
       const Size to = resized(before, drawn);
-      if (too_large(to.height, to.width)) {
-        return grown_too_large(name_, before, to.height, to.width);
-      }
-      return Geometry().resize(to, filter_);
+      return resized_to(name_, before, to.height, to.width, filter_);
     });
   }
 
  protected:
   virtual double draw(Draws& draws) const = 0;
   virtual Size resized(Size before, double drawn) const = 0;
-  // Whole pixels by truncation; an edge that would vanish stays 1.
+  // Truncated to whole pixels, but at least 1.
   static int pixels(double exact) {
     return static_cast<int>(std::clamp(exact, 1.0, static_cast<double>(1 << 30)));
   }
@@ -51,7 +48,7 @@ class RandomResize final : public RandomSizeOp {
   static std::unique_ptr<Op> make(const Arguments& arguments) {
     const int64_t least = arguments.integer("min_size"), below = arguments.integer("max_size");
     if (least >= below) {
-      raise_misfit("RandomResize", "max_size, which is not drawn, must be larger than min_size",
+      raise_misfit("RandomResize", "max_size is exclusive and must be larger than min_size",
                    "Resize(size) is for one size");
     }
     return std::make_unique<RandomResize>(least, below, filter_from("RandomResize", arguments));
@@ -115,7 +112,7 @@ class ScaleJitter final : public RandomSizeOp {
   Size resized(Size before, double drawn) const override {
     const double wide = static_cast<double>(target_[0]) / before.width;
     const double high = static_cast<double>(target_[1]) / before.height;
-    // As torch, where the draw is a float32, and so is what it is multiplied by.
+    // As in torch, the draw and its factors are float32.
     const float scale = static_cast<float>(std::min(wide, high)) * static_cast<float>(drawn);
     return {pixels(static_cast<float>(before.height) * scale),
             pixels(static_cast<float>(before.width) * scale)};
@@ -137,12 +134,13 @@ const OpRecord kRandomResize{
     .name = "RandomResize",
     .doc =
         "Resizes a record's images by their shorter edge, to a random size.\n\n"
-        "Images and masks, (C, H, W), any dtype; the dtype stays. Every whole number from min_size "
-        "to max_size - 1 is equally probable; the other edge keeps the aspect ratio.",
-    .page = {.section = "Detection", .step = "T.RandomResize(60, 180)"},
-    .params = {edge("min_size", "The smallest shorter edge, in pixels."),
-               edge("max_size", "The first that is not drawn, as in torchvision."),
-               interpolation_param(), antialias_param()},
+        "Images and masks, (C, H, W), any dtype; the dtype is unchanged. Every whole number "
+        "from min_size to max_size - 1 is equally probable; the other edge keeps the aspect "
+        "ratio.",
+    .page = {.section = "Detection transforms", .step = "T.RandomResize(60, 180)"},
+    .params = {edge("min_size", "Minimum length of the shorter edge, in pixels."),
+               edge("max_size", "Exclusive upper limit, as in torchvision."), interpolation_param(),
+               antialias_param()},
     .oracle =
         "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; sizes "
         "as "
@@ -156,12 +154,12 @@ const OpRecord kRandomShortestSize{
     .name = "RandomShortestSize",
     .doc =
         "Resizes a record's images so that the shorter edge has one of several sizes.\n\n"
-        "Images and masks, (C, H, W), any dtype; the dtype stays. Each size is equally probable; "
-        "where the longer edge would be longer than max_size, it is that.",
-    .page = {.section = "Detection", .step = "T.RandomShortestSize([60, 90, 120, 150])"},
+        "Images and masks, (C, H, W), any dtype; the dtype is unchanged. Each size is equally "
+        "probable; the longer edge is at most max_size.",
+    .page = {.section = "Detection transforms", .step = "T.RandomShortestSize([60, 90, 120, 150])"},
     .params = {{.name = "min_size",
                 .type = ParamType::kInts,
-                .doc = "The sizes, in pixels; or a single one.",
+                .doc = "The sizes in pixels, or a single one.",
                 .required = true,
                 .minimum = 1,
                 .maximum = 1 << 16,
@@ -185,31 +183,32 @@ const Register<OpRecord> registered_random_shortest(kRandomShortestSize);
 const OpRecord kScaleJitter{
     .name = "ScaleJitter",
     .doc =
-        "Resizes a record's images to a random multiple of what fits into a target: large scale "
-        "jitter.\n\n"
-        "Images and masks, (C, H, W), any dtype; the dtype stays. The scale that makes an image "
-        "as large as the target holds it is multiplied by a number that is uniform in "
+        "Resizes a record's images to a random multiple of the size that fits into a target "
+        "(large scale jitter).\n\n"
+        "Images and masks, (C, H, W), any dtype; the dtype is unchanged. The scale at which the "
+        "image just fits into the target is multiplied by a number that is uniform in "
         "scale_range.",
-    .page = {.section = "Detection", .step = "T.ScaleJitter((200, 200), (0.4, 1.2))"},
-    .params = {{.name = "target_size",
-                .type = ParamType::kInts,
-                .doc = "(width, height) in pixels, in this order, as "
-                       "torchvision reads it, unlike every other size.",
-                .required = true,
-                .minimum = 1,
-                .maximum = 1 << 16,
-                .min_count = 2,
-                .max_count = 2},
-               {.name = "scale_range",
-                .type = ParamType::kFloats,
-                .doc = "Smallest and largest multiple.",
-                .fallback = std::vector<double>{0.1, 2.0},
-                .minimum = 1e-6,
-                .maximum = 1000,
-                .min_count = 2,
-                .max_count = 2},
-               interpolation_param(),
-               antialias_param()},
+    .page = {.section = "Detection transforms", .step = "T.ScaleJitter((200, 200), (0.4, 1.2))"},
+    .params =
+        {{.name = "target_size",
+          .type = ParamType::kInts,
+          .doc = "(width, height) in pixels: torchvision's order for this transform, unlike every "
+                 "other size.",
+          .required = true,
+          .minimum = 1,
+          .maximum = 1 << 16,
+          .min_count = 2,
+          .max_count = 2},
+         {.name = "scale_range",
+          .type = ParamType::kFloats,
+          .doc = "Smallest and largest multiple.",
+          .fallback = std::vector<double>{0.1, 2.0},
+          .minimum = 1e-6,
+          .maximum = 1000,
+          .min_count = 2,
+          .max_count = 2},
+         interpolation_param(),
+         antialias_param()},
     .oracle =
         "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; sizes "
         "as "

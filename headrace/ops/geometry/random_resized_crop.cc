@@ -45,11 +45,11 @@ const OpRecord kRandomResizedCrop{
     .name = "RandomResizedCrop",
     .doc =
         "Crops a random part of a record's images and resizes it, the same part for all.\n\n"
-        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
-        "All images of a record must have one size. The window's share of the area is uniform "
-        "in scale, its width / height log-uniform in ratio; after ten draws that do not fit, the "
-        "largest central window of an allowed ratio is taken.",
-    .page = {.section = "Size and place", .step = "T.RandomResizedCrop((150, 150))"},
+        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype is "
+        "unchanged. All images of a record must have one size. The window's share of the area "
+        "is uniform in scale, its width / height log-uniform in ratio; after ten draws that do "
+        "not fit, the largest central window of an allowed ratio is taken.",
+    .page = {.section = "Geometric transforms", .step = "T.RandomResizedCrop((150, 150))"},
     .params = {size_param("Pixels after the resize: one number for a square, or (height, width)."),
                {.name = "scale",
                 .type = ParamType::kFloats,

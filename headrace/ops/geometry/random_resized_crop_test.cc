@@ -7,12 +7,13 @@
 #include "headrace/ops/op_test_record.h"
 
 namespace headrace::op_test {
-namespace {
+namespace random_resized_crop_test {
 
 const WindowLaw kDefault({0.08, 1.0}, {3.0 / 4.0, 4.0 / 3.0});
 
-// Shares of windows by area (ten bins from 0.08 to 1 of the picture's) and by log ratio (eight bins
-// from 3/4 to 4/3), as torchvision 0.29's v2.RandomResizedCrop(224).make_params drew them.
+// Distribution of windows by area (ten bins from 0.08 to 1 of the picture's) and by log ratio
+// (eight bins from 3/4 to 4/3), as torchvision 0.29's v2.RandomResizedCrop(224).make_params drew
+// them.
 struct Drawn {
   Size picture;
   int draws;
@@ -23,7 +24,7 @@ constexpr Drawn kTorchvision[] = {
      400000,
      {0.13486, 0.13442, 0.13424, 0.1349, 0.13456, 0.12575, 0.09168, 0.06185, 0.03601, 0.01172},
      {0.0924, 0.10161, 0.10839, 0.11346, 0.13188, 0.1404, 0.15004, 0.16182}},
-    {{1000, 200},  // so narrow that a part of the draws ends in the central window
+    {{1000, 200},  // so narrow that some of the draws fall back to the central window
      200000,
      {0.55512, 0.20952, 0.23536, 0, 0, 0, 0, 0, 0, 0},
      {0.37257, 0.12358, 0.11214, 0.09588, 0.09176, 0.07744, 0.06824, 0.0584}}};
@@ -52,7 +53,7 @@ TEST(RandomResizedCrop, WindowsAreDistributedAsTorchvisions) {
   }
 }
 
-TEST(RandomResizedCrop, WindowsLieInThePictureAlsoInTheSmallest) {
+TEST(RandomResizedCrop, WindowsAreInsideEvenTheSmallestImage) {
   for (Size picture :
        {Size{1, 1}, Size{1, 2}, Size{2, 1}, Size{1, 500}, Size{500, 1}, Size{3, 3}}) {
     for (int i = 0; i < 2000; ++i) {
@@ -65,7 +66,7 @@ TEST(RandomResizedCrop, WindowsLieInThePictureAlsoInTheSmallest) {
 }
 
 TEST(RandomResizedCrop, PlacesAreUniform) {
-  const WindowLaw law({0.25, 0.25}, {1, 1});  // always 10 x 10 of 20 x 20: 11 x 11 places
+  const WindowLaw law({0.25, 0.25}, {1, 1});  // always 10 x 10 of 20 x 20: 11 x 11 positions
   double x = 0, y = 0, corners = 0;
   constexpr int kDraws = 50000;
   for (int i = 0; i < kDraws; ++i) {
@@ -89,7 +90,7 @@ TEST(RandomResizedCrop, FallsBackToTheCentralWindowOfAnAllowedRatio) {
   EXPECT_EQ(random_window({100, 120}, never_fits, draws), (Window{0, 0, 120, 100}));
 }
 
-TEST(RandomResizedCrop, ResizesTheWindowForImageAndMaskAlike) {
+TEST(RandomResizedCrop, ResizesTheWindowForImageAndMask) {
   const auto op = make_op("RandomResizedCrop",
                           {{"size", Ints{5, 6}}, {"interpolation", std::string("nearest")}});
   EXPECT_EQ(planned(*op, image_state()).shape, (Shape{3, 5, 6}));
@@ -120,5 +121,5 @@ TEST(RandomResizedCrop, ReversedRangesAreRefused) {
             "HR0104 [RandomResizedCrop] scale must have at least 2 values (got [0.5])");
 }
 
-}  // namespace
+}  // namespace random_resized_crop_test
 }  // namespace headrace::op_test

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kAttempts = 10;
 
-// Python's round(): to the nearest, from a half to the even one.
+// Python's round(): to the nearest, ties to even.
 double rounded(double x) { return std::nearbyint(x); }
 
 Window central_window(Size picture, const std::array<double, 2>& allowed) {

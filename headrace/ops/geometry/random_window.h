@@ -10,14 +10,14 @@
 
 namespace headrace {
 
-// Smallest and largest share of the area, and smallest and largest width / height.
+// Smallest and largest fraction of the area, and smallest and largest width / height.
 struct WindowLaw {
   WindowLaw(std::array<double, 2> scale, std::array<double, 2> ratio);
   std::array<double, 2> scale, ratio, log_ratio;
 };
 
-// The share is uniform, the ratio log-uniform, the place uniform. After ten draws that do not fit
-// in the picture: its largest central window of an allowed ratio.
+// The area fraction is uniform, the ratio log-uniform, the position uniform. After ten draws that
+// do not fit in the picture: the largest central window with an allowed ratio.
 Window random_window(Size picture, const WindowLaw& law, Draws& draws);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomZoomOut: the picture at a random place of a larger canvas.
+// RandomZoomOut: the picture at a random position on a larger canvas.
 #include <algorithm>
 
 #include "headrace/base/registry.h"
@@ -58,11 +58,12 @@ std::unique_ptr<Op> make_random_zoom_out(const Arguments& arguments) {
 const OpRecord kRandomZoomOut{
     .name = "RandomZoomOut",
     .doc =
-        "Puts a record's images at a random position on a larger "
-        "canvas with probability p: SSD's expansion.\n\n"
+        "Puts a record's images at a random position on a larger canvas, with probability p "
+        "(SSD's expansion).\n\n"
         "Images and masks, (C, H, W), any dtype, of one size; both edges grow by one factor, "
-        "which is uniform in side_range and makes whole pixels by truncation.",
-    .page = {.section = "Detection", .step = "T.RandomZoomOut(114, side_range=(1.5, 2.5), p=1.0)"},
+        "uniform in side_range, and are truncated to whole pixels.",
+    .page = {.section = "Detection transforms",
+             .step = "T.RandomZoomOut(114, side_range=(1.5, 2.5), p=1.0)"},
     .params = {{.name = "fill",
                 .type = ParamType::kFloats,
                 .doc = "Fill value around the image: one number, or one per channel, in "
@@ -86,7 +87,7 @@ const OpRecord kRandomZoomOut{
                 .minimum = 0,
                 .maximum = 1}},
     .oracle =
-        "Pillow's ImageOps.expand, bit for bit; canvases and places as torchvision v2's in "
+        "Pillow's ImageOps.expand, bit for bit; canvases and positions as torchvision v2's in "
         "distribution",
     .example = {{"fill", int64_t{114}}, {"mask_fill", 7.0}},
     .random = true,

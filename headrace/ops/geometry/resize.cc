@@ -9,13 +9,13 @@
 namespace headrace {
 namespace {
 
-// The meaning of size= and max_size=: a fixed size, or the wanted edges with 0 for "not given".
+// The meaning of size= and max_size=: a fixed size, or the requested edges with 0 for "not given".
 struct Target {
   std::optional<Size> fixed;
   int64_t shorter = 0, longer_at_most = 0;
 };
 
-// torchvision's arithmetic: true division, then truncation. An edge that would vanish stays 1.
+// torchvision's arithmetic: true division, then truncation. An edge that would become 0 is 1.
 int64_t scaled(int64_t by, int64_t edge, int64_t of) {
   const double exact = static_cast<double>(by * edge) / static_cast<double>(of);
   return std::max<int64_t>(1, static_cast<int64_t>(std::min(exact, 1e9)));
@@ -46,13 +46,10 @@ class Resize final : public PictureOp {
   Resize(Target target, Filter filter) : target_(target), filter_(filter) {}
 
   Result<void> apply(OpContext& context) const override {
-    return follow_by_size(context, [&](Size size) -> Result<Geometry> {
+    return follow_by_size(context, [&](Size size) {
       const Extent to = target_size(target_, size.height, size.width);
-      if (too_large(to.height, to.width)) {
-        return grown_too_large("Resize", size, to.height, to.width,
-                               "max_size= bounds the longer edge");
-      }
-      return Geometry().resize({static_cast<int>(to.height), static_cast<int>(to.width)}, filter_);
+      return resized_to("Resize", size, to.height, to.width, filter_,
+                        "max_size= bounds the longer edge");
     });
   }
 
@@ -107,29 +104,28 @@ const OpRecord kResize{
     .name = "Resize",
     .doc =
         "Resizes a record's images.\n\n"
-        "Images and masks, (C, H, W), any dtype; the dtype stays. With size=(h, w) they become "
-        "(C, h, w). With one number the shorter edge gets it, the aspect ratio is kept and the "
-        "other edge is truncated to whole pixels, so batches need a crop after it. An image that "
-        "already has the "
-        "size is unchanged.",
-    .page = {.section = "Size and place", .step = "T.Resize((90, 180))"},
-    .params = {{.name = "size",
-                .type = ParamType::kInts,
-                .doc =
-                    "Pixels: one number for the shorter edge, (height, width) for both, or None: "
-                    "max_size alone decides.",
-                .minimum = 1,
-                .maximum = 1 << 16,
-                .min_count = 1,
-                .max_count = 2},
-               interpolation_param(),
-               {.name = "max_size",
-                .type = ParamType::kInt,
-                .doc = "With one size: the longer edge is at most this, and the shorter one may be "
-                       "less than size for it. With size=None: the longer edge.",
-                .minimum = 1,
-                .maximum = 1 << 16},
-               antialias_param()},
+        "Images and masks, (C, H, W), any dtype; the dtype is unchanged. With size=(h, w) they "
+        "become (C, h, w). With one number, the shorter edge gets that size and the other "
+        "follows the aspect ratio, truncated to whole pixels, so a crop must follow to make "
+        "shapes equal. An image that already has the size is unchanged.",
+    .page = {.section = "Geometric transforms", .step = "T.Resize((90, 180))"},
+    .params =
+        {{.name = "size",
+          .type = ParamType::kInts,
+          .doc = "Pixels: one number for the shorter edge, (height, width) for both, or None: "
+                 "max_size alone decides.",
+          .minimum = 1,
+          .maximum = 1 << 16,
+          .min_count = 1,
+          .max_count = 2},
+         interpolation_param(),
+         {.name = "max_size",
+          .type = ParamType::kInt,
+          .doc = "With one size: the longer edge is at most this, and the shorter one may become "
+                 "less than size. With size=None: the longer edge.",
+          .minimum = 1,
+          .maximum = 1 << 16},
+         antialias_param()},
     .oracle =
         "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; "
         "sizes as torchvision v2's",

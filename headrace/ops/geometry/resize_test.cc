@@ -6,7 +6,7 @@
 #include "headrace/ops/op_test_record.h"
 
 namespace headrace::op_test {
-namespace {
+namespace resize_test {
 
 // torchvision 0.29's _compute_resized_output_size: picture (h, w), size, max_size (0: None), result
 // (h, w). Where it gives an edge of 0, which no picture can have, this Resize gives 1.
@@ -93,7 +93,7 @@ Given given(const Case& c) {
   return given;
 }
 
-TEST(Resize, SizesAreTorchvisions) {
+TEST(Resize, SizesEqualTorchvisions) {
   for (const Case& c : kTorchvision) {
     TestRecord record({{recipe_test::random_grid(1, c.height, c.width, 1)}});
     const auto op = make_op("Resize", given(c));
@@ -105,9 +105,9 @@ TEST(Resize, SizesAreTorchvisions) {
   }
 }
 
-// Pillow 13.0.0: Image.fromarray(a).resize((w, h), filter) of a[y, x] = (37x + 91y + 13xy) % 256,
-// 5 rows of 7.
-TEST(Resize, PixelsArePillows) {
+// Pillow 13.0.0: Image.fromarray(a).resize((w, h), filter) of a[y, x] = (37x + 91y + 13xy) % 256, 5
+// rows of 7.
+TEST(Resize, PixelsEqualPillows) {
   const Grid grid = recipe_test::make_grid(
       1, 5, 7, [](int, int y, int x) { return (x * 37 + y * 91 + x * y * 13) % 256; });
   const std::map<std::string, Floats> expected = {
@@ -132,7 +132,7 @@ TEST(Resize, MasksGetNoNewLabels) {
                                     mask));
 }
 
-TEST(Resize, OneNumberLeavesTheShapeOpenAndSaysWho) {
+TEST(Resize, OneNumberLeavesTheShapeOpenAndTheErrorNamesTheStep) {
   const FieldState state = planned(*make_op("Resize", {{"size", int64_t{256}}}), image_state());
   EXPECT_EQ(state.shape, (Shape{3, -1, -1}));
   EXPECT_EQ(state.left_open_by, "Resize, which fixes one edge and keeps the aspect ratio");
@@ -140,7 +140,7 @@ TEST(Resize, OneNumberLeavesTheShapeOpenAndSaysWho) {
             (Shape{3, 8, 9}));
 }
 
-TEST(Resize, VeryLongPictureIsARecordsErrorNotAnAllocation) {
+TEST(Resize, VeryLongImageIsARecordsErrorNotAnAllocation) {
   TestRecord record({{recipe_test::random_grid(1, 1, 60000, 3)}});
   Result<void> done = record.try_apply(*make_op("Resize", {{"size", int64_t{256}}}));
   ASSERT_FALSE(done);
@@ -163,11 +163,11 @@ TEST(Resize, ContradictionsAreRefused) {
   EXPECT_EQ(
       refusal("Resize",
               {{"size", int64_t{1}}, {"antialias", false}, {"interpolation", std::string("box")}}),
-      "HR0513 [Resize] \"box\" has no antialias=False | leave antialias out; \"nearest\", "
-      "\"nearest-exact\", \"bilinear\" and \"bicubic\" have one");
+      "HR0513 [Resize] \"box\" does not support antialias=False | leave antialias out; "
+      "\"nearest\", \"nearest-exact\", \"bilinear\" and \"bicubic\" support it");
   EXPECT_EQ(refusal("Resize", {{"size", int64_t{0}}}),
             "HR0104 [Resize] size must be from 1 to 65536 (got 0)");
 }
 
-}  // namespace
+}  // namespace resize_test
 }  // namespace headrace::op_test

@@ -10,16 +10,17 @@ namespace {
 
 constexpr std::string_view kCoarse = "CoarseDropout";
 
-// Smallest and largest edge of a hole: pixels, or shares of the picture's where the largest is
+// Smallest and largest edge of a hole: pixels, or fractions of the picture's if the largest is
 // below 1.
 struct HoleEdge {
   HoleEdge(const Arguments& arguments, std::string_view name)
       : least(arguments.numbers(name).front()), most(arguments.numbers(name).back()) {
     const bool whole = least == static_cast<int>(least) && most == static_cast<int>(most);
     if (least > most || (most >= 1 && !whole)) {
-      raise_misfit(kCoarse, std::string(name) +
-                                " must be (smallest, largest): pixels, or shares below 1 of the "
-                                "image's edge");
+      raise_misfit(
+          kCoarse,
+          std::string(name) +
+              " must be (smallest, largest): pixels, or fractions of the image's edge below 1");
     }
   }
   int draw(int extent, Draws& draws) const {
@@ -75,15 +76,14 @@ const OpRecord kCoarseDropout{
     .name = "CoarseDropout",
     .doc =
         "Sets several random rectangles to one value, with probability p.\n\n"
-        "Images, (C, H, W), any dtype; shape and dtype stay, and masks stay as they are unless "
-        "fill_mask is given. Holes may overlap. It costs least as the last transform; crops and "
-        "flips "
-        "may follow it.",
-    .page = {.section = "Holes",
+        "Images, (C, H, W), any dtype; shape and dtype are unchanged, and so are masks unless "
+        "fill_mask is given. Holes may overlap. It is cheapest as the last transform; crops and "
+        "flips may follow it.",
+    .page = {.section = "Erasing transforms",
              .step = "T.CoarseDropout((4, 8), (12, 30), (12, 30), fill=90, p=1.0)"},
     .params = {{.name = "num_holes_range",
                 .type = ParamType::kInts,
-                .doc = "Smallest and largest number of holes; or their number.",
+                .doc = "Smallest and largest number of holes, or one fixed number.",
                 .fallback = std::vector<int64_t>{1, 2},
                 .minimum = 1,
                 .maximum = 4096,

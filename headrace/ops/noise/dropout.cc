@@ -44,7 +44,7 @@ void DropoutOp::plan(FieldState& field) const {
   if (field.kind == FieldKind::kImage) return check_fill(name_, fill_.image, field);
   if (!fill_.mask) {
     raise_misfit(name_, "\"" + field.name + "\" is a mask, and fill_mask is None",
-                 "fill_mask= says what its holes are set to");
+                 "set fill_mask= to the value for its holes");
   }
   check_fill(name_, {*fill_.mask}, field, "fill_mask");
 }

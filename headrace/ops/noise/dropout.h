@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by CoarseDropout and GridDropout: a record's rectangles, drawn once, and set to one
-// value in its images, and in its masks where a value for these is given.
+// Shared by CoarseDropout and GridDropout: a record's rectangles, drawn once, and set to one value
+// in its images, and in its masks if a value for these is given.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@ namespace headrace {
 struct DropoutFill {
   explicit DropoutFill(const Arguments& arguments);
   std::vector<double> image;
-  std::optional<double> mask;  // none: masks stay as they are
+  std::optional<double> mask;  // none: masks are unchanged
 };
 
-// The parameters `fill`, `fill_mask` and `p` of these.
+// The parameters `fill`, `fill_mask` and `p` of these operators.
 Param dropout_fill_param();
 Param dropout_mask_param();
 Param dropout_chance_param();
@@ -34,7 +34,7 @@ class DropoutOp : public Op {
   Result<void> apply(OpContext& context) const final;
 
  protected:
-  // Inside a picture of this size; empty ones are left out. Errors are the record's.
+  // Holes inside a picture of this size; empty ones are ignored. Errors are the record's.
   virtual Result<std::vector<Window>> holes(Size picture, Draws& draws) const = 0;
 
  private:

@@ -69,9 +69,10 @@ const OpRecord kGaussianNoise{
     .name = "GaussianNoise",
     .doc =
         "Adds Gaussian noise to an image, independently for each sample.\n\n"
-        "Images of one or three channels, (C, H, W), uint8, or of any number, float32; shape and "
-        "dtype stay, and masks are left as they are. What comes before is computed first, and a "
-        "second pass begins. The noise is a function of seed, epoch, position and place.",
+        "Images of one or three channels, (C, H, W), uint8, or of any number, float32; shape "
+        "and dtype are unchanged, and so are masks. Earlier transforms are rendered first, "
+        "which adds a pass over the image. The noise is a function of seed, epoch, the record's "
+        "position and the pixel.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.GaussianNoise(0.0, 0.2)"},
     .params = {{.name = "mean",
                 .type = ParamType::kFloat,
@@ -87,8 +88,9 @@ const OpRecord kGaussianNoise{
                 .maximum = 100},
                {.name = "clip",
                 .type = ParamType::kBool,
-                .doc = "Whether sums are clipped to 0 to 1 (255). Without it those of uint8 are "
-                       "taken modulo 256, as in torchvision.",
+                .doc =
+                    "Whether results are clipped to 0 to 1 (0 to 255 for uint8). Otherwise uint8 "
+                    "wraps around modulo 256, as in torchvision.",
                 .fallback = true}},
     .oracle = "torchvision v2's gaussian_noise on tensors, in distribution",
     .example = {{"mean", 0.05}, {"sigma", 0.2}},

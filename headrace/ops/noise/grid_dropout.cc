@@ -13,8 +13,8 @@ constexpr std::string_view kGrid = "GridDropout";
 
 const ErrorCode kTooManyHoles{
     "HR0509", ErrorKind::kData, "too many holes in an image",
-    "A grid of small units over a large image exceeds the limit of 65,536 holes per record. Use "
-    "larger units, or a Resize before the transform."};
+    "A grid of small cells over a large image exceeds the limit of 65,536 holes per record. Use "
+    "larger cells, or a Resize before the transform."};
 constexpr int64_t kMostHoles = 1 << 16;
 
 class GridDropout final : public DropoutOp {
@@ -70,35 +70,36 @@ const OpRecord kGridDropout{
     .name = "GridDropout",
     .doc =
         "Sets the squares of a regular grid to one value, with probability p.\n\n"
-        "Images, (C, H, W), any dtype; shape and dtype stay, and masks stay as they are unless "
-        "fill_mask is given. The grid has square units, each with a square hole, and begins at a "
-        "random place. It costs least as the last transform; crops and flips may follow it.",
-    .page = {.section = "Holes", .step = "T.GridDropout(unit_size_range=(24, 32), fill=90, p=1.0)"},
-    .params = {{.name = "ratio",
-                .type = ParamType::kFloat,
-                .doc = "Edge of a hole / edge of a unit; at least one "
-                       "pixel is a hole, and at least one is not.",
-                .fallback = 0.5,
-                .minimum = 0,
-                .maximum = 1},
-               {.name = "random_offset",
-                .type = ParamType::kBool,
-                .doc = "Whether the grid begins at a random position within a unit, or in the "
-                       "corner.",
-                .fallback = true},
-               {.name = "unit_size_range",
-                .type = ParamType::kInts,
-                .doc =
-                    "Smallest and largest edge of a unit in pixels, both included; None: a tenth "
-                    "of the image's shorter edge.",
-                .minimum = 2,
-                .maximum = 1 << 16,
-                .min_count = 1,
-                .max_count = 2},
-               dropout_fill_param(),
-               dropout_mask_param(),
-               dropout_chance_param()},
-    .oracle = "the definition of GridMask (Chen et al., 2020) without turning the grid",
+        "Images, (C, H, W), any dtype; shape and dtype are unchanged, and so are masks unless "
+        "fill_mask is given. The grid has square cells, each with a square hole, and begins at "
+        "a random position. It is cheapest as the last transform; crops and flips may follow it.",
+    .page = {.section = "Erasing transforms",
+             .step = "T.GridDropout(unit_size_range=(24, 32), fill=90, p=1.0)"},
+    .params =
+        {{.name = "ratio",
+          .type = ParamType::kFloat,
+          .doc = "Edge of a hole / edge of a cell; each cell has at least one pixel inside the "
+                 "hole and one outside.",
+          .fallback = 0.5,
+          .minimum = 0,
+          .maximum = 1},
+         {.name = "random_offset",
+          .type = ParamType::kBool,
+          .doc = "Whether the grid begins at a random position within a cell, or at the image's "
+                 "corner.",
+          .fallback = true},
+         {.name = "unit_size_range",
+          .type = ParamType::kInts,
+          .doc = "Smallest and largest edge of a cell in pixels, both included; None: a tenth "
+                 "of the image's shorter edge.",
+          .minimum = 2,
+          .maximum = 1 << 16,
+          .min_count = 1,
+          .max_count = 2},
+         dropout_fill_param(),
+         dropout_mask_param(),
+         dropout_chance_param()},
+    .oracle = "the definition of GridMask (Chen et al., 2020), without rotation of the grid",
     .example = {{"unit_size_range", std::vector<int64_t>{3, 6}},
                 {"fill", int64_t{9}},
                 {"fill_mask", 1.0},

@@ -34,7 +34,7 @@ class Jpeg final : public RemadeOp {
     if (!encoded) return std::move(encoded.error());
     encoded->color = in.channels == 1 ? ColorMode::kGray : ColorMode::kRGB;
     const Recipe recipe(*encoded);
-    // At once, not with those of other records: the bytes end here.
+    // Rendered immediately, not together with other records: the bytes are local.
     RenderTask task{
         .recipe = &recipe, .target = {.data = out.pixels.data(), .batch = false}, .result = {}};
     renderer.render({&task, 1});
@@ -48,14 +48,14 @@ const OpRecord kJpeg{
     .name = "JPEG",
     .doc =
         "Adds the artifacts of JPEG compression at some quality.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
-        "left as they are. Colors lose half of their resolution (4:2:0). What comes before is "
-        "computed first, and a second pass begins.",
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged, and "
+        "so are masks. Colors lose half of their resolution (4:2:0). Earlier transforms are "
+        "rendered first, which adds a pass over the image.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.JPEG((3, 10))"},
     .params = {{.name = "quality",
                 .type = ParamType::kInts,
-                .doc = "From 1 to 100, lower is worse: a number; or (smallest, "
-                       "largest), both included, to draw it from.",
+                .doc = "From 1 to 100, lower is worse: one number, or (smallest, largest), both "
+                       "included, to draw it from.",
                 .required = true,
                 .minimum = 1,
                 .maximum = 100,

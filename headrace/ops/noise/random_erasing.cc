@@ -16,14 +16,14 @@ constexpr std::string_view kName = "RandomErasing";
 
 class RandomErasing final : public PictureOp {
  public:
-  // Without values: noise.
+  // No values: noise.
   RandomErasing(double p, const WindowLaw& law, std::vector<double> values)
       : p_(p), law_(law), values_(std::move(values)) {}
 
   DevicePart device_part() const override {
     return values_.empty() ? DevicePart::kPatches : DevicePart::kErase;
   }
-  // As in torchvision, masks stay as they are, unless fields= names them.
+  // As in torchvision, masks are unchanged unless fields= includes them.
   bool takes(FieldKind kind) const override { return kind == FieldKind::kImage; }
 
   Result<void> apply(OpContext& context) const override {
@@ -50,14 +50,14 @@ class RandomErasing final : public PictureOp {
                  "put it after ToDtype and Normalize, where such noise looks like an image");
   }
 
-  // Ten tries for a rectangle that is smaller than the picture in both directions, else none.
+  // Ten tries for a rectangle that is smaller than the picture in both directions; otherwise none.
   std::optional<Window> draw(Size picture, Draws& draws) const {
     constexpr int kAttempts = 10;
     const double area = static_cast<double>(picture.height) * picture.width;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const double target = area * draws.uniform(law_.scale[0], law_.scale[1]);
       const double ratio = portable_exp(draws.uniform(law_.log_ratio[0], law_.log_ratio[1]));
-      // Rounded as Python does, from a half to the even one.
+      // Rounded like Python's round(), ties to even.
       const double height = std::nearbyint(std::sqrt(target * ratio));
       const double width = std::nearbyint(std::sqrt(target / ratio));
       if (height >= picture.height || width >= picture.width) continue;
@@ -87,16 +87,16 @@ std::unique_ptr<Op> make_random_erasing(const Arguments& arguments) {
 const OpRecord kRandomErasing{
     .name = "RandomErasing",
     .doc =
-        "Sets a random rectangle of a record's images to one value or to noise, with probability "
-        "p.\n\n"
-        "Images, (C, H, W), any dtype; shape and dtype stay, and masks stay as they are. The "
+        "Sets a random rectangle of a record's images to one value or to noise, with "
+        "probability p.\n\n"
+        "Images, (C, H, W), any dtype; shape and dtype are unchanged, and so are masks. The "
         "rectangle's share of the area is uniform in scale, its height / width log-uniform in "
-        "ratio; after ten draws that do not fit, nothing is erased. It costs least as the last "
+        "ratio; after ten draws that do not fit, nothing is erased. It is cheapest as the last "
         "transform; crops and flips may follow it.",
-    .page = {.section = "Holes", .step = "T.RandomErasing(p=1.0, value=90)"},
+    .page = {.section = "Erasing transforms", .step = "T.RandomErasing(p=1.0, value=90)"},
     .params = {{.name = "p",
                 .type = ParamType::kFloat,
-                .doc = "Probability of erasing in a record.",
+                .doc = "Probability of erasing part of a record's images.",
                 .fallback = 0.5,
                 .minimum = 0,
                 .maximum = 1},

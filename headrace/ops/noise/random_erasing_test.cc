@@ -8,14 +8,14 @@
 namespace headrace::op_test {
 namespace {
 
-constexpr double kMark = 255;  // not in the pictures
+constexpr double kMark = 255;  // a value not in the pictures
 
 Grid dark_grid(int channels, int height, int width) {
   return recipe_test::make_grid(channels, height, width,
                                 [](int c, int y, int x) { return (c * 7 + y * 3 + x) % 200; });
 }
 
-// The rectangle that was erased; empty where none was.
+// The rectangle that was erased; empty if none was.
 Window erased_in(const Grid& grid) {
   Window found{grid.width, grid.height, 0, 0};
   int right = 0, bottom = 0;
@@ -69,8 +69,8 @@ TEST(RandomErasing, TakesAValueForEachChannelInThePresentDType) {
   EXPECT_GT(changed, 0);
 }
 
-// Whatever follows, fused equals step by step.
-TEST(RandomErasing, StepsThatFollowItActOnTheErasedPicture) {
+// With any transforms after it, fused equals step by step.
+TEST(RandomErasing, LaterStepsSeeTheErasedImage) {
   const auto erase = make_op("RandomErasing", {{"p", 1.0}, {"value", kMark}});
   const std::vector<std::pair<std::string, Given>> next = {
       {"RandomHorizontalFlip", {{"p", 1.0}}},
@@ -96,8 +96,9 @@ TEST(RandomErasing, StepsThatFollowItActOnTheErasedPicture) {
   }
 }
 
-// Shares of rectangles by area (ten bins of scale) and by log ratio (eight bins), and of records
-// without one, as torchvision 0.29's v2.RandomErasing(p=1).make_params drew them.
+// Distribution of rectangles by area (ten bins of scale) and by log ratio (eight bins), and
+// fraction of records without one, as torchvision 0.29's v2.RandomErasing(p=1).make_params drew
+// them.
 struct Drawn {
   Size picture;
   int draws;
@@ -109,7 +110,7 @@ constexpr Drawn kTorchvision[] = {
      0,
      {0.10139, 0.09587, 0.10426, 0.1048, 0.09012, 0.11753, 0.09501, 0.0985, 0.09865, 0.09391},
      {0.1222, 0.12685, 0.12625, 0.10787, 0.145, 0.12321, 0.12602, 0.12261}},
-    {{20, 90},  // so low that some draws do not fit
+    {{20, 90},  // so flat that some draws do not fit
      100000,
      4e-05,
      {0.16366, 0.15025, 0.12809, 0.11383, 0.09819, 0.08581, 0.07988, 0.07111, 0.05447, 0.05467},
@@ -163,7 +164,7 @@ TEST(RandomErasing, AMaskStaysAsItIs) {
   EXPECT_FALSE(op->takes(FieldKind::kMask));
 }
 
-TEST(RandomErasing, WhatMakesNoSenseIsRefused) {
+TEST(RandomErasing, InvalidArgumentsAreRefused) {
   EXPECT_EQ(refusal("RandomErasing", {{"scale", Floats{0.5, 0.1}}}),
             "HR0510 [RandomErasing] scale must be (smallest, largest)");
   EXPECT_EQ(refusal("RandomErasing", {{"ratio", Floats{2.0, 1.0}}}),
@@ -173,7 +174,7 @@ TEST(RandomErasing, WhatMakesNoSenseIsRefused) {
             "of \"image\" (got 2)");
   EXPECT_EQ(plan_refusal("RandomErasing", {{"value", 0.5}}, image_state()),
             "HR0512 [RandomErasing] value must be a whole number from 0 to 255, as \"image\" is "
-            "uint8 here (got 0.500000)");
+            "uint8 here (got 0.5)");
   EXPECT_EQ(refusal("RandomErasing", {{"value", std::string("noise")}}),
             "HR0104 [RandomErasing] value must be \"random\" (got \"noise\")");
   EXPECT_EQ(plan_refusal("RandomErasing", {{"value", std::string("random")}}, image_state()),

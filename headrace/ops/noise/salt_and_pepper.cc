@@ -35,7 +35,7 @@ class SaltAndPepper final : public RemadeOp {
     if (!context.draws.coin(p_)) return {};
     const double amount = context.draws.uniform(amount_[0], amount_[1]);
     const double salt = amount * context.draws.uniform(salt_[0], salt_[1]);
-    // Numbers of 31 bits: comparisons with a sign are what vectors have.
+    // 31-bit numbers, because SIMD instruction sets have signed comparisons.
     const auto white = static_cast<int32_t>(salt * 0x7fffffff);
     const auto either = static_cast<int32_t>(amount * 0x7fffffff);
     return remake_all(context, [&](const Picture& in, Picture& out) -> Result<void> {
@@ -66,9 +66,9 @@ const OpRecord kSaltAndPepper{
     .name = "SaltAndPepper",
     .doc =
         "Makes some pixels of an image white and some black, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
-        "left as they are. Each pixel is drawn by itself, all of its channels together. What "
-        "comes before is computed first, and a second pass begins.",
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged, and "
+        "so are masks. Each pixel is drawn independently, with all of its channels. Earlier "
+        "transforms are rendered first, which adds a pass over the image.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.SaltAndPepper(0.1, p=1.0)"},
     .params = {{.name = "amount",
                 .type = ParamType::kFloats,

@@ -54,8 +54,8 @@ class AugMix final : public AugmentOp {
  private:
   struct Mixture {
     std::vector<std::vector<DrawnAugmentation>> chains;
-    std::vector<float> shares;  // of the chains
-    float own = 0;              // of the image
+    std::vector<float> shares;  // for the chains
+    float own = 0;              // for the image
   };
 
   Mixture draw(Draws& draws) const {
@@ -78,7 +78,7 @@ class AugMix final : public AugmentOp {
     return out;
   }
 
-  // In float32, as torch adds the shares up; cut off to 8 bits at the end.
+  // In float32, summed like torch; truncated to 8 bits at the end.
   Result<void> mix(OpContext& context, int field, const Mixture& mixture) const {
     const auto pixels = pixels_now(context, field);
     if (!pixels) return pixels.error();
@@ -102,7 +102,7 @@ class AugMix final : public AugmentOp {
         std::make_shared<Picture>(before->channels, before->height, before->width, before->dtype);
     uint8_t* const bytes = out->pixels.data();
     for (size_t i = 0; i < samples; ++i) {
-      bytes[i] = static_cast<uint8_t>(std::min(sum[i], 255.0f));  // shares may sum to 1 + 1e-7
+      bytes[i] = static_cast<uint8_t>(std::min(sum[i], 255.0f));  // weights may sum to 1 + 1e-7
     }
     context.record.fields[field].picture = Recipe(std::shared_ptr<const Picture>(std::move(out)));
     return {};
@@ -118,8 +118,8 @@ class AugMix final : public AugmentOp {
     if (picture.kind != FieldKind::kMask) return;
     raise_misfit(name(),
                  "mixes an image with copies that are moved, and the mask \"" + picture.name +
-                     "\" has no single position then",
-                 "leave it out, or say fields= with the images alone");
+                     "\" would not match all of them",
+                 "drop the mask, or select only the images with fields=");
   }
 
   const int severity_;
@@ -133,7 +133,7 @@ std::vector<Param> aug_mix_params() {
   std::vector<Param> params = with_augment_params(
       {{.name = "severity",
         .type = ParamType::kInt,
-        .doc = "Number of the ten strengths to draw from, the weakest first.",
+        .doc = "Draw from this many of the ten strengths, beginning with the weakest.",
         .fallback = int64_t{3},
         .minimum = 1,
         .maximum = kMixBins},
@@ -145,7 +145,7 @@ std::vector<Param> aug_mix_params() {
         .maximum = 64},
        {.name = "chain_depth",
         .type = ParamType::kInt,
-        .doc = "Their length; -1: 1 to 3, drawn for each.",
+        .doc = "Operations per chain; -1: 1 to 3, drawn for each chain.",
         .fallback = int64_t{-1},
         .minimum = -1,
         .maximum = 64},
@@ -168,15 +168,15 @@ const OpRecord kAugMix{
     .name = "AugMix",
     .doc =
         "Mixes an image with the results of chains of random operations.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay. Boxes, "
-        "keypoints and masks are refused: parts of the mixture are moved, each differently. Every "
-        "chain computes the image again. torchvision turns Pillow's images into tensors first, "
-        "so that arithmetic=\"torch\" is its result for both.",
-    .page = {.section = "Policies", .step = "T.AugMix(5)", .boxes = false},
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged. "
+        "Boxes, keypoints and masks are rejected, since each chain moves the image differently. "
+        "Every chain renders the image again. torchvision converts Pillow images to tensors "
+        "first, so arithmetic=\"torch\" equals its result for both.",
+    .page = {.section = "Automatic augmentation", .step = "T.AugMix(5)", .boxes = false},
     .params = aug_mix_params(),
     .oracle =
-        "torchvision v2's AugMix on tensors: the same pixels for the same operations and shares, "
-        "which are drawn from the same distribution",
+        "torchvision v2's AugMix on tensors: the same pixels for the same operations and "
+        "weights, which are drawn from the same distribution",
     .example = {{"fill", int64_t{9}}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

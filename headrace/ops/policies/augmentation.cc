@@ -24,7 +24,7 @@ float linspace(double first, double last, int count, int index) {
   return std::fma(-step, static_cast<float>(count - index - 1), end);
 }
 
-// A magnitude as torchvision's functionals take it.
+// A magnitude as an argument of torchvision's functionals.
 double argument_of(Kind kind, double magnitude) {
   if (kind == Kind::kSolarize) return 255.0 * magnitude;
   return kind == Kind::kPosterize ? magnitude : 1 + magnitude;
@@ -97,7 +97,7 @@ double magnitude_of(const Augmentation& augmentation, int bins, int bin, Size ca
     case Unit::kBits:
       break;
   }
-  // In float32, as torch divides whole numbers.
+  // In float32, like torch's division of integers.
   const auto a_bit = static_cast<float>((bins - 1) / (first - last));
   return std::nearbyint(static_cast<float>(first) - static_cast<float>(bin) / a_bit);
 }
@@ -132,11 +132,11 @@ void check_colors(std::string_view owner, const FieldState& picture) {
   if (picture.kind == FieldKind::kMask) return;
   const int64_t channels = picture.shape[0];
   if ((channels == 1 || channels == 3) && picture.dtype == DType::kUInt8) return;
-  raise_misfit(owner,
-               "works on uint8 images of one or three channels, and \"" + picture.name + "\" is " +
-                   text_of(picture) + " here",
-               picture.dtype == DType::kUInt8 ? "fields= names the images that it shall work on"
-                                              : "put it before ToDtype");
+  raise_misfit(
+      owner,
+      "works on uint8 images of one or three channels, and \"" + picture.name + "\" is " +
+          text_of(picture) + " here",
+      picture.dtype == DType::kUInt8 ? "select images with fields=" : "put it before ToDtype");
 }
 
 Result<Geometry> AugmentOp::geometry(const DrawnAugmentation& drawn, Size canvas) const {

@@ -2,8 +2,8 @@
 // The operations that automatic augmentation chooses from, and how strong they are: AutoAugment,
 // RandAugment, TrivialAugmentWide and AugMix have tables of them, and draw from these.
 //
-// As in torchvision a magnitude is one of so many steps (bins) from the weakest to the strongest,
-// in float32, and a coin decides the sign of those that have one.
+// As in torchvision, a magnitude is one of a number of bins from the weakest to the strongest, in
+// float32, and operations with a sign draw it at random.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Augmentation {
     kEqualize,
     kInvert,
   };
-  // The unit of `first` and `last`, the weakest magnitude and the strongest.
+  // Unit of `first` and `last`, the weakest and the strongest magnitude.
   enum class Unit : uint8_t { kNone, kNumber, kShareOfWidth, kShareOfHeight, kBits };
 
   Kind kind = Kind::kIdentity;
@@ -54,13 +54,13 @@ inline constexpr Augmentation::Kind kFourteenKinds[] = {
     Augmentation::Kind::kPosterize,    Augmentation::Kind::kSolarize,
     Augmentation::Kind::kAutoContrast, Augmentation::Kind::kEqualize};
 
-// The tables of torchvision, in its order. `largest`: of shear, of turns, of colors' change; what
-// moves by is a share of the size, or pixels.
+// torchvision's tables, in its order. `largest`: for shear, rotation and color; translations are a
+// fraction of the size, or pixels.
 struct AugmentationScale {
   double shear, degrees, color;
   double translate;
   bool translates_pixels = false;
-  double most_bits, least_bits;  // left by posterizing
+  double most_bits, least_bits;  // bits left by posterize
 };
 std::vector<Augmentation> augmentations(std::span<const Augmentation::Kind> kinds,
                                         const AugmentationScale& scale);
@@ -68,27 +68,27 @@ std::vector<Augmentation> augmentations(std::span<const Augmentation::Kind> kind
 // REQUIRES: bins > 1, bin below it.
 double magnitude_of(const Augmentation& augmentation, int bins, int bin, Size canvas);
 
-// Does what leaves a picture where it is to one image. `argument`: a factor, bits, a threshold.
-// REQUIRES: `kind` is neither the identity nor a move.
+// Applies a non-geometric operation to one image. `argument`: a factor, bits, a threshold.
+// REQUIRES: `kind` is neither the identity nor geometric.
 Result<void> recolor(OpContext& context, int field, Augmentation::Kind kind, double argument,
                      Arithmetic arithmetic);
-// HR0510 where the image has neither one nor three channels.
+// HR0510 unless the image has one or three channels.
 void check_colors(std::string_view owner, const FieldState& picture);
 
-// A drawn operation.
+// An operation that was drawn.
 struct DrawnAugmentation {
   const Augmentation* augmentation = nullptr;
   int bins = 2, bin = 0;
   bool negated = false;
 };
 
-// Operators that do such operations. Images and masks, (C, H, W) uint8, images of one or three
-// channels; shapes and dtypes stay; what lies in the pictures follows their geometry.
+// Operators that apply such operations. Images and masks, (C, H, W) uint8, images of one or three
+// channels; shapes and dtypes stay; fields in the pictures' coordinates follow their geometry.
 class AugmentOp : public WarpOp {
  protected:
   AugmentOp(std::string_view name, const Arguments& arguments)
       : WarpOp(name, arguments), arithmetic_(arithmetic_from(arguments)) {}
-  // To every field of the step.
+  // Applies it to every field of the step.
   Result<void> augment(OpContext& context, const DrawnAugmentation& drawn) const;
   void plan_picture(FieldState& picture) const override;
 

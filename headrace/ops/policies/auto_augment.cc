@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AutoAugment: one of 25 pairs of operations that were found to help on a data set.
+// AutoAugment: one of 25 pairs of operations that were found by a search on a dataset.
 #include <array>
 #include <span>
 
@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// With which probability, and which of ten strengths.
+// The probability, and which of ten strengths.
 struct PolicyStep {
   Augmentation::Kind kind;
   double p;
@@ -17,8 +17,8 @@ struct PolicyStep {
 };
 using SubPolicy = std::array<PolicyStep, 2>;
 
-// Cubuk et al., AutoAugment: Learning Augmentation Strategies from Data, 2019, as torchvision has
-// its tables.
+// Cubuk et al., AutoAugment: Learning Augmentation Strategies from Data, 2019, using torchvision's
+// tables.
 namespace auto_augment {
 using Kind = Augmentation::Kind;
 constexpr SubPolicy kImagenet[] = {
@@ -147,22 +147,21 @@ class AutoAugment final : public AugmentOp {
     double p;
     int bin;
   };
-  std::vector<Found> steps_;  // two a pair
+  std::vector<Found> steps_;  // two per pair
 };
 
 const OpRecord kAutoAugment{
     .name = "AutoAugment",
     .doc =
-        "Applies one of 25 pairs of operations that were learned on a dataset.\n\n"
-        "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "Boxes, masks and keypoints follow shears, translations "
-        "and rotations, which torchvision refuses to do; colors, tables and sharpness are for "
-        "images alone. Where it has to measure, turn "
-        "or sharpen, another pass begins.",
-    .page = {.section = "Policies", .step = "T.AutoAugment()"},
+        "Applies one of 25 pairs of operations that were learned from a dataset.\n\n"
+        "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype are "
+        "unchanged. Boxes, masks and keypoints follow shears, translations and rotations, which "
+        "torchvision does not support; operations on color and sharpness change images only. "
+        "Operations that measure, rotate or sharpen the image add a pass over it.",
+    .page = {.section = "Automatic augmentation", .step = "T.AutoAugment()"},
     .params = with_augment_params({{.name = "policy",
                                     .type = ParamType::kString,
-                                    .doc = "The data set.",
+                                    .doc = "Dataset whose learned policy to use.",
                                     .fallback = std::string("imagenet"),
                                     .choices = {"imagenet", "cifar10", "svhn"}}},
                                   "nearest"),

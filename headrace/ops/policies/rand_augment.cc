@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandAugment: random operations out of fourteen, all of one magnitude.
+// RandAugment: random operations out of fourteen, all with the same magnitude.
 #include "headrace/base/registry.h"
 #include "headrace/ops/policies/augmentation.h"
 
@@ -46,31 +46,31 @@ const OpRecord kRandAugment{
     .name = "RandAugment",
     .doc =
         "Applies random operations out of fourteen, all of the same magnitude.\n\n"
-        "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "Boxes, masks and keypoints follow shears, translations "
-        "and rotations, which torchvision refuses to do; colors, tables and sharpness are for "
-        "images alone. Where it has to measure, turn "
-        "or sharpen, another pass begins.",
-    .page = {.section = "Policies", .step = "T.RandAugment(2, 15)"},
-    .params = with_augment_params({{.name = "num_ops",
-                                    .type = ParamType::kInt,
-                                    .doc = "Number of operations, applied in sequence.",
-                                    .fallback = int64_t{2},
-                                    .minimum = 1,
-                                    .maximum = 64},
-                                   {.name = "magnitude",
-                                    .type = ParamType::kInt,
-                                    .doc = "Index of the strength.",
-                                    .fallback = int64_t{9},
-                                    .minimum = 0,
-                                    .maximum = 1 << 20},
-                                   {.name = "num_magnitude_bins",
-                                    .type = ParamType::kInt,
-                                    .doc = "Number of strengths.",
-                                    .fallback = int64_t{31},
-                                    .minimum = 2,
-                                    .maximum = 1 << 20}},
-                                  "nearest"),
+        "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype are "
+        "unchanged. Boxes, masks and keypoints follow shears, translations and rotations, which "
+        "torchvision does not support; operations on color and sharpness change images only. "
+        "Operations that measure, rotate or sharpen the image add a pass over it.",
+    .page = {.section = "Automatic augmentation", .step = "T.RandAugment(2, 15)"},
+    .params = with_augment_params(
+        {{.name = "num_ops",
+          .type = ParamType::kInt,
+          .doc = "Number of operations, applied in sequence.",
+          .fallback = int64_t{2},
+          .minimum = 1,
+          .maximum = 64},
+         {.name = "magnitude",
+          .type = ParamType::kInt,
+          .doc = "Magnitude of all operations, from 0 to num_magnitude_bins - 1.",
+          .fallback = int64_t{9},
+          .minimum = 0,
+          .maximum = 1 << 20},
+         {.name = "num_magnitude_bins",
+          .type = ParamType::kInt,
+          .doc = "Number of magnitudes.",
+          .fallback = int64_t{31},
+          .minimum = 2,
+          .maximum = 1 << 20}},
+        "nearest"),
     .oracle =
         "torchvision v2's RandAugment on tensors, or on Pillow's images: the same pixels for the "
         "same operations, which are drawn from the same distribution",

@@ -58,13 +58,13 @@ Augmentation::Kind color_of(TimmKind kind) {
   }
 }
 
-// Values below the middle are raised.
+// Brightens values below the middle.
 PixelStep solarize_add_step(int by) {
   return table_step(
       color_table([&](int, int value) { return value < 128 ? std::min(255, value + by) : value; }));
 }
 
-// As large as `like`, with room for what kernels touch past the end.
+// As large as `like`, plus room for what kernels touch past the end.
 std::shared_ptr<Picture> picture_like(const Picture& like) {
   return std::make_shared<Picture>(like.channels, like.height, like.width, like.dtype);
 }
@@ -78,7 +78,7 @@ class TimmAugment final : public WarpOp {
         translate_(arguments.number("translate_pct")) {}
 
   size_t scratch_per_pixel() const override {
-    constexpr size_t kMixed = 3 * (sizeof(float) + 3);  // sums, and three pictures of 8 bits
+    constexpr size_t kMixed = 3 * (sizeof(float) + 3);  // sums, and three 8-bit pictures
     return WarpOp::scratch_per_pixel() + (mixes() ? kMixed : 0);
   }
 
@@ -132,7 +132,7 @@ class TimmAugment final : public WarpOp {
       }
       return out;
     }
-    std::vector<double> weights = policy_.weights;  // of those that are left
+    std::vector<double> weights = policy_.weights;  // of the steps not yet drawn
     for (int layer = 0; layer < policy_.layers; ++layer) {
       const size_t which = weights.empty() ? static_cast<size_t>(draws.below(std::ssize(steps)))
                                            : taken_from(weights, draws);
@@ -141,7 +141,7 @@ class TimmAugment final : public WarpOp {
     return out;
   }
 
-  // REQUIRES: a weight is left.
+  // REQUIRES: at least one nonzero weight remains.
   static size_t taken_from(std::vector<double>& weights, Draws& draws) {
     double all = 0;
     for (const double weight : weights) all += weight;
@@ -149,7 +149,7 @@ class TimmAugment final : public WarpOp {
     size_t which = 0;
     for (size_t i = 0; i < weights.size(); ++i) {
       if (weights[i] == 0) continue;
-      which = i;  // the last one where rounding has gone past it
+      which = i;  // falls back to the last one if rounding passes the end
       if (place < weights[i]) break;
       place -= weights[i];
     }
@@ -169,7 +169,7 @@ class TimmAugment final : public WarpOp {
     return {};
   }
 
-  // Pillow's matrices say where a pixel comes from.
+  // Pillow's matrices map output positions to input positions.
   Result<Geometry> moved(const DrawnTimm& drawn, Size canvas) const {
     WarpStyle how = style();
     how.interpolation = drawn.filter;
@@ -252,7 +252,7 @@ class TimmAugment final : public WarpOp {
     return pixels_now(context, field);
   }
 
-  // The chains in float32, as NumPy adds them up, cut off to 8 bits; then blended with the image.
+  // The chains are added in float32 like NumPy, truncated to 8 bits, then blended with the image.
   Result<std::shared_ptr<const Picture>> mixed(OpContext& context, int field,
                                                const std::shared_ptr<const Picture>& own,
                                                const Mixture& mixture) const {
@@ -274,7 +274,7 @@ class TimmAugment final : public WarpOp {
     return std::shared_ptr<const Picture>(out);
   }
 
-  // The chains one after the other, each blended with what there is by then.
+  // The chains run in sequence; each is blended with the result so far.
   Result<std::shared_ptr<const Picture>> blended(OpContext& context, int field,
                                                  const std::shared_ptr<const Picture>& own,
                                                  const Mixture& mixture) const {
@@ -302,8 +302,8 @@ class TimmAugment final : public WarpOp {
     if (picture.kind != FieldKind::kMask || !mixes()) return;
     raise_misfit(name(),
                  "mixes an image with copies that are moved, and the mask \"" + picture.name +
-                     "\" has no single position then",
-                 "leave it out, or say fields= with the images alone");
+                     "\" would not match all of them",
+                 "drop the mask, or select only the images with fields=");
   }
 
   const TimmPolicy policy_;
@@ -324,16 +324,15 @@ std::vector<Param> timm_params() {
     if (param.name == "interpolation") {
       param.choices = {"random", "bilinear", "bicubic", "nearest"};
       param.doc =
-          "How pixels are interpolated; \"random\": bilinear "
-          "or bicubic, drawn for each operation. Masks always take the nearest.";
+          "Interpolation of pixels; \"random\": bilinear or bicubic, drawn for each operation. "
+          "Masks always use nearest.";
     }
     if (param.name == "fill") param.fallback = int64_t{128};
   }
   params.push_back({.name = "translate_pct",
                     .type = ParamType::kFloat,
                     .doc = "Distance of the strongest translation, as a fraction of the size; "
-                           "timm's "
-                           "create_transform says 0.3 for \"augmix\".",
+                           "timm's create_transform uses 0.3 for \"augmix\".",
                     .fallback = 0.45,
                     .minimum = 0,
                     .maximum = 10});
@@ -344,13 +343,14 @@ const OpRecord kTimmAugment{
     .name = "TimmAugment",
     .doc =
         "Augments as specified by one of timm's strings.\n\n"
-        "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "Boxes, masks and keypoints follow its moves; \"augmix\" shows an image at "
-        "several positions, and rejects them. timm's create_transform gives fill the "
-        "mean of the data set, of ImageNet (124, 116, 104). A piece that timm would not know, or "
-        "would leave out silently, is refused. Posterizing to no bits is black, as with Pillow "
-        "before 13, which refuses it.",
-    .page = {.section = "Policies", .step = "T.TimmAugment(\"rand-m9-mstd0.5-inc1\")"},
+        "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype are "
+        "unchanged. Boxes, masks and keypoints follow its moves; \"augmix\" mixes an image at "
+        "several positions, and rejects them. timm's create_transform sets fill to the "
+        "dataset's mean, (124, 116, 104) for ImageNet. A part of the string that timm does not "
+        "know, or silently ignores, is an error. Posterizing to 0 bits gives black, as in "
+        "Pillow before 13; later versions reject it.",
+    .page = {.section = "Automatic augmentation",
+             .step = "T.TimmAugment(\"rand-m9-mstd0.5-inc1\")"},
     .params = timm_params(),
     .oracle =
         "timm 1.0's auto_augment on Pillow's images: the same pixels for the same "

@@ -2,7 +2,6 @@
 #include "headrace/ops/policies/timm_policy.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -11,6 +10,7 @@
 #include <string>
 #include <type_traits>
 
+#include "headrace/base/number_text.h"
 #include "headrace/ops/policies/timm_tables.h"
 
 namespace headrace {
@@ -21,7 +21,7 @@ constexpr std::string_view kRandPieces =
 constexpr std::string_view kMixPieces =
     "m (strength), w (chains), d (length of a chain), a (alpha), b (0 or 1: blended), mstd";
 
-// One piece of the string after its first: "mstd0.5".
+// One of the string's pieces after the first: "mstd0.5".
 struct Piece {
   std::string_view text, key, number;
 };
@@ -53,7 +53,7 @@ class TimmText {
                  "policy=\"" + std::string(text_) + "\": \"" + std::string(piece) + "\" " + what,
                  hint);
   }
-  // Each key once, and one of `keys`, which is what `allowed` says.
+  // Each key at most once, and only from `keys`; `allowed` lists them for the message.
   void check(std::initializer_list<std::string_view> keys, std::string_view allowed) const {
     std::set<std::string_view> seen;
     for (const Piece& piece : pieces_) {
@@ -75,19 +75,17 @@ class TimmText {
   }
   template <class Number>
   Number number(const Piece& piece, Number least, Number most) const {
-    Number out{};
-    const char* const end = piece.number.data() + piece.number.size();
-    const auto [stopped, error] = std::from_chars(piece.number.data(), end, out);
-    if (error != std::errc() || stopped != end) {
+    const auto out = number_from<Number>(piece.number);
+    if (!out) {
       refuse(
           piece.text, std::is_integral_v<Number> ? "has no whole number" : "has no number",
           "such as \"" + std::string(piece.key) + (std::is_integral_v<Number> ? "3\"" : "0.5\""));
     }
-    if (!(out >= least && out <= most)) {
-      std::string range = std::to_string(least), highest = std::to_string(most);
-      refuse(piece.text, "is out of range", "from " + range + " to " + highest);
+    if (!(*out >= least && *out <= most)) {
+      refuse(piece.text, "is out of range",
+             "from " + shortest_text(least) + " to " + shortest_text(most));
     }
-    return out;
+    return *out;
   }
 
  private:
@@ -126,7 +124,7 @@ TimmPolicy rand_policy(const TimmText& text) {
       text.refuse(piece.text, "names no set of operations", "\"tweights\", \"t3a\" or \"t3aw\"");
     }
   }
-  if (policy.most == 0) policy.most = 10;  // as timm reads it
+  if (policy.most == 0) policy.most = 10;  // parsed like timm does
   if (policy.deviation > 100) policy.deviation = std::numeric_limits<double>::infinity();
   const auto weighted = [&](std::span<const timm::Weighted> all) {
     for (const timm::Weighted& each : all) {
@@ -145,8 +143,8 @@ TimmPolicy rand_policy(const TimmText& text) {
                 magnitude, policy);
   }
   if (!policy.weights.empty() && policy.layers > std::ssize(policy.steps)) {
-    text.refuse(layers, "wants more operations than there are",
-                "with weights each can occur once, and there are "
+    text.refuse(layers, "requests more operations than exist",
+                "with weights each can be drawn only once, and there are "
                 "" + std::to_string(policy.steps.size()));
   }
   return policy;
@@ -181,7 +179,7 @@ TimmPolicy auto_policy(const TimmText& text) {
     steps = timm::kThree;
     policy.pair = 1;
   } else {
-    text.refuse(name, "is not a policy of timm's",
+    text.refuse(name, "is not a timm policy",
                 "\"rand\", \"augmix\", \"original\", \"originalr\", \"v0\", \"v0r\" or \"3a\"");
   }
   text.check({"mstd"}, "mstd");
@@ -208,7 +206,7 @@ TimmPolicy timm_policy(std::string_view owner, std::string_view text) {
   return auto_policy(read);
 }
 
-// In double precision and in timm's order, whose results Python cuts to whole numbers.
+// In double precision and in timm's order; Python truncates the results to integers.
 double timm_argument(TimmStep::Kind kind, double level, bool negated, double translate,
                      double share) {
   using enum TimmStep::Kind;

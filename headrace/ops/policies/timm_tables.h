@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of timm's policies, in its order. For timm_policy.cc alone.
+// The tables of timm's policies, in timm's order. Used only by timm_policy.cc.
 #pragma once
 
 #include "headrace/ops/policies/timm_policy.h"
@@ -9,7 +9,7 @@ namespace headrace {
 namespace timm {
 using Kind = TimmStep::Kind;
 
-// In its policy "v0r" all posterizing is kPosterizeIncreasing, and so it is in "originalr".
+// The policies "v0r" and "originalr" use kPosterizeIncreasing for all posterizing.
 inline constexpr TimmStep kV0[] = {
     {Kind::kEqualize, 0.8, 1},  {Kind::kShearY, 0.8, 4},       {Kind::kColor, 0.4, 9},
     {Kind::kEqualize, 0.6, 3},  {Kind::kColor, 0.4, 1},        {Kind::kRotate, 0.6, 8},

@@ -38,12 +38,11 @@ const OpRecord kTrivialAugmentWide{
     .name = "TrivialAugmentWide",
     .doc =
         "Applies one random operation out of fourteen, at a random magnitude.\n\n"
-        "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype stay. "
-        "Boxes, masks and keypoints follow shears, translations "
-        "and rotations, which torchvision refuses to do; colors, tables and sharpness are for "
-        "images alone. Where it has to measure, turn "
-        "or sharpen, a second pass begins.",
-    .page = {.section = "Policies", .step = "T.TrivialAugmentWide()"},
+        "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype are "
+        "unchanged. Boxes, masks and keypoints follow shears, translations and rotations, which "
+        "torchvision does not support; operations on color and sharpness change images only. "
+        "Operations that measure, rotate or sharpen the image add a pass over it.",
+    .page = {.section = "Automatic augmentation", .step = "T.TrivialAugmentWide()"},
     .params = with_augment_params({{.name = "num_magnitude_bins",
                                     .type = ParamType::kInt,
                                     .doc = "Number of magnitudes to draw from.",

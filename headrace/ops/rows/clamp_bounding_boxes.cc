@@ -54,25 +54,23 @@ class SetClampingMode final : public RowOp {
 const OpRecord kClampBoundingBoxes{
     .name = "ClampBoundingBoxes",
     .doc =
-        "Moves corners of boxes outside of the image onto its edge.\n\n"
-        "Boxes, (..., 4), or rotated ones, of pixels in a known format; shape and dtype stay. "
-        "Transforms that crop images do "
-        "this by themselves; this is for boxes that were drawn beyond the edge.",
-    .page = {.unseen = "boxes alone: [detection](detection.md)"},
+        "Moves box corners that are outside of the image onto its edge.\n\n"
+        "Boxes, (..., 4), or rotated ones, of pixels in a known format; shape and dtype are "
+        "unchanged. Transforms that crop images do this by themselves; this is for boxes that "
+        "were annotated beyond the edge.",
+    .page = {.unseen = "it changes only boxes: [detection](detection.md)"},
     .params =
         {{.name = "clamping_mode",
           .type = ParamType::kString,
-          .doc =
-              "\"auto\" is the mode set by SetClampingMode, by default \"soft\"; \"soft\" and "
-              "\"hard\" are the same for boxes that are "
-              "not rotated. For rotated ones \"soft\" gives the smallest box of that angle about "
-              "what is in the "
-              "image, and \"hard\" a box that is all in it; \"none\" leaves "
-              "boxes as they are, where torchvision has None.",
+          .doc = "\"auto\" is the mode set by SetClampingMode, by default \"soft\"; \"soft\" and "
+                 "\"hard\" are the same for boxes that are not rotated. For rotated boxes, "
+                 "\"soft\" gives the smallest box of that angle around the part inside the image, "
+                 "and \"hard\" a box entirely inside it; \"none\" leaves boxes unchanged "
+                 "(torchvision's None).",
           .fallback = std::string("auto"),
           .choices = {"auto", "soft", "hard", "none"}}},
     .oracle =
-        "torchvision v2's clamp_bounding_boxes, bit for bit; of rotated boxes but for the "
+        "torchvision v2's clamp_bounding_boxes, bit for bit; for rotated boxes except for the "
         "last bits of sines",
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<ClampBoundingBoxes>(arguments.text("clamping_mode"));
@@ -83,15 +81,15 @@ const OpRecord kSetClampingMode{
     .name = "SetClampingMode",
     .doc =
         "Sets whether later transforms that crop images clamp boxes to them.\n\n"
-        "Boxes, (..., 4), or rotated ones; values stay. By default they clamp. Without, a box "
-        "keeps its size and may "
-        "extend beyond the image, until a ClampBoundingBoxes(\"hard\") or a "
-        "SanitizeBoundingBoxes.",
-    .page = {.unseen = "boxes alone: [detection](detection.md)"},
+        "Boxes, (..., 4), or rotated ones; values are unchanged here. By default, transforms "
+        "clamp. With \"none\", a box keeps its size and may extend beyond the image until a "
+        "ClampBoundingBoxes(\"hard\") or a SanitizeBoundingBoxes.",
+    .page = {.unseen = "it changes only boxes: [detection](detection.md)"},
     .params = {{.name = "clamping_mode",
                 .type = ParamType::kString,
-                .doc = "\"soft\" or \"hard\" clamps: one for boxes that are not rotated; \"none\" "
-                       "does not, where torchvision has None.",
+                .doc =
+                    "\"soft\" and \"hard\" clamp, with the same result unless boxes are rotated; "
+                    "\"none\" (torchvision's None) does not.",
                 .required = true,
                 .choices = {"soft", "hard", "none"}}},
     .oracle = "torchvision v2's SetClampingMode",

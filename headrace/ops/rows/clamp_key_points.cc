@@ -48,9 +48,9 @@ const OpRecord kClampKeyPoints{
     .name = "ClampKeyPoints",
     .doc =
         "Moves keypoints outside of the image onto its outermost pixels.\n\n"
-        "Keypoints, (..., 2 or more): x to 0 ... W - 1, y to 0 ... H - 1; other numbers, shape and "
-        "dtype stay.",
-    .page = {.unseen = "points alone: [detection](detection.md)"},
+        "Keypoints, (..., 2 or more): x to 0 ... W - 1, y to 0 ... H - 1; other numbers, shape "
+        "and dtype are unchanged.",
+    .page = {.unseen = "it changes only points: [detection](detection.md)"},
     .params = {},
     .oracle = "torchvision v2's clamp_keypoints, bit for bit",
     .make = [](const Arguments&) -> std::unique_ptr<Op> {

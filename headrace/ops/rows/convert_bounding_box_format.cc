@@ -40,15 +40,15 @@ class ConvertBoundingBoxFormat final : public RowOp {
     check_boxes("ConvertBoundingBoxFormat", in_pixels);
     if (is_rotated(boxes.box_format) != is_rotated(to_)) {
       raise_misfit("ConvertBoundingBoxFormat",
-                   "rotated boxes cannot become other ones, and \"" + boxes.name + "\" is " +
-                       std::string(name_of(boxes.box_format)),
+                   "rotated boxes cannot be converted to upright ones or vice versa, and \"" +
+                       boxes.name + "\" is " + std::string(name_of(boxes.box_format)),
                    "a Python transform can choose the upright box");
     }
     const bool shares = is_normalized(boxes.box_format) || is_normalized(to_);
     if (shares && !is_floating(boxes.dtype)) {
       raise_misfit(
           "ConvertBoundingBoxFormat",
-          "shares of an image are fractions, and \"" + boxes.name + "\" is " + text_of(boxes),
+          "normalized boxes are fractions, and \"" + boxes.name + "\" is " + text_of(boxes),
           "boxes of float32 or float64");
     }
     boxes.box_format = to_;
@@ -69,7 +69,7 @@ class ConvertBoundingBoxFormat final : public RowOp {
     boxes.box_format = to_;
   }
 
-  // The outcome has more numbers, or fewer.
+  // The result has more numbers per box, or fewer.
   void convert_turned(FieldValue& boxes, Size canvas) const {
     const BoxFormat from = boxes.box_format;
     const auto before = size_t(numbers_of(from)), after = size_t(numbers_of(to_));
@@ -103,27 +103,27 @@ const OpRecord kConvertBoundingBoxFormat{
     .name = "ConvertBoundingBoxFormat",
     .doc =
         "Converts boxes to another format.\n\n"
-        "Boxes, (..., 4), in a known format; shape and dtype stay, and integers are rounded as "
-        "torchvision rounds them. Rotated boxes have 5 numbers, or 8, and stay rotated. Boxes of "
-        "shares (xyxy_normalized and the like: 0 to 1 of the "
-        "image's width and height at this point) are floats, and no transform moves them: this "
-        "makes "
-        "pixels of them before, and shares again in the end.",
-    .page = {.unseen = "boxes alone: [detection](detection.md)"},
-    .params = {{.name = "format",
-                .type = ParamType::kString,
-                .doc = "xyxy: left, top, right, bottom; xywh: left, top, width, height; cxcywh: "
-                       "center, width, height; the same as shares of the image with "
-                       "_normalized (YOLO's files are cxcywh_normalized). Of rotated boxes xywhr "
-                       "and cxcywhr, with an angle in degrees, and xyxyxyxy, the corners, which "
-                       "may be shares (as in YOLO's files).",
-                .required = true,
-                .choices = {"xyxy", "xywh", "cxcywh", "xyxy_normalized", "xywh_normalized",
-                            "cxcywh_normalized", "xywhr", "cxcywhr", "xyxyxyxy",
-                            "xyxyxyxy_normalized"}}},
+        "Boxes, (..., 4), in a known format; shape and dtype are unchanged, and integers are "
+        "rounded as torchvision rounds them. Rotated boxes have 5 or 8 numbers and remain "
+        "rotated. Normalized boxes (xyxy_normalized and the like: 0 to 1 of the image's width "
+        "and height at this point) are floats, and geometric transforms do not accept them: "
+        "convert to pixels first, and back at the end.",
+    .page = {.unseen = "it changes only boxes: [detection](detection.md)"},
+    .params =
+        {{.name = "format",
+          .type = ParamType::kString,
+          .doc =
+              "xyxy: left, top, right, bottom; xywh: left, top, width, height; cxcywh: center, "
+              "width, height; each relative to the image size with _normalized (YOLO's files "
+              "are cxcywh_normalized). For rotated boxes: xywhr and cxcywhr, with an angle in "
+              "degrees, and xyxyxyxy, the corners, which may be normalized (as in YOLO's files).",
+          .required = true,
+          .choices = {"xyxy", "xywh", "cxcywh", "xyxy_normalized", "xywh_normalized",
+                      "cxcywh_normalized", "xywhr", "cxcywhr", "xyxyxyxy", "xyxyxyxy_normalized"}}},
     .oracle =
-        "torchvision v2's convert_bounding_box_format, bit for bit, of rotated boxes but for the "
-        "last bits of sines; shares as NumPy's division and product in the boxes' dtype",
+        "torchvision v2's convert_bounding_box_format, bit for bit, for rotated boxes except "
+        "for the last bits of sines; normalization as NumPy's division and product in the "
+        "boxes' dtype",
     .example = {{"format", std::string("cxcywh_normalized")}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<ConvertBoundingBoxFormat>(

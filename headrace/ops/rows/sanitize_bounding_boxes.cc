@@ -22,7 +22,7 @@ class SanitizeBoundingBoxes final : public RowFilter {
     check_box_rows("SanitizeBoundingBoxes", boxes);
     if (wants_shares() && is_rotated(boxes.box_format)) {
       raise_misfit("SanitizeBoundingBoxes",
-                   "min_visibility is the share of an upright box, and \"" + boxes.name + "\" is " +
+                   "min_visibility works on upright boxes, and \"" + boxes.name + "\" is " +
                        std::string(name_of(boxes.box_format)),
                    "min_area");
     }
@@ -45,7 +45,7 @@ class SanitizeBoundingBoxes final : public RowFilter {
     return kept;
   }
 
-  // No comparison with NaN is true.
+  // Comparisons with NaN are false.
   template <class Number>
   bool is_good(const Number* box, Size canvas) const {
     using Real = RealOf<Number>;
@@ -69,7 +69,7 @@ class SanitizeBoundingBoxes final : public RowFilter {
     }
   }
 
-  // Where torchvision takes the height from x2 - x4 and y2 - x3, this has the side's length.
+  // Uses the side's length where torchvision takes the height from x2 - x4 and y2 - x3.
   template <class Real>
   bool is_good(const BoxCorners<Real>& c, Size canvas) const {
     const Real width = std::hypot(c[0] - c[2], c[1] - c[3]);
@@ -99,17 +99,16 @@ const OpRecord kSanitizeBoundingBoxes{
     .name = "SanitizeBoundingBoxes",
     .doc =
         "Drops boxes that are too small, outside of the image, or invalid.\n\n"
-        "Boxes, (rows, 4), or rotated ones, of pixels in a known format. A row stays whose box is "
-        "at least min_size "
-        "wide and high, has min_area, and has no corner outside of the image; one with NaN or with "
-        "negative "
-        "sides is dropped. The other fields of the row group (labels, areas, masks, "
-        "keypoints) lose the same rows; fields= names them where the source does not say what "
-        "belongs together. Steps that cut images clamp boxes, so that only boxes that were wrong "
-        "from the start lie outside; ClampBoundingBoxes before this keeps these, too.",
-    .page = {.unseen = "rows that go: [detection](detection.md)"},
-    .params = {least("min_size", "Pixels that a box must be wide and high."),
-               least("min_area", "Square pixels that a box must have."),
+        "Boxes, (rows, 4), or rotated ones, of pixels in a known format. A row is kept if its "
+        "box is at least min_size wide and high, has at least min_area, and has no corner "
+        "outside of the image; boxes with NaN or negative sides are dropped. The other fields "
+        "of the row group (labels, areas, masks, keypoints) lose the same rows; use fields= to "
+        "name them if the source does not define row groups. Crops clamp boxes, so only boxes "
+        "that were wrong from the start are outside; a ClampBoundingBoxes before this keeps "
+        "those, too.",
+    .page = {.unseen = "it drops rows: [detection](detection.md)"},
+    .params = {least("min_size", "Minimum width and height of a box, in pixels."),
+               least("min_area", "Minimum area of a box, in square pixels."),
                {.name = "min_visibility",
                 .type = ParamType::kFloat,
                 .doc =
@@ -122,7 +121,7 @@ const OpRecord kSanitizeBoundingBoxes{
                 .maximum = 1}},
     .oracle =
         "torchvision v2's SanitizeBoundingBoxes, row for row; min_visibility and the height of "
-        "rotated boxes, which torchvision takes from other numbers, by their definition",
+        "rotated boxes, which torchvision computes from other coordinates, by their definition",
     .example = {{"min_size", 5.0}, {"min_visibility", 0.25}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<SanitizeBoundingBoxes>(arguments.number("min_size"),

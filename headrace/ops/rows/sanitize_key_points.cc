@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SanitizeKeyPoints: drops points outside of the picture, with all that belongs to them.
+// SanitizeKeyPoints: drops points outside of the picture, with everything that belongs to them.
 #include "headrace/base/registry.h"
 #include "headrace/fields/coordinates.h"
 #include "headrace/ops/row_op.h"
@@ -40,12 +40,11 @@ const OpRecord kSanitizeKeyPoints{
     .name = "SanitizeKeyPoints",
     .doc =
         "Drops keypoints outside of the image.\n\n"
-        "Keypoints, (rows, 2 or more) or (rows, points, 2 or more), in pixels: a row is dropped if "
-        "any of its points is "
-        "outside, also a point that is not labeled. The other fields of "
-        "the row group lose the same rows; fields= names them where the source does not say what "
-        "belongs together.",
-    .page = {.unseen = "rows that go: [detection](detection.md)"},
+        "Keypoints, (rows, 2 or more) or (rows, points, 2 or more), in pixels: a row is dropped "
+        "if any of its points is outside, even if that point is not labeled. The other fields "
+        "of the row group lose the same rows; use fields= to name them if the source does not "
+        "define row groups.",
+    .page = {.unseen = "it drops rows: [detection](detection.md)"},
     .params = {},
     .oracle = "torchvision v2's SanitizeKeyPoints, row for row",
     .make = [](const Arguments&) -> std::unique_ptr<Op> {

@@ -18,11 +18,11 @@ namespace headrace {
 namespace {
 
 struct NoiseSettings {
-  double least, most;  // of the ratio, dB
+  double least, most;  // signal-to-noise ratio, dB
   bool repeat, mono;
 };
 
-// The draws of a record, in this order.
+// A record's random values, in drawing order.
 struct DrawnNoise {
   DrawnNoise(const NoiseSettings& settings, Draws& draws)
       : ratio(draws.uniform(settings.least, settings.most)), place(draws.uniform()) {}
@@ -30,7 +30,7 @@ struct DrawnNoise {
 };
 
 double energy_of(const float* samples, int64_t count) {
-  constexpr int64_t kSums = 8;  // side by side, or each would wait for the one before
+  constexpr int64_t kSums = 8;  // several accumulators, to break the dependency chain
   double sums[kSums] = {};
   int64_t i = 0;
   for (; i + kSums <= count; i += kSums) {
@@ -40,7 +40,7 @@ double energy_of(const float* samples, int64_t count) {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// The channels' mean, as Mono has it.
+// The mean over channels, as in Mono.
 void mix_channels(const float* from, int64_t channels, int64_t stride, int64_t count, float* to) {
   for (int64_t i = 0; i < count; ++i) {
     float sum = from[i];
@@ -49,7 +49,7 @@ void mix_channels(const float* from, int64_t channels, int64_t stride, int64_t c
   }
 }
 
-// As much of a noise as a sound has frames, of one of its channels or of their mean.
+// As many frames of a noise as the audio has, from one of its channels or their mean.
 void cut_noise(const Noise& noise, int64_t channel, bool mono, std::vector<float>& to) {
   const auto frames = static_cast<int64_t>(to.size());
   for (int64_t i = 0; i < frames;) {
@@ -64,7 +64,7 @@ void cut_noise(const Noise& noise, int64_t channel, bool mono, std::vector<float
   }
 }
 
-// False where there is no ratio: an energy is not a number.
+// False if there is no valid ratio: an energy is not finite.
 bool add_to(float* sound, const std::vector<float>& noise, double ratio) {
   const auto count = static_cast<int64_t>(noise.size());
   const double of_noise = energy_of(noise.data(), count), of_sound = energy_of(sound, count);
@@ -72,7 +72,7 @@ bool add_to(float* sound, const std::vector<float>& noise, double ratio) {
   if (of_noise == 0) return true;
   const double tenth = portable_exp(-ratio / 10 * portable_log(10));
   const auto scale = static_cast<float>(std::sqrt(of_sound / of_noise * tenth));
-  if (!std::isfinite(scale)) return true;  // of next to nothing float32 makes no sound
+  if (!std::isfinite(scale)) return true;  // near-zero noise would overflow float32
   for (int64_t i = 0; i < count; ++i) sound[i] += scale * noise[size_t(i)];
   return true;
 }
@@ -81,10 +81,12 @@ Result<void> add_noise(const Waveform& sound, const Noise& noise, const NoiseSet
                        double ratio) {
   const bool mono = how.mono && noise.channels > 1;
   if (!mono && noise.channels != 1 && noise.channels != sound.channels) {
-    return cannot_take("AddNoise",
-                       "has " + std::to_string(sound.channels) + " channels, and its noise " +
-                           std::to_string(noise.channels) +
-                           ": of one channel, or of as many; mono=True adds their mean to each");
+    return cannot_take(
+        "AddNoise",
+        "has " + std::to_string(sound.channels) + " channels, and its noise " +
+            std::to_string(noise.channels) +
+            ": the noise must have one channel or the same number; mono=True adds its mean to "
+            "each");
   }
   std::vector<float> cut(static_cast<size_t>(sound.frames));
   for (int64_t c = 0; c < sound.channels; ++c) {
@@ -92,8 +94,7 @@ Result<void> add_noise(const Waveform& sound, const Noise& noise, const NoiseSet
     if (!same) cut_noise(noise, noise.channels == 1 ? 0 : c, mono, cut);
     if (!add_to(sound.channel(c).data(), cut, ratio)) {
       return cannot_take("AddNoise",
-                         "or its noise has samples that are not "
-                         "finite, so there is no ratio");
+                         "or its noise has samples that are not finite, so the ratio is undefined");
     }
   }
   return {};
@@ -112,7 +113,7 @@ void refuse_unless_sound(const FieldState& field, std::string_view hint) {
 class AddNoiseOfRecord final : public Op {
  public:
   explicit AddNoiseOfRecord(const NoiseSettings& settings) : settings_(settings) {}
-  // Only fields= can tell them apart.
+  // The two fields are only distinguished by fields=.
   bool takes(FieldKind) const override { return false; }
   int operands() const override { return 2; }
   bool measures() const override { return true; }
@@ -151,7 +152,7 @@ class AddNoiseOfRecord final : public Op {
              std::to_string(noise.sample_rate) + ": use Resample to give both the same rate";
     }
     const int64_t frames = sound.shape[1], there = noise.shape[1];
-    if (frames > 0 && there == 0) return "is to have noise, and that has no frames";
+    if (frames > 0 && there == 0) return "needs noise, but it has no frames";
     return there < frames && !settings_.repeat ? noise_too_short(frames, there) : "";
   }
 
@@ -169,7 +170,7 @@ class AddNoiseOfSource final : public Op {
   bool predict(Predicted&, Draws) const override { return true; }
 
   void plan(FieldState& field) const override {
-    refuse_unless_sound(field, "put it before what makes other numbers of the audio");
+    refuse_unless_sound(field, "put it before transforms that turn the audio into something else");
   }
 
   Result<void> apply(OpContext& context) const override {
@@ -183,7 +184,7 @@ class AddNoiseOfSource final : public Op {
   }
 
  private:
-  // A substitute draws a noise of its own, or one bad noise would spoil all of them.
+  // A substitute draws its own noise; otherwise one bad noise would fail all substitutes.
   Result<void> add_to_sound(FieldValue& sound, Draws draws, int attempt, Renderer& renderer) const {
     const DrawnNoise drawn(settings_, draws);
     int64_t index = draws.below(source_.size());
@@ -213,18 +214,21 @@ const OpRecord kAddNoise{
     .doc =
         "Adds noise to an audio clip, at a signal-to-noise ratio.\n\n"
         "The noise comes from a dataset of noises, source=, or from another field of the "
-        "record: fields= then names both, the audio and its noise, which stays. Audio, (channels, "
-        "frames), keeps its "
-        "shape. Of a longer noise a stretch is taken at a place that is drawn; a shorter one is an "
-        "error, or repeated from such a place on. A noise of one channel is added to each channel, "
-        "one of as many to each its own; silent noise adds nothing. Each channel gets the "
-        "ratio.\n\n"
-        "Each record draws its noise from source=, by its seed, epoch and position. Of a file the "
-        "stretch alone is decoded, and brought to the audio clip's rate as Resample does it.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+        "record: fields= then names both, the audio and its noise; the noise field is "
+        "unchanged. Audio, (channels, frames), keeps its shape. If the noise is longer, a "
+        "random segment of it is used; if shorter, it is an error, or repeated from a random "
+        "position. A mono noise is added to every channel, a noise with as many channels as the "
+        "audio channel by channel; silent noise adds nothing. The ratio holds for each "
+        "channel.\n\n"
+        "Each record draws its noise from source=, by its seed, epoch and position. Only that "
+        "segment of the noise file is decoded, and resampled to the audio clip's rate as by "
+        "Resample.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = {{.name = "snr",
                 .type = ParamType::kFloats,
-                .doc = "Energy of the audio over that of the noise, in dB; or (smallest, largest).",
+                .doc =
+                    "Energy of the audio over that of the noise, in dB: one number, or (smallest, "
+                    "largest).",
                 .required = true,
                 .minimum = -200,
                 .maximum = 200,
@@ -232,23 +236,24 @@ const OpRecord kAddNoise{
                 .max_count = 2},
                {.name = "source",
                 .type = ParamType::kSource,
-                .doc = "Noises: audio clips of another dataset; None: a field of the record."},
+                .doc =
+                    "Dataset of noises (audio clips). None: the noise is a field of the record."},
                {.name = "repeat",
                 .type = ParamType::kBool,
                 .doc = "Whether a noise that is shorter than its audio is repeated.",
                 .fallback = false},
                {.name = "mono",
                 .type = ParamType::kBool,
-                .doc = "Whether the mean of a noise's channels is added to each channel.",
+                .doc = "Whether to mix the noise to mono before adding it to each channel.",
                 .fallback = false}},
     .oracle =
-        "torchaudio.transforms.AddNoise of the same stretch and ratio, within 1e-6 of the "
-        "largest; both in distribution",
+        "torchaudio.transforms.AddNoise with the same segment and ratio, within 1e-6 of the "
+        "largest value; segment and ratio in distribution",
     .example = {{"snr", std::vector<double>{3, 15}}, {"repeat", true}, {"mono", true}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       const std::vector<double>& snr = arguments.numbers("snr");
-      if (snr.front() > snr.back()) raise_misfit("AddNoise", "snr must be (least, most)");
+      if (snr.front() > snr.back()) raise_misfit("AddNoise", "snr must be (smallest, largest)");
       const NoiseSettings settings{snr.front(), snr.back(), arguments.flag("repeat"),
                                    arguments.flag("mono")};
       if (arguments.is_none("source")) return std::make_unique<AddNoiseOfRecord>(settings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AmplitudeToDB: powers or amplitudes as decibels.
+// AmplitudeToDB: converts powers or amplitudes to decibels.
 #include "headrace/base/registry.h"
 #include "headrace/ops/spectral/decibel_params.h"
 #include "headrace/ops/spectral/sound_op.h"
@@ -27,11 +27,11 @@ class AmplitudeToDB final : public SoundOp {
 const OpRecord kAmplitudeToDB{
     .name = "AmplitudeToDB",
     .doc =
-        "Decibels of a spectrogram: 10 log10 of powers, 20 log10 of magnitudes, of 1e-10 at "
-        "least.\n\n"
-        "A spectrogram, float32 (channels, bins, frames), keeps its shape. With top_db no value is "
-        "further than that below the record's largest.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+        "Decibels of a spectrogram: 10 log10 of powers, 20 log10 of magnitudes, with values "
+        "below 1e-10 raised to it.\n\n"
+        "A spectrogram, float32 (channels, bins, frames), keeps its shape. With top_db, values "
+        "are at most that far below the record's largest.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = {{.name = "stype",
                 .type = ParamType::kString,
                 .doc = "Scale of the spectrogram: \"power\" or \"magnitude\".",

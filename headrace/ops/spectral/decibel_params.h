@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decibels of a value's numbers, with torchaudio's floor.
+// Parameters of conversions to decibels, with torchaudio's floor.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// `top`: the floor is so far below the largest of all.
+// `top`: the floor, relative to the overall maximum.
 inline void to_decibels(const float* in, int64_t count, float multiplier, std::optional<float> top,
                         float* out) {
   const FrameKernels& kernels = frame_kernels();

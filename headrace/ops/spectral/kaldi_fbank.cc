@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// KaldiFbank: logarithms of mel filters as Kaldi computes them, a row a frame.
+// KaldiFbank: log mel filter bank features as Kaldi computes them, one row per frame.
 #include <bit>
 
 #include "headrace/base/random.h"
@@ -92,7 +92,7 @@ class KaldiFbank final : public SoundOp {
   int64_t rows_of(int64_t samples) const {
     if (samples < 0) return -1;
     const int64_t size = std::ssize(frames_.window);
-    if (samples < size) return 0;  // a misfit
+    if (samples < size) return 0;  // reported by misfit()
     return snips_ ? 1 + (samples - size) / frames_.hop : (samples + frames_.hop / 2) / frames_.hop;
   }
   int64_t columns() const { return filters_.size() + (takes_energy_ ? 1 : 0); }
@@ -183,18 +183,17 @@ const OpRecord kKaldiFbank{
     .doc =
         "Kaldi's filter bank features of a waveform, without its dither.\n\n"
         "A waveform, float32 (channels, frames), becomes (rows, num_mel_bins), one row per frame, "
-        "with one more column with "
-        "use_energy: 1 + (frames - window) // shift rows with "
+        "with one more column with use_energy: 1 + (frames - window) // shift rows with "
         "snip_edges, else (frames + shift // 2) // shift, mirrored at the ends. A waveform shorter "
         "than a window, or one of several channels without channel=, is a data error (HR0545). "
-        "Kaldi's own programs expect samples of 16 bits as they are: multiply by 32768 for their "
-        "numbers.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+        "Kaldi's own programs expect 16-bit integer samples: multiply by 32768 to get the same "
+        "values.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params =
         {number_param("blackman_coeff", "Coefficient of the \"blackman\" window.", 0.42, 0, 1),
          {.name = "channel",
           .type = ParamType::kInt,
-          .doc = "Which channel; -1: the only one.",
+          .doc = "Channel to use; -1: the only one.",
           .fallback = int64_t{-1},
           .minimum = -1,
           .maximum = 1 << 20},
@@ -203,10 +202,10 @@ const OpRecord kKaldiFbank{
          number_param("frame_length", "Window length in milliseconds.", 25.0, 0, 1e7),
          number_param("frame_shift", "Hop from one window to the next, in milliseconds.", 10.0, 0,
                       1e7),
-         number_param("high_freq",
-                      "End of the last filter, in Hz; 0 or less: relative to half the sample "
-                      "rate.",
-                      0.0, -1e6, 1e6),
+         number_param(
+             "high_freq",
+             "End of the last filter, in Hz; 0 or negative: relative to half the sample rate.", 0.0,
+             -1e6, 1e6),
          flag_param("htk_compat", "Whether the energy is the last column, not the first.", false),
          number_param("low_freq", "Start of the first filter, in Hz.", 20.0, 0, 1e6),
          {.name = "num_mel_bins",
@@ -231,12 +230,12 @@ const OpRecord kKaldiFbank{
          flag_param("use_power", "Whether powers are summed, not magnitudes.", true),
          {.name = "window_type",
           .type = ParamType::kString,
-          .doc = "The window; \"povey\" is Hann's to the power 0.85.",
+          .doc = "The window; \"povey\" is the Hann window to the power of 0.85.",
           .fallback = std::string("povey"),
           .choices = {"povey", "hanning", "hamming", "rectangular", "blackman"}}},
     .oracle =
-        "torchaudio.compliance.kaldi.fbank with dither=0, within 1e-3 where values lie above "
-        "a frame's largest less 60 dB",
+        "torchaudio.compliance.kaldi.fbank with dither=0, within 1e-3 for values at most 60 dB "
+        "below the frame's largest",
     .example = {{"high_freq", -400.0},
                 {"htk_compat", true},
                 {"subtract_mean", true},

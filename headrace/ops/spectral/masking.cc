@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TimeMasking and FrequencyMasking: a stretch of a spectrogram's frames, or of its bins, becomes 0.
+// TimeMasking and FrequencyMasking: set a range of a spectrogram's frames, or of its bins, to 0.
 #include <algorithm>
 
 #include "headrace/base/registry.h"
@@ -23,7 +23,7 @@ class Masking final : public SoundOp {
   struct Stretch {
     int64_t begin, end;
   };
-  // torchaudio's law, whose order of truncations it is.
+  // torchaudio's formula, including its order of truncations.
   Stretch draw(int64_t extent, Draws& draws) const {
     const double width_drawn = draws.uniform(), place_drawn = draws.uniform();
     int64_t most = most_;
@@ -80,12 +80,12 @@ Param iid_masks_param() {
 const OpRecord kTimeMasking{
     .name = "TimeMasking",
     .doc =
-        "Sets a stretch of a spectrogram's frames to 0: SpecAugment's mask in time.\n\n"
+        "Sets a range of a spectrogram's frames to 0 (SpecAugment's time mask).\n\n"
         "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is uniform "
         "from 0 to time_mask_param, "
-        "the position uniform in the rest.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
-    .params = {mask_param("time_mask_param", "Masks are narrower than this, in frames."),
+        "the position uniform over where it fits.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
+    .params = {mask_param("time_mask_param", "Exclusive upper bound of a mask's width, in frames."),
                iid_masks_param(),
                {.name = "p",
                 .type = ParamType::kFloat,
@@ -105,12 +105,12 @@ const Register<OpRecord> registered_time_masking(kTimeMasking);
 const OpRecord kFrequencyMasking{
     .name = "FrequencyMasking",
     .doc =
-        "Sets a stretch of a spectrogram's bins to 0: SpecAugment's mask in frequency.\n\n"
+        "Sets a range of a spectrogram's bins to 0 (SpecAugment's frequency mask).\n\n"
         "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is uniform "
         "from 0 to freq_mask_param, "
-        "the position uniform in the rest.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
-    .params = {mask_param("freq_mask_param", "Masks are narrower than this, in bins."),
+        "the position uniform over where it fits.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
+    .params = {mask_param("freq_mask_param", "Exclusive upper bound of a mask's width, in bins."),
                iid_masks_param()},
     .oracle = "torchaudio.transforms.FrequencyMasking, in distribution",
     .example = {{"freq_mask_param", int64_t{5}}, {"iid_masks", true}},

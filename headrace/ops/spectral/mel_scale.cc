@@ -27,7 +27,7 @@ class MelScale final : public SoundOp {
     const int64_t frames = shape[2];
     for (int64_t c = 0; c < shape[0]; ++c) {
       const float* const from = in + c * bins_ * frames;
-      // The last row's lanes may not reach past the value.
+      // The last row's vectors must not reach past the value.
       const int lanes = frame_kernels().lanes;
       const auto whole = static_cast<int>(frames / lanes * lanes);
       float* const to = out + c * filters_.size() * frames;
@@ -62,12 +62,13 @@ std::vector<Param> params_of_mel_scale() {
 const OpRecord kMelScale{
     .name = "MelScale",
     .doc =
-        "Sums the bins of a spectrogram by triangles that are evenly spaced on the mel scale.\n\n"
+        "Sums the bins of a spectrogram with triangular filters that are evenly spaced on the "
+        "mel scale.\n\n"
         "A spectrogram, float32 (channels, n_stft, frames), becomes (channels, n_mels, frames). "
-        "Filters narrower than a bin are zeros throughout, as torchaudio warns: fewer of them, or "
-        "a larger n_fft. After Spectrogram it gives the same bytes as MelSpectrogram, which is "
-        "faster.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+        "Filters narrower than a bin are all zeros, about which torchaudio warns: use fewer "
+        "filters or a larger n_fft. After Spectrogram it gives the same bytes as "
+        "MelSpectrogram, which is faster.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = params_of_mel_scale(),
     .oracle =
         "torchaudio.transforms.MelScale, or librosa.filters.mel where norm and mel_scale are "

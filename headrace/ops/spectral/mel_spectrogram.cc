@@ -40,10 +40,10 @@ const OpRecord kMelSpectrogram{
     .doc =
         "The mel spectrogram of a waveform: Spectrogram and MelScale in one pass.\n\n"
         "A waveform, float32 (channels, frames), becomes (channels, n_mels, 1 + frames // "
-        "hop_length), and without center as many frames as there are whole ones. One that is too "
-        "short to be mirrored is a data error (HR0545). Filters narrower than a bin are zeros "
-        "throughout, as torchaudio warns: 4 of the 128 at the defaults.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+        "hop_length), or, with center=False, as many frames as fit. A waveform too short for "
+        "its mirrored padding is a data error (HR0545). Filters narrower than a bin are all "
+        "zeros, about which torchaudio warns: 4 of 128 at the defaults.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = params_of_mel_spectrogram(),
     .oracle =
         "torchaudio.transforms.MelSpectrogram, or librosa.feature.melspectrogram where norm and "

@@ -13,12 +13,11 @@ struct MelSpectrum {
   Spectra spectra;
   SparseRows filters;
 
-  // (channels, filters, frames) of (channels, samples).
+  // (channels, samples) to (channels, filters, frames).
   Shape shape_after(const Shape& shape) const {
     return {shape[0], filters.size(), frames_after(spectra.frames, shape[1])};
   }
-  // REQUIRES: room for `first` to `first + frames` frames of each filter, whose rows lie `stride`
-  // apart.
+  // REQUIRES: room for `first` to `first + frames` frames of each filter, with rows `stride` apart.
   void compute(const float* in, int64_t samples, int64_t frames, float* out, int64_t stride) const {
     const FrameKernels& kernels = frame_kernels();
     SpectralScratch scratch;

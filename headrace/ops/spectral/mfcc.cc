@@ -40,7 +40,7 @@ class Cepstra final : public SoundOp {
   void compute(const At& at, const float* in, const Shape& shape, float* out) const override {
     const FrameKernels& kernels = frame_kernels();
     const Shape mel = mel_.shape_after(shape);
-    // Rows of whole lanes: sums may read as far.
+    // Rows are padded to whole vectors, because sums may read that far.
     const int64_t stride = (mel[2] + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
     const int64_t rows = mel[0] * mel[1];
     const std::shared_ptr<Buffer> made =
@@ -80,19 +80,22 @@ Param count_param(std::string_view name, std::string_view doc, int64_t fallback)
           .maximum = 4096};
 }
 Param dct_norm_param() {
-  return {.name = "norm",
-          .type = ParamType::kString,
-          .doc = "\"ortho\": the transform is orthonormal. None: it is twice the sum.",
-          .fallback = std::string("ortho"),
-          .choices = {"ortho"},
-          .or_none = true};
+  return {
+      .name = "norm",
+      .type = ParamType::kString,
+      .doc =
+          "\"ortho\": an orthonormal cosine transform. None: the unnormalized one (twice the sum).",
+      .fallback = std::string("ortho"),
+      .choices = {"ortho"},
+      .or_none = true};
 }
 Param logarithms_param(std::string_view name) {
-  return {
-      .name = name,
-      .type = ParamType::kBool,
-      .doc = "Whether ln(x + 1e-6) is transformed, not decibels (80 below the largest at most).",
-      .fallback = false};
+  return {.name = name,
+          .type = ParamType::kBool,
+          .doc =
+              "Whether to transform ln(x + 1e-6) instead of decibels (limited to 80 dB below the "
+              "largest).",
+          .fallback = false};
 }
 
 std::vector<Param> params_of_mfcc() {
@@ -112,9 +115,9 @@ const OpRecord kMfcc{
         "Mel-frequency cepstral coefficients: a cosine transform over the decibels of mel "
         "filters.\n\n"
         "A waveform, float32 (channels, frames), becomes (channels, n_mfcc, 1 + frames // "
-        "hop_length). What torchaudio takes in melkwargs are parameters of their own here, norm "
-        "of these as mel_norm. Decibels are at most 80 below the record's largest.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+        "hop_length). torchaudio's melkwargs are separate parameters here; the norm in them is "
+        "mel_norm. Decibels are limited to 80 below the record's largest.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = params_of_mfcc(),
     .oracle = "torchaudio.transforms.MFCC, within 1e-3",
     .example = {{"n_mfcc", int64_t{5}},
@@ -173,11 +176,11 @@ std::vector<Param> params_of_lfcc() {
 const OpRecord kLfcc{
     .name = "LFCC",
     .doc =
-        "Linear-frequency cepstral coefficients: as MFCC, of filters that are spaced evenly in "
-        "Hz.\n\n"
+        "Linear-frequency cepstral coefficients: as MFCC, with filters that are evenly spaced "
+        "in Hz.\n\n"
         "A waveform, float32 (channels, frames), becomes (channels, n_lfcc, 1 + frames // "
-        "hop_length). What torchaudio takes in speckwargs are parameters of their own here.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+        "hop_length). torchaudio's speckwargs are separate parameters here.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = params_of_lfcc(),
     .oracle = "torchaudio.transforms.LFCC, within 2e-3",
     .example = {{"n_filter", int64_t{8}},

@@ -41,7 +41,7 @@ size_t sound_field_of(std::string_view owner, const Source& source) {
   return found;
 }
 
-// A noise as its source has it: a file, or (channels, frames) of numbers.
+// A noise as its source provides it: a file, or (channels, frames) of numbers.
 struct Stored {
   Sound sound;  // of a file
   const uint8_t* numbers = nullptr;
@@ -68,12 +68,13 @@ Result<Stored> stored_of(const Field& field, const FieldData& value, AudioDecode
 std::string rate_misfit(int of_noise, int of_sound) {
   if ((of_noise == 0) == (of_sound == 0)) return {};
   return "and its noise must have known sample rates or none, and only the " +
-         std::string(of_sound == 0 ? "noise's is known: Resample(orig_freq=...) before it says the "
-                                     "audio's"
-                                   : "audio's is known: a noise that is a file knows its own");
+         std::string(
+             of_sound == 0
+                 ? "noise's is known: declare the audio's with Resample(orig_freq=...) before it"
+                 : "audio's is known: use noises in files, which have one");
 }
 
-// Frames from `begin` on as samples, channel c from to + c * count on.
+// Reads `count` frames from `begin` on as samples; channel c starts at to + c * count.
 Result<void> read_samples(Stored& noise, int64_t begin, int64_t count, AudioDecoders& decoders,
                           float* to) {
   if (noise.sound.is_encoded()) {
@@ -99,7 +100,7 @@ int64_t first_of_noise(double place, int64_t noise_frames, int64_t sound_frames)
 std::string noise_too_short(int64_t sound_frames, int64_t noise_frames) {
   return "has " + std::to_string(sound_frames) + " frames, and its noise " +
          std::to_string(noise_frames) +
-         ": repeat=True lets it begin again, RandomClip before it takes less of the audio";
+         ": use repeat=True to repeat it, or a RandomClip before it to shorten the audio";
 }
 
 NoiseSource::NoiseSource(std::string_view owner, SourcePtr source)
@@ -124,7 +125,7 @@ Result<Noise> NoiseSource::take(int64_t index, const Wanted& wanted, Renderer& r
 void NoiseSource::blame(int64_t index, Error& error) const {
   if (error.where.file.empty()) error.where = source_->where(index);
   error.note += (error.note.empty() ? "" : "; ") + std::string("it is noise ") +
-                std::to_string(index) + " of source=, which this record has drawn";
+                std::to_string(index) + " of source=, drawn for this record";
 }
 
 Result<Noise> NoiseSource::take_of(const RecordData& data, const Wanted& wanted,
@@ -143,7 +144,7 @@ Result<Noise> NoiseSource::take_of(const RecordData& data, const Wanted& wanted,
   const auto by = resamplers_.between(stored.sample_rate, wanted.sample_rate);
   Noise noise{.channels = stored.channels};
   noise.frames = by ? by->length_after(stored.frames) : stored.frames;
-  if (noise.frames == 0) return cannot_take(owner_, "is to have noise, and that has no frames");
+  if (noise.frames == 0) return cannot_take(owner_, "needs noise, but it has no frames");
   const bool is_short = noise.frames < wanted.frames;
   if (is_short && !wanted.repeat) {
     return cannot_take(owner_, noise_too_short(wanted.frames, noise.frames));
@@ -176,7 +177,7 @@ Result<Noise> NoiseSource::take_of(const RecordData& data, const Wanted& wanted,
   }
   noise.memory = std::move(samples);
   noise.samples = reinterpret_cast<const float*>(noise.memory.data()) + from.skipped;
-  if (!is_short) {  // it is the stretch alone
+  if (!is_short) {  // the buffer holds exactly the wanted part
     noise.first = 0;
     noise.frames = wanted.frames;
   }

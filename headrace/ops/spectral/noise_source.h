@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset of noises that are added to another's audio: a stretch of one of them, at that audio's
-// sample rate.
+// A dataset of noises that are added to another dataset's audio: a segment of one of them, at that
+// audio's sample rate.
 //
-// Nothing of it is read ahead: whoever adds a noise reads its file, then decodes what the stretch
-// is made from and no more. Any thread may take.
+// Nothing is read ahead: the thread that adds a noise reads its file, then decodes only the
+// required segment. Any thread may take one.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +18,38 @@
 
 namespace headrace {
 
-// Samples of a noise, channel c from samples + c * stride on. They begin to be added at `first`,
-// and at 0 again where the noise ends.
+// Samples of a noise; channel c starts at samples + c * stride. Adding starts at `first`, and
+// continues at 0 when the noise ends.
 struct Noise {
   const float* samples = nullptr;
   int64_t channels = 0, stride = 0, frames = 0, first = 0;
-  Buffer memory = {};  // where they are its own
+  Buffer memory = {};  // owner of the samples, if they were copied
 };
 
-// Where the noise of a sound of so many frames begins, of a `place` that is drawn from 0 to 1: any
-// place at which a long one fits; a short one begins anew, from anywhere.
+// Start of the noise for audio of this many frames, from a random `place` in 0 to 1: anywhere a
+// long noise fits; a short noise is repeated, starting anywhere.
 int64_t first_of_noise(double place, int64_t noise_frames, int64_t sound_frames);
 
-// Why it cannot be added; repeat=True is the way out.
+// Why the noise cannot be added; repeat=True is the fix.
 std::string noise_too_short(int64_t sound_frames, int64_t noise_frames);
 
 class NoiseSource {
  public:
-  // HR0510 where it has no record, or not one field of sounds.
+  // HR0510 if it has no records, or does not have exactly one audio field.
   NoiseSource(std::string_view owner, SourcePtr source);
 
   int64_t size() const { return source_->size(); }
 
   struct Wanted {
-    int sample_rate = 0;  // of the sound; 0: unknown, and the noise's must be, too
-    int64_t frames = 0;   // of the sound
+    int sample_rate = 0;  // of the audio; 0: unknown, and then the noise's must be, too
+    int64_t frames = 0;   // of the audio
     double place = 0;
-    bool repeat = false;  // else one that is shorter than the sound is refused
+    bool repeat = false;  // otherwise, noise shorter than the audio is rejected
     MediaOptions decoding = {};
   };
-  // Errors say which file it is: of the record as read, or HR0545 where it does not fit.
+  // Errors name the file: read errors as they are, or HR0545 if the noise does not fit.
   Result<Noise> take(int64_t index, const Wanted& wanted, Renderer& renderer) const;
-  // Says in an error of a record which noise it had drawn.
+  // Adds to a record's error which noise it had drawn.
   void blame(int64_t index, Error& error) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema of a dataset of noises is not trusted for its records. That noises are the right
-// ones is tested in tests/test_noise_source.py.
+// The records of a noise dataset may differ from its schema. tests/test_noise_source.py tests that
+// the right noises are used.
 #include "headrace/ops/spectral/noise_source.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-// One record of so many samples, whatever its schema says.
+// One record with this many samples, whatever its schema says.
 class OneNoise final : public Source {
  public:
   OneNoise(Shape said, Shape of_record, size_t samples)
@@ -53,7 +53,7 @@ std::string taken(Shape said, Shape of_record, size_t samples) {
   return std::to_string(std::count(noise->samples, noise->samples + 8, 0.5f));
 }
 
-TEST(ANoise, OfAnotherSizeThanItsSourceSaysIsAnError) {
+TEST(ANoise, OfUnexpectedSizeIsAnError) {
   EXPECT_EQ(taken({1, 100}, {}, 100), "8");
   EXPECT_EQ(taken({1, -1}, {1, 100}, 100), "8");
   EXPECT_EQ(taken({1, 100000}, {}, 100), "HR0120");

@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-// Null where both rates are the same. HR0510 where there is no filter.
+// Null if both rates are the same. HR0510 if there is no filter.
 std::unique_ptr<const AudioResampler> resampler_of(std::string_view owner,
                                                    const ResampleSettings& settings) {
   if (settings.orig_freq == settings.new_freq) return nullptr;
@@ -39,7 +39,7 @@ void resample_all(const AudioResampler* by, const float* in, const Shape& shape,
 
 class Resample final : public SoundOp {
  public:
-  // `orig_freq` 0: the sound's own.
+  // `orig_freq` 0: the audio's own rate.
   Resample(const ResampleSettings& settings, int orig_freq)
       : SoundOp("Resample", Takes::kWaveform),
         resamplers_(settings),
@@ -57,7 +57,7 @@ class Resample final : public SoundOp {
   bool in_place(const At& at) const override { return !by(orig_of(at)); }
 
   Shape shape_after(const Shape& shape) const override {
-    if (orig_freq_ == 0) return {shape[0], -1};  // each record has a rate of its own
+    if (orig_freq_ == 0) return {shape[0], -1};  // records differ in rate
     return shape_by(by(orig_freq_).get(), shape);
   }
   int orig_of(const At& at) const { return orig_freq_ ? orig_freq_ : at.sample_rate; }
@@ -70,9 +70,9 @@ class Resample final : public SoundOp {
   std::string rate_misfit(int sample_rate) const override {
     if (orig_freq_ != 0 && sample_rate != 0 && sample_rate != orig_freq_) {
       return "has " + std::to_string(sample_rate) + " Hz, and orig_freq is " +
-             std::to_string(orig_freq_) + ": without it each audio clip's own rate is taken";
+             std::to_string(orig_freq_) + ": omit it to use each audio clip's own rate";
     }
-    if (orig_freq_ == 0 && sample_rate == 0) return "has no known sample rate: orig_freq= says it";
+    if (orig_freq_ == 0 && sample_rate == 0) return "has no known sample rate: set orig_freq=";
     return orig_freq_ != 0 ? "" : resamplers_.refusal(sample_rate, new_freq_);
   }
   void compute(const At& at, const float* in, const Shape& shape, float* out) const override {
@@ -83,7 +83,7 @@ class Resample final : public SoundOp {
   const int new_freq_, orig_freq_;
 };
 
-// As fast by one of several factors.
+// Changes the speed by a random one of several factors.
 class Speed final : public SoundOp {
  public:
   Speed(std::string_view name, int64_t orig_freq, const std::vector<double>& factors)
@@ -139,43 +139,44 @@ Param orig_freq_param() {
 const OpRecord kResample{
     .name = "Resample",
     .doc =
-        "A waveform at another sample rate, by a windowed sinc.\n\n"
+        "Resamples a waveform to another sample rate with a windowed sinc filter.\n\n"
         "A waveform, float32 (channels, frames), becomes (channels, ceil(frames * new_freq / "
-        "orig_freq)). Audio clips of any rates come to one; without orig_freq the plan does not "
-        "know how "
-        "many frames they have then. Only those weights of torchaudio's filter that are not zero "
-        "are computed "
-        "with, and each output is the same however much of the waveform lies around it.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
-    .params = {{.name = "orig_freq",
-                .type = ParamType::kInt,
-                .doc = "Sample rate of the waveform; None: each audio clip's own, from its file.",
-                .minimum = 1,
-                .maximum = 1 << 20},
-               frequency_param("new_freq", "The new rate."),
-               {.name = "resampling_method",
-                .type = ParamType::kString,
-                .doc = "The window over the sinc: Hann's or Kaiser's.",
-                .fallback = std::string("sinc_interp_hann"),
-                .choices = {"sinc_interp_hann", "sinc_interp_kaiser"}},
-               {.name = "lowpass_filter_width",
-                .type = ParamType::kInt,
-                .doc = "Zero crossings of the sinc on either side: more are sharper, and slower.",
-                .fallback = int64_t{6},
-                .minimum = 1,
-                .maximum = 1024},
-               {.name = "rolloff",
-                .type = ParamType::kFloat,
-                .doc = "Cutoff of the filter, as a fraction of half the lower rate.",
-                .fallback = 0.99,
-                .minimum = 0.01,
-                .maximum = 1},
-               {.name = "beta",
-                .type = ParamType::kFloat,
-                .doc = "Beta of the Kaiser window; None: 14.769656459379492.",
-                .minimum = 0,
-                .maximum = 100}},
-    .oracle = "torchaudio.transforms.Resample, within 1e-5 of the largest",
+        "orig_freq)). Clips of different rates get the same rate; without orig_freq their "
+        "resulting length is not known in advance. Only the nonzero weights of torchaudio's "
+        "filter are used, and an output sample does not depend on how much of the waveform "
+        "around it was decoded.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
+    .params =
+        {{.name = "orig_freq",
+          .type = ParamType::kInt,
+          .doc = "Sample rate of the waveform; None: each audio clip's own, from its file.",
+          .minimum = 1,
+          .maximum = 1 << 20},
+         frequency_param("new_freq", "The new rate."),
+         {.name = "resampling_method",
+          .type = ParamType::kString,
+          .doc = "Window of the sinc: Hann or Kaiser.",
+          .fallback = std::string("sinc_interp_hann"),
+          .choices = {"sinc_interp_hann", "sinc_interp_kaiser"}},
+         {.name = "lowpass_filter_width",
+          .type = ParamType::kInt,
+          .doc =
+              "Zero crossings of the sinc on either side: more make the filter sharper and slower.",
+          .fallback = int64_t{6},
+          .minimum = 1,
+          .maximum = 1024},
+         {.name = "rolloff",
+          .type = ParamType::kFloat,
+          .doc = "Cutoff of the filter, as a fraction of half the lower rate.",
+          .fallback = 0.99,
+          .minimum = 0.01,
+          .maximum = 1},
+         {.name = "beta",
+          .type = ParamType::kFloat,
+          .doc = "Beta of the Kaiser window; None: 14.769656459379492.",
+          .minimum = 0,
+          .maximum = 100}},
+    .oracle = "torchaudio.transforms.Resample, within 1e-5 of the largest value",
     .example = {{"orig_freq", int64_t{44100}}, {"beta", 12.0}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       ResampleSettings settings{
@@ -194,9 +195,9 @@ const OpRecord kSpeed{
     .name = "Speed",
     .doc =
         "Speeds a waveform up by a factor, which raises its pitch.\n\n"
-        "A waveform, float32 (channels, frames), becomes as if it had int(factor * orig_freq) "
-        "frames a second, resampled to orig_freq: (channels, frames / factor), rounded up.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+        "A waveform, float32 (channels, frames), is resampled from int(factor * orig_freq) to "
+        "orig_freq: (channels, frames / factor), rounded up.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = {orig_freq_param(),
                {.name = "factor",
                 .type = ParamType::kFloat,
@@ -204,7 +205,7 @@ const OpRecord kSpeed{
                 .required = true,
                 .minimum = 0.001,
                 .maximum = 1000}},
-    .oracle = "torchaudio.transforms.Speed, within 1e-5 of the largest",
+    .oracle = "torchaudio.transforms.Speed, within 1e-5 of the largest value",
     .example = {{"orig_freq", int64_t{16000}}, {"factor", 1.1}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<Speed>("Speed", arguments.integer("orig_freq"),
@@ -218,7 +219,7 @@ const OpRecord kSpeedPerturbation{
         "Speeds a waveform up by one of several factors, each equally probable.\n\n"
         "A waveform, float32 (channels, frames), becomes the result of Speed; the number of "
         "frames varies with the factor.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = {orig_freq_param(),
                {.name = "factors",
                 .type = ParamType::kFloats,
@@ -229,8 +230,8 @@ const OpRecord kSpeedPerturbation{
                 .min_count = 1,
                 .max_count = 64}},
     .oracle =
-        "torchaudio.transforms.SpeedPerturbation, in distribution; each outcome within 1e-5 "
-        "of the largest",
+        "torchaudio.transforms.SpeedPerturbation, in distribution; each outcome within 1e-5 of "
+        "the largest value",
     .example = {{"orig_freq", int64_t{16000}}, {"factors", std::vector<double>{0.9, 1.1}}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

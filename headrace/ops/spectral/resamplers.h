@@ -13,17 +13,17 @@
 
 namespace headrace {
 
-// Why there is no filter for it, "" where there is one.
+// Why there is no filter for the ratio; "" if there is one.
 std::string too_uneven(const ResampleSettings& settings);
 
 class Resamplers {
  public:
-  // All but the rates.
+  // Settings except the rates.
   explicit Resamplers(const ResampleSettings& settings = {}) : settings_(settings) {}
 
   std::string refusal(int from, int to) const { return too_uneven(with_rates(from, to)); }
-  // Null where the rates are the same. shared: it may be forgotten while it is used. REQUIRES: no
-  // refusal.
+  // Null if the rates are the same. Shared, because it may be evicted while in use. REQUIRES:
+  // too_uneven() is empty.
   std::shared_ptr<const AudioResampler> between(int from, int to) const EXCLUDES_LOCK(mutex_);
 
  private:

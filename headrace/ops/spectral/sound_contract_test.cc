@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promises of every registered operator on audio, with the arguments of its
-// example. For operators on pictures: ops/contract_test.cc.
+// The contract of every registered operator on audio, with the arguments of its example. For
+// operators on pictures: ops/contract_test.cc.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -11,8 +11,8 @@
 namespace headrace::op_test {
 namespace {
 
-// Numbers that an operator on sounds takes: a waveform of two channels or one, or a spectrogram of
-// as many bins as the examples have; of so many frames.
+// Input for an operator on audio: a waveform of one or two channels, or a spectrogram with as many
+// bins as the examples have, with this many frames.
 std::vector<float> sound_of(const Shape& shape, uint32_t seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> value(-1, 1);
@@ -61,7 +61,7 @@ void for_each_sound_step(Call&& call) {
   EXPECT_GE(met, 12);
 }
 
-TEST(EveryOperatorOnSounds, GivesWhatItsPlanSaysOfEachLengthOrRefusesIt) {
+TEST(EveryAudioOperator, GivesThePlannedResultForEachLengthOrRefusesIt) {
   for_each_sound_step([](const OpRecord& record, const Op& op, auto&& of_frames) {
     int made = 0;
     for (const int64_t frames : {0, 1, 2, 5, 15, 16, 17, 33, 64, 100, 399, 400, 401, 1000, 8000}) {
@@ -92,9 +92,9 @@ TEST(EveryOperatorOnSounds, GivesWhatItsPlanSaysOfEachLengthOrRefusesIt) {
   });
 }
 
-TEST(EveryOperatorOnSounds, MakesOfALengthWhatItPredicts) {
+TEST(EveryAudioOperator, GivesThePredictedLength) {
   for_each_sound_step([](const OpRecord& record, const Op& op, auto&& of_frames) {
-    const bool by_samples = record.name == "TrimSilence";  // on which its length depends
+    const bool by_samples = record.name == "TrimSilence";  // the axis whose length varies
     for (const int64_t frames : {0, 1, 16, 17, 100, 399, 401, 8000, 16001}) {
       for (int64_t position = 0; position < 8; ++position) {
         SCOPED_TRACE(frames);
@@ -117,7 +117,7 @@ TEST(EveryOperatorOnSounds, MakesOfALengthWhatItPredicts) {
   });
 }
 
-TEST(EveryOperatorOnSounds, GivesTheSameBytesAtEachLevel) {
+TEST(EveryAudioOperator, GivesTheSameBytesAtEachLevel) {
   for_each_sound_step([](const OpRecord&, const Op& op, auto&& of_frames) {
     for (const int64_t frames : {1000, 8000}) {
       set_simd_level(SimdLevel::kScalar);
@@ -130,7 +130,7 @@ TEST(EveryOperatorOnSounds, GivesTheSameBytesAtEachLevel) {
   });
 }
 
-TEST(EveryOperatorOnSounds, DrawsIfAndOnlyIfItSaysSoAndActsOnItsExample) {
+TEST(EveryAudioOperator, DrawsIfAndOnlyIfDeclaredAndAffectsItsExample) {
   for_each_sound_step([](const OpRecord& record, const Op& op, auto&& of_frames) {
     bool differs = false, acts = false;
     const Shape shape = of_frames(20000);
@@ -146,7 +146,7 @@ TEST(EveryOperatorOnSounds, DrawsIfAndOnlyIfItSaysSoAndActsOnItsExample) {
   });
 }
 
-TEST(EveryOperatorOnSounds, LeavesWhatOthersHoldOfTheValueAsItIs) {
+TEST(EveryAudioOperator, DoesNotChangeSharedValues) {
   for_each_sound_step([](const OpRecord&, const Op& op, auto&& of_frames) {
     const Shape shape = of_frames(1000);
     TestRecord record(std::vector<Picture>{});

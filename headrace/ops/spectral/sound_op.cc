@@ -33,7 +33,8 @@ std::string_view form_of(SoundOp::Takes what) {
 
 SamplesIn::SamplesIn(const FieldValue& value) {
   const uint8_t* from = value.bytes.data();
-  if (reinterpret_cast<uintptr_t>(from) % alignof(float) != 0) {  // as a container lends it
+  // containers lend unaligned memory
+  if (reinterpret_cast<uintptr_t>(from) % alignof(float) != 0) {
     copy_.resize(value.bytes.size());
     std::memcpy(copy_.data(), from, value.bytes.size());
     from = copy_.data();
@@ -74,7 +75,7 @@ void SoundOp::plan(FieldState& field) const {
     raise_misfit(name_,
                  "works on " + std::string(form_of(takes_)) + ", and \"" + field.name + "\" is " +
                      text_of(field),
-                 "fields= names those that it is for");
+                 "select audio fields with fields=");
   }
   std::string reason = misfit(field.shape);
   const bool rate_known = field.sample_rate != 0 || field.kind == FieldKind::kTensor;

@@ -2,9 +2,9 @@
 // Shared by operators that compute on audio: dense float32 in, dense float32 out, with a shape
 // computed from the input's. amplitude_to_db.cc is the one to copy.
 //
-// A waveform is audio (Note [Audio at a step]), (channels, frames), or a tensor of that form that
-// fields= names; a spectrogram is a tensor, (channels, bins, frames). What the plan knows of a
-// shape it knows of the outcome too, so sounds of one length make dense batches.
+// A waveform is audio (Note [Audio at a step]), (channels, frames), or a tensor of that shape
+// listed in fields=; a spectrogram is a tensor, (channels, bins, frames). If the plan knows an
+// input's shape it also knows the result's, so clips of equal length make dense batches.
 #pragma once
 
 #include <cstdint>
@@ -28,36 +28,36 @@ class SoundOp : public Op {
   Result<void> apply(OpContext& context) const final;
 
  protected:
-  // `rate`: the one that it is made for; 0: any.
+  // `rate`: the sample rate it is designed for; 0: any.
   SoundOp(std::string_view name, Takes what, int rate = 0)
       : name_(name), takes_(what), rate_(rate) {}
   std::string_view name() const { return name_; }
 
-  // The shape that comes out; -1 goes in and comes out where an extent is open.
+  // The output shape; -1 for unknown extents, in and out.
   virtual Shape shape_after(const Shape& shape) const { return shape; }
-  // A record at the step: the rate of its sound, 0 where nobody knows it; draws that begin alike
-  // for every field; memory for what compute() needs between, which is there alone.
+  // A record at the step: its audio's sample rate, 0 if unknown; draws that start identically for
+  // every field; scratch memory for compute(), which is only set there.
   struct At {
     int sample_rate;
     Draws draws;
     ValueMemory* memory = nullptr;
   };
-  // The shape of a record, where it depends on that.
+  // The shape for one record, if it depends on the record.
   virtual Shape shape_at(const At& at, const Shape& shape) const {
     (void)at;
     return shape_after(shape);
   }
-  // Why a value of this shape cannot go in, "" where it can. -1: not known yet.
+  // Why a value of this shape is not accepted; "" if it is. -1: not known yet.
   virtual std::string misfit(const Shape& shape) const {
     (void)shape;
     return {};
   }
-  // The same of its sample rate.
+  // The same for its sample rate.
   virtual std::string rate_misfit(int sample_rate) const;
-  // Whether what comes out of audio is audio, too, and at which rate.
+  // Whether the result of audio is audio too, and at which rate.
   virtual bool stays_audio() const { return false; }
   virtual int rate_after(int sample_rate) const { return sample_rate; }
-  // Whether the outcome has the place of what goes in: `in` may be `out`.
+  // Whether the result is computed in place: `in` may be `out`.
   virtual bool in_place(const At& at) const {
     (void)at;
     return false;
@@ -73,7 +73,7 @@ class SoundOp : public Op {
   const int rate_;
 };
 
-// Samples of a value that a step reads: aligned for floats. REQUIRES: the value outlives it.
+// Samples of a value that a step reads, aligned for floats. REQUIRES: the value outlives it.
 class SamplesIn {
  public:
   explicit SamplesIn(const FieldValue& value);
@@ -84,9 +84,9 @@ class SamplesIn {
   const float* at_;
 };
 
-// A record's own error, HR0545.
+// An error of the record, HR0545.
 Error cannot_take(std::string_view owner, const std::string& reason);
-// HR0546 where so many bytes are more than a record may take.
+// HR0546 if this many bytes exceed a record's limit.
 Result<void> check_outcome(std::string_view owner, const Shape& shape, const Renderer& renderer);
 
 }  // namespace headrace

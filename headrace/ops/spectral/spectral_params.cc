@@ -60,7 +60,7 @@ Param sample_rate_param() {
 Param n_fft_param(int64_t fallback) {
   return {.name = "n_fft",
           .type = ParamType::kInt,
-          .doc = "Samples of a transform; it has n_fft // 2 + 1 bins.",
+          .doc = "Samples per Fourier transform, which gives n_fft // 2 + 1 bins.",
           .fallback = fallback,
           .minimum = 1,
           .maximum = RealFft::kMostSamples};
@@ -68,7 +68,7 @@ Param n_fft_param(int64_t fallback) {
 Param win_length_param() {
   return {.name = "win_length",
           .type = ParamType::kInt,
-          .doc = "Samples of the window, in the middle of n_fft; None: n_fft.",
+          .doc = "Samples in the window, centered in n_fft; None: n_fft.",
           .minimum = 1,
           .maximum = RealFft::kMostSamples};
 }
@@ -94,30 +94,31 @@ Param pad_param() {
 }
 
 std::vector<Param> window_params() {
-  return {{.name = "window_fn",
-           .type = ParamType::kString,
-           .doc = "The window, periodic; torch's function of that name.",
-           .fallback = std::string("hann_window"),
-           .choices = names_of(kWindows)},
-          {.name = "power",
-           .type = ParamType::kFloat,
-           .doc = "2 for squares of absolute values, 1 for absolute values.",
-           .fallback = 2.0,
-           .minimum = 1,
-           .maximum = 2},
-          {.name = "normalized",
-           .type = ParamType::kBool,
-           .doc = "Whether spectra are divided by the root of the sum of the window's squares.",
-           .fallback = false},
-          {.name = "center",
-           .type = ParamType::kBool,
-           .doc = "Whether frame t is centered at sample t * hop_length; else it begins there.",
-           .fallback = true},
-          {.name = "pad_mode",
-           .type = ParamType::kString,
-           .doc = "With center=True, how both ends are padded.",
-           .fallback = std::string("reflect"),
-           .choices = names_of(kEdges)}};
+  return {
+      {.name = "window_fn",
+       .type = ParamType::kString,
+       .doc = "The window function, periodic, by torch's name.",
+       .fallback = std::string("hann_window"),
+       .choices = names_of(kWindows)},
+      {.name = "power",
+       .type = ParamType::kFloat,
+       .doc = "2 for powers, 1 for magnitudes.",
+       .fallback = 2.0,
+       .minimum = 1,
+       .maximum = 2},
+      {.name = "normalized",
+       .type = ParamType::kBool,
+       .doc = "Whether spectra are divided by the square root of the sum of the window's squares.",
+       .fallback = false},
+      {.name = "center",
+       .type = ParamType::kBool,
+       .doc = "Whether frame t is centered at sample t * hop_length; otherwise it begins there.",
+       .fallback = true},
+      {.name = "pad_mode",
+       .type = ParamType::kString,
+       .doc = "With center=True, how both ends are padded.",
+       .fallback = std::string("reflect"),
+       .choices = names_of(kEdges)}};
 }
 
 Spectra spectra_from(std::string_view owner, const Arguments& arguments) {
@@ -197,7 +198,7 @@ std::vector<Param> mel_params() {
            .choices = {"slaney"}},
           {.name = "mel_scale",
            .type = ParamType::kString,
-           .doc = "HTK's scale, logarithmic throughout, or Slaney's, linear up to 1 kHz.",
+           .doc = "Mel scale: HTK's, logarithmic throughout, or Slaney's, linear up to 1 kHz.",
            .fallback = std::string("htk"),
            .choices = {"htk", "slaney"}}};
 }
@@ -219,7 +220,7 @@ SparseRows mel_filters_from(std::string_view owner, const Arguments& arguments, 
                        .highest = highest,
                        .slaney_scale = arguments.text("mel_scale") == "slaney",
                        .slaney_norm = !arguments.is_none(norm)};
-  // Slaney's scale with his norm is librosa's default, whose filters are computed in float64.
+  // Slaney's scale and norm are librosa's default, whose filters are computed in float64.
   const bool librosa = how.slaney_scale && how.slaney_norm;
   return librosa ? exact_mel_filters(how) : torchaudio_mel_filters(how);
 }

@@ -13,11 +13,11 @@
 
 namespace headrace {
 
-// How frames become spectra.
+// How frames are converted to spectra.
 struct Spectra {
   SpectralFrames frames;
-  bool magnitude = false;  // absolute values, not their squares
-  bool reflects = false;   // at the ends of the signal
+  bool magnitude = false;  // magnitudes instead of powers
+  bool reflects = false;   // padding at the ends of the signal
 };
 
 // n_fft, win_length and hop_length; pad; window_fn, power, normalized, center and pad_mode.
@@ -28,18 +28,18 @@ std::vector<Param> frame_params();
 Param pad_param();
 std::vector<Param> window_params();
 Spectra spectra_from(std::string_view owner, const Arguments& arguments);
-// Why a signal of so many frames cannot be mirrored, "" where it can.
+// Why a signal of this length cannot be mirrored; "" if it can.
 std::string why_not_mirrored(const Spectra& spectra, int64_t frames);
 
-// n_mels, f_min, f_max, norm and mel_scale; for spectra of so many bins. `norm`: its name.
-// torchaudio's filters, and librosa's where both are Slaney's.
+// n_mels, f_min, f_max, norm and mel_scale; for spectra of `bins` bins. `norm`: its name.
+// torchaudio's filters, or librosa's if both scale and norm are Slaney's.
 std::vector<Param> mel_params();
 SparseRows mel_filters_from(std::string_view owner, const Arguments& arguments, int bins,
                             std::string_view norm = "norm");
 
 Param sample_rate_param();
 
-// Open extents stay open.
+// Unknown extents stay unknown.
 inline int64_t frames_after(const SpectralFrames& frames, int64_t samples) {
   return samples < 0 ? -1 : frames.frames_of(samples);
 }

@@ -52,11 +52,11 @@ std::vector<Param> params() {
 const OpRecord kSpectrogram{
     .name = "Spectrogram",
     .doc =
-        "The spectra of a waveform's frames: squares of absolute values, or these themselves.\n\n"
-        "A waveform, float32 (channels, frames), becomes (channels, n_fft // 2 + 1, 1 + frames // "
-        "hop_length), and without center as many frames as there are whole ones. One that is too "
-        "short to be mirrored is a data error (HR0545).",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+        "The spectrogram of a waveform: powers or magnitudes of the spectra of its frames.\n\n"
+        "A waveform, float32 (channels, frames), becomes (channels, n_fft // 2 + 1, 1 + frames "
+        "// hop_length), or, with center=False, as many frames as fit. A waveform too short for "
+        "its mirrored padding is a data error (HR0545).",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = params(),
     .oracle =
         "torchaudio.transforms.Spectrogram, within 1e-6 of a frame's largest and 1e-5 of "

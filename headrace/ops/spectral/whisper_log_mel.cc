@@ -32,7 +32,7 @@ class WhisperLogMel final : public SoundOp {
                                            .slaney_norm = true})} {}
 
  private:
-  // The audio's length, padded or cut.
+  // The audio's length after padding or truncating.
   int64_t samples_after(int64_t samples) const { return samples_ > 0 ? samples_ : samples; }
 
   Shape shape_after(const Shape& shape) const override {
@@ -41,11 +41,11 @@ class WhisperLogMel final : public SoundOp {
   }
   std::string misfit(const Shape& shape) const override {
     if (shape[0] >= 0 && shape[0] != 1) {
-      return "has " + std::to_string(shape[0]) + " channels, and Whisper hears one";
+      return "has " + std::to_string(shape[0]) + " channels, and Whisper takes one";
     }
     if (samples_ > 0 && shape[1] > samples_ && !truncates_) {
       return "has " + std::to_string(shape[1]) + " frames, more than the " +
-             std::to_string(samples_) + " of chunk_length: truncation=True cuts it";
+             std::to_string(samples_) + " of chunk_length: truncation=True truncates it";
     }
     return shape[1] < 0 ? "" : why_not_mirrored(mel_.spectra, samples_after(shape[1]));
   }
@@ -65,7 +65,7 @@ class WhisperLogMel final : public SoundOp {
     kernels.raise(out, count, kernels.largest(out, count) - 8, 4, 0.25f, out);
   }
 
-  const int64_t samples_;  // 0: as many as there are
+  const int64_t samples_;  // 0: the audio's own length
   const bool truncates_;
   const MelSpectrum mel_;
 };
@@ -73,14 +73,13 @@ class WhisperLogMel final : public SoundOp {
 const OpRecord kWhisperLogMel{
     .name = "WhisperLogMel",
     .doc =
-        "Whisper's log-mel spectrogram of a waveform of 16 kHz.\n\n"
+        "Whisper's log-mel spectrogram of a 16 kHz waveform.\n\n"
         "A waveform, float32 (1, frames), is padded with silence to chunk_length seconds and "
-        "becomes (n_mels, frames // 160): (80, 3000) of 30 seconds. Windows of 400, Slaney's mel "
-        "scale and norm, log10 of 1e-10 at least and 8 below the largest at most, (x + 4) / 4; the "
-        "last frame is left out. An audio clip that is longer is a data error (HR0545) unless "
-        "truncation "
-        "says that its end is truncated, which transformers does without being asked.",
-    .page = {.unseen = "audio clips: [features](audio-features.md)"},
+        "becomes (n_mels, frames // 160): (80, 3000) for 30 seconds. Windows have 400 samples; "
+        "mel scale and norm are Slaney's; values are log10, limited to 1e-10 and to 8 below the "
+        "largest, then (x + 4) / 4; the last frame is dropped. A longer clip is a data error "
+        "(HR0545) unless truncation=True, which is what transformers always does.",
+    .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = {{.name = "n_mels",
                 .type = ParamType::kInt,
                 .doc = "Filters: 80, and 128 from large-v3 on.",

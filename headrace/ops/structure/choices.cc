@@ -19,7 +19,7 @@ const ErrorCode kBadWeights{
 Param lists_param() {
   return {.name = "transforms",
           .type = ParamType::kLists,
-          .doc = "The transforms; an entry that is a list is taken as a whole.",
+          .doc = "The transforms; an entry that is a list counts as one.",
           .required = true,
           .min_count = 1};
 }
@@ -53,7 +53,7 @@ std::vector<double> weights_from(std::string_view owner, std::string_view name,
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   if (!(sum > 0) || !std::isfinite(sum)) {
     raise_bad_weights(owner, whose + " sums to " + text_of(ParamValue(sum)),
-                      "one of the entries must be possible");
+                      "at least one must be positive");
   }
   return weights;
 }

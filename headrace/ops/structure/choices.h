@@ -9,12 +9,12 @@
 
 namespace headrace {
 
-// The parameter `transforms` of these, and its lists.
+// The parameter `transforms` of these operators, and its lists.
 Param lists_param();
 const std::vector<Branch>& lists_from(const Arguments& arguments);
 
-// A parameter that is None, or says how probable each of the lists is; and what it says. HR0532
-// where there are not as many as lists, or one is negative or not finite, or all are 0.
+// A parameter that is None or has the lists' probabilities; and its values. HR0532 if there are not
+// as many as lists, or one is negative or not finite, or all are 0.
 Param weights_param(std::string_view name, std::string_view doc);
 std::vector<double> weights_from(std::string_view owner, std::string_view name,
                                  const Arguments& arguments);

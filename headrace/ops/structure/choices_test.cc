@@ -20,7 +20,7 @@ std::string refused(const std::string& name, const Given& given) {
   return refusal([&] { written(name, given); });
 }
 
-TEST(Choices, AreWrittenAsListsOfWhichRecordsTakeSome) {
+TEST(Choices, AreListsFromWhichRecordsTakeSome) {
   const Given three{{"transforms", kThree}, {"weights", Numbers{1, 0, 3}}};
   EXPECT_EQ(written("RandomChoice", {{"transforms", kThree}, {"p", Numbers{0.25, 0.5, 0.25}}}),
             "RandomChoice 1 of 0.25[Pad] 0.5[Resize Pad] 0.25[]");
@@ -37,7 +37,7 @@ TEST(Choices, AreWrittenAsListsOfWhichRecordsTakeSome) {
             "SomeOf 1 of 1[Pad] 0[Resize Pad] 3[]SomeOf 1 of 1[Pad] 0[Resize Pad] 3[]");
 }
 
-TEST(Choices, ProbabilitiesThatAreNoneAreRefused) {
+TEST(Choices, InvalidProbabilitiesAreRefused) {
   const auto choice = [](const Numbers& p) {
     return refused("RandomChoice", {{"transforms", kThree}, {"p", p}});
   };
@@ -45,15 +45,15 @@ TEST(Choices, ProbabilitiesThatAreNoneAreRefused) {
   EXPECT_EQ(choice({0.5, 0.5, 0.5}),
             "HR0532 [RandomChoice] p sums to 1.5, not to 1 | divide each by the sum");
   EXPECT_EQ(choice({1.5, -0.5, 0}), "HR0532 [RandomChoice] p must not be negative (got -0.5)");
-  EXPECT_EQ(choice({0, 0, 0}),
-            "HR0532 [RandomChoice] p sums to 0 | one of the entries must be possible");
+  EXPECT_EQ(choice({0, 0, 0}), "HR0532 [RandomChoice] p sums to 0 | at least one must be positive");
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_NE(choice({1, nan, 0}), "accepted");
   EXPECT_NE(choice({std::numeric_limits<double>::infinity(), 0, 0}), "accepted");
   EXPECT_NE(choice({1e308, 1e308, 1e308}), "accepted");
   EXPECT_EQ(
       refused("SomeOf", {{"transforms", kThree}, {"weights", Numbers{1, 0, 3}}, {"n", int64_t{3}}}),
-      "HR0532 [SomeOf] n is 3, and of the transforms 2 are possible | replace=True takes one more than once");
+      "HR0532 [SomeOf] n is 3, and of the transforms 2 are possible | replace=True allows "
+      "repetitions");
 }
 
 TEST(Choices, NothingToChooseFromIsRefused) {
@@ -69,13 +69,13 @@ TEST(Selection, DrawsByWeight) {
   constexpr int kDraws = 24000;
   for (int i = 0; i < kDraws; ++i) ++found[two.draw(Draws(1, 2, uint64_t(i), 3))];
   ASSERT_EQ(found.size(), 3u);
-  // First one, then the other, each by its share of what is left.
+  // Two successive draws, each in proportion to the remaining weights.
   EXPECT_NEAR(double(found[{0, 2}]) / kDraws, 1 / 8.0 * 3 / 7 + 3 / 8.0 * 1 / 5, 0.01);
   EXPECT_NEAR(double(found[{0, 3}]) / kDraws, 1 / 8.0 * 4 / 7 + 4 / 8.0 * 1 / 4, 0.01);
   EXPECT_NEAR(double(found[{2, 3}]) / kDraws, 3 / 8.0 * 4 / 5 + 4 / 8.0 * 3 / 4, 0.01);
 }
 
-TEST(Selection, ShufflesEachWayAlike) {
+TEST(Selection, ShufflesUniformly) {
   const Selection all{.weights = {1, 1, 1, 1}, .count = 4, .shuffled = true};
   std::map<std::vector<int>, int> found;
   for (int i = 0; i < 24000; ++i) ++found[all.draw(Draws(1, 2, uint64_t(i), 3))];

@@ -9,9 +9,9 @@ namespace {
 const OpRecord kCompose{
     .name = "Compose",
     .doc =
-        "The given transforms, as if they were listed here.\n\n"
-        "A pipeline is a list already; this lets lists be written as in torchvision.",
-    .page = {.unseen = "a list"},
+        "Applies the given transforms in order, as if they were listed directly.\n\n"
+        "A pipeline is already a list; Compose allows torchvision's spelling.",
+    .page = {.unseen = "it applies other transforms"},
     .params = {{.name = "transforms",
                 .type = ParamType::kTransforms,
                 .doc = "The transforms.",

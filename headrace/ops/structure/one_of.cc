@@ -10,11 +10,12 @@ namespace {
 const OpRecord kOneOf{
     .name = "OneOf",
     .doc =
-        "With probability p a record takes one of several transforms, or lists of transforms.\n\n"
-        "RandomChoice under a RandomApply, by Albumentations' name. There the probability p of "
-        "each transform is its weight, and it is always done when it is chosen; here weights are "
-        "an argument of their own, and a transform that has a probability draws by it once more.",
-    .page = {.section = "Choices",
+        "With probability p a record takes one of several transforms, or lists of "
+        "transforms.\n\n"
+        "A RandomChoice inside a RandomApply, under Albumentations' name. In Albumentations the "
+        "p of each transform is its weight, and a chosen transform is always applied; here "
+        "weights are a separate argument, and a chosen transform still applies its own p.",
+    .page = {.section = "Random choices",
              .step = "T.OneOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)], p=0.8)"},
     .params = {lists_param(), probability_param("Probability of applying one."),
                weights_param("weights", "Relative weights; None: equal.")},
@@ -28,7 +29,7 @@ const OpRecord kOneOf{
       if (p < 1) {
         Spec always = spec;
         always.arguments["p"] = 1.0;
-        always.fields.clear();  // as around it
+        always.fields.clear();  // inherits the enclosing fields
         return builder.append_with_probability(p, {always});
       }
       builder.choose("OneOf", {.weights = weights_from("OneOf", "weights", arguments)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomApply: a list of transforms that each record takes with a probability, or not at all.
+// RandomApply: a list of transforms that each record takes with a probability.
 #include "headrace/base/registry.h"
 #include "headrace/ops/op.h"
 
@@ -10,9 +10,9 @@ const OpRecord kRandomApply{
     .name = "RandomApply",
     .doc =
         "Applies a list of transforms with probability p, all of them or none.\n\n"
-        "Shapes after it are known only if the list does not change "
-        "them; otherwise the field counts as ragged after it. The list must not change a dtype.",
-    .page = {.unseen = "a list that some records take"},
+        "The resulting shape is known only if the list does not change it; otherwise the field "
+        "counts as ragged after it. The list must not change a dtype.",
+    .page = {.unseen = "it applies other transforms"},
     .params = {{.name = "transforms",
                 .type = ParamType::kTransforms,
                 .doc = "The transforms.",

@@ -8,7 +8,7 @@ namespace {
 
 const std::vector<Branch> kList = {{"", {spec("Pad"), spec("Resize")}}};
 
-TEST(RandomApply, ItsListStandsUnderACoin) {
+TEST(RandomApply, ItsListIsAppliedWithItsProbability) {
   EXPECT_EQ(written("RandomApply", {{"transforms", kList}, {"p", 0.25}}), "p=0.25 [Pad Resize]");
   EXPECT_EQ(written("RandomApply", {{"transforms", kList}}), "p=0.5 [Pad Resize]");
 }

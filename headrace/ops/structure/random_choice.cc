@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kChoice = "RandomChoice";
 
-// torchvision divides by the sum; a vector that does not sum to 1 is a slip more often than meant.
+// torchvision divides by the sum; probabilities that do not sum to 1 are more likely a mistake.
 std::vector<double> choice_probabilities(const Arguments& arguments) {
   std::vector<double> p = weights_from(kChoice, "p", arguments);
   const double sum = std::accumulate(p.begin(), p.end(), 0.0);
@@ -26,13 +26,11 @@ const OpRecord kRandomChoice{
     .name = "RandomChoice",
     .doc =
         "Each record takes one of several transforms, or lists of transforms.\n\n"
-        "Each has its own random draws, which an entry added at the end does not change. "
-        "Shapes after it are known if all change them alike; "
-        "otherwise the field counts as ragged after it. All leave the same dtype. It may contain "
-        "batch transforms (MixUp, "
-        "CutMix), "
-        "by themselves: then each group takes one.",
-    .page = {.section = "Choices",
+        "Each entry has its own random draws, which do not change when an entry is added at the "
+        "end. The resulting shape is known if all change it alike; otherwise the field counts "
+        "as ragged after it. All must give the same dtype. It may consist of batch transforms "
+        "(MixUp, CutMix) only: then each group takes one.",
+    .page = {.section = "Random choices",
              .step = "T.RandomChoice([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)])"},
     .params = {lists_param(),
                weights_param("p", "Probabilities, with a sum of 1; None: all equal.")},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomOrder: each record takes all of several transforms, in an order of its own.
+// RandomOrder: each record takes all of several transforms, in random order.
 #include "headrace/base/registry.h"
 #include "headrace/ops/structure/choices.h"
 
@@ -10,10 +10,10 @@ const OpRecord kRandomOrder{
     .name = "RandomOrder",
     .doc =
         "Applies all of several transforms to each record, in random order.\n\n"
-        "An entry that is a list keeps the order in it. If only one of them changes a shape, the "
-        "result is known; otherwise the field counts as "
-        "ragged after it. None may change a dtype, and each must accept any other's result.",
-    .page = {.section = "Choices",
+        "An entry that is a list keeps the order in it. If only one of them changes the shape, "
+        "the resulting shape is known; otherwise the field counts as ragged after it. None may "
+        "change a dtype, and each must accept any other's result.",
+    .page = {.section = "Random choices",
              .step = "T.RandomOrder([T.RandomPosterize(2, p=1.0), T.RandomInvert(1.0)])"},
     .params = {lists_param()},
     .oracle = "torchvision v2's RandomOrder, in distribution",

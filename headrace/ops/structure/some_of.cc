@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SomeOf: with a probability, a record takes so many of several transforms.
+// SomeOf: with a probability, a record takes a number of several transforms.
 #include <algorithm>
 #include <string>
 
@@ -14,12 +14,12 @@ const OpRecord kSomeOf{
     .name = "SomeOf",
     .doc =
         "With probability p a record takes n of several transforms, or lists of transforms.\n\n"
-        "Without replacement they are different ones, in the order of the list; with it each is "
-        "drawn for itself, and they are done in the order drawn. As in RandomApply, shapes that "
-        "only some records have are open after it, and none may change a dtype. Albumentations "
-        "takes the probability p of each transform for its weight; here weights are an argument "
-        "of their own, and a transform that has a probability draws by it once more.",
-    .page = {.section = "Choices",
+        "Without replacement they are distinct and applied in the order of the list; with "
+        "replacement each is drawn independently and they are applied in the order drawn. As "
+        "with RandomApply, a field whose shape may change counts as ragged after it, and none "
+        "may change a dtype. In Albumentations the p of each transform is its weight; here "
+        "weights are a separate argument, and a chosen transform still applies its own p.",
+    .page = {.section = "Random choices",
              .step = "T.SomeOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0), "
                      "T.RandomHorizontalFlip(1.0)], n=2, p=1.0)"},
     .params = {lists_param(),
@@ -48,7 +48,7 @@ const OpRecord kSomeOf{
       if (p < 1) {
         Spec always = spec;
         always.arguments["p"] = 1.0;
-        always.fields.clear();  // as around it
+        always.fields.clear();  // inherits the enclosing fields
         return builder.append_with_probability(p, {always});
       }
       const std::vector<Branch>& lists = lists_from(arguments);
@@ -63,7 +63,7 @@ const OpRecord kSomeOf{
         raise_bad_weights("SomeOf",
                           "n is " + std::to_string(n) + ", and of the transforms " +
                               std::to_string(possible) + " are possible",
-                          "replace=True takes one more than once");
+                          "replace=True allows repetitions");
       }
       builder.choose("SomeOf", {.weights = weights, .count = n}, lists);
     }};

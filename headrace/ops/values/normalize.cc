@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalize: (x - mean) / std, by channel.
+// Normalize: (x - mean) / std, per channel.
 #include <algorithm>
 
 #include "headrace/base/registry.h"
@@ -51,10 +51,9 @@ class Normalize final : public PictureOp {
 
 std::unique_ptr<Op> make(const Arguments& arguments) {
   const std::vector<double>& std = arguments.numbers("std");
-  // As float32, which is what is divided by.
+  // In float32, like the divisor.
   if (std::ranges::any_of(std, [](double value) { return static_cast<float>(value) == 0; })) {
-    raise_misfit("Normalize", "std must not be 0",
-                 "a constant channel needs no division: give it 1");
+    raise_misfit("Normalize", "std must not be 0", "use 1 for a constant channel");
   }
   return std::make_unique<Normalize>(arguments.numbers("mean"), std);
 }
@@ -63,9 +62,10 @@ const OpRecord kNormalize{
     .name = "Normalize",
     .doc =
         "Subtracts a mean and divides by a standard deviation, by channel.\n\n"
-        "Images of a floating dtype, (C, H, W); shape and dtype stay. mean and std are in the "
-        "range that the values have at this point: 0.0 to 1.0 after ToDtype(float32, scale=True).",
-    .page = {.unseen = "show() undoes it for the eye"},
+        "Images of a floating dtype, (C, H, W); shape and dtype are unchanged. mean and std are "
+        "in the range that the values have at this point: 0.0 to 1.0 after ToDtype(float32, "
+        "scale=True).",
+    .page = {.unseen = "show() reverses it for display"},
     .params = {{.name = "mean",
                 .type = ParamType::kFloats,
                 .doc = "One number per channel, or one for all.",

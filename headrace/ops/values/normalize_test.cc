@@ -9,9 +9,9 @@ namespace {
 const Given kImageNet = {{"mean", Floats{0.485, 0.456, 0.406}},
                          {"std", Floats{0.229, 0.224, 0.225}}};
 
-// torchvision 0.29's v2.functional: to_dtype_image(scale=True), then normalize_image, of 0, 100 and
-// 255 in every channel.
-TEST(Normalize, ValuesAreTorchvisions) {
+// torchvision 0.29's v2.functional: to_dtype_image(scale=True), then normalize_image, for 0, 100
+// and 255 in every channel.
+TEST(Normalize, ValuesEqualTorchvisions) {
   const std::map<DType, Floats> expected = {
       {DType::kFloat32,
        {-0x1.0f177ap+1, -0x1.9f28a2p-2, 0x1.1fdc3ap+1, -0x1.049248p+1, -0x1.23daaap-2,
@@ -32,7 +32,7 @@ TEST(Normalize, ValuesAreTorchvisions) {
   }
 }
 
-TEST(Normalize, IntegersAreRefusedWithTheWayOut) {
+TEST(Normalize, IntegersAreRefusedWithAHint) {
   EXPECT_EQ(
       plan_refusal("Normalize", kImageNet, image_state()),
       "HR0510 [Normalize] works on floats, and \"image\" is uint8 here | put ToDtype(float32, "
@@ -54,12 +54,10 @@ TEST(Normalize, CountsAndZerosAreRefused) {
                          image_state({3, 2, 2}, DType::kFloat32)),
             "HR0510 [Normalize] mean must have one value, or one for each of the 3 channels of "
             "\"image\" (got 2)");
-  EXPECT_EQ(
-      refusal("Normalize", {{"mean", 0.5}, {"std", Floats{1, 0, 1}}}),
-      "HR0510 [Normalize] std must not be 0 | a constant channel needs no division: give it 1");
-  EXPECT_EQ(
-      refusal("Normalize", {{"mean", 0.5}, {"std", 1e-60}}),
-      "HR0510 [Normalize] std must not be 0 | a constant channel needs no division: give it 1");
+  EXPECT_EQ(refusal("Normalize", {{"mean", 0.5}, {"std", Floats{1, 0, 1}}}),
+            "HR0510 [Normalize] std must not be 0 | use 1 for a constant channel");
+  EXPECT_EQ(refusal("Normalize", {{"mean", 0.5}, {"std", 1e-60}}),
+            "HR0510 [Normalize] std must not be 0 | use 1 for a constant channel");
 }
 
 }  // namespace

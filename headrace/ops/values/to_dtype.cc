@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToDtype: another element type, with the values optionally scaled to its range.
+// ToDtype: converts to another element type, optionally scaling values to its range.
 #include "headrace/base/registry.h"
 #include "headrace/fields/audio.h"
 #include "headrace/kernels/audio/samples.h"
@@ -21,16 +21,16 @@ class ToDtype final : public PictureOp {
     of_ids_.scale = false;
   }
 
-  // As in torchvision, a mask keeps its dtype unless fields= names it.
+  // As in torchvision, a mask keeps its dtype unless fields= includes it.
   bool takes(FieldKind kind) const override { return kind == FieldKind::kImage; }
 
-  // Sounds keep theirs likewise; named, those of float32 become int16 by full scale.
+  // Audio also keeps its dtype; if included, float32 becomes int16 by full scale.
   void plan(FieldState& field) const override {
     if (field.kind != FieldKind::kAudio) {
       if (step_.dtype == DType::kInt16) {
         raise_misfit("ToDtype",
                      "int16 is for audio clips, and \"" + field.name + "\" is " + text_of(field),
-                     "fields= names the audio clips");
+                     "select audio clips with fields=");
       }
       return PictureOp::plan(field);
     }
@@ -70,14 +70,14 @@ class ToDtype final : public PictureOp {
     Buffer out(count * sizeof(int16_t));
     const size_t nan = int16_from_samples(reinterpret_cast<const float*>(audio.bytes.data()), count,
                                           reinterpret_cast<int16_t*>(out.data()));
-    if (nan > 0) return cannot_take("ToDtype", "has NaN, which int16 has no number for");
+    if (nan > 0) return cannot_take("ToDtype", "has NaN, which int16 cannot represent");
     audio.dtype = DType::kInt16;
     audio.own(std::move(out));
     return {};
   }
 
   const MapStep step_;
-  MapStep of_ids_;  // of a mask, whose values are names and have no range
+  MapStep of_ids_;  // of a mask, whose values are class ids and have no range
 };
 
 std::unique_ptr<Op> make_to_dtype(const Arguments& arguments) {
@@ -86,7 +86,7 @@ std::unique_ptr<Op> make_to_dtype(const Arguments& arguments) {
       dtype != DType::kFloat16 && dtype != DType::kBFloat16 && dtype != DType::kInt16) {
     raise_misfit(
         "ToDtype",
-        "dtype must be uint8, uint16, float32, float16 or bfloat16, or int16 of audio clips (got " +
+        "dtype must be uint8, uint16, float32, float16, bfloat16, or int16 for audio clips (got " +
             std::string(name_of(dtype)) + ")",
         "convert the batch where another dtype is needed");
   }
@@ -97,16 +97,14 @@ const OpRecord kToDtype{
     .name = "ToDtype",
     .doc =
         "Converts images to another dtype.\n\n"
-        "Images, (C, H, W), become the same shape of dtype; masks stay unless fields= names them, "
-        "and their ids are never scaled. With scale, the range goes along: 0 to 255, of "
-        "uint16 0 to 65535, becomes 0.0 to 1.0, and back; between the two integers 8 bits are "
-        "added, "
-        "or truncated. Without it the numbers stay what they are (floats are truncated). Audio "
-        "stays, "
-        "too, unless fields= names it: float32 becomes int16, the nearest of 32768 times the "
-        "sample; "
-        "what lies beyond full scale becomes the largest or smallest of them.",
-    .page = {.unseen = "numbers of another type"},
+        "Images, (C, H, W), become the given dtype with the same shape; masks are unchanged "
+        "unless fields= names them, and their ids are never scaled. With scale, values are "
+        "rescaled: 0 to 255 (0 to 65535 for uint16) becomes 0.0 to 1.0 and vice versa; between "
+        "uint8 and uint16, 8 bits are added or truncated. Without it values are kept (floats "
+        "are truncated). Audio is unchanged, too, unless fields= names it: float32 becomes "
+        "int16, 32768 times the sample rounded to nearest; samples beyond full scale are "
+        "clipped.",
+    .page = {.unseen = "only the dtype changes"},
     .params =
         {{.name = "dtype",
           .type = ParamType::kDType,

@@ -15,7 +15,7 @@ Floats converted(DType dtype, bool scale) {
 }
 
 // torchvision 0.29's v2.functional.to_dtype_image.
-TEST(ToDtype, ScaledValuesAreTorchvisions) {
+TEST(ToDtype, ScaledValuesEqualTorchvisions) {
   EXPECT_EQ(converted(DType::kFloat32, true),
             (Floats{0, 0x1.010102p-8, 0x1.010102p-7, 0x1.919194p-2, 0x1.fdfep-2, 0x1.010102p-1,
                     0x1.fdfep-1, 1}));
@@ -25,13 +25,13 @@ TEST(ToDtype, ScaledValuesAreTorchvisions) {
             (Floats{0, 0x1.02p-8, 0x1.02p-7, 0x1.92p-2, 0x1.fep-2, 0x1.02p-1, 0x1.fep-1, 1}));
 }
 
-TEST(ToDtype, UnscaledValuesStayWhatTheyAre) {
+TEST(ToDtype, UnscaledValuesAreUnchanged) {
   for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kUInt8}) {
     EXPECT_EQ(converted(dtype, false), kRow.values) << name_of(dtype);
   }
 }
 
-TEST(ToDtype, ThereAndBackIsTheSamePicture) {
+TEST(ToDtype, ARoundTripIsTheSameImage) {
   TestRecord record({{kRow}});
   record.apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}))
       .apply(*make_op("ToDtype", {{"dtype", DType::kUInt8}, {"scale", true}}));
@@ -46,7 +46,7 @@ TEST(ToDtype, LeavesMasksAloneUnlessTheyAreNamed) {
   EXPECT_EQ(planned(*op, mask_state()).dtype, DType::kFloat32);
 }
 
-// torchvision's to_dtype of a Mask: ids are names, whatever scale= says.
+// torchvision's to_dtype of a Mask: ids are not scaled, whatever scale= says.
 TEST(ToDtype, NeverScalesTheIdsOfAMask) {
   TestRecord record({{kRow}, {kRow, FieldKind::kMask}});
   record.apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}));
@@ -58,12 +58,11 @@ TEST(ToDtype, NeverScalesTheIdsOfAMask) {
 TEST(ToDtype, OtherDtypesAreRefused) {
   EXPECT_EQ(
       refusal("ToDtype", {{"dtype", DType::kInt64}}),
-      "HR0510 [ToDtype] dtype must be uint8, uint16, float32, float16 or bfloat16, or int16 of audio clips (got int64) | convert "
-      "the batch where another dtype is needed");
-  EXPECT_EQ(
-      refusal("ToDtype", {}),
-      "HR0102 [ToDtype] needs dtype: uint8, uint16, float32, float16 or bfloat16, int16 of audio; as a string or as "
-      "torch's dtype.");
+      "HR0510 [ToDtype] dtype must be uint8, uint16, float32, float16, bfloat16, or int16 for "
+      "audio clips (got int64) | convert the batch where another dtype is needed");
+  EXPECT_EQ(refusal("ToDtype", {}),
+            "HR0102 [ToDtype] needs dtype: uint8, uint16, float32, float16 or bfloat16, int16 of "
+            "audio; as a string or as torch's dtype.");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToImage: nothing; pictures are (C, H, W) tensors from the start.
+// ToImage: does nothing; pictures are (C, H, W) tensors from the start.
 #include "headrace/base/registry.h"
 #include "headrace/ops/op.h"
 

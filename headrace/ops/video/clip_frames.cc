@@ -31,7 +31,7 @@ const ErrorCode kManyFrames{
     "memory_limit leaves for one record. Use fewer frames per clip, smaller videos, or a higher "
     "memory_limit."};
 
-// A recipe that has no step yet takes any turn.
+// A recipe without steps accepts any orientation.
 void turn(Recipe& picture, int quarter_turns) {
   const bool across = quarter_turns == 1 || quarter_turns == 2;
   const bool down = quarter_turns == 2 || quarter_turns == 3;
@@ -63,7 +63,7 @@ class Keeping final : public FrameSink {
       return Error{.code = &kHighRange,
                    .what = transfer == ColorTransfer::kPQ ? "its transfer is PQ (SMPTE ST 2084)"
                                                           : "its transfer is HLG (ARIB STD-B67)",
-                   .hint = "hdr=True takes its values as they are"};
+                   .hint = "hdr=True uses its values unchanged"};
     }
     const size_t bytes = KeptFrames::bytes_for(frame);
     bytes_ += bytes;
@@ -85,7 +85,7 @@ class Keeping final : public FrameSink {
   const bool hdr_;
   const size_t count_, most_bytes_;
   size_t bytes_ = 0;
-  const std::shared_ptr<KeptFrames> kept_;  // shared: FieldValue::frame says with whom
+  const std::shared_ptr<KeptFrames> kept_;  // shared: see FieldValue::frame
 };
 
 }  // namespace

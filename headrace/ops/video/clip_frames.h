@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of a video -> pictures of a record: decoded together, kept in order of arrival.
+// Frames of a video -> pictures of a record: decoded together, and kept in the order of arrival.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace headrace {
 
-// Field pictures[i] becomes frame frames[i], upright. The same number may come more than once, in
-// any order. HR0376 where a frame has another size than the video, HR0377 where it is of high
-// dynamic range and not `hdr`.
+// Field pictures[i] becomes frame frames[i], upright. The same number may appear several times, in
+// any order. HR0376 if a frame's size differs from the video's, HR0377 if it is high dynamic range
+// and `hdr` is false.
 Result<void> take_frames(const FieldValue& video, std::span<const uint32_t> frames, bool hdr,
                          std::span<const int> pictures, Record& record, Renderer& renderer);
 

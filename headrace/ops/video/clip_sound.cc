@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/video/avi_headers.h"
@@ -32,10 +33,10 @@ const ErrorCode kLargeSound{
     "and these exceed what memory_limit leaves for one record. Split such files, or raise "
     "memory_limit."};
 
-// Of a window's length in samples: rounding errors make the computed length a little shorter.
+// In samples: rounding errors make the computed length of a window slightly too short.
 constexpr double kLengthSlack = 1e-6;
-// More samples than any memory has, and few enough to be counted with at every rate: the times of a
-// file may lie as far apart as somebody likes.
+// More samples than fit any memory, but safe to compute with at every rate: times in a file may be
+// arbitrarily far apart.
 constexpr double kMostFrames = double(int64_t{1} << 40);
 
 FieldValue silence_of(int64_t channels, int64_t frames, int rate) {
@@ -50,12 +51,12 @@ FieldValue silence_of(int64_t channels, int64_t frames, int rate) {
   return out;
 }
 
-// Whether a video whose audio cannot be opened has none.
+// Whether a video whose audio cannot be opened simply has none.
 bool is_mute(VideoCodec codec, const Error& error) {
   return codec == VideoCodec::kGIF || codec == VideoCodec::kWebP || error.code->id == "HR0358";
 }
 
-// As open_sound(), of a container too whose sound nobody reads.
+// Like open_sound(), but also for a container whose audio is never read.
 Result<Sound> open_sound_of_video(const ByteRanges& file, AudioDecoders& decoders) {
   const Result<std::span<const uint8_t>> first = file.at(0, kVideoSignature);
   if (!first) return first.error();
@@ -63,7 +64,7 @@ Result<Sound> open_sound_of_video(const ByteRanges& file, AudioDecoders& decoder
   const Result<bool> has_sound = avi_has_sound(file);
   if (!has_sound) return has_sound.error();
   if (!*has_sound) return no_track_of_sound(kAviName);
-  return unread_sound(kAviName, "has audio, which is read from other containers only",
+  return unread_sound(kAviName, "has audio, which this container does not support",
                       "write it again once, which leaves video and audio as they are: ffmpeg "
                       "-fflags +genpts -i in.avi -c copy out.mkv");
 }
@@ -75,20 +76,20 @@ ClipSound::ClipSound(std::string_view owner, const Arguments& arguments, double 
     : owner_(owner), silence_(arguments.text("no_sound") == "silence") {
   if (arguments.is_none("sound")) {
     if (!arguments.is_none("sound_channels") || silence_) {
-      raise_misfit(
-          owner, "sound_channels= and no_sound= need sound=", "sound=16000, in samples per second");
+      raise_misfit(owner, "sound_channels= and no_sound= need sound=",
+                   "set the rate, in samples per second: sound=16000");
     }
     return;
   }
   if (arguments.text("policy") == "wrap") {
-    raise_misfit(owner, "policy=\"wrap\" begins a video again, and its audio would not",
+    raise_misfit(owner, "policy=\"wrap\" repeats the video, but cannot repeat its audio",
                  "policy=\"repeat_last\" or \"error\"");
   }
   rate_ = static_cast<int>(arguments.integer("sound"));
   if (!arguments.is_none("sound_channels")) channels_ = arguments.integer("sound_channels");
   if (seconds >= 0) frames_ = static_cast<int64_t>(std::floor(seconds * rate_ + kLengthSlack));
   if (frames_ == 0) {
-    raise_misfit(owner, "a clip lasts " + std::to_string(seconds) + " s, less than a sample of " +
+    raise_misfit(owner, "a clip lasts " + shortest_text(seconds) + " s, less than a sample of " +
                             std::to_string(rate_) + " Hz");
   }
   const OpRecord& resample = *Registry<OpRecord>::find("Resample");
@@ -137,15 +138,16 @@ Result<void> ClipSound::take(const FieldValue& video, std::span<const SoundWindo
 Result<void> ClipSound::take_one(const Sound& all, const SoundWindow& window, int field,
                                  OpContext& context) const {
   const int64_t frames = frames_of(window), there = all.frames(), rate = all.header.sample_rate;
-  // Samples of the file that make so many of the clip's.
+  // Samples of the file that correspond to the clip's.
   const int64_t count = rate == rate_ ? frames : (frames - 1) * rate / rate_ + 1;
   const double exact = (window.begin - all.header.start) * static_cast<double>(rate);
   constexpr double kMost = 1e15;
   auto first = static_cast<int64_t>(std::floor(std::clamp(exact, -kMost, kMost) + 0.5));
   if (first + count == there + 1 && first > 0 && static_cast<double>(first) > exact) --first;
   if (!silence_ && frames > 0 && (first < 0 || first + count > there)) {
-    const auto text = [&](int64_t at) {
-      return std::to_string(static_cast<double>(at) / static_cast<double>(rate) + all.header.start);
+    const auto text = [&](int64_t at) {  // in seconds, to the microsecond
+      const double time = static_cast<double>(at) / static_cast<double>(rate) + all.header.start;
+      return shortest_text(std::round(time * 1e6) / 1e6);
     };
     return Error{.code = &kNoSound,
                  .what = "[" + std::string(owner_) + "] the clip goes from " + text(first) +
@@ -164,8 +166,8 @@ Result<void> ClipSound::take_one(const Sound& all, const SoundWindow& window, in
     value.sample_rate = rate_;
     return {};
   }
-  // Samples around the clip that the filter reads belong to it: as many more on either
-  // side as it is wide, in steps after which its phases repeat.
+  // Includes the samples around the clip that the filter reads: its width on either side, rounded
+  // up to steps after which the filter's phases repeat.
   const int64_t divisor = std::gcd(rate, int64_t{rate_});
   const int64_t step = rate / divisor, width = 8 * rate / std::min<int64_t>(rate, rate_) + 8;
   const int64_t steps = (width + step - 1) / step;
@@ -177,26 +179,26 @@ Result<void> ClipSound::take_one(const Sound& all, const SoundWindow& window, in
 }
 
 std::vector<Param> clip_sound_params() {
-  return {{.name = "sound",
-           .type = ParamType::kInt,
-           .doc = "Adds the field `<video>_sound`: the audio of the clip's time range, (channels, "
-                  "samples) "
-                  "float32 at this sample rate, as an audio field is. With num_clips "
-                  "(num_clips, channels, samples).",
-           .minimum = 1,
-           .maximum = 768000},
-          {.name = "sound_channels",
-           .type = ParamType::kInt,
-           .doc = "Number of channels of all audio clips; None: as "
-                  "in each file, to be mixed by Mono().",
-           .minimum = 1,
-           .maximum = 64},
-          {.name = "no_sound",
-           .type = ParamType::kString,
-           .doc = "What to do if a file has no audio for the clip's time: an error of the record, "
-                  "or silence.",
-           .fallback = std::string("error"),
-           .choices = {"error", "silence"}}};
+  return {
+      {.name = "sound",
+       .type = ParamType::kInt,
+       .doc = "Adds the field `<video>_sound`: the audio of the clip's time range, (channels, "
+              "samples) float32 at this sample rate, like an audio field. With num_clips: "
+              "(num_clips, channels, samples).",
+       .minimum = 1,
+       .maximum = 768000},
+      {.name = "sound_channels",
+       .type = ParamType::kInt,
+       .doc = "Number of channels that all audio clips must have; None: as in each file, to be "
+              "mixed by Mono().",
+       .minimum = 1,
+       .maximum = 64},
+      {.name = "no_sound",
+       .type = ParamType::kString,
+       .doc = "What to do if a file has no audio for the clip's time: make it a bad record, or use "
+              "silence.",
+       .fallback = std::string("error"),
+       .choices = {"error", "silence"}}};
 }
 
 }  // namespace headrace

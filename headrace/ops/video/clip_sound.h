@@ -12,21 +12,20 @@
 
 namespace headrace {
 
-// The audio from a second of the file's own clock on.
+// The audio starting at a second of the file's own clock.
 struct SoundWindow {
   double begin = 0, seconds = 0;
 };
 
 class ClipSound {
  public:
-  // The parameters of clip_sound_params(). Says in the form what will be made; a clip lasts so many
-  // seconds, or, -1, as many as its frames do.
+  // From the parameters of clip_sound_params(). Fills in the form; a clip lasts this many seconds,
+  // or, if -1, as long as its frames.
   ClipSound(std::string_view owner, const Arguments& arguments, double seconds, ClipForm& form);
 
-  // Field sounds[i] becomes the sound of windows[i]: its first sample is the file's that begins
-  // nearest to the window's begin, so at most half a sample from it; where the sound ends with the
-  // clip, one. HR0549 where there is no such sound, or less of it, and nobody has said that silence
-  // takes its place.
+  // Field sounds[i] becomes the audio of windows[i]. Its first sample is the one nearest to the
+  // window's start, so off by at most half a sample; if the audio ends with the clip, by up to one.
+  // HR0549 if the audio is missing or shorter and silence was not requested.
   Result<void> take(const FieldValue& video, std::span<const SoundWindow> windows,
                     std::span<const int> sounds, OpContext& context) const;
 
@@ -37,7 +36,7 @@ class ClipSound {
 
   const std::string_view owner_;
   int rate_ = 0;
-  int64_t channels_ = -1, frames_ = -1;  // as ClipForm has them
+  int64_t channels_ = -1, frames_ = -1;  // same as in ClipForm
   bool silence_ = false;
   std::unique_ptr<const Op> resample_;
 };

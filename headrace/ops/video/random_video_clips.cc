@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomVideoClips: clips of a video from random places on.
+// RandomVideoClips: clips of a video from random positions.
 #include "headrace/base/registry.h"
 #include "headrace/ops/video/video_clip_op.h"
 
@@ -28,12 +28,11 @@ const OpRecord kRandomVideoClips{
         "Takes random clips of a video.\n\n"
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright; with num_clips "
         "(num_clips, num_frames, C, H, W). All later transforms treat the frames like images, "
-        "each the same for all frames of the record. Every position at which the clip fits into "
-        "the video is equally probable; a video that is shorter begins at its first frame and goes "
-        "on by the "
-        "policy. Only frames that are shown, and those that they need, are decoded, once for all "
-        "clips.",
-    .page = {.unseen = "frames of videos: [video](video.md)"},
+        "with the same random parameters for all frames of a record. Every position at which "
+        "the clip fits into the video is equally probable; a video that is shorter begins at "
+        "its first frame and is padded as too_short= says. Only the frames in the clips and "
+        "those that they depend on are decoded, once for all clips.",
+    .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
                             .type = ParamType::kInt,
                             .doc = "Clips per video, drawn independently. None: "
@@ -41,8 +40,8 @@ const OpRecord kRandomVideoClips{
                             .minimum = 1,
                             .maximum = 1024}}),
     .oracle =
-        "torchcodec's clips_at_random_indices: the same places, other draws; the frames of a "
-        "sequential decode, converted by swscale's default, bit for bit",
+        "torchcodec's clips_at_random_indices: the same distribution of positions; frames as in "
+        "a sequential decode, converted by swscale's default, bit for bit",
     .example = clip_example({{"num_clips", int64_t{2}}}),
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

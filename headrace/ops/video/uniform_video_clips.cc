@@ -11,7 +11,7 @@ class UniformVideoClips final : public VideoClipOp {
   using VideoClipOp::VideoClipOp;
 
  private:
-  // As torch.linspace has its numbers: from both ends, cut to whole ones where they are frames.
+  // Like torch.linspace: from both ends, truncated to integers for frames.
   Result<std::vector<double>> begins(const Cut& cut, Draws) const override {
     const int64_t clips = clip_count();
     const double last = cut.places.last;
@@ -45,7 +45,7 @@ const OpRecord kUniformVideoClips{
         "The video becomes (num_clips, num_frames, C, H, W) uint8, RGB, upright, for transforms "
         "that "
         "treat its frames as images. Frames of several clips are decoded once.",
-    .page = {.unseen = "frames of videos: [video](video.md)"},
+    .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
                             .type = ParamType::kInt,
                             .doc = "Clips of a video.",
@@ -66,11 +66,10 @@ const OpRecord kCenterVideoClip{
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat "
         "its "
         "frames as images.",
-    .page = {.unseen = "frames of videos: [video](video.md)"},
+    .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({}),
     .oracle =
-        "the slice of the whole video with as many frames before as after it, or "
-        "one less",
+        "the slice of the whole video with as many frames before it as after it, or one fewer",
     .example = clip_example({}),
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<CenterVideoClip>("CenterVideoClip", arguments);

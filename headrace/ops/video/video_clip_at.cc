@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/registry.h"
 #include "headrace/ops/video/video_clip_op.h"
 
@@ -16,7 +17,7 @@ const ErrorCode kOutside{
     "The record's clip time is not in its video: before the first frame, or after the end of the "
     "last. Times are seconds on the file's own clock."};
 
-// REQUIRES: float64, float32 or int64, without axes.
+// REQUIRES: float64, float32 or int64, a scalar.
 double number_of(const FieldValue& value) {
   if (value.bytes.empty()) return static_cast<double>(value.scalar);
   const auto as = [&]<class T>(T number) {
@@ -39,9 +40,9 @@ class VideoClipAt final : public VideoClipOp {
     const double time = number_of(*cut.at), from_first = time - first;
     if (!(from_first >= 0 && from_first <= seconds_shown(cut.track))) {
       return Error{.code = &kOutside,
-                   .what = "\"" + form().at + "\" is " + std::to_string(time) +
-                           " s, the video lasts from " + std::to_string(first) + " s to " +
-                           std::to_string(first + seconds_shown(cut.track)) + " s"};
+                   .what = "\"" + form().at + "\" is " + shortest_text(time) +
+                           " s, the video lasts from " + shortest_text(first) + " s to " +
+                           shortest_text(first + seconds_shown(cut.track)) + " s"};
     }
     const bool by_time = cut.places.places == 0;
     const double middle = by_time ? from_first : frame_played_at(cut.track, from_first);
@@ -58,12 +59,12 @@ const OpRecord kVideoClipAt{
         "its "
         "frames as images. The frame shown at that time is in the middle of the clip, as far as "
         "the ends of the video allow.",
-    .page = {.unseen = "frames of videos: [video](video.md)"},
+    .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({{.name = "time",
                             .type = ParamType::kString,
                             .doc = "The field that has the time: one number, in seconds.",
                             .required = true}}),
-    .oracle = "the slice of the whole video about that time",
+    .oracle = "the slice of the whole video around that time",
     .example = clip_example({{"time", std::string("time")}}),
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<VideoClipAt>(arguments);

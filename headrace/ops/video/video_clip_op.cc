@@ -19,7 +19,7 @@ const ErrorCode kTooShort{
     "fewer. policy=\"repeat_last\" repeats the last frame, \"wrap\" starts over; or leave such "
     "records out (on_error=)."};
 
-// In ticks: sums of a clip's steps miss a frame's begin by less.
+// In ticks: accumulated steps of a clip miss a frame's start by less.
 constexpr double kSlack = 1e-3;
 
 int64_t pts_of(const VideoTrack& track, size_t frame) {
@@ -72,7 +72,7 @@ void VideoClipOp::plan(FieldState& video) const {
                "\"" + video.name + "\" is " +
                    (video.clip_frame < 0 ? text_of(video) : "a clip already") +
                    ", and frames are taken of videos",
-               "kinds={\"" + video.name + "\": \"video\"} says that files are videos");
+               "kinds={\"" + video.name + "\": \"video\"} declares files to be videos");
 }
 
 ClipPlaces VideoClipOp::places_of(const VideoTrack& track) const {
@@ -197,14 +197,14 @@ std::vector<Param> clip_params(std::vector<Param> more) {
        .maximum = 1 << 20},
       {.name = "fps",
        .type = ParamType::kFloat,
-       .doc = "Frames per second in place of a stride, for any "
-              "video: at each time the frame shown then. A clip lasts num_frames / fps seconds.",
+       .doc = "Frames per second in place of a stride, for any video: the clip has the frame shown "
+              "at each of these times. A clip lasts num_frames / fps seconds.",
        .minimum = 1e-6,
        .maximum = 1e6},
       {.name = "policy",
        .type = ParamType::kString,
-       .doc = "How a video that is too short is padded: by its last frame, "
-              "those of the clip from the first on, or an error of the record.",
+       .doc = "What to do if a video is too short: repeat its last frame, repeat the clip from its "
+              "first frame on, or make it a bad record.",
        .fallback = std::string("repeat_last"),
        .choices = {"repeat_last", "wrap", "error"}},
       {.name = "layout",
@@ -219,9 +219,8 @@ std::vector<Param> clip_params(std::vector<Param> more) {
        .fallback = false},
       {.name = "hdr",
        .type = ParamType::kBool,
-       .doc =
-           "Takes frames of high dynamic range (PQ, HLG) as if their values were of the standard "
-           "one. Otherwise such videos are errors of their records.",
+       .doc = "Interpret HDR frames (PQ, HLG) as if they were SDR. Otherwise such a video is a bad "
+              "record.",
        .fallback = false}};
   out.insert(out.end(), rest.begin(), rest.end());
   const std::vector<Param> sound = clip_sound_params();

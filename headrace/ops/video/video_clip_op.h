@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by operators that take frames of videos: random_video_clips.cc is the one to copy, which
-// only says where clips begin.
+// Shared by operators that extract frames of videos: random_video_clips.cc, which only specifies
+// where clips begin, is the one to copy.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace headrace {
 
-// Where a clip may begin: at frame 0 to places - 1, or, where clips go by time, at any second from
-// 0 to `last`, counted from the first frame.
+// Where a clip may begin: at frame 0 to places - 1, or, if clips are positioned by time, at any
+// second from 0 to `last`, counted from the first frame.
 struct ClipPlaces {
   int64_t places = 0;  // 0: by time
   double last = 0;
@@ -34,23 +34,23 @@ class VideoClipOp : public Op {
   Result<void> apply(OpContext& context) const final;
 
  protected:
-  // What a short clip has in place of missing frames.
+  // What replaces the missing frames of a short clip.
   enum class Policy : uint8_t { kRepeatLast, kWrap, kError };
 
-  // Frames of a video, and the field that says where (ClipForm::at), or null.
+  // Frames of a video, and the field with the position (ClipForm::at), or null.
   struct Cut {
     const VideoTrack& track;
     const FieldValue* at;
     ClipPlaces places;
   };
-  // Where each of form().clips clips begins, a frame or a second as `places` has them, in the order
-  // in which they are delivered.
+  // The start of each of form().clips clips, as a frame or a second like `places`, in delivery
+  // order.
   virtual Result<std::vector<double>> begins(const Cut& cut, Draws draws) const = 0;
 
   const ClipForm& form() const { return form_; }
   std::string_view name() const { return name_; }
   int64_t clip_count() const { return std::max<int64_t>(form_.clips, 1); }
-  // From the first of its frames to the last, in frames or seconds.
+  // From the first frame of a clip to the last, in frames or seconds.
   double span() const;
   void set_at(std::string field) { form_.at = std::move(field); }
 
@@ -62,7 +62,7 @@ class VideoClipOp : public Op {
   Result<void> add_missing(size_t there, int64_t of, std::vector<uint32_t>& frames) const;
   void set_times(const VideoTrack& track, std::span<const uint32_t> frames,
                  FieldValue& times) const;
-  // When a clip with these frames is seen, that begins there.
+  // The time span of a clip that begins there and has these frames.
   SoundWindow window_of(const VideoTrack& track, double begin,
                         std::span<const uint32_t> frames) const;
 
@@ -76,14 +76,14 @@ class VideoClipOp : public Op {
 };
 
 // num_frames, stride, fps, policy, layout, times, hdr, sound, sound_channels, no_sound; `more`
-// stands behind the first.
+// comes after the first.
 std::vector<Param> clip_params(std::vector<Param> more);
 // OpRecord::example, with a value for each of them, and `more`.
 std::map<std::string, ParamValue> clip_example(std::map<std::string, ParamValue> more);
 
-// The number of the frame that is shown `seconds` after the first one begins.
+// The number of the frame that is shown `seconds` after the start of the first one.
 uint32_t frame_played_at(const VideoTrack& track, double seconds);
-// From the begin of the first frame to the end of the last.
+// From the start of the first frame to the end of the last.
 double seconds_shown(const VideoTrack& track);
 
 }  // namespace headrace

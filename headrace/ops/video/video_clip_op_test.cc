@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames that the steps take, from a video whose frames show their numbers. Their pixels are
-// tested in tests/test_video.py, by PyAV.
+// The frames that the steps extract, from a video whose frames show their numbers.
+// tests/test_video.py compares pixels with PyAV.
 #include "headrace/ops/video/video_clip_op.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace headrace::op_test {
 namespace {
 
-// Gives gray frames, each of its packet's number.
+// Returns gray frames whose value is their packet's number.
 class NumberedFrames final : public VideoDecoder {
  public:
   Result<void> decode(const VideoTrack& track, const ByteRanges&, const FramePlan& plan,
@@ -114,7 +114,7 @@ Taken taken(const std::string& name, const Given& given, VideoTrack track, int64
 
 using Numbers = std::vector<int>;
 
-TEST(AClip, TakesEveryStrideThFrame) {
+TEST(AClip, TakesFramesAtItsStride) {
   const Taken clip =
       taken("CenterVideoClip",
             {{"num_frames", int64_t{4}}, {"stride", int64_t{3}}, {"times", true}}, track_of(20));
@@ -122,7 +122,7 @@ TEST(AClip, TakesEveryStrideThFrame) {
   EXPECT_EQ(clip.times, (std::vector<double>{0.2, 0.32, 0.44, 0.56}));
 }
 
-TEST(RandomVideoClips, TakesEveryPlaceAsOften) {
+TEST(RandomVideoClips, TakesEveryPositionEquallyOften) {
   std::map<int, int> begins;
   const Given given = {{"num_frames", int64_t{4}}, {"stride", int64_t{2}}};
   for (int64_t position = 0; position < 1000; ++position) {
@@ -134,7 +134,7 @@ TEST(RandomVideoClips, TakesEveryPlaceAsOften) {
   for (const auto& [begin, count] : begins) EXPECT_NEAR(count, 200, 60) << begin;
 }
 
-TEST(RandomVideoClips, SeveralAreDrawnApartAndDecodedOnce) {
+TEST(RandomVideoClips, SeveralAreDrawnIndependentlyAndDecodedOnce) {
   const Taken clips = taken("RandomVideoClips",
                             {{"num_frames", int64_t{2}}, {"num_clips", int64_t{4}}}, track_of(60));
   ASSERT_EQ(clips.frames.size(), 8u);
@@ -142,8 +142,8 @@ TEST(RandomVideoClips, SeveralAreDrawnApartAndDecodedOnce) {
   EXPECT_EQ(clips.calls, 1);
 }
 
-// torchcodec's clips_at_regular_indices has torch.linspace(0, last, clips) as int64.
-TEST(UniformVideoClips, LieAsTorchcodecsDo) {
+// torchcodec's clips_at_regular_indices uses torch.linspace(0, last, clips) as int64.
+TEST(UniformVideoClips, AreSpacedAsInTorchcodec) {
   const auto begins = [](int64_t clips, int frames) {
     Numbers out;
     const Given given = {{"num_frames", int64_t{1}}, {"num_clips", clips}};
@@ -156,7 +156,7 @@ TEST(UniformVideoClips, LieAsTorchcodecsDo) {
   EXPECT_EQ(begins(4, 9), (Numbers{0, 2, 5, 8}));
 }
 
-TEST(AShortVideo, GoesOnByThePolicy) {
+TEST(AShortVideo, IsExtendedByThePolicy) {
   Given given = {{"num_frames", int64_t{6}}, {"stride", int64_t{2}}};
   for (const char* name : {"RandomVideoClips", "CenterVideoClip"}) {
     given["policy"] = std::string("repeat_last");
@@ -173,17 +173,17 @@ TEST(AShortVideo, GoesOnByThePolicy) {
   }
 }
 
-TEST(FramesASecond, AreThoseThatAreShownThen) {
+TEST(FramesPerSecond, AreTheFramesShownAtThatTime) {
   const VideoTrack track = track_of({100, 140, 400, 440, 480, 1000}, 1100);
   const Given given = {{"num_frames", int64_t{10}}, {"fps", 10.0}};
   EXPECT_EQ(taken("CenterVideoClip", given, track).frames, (Numbers{0, 1, 1, 2, 4, 4, 4, 4, 4, 5}));
-  // At the rate that the video has, each frame once.
+  // At the video's own rate, each frame once.
   const Given same = {{"num_frames", int64_t{50}}, {"fps", 25.0}};
   const Taken all = taken("CenterVideoClip", same, track_of(50));
   for (int i = 0; i < 50; ++i) EXPECT_EQ(all.frames[size_t(i)], i);
 }
 
-TEST(VideoClipAt, StandsAroundTheTimeOfItsRecord) {
+TEST(VideoClipAt, SurroundsTheTimeOfItsRecord) {
   const Given given = {{"num_frames", int64_t{5}}, {"time", std::string("second")}};
   const auto begin = [&](double at) {
     return taken("VideoClipAt", given, track_of(50), 0, at).frames.front();
@@ -198,7 +198,7 @@ TEST(VideoClipAt, StandsAroundTheTimeOfItsRecord) {
   }
 }
 
-TEST(FramesOfHighRange, AreRefusedUnlessTheUserSaysSo) {
+TEST(FramesOfHighRange, AreRefusedUnlessRequested) {
   Given given = {{"num_frames", int64_t{1}}};
   const Taken refused = taken("CenterVideoClip", given, track_of(2), 0, 0, ColorTransfer::kPQ);
   ASSERT_FALSE(refused.result);
@@ -207,7 +207,7 @@ TEST(FramesOfHighRange, AreRefusedUnlessTheUserSaysSo) {
   EXPECT_TRUE(taken("CenterVideoClip", given, track_of(2), 0, 0, ColorTransfer::kHLG).result);
 }
 
-TEST(AClip, StandsUprightHoweverTheCameraWasTurned) {
+TEST(AClip, IsUprightForAnyCameraRotation) {
   VideoTrack track = track_of(2);
   for (int turns = 0; turns < 4; ++turns) {
     track.quarter_turns = turns;
@@ -245,8 +245,8 @@ Result<void> take_silence(VideoTrack track, Shape& shape) {
   return taken;
 }
 
-// Times are whatever a file says.
-TEST(TheSilenceOfAClip, IsRefusedWhereItIsMoreThanTheMemory) {
+// Times in a file may be arbitrary.
+TEST(TheSilenceOfAClip, IsRefusedIfItExceedsTheMemoryLimit) {
   Shape shape;
   ASSERT_TRUE(take_silence(track_of({0, 40}, 80), shape));
   EXPECT_EQ(shape, (Shape{1, 1280}));

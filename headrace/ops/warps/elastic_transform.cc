@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ElasticTransform: each pixel from a place nearby, as if the picture were seen through water.
+// ElasticTransform: takes each pixel from a nearby position, as if the picture were seen through
+// water.
 #include <algorithm>
 #include <vector>
 
@@ -12,17 +13,17 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kFieldBytes = 4 * sizeof(float);  // of a pixel
+constexpr size_t kFieldBytes = 4 * sizeof(float);  // per pixel
 constexpr int kBeyondField = 16;                   // elements that kernels touch past a row
 
-// Mirrored at the ends without repeating them, as often as it takes.
+// Reflects at the ends without repeating the edge, as often as needed.
 int reflected(int at, int size) {
   if (size == 1) return 0;
   const int period = 2 * (size - 1), in_period = ((at % period) + period) % period;
   return std::min(in_period, period - in_period);
 }
 
-// Random numbers from -1 to 1, blurred along both axes, in the thread's memory.
+// Random numbers from -1 to 1, blurred along both axes, in per-thread memory.
 class RandomField {
  public:
   RandomField(Size size, uint64_t key, FieldMemory& memory)
@@ -33,7 +34,8 @@ class RandomField {
     uniform_columns(key, size.width, size.height, stride_, numbers_);
   }
 
-  // `taps`: of the kernel; torchvision's for either field. Scales by `scale` at last, into `out`.
+  // `taps`: kernel size; torchvision's for either field. Multiplies by `scale` in the last pass,
+  // into `out`.
   void blur(int taps, double sigma_x, double sigma_y, float scale, float* out) {
     if (taps) across(gaussian_taps(taps, sigma_y));
     std::vector<float> last = taps ? gaussian_taps(taps, sigma_x) : std::vector<float>{1.0f};
@@ -58,13 +60,13 @@ class RandomField {
     }
   }
 
-  // Each row is written beyond its end, and then the next row.
+  // Rows are written past their end; the next row then overwrites that.
   void along(const float* from, const std::vector<float>& weights, float* out) {
     const int half = static_cast<int>(weights.size()) / 2, width = size_.width;
     std::vector<float> padded(size_t(width) + weights.size() + kBeyondField);
     for (int y = 0; y < size_.height; ++y, from += stride_, out += width) {
       std::copy_n(from, width, padded.data() + half);
-      if (half < width) {  // as reflected() has it, without its divisions
+      if (half < width) {  // same as reflected(), without its divisions
         std::reverse_copy(from + 1, from + 1 + half, padded.data());
         std::reverse_copy(from + width - 1 - half, from + width - 1, padded.data() + half + width);
       } else {
@@ -82,7 +84,7 @@ class RandomField {
   float *const numbers_, *const half_;
 };
 
-// torchvision's kernel for a sigma: up to 4 of them each way, of an odd number of taps.
+// torchvision's kernel for a sigma: up to 4 sigma in each direction, with an odd number of taps.
 int taps_of(double sigma) { return sigma > 0 ? static_cast<int>(8 * sigma + 1) | 1 : 0; }
 
 class ElasticTransform final : public WarpOp {
@@ -96,14 +98,14 @@ class ElasticTransform final : public WarpOp {
     }
   }
 
-  // Two fields, and one more while it is transposed.
+  // Two fields, and a third during the transposition.
   size_t scratch_per_pixel() const override { return WarpOp::scratch_per_pixel() + kFieldBytes; }
 
   Result<void> apply(OpContext& context) const override {
-    // One key for each axis; pictures of a size share their field.
+    // One key per axis; pictures of the same size share their field.
     const std::array<uint64_t, 2> keys{word(context.draws), word(context.draws)};
     if (Result<void> made = pixels_first(context); !made) return made;
-    std::shared_ptr<const WarpField> field;  // shared: with each picture that it bends
+    std::shared_ptr<const WarpField> field;  // shared with each picture that it warps
     return follow_by_size(context, [&](Size canvas) -> Result<Geometry> {
       if (Result<void> fits = check_size(canvas); !fits) return std::move(fits.error());
       if (!field || field->size != canvas) {
@@ -139,14 +141,13 @@ class ElasticTransform final : public WarpOp {
 const OpRecord kElasticTransform{
     .name = "ElasticTransform",
     .doc =
-        "Moves each pixel of a record's images by a smooth "
-        "random displacement, as if seen through water.\n\n"
-        "Images and masks, (C, H, W), uint8; shape and dtype stay. The pixels of earlier "
-        "transforms are "
-        "computed first, and a second pass begins. Boxes and points are moved against the "
-        "displacement at their position, "
-        "which is torchvision's approximation: the larger alpha, the worse.",
-    .page = {.section = "Warps", .step = "T.ElasticTransform(120.0, 6.0)"},
+        "Moves each pixel of a record's images by a smooth random displacement, as if seen "
+        "through water.\n\n"
+        "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms "
+        "are rendered first, which adds a pass over the image. Boxes and points are moved "
+        "against the displacement at their position, torchvision's approximation, which gets "
+        "worse with larger alpha.",
+    .page = {.section = "Warping transforms", .step = "T.ElasticTransform(120.0, 6.0)"},
     .params = with_field_params(
         {{.name = "alpha",
           .type = ParamType::kFloats,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GridDistortion: a grid is laid over the picture, and its columns and rows become wider or
-// narrower.
+// GridDistortion: lays a grid over the picture and makes its columns and rows wider or narrower.
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +12,7 @@ namespace {
 constexpr std::string_view kGridDistortion = "GridDistortion";
 constexpr size_t kBeyondGrid = 16;  // numbers that kernels touch past the end
 
-// Where the edges of equal cells of the outcome come from, of a source of this extent.
+// Where the edges of the output's equal cells come from, in a source of this extent.
 std::vector<double> lines_of(const std::vector<double>& factors, int extent, bool normalized) {
   std::vector<double> lines{0};
   for (const double factor : factors) lines.push_back(lines.back() + factor);
@@ -23,7 +22,7 @@ std::vector<double> lines_of(const std::vector<double>& factors, int extent, boo
   return lines;
 }
 
-// The displacement of each pixel's middle along an axis, as a field has it.
+// The displacement of each pixel's center along an axis, in the format of a field.
 std::vector<float> displacements_of(const std::vector<double>& lines, int extent) {
   const auto cells = static_cast<double>(lines.size() - 1);
   std::vector<float> out(static_cast<size_t>(extent));
@@ -62,7 +61,7 @@ class GridDistortion final : public WarpOp {
   }
 
  private:
-  // shared: with the pictures that it will move, until they are rendered
+  // shared with the pictures that it will warp, until they are rendered
   std::shared_ptr<const WarpField> field_of(const std::array<std::vector<double>, 2>& factors,
                                             Size canvas) const {
     auto field = std::make_shared<WarpField>(WarpField{.size = canvas, .x = {}, .y = {}});
@@ -84,11 +83,10 @@ const OpRecord kGridDistortionRecord{
     .doc =
         "Makes columns and rows of a record's images wider or narrower, by a grid of equal "
         "cells.\n\n"
-        "Images and masks, (C, H, W), uint8; shape and dtype stay. The pixels of earlier "
-        "transforms are "
-        "computed first, and a second pass begins. Boxes and points follow the grid "
-        "lines around them exactly; boxes are truncated at the image.",
-    .page = {.section = "Warps", .step = "T.GridDistortion(4, 0.6)"},
+        "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms "
+        "are rendered first, which adds a pass over the image. Boxes and points follow the grid "
+        "lines around them exactly; boxes are clipped at the image's edge.",
+    .page = {.section = "Warping transforms", .step = "T.GridDistortion(4, 0.6)"},
     .params = with_field_params(
         {{.name = "num_steps",
           .type = ParamType::kInt,
@@ -107,7 +105,8 @@ const OpRecord kGridDistortionRecord{
           .max_count = 2},
          {.name = "normalized",
           .type = ParamType::kBool,
-          .doc = "Whether they are scaled so that the whole image is shown, from edge to edge.",
+          .doc = "Whether the cells are scaled so that the whole image remains visible, from edge "
+                 "to edge.",
           .fallback = true}}),
     .oracle =
         "torchvision v2's elastic on tensors for the same displacements, bit for bit; grids as "

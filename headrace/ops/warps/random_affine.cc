@@ -25,7 +25,7 @@ class RandomAffine final : public WarpOp {
     if (!arguments.is_none("shear")) take_shear(arguments.numbers("shear"));
   }
 
-  // All pictures of a record move by the same share of their size.
+  // All pictures of a record move by the same fraction of their size.
   Result<void> apply(OpContext& context) const override {
     Draws& draws = context.draws;
     AffineArguments by{.center = center_};
@@ -63,13 +63,11 @@ const OpRecord kRandomAffine{
     .name = "RandomAffine",
     .doc =
         "Rotates, translates, scales and shears a record's images at random.\n\n"
-        "Images and masks, (C, H, W), uint8; shape and dtype stay. The pixels of earlier "
-        "transforms are "
-        "computed first, and a second pass begins; only moves by whole pixels and quarter "
-        "turns "
-        "cost nothing. Boxes become the bounding boxes of their "
-        "moved corners, clipped at the image.",
-    .page = {.section = "Warps",
+        "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms "
+        "are rendered first, which adds a pass over the image; only shifts by whole pixels and "
+        "rotations by multiples of 90 degrees are free. Boxes become the bounding boxes of "
+        "their moved corners, clipped at the image's edge.",
+    .page = {.section = "Warping transforms",
              .step = "T.RandomAffine(15, scale=(0.7, 1.1), shear=15, interpolation=\"bilinear\")"},
     .params = with_warp_params(
         {{.name = "degrees",
@@ -107,8 +105,8 @@ const OpRecord kRandomAffine{
          center_param()},
         "nearest"),
     .oracle =
-        "torchvision v2's affine on tensors, or on Pillow's images, bit for bit; what is drawn "
-        "in distribution",
+        "torchvision v2's affine on tensors, or on Pillow's images, bit for bit; random "
+        "parameters in distribution",
     .example = {{"degrees", int64_t{10}},
                 {"translate", std::vector<double>{0.1, 0.2}},
                 {"scale", std::vector<double>{0.8, 1.2}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomPerspective: a record's pictures as if seen from a place that is drawn.
+// RandomPerspective: shows a record's pictures as if seen from a random viewpoint.
 #include "headrace/base/registry.h"
 #include "headrace/image/perspective.h"
 #include "headrace/ops/pixel_op.h"
@@ -17,7 +17,7 @@ class RandomPerspective final : public WarpOp {
 
   Result<void> apply(OpContext& context) const override {
     if (!context.draws.coin(p_)) return {};
-    std::array<double, 8> shares;  // how far each corner is drawn in, x before y
+    std::array<double, 8> shares;  // how far each corner moves inward, x before y
     for (double& share : shares) share = context.draws.uniform();
     return follow_by_size(context, [&](Size canvas) -> Result<Geometry> {
       const std::optional<Warp> warp = perspective_warp(ends(shares, canvas), canvas, style());
@@ -49,13 +49,11 @@ const OpRecord kRandomPerspective{
     .name = "RandomPerspective",
     .doc =
         "Applies a random perspective to a record's images, with probability p.\n\n"
-        "Images and masks, (C, H, W), uint8; shape and dtype stay. The pixels of earlier "
-        "transforms are "
-        "computed first, and a second pass begins. Boxes become the bounding boxes of their "
-        "moved corners, clipped at the image. An image of one row or column stays as it is, and so "
-        "does one with three corners "
-        "that would be collinear.",
-    .page = {.section = "Warps", .step = "T.RandomPerspective(0.5, p=1.0)"},
+        "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms "
+        "are rendered first, which adds a pass over the image. Boxes become the bounding boxes "
+        "of their moved corners, clipped at the image's edge. An image of one row or column is "
+        "unchanged, and so is one whose corners would become collinear.",
+    .page = {.section = "Warping transforms", .step = "T.RandomPerspective(0.5, p=1.0)"},
     .params = with_warp_params(
         {{.name = "distortion_scale",
           .type = ParamType::kFloat,
@@ -66,8 +64,9 @@ const OpRecord kRandomPerspective{
          probability_param("Probability of warping a record.")},
         "bilinear"),
     .oracle =
-        "torchvision v2's perspective on tensors, or on Pillow's images, bit for bit for the same "
-        "coefficients, which torchvision finds with rounding errors; corners in distribution",
+        "torchvision v2's perspective on tensors, or on Pillow's images, bit for bit for the "
+        "same coefficients, which torchvision computes with rounding errors; corners in "
+        "distribution",
     .example = {{"distortion_scale", 0.2}, {"fill", int64_t{9}}, {"mask_fill", int64_t{1}}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

@@ -33,7 +33,7 @@ class RandomRotation final : public WarpOp {
       return;
     }
     picture.shape[1] = picture.shape[2] = -1;
-    picture.left_open_by = "RandomRotation, which makes room for each angle with expand=True";
+    picture.left_open_by = "RandomRotation with expand=True, whose size depends on the angle";
   }
 
   const std::array<double, 2> degrees_;
@@ -45,12 +45,11 @@ const OpRecord kRandomRotation{
     .name = "RandomRotation",
     .doc =
         "Rotates a record's images by a random angle.\n\n"
-        "Images and masks, (C, H, W), uint8; the dtype stays, and so does the shape without "
-        "expand. The pixels of earlier transforms are computed first, and a second pass begins; "
-        "only "
-        "quarter turns cost nothing. Boxes become the bounding boxes of their "
-        "rotated corners, clipped at the image.",
-    .page = {.section = "Warps", .step = "T.RandomRotation((20, 30))"},
+        "Images and masks, (C, H, W), uint8; the dtype is unchanged, and so is the shape unless "
+        "expand=True. Earlier transforms are rendered first, which adds a pass over the image; "
+        "only rotations by multiples of 90 degrees are free. Boxes become the bounding boxes of "
+        "their rotated corners, clipped at the image's edge.",
+    .page = {.section = "Warping transforms", .step = "T.RandomRotation((20, 30))"},
     .params = with_warp_params(
         {{.name = "degrees",
           .type = ParamType::kFloats,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything but pixels: tests/test_warps.py compares these with the libraries.
+// Everything except pixels, which tests/test_warps.py compares with the libraries.
 #include "headrace/ops/op_test_record.h"
 
 namespace headrace::op_test {
 namespace {
 
-TEST(RandomRotation, ByAQuarterIsAnEditThatNeedsNoPixels) {
+TEST(RandomRotation, ByAQuarterNeedsNoPixels) {
   for (const double angle : {0.0, 90.0, 180.0, 270.0, -450.0}) {
     TestRecord record({{coordinates(6, 6)}});
     const Recipe before = record.recipe();
@@ -18,7 +18,7 @@ TEST(RandomRotation, ByAQuarterIsAnEditThatNeedsNoPixels) {
   EXPECT_FALSE(record.recipe().same_source(before));
 }
 
-TEST(RandomRotation, TurnsAgainstTheClock) {
+TEST(RandomRotation, RotatesCounterclockwise) {
   const Grid turned =
       applied(*make_op("RandomRotation", {{"degrees", Floats{90, 90}}, {"expand", true}}),
               coordinates(3, 5));
@@ -38,7 +38,7 @@ TEST(RandomRotation, LeavesTheShapeOpenWhereItGrowsWithTheAngle) {
   EXPECT_EQ(planned(*fixed, image_state({3, 40, 60})).shape, (Shape{3, 60, 40}));
 }
 
-TEST(RandomRotation, RefusesWhatItCannotTurn) {
+TEST(RandomRotation, RefusesUnsupportedInputs) {
   const Given degrees{{"degrees", int64_t{30}}};
   for (DType dtype : {DType::kUInt16, DType::kFloat32}) {
     EXPECT_EQ(plan_refusal("RandomRotation", degrees, image_state({3, 4, 4}, dtype)), "accepted");
@@ -60,7 +60,7 @@ TEST(RandomRotation, RefusesWhatItCannotTurn) {
   EXPECT_NE(refusal("RandomRotation", {{"degrees", Floats{nan, nan}}}), "accepted");
 }
 
-TEST(RandomRotation, AllocatesNoPictureThatIsFarTooLarge) {
+TEST(RandomRotation, AllocatesNoImageThatIsFarTooLarge) {
   TestRecord record({{coordinates(2, 60'000)}});
   const auto op = make_op("RandomRotation", {{"degrees", Floats{45, 45}}, {"expand", true}});
   const Result<void> done = record.try_apply(*op);

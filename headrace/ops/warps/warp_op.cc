@@ -16,10 +16,6 @@ const ErrorCode kWarpedTooLarge{
     "allocated. Resize or crop first, or omit expand."};
 constexpr int64_t kMostPixels = int64_t{1} << 28;
 
-std::string text_of_extent(Size size) {
-  return std::to_string(size.height) + " x " + std::to_string(size.width);
-}
-
 }  // namespace
 
 WarpOp::WarpOp(std::string_view name, const Arguments& arguments)
@@ -46,7 +42,7 @@ WarpStyle WarpOp::style() const {
 Result<void> WarpOp::check_size(Size size) const {
   if (int64_t{size.height} * size.width <= kMostPixels) return {};
   return Error{.code = &kWarpedTooLarge,
-               .what = "[" + std::string(name_) + "] an image of " + text_of_extent(size) +
+               .what = "[" + std::string(name_) + "] an image of " + text_of(size) +
                        " pixels (height x width)",
                .hint = "a Resize before it"};
 }
@@ -88,36 +84,35 @@ void WarpOp::plan_picture(FieldState& picture) const {
   }
   if (arithmetic_ == Arithmetic::kPillow && interpolation_ != Filter::kNearest && channels >= 0 &&
       channels % 2 == 0) {
-    raise_misfit(name_,
-                 "\"" + picture.name + "\" has " + std::to_string(channels) +
-                     " channels, of which Pillow multiplies the last into the others",
-                 "arithmetic=\"torch\" treats all channels alike, and so does "
-                 "interpolation=\"nearest\"");
+    raise_misfit(
+        name_,
+        "\"" + picture.name + "\" has " + std::to_string(channels) +
+            " channels, where Pillow would treat the last as alpha",
+        "use arithmetic=\"torch\" or interpolation=\"nearest\", which treat all channels alike");
   }
 }
 
 std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view interpolation) {
-  own.push_back({.name = "interpolation",
-                 .type = ParamType::kString,
-                 .doc = "How pixels are interpolated. Masks always "
-                        "take the nearest, so that no new label appears. \"bicubic\" is for "
-                        "arithmetic=\"pillow\".",
-                 .fallback = std::string(interpolation),
-                 .choices = {"nearest", "bilinear", "bicubic"}});
+  own.push_back(
+      {.name = "interpolation",
+       .type = ParamType::kString,
+       .doc = "Interpolation of pixels. Masks always use nearest, so that no new label appears. "
+              "\"bicubic\" is for arithmetic=\"pillow\".",
+       .fallback = std::string(interpolation),
+       .choices = {"nearest", "bilinear", "bicubic"}});
   own.push_back(
       {.name = "fill",
        .type = ParamType::kFloats,
-       .doc = "Fill for areas outside the image: one number, or one per channel, "
-              "of the image's dtype (0 to 255 for uint8). None is black, into which torchvision's "
-              "bilinear edges of "
-              "tensors fade once, where they fade twice into 0.",
+       .doc = "Fill for areas outside the image: one number, or one per channel, of the image's "
+              "dtype (0 to 255 for uint8). None is black; in torchvision's bilinear mode on "
+              "tensors, edges then fade into it once, but twice with 0.",
        .fallback = int64_t{0},
        .min_count = 1,
        .max_count = kMostChannels,
        .or_none = true});
   own.push_back({.name = "mask_fill",
                  .type = ParamType::kInt,
-                 .doc = "The same for masks: a class id.",
+                 .doc = "Fill value of masks: a class id.",
                  .fallback = int64_t{0},
                  .minimum = 0,
                  .maximum = 255});
@@ -129,8 +124,7 @@ std::vector<Param> with_field_params(std::vector<Param> own) {
   std::vector<Param> params = with_warp_params(std::move(own), "bilinear");
   Param& interpolation = *std::ranges::find(params, "interpolation", &Param::name);
   interpolation.doc =
-      "How pixels are interpolated. Masks always take the nearest, so "
-      "that no new label appears.";
+      "Interpolation of pixels. Masks always use nearest, so that no new label appears.";
   interpolation.choices = {"nearest", "bilinear"};
   return params;
 }

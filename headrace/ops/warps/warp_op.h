@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by operators that warp a record's pictures: their parameters, what they refuse, and how
-// large a result may be. Pixels are made by image/warp.h, from 8 bits; masks take the nearest
-// one.
+// Shared by operators that warp a record's pictures: their parameters, what they reject, and the
+// maximum size of a result. image/warp.h computes pixels, from 8 bits; masks take the nearest one.
 #pragma once
 
 #include <string_view>
@@ -14,9 +13,9 @@ namespace headrace {
 
 class WarpOp : public PictureOp {
  public:
-  // Its pixels are in memory, before and after.
+  // Works on pixels in memory, before and after.
   bool measures() const final { return true; }
-  size_t scratch_per_pixel() const override { return 4; }  // warp_picture's words
+  size_t scratch_per_pixel() const override { return 4; }  // warp_picture's documentation
 
  protected:
   // From the parameters below. `name`: the operator's.
@@ -24,12 +23,12 @@ class WarpOp : public PictureOp {
   std::string_view name() const { return name_; }
   // Borrows from this operator.
   WarpStyle style() const;
-  // HR0507 where the picture, or its outcome, would be too large; otherwise what lets a record
-  // follow the warp.
+  // HR0507 if the picture or the result would be too large; otherwise the geometry that lets a
+  // record follow the warp.
   Result<Geometry> geometry_of(const Warp& warp, Size canvas) const;
   Result<void> check_size(Size size) const;
-  // Makes the pixels of all pictures, so that what is costly to decide on is decided on once: a
-  // step that has to wait for pixels is begun again.
+  // Materializes all pictures first, so that expensive decisions are made only once: a step that
+  // has to wait for pixels is restarted.
   Result<void> pixels_first(OpContext& context) const;
   void plan_picture(FieldState& picture) const override;
 
@@ -41,10 +40,10 @@ class WarpOp : public PictureOp {
   const double mask_fill_;
 };
 
-// interpolation, fill, mask_fill and arithmetic, which every warp has; after its own.
+// interpolation, fill, mask_fill and arithmetic, which every warp has, after its own.
 std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view interpolation);
 
-// The same of fields of displacements, which know no "bicubic".
+// The same for displacement fields, which do not support "bicubic".
 std::vector<Param> with_field_params(std::vector<Param> own);
 
 // torchvision's forms of an angle: x for [-x, x], or (smallest, largest).

@@ -33,8 +33,8 @@ void planes_from_pixels(const uint8_t* in, uint8_t* out, size_t first, size_t pi
   }
 }
 
-// The vector loop writes up to 63 bytes past its row: it ends so far before the
-// plane does.
+// The vector loop writes up to 63 bytes past its row, so it ends that far before the end of the
+// plane.
 void planes_from_bytes(const uint8_t* in, uint8_t* out, size_t pixels, size_t channels) {
   constexpr size_t kOverrun = 64, kRow = size_t{1} << 16;
   size_t done = 0;
@@ -52,7 +52,7 @@ void planes_from_bytes(const uint8_t* in, uint8_t* out, size_t pixels, size_t ch
 }  // namespace
 
 void make_native(std::span<uint8_t> bytes, DType dtype, bool big_endian) {
-  if (dtype == DType::kBool) {  // any other value than 0 and 1 would be none of the type
+  if (dtype == DType::kBool) {  // any other value than 0 and 1 would be invalid for the type
     for (uint8_t& byte : bytes) byte = byte != 0;
   }
   if (!big_endian) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of arrays as files store them, made those of this machine.
+// Converts array elements from their byte order in a file to that of this machine.
 // Thread-safe.
 #pragma once
 

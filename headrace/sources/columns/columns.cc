@@ -2,9 +2,11 @@
 #include "headrace/sources/columns/columns.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "headrace/base/text.h"
+#include "headrace/sources/columns/column_blob.h"
 #include "headrace/sources/columns/column_cell.h"
+#include "headrace/sources/columns/column_window.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/named_files.h"
@@ -57,6 +59,9 @@ class ColumnSource final : public Source {
     }
   }
   uint64_t fingerprint() const override { return fingerprint_; }
+  bool shares_files(size_t field) const override {
+    return cells_[field].form == Cell::Form::kFile && !cells_[field].which.empty();
+  }
 
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {
@@ -71,22 +76,24 @@ class ColumnSource final : public Source {
   }
 
   std::string key(int64_t index) const override {
-    for (const Cell& cell : cells_) {
-      if (cell.form == Cell::Form::kFile) return std::string(cell.names[index]);
-    }
-    return std::to_string(index);
+    const Cell* const files = first_files();
+    if (!files) return std::to_string(index);
+    std::string out(files->name(index));
+    return files->which.empty() ? out : out + "#" + std::to_string(index);
+  }
+  Where where(int64_t index) const override {
+    const Cell* const files = first_files();
+    return {.file = files ? std::string(files->name(index)) : key(index), .record = index};
   }
 
   // The first file's, for want of a better one.
   std::string root() const override {
-    for (const Cell& cell : cells_) {
-      if (cell.form != Cell::Form::kFile || size_ == 0) continue;
-      if (!cell.root.empty()) return cell.root;
-      const std::string_view path = cell.names[0];
-      const size_t slash = path.rfind('/');
-      return slash == std::string_view::npos ? "." : std::string(path.substr(0, slash + 1));
-    }
-    return {};
+    const Cell* const files = first_files();
+    if (!files || size_ == 0) return {};
+    if (!files->root.empty()) return files->root;
+    const std::string_view path = files->name(0);
+    const size_t slash = path.rfind('/');
+    return slash == std::string_view::npos ? "." : std::string(path.substr(0, slash + 1));
   }
 
   std::vector<int64_t> integer_column(std::string_view field) const override {
@@ -123,9 +130,14 @@ class ColumnSource final : public Source {
   }
 
  private:
+  const Cell* first_files() const {  // null if no column is one of files
+    const auto found = std::ranges::find(cells_, Cell::Form::kFile, &Cell::form);
+    return found == cells_.end() ? nullptr : &*found;
+  }
+
   static bool answers_later(const Cell& cell, int64_t size) {
     if (cell.form == Cell::Form::kFile) {
-      return size > 0 && headrace::answers_later(cell.names[0]);
+      return size > 0 && headrace::answers_later(cell.name(0));
     }
     return cell.form == Cell::Form::kFileArray && cell.array.answers_later();
   }
@@ -150,31 +162,40 @@ class ColumnSource final : public Source {
         data.scalar = reinterpret_cast<const int64_t*>(cell.data)[record];
         break;
       case Cell::Form::kText: {
-        const std::string_view text = cell.names[record];
-        data.bytes = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+        data.bytes = bytes_from_text(cell.name(record));
         break;
       }
       case Cell::Form::kFile:
         cell.set_path(record, path);
-        read_named_picture(path, cell.root, record, field, cell.buffer, out);
+        read_named_picture(path, cell.root, record, field, cell.buffer, out, !cell.which.empty());
+        break;
+      case Cell::Form::kWindow:
+        read_into(cell, record, cell.bytes * cell.offsets.size(), data, out, [&](Buffer& buffer) {
+          read_window(cell, record, {buffer.data(), buffer.size()});
+          return Result<void>();
+        });
         break;
       case Cell::Form::kBlob:
         read_blob(cell, record, data, out);
         break;
       case Cell::Form::kFileArray:
-        if (Result<void> read = read_array(cell, record, data, out); !read && out.result) {
-          read.error().where.record = record;
-          out.result = std::move(read);
-        }
+        read_into(cell, record, cell.bytes, data, out, [&](Buffer& buffer) {
+          return cell.array.read(record, buffer, out.owned[cell.buffer + 1]);
+        });
     }
   }
 
   static void read_blob(const Cell& cell, int64_t record, FieldData& data, RecordData& out) {
     if (const std::optional<Blob> blob = blob_of(cell, record)) {
-      data.bytes = {blob->data, blob->bytes};
       data.shape.clear();
       if (cell.is_vector) data.shape = {static_cast<int64_t>(blob->bytes / cell.bytes)};
-      if (blob->file >= 0) read_blob_of_file(cell, record, *blob, data, out);
+      if (blob->file < 0) {
+        data.bytes = {blob->data, blob->bytes};
+        return;
+      }
+      read_into(cell, record, blob->bytes, data, out, [&](Buffer& buffer) {
+        return blob->read(cell.blobs, {buffer.data(), blob->bytes});
+      });
     } else if (!cell.may_be_null && out.result) {
       out.result = Error{.code = &kNoValue,
                          .what = "a column has no value (null) for it",
@@ -183,16 +204,17 @@ class ColumnSource final : public Source {
     }
   }
 
-  static void read_blob_of_file(const Cell& cell, int64_t record, const Blob& blob, FieldData& data,
-                                RecordData& out) {
-    data.bytes = {};
+  // Fills the cell's own buffer with a value of so many bytes, by `fill(buffer)`.
+  template <class Fill>
+  static void read_into(const Cell& cell, int64_t record, size_t bytes, FieldData& data,
+                        RecordData& out, const Fill& fill) {
     if (!out.result) return;
     Buffer& buffer = out.owned[cell.buffer];
-    if (blob.bytes > out.max_bytes) {
-      out.result = too_large(blob.bytes, out, {});
+    if (bytes > out.max_bytes) {
+      out.result = too_large(cell, bytes, out.max_bytes);
     } else {
-      buffer.resize(blob.bytes);
-      out.result = blob.read(cell.blobs, {buffer.data(), blob.bytes});
+      buffer.resize(bytes);
+      out.result = fill(buffer);
     }
     if (out.result) {
       data.bytes = buffer.bytes();
@@ -201,23 +223,13 @@ class ColumnSource final : public Source {
     }
   }
 
-  static Error too_large(uint64_t bytes, const RecordData& out, std::string file) {
+  static Error too_large(const Cell& cell, uint64_t bytes, uint64_t max_bytes) {
+    const bool in_file = cell.form == Cell::Form::kFileArray;
     return {.code = &kLargeRecord,
             .what = "the record has " + grouped(static_cast<int64_t>(bytes)) +
-                    " bytes, the cap is " + grouped(static_cast<int64_t>(out.max_bytes)),
-            .where = {.file = std::move(file)},
+                    " bytes, the cap is " + grouped(static_cast<int64_t>(max_bytes)),
+            .where = {.file = in_file ? cell.array.parts.front().file->path() : std::string()},
             .hint = "raise memory_limit"};
-  }
-
-  static Result<void> read_array(const Cell& cell, int64_t record, FieldData& data,
-                                 RecordData& out) {
-    if (cell.bytes > out.max_bytes) {
-      return too_large(cell.bytes, out, cell.array.parts.front().file->path());
-    }
-    Buffer& buffer = out.owned[cell.buffer];
-    Result<void> read = cell.array.read(record, buffer, out.owned[cell.buffer + 1]);
-    if (read) data.bytes = buffer.bytes();
-    return read;
   }
 
   Schema schema_;
@@ -235,17 +247,16 @@ void check(const std::vector<Column>& columns) {
     bad_column(columns[0].name,
                "it is one of " + grouped(static_cast<int64_t>(columns.size())) + " fields; " +
                    grouped(kMostFields) + " are possible",
-               "fields= names those that are wanted; or store what belongs together as one array");
+               "select fields with fields=; or store what belongs together as one array");
   }
   FieldNames names;
   for (size_t i = 0; i < columns.size(); ++i) {
     const std::string& name = columns[i].name;
-    const auto is_word = [](unsigned char c) { return c == '_' || std::isalnum(c) || c >= 128; };
-    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) ||
-        !std::all_of(name.begin(), name.end(), is_word)) {
-      bad_column(name, "a field's name is a word", "letters, digits and _, no digit first");
+    if (!is_field_name(name)) {
+      bad_column(name, "a field's name is a word, or words joined by dots",
+                 "letters, digits and _, no digit first");
     }
-    if (name == "id" || name == "key" || name == "valid") {
+    if (is_reserved_field(name)) {
       bad_column(name, "every source has a field of this name already", "choose another");
     }
     if (!names.add(name)) bad_column(name, "it appears twice");

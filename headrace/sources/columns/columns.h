@@ -26,13 +26,13 @@ struct ArrayColumn {
   std::shared_ptr<const void> owner = {};
 };
 
-// An array that lies in files. Labels, and columns of at most 64 bytes per record (256 MiB in all),
-// are loaded when the source is made; of others each record is read by position when it is wanted.
+// An array in files. Labels, and columns of at most 64 bytes per record (256 MiB in all), are
+// loaded when the source is made; for others each record is read by position on demand.
 using FileArrayColumn = FileArray;
 
-// Values of any length, as Arrow keeps them: end to end, and in memory where each ends. Encoded
-// pictures, text and bytes; or, with a kind of tensor, vectors of numbers. Those of a part that
-// lies in a file are read by position when they are wanted.
+// Variable-length values in Arrow's layout: concatenated, with the end of each in memory. Encoded
+// pictures, text and bytes; or, with a tensor kind, vectors of numbers. Those of a part in a file
+// are read by position on demand.
 struct BlobColumn {
   struct Part {
     const uint8_t* data = nullptr;  // none in a file
@@ -40,7 +40,7 @@ struct BlobColumn {
     const void* offsets = nullptr;  // count + 1 of them, in elements, rising
     bool wide = false;              // int64 offsets; else int32
     int64_t count = 0;
-    const uint8_t* valid = nullptr;  // a bit a record, the lowest first; null: all are there
+    const uint8_t* valid = nullptr;  // a bit per record, the lowest first; null: all are valid
     int64_t first_bit = 0;
     int file = -1;          // of `files`; -1: in memory
     uint64_t position = 0;  // of the data in it
@@ -52,11 +52,15 @@ struct BlobColumn {
   std::shared_ptr<const void> owner = {};
 };
 
-// Files, one a record, each holding an encoded picture (or text, or bytes, where the kind says so).
+// Files, one per record, each holding an encoded picture (or text, or bytes, depending on the
+// kind).
 struct PathColumn {
   std::vector<std::string> paths;
-  // Where the paths stand in data: the folder that they are relative to ("." for the current one),
-  // and whether they may lead out of it (named_files.h). Without one they are the caller's own.
+  // The number of each record's path, if records share files: each then reads its own parts
+  // (RecordData::by_range). Empty: record i has path i.
+  std::vector<uint32_t> which = {};
+  // For paths stored in data: the folder that they are relative to ("." for the current one), and
+  // whether they may lead out of it (named_files.h). Without one they come from the caller.
   std::string root = {};
   bool outside = false;
 };
@@ -64,11 +68,24 @@ struct PathColumn {
 // Strings. A column named "label" becomes class numbers, its names sorted.
 struct TextColumn {
   std::vector<std::string> values;
+  std::vector<uint32_t> which = {};  // the number of each record's value; empty: record i has i
+};
+
+// The rows of an array around each record, at these distances from its own: (offsets, ...), which
+// is copied when it is read. Rows belong to runs (episodes), and beyond the border of its run a
+// record has the run's first or last row.
+struct WindowColumn {
+  ArrayColumn values;            // padding: only the count is used
+  std::vector<int64_t> offsets;  // -kFarthest to kFarthest
+  std::vector<int64_t> ends;     // of each run the number after its last record; rising
+  bool padding = false;          // in place of values: bool, whether a row is beyond the border
+  static constexpr int64_t kFarthest = int64_t{1} << 31;
 };
 
 struct Column {
   std::string name;
-  std::variant<ArrayColumn, PathColumn, TextColumn, FileArrayColumn, BlobColumn> values;
+  std::variant<ArrayColumn, PathColumn, TextColumn, FileArrayColumn, BlobColumn, WindowColumn>
+      values;
   // None: by name and type. Arrays: "image", "mask" (also plural) of uint8 with two or three
   // dimensions a record are pictures, one-dimensional integers named "label" are labels, the rest
   // are tensors. Files: masks by that name, else images. Text: labels by that name, else text.

@@ -43,7 +43,7 @@ std::string FileArray::problem() const {
       all > static_cast<uint64_t>(INT64_MAX)) {
     return "sizes that no file can have";
   }
-  if (channels_last && shape.size() != 3) return "channels to move, but no three dimensions";
+  if (channels_last && shape.size() != 3) return "channels to move, but not three dimensions";
   if (stride && stride < bytes) return "records that overlap";
   for (const FilePart& part : parts) {
     if (part.count == 0 || bytes == 0) continue;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of numbers in one or more files, read record by record; or in memory, where it had to be
+// An array of numbers in one or more files, read record by record; or in memory, if it had to be
 // decompressed.
 //
-// Files are read by position, never mapped: one that is cut off while it is open must give an error
-// of a record and not a signal. Const members may be called from any thread.
+// Files are read by position, never mapped: a file that is truncated while it is open must cause
+// an error of a record and not a signal. Const members may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +44,9 @@ struct FileArray {
   std::string problem() const;
 
   size_t record_bytes() const { return static_cast<size_t>(element_count(shape)) * size_of(dtype); }
-  // Where all of it lies in memory as it is delivered; else null.
+  // The whole array, if it is in memory in the delivered form; else null.
   const uint8_t* in_place() const;
-  // One record in native order, densely. `scratch` is used where the channels have to move.
+  // One dense record in native byte order. `scratch` is used if the channels have to move.
   Result<void> read(int64_t record, Buffer& out, Buffer& scratch) const;
   // All records, one after the other. REQUIRES: out.size() == count() * record_bytes().
   Result<void> load(std::span<uint8_t> out) const;

@@ -53,14 +53,14 @@ class FileArrays : public testing::Test {
   int files_ = 0;
 };
 
-TEST_F(FileArrays, RecordsLieDenselyBehindTheOffset) {
+TEST_F(FileArrays, RecordsAreDenseAfterTheOffset) {
   const FileArray array{
       .parts = {{file(counting(40)), 4, 6}}, .dtype = DType::kUInt8, .shape = {2, 3}};
   EXPECT_EQ(read(array, 0), (Bytes{4, 5, 6, 7, 8, 9}));
   EXPECT_EQ(read(array, 5), (Bytes{34, 35, 36, 37, 38, 39}));
 }
 
-TEST_F(FileArrays, RecordsMayLieApart) {
+TEST_F(FileArrays, RecordsMayHaveGaps) {
   FileArray array{.parts = {{file(counting(40)), 1, 4}}, .shape = {3}, .stride = 10};
   EXPECT_EQ(read(array, 3), (Bytes{31, 32, 33}));
   std::string wide(200'000, 'x');
@@ -101,13 +101,13 @@ TEST_F(FileArrays, ChannelsThatComeLastAreMovedToTheFront) {
   EXPECT_EQ(read(words, 0), (Bytes{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11}));
 }
 
-TEST_F(FileArrays, ABoolIsZeroOrOneWhateverTheFileSays) {
+TEST_F(FileArrays, ABoolIsZeroOrOneForAnyFileContents) {
   const FileArray array{
       .parts = {{file({0, 1, 2, '\xff'}), 0, 1}}, .dtype = DType::kBool, .shape = {4}};
   EXPECT_EQ(read(array, 0), (Bytes{0, 1, 1, 1}));
 }
 
-TEST_F(FileArrays, WhatLiesOutsideOfTheFileIsRefused) {
+TEST_F(FileArrays, DataOutsideTheFileIsRefused) {
   const std::shared_ptr<const File> ten = file(counting(10));
   const auto problem = [&](uint64_t offset, int64_t count, Shape shape, uint64_t stride = 0) {
     return FileArray{.parts = {{ten, offset, count}}, .shape = std::move(shape), .stride = stride}
@@ -164,7 +164,7 @@ TEST_F(FileArrays, FieldsFollowTheRulesOfArrays) {
             std::string::npos);
 }
 
-TEST_F(FileArrays, TheFingerprintIsThatOfTheSameArrayInMemory) {
+TEST_F(FileArrays, TheFingerprintEqualsThatOfTheSameArrayInMemory) {
   for (const int64_t size : {20, 200}) {  // loaded, and read by position
     const std::string content = counting(5 * static_cast<size_t>(size));
     const auto print = [](auto values) { return records({{"x", values}})->fingerprint(); };
@@ -178,7 +178,7 @@ TEST_F(FileArrays, TheFingerprintIsThatOfTheSameArrayInMemory) {
   }
 }
 
-TEST_F(FileArrays, MemoryIsBorrowedWhereItIsAsDelivered) {
+TEST_F(FileArrays, MemoryIsBorrowedIfUnchanged) {
   auto memory = std::make_shared<Buffer>(96);
   std::iota(memory->data(), memory->data() + 96, uint8_t{0});
   FileArray array{.parts = {{nullptr, 8, 4, memory}}, .dtype = DType::kInt16, .shape = {2}};
@@ -198,7 +198,7 @@ TEST_F(FileArrays, MemoryIsBorrowedWhereItIsAsDelivered) {
   EXPECT_EQ(array.problem(), "it ends at byte 97, but there are 96");
 }
 
-TEST_F(FileArrays, AFileThatIsCutOffWhileOpenIsAnErrorOfTheRecord) {
+TEST_F(FileArrays, AFileThatIsTruncatedWhileOpenIsAnErrorOfTheRecord) {
   const SourcePtr source =
       records({{"x", FileArray{.parts = {{file(counting(1000)), 0, 10}}, .shape = {100}}}});
   std::filesystem::resize_file(folder_ / "file0", 550);

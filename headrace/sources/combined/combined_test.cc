@@ -12,6 +12,7 @@
 #include <set>
 
 #include "headrace/sources/columns/columns.h"
+#include "headrace/sources/source_around.h"
 #include "headrace/sources/subset.h"
 #include "headrace/storage/temporary_folder.h"
 
@@ -84,7 +85,7 @@ TEST(Concat, fields_in_another_order_and_shapes_that_differ) {
   EXPECT_EQ(out[1].fields[1].scalar, 9);
 }
 
-TEST(Concat, refuses_what_does_not_go_together) {
+TEST(Concat, refuses_sources_that_do_not_match) {
   EXPECT_NE(failure([] { concat({}); }).find("HR0496"), std::string::npos);
   const std::string message = failure([] { concat({numbered(1), numbered(1, 0, "other")}); });
   EXPECT_NE(message.find("source 1 has no field 'value', only 'other'"), std::string::npos)
@@ -129,7 +130,7 @@ class Watched final : public Source {
   std::string root_;
 };
 
-TEST(Concat, passes_on_what_is_asked_of_its_sources) {
+TEST(Concat, forwards_queries_to_its_sources) {
   const auto a = std::make_shared<Watched>(4, "a"), b = std::make_shared<Watched>(6, "b");
   const SourcePtr all = concat({a, numbered(0), b});
   EXPECT_EQ(all->read_style(), ReadStyle::kFiles);
@@ -216,7 +217,7 @@ TEST(Mix, every_stretch_has_its_share) {
   }
 }
 
-TEST(Mix, a_source_that_runs_out_begins_anew_and_the_rest_is_drawn_by_the_seed) {
+TEST(Mix, an_exhausted_source_starts_over_and_the_rest_is_drawn_by_seed) {
   const auto small_ones = [](uint64_t seed) {
     Indices out;
     for (const int64_t value :
@@ -251,7 +252,7 @@ TEST(Mix, positions_are_right_for_many_sources_and_odd_weights) {
   }
 }
 
-TEST(Mix, refuses_what_cannot_be) {
+TEST(Mix, refuses_impossible_arguments) {
   for (const auto& weights : std::vector<std::vector<double>>{{1}, {1, 0}, {1, -1}, {1, NAN}}) {
     EXPECT_NE(failure([&] { mix({numbered(1), numbered(1)}, weights); }).find("HR0497"),
               std::string::npos);
@@ -285,7 +286,7 @@ TEST_F(JoinTest, pairs_records_by_name) {
                                 files("snd", "audio", {"c.wav", "x.wav", "a.wav"}));
   ASSERT_EQ(joined->size(), 2);
   EXPECT_EQ(joined->schema()[1].name, "audio");
-  EXPECT_NE(joined->description().find("1 of the left without partner; 1 of the right"),
+  EXPECT_NE(joined->description().find("1 of the left source without a match; 1 of the right"),
             std::string::npos);
   std::vector<RecordData> out(2);
   const int64_t order[] = {1, 0};
@@ -322,7 +323,7 @@ TEST(Join, pairs_records_by_a_column) {
   EXPECT_EQ(joined->schema().size(), 2u);
 }
 
-TEST(Join, refuses_what_cannot_be) {
+TEST(Join, refuses_impossible_arguments) {
   const SourcePtr source = numbered(2);
   EXPECT_NE(failure([&] { join(source, source); }).find("rename={\"value\""), std::string::npos);
   EXPECT_NE(failure([&] { join(source, numbered(2, 0, "b"), {.on = "b"}); }).find("left source"),
@@ -332,12 +333,29 @@ TEST(Join, refuses_what_cannot_be) {
       std::string::npos);
   static const int64_t twice[] = {4, 4};
   const SourcePtr same = records({{"value", ArrayColumn{twice, DType::kInt64, 2, {}, {}}}});
-  EXPECT_NE(failure([&] { join(source, same, {.on = "value"}); }).find("'4' comes twice"),
+  EXPECT_NE(failure([&] { join(source, same, {.on = "value"}); }).find("'4' appears twice"),
             std::string::npos);
   EXPECT_NE(failure([&] {
               join(source, numbered(2, 50), {.on = "value"});
             }).find("no record of the left"),
             std::string::npos);
+}
+
+// Whose records share the files of their fields.
+class Sharing final : public SourceAround {
+ public:
+  using SourceAround::SourceAround;
+  bool shares_files(size_t) const override { return true; }
+};
+
+TEST(SharedFiles, are_those_of_the_sources_that_are_combined) {
+  const auto sharing = std::make_shared<const Sharing>(numbered(6));
+  EXPECT_TRUE(subset(sharing, {0, 3})->shares_files(0));
+  EXPECT_TRUE(concat({numbered(2), sharing})->shares_files(0));
+  EXPECT_FALSE(concat({numbered(2), numbered(3)})->shares_files(0));
+  const auto both = join(numbered(6, 0, "left"), sharing, {.on = "position"});
+  EXPECT_FALSE(both->shares_files(0));
+  EXPECT_TRUE(both->shares_files(1));
 }
 
 TEST(KFold, every_record_is_validated_once_and_trained_on_otherwise) {

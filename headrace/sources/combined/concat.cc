@@ -44,7 +44,7 @@ std::vector<size_t> places_of(const Schema& schema, const Source& source, size_t
                 std::string(name_of(same->dtype)) + ", of source 0 " +
                 std::string(name_of(field.kind)) + " " + std::string(name_of(field.dtype)) +
                 (same->shape.size() != field.shape.size() ? ", with other dimensions" : ""),
-            "bring them to one form first");
+            "convert them to the same form first");
     }
     const bool both_said =
         same->box_format != BoxFormat::kUnsaid && field.box_format != BoxFormat::kUnsaid;
@@ -80,7 +80,7 @@ class Concat final : public Source {
         part.in_order = part.in_order && part.places[field] == field;
       }
       if (source.classes() != sources[0]->classes()) {
-        raise(kUnlike, "source " + std::to_string(i) + " has other classes than source 0",
+        raise(kUnlike, "source " + std::to_string(i) + " has different classes from source 0",
               "open both with the same classes=[...]");
       }
       size_ += source.size();
@@ -105,6 +105,10 @@ class Concat final : public Source {
     Where place = part.source->where(index - part.begin);
     place.record = index;
     return place;
+  }
+  bool shares_files(size_t field) const override {
+    return std::ranges::any_of(
+        parts_, [&](const Part& part) { return part.source->shares_files(part.places[field]); });
   }
   std::vector<const Source*> origins() const override {
     std::vector<const Source*> out;

@@ -90,6 +90,10 @@ class Join final : public Source {
     if (field < left_fields()) return left_->origin(pair.left, field);
     return right_->origin(pair.right, right_fields_[field - left_fields()]);
   }
+  bool shares_files(size_t field) const override {
+    if (field < left_fields()) return left_->shares_files(field);
+    return right_->shares_files(right_fields_[field - left_fields()]);
+  }
   std::string root() const override { return left_->root(); }
   std::vector<std::string> classes() const override {
     std::vector<std::string> names = left_->classes();
@@ -97,8 +101,9 @@ class Join final : public Source {
   }
   std::string description() const override {
     std::string out = "join (" + counted(size(), "record");
-    if (left_alone_ > 0) out += "; " + grouped(left_alone_) + " of the left without partner";
-    if (right_alone_ > 0) out += "; " + grouped(right_alone_) + " of the right without partner";
+    if (left_alone_ > 0) out += "; " + grouped(left_alone_) + " of the left source without a match";
+    if (right_alone_ > 0)
+      out += "; " + grouped(right_alone_) + " of the right source without a match";
     return out + "): " + left_->description() + " with " + right_->description();
   }
 
@@ -168,7 +173,7 @@ class Join final : public Source {
     for (size_t i = 0; i < right_fields_.size() && out.result; ++i) {
       out.fields[left_fields() + i] = std::move(partner.fields[right_fields_[i]]);
     }
-    out.parts.resize(1);  // keeps the partner's memory, which the fields point to
+    out.parts.resize(1);  // owns the partner's memory, which the fields point to
     out.parts[0] = std::move(partner);
   }
 
@@ -208,9 +213,9 @@ class Join final : public Source {
     for (size_t i = 0; i < keys.size(); ++i) {
       if (!places.emplace(keys[i], static_cast<int64_t>(i)).second) {
         raise(kBadJoin,
-              "'" + keys[i] + "' comes twice in the right source: records " +
+              "'" + keys[i] + "' appears twice in the right source: records " +
                   std::to_string(places.at(keys[i])) + " and " + std::to_string(i),
-              "swap the sources where many records have one partner, or leave one out");
+              "swap the sources if many records share one match, or leave one out");
       }
     }
     std::vector<bool> used(keys.size(), false);
@@ -225,7 +230,7 @@ class Join final : public Source {
     right_alone_ = std::count(used.begin(), used.end(), false);
     if (pairs_.empty() && !wanted.empty()) {
       raise(kBadJoin,
-            "no record of the left source has a partner; it has '" + wanted[0] + "', the right '" +
+            "no record of the left source has a match; it has '" + wanted[0] + "', the right '" +
                 (keys.empty() ? "" : keys[0]) + "'",
             "on= names their common field");
     }
@@ -254,7 +259,7 @@ class Join final : public Source {
 SourcePtr join(const SourcePtr& left, const SourcePtr& right, const JoinOptions& options) {
   SourcePtr joined = std::make_shared<Join>(left, right, options);
   Kinds kinds = kinds_from(options.kinds);
-  for (const auto& [from, to] : options.rename) {  // a new name may say something new
+  for (const auto& [from, to] : options.rename) {  // a new name may imply another kind
     if (kinds.contains(to)) continue;
     const Field& field = *std::ranges::find(joined->schema(), to, &Field::name);
     ask_about_mask(field);

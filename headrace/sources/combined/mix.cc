@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/permutation.h"
 #include "headrace/base/random.h"
 #include "headrace/sources/combined/combined.h"
@@ -14,8 +15,8 @@
 // source, are the mix. How many a source has before a time is a division, so the record at a
 // position is found by halving the time, without a table.
 //
-// Shuffled, each place keeps its source, and so every stretch its proportions; which of the
-// source's records comes there is permuted, each pass over them by itself.
+// When shuffled, each position keeps its source, so every segment keeps its proportions; which of
+// the source's records comes there is permuted, separately for each pass over them.
 
 namespace headrace {
 namespace {
@@ -168,7 +169,7 @@ SourcePtr mix(std::vector<SourcePtr> sources, const std::vector<double>& weights
   double sum = 0;
   for (size_t i = 0; i < sources.size(); ++i) {
     if (!(weights[i] > 0) || !std::isfinite(weights[i])) {
-      raise(kBadMix, "a weight of " + std::to_string(weights[i]), "weights are positive numbers");
+      raise(kBadMix, "a weight of " + shortest_text(weights[i]), "weights are positive numbers");
     }
     if (sources[i]->size() == 0) {
       raise(kBadMix, "source " + std::to_string(i) + " has no records", "leave it out");
@@ -185,11 +186,12 @@ SourcePtr mix(std::vector<SourcePtr> sources, const std::vector<double>& weights
   if (!std::isfinite(sum)) raise(kBadMix, "weights that add up to more than a float64 holds");
   if (size == 0 && needed > kMost) {
     raise(kBadMix, "an epoch with every record of every source would be more than 1e15 records",
-          "weights that are less far apart, or size=");
+          "use weights that differ less, or size=");
   }
   if (size < 0 || static_cast<double>(size) > kMost ||
       (size > 0 && size < static_cast<int64_t>(sources.size()))) {
-    raise(kBadMix, "size=" + std::to_string(size), "a number of records, at least one a source");
+    raise(kBadMix, "size=" + std::to_string(size),
+          "use a number of records, at least one per source");
   }
   if (size == 0) {
     size = static_cast<int64_t>(std::ceil(needed - 1e-6));

@@ -23,7 +23,8 @@ namespace {
 const ErrorCode kNothingToIndex{
     "HR0462", ErrorKind::kConfig, "nothing to index",
     "An index applies to images and videos stored as encoded files, such as JPEG and MP4. This "
-    "source has none: its images are arrays, or it has no images."};
+    "source has none: its images are arrays, or it has no images. Videos that records share "
+    "(LeRobot) need no index: their tables are read once per process."};
 
 const ErrorCode kCannotWrite{
     "HR0463", ErrorKind::kStorage, "could not write the row index",
@@ -157,7 +158,7 @@ class Build {
     }
   }
 
-  // None where it is damaged; empty for kinds that have none.
+  // None if it is damaged; empty for kinds without an index.
   static std::optional<std::vector<uint8_t>> index_of(const MediaRecord& media,
                                                       const FieldData& data) {
     Result<std::vector<uint8_t>> index =

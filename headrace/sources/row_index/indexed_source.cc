@@ -58,6 +58,7 @@ std::optional<uint64_t> indexed_hash(FieldKind kind, const FieldData& data) {
 IndexedFields::IndexedFields(const Source& source) {
   for (size_t i = 0; i < source.schema().size(); ++i) {
     const Field& field = source.schema()[i];
+    if (source.shares_files(i)) continue;
     const MediaRecord* const media = field.encoded ? media_of(field.kind) : nullptr;
     if (media && (is_picture(field.kind) || media->index)) fields_.push_back(i);
   }
@@ -138,7 +139,7 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
     std::memcpy(name, &picture.name, sizeof picture.name);
     RowIndexSlot& slot = record.fields[picture.field].row_index;
     slot.picture = reinterpret_cast<uintptr_t>(name);
-    // The store is told through a const source, as all that reads it; it guards itself.
+    // The store is updated through a const source, like all its readers; it has its own lock.
     if (learn_) slot.store = const_cast<IndexedSource*>(this);
     if (!picture.place) continue;
     const std::span<uint8_t> known(rows, picture.place->length);
@@ -155,7 +156,7 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
 void IndexedSource::learned(uint64_t picture, std::span<const uint8_t> row_index) {
   PictureName name;
   std::memcpy(&name, reinterpret_cast<const void*>(static_cast<uintptr_t>(picture)), sizeof name);
-  // Views of a picture learn one by one what each goes through.
+  // Views of a picture learn separately from the rows that each decodes.
   RowIndexFile& file = *name.part->file;
   if (file.has_longer(name.slot, name.hash, row_index.size())) return;
   if (file.add(name.slot, name.hash, row_index)) ++learned_;
@@ -163,7 +164,7 @@ void IndexedSource::learned(uint64_t picture, std::span<const uint8_t> row_index
 
 namespace {
 
-// Null, with a note, where there is none and none can be made.
+// Null, with a note, if there is none and none can be created.
 std::unique_ptr<RowIndexFile> file_in_cache(const CacheDirectory& cache, const std::string& path,
                                             const RowIndexKey& key, bool learn, std::string& note) {
   if (path.empty()) {
@@ -173,7 +174,7 @@ std::unique_ptr<RowIndexFile> file_in_cache(const CacheDirectory& cache, const s
   if (!learn) {
     Result<std::unique_ptr<RowIndexFile>> there = RowIndexFile::open(path, key, false);
     if (there) return std::move(*there);
-    note = "none was made: `headrace index` or hr.index() makes one";
+    note = "none exists: create one with `headrace index` or hr.index()";
     return nullptr;
   }
   cache.make();
@@ -197,7 +198,7 @@ IndexedOrigin named_file(const Source& whole, const std::string& path) {
   throw Exception(std::move(*first));
 }
 
-// A word on what could have an index and has none.
+// A note on files that could have an index but have none.
 std::string missing_note(const std::vector<std::string>& missing, size_t origins,
                          const std::string& why) {
   if (origins == 1 || missing.empty()) return why;

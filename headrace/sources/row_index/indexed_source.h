@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose encoded pictures come with an index of their rows (RowIndexSlot), and whose videos
-// with an index of their packets (video_index.h), from a file that keeps it between runs; and
-// which, where it may, keeps what decoding them teaches.
+// A source whose encoded pictures come with an index of their rows (RowIndexSlot), and whose
+// videos with an index of their packets (video_index.h), from a file that is kept between runs;
+// if allowed, it also stores what is learned while decoding them.
 //
-// Where the source is made of others, each of these has its file, by its own records' numbers: what
-// was made for one dataset serves whatever it is a part of.
+// If the source is made of others, each of these has its own file, keyed by its own record
+// numbers: an index made for one dataset works in every source that contains it.
 //
 // Pixels do not depend on it. What a record's slot points to lives as long as the record's bytes.
 #pragma once

@@ -64,7 +64,7 @@ Bytes rows_of(const Source& source, int64_t index) {
   return rows ? *rows : Bytes();
 }
 
-TEST(IndexedSource, GivesEachPictureTheRowsOfItsBytes) {
+TEST(IndexedSource, GivesEachImageTheRowsOfItsBytes) {
   Photos photos;
   const BuiltRowIndex built = build_row_index(photos.source, "", 2, {});
   EXPECT_EQ(built.pictures, Photos::kCount);
@@ -79,7 +79,7 @@ TEST(IndexedSource, GivesEachPictureTheRowsOfItsBytes) {
   EXPECT_EQ(with.source->fingerprint(), photos.source->fingerprint());
 }
 
-TEST(IndexedSource, KeepsWhatItIsTold) {
+TEST(IndexedSource, RemembersLearnedRows) {
   Photos photos;
   const Bytes rows{1, 2, 3, 4};
   {
@@ -108,7 +108,7 @@ TEST(IndexedSource, UsesNothingForOtherBytes) {
   EXPECT_EQ(with.index->counts().used, 1);
 }
 
-TEST(IndexedSource, KnowsRecordsOfAViewByTheSourcesNumbers) {
+TEST(IndexedSource, MapsRecordsOfAViewToTheSource) {
   Photos photos;
   build_row_index(subset(photos.source, {4}), "", 1, {});
   const SourcePtr view = subset(photos.source, {7, 2, 7});
@@ -120,7 +120,7 @@ TEST(IndexedSource, KnowsRecordsOfAViewByTheSourcesNumbers) {
   EXPECT_EQ(read(*with.source, 2).index, 2);
 }
 
-TEST(IndexedSource, IsNotThereWhereThereIsNoFile) {
+TEST(IndexedSource, IsAbsentWithoutAFile) {
   Photos photos;
   EXPECT_EQ(with_row_index(photos.source, RowIndexUse::kUse, "").source, photos.source);
   EXPECT_EQ(with_row_index(photos.source, RowIndexUse::kOff, "").source, photos.source);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/base/number_text.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/storage/file.h"
 
@@ -48,7 +49,8 @@ constexpr size_t kKeyAt = 16, kSumAt = 56, kCheckBytes = 4;
 constexpr int kLengthBits = 24;  // 16 MiB: two days of video; and 1 TiB of entries
 constexpr uint64_t kLargestOffset = uint64_t{1} << (64 - kLengthBits);
 constexpr int64_t kMostSlots = int64_t{1} << 36;  // so that no size of a table overflows
-// A file with so many bytes that nothing points to, and more than half of it, is written anew.
+// A file with at least this many unreferenced bytes, if they are more than half of it, is
+// rewritten.
 constexpr uint64_t kWasteful = uint64_t{1} << 20;
 constexpr size_t kSlotsAtOnce = 4096;
 
@@ -115,11 +117,7 @@ Result<void> check(const Header& found, const RowIndexKey& key, const std::strin
 
 }  // namespace
 
-std::string row_index_cache_name(uint64_t fingerprint) {
-  char name[40];
-  std::snprintf(name, sizeof name, "rows-%016llx", static_cast<unsigned long long>(fingerprint));
-  return name;
-}
+std::string row_index_cache_name(uint64_t fingerprint) { return "rows-" + hex_text(fingerprint); }
 
 Result<std::unique_ptr<RowIndexFile>> RowIndexFile::open(const std::string& path,
                                                          const RowIndexKey& key, bool writable) {
@@ -168,7 +166,8 @@ std::unique_ptr<RowIndexFile> RowIndexFile::create(const std::string& path,
 
 std::unique_ptr<RowIndexFile> RowIndexFile::extend(const std::string& path,
                                                    const RowIndexKey& key) {
-  // Asked before opening: what another process publishes in between is opened, never replaced.
+  // Checked before opening: a file that another process publishes in between is opened, never
+  // replaced.
   const bool missing = ::access(path.c_str(), F_OK) != 0;
   Result<std::unique_ptr<RowIndexFile>> there = open(path, key, /*writable=*/true);
   if (there) {
@@ -226,7 +225,7 @@ bool RowIndexFile::add(int64_t slot, uint64_t hash, std::span<const uint8_t> row
     if (block_.bytes.size() + kSlotBytes * block_.entries.size() < kBlockBytes) return true;
     std::swap(full, block_);
   }
-  return write(full);  // not under the lock: others go on adding
+  return write(full);  // not under the lock: others continue to add
 }
 
 bool RowIndexFile::has_longer(int64_t slot, uint64_t hash, size_t length) const {

@@ -40,7 +40,7 @@ class RowIndexFile {
   static constexpr size_t kLongest = (size_t{1} << 24) - 1;  // bytes of one row index
   static constexpr size_t kBlockBytes = size_t{64} << 10;
 
-  // Where a picture's index stands, and of which bytes it is.
+  // The position of a picture's index, and the bytes that it belongs to.
   struct Place {
     uint64_t hash = 0;    // content_hash() of the picture's bytes
     uint64_t offset = 0;  // in the file
@@ -77,8 +77,8 @@ class RowIndexFile {
   bool add(int64_t slot, uint64_t hash, std::span<const uint8_t> row_index) EXCLUDES_LOCK(mutex_);
   // Whether it has a longer one of the same bytes, or will.
   bool has_longer(int64_t slot, uint64_t hash, size_t length) const EXCLUDES_LOCK(mutex_);
-  // Adds all entries of a file, the slots moved on by `first`. Those that cannot be read are left
-  // behind. False when writing fails. REQUIRES: the slots fit.
+  // Adds all entries of a file, with slots shifted by `first`. Unreadable ones are skipped. False
+  // when writing fails. REQUIRES: the slots fit.
   bool copy_from(const RowIndexFile& other, int64_t first = 0);
   bool flush() EXCLUDES_LOCK(mutex_);
   // Whether writing has failed; then nothing is added any more.

@@ -63,7 +63,7 @@ std::string id_of(const Result<std::unique_ptr<RowIndexFile>>& result) {
   return result ? "" : std::string(result.error().code->id);
 }
 
-TEST(RowIndexFile, GivesBackWhatWasAdded) {
+TEST(RowIndexFile, ReturnsWhatWasAdded) {
   TemporaryFolder folder;
   const auto file = must_open(write_every_third(folder));
   ASSERT_TRUE(file);
@@ -73,7 +73,7 @@ TEST(RowIndexFile, GivesBackWhatWasAdded) {
   EXPECT_EQ(file->contents().entries, 34);
 }
 
-TEST(RowIndexFile, IsExtendedAndTheLaterEntryCounts) {
+TEST(RowIndexFile, IsAppendedToAndTheLaterEntryWins) {
   TemporaryFolder folder;
   const std::string path = write_every_third(folder);
   {
@@ -120,7 +120,7 @@ TEST(RowIndexFile, OfAnotherDatasetIsRefused) {
   EXPECT_EQ(must_open(path, other)->contents().entries, 0);
 }
 
-TEST(RowIndexFile, ThatIsNoneOrCutOffIsRefused) {
+TEST(RowIndexFile, ThatIsInvalidOrTruncatedIsRefused) {
   TemporaryFolder folder;
   const std::string whole = content_of(write_every_third(folder));
   EXPECT_EQ(id_of(RowIndexFile::open(folder / "none", kKey, false)), "HR0201");
@@ -138,7 +138,7 @@ TEST(RowIndexFile, ThatIsNoneOrCutOffIsRefused) {
 }
 
 // Rows alone, as the version before this wrote them: read, and copied where entries are added.
-TEST(RowIndexFile, OfVersion2IsReadAndReplacedByOneOfThis) {
+TEST(RowIndexFile, OfVersion2IsReadAndReplacedByTheCurrentVersion) {
   const TemporaryFolder folder;
   const std::string path = write_every_third(folder);
   std::string content = content_of(path);
@@ -160,7 +160,7 @@ TEST(RowIndexFile, OfVersion2IsReadAndReplacedByOneOfThis) {
 }
 
 // Whatever is damaged, an entry is what was once added for this picture, or is not used.
-TEST(RowIndexFile, NeverGivesWhatWasNotAdded) {
+TEST(RowIndexFile, NeverReturnsDataThatWasNotAdded) {
   TemporaryFolder folder;
   const std::string path = write_every_third(folder), whole = content_of(path);
   std::vector<Bytes> added;
@@ -200,7 +200,7 @@ TEST(RowIndexFile, NeverGivesWhatWasNotAdded) {
   }
 }
 
-TEST(RowIndexFile, RefusesWhatIsTooLong) {
+TEST(RowIndexFile, RefusesEntriesThatAreTooLong) {
   TemporaryFolder folder;
   const auto file = RowIndexFile::create(folder / "index", kKey);
   EXPECT_FALSE(file->add(0, 1, Bytes(RowIndexFile::kLongest + 1)));
@@ -210,7 +210,7 @@ TEST(RowIndexFile, RefusesWhatIsTooLong) {
   EXPECT_EQ(found(*file, 0, 1).size(), RowIndexFile::kLongest);
 }
 
-TEST(RowIndexFile, IsWrittenAnewWhereMostOfItWasSuperseded) {
+TEST(RowIndexFile, IsCompactedIfMostOfItWasSuperseded) {
   TemporaryFolder folder;
   const std::string path = write_every_third(folder);
   for (int round = 0; round < 60; ++round) {
@@ -223,7 +223,7 @@ TEST(RowIndexFile, IsWrittenAnewWhereMostOfItWasSuperseded) {
   EXPECT_EQ(found(*must_open(path), 3, hash_of(3)), rows_of(3 + 59));
 }
 
-TEST(RowIndexFile, CannotBeMadeWhereNothingCanBeWritten) {
+TEST(RowIndexFile, CannotBeCreatedInAReadOnlyFolder) {
   TemporaryFolder folder;
   EXPECT_EQ(RowIndexFile::create(folder / "no/folder/index", kKey), nullptr);
   EXPECT_EQ(RowIndexFile::extend(folder / "no/folder/index", kKey), nullptr);
@@ -267,7 +267,7 @@ TEST(RowIndexFile, IsExtendedByThreadsAndProcessesAtOnce) {
   }
 }
 
-TEST(RowIndexFile, ThatProcessesBeginAtOnceIsOneFile) {
+TEST(RowIndexFile, CreatedConcurrentlyIsOneFile) {
   constexpr RowIndexKey key{.fingerprint = 5, .records = 3, .pictures = 1};
   auto* const begun = static_cast<std::atomic<int>*>(::mmap(nullptr, sizeof(std::atomic<int>),
                                                             PROT_READ | PROT_WRITE,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row index file as hostile input. The header is made right, and the fuzzer says which slots get
-// a checksum that is, so that it gets past both.
+// A row index file as hostile input. The header is corrected, and the fuzzer chooses which slots
+// get a correct checksum, so that it gets past both.
 #include <sys/mman.h>
 #include <unistd.h>
 

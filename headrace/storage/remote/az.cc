@@ -8,12 +8,11 @@
 #include <memory>
 #include <utility>
 
-#include "headrace/base/mutex.h"
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/storage/remote/azure_signature.h"
 #include "headrace/storage/remote/bucket_files.h"
-#include "headrace/storage/remote/credentials.h"
+#include "headrace/storage/remote/cloud_state.h"
 #include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/url.h"
@@ -54,11 +53,21 @@ std::optional<SigningKeys> azure_keys() {
   return keys;
 }
 
-struct AzureState {
-  mutable Mutex mutex;
-  bool asked GUARDED_BY(mutex) = false;  // the environment
-  std::string account GUARDED_BY(mutex), endpoint GUARDED_BY(mutex);
-  Credentials credentials{"az", azure_keys};
+CloudSettings azure_settings() {
+  CloudSettings out;
+  out.account = either(variable_of({"AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"}),
+                       part_of_connection("AccountName"));
+  out.endpoint = either(variable_of({"AZURE_STORAGE_ENDPOINT", "AZURE_STORAGE_SERVICE_ENDPOINT"}),
+                        part_of_connection("BlobEndpoint"));
+  if (out.endpoint.empty() && !out.account.empty()) {
+    out.endpoint = "https://" + out.account + ".blob." +
+                   either(part_of_connection("EndpointSuffix"), "core.windows.net");
+  }
+  return out;
+}
+
+struct AzureState : CloudState {
+  AzureState() : CloudState("az", azure_settings, azure_keys) {}
 };
 
 AzureState& azure() { return of_this_process<AzureState>(); }
@@ -81,19 +90,14 @@ std::string date_text(int64_t time) {
 class Azure final : public Cloud {
  public:
   bool lists() const override { return true; }
+  bool takes_ranges_from_end() const override { return false; }
   bool stores() const override { return true; }
 
   std::string server(const std::string& path) const override {
     return "az://" + bucket_and_key(path).bucket;
   }
 
-  void prepare(bool looks) const override {
-    {
-      MutexLock lock(azure().mutex);
-      if (looks || !std::exchange(azure().asked, true)) ask_environment();
-    }
-    if (!remote_options()->anonymous) azure().credentials.prepare(looks);
-  }
+  void prepare(bool looks) const override { azure().prepare(looks); }
 
   Result<HttpRequest> object(const std::string& path, const HttpCall& call) const override {
     const auto [container, blob] = bucket_and_key(path);
@@ -115,41 +119,20 @@ class Azure final : public Cloud {
 
   bool renew(const std::string& /*path*/, const HttpResponse& response,
              std::string_view code) const override {
-    if (remote_options()->anonymous) return false;
-    const std::optional<SigningKeys> refused = azure().credentials.known();
-    const bool expired = response.status == 401 || code == "AuthenticationFailed" ||
-                         code == "InvalidAuthenticationInfo";
-    return (expired || !refused) && azure().credentials.renew(refused);
+    return azure().renew(response.status == 401 || code == "AuthenticationFailed" ||
+                         code == "InvalidAuthenticationInfo");
   }
 
  private:
-  static void ask_environment() REQUIRES_LOCK(azure().mutex) {
-    std::string& account = azure().account;
-    std::string& endpoint = azure().endpoint;
-    account = either(variable_of({"AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"}),
-                     part_of_connection("AccountName"));
-    endpoint = either(variable_of({"AZURE_STORAGE_ENDPOINT", "AZURE_STORAGE_SERVICE_ENDPOINT"}),
-                      part_of_connection("BlobEndpoint"));
-    if (!endpoint.empty() || account.empty()) return;
-    endpoint = "https://" + account + ".blob." +
-               either(part_of_connection("EndpointSuffix"), "core.windows.net");
-  }
-
   static Result<HttpRequest> request(const std::string& container, const std::string& blob,
                                      std::string query, const HttpCall& call) {
-    const auto options = remote_options();
-    std::string endpoint = options->endpoint("az"), account;
-    {
-      MutexLock lock(azure().mutex);
-      if (endpoint.empty()) endpoint = azure().endpoint;
-      account = azure().account;
-    }
+    auto [endpoint, region, account] = azure().settings();
     Result<Url> url = endpoint_from(std::move(endpoint));
     if (!url) {
       if (account.empty()) url.error().hint = "set AZURE_STORAGE_ACCOUNT_NAME";
       return std::move(url.error());
     }
-    const auto keys = options->anonymous ? std::nullopt : azure().credentials.known();
+    const auto keys = azure().keys();
     if (keys && !keys->key.empty()) account = keys->key;
     if (account.empty()) account = url->host.substr(0, url->host.find('.'));
     url->path += "/" + escaped(container) + blob;

@@ -52,11 +52,9 @@ std::string azure_authorization(const std::string& account, std::string_view key
                                 const HttpCall& call, HeaderPairs headers) {
   const std::optional<std::string> secret = bytes_of_base64(key);
   if (!secret) return {};
-  const Sha256 signature =
-      hmac_sha256({reinterpret_cast<const uint8_t*>(secret->data()), secret->size()},
-                  azure_text_to_sign(account, url, call, std::move(headers)));
-  return "SharedKey " + account + ":" +
-         base64({reinterpret_cast<const char*>(signature.data()), signature.size()});
+  const Sha256 signature = hmac_sha256(bytes_from_text(*secret),
+                                       azure_text_to_sign(account, url, call, std::move(headers)));
+  return "SharedKey " + account + ":" + base64(text_from_bytes(signature));
 }
 
 std::string base64(std::string_view bytes) {

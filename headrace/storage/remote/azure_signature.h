@@ -16,10 +16,10 @@ namespace headrace {
 
 using HeaderPairs = std::vector<std::pair<std::string, std::string>>;
 
-// The text that is signed. `headers`: all that are sent and begin with "x-ms-", in lower case.
+// The text to sign. `headers`: all that are sent and begin with "x-ms-", in lower case.
 std::string azure_text_to_sign(const std::string& account, const Url& url, const HttpCall& call,
                                HeaderPairs headers);
-// The value of Authorization; empty where the key is not base64.
+// The value of Authorization; empty if the key is not base64.
 std::string azure_authorization(const std::string& account, std::string_view key, const Url& url,
                                 const HttpCall& call, HeaderPairs headers);
 

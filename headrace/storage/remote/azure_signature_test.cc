@@ -20,7 +20,7 @@ std::string signature(const char* address, const HttpCall& call, const HeaderPai
   return azure_authorization(kAccount, kKey, *parse_url(address), call, headers);
 }
 
-TEST(AzureSignature, IsThatOfItsOwnLibrary) {
+TEST(AzureSignature, EqualsThatOfItsSdk) {
   EXPECT_EQ(signature("https://devstoreaccount1.blob.core.windows.net/photos/tr%20ain/"
                       "%2B%3D%26%C3%A9.tar",
                       {.range = "bytes=0-4095", .if_match = "\"0x8D4BCC2E4835CD0\""}, sent()),
@@ -36,14 +36,14 @@ TEST(AzureSignature, IsThatOfItsOwnLibrary) {
             "SharedKey devstoreaccount1:4oG5Pap5+tWLIFZHXQU4H9CW6jL5ozzZKBdMozJ8imE=");
 }
 
-TEST(AzureSignature, AKeyThatIsNotBase64GivesNone) {
+TEST(AzureSignature, AKeyThatIsNotBase64GivesNoSignature) {
   for (const char* key : {"abc", "ab=c", "a b=", "====", "abcd="}) {
     EXPECT_TRUE(azure_authorization(kAccount, key, *parse_url("http://h/c/b"), {}, sent()).empty())
         << key;
   }
 }
 
-TEST(Base64, IsThatOfTheStandard) {  // RFC 4648, 10
+TEST(Base64, FollowsTheStandard) {  // RFC 4648, 10
   const std::pair<const char*, const char*> pairs[] = {{"", ""},
                                                        {"f", "Zg=="},
                                                        {"fo", "Zm8="},

@@ -14,20 +14,24 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kStoresNothing{
-    "HR0229", ErrorKind::kUnsupported, "storage is read-only",
-    "A file was to be put into a storage that is only read here (the Hugging Face Hub). Write it "
-    "to a local file, and upload that with the storage's own tools."};
-
-constexpr size_t kListingsAtOnce = 64;
-// Folders that are known: with fewer, those in them are looked for first, so that there are enough
-// to be listed at once.
+constexpr size_t kListingsAtOnce = 256;
+// Known folders: with fewer, their subfolders are searched first, so that there are enough to list
+// concurrently.
 constexpr size_t kEnoughFolders = 16;
+
+// What earlier existence checks and reads of its beginning revealed about a folder.
+std::optional<ListPage> known_page(const ListQuery& query) {
+  if (query.flat || !query.next.empty()) return {};
+  if (const auto all = known_objects().listing(query.folder)) {
+    return ListPage{.entries = *all, .has_keys = true, .next = {}};
+  }
+  return known_objects().first_page(query.folder);
+}
 
 }  // namespace
 
-// Pages of many folders are under way at once. Few folders are listed one level at a time; once
-// there are enough, each with all that lies below it.
+// Pages of many folders are requested concurrently. Few folders are listed one level at a time;
+// once there are enough, each with everything below it.
 Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachEntry& each) const {
   const std::string root = without_slash(given);
   struct Arrivals {
@@ -42,9 +46,15 @@ Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachE
   const auto take = [&](const ListQuery& query, Result<ListPage> page) -> Result<void> {
     if (!page) return std::move(page.error());
     is_there |= page->has_keys;
+    std::erase_if(page->entries, [&](const RemoteEntry& entry) {
+      return entry.is_folder && entry.name == query.last_folder;
+    });
     if (!page->next.empty()) {
       ListQuery more = query;
       more.next = std::move(page->next);
+      const auto folder = std::ranges::find_if(page->entries.rbegin(), page->entries.rend(),
+                                               &RemoteEntry::is_folder);
+      if (folder != page->entries.rend()) more.last_folder = folder->name;
       waiting.push_front(std::move(more));
     }
     folders_known += static_cast<size_t>(std::ranges::count_if(
@@ -58,18 +68,16 @@ Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachE
     }
     return {};
   };
-  if (const auto known = known_objects().listing(root)) {
-    waiting.clear();
-    if (Result<void> good =
-            take({.folder = root}, ListPage{.entries = *known, .has_keys = true, .next = {}});
-        !good) {
-      return std::move(good.error());
-    }
-  }
   while (goes_on && (!waiting.empty() || under_way > 0)) {
     while (!waiting.empty() && under_way < kListingsAtOnce) {
       const ListQuery query = std::move(waiting.front());
       waiting.pop_front();
+      if (std::optional<ListPage> known = known_page(query)) {
+        if (Result<void> taken = take(query, std::move(*known)); !taken) {
+          return std::move(taken.error());
+        }
+        continue;
+      }
       cloud().prepare(/*looks=*/false);
       Fetch fetch = new_listing(query);
       fetch.done = [arrivals, query](FetchResult got) {
@@ -80,6 +88,7 @@ Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachE
       ++under_way;
       RangeClient::of_process().submit(std::move(fetch));
     }
+    if (under_way == 0) continue;
     std::deque<std::pair<ListQuery, FetchResult>> pages;
     {
       MutexLock lock(arrivals->mutex);
@@ -97,11 +106,7 @@ Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachE
 }
 
 Result<bool> BucketFiles::store(const std::string& path, std::string content) const {
-  if (!cloud().stores()) {
-    return Error{.code = &kStoresNothing,
-                 .what = "nothing can be stored at " + path,
-                 .hint = "write a local file and upload it"};
-  }
+  if (!cloud().stores()) return stores_nothing_error(path);
   cloud().prepare(/*looks=*/true);
   Fetch fetch = new_fetch(path);
   fetch.redirected = {};

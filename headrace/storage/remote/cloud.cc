@@ -12,7 +12,7 @@ const ErrorCode kBadEndpoint{
     "https://storage.example.org, given by an environment variable (AWS_ENDPOINT_URL, "
     "STORAGE_EMULATOR_HOST, AZURE_STORAGE_ENDPOINT, HF_ENDPOINT) or "
     "hr.remote.configure(endpoint=...). Azure's endpoint follows from the account "
-    "(AZURE_STORAGE_ACCOUNT_NAME), so one of both must be given."};
+    "(AZURE_STORAGE_ACCOUNT_NAME), so one of the two must be given."};
 
 }  // namespace
 

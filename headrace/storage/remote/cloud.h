@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kind of remote storage, as three small things: the address of an object, the authorization of a
-// request, and the parsing of a listing. All else (ranges, retries, versions) is the same for all
-// of them: remote_files.h. Const members may be called from any thread.
+// request, and the parsing of a listing. Everything else (ranges, retries, versions) is the same
+// for all of them: remote_files.h. Const members may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,22 @@ struct RemoteEntry {
   std::string name;  // without its folder; of a flat listing the path below it
   bool is_folder = false;
   uint64_t size = 0;
-  std::string etag;  // as it is sent with the object
+  std::string etag = {};  // as sent with the object
 };
 
 struct ListPage {
   std::vector<RemoteEntry> entries = {};
-  bool has_keys = false;  // also those that are no entries, such as "folder/" itself
-  std::string next;       // begin of the next page; empty: it is the last one
+  bool has_keys = false;  // also those that are not entries, such as "folder/" itself
+  std::string next;       // start of the next page; empty: it is the last one
 };
 
 // A page of a folder's listing.
 struct ListQuery {
   std::string folder;     // a path
-  std::string next = {};  // ListPage::next of the page before
+  std::string next = {};  // ListPage::next of the previous page
   bool flat = false;      // all files below the folder, instead of its files and folders
+  // The folder that the previous page named last: some stores name it again on the next one.
+  std::string last_folder = {};
 };
 
 class Cloud {
@@ -42,11 +44,11 @@ class Cloud {
   virtual ~Cloud() = default;
 
   // Called on a reader's thread before each request, which may wait for credentials. `looks`: to
-  // look or list, as who opens a dataset does; then the environment is looked at once more.
+  // look or list, as when a dataset is opened; then the environment is read again.
   virtual void prepare(bool looks) const { (void)looks; }
-  // Signed for now. Must not wait.
+  // Signed with the current time. Must not wait.
   virtual Result<HttpRequest> object(const std::string& path, const HttpCall& call) const = 0;
-  // Requests to one share a limit.
+  // Requests to the same server share a limit.
   virtual std::string server(const std::string& path) const = 0;
   // Fetch::renew, Fetch::redirected.
   virtual bool renew(const std::string& path, const HttpResponse& response,
@@ -60,9 +62,12 @@ class Cloud {
     return {};
   }
 
-  // Folders are prefixes of keys. Without, a path is a file or nothing.
+  // Whether an object's last bytes can be asked for by their number alone.
+  virtual bool takes_ranges_from_end() const { return true; }
+
+  // Folders are prefixes of keys. Otherwise, a path is a file or nothing.
   virtual bool lists() const { return false; }
-  // Whether the path is a bucket as a whole, so a folder.
+  // Whether the path is a whole bucket, and so a folder.
   virtual bool is_root(const std::string& path) const;
   virtual Result<HttpRequest> listing(const ListQuery& query, const HttpCall& call) const {
     (void)query, (void)call;
@@ -77,8 +82,8 @@ class Cloud {
   virtual bool stores() const { return false; }
 };
 
-// The address of a server as an option or the environment has it, without slashes at its end; with
-// `scheme` where it has none. HR0225 where it is no address.
+// The address of a server from an option or the environment, without trailing slashes; with
+// `scheme` if it has none. HR0225 if it is not an address.
 Result<Url> endpoint_from(std::string text, std::string_view scheme = {});
 
 }  // namespace headrace

@@ -19,11 +19,11 @@ namespace headrace {
 
 struct ProvidedKeys {
   SigningKeys keys;
-  double expires = 0;  // seconds since 1970; 0: they do not
+  double expires = 0;  // seconds since 1970; 0: never
 };
 
-// Asked when the environment names no keys; empty where it has none. It may wait, is called from
-// any thread, by one at a time, and may throw.
+// Called if the environment has no keys; empty if it has none either. It may wait, is called from
+// any thread, one at a time, and may throw.
 using KeyProvider = std::function<std::optional<ProvidedKeys>()>;
 // `cloud`: its scheme, "s3".
 void set_key_provider(std::string_view cloud, KeyProvider provider);
@@ -37,12 +37,12 @@ class Credentials {
   Credentials(std::string_view cloud, Environment environment)
       : cloud_(cloud), environment_(environment) {}
 
-  // As they are known: never waits. Empty: requests are not authorized.
+  // The known credentials: never waits. Empty: requests are not authorized.
   std::optional<SigningKeys> known() const EXCLUDES_LOCK(mutex_);
-  // Asks the environment where `looks` or nothing was asked yet, and the provider where that has no
-  // keys, or they expire within five minutes. Throws what the provider throws.
+  // Reads the environment if `looks` or for the first time, and asks the provider if that has no
+  // keys, or they expire within five minutes. Throws the provider's exceptions.
   void prepare(bool looks) EXCLUDES_LOCK(mutex_);
-  // After a refusal: asks again. Whether there are other keys now.
+  // After a rejection: asks again. Returns whether there are other keys now.
   bool renew(const std::optional<SigningKeys>& refused) EXCLUDES_LOCK(mutex_);
 
  private:
@@ -54,7 +54,7 @@ class Credentials {
   std::optional<SigningKeys> from_environment_ GUARDED_BY(mutex_);
   std::optional<ProvidedKeys> provided_ GUARDED_BY(mutex_);
   bool asked_environment_ GUARDED_BY(mutex_) = false, asking_ GUARDED_BY(mutex_) = false;
-  uint64_t asked_provider_ GUARDED_BY(mutex_) = 0;  // which: each that is set has a number
+  uint64_t asked_provider_ GUARDED_BY(mutex_) = 0;  // which one: each provider has a number
   Condition changed_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcurl, opened when the first address is met: never linked, so that the engine loads without it.
-// Any thread may call opened(); libcurl's own rules apply to the functions.
+// libcurl, opened at the first remote path: never linked, so that the engine loads without it. Any
+// thread may call opened(); libcurl's own rules apply to the functions.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ struct Curl {
     kTimerFunction = 20004,
   };
   enum Info : int { kInfoPrivate = 0x100000 + 21 };
-  // Results of a transfer that are told apart.
+  // The results of a transfer that are distinguished.
   enum Code : int {
     kOk = 0,
     kBadUrl = 3,
@@ -102,7 +102,7 @@ struct Curl {
   curl_slist* (*slist_append)(curl_slist*, const char*);
   void (*slist_free_all)(curl_slist*);
 
-  // The library, which stays open. HR0220 where it is missing or lacks a function.
+  // The library, which remains open. HR0220 if it is missing or lacks a function.
   static Result<const Curl*> opened();
 };
 

@@ -5,10 +5,9 @@
 #include <memory>
 #include <utility>
 
-#include "headrace/base/mutex.h"
 #include "headrace/base/registry.h"
 #include "headrace/storage/remote/bucket_files.h"
-#include "headrace/storage/remote/credentials.h"
+#include "headrace/storage/remote/cloud_state.h"
 #include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/sigv4.h"
@@ -28,11 +27,10 @@ std::optional<SigningKeys> google_keys() {
   return bearer;
 }
 
-struct GoogleState {
-  mutable Mutex mutex;
-  bool asked GUARDED_BY(mutex) = false;  // the environment
-  std::string endpoint GUARDED_BY(mutex);
-  Credentials credentials{"gs", google_keys};
+CloudSettings google_settings() { return {.endpoint = variable_of({"STORAGE_EMULATOR_HOST"})}; }
+
+struct GoogleState : CloudState {
+  GoogleState() : CloudState("gs", google_settings, google_keys) {}
   Signer signer{kGoogleSigning};
 };
 
@@ -47,15 +45,7 @@ class GoogleStorage final : public Cloud {
     return "gs://" + bucket_and_key(path).bucket;
   }
 
-  void prepare(bool looks) const override {
-    {
-      MutexLock lock(google().mutex);
-      if (looks || !std::exchange(google().asked, true)) {
-        google().endpoint = variable_of({"STORAGE_EMULATOR_HOST"});
-      }
-    }
-    if (!remote_options()->anonymous) google().credentials.prepare(looks);
-  }
+  void prepare(bool looks) const override { google().prepare(looks); }
 
   Result<HttpRequest> object(const std::string& path, const HttpCall& call) const override {
     const auto [bucket, key] = bucket_and_key(path);
@@ -72,20 +62,13 @@ class GoogleStorage final : public Cloud {
 
   bool renew(const std::string& /*path*/, const HttpResponse& response,
              std::string_view /*code*/) const override {
-    if (remote_options()->anonymous) return false;
-    const std::optional<SigningKeys> refused = google().credentials.known();
-    return (response.status == 401 || !refused) && google().credentials.renew(refused);
+    return google().renew(response.status == 401);
   }
 
  private:
   static Result<HttpRequest> request(const std::string& bucket, const std::string& key,
                                      std::string query, const HttpCall& call) {
-    const auto options = remote_options();
-    std::string endpoint = options->endpoint("gs");
-    if (endpoint.empty()) {
-      MutexLock lock(google().mutex);
-      endpoint = google().endpoint;
-    }
+    std::string endpoint = google().settings().endpoint;
     if (endpoint.empty()) endpoint = "https://storage.googleapis.com";
     Result<Url> url = endpoint_from(std::move(endpoint), "http");  // the variable often has none
     if (!url) return std::move(url.error());
@@ -94,7 +77,7 @@ class GoogleStorage final : public Cloud {
     HttpRequest out{.url = url->text()};
     SignedParts parts{.method = call.method, .body = call.body};
     if (call.method == "PUT") parts.headers.emplace_back("x-goog-if-generation-match", "0");
-    const auto keys = options->anonymous ? std::nullopt : google().credentials.known();
+    const auto keys = google().keys();
     if (keys && !keys->key.empty()) {
       out.headers = google().signer.headers(*url, *keys, "auto", std::time(nullptr), parts);
       return out;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Repositories of the Hugging Face Hub: hf://datasets/OWNER/NAME[@REVISION]/PATH; models are
 // hf://OWNER/NAME. It redirects to another host for large files; that address is kept until it is
-// refused, since the Hub counts what it is asked.
-// https://huggingface.co/docs/hub/api
+// rejected, since the Hub limits the number of requests. https://huggingface.co/docs/hub/api
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -11,7 +10,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/base/registry.h"
 #include "headrace/storage/remote/bucket_files.h"
-#include "headrace/storage/remote/credentials.h"
+#include "headrace/storage/remote/cloud_state.h"
 #include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/url.h"
@@ -31,12 +30,12 @@ struct Redirected {
   std::string url, version;
 };
 
-struct HubState {
-  mutable Mutex mutex;
-  bool asked GUARDED_BY(mutex) = false;  // the environment
-  std::string endpoint GUARDED_BY(mutex);
+CloudSettings hub_settings() { return {.endpoint = variable_of({"HF_ENDPOINT"})}; }
+
+struct HubState : CloudState {
+  HubState() : CloudState("hf", hub_settings, hub_keys) {}
+  Mutex mutex;
   std::map<std::string, Redirected> kept GUARDED_BY(mutex);  // by the address that redirects
-  Credentials credentials{"hf", hub_keys};
 };
 
 HubState& hub() { return of_this_process<HubState>(); }
@@ -91,13 +90,7 @@ class Hub final : public Cloud {
     return "hf://" + repo.kind + "/" + repo.name;
   }
 
-  void prepare(bool looks) const override {
-    {
-      MutexLock lock(hub().mutex);
-      if (looks || !std::exchange(hub().asked, true)) hub().endpoint = variable_of({"HF_ENDPOINT"});
-    }
-    if (!remote_options()->anonymous) hub().credentials.prepare(looks);
-  }
+  void prepare(bool looks) const override { hub().prepare(looks); }
 
   Result<HttpRequest> object(const std::string& path, const HttpCall& /*call*/) const override {
     Result<HttpRequest> out = resolving(path);
@@ -134,9 +127,7 @@ class Hub final : public Cloud {
       MutexLock lock(hub().mutex);
       if (hub().kept.erase(asked->url) > 0) return true;
     }
-    if (remote_options()->anonymous) return false;
-    const std::optional<SigningKeys> refused = hub().credentials.known();
-    return (response.status == 401 || !refused) && hub().credentials.renew(refused);
+    return hub().renew(response.status == 401);
   }
 
   std::string redirected(const std::string& path, const HttpResponse& response,
@@ -162,19 +153,14 @@ class Hub final : public Cloud {
   }
 
   static Result<HttpRequest> request(const std::string& path, std::string query) {
-    const auto options = remote_options();
-    std::string endpoint = options->endpoint("hf");
-    if (endpoint.empty()) {
-      MutexLock lock(hub().mutex);
-      endpoint = hub().endpoint;
-    }
+    std::string endpoint = hub().settings().endpoint;
     if (endpoint.empty()) endpoint = "https://huggingface.co";
     Result<Url> url = endpoint_from(std::move(endpoint));
     if (!url) return std::move(url.error());
     url->path += path;
     url->query = std::move(query);
     HttpRequest out{.url = url->text(), .asks_version = false, .any_host = true};
-    const auto keys = options->anonymous ? std::nullopt : hub().credentials.known();
+    const auto keys = hub().keys();
     if (keys && !keys->token.empty()) {
       out.headers.push_back("Authorization: Bearer " + keys->token);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of web servers: a path is an address as it is, and there are no listings.
+// Files of web servers: a path is a plain address, and there are no listings.
 #include <memory>
 #include <utility>
 
@@ -38,7 +38,7 @@ const StorageRecord kHttps{.name = "https",
 const Register<StorageRecord> registered_https(kHttps);
 
 const StorageRecord kHttp{.name = "http",
-                          .doc = "The same without TLS: inside one's own network.",
+                          .doc = "The same without TLS, for private networks.",
                           .example = "http://10.0.0.7:8000/train.hrpack",
                           .storage = web_files};
 const Register<StorageRecord> registered_http(kHttp);

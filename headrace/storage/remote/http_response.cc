@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/storage/remote/http_response.h"
 
-#include <charconv>
+#include <algorithm>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/text.h"
 
 namespace headrace {
 namespace {
-
-std::optional<uint64_t> number_in(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
-}
 
 void take_range(std::string_view value, HttpResponse& out) {
   if (!lower_case(value.substr(0, 6)).starts_with("bytes ")) return;
@@ -21,13 +15,13 @@ void take_range(std::string_view value, HttpResponse& out) {
   const size_t slash = value.find('/');
   if (slash == std::string_view::npos) return;
   const std::string_view span = value.substr(0, slash), total = value.substr(slash + 1);
-  out.range_total = number_in(total);
+  out.range_total = number_from<uint64_t>(total);
   if (!out.range_total && total != "*") return;
   if (span != "*") {
     const size_t dash = span.find('-');
     if (dash == std::string_view::npos) return;
-    out.range_first = number_in(span.substr(0, dash));
-    out.range_last = number_in(span.substr(dash + 1));
+    out.range_first = number_from<uint64_t>(span.substr(0, dash));
+    out.range_last = number_from<uint64_t>(span.substr(dash + 1));
     if (!out.range_first || !out.range_last || *out.range_last < *out.range_first ||
         *out.range_last == UINT64_MAX) {
       return;
@@ -47,17 +41,19 @@ std::string range_text(const HttpResponse& response) {
 Judgment judge_range(const HttpResponse& response, const WantedRange& wanted) {
   if (!response.range_first) return wrong("a body without a range");
   const uint64_t first = *response.range_first, body = *response.range_last - first + 1;
-  // Without it a begin would be taken for a whole object, and its rest would be missing in silence.
+  // Without it a prefix would be mistaken for a whole object, and the rest would be missing
+  // silently.
   if (!response.range_total) return wrong("a range without the object's size");
   const uint64_t total = *response.range_total;
   if (*response.range_last >= total) {
     return wrong("a range beyond the end: bytes " + range_text(response) + " of " +
                  std::to_string(total));
   }
-  // It may be shorter than asked for only where the object ends.
+  // It may only be shorter than requested at the object's end.
   const bool to_the_end = first + body == total;
   const bool is_all = body == wanted.bytes || (body < wanted.bytes && to_the_end);
-  if (first != wanted.first || !is_all) {
+  const uint64_t begin = wanted.from_end ? total - std::min(total, wanted.bytes) : wanted.first;
+  if (first != begin || !is_all) {
     return wrong("bytes " + range_text(response) + " for \"Range: " + wanted.value() + "\"");
   }
   if (response.length && *response.length != body) {
@@ -105,7 +101,7 @@ void HttpResponse::take_line(std::string_view line) {
     *this = HttpResponse();
     const size_t blank = line.find(' ');
     if (blank != std::string_view::npos) {
-      status = static_cast<int>(number_in(line.substr(blank + 1, 3)).value_or(0));
+      status = static_cast<int>(number_from<uint64_t>(line.substr(blank + 1, 3)).value_or(0));
     }
     return;
   }
@@ -116,7 +112,7 @@ void HttpResponse::take_line(std::string_view line) {
   if (name == "content-range") {
     take_range(value, *this);
   } else if (name == "content-length") {
-    length = number_in(value);
+    length = number_from<uint64_t>(value);
   } else if (name == "etag") {
     etag = value;
   } else if (name == "last-modified") {
@@ -126,7 +122,8 @@ void HttpResponse::take_line(std::string_view line) {
   } else if (name == "location") {
     location = value;
   } else if (name == "retry-after") {
-    if (const auto seconds = number_in(value)) retry_after = static_cast<double>(*seconds);
+    if (const auto seconds = number_from<uint64_t>(value))
+      retry_after = static_cast<double>(*seconds);
   } else if (name == "x-amz-bucket-region") {
     region = value;
   } else if (name == "x-linked-etag") {
@@ -147,6 +144,7 @@ std::string HttpResponse::version() const {
 
 std::string WantedRange::value() const {
   if (is_whole()) return {};
+  if (from_end) return "bytes=-" + std::to_string(bytes);
   return "bytes=" + std::to_string(first) + "-" +
          (bytes == kToTheEnd ? "" : std::to_string(first + bytes - 1));
 }

@@ -14,47 +14,48 @@ struct HttpResponse {
   int status = 0;
   // Content-Range: "bytes 0-99/1000", "bytes */1000", "bytes 0-99/*".
   std::optional<uint64_t> range_first, range_last, range_total;
-  bool has_range = false;  // the header was there and could be read
+  bool has_range = false;  // the header was present and valid
   std::optional<uint64_t> length;
   std::string etag, modified, encoding, location, region;
-  std::string linked_etag;  // X-Linked-ETag: of what a redirect of the Hugging Face Hub leads to
+  std::string linked_etag;  // X-Linked-ETag: of the target of a redirect by the Hugging Face Hub
   std::string next_page;    // the address in `Link: <...>; rel="next"`
   std::optional<double> retry_after;  // seconds
 
-  // A line of the head, with or without its line end. A status line begins a new response: what an
-  // interim one (100, 103) or a proxy's CONNECT said is dropped.
+  // A line of the head, with or without its line end. A status line begins a new response: headers
+  // of an interim one (100, 103) or of a proxy's CONNECT are dropped.
   void take_line(std::string_view line);
-  // Distinguishes an object's versions: its ETag without quotes and "W/", else the time of its last
-  // change; empty if the server gives neither.
+  // Distinguishes an object's versions: its ETag without quotes and "W/", otherwise its
+  // modification time; empty if the server gives neither.
   std::string version() const;
 };
 
-// The bytes [first, first + bytes) of an object, or all from `first` on.
+// The bytes [first, first + bytes) of an object, or all from `first` on; or the last `bytes` of it.
 struct WantedRange {
   static constexpr uint64_t kToTheEnd = UINT64_MAX;
   uint64_t first = 0, bytes = kToTheEnd;
+  bool from_end = false;  // `first` is 0
   bool is_whole() const { return first == 0 && bytes == kToTheEnd; }
-  std::string value() const;  // "bytes=0-99"; empty for a whole object
+  std::string value() const;  // "bytes=0-99", "bytes=-100"; empty for a whole object
 };
 
 // The action for a response, once its head is complete.
 enum class Verdict : uint8_t {
-  kTake,       // its body is what was asked for, from `begin` on
+  kTake,       // its body is what was requested, from `begin` on
   kRedirect,   // 301, 302, 303, 307, 308 with a Location
   kAgain,      // 408, 429, 5xx
-  kThrottled,  // the same, and the server asks for fewer requests (429, 503)
-  kRenew,      // refused, perhaps for credentials that have expired
+  kThrottled,  // the same, and the server wants fewer requests (429, 503)
+  kRenew,      // rejected, perhaps because credentials have expired
   kNothing,    // 404, 410
-  kChanged,    // 412, or 416: the object is another, or shorter
+  kChanged,    // 412, or 416: the object has changed, or is shorter
   kRefused,    // any other status
-  kNoRange,    // the whole object came for a part of it
-  kWrong,      // the status and the headers contradict what was asked for
+  kNoRange,    // the whole object instead of a part of it
+  kWrong,      // the status and the headers contradict the request
 };
 
 struct Judgment {
   Verdict verdict = Verdict::kWrong;
   std::optional<uint64_t> total = {};  // bytes of the object
-  std::optional<uint64_t> body = {};   // bytes of this body, where known
+  std::optional<uint64_t> body = {};   // bytes of this body, if known
   uint64_t first = 0;                  // where the body begins in the object
   std::string why = {};                // of kWrong
 };

@@ -20,7 +20,7 @@ Verdict verdict_of(std::initializer_list<const char*> lines, WantedRange wanted)
 
 constexpr WantedRange kPart{.first = 100, .bytes = 50};
 
-TEST(HttpResponse, AFittingRangeIsTaken) {
+TEST(HttpResponse, AMatchingRangeIsAccepted) {
   const char* range = "content-range:  bytes 100-149/1000 ";
   const Judgment judged = judge(response_of({"HTTP/1.1 206 Partial Content", range}), kPart);
   EXPECT_EQ(judged.verdict, Verdict::kTake);
@@ -32,7 +32,7 @@ TEST(HttpResponse, AFittingRangeIsTaken) {
   EXPECT_EQ(verdict_of({"HTTP/1.1 103", "HTTP/1.1 206", range}, kPart), Verdict::kTake);
 }
 
-TEST(HttpResponse, ABodyThatDoesNotFitIsNotTaken) {
+TEST(HttpResponse, ABodyOfTheWrongSizeIsNotAccepted) {
   for (const char* range :
        {"bytes 100-148/1000", "bytes 101-150/1000", "bytes 0-49/1000", "bytes 149-100/1000",
         "bytes 100-149/149", "bytes 100-18446744073709551615/1000", "bytes */1000", "bytes", "",
@@ -49,14 +49,14 @@ TEST(HttpResponse, ABodyThatDoesNotFitIsNotTaken) {
       Verdict::kWrong);
 }
 
-TEST(HttpResponse, AServerWithoutRangesIsFound) {
+TEST(HttpResponse, AServerWithoutRangesIsDetected) {
   EXPECT_EQ(verdict_of({"HTTP/1.1 200 OK", "Content-Length: 1000"}, kPart), Verdict::kNoRange);
   EXPECT_EQ(verdict_of({"HTTP/1.1 200 OK", "Content-Length: 40"}, {.first = 0, .bytes = 50}),
             Verdict::kTake);
   EXPECT_EQ(verdict_of({"HTTP/1.1 200 OK", "Content-Length: 1000"}, {}), Verdict::kTake);
 }
 
-TEST(HttpResponse, OtherStatusesAreToldApart) {
+TEST(HttpResponse, OtherStatusesAreDistinguished) {
   EXPECT_EQ(verdict_of({"HTTP/1.1 404"}, kPart), Verdict::kNothing);
   EXPECT_EQ(verdict_of({"HTTP/1.1 412"}, kPart), Verdict::kChanged);
   EXPECT_EQ(judge(response_of({"HTTP/1.1 416", "Content-Range: bytes */7"}), kPart).total, 7U);
@@ -71,6 +71,22 @@ TEST(HttpResponse, OtherStatusesAreToldApart) {
 TEST(HttpResponse, AVersionIsItsETagOrItsTime) {
   EXPECT_EQ(response_of({"HTTP/1.1 200", "ETag: W/\"a\"", "Last-Modified: x"}).version(), "a");
   EXPECT_EQ(response_of({"HTTP/1.1 200", "Last-Modified: x"}).version(), "x");
+}
+
+TEST(Judge, TakesTheLastBytesOfAnObjectOfAnySize) {
+  const WantedRange last{.bytes = 100, .from_end = true};
+  EXPECT_EQ(last.value(), "bytes=-100");
+  const auto verdict = [&](std::string_view range) {
+    HttpResponse response;
+    response.take_line("HTTP/1.1 206 Partial Content");
+    response.take_line("Content-Range: bytes " + std::string(range));
+    return judge(response, last).verdict;
+  };
+  EXPECT_EQ(verdict("900-999/1000"), Verdict::kTake);
+  EXPECT_EQ(verdict("0-49/50"), Verdict::kTake) << "it has fewer";
+  EXPECT_EQ(verdict("0-99/1000"), Verdict::kWrong) << "its first bytes";
+  EXPECT_EQ(verdict("901-999/1000"), Verdict::kWrong);
+  EXPECT_EQ(verdict("800-999/1000"), Verdict::kWrong);
 }
 
 }  // namespace

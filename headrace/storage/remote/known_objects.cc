@@ -2,6 +2,7 @@
 #include "headrace/storage/remote/known_objects.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "headrace/base/clock.h"
@@ -42,22 +43,24 @@ FileIdentity identity_of_version(std::string_view version, uint64_t size) {
   return {.device = kRemote, .inode = version.empty() ? 0 : hash_name(version), .size = size};
 }
 
-std::optional<KnownObjects::Look> KnownObjects::look(const std::string& path) {
-  const double time = now();
+std::optional<KnownObjects::Look> KnownObjects::look(const std::string& path, double time) {
   MutexLock lock(mutex_);
   drop_if_configured();
   if (const auto seen = looks_.find(path);
       seen != looks_.end() && seen->second.time > time - kSeconds) {
     return seen->second.look;
   }
-  // In a folder of which all is known, or below what is no folder there.
+  // In a folder whose listing is known, or below something that is not a folder.
   for (size_t end = path.size(), slash = path.rfind('/'); slash != std::string::npos;
        end = slash, slash = slash > 0 ? path.rfind('/', slash - 1) : std::string::npos) {
     const auto folder = listings_.find(path.substr(0, slash));
     if (folder == listings_.end() || folder->second.until <= time) continue;
     const auto found =
         folder->second.by_name.find(std::string_view(path).substr(slash + 1, end - slash - 1));
-    if (found == folder->second.by_name.end()) return Look{};
+    if (found == folder->second.by_name.end()) {
+      if (folder->second.ended > time - kSeconds) return Look{};
+      return {};  // it may have come since
+    }
     if (end == path.size()) {
       Look out = look_of((*folder->second.entries)[found->second]);
       keep_etag(out.status.identity, out.etag);  // only of files that are looked at
@@ -73,7 +76,24 @@ void KnownObjects::saw(const std::string& path, Look look) {
   MutexLock lock(mutex_);
   drop_old(time);
   keep_etag(look.status.identity, look.etag);
+  const bool is_large = look.tail || (look.head && look.head->size() > kSmallHead);
   looks_.insert_or_assign(path, Seen{time, std::move(look)});
+  if (is_large) drop_ends(time);
+}
+
+void KnownObjects::drop_ends(double time) {
+  std::vector<Seen*> newest;
+  for (auto& [path, seen] : looks_) {
+    if (seen.look.head) newest.push_back(&seen);
+  }
+  std::ranges::sort(newest, std::greater(), &Seen::time);
+  uint64_t held = 0;
+  for (Seen* seen : newest) {
+    held += seen->look.head->size() + (seen->look.tail ? seen->look.tail->size() : 0);
+    if (held > kMostHeld || seen->time <= time - kSeconds) {
+      seen->look.head = seen->look.tail = nullptr;
+    }
+  }
 }
 
 void KnownObjects::keep_etag(const FileIdentity& identity, const std::string& etag) {
@@ -115,7 +135,8 @@ std::shared_ptr<const KnownObjects::Entries> KnownObjects::listing(
 
 Result<void> KnownObjects::saw_listing(const std::string& folder, Entries entries, double begun) {
   const double time = now();
-  Listing listing{.until = time + std::max(kSeconds, time - begun),
+  Listing listing{.ended = time,
+                  .until = time + std::max(kSeconds, time - begun),
                   .entries = std::make_shared<const Entries>(std::move(entries)),
                   .by_name = {}};
   listing.by_name.reserve(listing.entries->size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: a web server of one object on the loopback interface, with a thread for each
-// connection. Its bytes follow from their places, so that every one can be checked.
+// connection. Its bytes are a function of their positions, so that every one can be checked.
 #pragma once
 
 #include <arpa/inet.h>

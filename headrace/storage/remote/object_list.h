@@ -17,17 +17,17 @@ inline constexpr int kMostListed = 1000;  // entries of a page
 // The prefix of the keys in a folder: "s3://bucket/a/b" -> "a/b/"; empty for a whole bucket.
 std::string prefix_of(const std::string& folder);
 
-// A key as a cloud names it.
+// A key in the cloud's notation.
 struct ListedKey {
   std::string key, etag;
   uint64_t size = 0;
   bool is_folder = false;
 };
 
-// Keys as entries of the folder with this prefix (with its "/" at the end), whose own marker is
-// left out. HR0224 where a key does not begin with the prefix, or lies in a folder below and the
-// listing is not flat; HR0227 where one is no path, as a part after the prefix is empty, "." or
-// "..".
+// Keys as entries of the folder with this prefix (including its final "/"), without the folder's
+// own marker. HR0224 if a key does not begin with the prefix, or is in a subfolder although the
+// listing is not flat; HR0227 if one is not a valid path, because a part after the prefix is empty,
+// "." or "..".
 Result<ListPage> page_of_keys(std::vector<ListedKey> keys, std::string_view prefix, bool flat,
                               std::string next);
 
@@ -36,12 +36,12 @@ std::string list_query_of_xml(const ListQuery& query);
 Result<ListPage> list_page_of_xml(std::string_view body, std::string_view prefix, bool flat);
 // Azure's List Blobs.
 Result<ListPage> list_page_of_azure(std::string_view body, std::string_view prefix, bool flat);
-// The tree of a repository of the Hugging Face Hub. `next_page`: the address of the next page,
-// which the head of the answer names.
+// The tree of a repository of the Hugging Face Hub. `next_page`: the address of the next page, from
+// the head of the response.
 Result<ListPage> list_page_of_hub(std::string_view body, std::string_view next_page,
                                   std::string_view prefix, bool flat);
 
-// HR0224: a listing is not what was asked for, or is cut.
+// HR0224: a listing is not what was requested, or is truncated.
 Error bad_listing(std::string what);
 
 }  // namespace headrace

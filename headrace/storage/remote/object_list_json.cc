@@ -78,7 +78,7 @@ Result<ListPage> list_page_of_hub(std::string_view body, std::string_view next_p
   if (!has_size) return bad_listing("a file without a size");
   std::string next = cursor_of(next_page);
   if (!next_page.empty() && next.empty()) {
-    return bad_listing("it goes on, and does not say where");
+    return bad_listing("it is continued, but without a continuation token");
   }
   return page_of_keys(std::move(keys), prefix, flat, std::move(next));
 }

@@ -25,7 +25,7 @@ std::string error_of(const std::string& body) {
   return page ? "" : page.error().what;
 }
 
-TEST(ObjectList, HasFilesFoldersAndWhereItGoesOn) {
+TEST(ObjectList, HasFilesFoldersAndAContinuation) {
   const auto page = list_page_of_xml(
       listing("<Name>bucket</Name><IsTruncated>true</IsTruncated>"
               "<NextContinuationToken>a/&lt;b&gt;==</NextContinuationToken>"
@@ -42,7 +42,7 @@ TEST(ObjectList, HasFilesFoldersAndWhereItGoesOn) {
   EXPECT_TRUE(page->entries[1].is_folder);
 }
 
-TEST(ObjectList, EscapedKeysAreTakenForWhatTheyAre) {
+TEST(ObjectList, EscapedKeysAreDecoded) {
   const std::string escaped = object("t/a+b%2Bc%0Ad%3F");
   const auto page =
       list_page_of_xml(listing(escaped + "<EncodingType>url</EncodingType>"), "t/", false);
@@ -51,7 +51,7 @@ TEST(ObjectList, EscapedKeysAreTakenForWhatTheyAre) {
   EXPECT_EQ(list_page_of_xml(listing(escaped), "t/", false)->entries.at(0).name, "a+b%2Bc%0Ad%3F");
 }
 
-TEST(ObjectList, KeysThatAreNoPathsAreErrorsThatNameThem) {
+TEST(ObjectList, KeysThatAreNotPathsAreErrorsThatNameThem) {
   const std::string escaped = "<EncodingType>url</EncodingType>";
   const auto folder = [](const std::string& key) {
     return "<CommonPrefixes><Prefix>" + key + "</Prefix></CommonPrefixes>";
@@ -107,7 +107,7 @@ std::string blob(const std::string& name, const std::string& more = {}) {
          "</Properties><OrMetadata /></Blob>";
 }
 
-TEST(ObjectList, AzuresHasFilesFoldersAndWhereItGoesOn) {
+TEST(ObjectList, AzuresHasFilesFoldersAndAContinuation) {
   const auto page = list_page_of_azure(
       azure(
           blob("t/a&amp;b.jpg") + blob("t/dir", "<ResourceType>directory</ResourceType>") +
@@ -132,7 +132,7 @@ TEST(ObjectList, AzuresHasFilesFoldersAndWhereItGoesOn) {
   }
 }
 
-TEST(ObjectList, TheHubsHasFilesFoldersAndWhereItGoesOn) {
+TEST(ObjectList, TheHubsHasFilesFoldersAndAContinuation) {
   const std::string whole =
       R"([{"type":"directory","oid":"1","size":0,"path":"t/sub"},)"
       R"({"type":"file","oid":"ab","size":7,"path":"t/a.json","lfs":null},)"
@@ -157,7 +157,7 @@ TEST(ObjectList, TheHubsHasFilesFoldersAndWhereItGoesOn) {
   }
 }
 
-TEST(ObjectList, APartOfAListingIsNeverAllOfIt) {
+TEST(ObjectList, APartialListingIsNeverTreatedAsComplete) {
   const std::string whole = listing(object("t/a") + object("t/b"));
   for (size_t cut = 0; cut < whole.size(); ++cut) {
     EXPECT_FALSE(list_page_of_xml(whole.substr(0, cut), "t/", false)) << cut;
@@ -169,7 +169,7 @@ TEST(ObjectList, APartOfAListingIsNeverAllOfIt) {
   EXPECT_NE(error_of(listing("<Contents><Key>t/a</Key><Size>-1</Size></Contents>")), "");
 }
 
-TEST(XmlReader, EntitiesAreTheFiveAndNumbers) {
+TEST(XmlReader, EntitiesAreTheFiveStandardOnesAndNumbers) {
   EXPECT_EQ(text_of_xml("&lt;&#65;&#x20ac;&amp;"), "<A\xe2\x82\xac&");
   for (const char* bad : {"&", "&x;", "&#0;", "&#x110000;", "&#;", "&lt"}) {
     EXPECT_FALSE(text_of_xml(bad)) << bad;

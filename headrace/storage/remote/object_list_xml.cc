@@ -19,8 +19,8 @@ struct Element {
   std::string_view name, attributes;
 };
 
-// Calls `ended` for each element as it ends, with those that it lies in from below the root on, and
-// the text that came since the last one began or ended.
+// Calls `ended` for each element at its end, with its ancestors below the root, and the text since
+// the last begin or end.
 Result<void> read_elements(
     std::string_view body, std::string_view root,
     const std::function<void(const std::vector<Element>&, std::string& text)>& ended) {
@@ -125,7 +125,8 @@ Result<ListPage> list_page_of_xml(std::string_view body, std::string_view prefix
   if (Result<void> read = read_elements(body, "ListBucketResult", take); !read) {
     return std::move(read.error());
   }
-  if (is_truncated && next.empty()) return bad_listing("it goes on, and does not say where");
+  if (is_truncated && next.empty())
+    return bad_listing("it is continued, but without a continuation token");
   if (!is_truncated) next.clear();
   // Keys are escaped or not, which may be said after them.
   if (is_escaped) {
@@ -165,7 +166,7 @@ Result<ListPage> list_page_of_azure(std::string_view body, std::string_view pref
   if (Result<void> read = read_elements(body, "EnumerationResults", take); !read) {
     return std::move(read.error());
   }
-  if (!is_complete) return bad_listing("it does not say whether it goes on (NextMarker)");
+  if (!is_complete) return bad_listing("it does not say whether it is continued (NextMarker)");
   return page_of_entries(std::move(entries), prefix, flat, std::move(next));
 }
 

@@ -11,16 +11,18 @@ double Backoff::next(double chance, std::optional<double> asked) {
   return asked ? std::max(*asked, last_) : last_;
 }
 
+void RequestLimit::set_most(int most) { most_ = most; }
+
 void RequestLimit::throttled(double time) {
   // The answers to requests that were sent together are one sign, not many.
-  if (!cut_ || time - *cut_ >= 1) limit_ = std::max(1.0, limit_ / 2);
+  if (!cut_ || time - *cut_ >= 1) allowed_ = std::max(1.0, std::min(most_, allowed_) / 2);
   if (!cut_ || time - *cut_ >= 1) cut_ = time;
   grown_ = time;
 }
 
 void RequestLimit::all_in_use(double time) {
-  if (!cut_ || limit_ >= most_ || time - *grown_ < 1) return;
-  limit_ = std::min(most_, limit_ + 1);
+  if (!cut_ || allowed_ >= most_ || time - *grown_ < 1) return;
+  allowed_ = std::min(most_, allowed_ + 1);
   grown_ = time;
 }
 
@@ -41,10 +43,16 @@ void Hedges::took(uint64_t bytes, double seconds) {
   kept.after = std::max({least_, 3 * median, slowest});
 }
 
-std::optional<double> Hedges::after(uint64_t bytes) const {
+double Hedges::after(uint64_t bytes) const {
   const SizeClass& kept = classes_[class_of(bytes)];
-  if (kept.count < kLeast) return {};
-  return kept.after;
+  if (kept.count >= kLeast) return kept.after;
+  // Whole files, whose size is not known, have a class of their own.
+  const double unsized = bytes == UINT64_MAX ? 1 : static_cast<double>(bytes) / kUnknownRate;
+  double out = std::max(least_, kUnknownSeconds + unsized);
+  for (const SizeClass& other : classes_) {
+    if (other.count >= kLeast) out = std::max(out, other.after);
+  }
+  return out;
 }
 
 bool Hedges::take() {

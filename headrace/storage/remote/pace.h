@@ -1,62 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the next request is sent, as arithmetic on a clock that is given: pauses between tries, how
-// many requests a server gets at once, and which are sent a second time. No thread, no network.
+// When the next request is sent, as arithmetic on a given clock: pauses between attempts, how many
+// requests a server gets at once, and which are sent a second time. No thread, no network.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
 namespace headrace {
 
-// Pauses that grow and scatter ("decorrelated jitter"): thousands of readers that a server turned
-// away together do not come back together.
+// Growing, randomized pauses ("decorrelated jitter"): thousands of readers rejected by a server at
+// the same time do not come back at the same time.
 class Backoff {
  public:
   Backoff(double first, double longest) : first_(first), longest_(longest), last_(first) {}
-  // `chance` in [0, 1). No shorter than what the server asks for (Retry-After), which is no reason
-  // to ask at once.
+  // `chance` in [0, 1). Not shorter than the server requests (Retry-After); a short request does
+  // not mean immediately.
   double next(double chance, std::optional<double> asked);
 
  private:
   double first_, longest_, last_;
 };
 
-// Requests at once: half as many after the server was throttled, one more a second while all are
+// Concurrent requests: halved when the server throttles, increased by one per second while all are
 // in use.
 class RequestLimit {
  public:
-  explicit RequestLimit(int most) : most_(most), limit_(most) {}
-  int now() const { return static_cast<int>(limit_); }
+  explicit RequestLimit(int most) : most_(most) {}
+  // Another limit from now on; a server that throttled does not immediately get more.
+  void set_most(int most);
+  int now() const { return static_cast<int>(std::min(most_, allowed_)); }
   void throttled(double time);
   void all_in_use(double time);
-  // Whether the server asked for fewer requests of late.
+  // Whether the server recently requested fewer requests.
   bool is_throttled(double time) const { return cut_ && time - *cut_ < kCalmSeconds; }
 
  private:
   static constexpr double kCalmSeconds = 30;
-  double most_, limit_;
+  double most_;
+  double allowed_ = std::numeric_limits<double>::infinity();  // by the server, which throttled
   std::optional<double> cut_, grown_;
 };
 
-// After how long a request is sent a second time, by how long others of its size took.
+// The delay before a request is sent a second time, from the durations of others of its size.
 class Hedges {
  public:
   explicit Hedges(double least_seconds) : least_(least_seconds) {}
+  void set_least(double seconds) { least_ = seconds; }
   void begun() { budget_ = budget_ < kMostSaved ? budget_ + kShare : kMostSaved; }
   void took(uint64_t bytes, double seconds);
-  // max(3 x median, 99 % of them) of its size; none until enough are known.
-  std::optional<double> after(uint64_t bytes) const;
-  // Whether one more stays within 2 % of the requests, which it then counts.
+  // max(3 x median, 99th percentile) for its size; if too few of a size are known, the maximum over
+  // all sizes, and at least a second.
+  double after(uint64_t bytes) const;
+  // Whether another one stays within 2 % of the requests, and then counts it.
   bool take();
 
  private:
   static constexpr double kShare = 0.02, kMostSaved = 16;
   static constexpr size_t kKept = 256, kLeast = 20, kEach = 16;
+  static constexpr double kUnknownSeconds = 1, kUnknownRate = 10e6;
   struct SizeClass {
-    std::vector<float> seconds;  // the last kKept of them
+    std::vector<float> seconds;  // the last kKept durations
     uint64_t count = 0;
     double after = 0;
   };

@@ -12,7 +12,8 @@
 
 namespace headrace {
 
-// An object of which each process, a forked child too, has its own. The parent's is left in place.
+// An object of which each process, including forked children, has its own. The parent's is left in
+// place.
 
 template <class T>
 T& of_this_process() {
@@ -27,8 +28,8 @@ T& of_this_process() {
   return *found;  // never destroyed: threads may use it at exit
 }
 
-// For what a child takes over: whoever forks holds the mutex for that moment, so no other thread
-// does. REQUIRES: held for moments only, and never while a process is forked.
+// For state that a child takes over: fork() holds the mutex briefly, so no other thread does.
+// REQUIRES: held only briefly, and never while a process is forked.
 template <Mutex& (*mutex_of)()>
 int free_over_fork() {
   return pthread_atfork([]() HR_ANNOTATION(no_thread_safety_analysis) { mutex_of().lock(); },

@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
-#include <csignal>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -19,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "headrace/base/blocked_signals.h"
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
 #include "headrace/storage/burst_threads.h"
@@ -35,13 +35,15 @@ using Job = std::shared_ptr<FetchJob>;  // shared: by its transfers and by what 
 
 constexpr double kTick = 0.02;  // between looks for what stalls or is slow
 constexpr int kMostRedirects = 5, kMostIdle = 512;
-constexpr size_t kRenewals = 4;  // at once: of other buckets and hosts
+constexpr size_t kMostCopies = 3;  // of a request, if earlier ones are slow
+constexpr size_t kRenewals = 4;    // at once: of other buckets and hosts
 
 // The requests to one server or bucket.
 struct Server {
   explicit Server(const RemoteOptions& options)
       : limit(options.connections), hedges(options.hedge_seconds) {}
   std::deque<Job> waiting;
+  std::deque<Job> slow;  // to be sent a second time, before those that wait
   int under_way = 0;
   RequestLimit limit;
   Hedges hedges;
@@ -58,6 +60,9 @@ std::string seconds_text(double seconds) {
   out.resize(out.find('.') + 2);
   return out + " s";
 }
+
+// By which Hedges compares requests: how long a body is whose size is asked for.
+uint64_t bytes_of(const Fetch& fetch) { return fetch.room ? fetch.range.bytes : 0; }
 
 bool same_server(const Url& a, const Url& b) { return a.scheme == b.scheme && a.host == b.host; }
 
@@ -89,8 +94,10 @@ struct RangeClient::Loop {
   // All below belongs to the thread.
   void run();
   void take_arrivals() EXCLUDES_LOCK(mutex);
+  void wait_in_line(Job job);
   void begin_waiting();
-  void begin(const Job& job, Server& server);
+  bool begin(const Job& job, Server& server);  // whether a request was sent
+  void begin_copy(const Job& job, Server& server);
   void wait_and_act();
   void collect();
   void finish(Transfer& transfer, int code);
@@ -174,7 +181,10 @@ void RangeClient::Loop::put(Arrival arrival) {
   {
     MutexLock lock(mutex);
     if (!stopping) {
-      if (!thread.joinable()) thread = std::thread([this] { run(); });
+      if (!thread.joinable()) {
+        const BlockedSignals blocked;
+        thread = std::thread([this] { run(); });
+      }
       inbox.push_back(std::move(arrival));
       if (inbox.size() == 1) wake();
       return;
@@ -183,15 +193,20 @@ void RangeClient::Loop::put(Arrival arrival) {
   arrival.job->fetch.done(failure(request_error(arrival.job->fetch.path, "the process ends")));
 }
 
+// As the options were when the request was submitted.
+void RangeClient::Loop::wait_in_line(Job job) {
+  Server& server = server_of(*job);
+  server.limit.set_most(job->options->connections);
+  server.hedges.set_least(job->options->hedge_seconds);
+  server.waiting.push_back(std::move(job));
+}
+
 Server& RangeClient::Loop::server_of(const FetchJob& job) {
   return servers.try_emplace(job.fetch.server, *job.options).first->second;
 }
 
 void RangeClient::Loop::run() {
   pthread_setname_np(pthread_self(), "hr-remote");
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are for threads that can act on them
   multi = curl->multi_init();
   (void)curl->multi_setopt(multi, Curl::kSocketFunction, &Loop::on_socket);
   (void)curl->multi_setopt(multi, Curl::kSocketData, static_cast<void*>(this));
@@ -219,7 +234,7 @@ void RangeClient::Loop::take_arrivals() {
   }
   for (Arrival& arrival : arrived) {
     if (!arrival.refused) {
-      server_of(*arrival.job).waiting.push_back(std::move(arrival.job));
+      wait_in_line(std::move(arrival.job));
     } else if (arrival.renewed) {
       server_of(*arrival.job).waiting.push_front(std::move(arrival.job));
     } else {
@@ -236,24 +251,41 @@ void RangeClient::Loop::take_arrivals() {
 
 void RangeClient::Loop::begin_waiting() {
   for (auto& [name, server] : servers) {
-    while (!server.waiting.empty()) {
+    while (!server.slow.empty() || !server.waiting.empty()) {
       if (server.under_way >= server.limit.now()) {
         server.limit.all_in_use(now());
         break;
       }
+      if (!server.slow.empty()) {
+        const Job job = std::move(server.slow.front());
+        server.slow.pop_front();
+        begin_copy(job, server);
+        continue;
+      }
       const Job job = std::move(server.waiting.front());
       server.waiting.pop_front();
-      begin(job, server);
+      (void)begin(job, server);
     }
   }
 }
 
-void RangeClient::Loop::begin(const Job& job, Server& server) {
+// The second request of a slow one counts as a connection, but not as a try.
+void RangeClient::Loop::begin_copy(const Job& job, Server& server) {
+  job->copy_waits = false;
+  const bool answered = job->transfers.empty();  // or it waits for another try
+  if (answered || server.limit.is_throttled(now()) || !server.hedges.take()) return;
+  job->fresh = true;
+  if (begin(job, server)) --job->tries;
+}
+
+bool RangeClient::Loop::begin(const Job& job, Server& server) {
   const HttpCall call = job->call();
-  Result<HttpRequest> request = job->moved ? Result(*job->moved) : job->fetch.request(call);
+  Result<HttpRequest> request =
+      job->moved ? Result(*job->moved) : job->fetch.request(job->fetch.path, call);
   if (!request) {
-    if (!job->transfers.empty()) return;  // the other one of a hedged request goes on
-    return answer(job, failure(std::move(request.error())));
+    // The other copy of a hedged request continues.
+    if (job->transfers.empty()) answer(job, failure(std::move(request.error())));
+    return false;
   }
   const double time = now();
   if (job->tries++ == 0) job->begun = time;
@@ -270,6 +302,7 @@ void RangeClient::Loop::begin(const Job& job, Server& server) {
   job->transfers.push_back(transfer.get());
   (void)curl->multi_add_handle(multi, transfer->handle());
   active.emplace(transfer.get(), std::move(transfer));
+  return true;
 }
 
 int RangeClient::Loop::on_socket(Curl::Handle*, int socket, int what, void* loop, void* known) {
@@ -358,7 +391,7 @@ void RangeClient::Loop::finish(Transfer& transfer, int code) {
   std::string service_code = transfer.service_code();
   release(transfer);
   if (outcome.kind == Kind::kThrottled) server_of(*job).limit.throttled(now());
-  if (!job->transfers.empty()) return;  // the other one of a hedged request goes on
+  if (!job->transfers.empty()) return;  // the other copy of a hedged request continues
   switch (outcome.kind) {
     case Kind::kAgain:
       job->fresh = true;
@@ -377,7 +410,7 @@ void RangeClient::Loop::finish(Transfer& transfer, int code) {
 void RangeClient::Loop::whole(const Job& job, Transfer& transfer) {
   FetchResult out;
   const double took = now() - transfer.begun();
-  server_of(*job).hedges.took(job->fetch.range.bytes, took);
+  server_of(*job).hedges.took(bytes_of(job->fetch), took);
   out.got = job->got;
   if (job->facts) out.facts = *job->facts;
   if (!transfer.is_sized()) {
@@ -409,7 +442,6 @@ void RangeClient::Loop::again(const Job& job, const std::string& why, std::optio
                                                  " tries in " + seconds_text(time - job->begun),
                                              "check the address, the network and the server")));
   }
-  job->hedged = false;
   pauses.emplace(time + pause, job);
 }
 
@@ -423,7 +455,7 @@ void RangeClient::Loop::redirect(const Job& job, const HttpRequest& from,
                job->fetch.path, "the server redirects " + why,
                "open that address itself, or allow it: hr.remote.configure(redirects=\"any\")")));
   };
-  if (!to) return refuse("to something that is not an address");
+  if (!to) return refuse("to an invalid address");
   const bool same = same_server(*base, *to);
   const bool down = base->scheme == "https" && to->scheme != "https";
   if (to->scheme != "https" && to->scheme != "http") return refuse("to " + to->scheme + "://");
@@ -444,7 +476,7 @@ void RangeClient::Loop::redirect(const Job& job, const HttpRequest& from,
                     .any_host = from.any_host};
   if (same) moved.headers = from.headers;  // credentials are for the named server only
   if (job->fetch.redirected) {
-    std::string version = job->fetch.redirected(response, moved.url);
+    std::string version = job->fetch.redirected(job->fetch.path, response, moved.url);
     if (!version.empty()) moved.version = std::move(version);
   }
   job->moved = std::move(moved);
@@ -462,12 +494,12 @@ void RangeClient::Loop::renew(const Job& job, FetchResult refused, const HttpRes
   }
   if (!job->fetch.renew || job->renewed) return answer(job, std::move(refused));
   job->renewed = true;
-  // It may ask a server for new credentials, and Python; the job comes back when it has.
+  // It may request new credentials from a server or from Python; the job returns afterwards.
   auto held = std::make_shared<FetchResult>(std::move(refused));  // shared: with a copyable call
   renewals.call([this, job, held, response, code = std::move(code)] {
     bool renewed = false;
     try {
-      renewed = job->fetch.renew(response, code);
+      renewed = job->fetch.renew(job->fetch.path, response, code);
     } catch (const std::exception& failed) {
       held->result = request_error(job->fetch.path, failed.what());
     }
@@ -489,10 +521,12 @@ void RangeClient::Loop::look_for_slow_ones() {
     const FetchJob& job = transfer->job();
     if (transfer->is_stalled(time, job.options->stall_seconds, job.options->least_rate)) {
       stalled.push_back(transfer);
-    } else if (job.options->hedge && !job.hedged && job.transfers.size() == 1 && job.fetch.room) {
+    } else if (job.options->hedge && !job.fetch.upload && !job.copy_waits &&
+               job.transfers.back() == transfer &&
+               job.transfers.size() < kMostCopies) {  // the copy that was sent last
       const Server& server = server_of(job);
-      const std::optional<double> after = server.hedges.after(job.fetch.range.bytes);
-      if (after && time - transfer->begun() > *after && !server.limit.is_throttled(time)) {
+      const double after = server.hedges.after(bytes_of(job.fetch));
+      if (time - transfer->begun() > after && !server.limit.is_throttled(time)) {
         slow.push_back(transfer);
       }
     }
@@ -500,18 +534,15 @@ void RangeClient::Loop::look_for_slow_ones() {
   for (Transfer* transfer : stalled) {
     const Job job = transfer->shared_job();
     const std::string why =
-        "no byte, or hardly one, for " + seconds_text(job->options->stall_seconds);
+        "no data, or hardly any, for " + seconds_text(job->options->stall_seconds);
     release(*transfer);
     job->fresh = true;
     if (job->transfers.empty()) again(job, why, {});
   }
   for (Transfer* transfer : slow) {
     const Job job = transfer->shared_job();
-    Server& server = server_of(*job);
-    if (!server.hedges.take()) continue;
-    job->hedged = job->fresh = true;
-    begin(job, server);
-    --job->tries;
+    job->copy_waits = true;
+    server_of(*job).slow.push_back(job);
   }
 }
 
@@ -522,6 +553,7 @@ void RangeClient::Loop::end_all() {
   for (auto& [name, server] : servers) {
     left.insert(left.end(), server.waiting.begin(), server.waiting.end());
     server.waiting.clear();
+    server.slow.clear();  // which are under way, too
   }
   for (auto& [time, job] : pauses) left.push_back(job);
   pauses.clear();
@@ -537,8 +569,8 @@ RangeClient::~RangeClient() = default;
 
 RangeClient& RangeClient::of_process() {
   RangeClient& client = of_this_process<RangeClient>();
-  // Before libraries that transfers use are closed: these registered their ends when libcurl was
-  // opened.
+  // Before the libraries used by transfers shut down: these registered their exit handlers when
+  // libcurl was opened.
   static const int registered = std::atexit([] { of_this_process<RangeClient>().loop_->stop(); });
   (void)registered;
   return client;
@@ -546,19 +578,25 @@ RangeClient& RangeClient::of_process() {
 
 void RangeClient::submit(Fetch fetch) { loop_->submit(std::move(fetch)); }
 
-FetchResult RangeClient::fetch(Fetch fetch) {
-  Mutex mutex;
-  Condition changed;
-  std::optional<FetchResult> arrived;
-  fetch.done = [&](FetchResult result) {
-    MutexLock lock(mutex);
-    arrived = std::move(result);
-    changed.notify_all();
-  };
+std::shared_ptr<PendingFetch> RangeClient::submitted(Fetch fetch) {
+  auto pending = std::make_shared<PendingFetch>();
+  fetch.done = [pending](FetchResult result) { pending->arrived(std::move(result)); };
   submit(std::move(fetch));
-  MutexLock lock(mutex);
-  while (!arrived) changed.wait(mutex);
-  return std::move(*arrived);
+  return pending;
+}
+
+FetchResult RangeClient::fetch(Fetch fetch) { return submitted(std::move(fetch))->wait(); }
+
+void PendingFetch::arrived(FetchResult result) {
+  MutexLock lock(mutex_);
+  result_ = std::move(result);
+  changed_.notify_all();
+}
+
+FetchResult PendingFetch::wait() {
+  MutexLock lock(mutex_);
+  while (!result_) changed_.wait(mutex_);
+  return std::move(*result_);
 }
 
 }  // namespace headrace

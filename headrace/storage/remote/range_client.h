@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headrace/base/error.h"
+#include "headrace/base/mutex.h"
 #include "headrace/storage/byte_places.h"
 #include "headrace/storage/remote/http_response.h"
 #include "headrace/storage/remote/remote_options.h"
@@ -31,23 +33,23 @@ struct HttpCall {
   std::string_view body = {};  // of a PUT, which must not replace an object
 };
 
-// One try: signed, as the time has it.
+// One attempt: signed with the current time.
 struct HttpRequest {
   std::string url;
   std::string user = {};                  // "name:password"
   std::vector<std::string> headers = {};  // "Name: value"
-  // For the object of a kept redirect from `url`: its version by the answer that redirected. The
-  // ETag of the server that delivers it is another, and not compared.
+  // For the object of a cached redirect from `url`: its version from the response that redirected.
+  // The ETag of the delivering server differs, and is not compared.
   std::string version = {};
-  bool asks_version = true;  // by If-Match; false where the ETags of a listing are of another kind
-  bool any_host = false;  // the protocol redirects to other hosts; never to one without TLS, though
+  bool asks_version = true;  // by If-Match; false if the ETags of a listing are of another kind
+  bool any_host = false;  // the protocol redirects to other hosts, though never to one without TLS
 };
 
-// Facts about an object from the head of a good response.
+// Facts about an object from the head of a valid response.
 struct ObjectFacts {
   std::optional<uint64_t> size = {};
   std::string version = {};  // HttpResponse::version()
-  std::string etag = {};     // as it was sent
+  std::string etag = {};     // as sent
 };
 
 struct FetchResult {
@@ -63,38 +65,56 @@ struct FetchResult {
 struct Fetch {
   std::string path;    // in messages
   std::string server;  // requests to one share a limit
-  std::function<Result<HttpRequest>(const HttpCall&)> request;
+  std::function<Result<HttpRequest>(const std::string& path, const HttpCall&)> request;
   WantedRange range = {};
-  std::string if_match = {};  // an ETag; empty: whatever version there is
-  // Where the bytes go, all that the object has of the range: called once the head of a response is
-  // there, and again for each further try, which must get the same place for the same facts.
-  // Without it the body becomes `text`.
+  std::string if_match = {};  // an ETag; empty: any version
+  // Where the bytes go, all bytes of the range that the object has: called once the head of a
+  // response has arrived, and again for each further attempt, which must get the same place for the
+  // same facts. Without it the body becomes `text`.
   std::function<Result<BytePlaces>(const ObjectFacts&)> room = {};
-  // A first look: a server that sends the whole object instead of a range is let go once the room
-  // is full.
+  // A first look: if a server sends the whole object instead of a range, the transfer is ended once
+  // the room is full.
   bool looks = false;
-  // Asked once, on a thread that may wait, when a request was refused with this code of the
-  // service: whether credentials or the address were renewed, so that it is worth another try.
-  std::function<bool(const HttpResponse&, std::string_view code)> renew = {};
-  // Told of a redirect that is followed, before it is. Returns the version of what it leads to,
-  // where the answer said so: HttpRequest::version. On the client's thread; must not wait.
-  std::function<std::string(const HttpResponse&, const std::string& to)> redirected = {};
-  // An object's content, to be stored where there is no object yet: `changed` where there is one.
+  // Called once, on a thread that may wait, if a request was rejected with this code of the
+  // service: returns whether credentials or the address were renewed, so that another attempt is
+  // worthwhile.
+  std::function<bool(const std::string& path, const HttpResponse&, std::string_view code)> renew =
+      {};
+  // Called before a redirect is followed. Returns the version of its target, if the response said
+  // so: HttpRequest::version. On the client's thread; must not wait.
+  std::function<std::string(const std::string& path, const HttpResponse&, const std::string& to)>
+      redirected = {};
+  // An object's content, to be stored if there is no object yet: `changed` if there is one.
   std::shared_ptr<const std::string> upload = {};  // shared: with who made it
   std::function<void(FetchResult)> done;
 };
 
+// A submitted fetch, which can be waited for or abandoned.
+class PendingFetch {
+ public:
+  // REQUIRES: called once, not on the client's thread.
+  FetchResult wait() EXCLUDES_LOCK(mutex_);
+  void arrived(FetchResult result) EXCLUDES_LOCK(mutex_);
+
+ private:
+  Mutex mutex_;
+  Condition changed_;
+  std::optional<FetchResult> result_ GUARDED_BY(mutex_);
+};
+
 class RangeClient {
  public:
-  // The process's, whose thread begins with its first request. A forked child gets its own.
+  // The process's client, whose thread starts with its first request. A forked child gets its own.
   static RangeClient& of_process();
 
   RangeClient();
-  ~RangeClient();  // ends what is under way with an error
+  ~RangeClient();  // ends requests in progress with an error
   RangeClient(const RangeClient&) = delete;
   RangeClient& operator=(const RangeClient&) = delete;
 
   void submit(Fetch fetch);
+  // shared: with the fetch, which continues after its submitter has left.
+  std::shared_ptr<PendingFetch> submitted(Fetch fetch);
   // The same, and waits for it. REQUIRES: not the client's thread.
   FetchResult fetch(Fetch fetch);
 
@@ -104,7 +124,7 @@ class RangeClient {
   const std::unique_ptr<Loop> loop_;
 };
 
-// HR0221: what a server answered, or that it did not. Addresses are shown without their query.
+// HR0221: the server's response, or that there was none. Addresses are shown without their query.
 Error request_error(const std::string& path, std::string what, std::string hint = {});
 
 }  // namespace headrace

@@ -38,7 +38,7 @@ Fetch fetch_of(const std::string& url, WantedRange range, std::vector<uint8_t>& 
   Fetch fetch;
   fetch.path = url;
   fetch.server = url;
-  fetch.request = [url](const HttpCall&) { return HttpRequest{.url = url}; };
+  fetch.request = [url](const std::string&, const HttpCall&) { return HttpRequest{.url = url}; };
   fetch.range = range;
   fetch.room = [&out, range](const ObjectFacts& facts) -> Result<BytePlaces> {
     out.resize(std::min(*facts.size - range.first, range.bytes));
@@ -97,7 +97,7 @@ TEST(RangeClient, ReadsAWholeObjectWithoutARange) {
   EXPECT_TRUE(is_right(out, 0));
 }
 
-TEST(RangeClient, TriesAgainFromTheByteThatIsMissing) {
+TEST(RangeClient, RetriesFromTheFirstMissingByte) {
   const QuickOptions options;
   LoopbackServer server(kBytes, [](int number) {
     const LoopbackFault faults[] = {{.status = 503},
@@ -142,7 +142,7 @@ TEST(RangeClient, GivesUpAfterItsTries) {
   EXPECT_EQ(server.requests(), 3);
 }
 
-TEST(RangeClient, AHangingRequestIsGivenUpAndTriedAgain) {
+TEST(RangeClient, AHangingRequestIsAbandonedAndRetried) {
   RemoteOptions impatient;
   impatient.stall_seconds = 0.3;
   const QuickOptions options(impatient);
@@ -154,7 +154,7 @@ TEST(RangeClient, AHangingRequestIsGivenUpAndTriedAgain) {
   EXPECT_TRUE(is_right(out, 9));
 }
 
-TEST(RangeClient, ADripIsGivenUpAndGoesOnElsewhere) {
+TEST(RangeClient, ATricklingResponseIsAbandonedAndRetried) {
   RemoteOptions impatient;
   impatient.stall_seconds = 0.2;
   impatient.least_rate = 10'000;
@@ -189,7 +189,76 @@ TEST(RangeClient, ASlowRequestIsSentASecondTime) {
   set_remote_options(before);
 }
 
-TEST(RangeClient, AForkedChildReadsByItsOwn) {
+TEST(RangeClient, ASecondRequestWaitsForAConnection) {
+  const RemoteOptions before = *remote_options();
+  RemoteOptions one;
+  one.connections = 1;
+  one.stall_seconds = 0.5;
+  one.hedge_seconds = 0.02;
+  one.first_pause = 0.001;
+  set_remote_options(one);
+  std::atomic<bool> hangs{false};
+  std::atomic<double> hung{0}, last{0};
+  LoopbackServer server(kBytes, [&](int) {
+    const bool now_hangs = hangs.exchange(false);
+    (now_hangs ? hung : last) = now();
+    return LoopbackFault{.hangs = now_hangs};
+  });
+  RangeClient client;
+  EXPECT_EQ(read_ranges(client, server.url(), 1, 60, 1000), 60);
+  hangs = true;
+  EXPECT_EQ(read_ranges(client, server.url(), 1, 1, 1000), 1);
+  EXPECT_EQ(server.requests(), 62);
+  EXPECT_GT(last - hung, 0.4);  // once the first one was given up
+  set_remote_options(before);
+}
+
+TEST(RangeClient, AnUnsentSecondRequestDoesNotCountAsARetry) {
+  const RemoteOptions before = *remote_options();
+  RemoteOptions once;
+  once.retries = 0;
+  once.stall_seconds = 0.5;
+  once.hedge_seconds = 0.02;
+  set_remote_options(once);
+  std::atomic<bool> hangs{false};
+  LoopbackServer server(kBytes, [&](int) { return LoopbackFault{.hangs = hangs.exchange(false)}; });
+  RangeClient client;
+  EXPECT_EQ(read_ranges(client, server.url(), 1, 60, 1000), 60);
+  hangs = true;
+  std::vector<uint8_t> out;
+  Fetch fetch = fetch_of(server.url(), {.first = 0, .bytes = 1000}, out);
+  std::atomic<int> calls{0};
+  fetch.request = [&](const std::string&, const HttpCall&) -> Result<HttpRequest> {
+    const int call = calls++;  // as many copies as 61 requests may have are not signed
+    if (call == 1 || call == 2) return request_error(server.url(), "no credentials");
+    return HttpRequest{.url = server.url()};
+  };
+  EXPECT_FALSE(client.fetch(std::move(fetch)).result);
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(server.requests(), 61);
+  set_remote_options(before);
+}
+
+TEST(RangeClient, TheSecondRequestMayHangToo) {
+  const RemoteOptions before = *remote_options();
+  RemoteOptions patient;
+  patient.stall_seconds = 600;
+  patient.hedge_seconds = 0.02;
+  patient.hedge = false;
+  set_remote_options(patient);
+  std::atomic<int> hangs{0};
+  LoopbackServer server(kBytes, [&](int) { return LoopbackFault{.hangs = hangs-- > 0}; });
+  RangeClient client;
+  EXPECT_EQ(read_ranges(client, server.url(), 1, 120, 1000), 120);
+  patient.hedge = true;
+  set_remote_options(patient);
+  hangs = 2;
+  EXPECT_EQ(read_ranges(client, server.url(), 1, 1, 1000), 1);
+  EXPECT_EQ(server.requests(), 123);
+  set_remote_options(before);
+}
+
+TEST(RangeClient, AForkedChildReadsIndependently) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer lets no forked child start a thread";
 #endif
@@ -211,7 +280,7 @@ TEST(RangeClient, AForkedChildReadsByItsOwn) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(RangeClient, EndsWhatIsUnderWayWhenItEnds) {
+TEST(RangeClient, EndsRequestsInFlightWhenDestroyed) {
   const QuickOptions options;
   LoopbackServer server(kBytes, [](int) { return LoopbackFault{.hangs = true}; });
   std::atomic<int> ended{0};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "headrace/base/clock.h"
+#include "headrace/storage/paths.h"
 #include "headrace/storage/remote/known_objects.h"
 #include "headrace/storage/storage_errors.h"
 
@@ -17,8 +18,33 @@ namespace {
 
 constexpr size_t kHeadBytes = 4096;  // of a file that is looked at: formats look at its begin next
 
+// A look at one end of an object, on its way.
+struct LookedAt {
+  std::shared_ptr<std::string> bytes;  // shared: with the request
+  std::shared_ptr<PendingFetch> fetch;
+};
+
 BytePlaces places_of(std::string& text) {
   return std::span(reinterpret_cast<uint8_t*>(text.data()), text.size());
+}
+
+LookedAt look_at_range(Fetch fetch, const WantedRange& range) {
+  LookedAt out{.bytes = std::make_shared<std::string>(), .fetch = nullptr};
+  fetch.range = range;
+  fetch.looks = !range.from_end;
+  fetch.room = [bytes = out.bytes,
+                most = range.bytes](const ObjectFacts& facts) -> Result<BytePlaces> {
+    bytes->resize(std::min<uint64_t>(most, facts.size.value_or(0)));
+    return places_of(*bytes);
+  };
+  out.fetch = RangeClient::of_process().submitted(std::move(fetch));
+  return out;
+}
+
+// By a listing, or a look of the last seconds.
+bool is_known_to_be_missing(const std::string& path) {
+  const auto look = known_objects().look(path);
+  return look && look->status.kind == PathKind::kNothing;
 }
 
 }  // namespace
@@ -31,20 +57,25 @@ Fetch RemoteFiles::new_fetch(const std::string& path) const {
   Fetch out;
   out.path = path;
   out.server = cloud_->server(path);
-  out.request = [this, path](const HttpCall& call) { return cloud_->object(path, call); };
-  out.redirected = [this, path](const HttpResponse& response, const std::string& to) {
-    return cloud_->redirected(path, response, to);
+  // Only `this`, so that no function needs memory of its own.
+  out.request = [this](const std::string& path, const HttpCall& call) {
+    return cloud_->object(path, call);
   };
-  out.renew = [this, path](const HttpResponse& response, std::string_view code) {
+  out.redirected = [this](const std::string& path, const HttpResponse& response,
+                          const std::string& to) { return cloud_->redirected(path, response, to); };
+  out.renew = [this](const std::string& path, const HttpResponse& response, std::string_view code) {
     return cloud_->renew(path, response, code);
   };
   return out;
 }
 
-Result<PathStatus> RemoteFiles::look_at(const std::string& given) const {
+Result<PathStatus> RemoteFiles::look(const std::string& given, bool both_ends) const {
   const std::string path = without_slash(given);
   if (given.find('\0') != std::string::npos) return storage_error(ENOENT, "look at", given);
-  if (const auto look = known_objects().look(path)) {
+  const auto known = known_objects().look(path);
+  const bool has_ends = !both_ends || !known || known->head ||
+                        known->status.kind != PathKind::kFile;  // not where a listing told of it
+  if (const auto& look = known; look && has_ends) {
     if (look->status.kind == PathKind::kNothing) return storage_error(ENOENT, "look at", given);
     return look->status.kind == PathKind::kFolder ? folder_status(path) : look->status;
   }
@@ -52,37 +83,48 @@ Result<PathStatus> RemoteFiles::look_at(const std::string& given) const {
   if (cloud_->lists() && (given.ends_with('/') || cloud_->is_root(path))) {
     return look_at_folder(path);
   }
-  auto head = std::make_shared<std::string>();  // shared: with who reads it
-  Fetch fetch = new_fetch(path);
-  fetch.range = {.first = 0, .bytes = kHeadBytes};
-  fetch.looks = true;
-  fetch.room = [&](const ObjectFacts& facts) -> Result<BytePlaces> {
-    head->resize(std::min<uint64_t>(kHeadBytes, facts.size.value_or(0)));
-    return places_of(*head);
-  };
-  FetchResult got = RangeClient::of_process().fetch(std::move(fetch));
+  // A name without a suffix may well be a folder: this is requested concurrently, not afterwards.
+  std::shared_ptr<PendingFetch> listing;
+  if (cloud_->lists() && last_name(path).find('.') == std::string_view::npos &&
+      !known_objects().first_page(path)) {
+    listing = RangeClient::of_process().submitted(new_listing({.folder = path}));
+  }
+  const LookedAt head =
+      look_at_range(new_fetch(path), {.first = 0, .bytes = both_ends ? kFirstBytes : kHeadBytes});
+  std::optional<LookedAt> tail;
+  if (both_ends && cloud_->takes_ranges_from_end()) {
+    tail = look_at_range(new_fetch(path), {.bytes = kLastBytes, .from_end = true});
+  }
+  FetchResult got = head.fetch->wait();
   if (!got.result) return std::move(got.result.error());
   if (!got.found) {
-    if (cloud_->lists()) return look_at_folder(path);
+    if (cloud_->lists()) return look_at_folder(path, std::move(listing));
     known_objects().saw(path, {});
     return storage_error(ENOENT, "look at", given);
   }
   if (got.changed && got.facts.size != 0) {
-    return request_error(path, "the server has no begin of it (416)");
+    return request_error(path, "the server has no first byte of it (416)");
   }
   KnownObjects::Look look;
   look.status.kind = PathKind::kFile;
   look.status.identity = identity_of_version(got.facts.version, got.facts.size.value_or(0));
   look.etag = got.facts.etag;
-  look.head = std::move(head);
+  look.head = head.bytes;
+  // One that failed, or belongs to another version, is requested again by its reader.
+  if (const FetchResult end = tail ? tail->fetch->wait() : FetchResult{.found = false};
+      end.result && end.found && !end.changed && !tail->bytes->empty() &&
+      identity_of_version(end.facts.version, end.facts.size.value_or(0)) == look.status.identity) {
+    look.tail = tail->bytes;
+  }
   const PathStatus status = look.status;
   known_objects().saw(path, std::move(look));
   return status;
 }
 
-Result<PathStatus> RemoteFiles::look_at_folder(const std::string& path) const {
+Result<PathStatus> RemoteFiles::look_at_folder(const std::string& path,
+                                               std::shared_ptr<PendingFetch> listing) const {
   const double begun = now();
-  Result<ListPage> page = page_of({.folder = path});
+  Result<ListPage> page = page_of({.folder = path}, std::move(listing));
   if (!page) return std::move(page.error());
   const bool is_there = page->has_keys;
   if (is_there && page->next.empty()) {
@@ -98,7 +140,9 @@ Result<PathStatus> RemoteFiles::look_at_folder(const std::string& path) const {
 
 Fetch RemoteFiles::new_listing(const ListQuery& query) const {
   Fetch out = new_fetch(query.folder);
-  out.request = [this, query](const HttpCall& call) { return cloud_->listing(query, call); };
+  out.request = [this, query](const std::string&, const HttpCall& call) {
+    return cloud_->listing(query, call);
+  };
   out.redirected = {};
   return out;
 }
@@ -108,20 +152,22 @@ Result<ListPage> RemoteFiles::page_from(const ListQuery& query, FetchResult got)
   if (!got.found) return storage_error(ENOENT, "list", query.folder);
   Result<ListPage> page = cloud_->parse(query, got);
   if (page && !page->next.empty() && page->next == query.next) {
-    return request_error(query.folder, "the listing goes round in a circle");
+    return request_error(query.folder, "the listing repeats itself");
   }
   if (!page) page.error().where.file = query.folder;
   return page;
 }
 
-Result<ListPage> RemoteFiles::page_of(const ListQuery& query) const {
+Result<ListPage> RemoteFiles::page_of(const ListQuery& query,
+                                      std::shared_ptr<PendingFetch> asked) const {
   if (!query.next.empty()) {
     return page_from(query, RangeClient::of_process().fetch(new_listing(query)));
   }
   if (std::optional<ListPage> first = known_objects().first_page(query.folder)) {
     return std::move(*first);
   }
-  Result<ListPage> page = page_from(query, RangeClient::of_process().fetch(new_listing(query)));
+  if (!asked) asked = RangeClient::of_process().submitted(new_listing(query));
+  Result<ListPage> page = page_from(query, asked->wait());
   if (page && !page->next.empty()) known_objects().saw_first_page(query.folder, *page);
   return page;
 }
@@ -146,8 +192,9 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
   const double begun = now();
   KnownObjects::Entries all;
   ListQuery query{.folder = path};
-  std::unordered_set<std::string> folders;  // a page may end in one, and the next begin with it
-  bool is_there = false;                    // an empty folder may have a key of its own
+  std::unordered_set<std::string>
+      folders;            // a page may end with one, and the next may begin with it
+  bool is_there = false;  // an empty folder may have a key of its own
   do {
     Result<ListPage> page = page_of(query);
     if (!page) return std::move(page.error());
@@ -168,21 +215,27 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
   return folder_status(path);
 }
 
-// How a file begins comes with the look at it; formats that look through many files read there.
-bool RemoteFiles::answer_from_head(const Request& request, const std::string& path,
+// A file's beginning or end is fetched with its status; formats that inspect many files read there.
+bool RemoteFiles::answer_from_look(const Request& request, const std::string& path,
                                    const std::function<void(Answer)>& answer) const {
   const FileIdentity& known = *request.piece.known;
   const uint64_t offset = request.piece.offset + request.begin;
   const size_t missing = request.bytes.size() - request.begin;
   const auto look = known_objects().look(path);
-  if (!look || !look->head || look->status.identity != known ||
-      offset + missing > look->head->size()) {
+  if (!look || look->status.identity != known) return false;
+  const uint64_t end = offset + missing;
+  const char* bytes = nullptr;
+  if (look->head && end <= look->head->size()) {
+    bytes = look->head->data() + offset;
+  } else if (look->tail && end <= known.size && offset >= known.size - look->tail->size()) {
+    bytes = look->tail->data() + (offset - (known.size - look->tail->size()));
+  } else {
     return false;
   }
   Answer out;
   const std::span<uint8_t> room = room_for(request, known.size, out);
   out.got = room.size();
-  std::memcpy(room.data(), look->head->data() + offset, room.size());
+  std::memcpy(room.data(), bytes, room.size());
   answer(std::move(out));
   return true;
 }
@@ -197,10 +250,20 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
     return answer(std::move(none));
   }
   const std::string path = without_slash(piece.path);
-  // A small read near the begin takes all of the begin: others follow it.
-  const bool takes_head = request.sized && piece.known && request.places.empty() &&
-                          offset + missing <= std::min<uint64_t>(kHeadBytes, piece.known->size);
-  if (takes_head && answer_from_head(request, path, answer)) return;
+  if (!piece.known && is_known_to_be_missing(path)) {
+    Answer none;
+    none.error_number = ENOENT;
+    return answer(std::move(none));
+  }
+  const bool is_plain = request.sized && piece.known && request.places.empty();
+  const uint64_t size = is_plain ? piece.known->size : 0;
+  const bool is_near_end = offset + missing <= size && size - offset <= kLastBytes;
+  if (is_plain && (offset + missing <= kFirstBytes || is_near_end) &&
+      answer_from_look(request, path, answer)) {
+    return;
+  }
+  // A small read near the beginning fetches the whole beginning, since others follow.
+  const bool takes_head = is_plain && offset + missing <= std::min<uint64_t>(kHeadBytes, size);
   try {
     cloud_->prepare(/*looks=*/false);
   } catch (const std::exception& failed) {

@@ -17,7 +17,10 @@ class RemoteFiles : public LaterStorage {
   explicit RemoteFiles(std::unique_ptr<const Cloud> cloud);
   ~RemoteFiles() override;
 
-  Result<PathStatus> look_at(const std::string& path) const override;
+  Result<PathStatus> look_at(const std::string& path) const override { return look(path, false); }
+  Result<PathStatus> look_at_ends(const std::string& path) const override {
+    return look(path, true);
+  }
   Result<PathStatus> list(const std::string& path, const EachEntry& each) const override;
 
  protected:
@@ -30,10 +33,14 @@ class RemoteFiles : public LaterStorage {
   Result<ListPage> page_from(const ListQuery& query, FetchResult got) const;
 
  private:
-  bool answer_from_head(const Request& request, const std::string& path,
+  Result<PathStatus> look(const std::string& path, bool both_ends) const;
+  bool answer_from_look(const Request& request, const std::string& path,
                         const std::function<void(Answer)>& answer) const;
-  Result<ListPage> page_of(const ListQuery& query) const;
-  Result<PathStatus> look_at_folder(const std::string& path) const;
+  // `asked`: the request for it, if it was sent before.
+  Result<ListPage> page_of(const ListQuery& query,
+                           std::shared_ptr<PendingFetch> asked = nullptr) const;
+  Result<PathStatus> look_at_folder(const std::string& path,
+                                    std::shared_ptr<PendingFetch> listing = nullptr) const;
 
   const std::unique_ptr<const Cloud> cloud_;
 };

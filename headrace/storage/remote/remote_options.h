@@ -11,19 +11,19 @@
 namespace headrace {
 
 struct RemoteOptions {
-  int connections = 256;       // requests at once to one server or bucket
+  int connections = 256;       // concurrent requests to one server or bucket
   int retries = 10;            // of one request
-  double retry_seconds = 180;  // from its first try to the begin of its last
+  double retry_seconds = 180;  // from the start of the first attempt to the start of the last
   double first_pause = 0.1;    // seconds; grows to `longest_pause`
   double longest_pause = 15;
-  double stall_seconds = 5;     // without a byte: the connection is given up
-  double least_rate = 100;      // bytes per second: likewise with fewer over so many seconds
+  double stall_seconds = 5;     // without a byte: the connection is dropped
+  double least_rate = 100;      // bytes per second: likewise for fewer over that many seconds
   bool hedge = true;            // send the slowest requests a second time
-  double hedge_seconds = 0.05;  // but none before it is so old
+  double hedge_seconds = 0.05;  // but none before this time
   bool any_redirect = false;    // follow redirects to other hosts, and to those without TLS
   std::string ca_file;          // certificates; empty: CURL_CA_BUNDLE, SSL_CERT_FILE, libcurl's
   std::vector<std::string> headers;  // "Name: value", of https:// and http:// requests
-  // By scheme ("s3"); without: the environment's, else the cloud's own.
+  // By scheme ("s3"); default: the environment's, otherwise the cloud's own.
   std::map<std::string, std::string> endpoints;
   std::string region;      // of s3://; empty: AWS_REGION, AWS_DEFAULT_REGION
   std::string addressing;  // "path", "virtual"; empty: path with an endpoint, else virtual
@@ -35,7 +35,7 @@ struct RemoteOptions {
   }
 };
 
-std::shared_ptr<const RemoteOptions> remote_options();  // shared: with requests under way
+std::shared_ptr<const RemoteOptions> remote_options();  // shared: with requests in progress
 void set_remote_options(RemoteOptions options);
 
 }  // namespace headrace

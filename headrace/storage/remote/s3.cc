@@ -8,7 +8,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/base/registry.h"
 #include "headrace/storage/remote/bucket_files.h"
-#include "headrace/storage/remote/credentials.h"
+#include "headrace/storage/remote/cloud_state.h"
 #include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/sigv4.h"
@@ -25,15 +25,29 @@ std::optional<SigningKeys> aws_keys() {
   return keys;
 }
 
-// A process's knowledge of its S3: the environment's, and the regions that servers named.
-struct S3State {
-  mutable Mutex mutex;
-  bool asked GUARDED_BY(mutex) = false;
-  std::string endpoint GUARDED_BY(mutex), region GUARDED_BY(mutex);
-  std::map<std::string, std::string> regions GUARDED_BY(mutex);  // of buckets
-  Credentials credentials{"s3", aws_keys};
+CloudSettings aws_settings() {
+  return {.endpoint = variable_of({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}),
+          .region = variable_of({"AWS_REGION", "AWS_DEFAULT_REGION"})};
+}
+
+// Where a bucket's objects are: the same for all of its requests.
+struct BucketPlace {
+  Url url;  // its path is the bucket's
+  std::string region;
+  // Of when it was found.
+  std::shared_ptr<const RemoteOptions> options;  // shared: the process's
+  uint64_t version = 0;
+};
+
+struct S3State : CloudState {
+  S3State() : CloudState("s3", aws_settings, aws_keys) {}
+  Mutex mutex;
+  std::map<std::string, std::string> regions GUARDED_BY(mutex);  // of buckets, as servers named
+  std::map<std::string, BucketPlace> places GUARDED_BY(mutex);
   Signer signer;
 };
+
+constexpr size_t kMostPlaces = 256;
 
 S3State& aws() { return of_this_process<S3State>(); }
 
@@ -46,17 +60,7 @@ class S3 final : public Cloud {
     return "s3://" + bucket_and_key(path).bucket;
   }
 
-  void prepare(bool looks) const override {
-    {
-      MutexLock lock(aws().mutex);
-      if (looks || !aws().asked) {
-        aws().endpoint = variable_of({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
-        aws().region = variable_of({"AWS_REGION", "AWS_DEFAULT_REGION"});
-        aws().asked = true;
-      }
-    }
-    if (!remote_options()->anonymous) aws().credentials.prepare(looks);
-  }
+  void prepare(bool looks) const override { aws().prepare(looks); }
 
   Result<HttpRequest> object(const std::string& path, const HttpCall& call) const override {
     const auto [bucket, key] = bucket_and_key(path);
@@ -76,35 +80,36 @@ class S3 final : public Cloud {
     if (!response.region.empty()) {
       MutexLock lock(aws().mutex);
       std::string& region = aws().regions[bucket_and_key(path).bucket];
-      if (std::exchange(region, response.region) != response.region) return true;
+      if (std::exchange(region, response.region) != response.region) {
+        aws().places.erase(bucket_and_key(path).bucket);
+        return true;
+      }
     }
-    if (remote_options()->anonymous) return false;
-    const std::optional<SigningKeys> refused = aws().credentials.known();
-    const bool expired = code == "ExpiredToken" || code == "ExpiredTokenException" ||
-                         code == "InvalidToken" || code == "TokenRefreshRequired" ||
-                         code == "InvalidAccessKeyId";
-    return (expired || !refused) && aws().credentials.renew(refused);
+    return aws().renew(code == "ExpiredToken" || code == "ExpiredTokenException" ||
+                       code == "InvalidToken" || code == "TokenRefreshRequired" ||
+                       code == "InvalidAccessKeyId");
   }
 
  private:
-  static Result<HttpRequest> request(const std::string& bucket, const std::string& key,
-                                     std::string query, const HttpCall& call) {
-    const auto options = remote_options();
-    std::string endpoint = options->endpoint("s3"), region = options->region;
-    {
-      MutexLock lock(aws().mutex);
-      if (endpoint.empty()) endpoint = aws().endpoint;
-      if (region.empty()) region = aws().region;
-      if (const auto named = aws().regions.find(bucket); named != aws().regions.end()) {
-        region = named->second;
-      }
+  static Result<BucketPlace> place_of(const std::string& bucket) {
+    BucketPlace out{
+        .url = {}, .region = {}, .options = remote_options(), .version = aws().version()};
+    MutexLock lock(aws().mutex);  // a region that a server names meanwhile is not overwritten
+    const auto known = aws().places.find(bucket);
+    if (known != aws().places.end() && known->second.options == out.options &&
+        known->second.version == out.version) {
+      return known->second;
+    }
+    auto [endpoint, region, account] = aws().settings();
+    if (const auto named = aws().regions.find(bucket); named != aws().regions.end()) {
+      region = named->second;
     }
     if (region.empty()) region = "us-east-1";
     // Certificates of AWS name one label before "s3".
     const bool own = !endpoint.empty();
-    const bool in_path =
-        options->addressing == "path" ||
-        (options->addressing != "virtual" && (own || bucket.find('.') != std::string::npos));
+    const std::string& addressing = out.options->addressing;
+    const bool in_path = addressing == "path" || (addressing != "virtual" &&
+                                                  (own || bucket.find('.') != std::string::npos));
     if (!own) {
       endpoint = "https://s3." + region + ".amazonaws.com";
       if (region.starts_with("cn-")) endpoint += ".cn";
@@ -116,10 +121,23 @@ class S3 final : public Cloud {
     } else {
       url->host = bucket + "." + url->host;
     }
+    out.url = std::move(*url);
+    out.region = std::move(region);
+    if (aws().places.size() >= kMostPlaces) aws().places.clear();
+    aws().places.insert_or_assign(bucket, out);
+    return out;
+  }
+
+  static Result<HttpRequest> request(const std::string& bucket, const std::string& key,
+                                     std::string query, const HttpCall& call) {
+    Result<BucketPlace> place = place_of(bucket);
+    if (!place) return std::move(place.error());
+    Url* const url = &place->url;
+    const std::string& region = place->region;
     url->path += "/" + key;
     url->query = std::move(query);
     HttpRequest out{.url = url->text()};
-    const auto keys = options->anonymous ? std::nullopt : aws().credentials.known();
+    const auto keys = aws().keys();
     if (keys) {
       out.headers = aws().signer.headers(*url, *keys, region, std::time(nullptr),
                                          {.method = call.method, .body = call.body});

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/storage/remote/sha256.h"
 
+#include <dlfcn.h>
+
 #include <bit>
 #include <cstring>
-#include <vector>
+
+#include "headrace/base/text.h"
 
 namespace headrace {
 namespace {
@@ -45,21 +48,73 @@ void add_block(const uint8_t* block, State& state) {
   for (size_t i = 0; i < 8; ++i) state[i] += added[i];
 }
 
-}  // namespace
+void add_blocks(const uint8_t* blocks, size_t count, State& state) {
+  for (size_t i = 0; i < count; ++i) add_block(blocks + i * kBlock, state);
+}
 
-Sha256 sha256(std::string_view text) {
-  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+constexpr State kBegin = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+// The same by libcrypto, which uses the processor's instructions for it: libcurl has mostly loaded
+// it anyway. Its SHA256_CTX begins with the state; whether this is the case here is tested once.
+class Library {
+ public:
+  static void (*blocks())(const uint8_t*, size_t, State&) {
+    static const bool works = library().works();
+    return works ? &Library::add : &add_blocks;
+  }
+
+ private:
+  struct Context {
+    State state;
+    std::array<uint32_t, 56> rest;  // it has 20
+  };
+  static const Library& library() {
+    static const Library* const one = new Library;
+    return *one;
+  }
+  Library() {
+    void* const opened = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
+    if (!opened) return;
+    begin_ = reinterpret_cast<int (*)(Context*)>(dlsym(opened, "SHA256_Init"));
+    add_ = reinterpret_cast<int (*)(Context*, const void*, size_t)>(dlsym(opened, "SHA256_Update"));
+  }
+  bool works() const {
+    if (!begin_ || !add_) return false;
+    std::array<uint8_t, 2 * kBlock> text{};
+    for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<uint8_t>(7 * i);
+    State ours = kBegin, its = kBegin;
+    for (State* state : {&ours, &its}) {
+      (state == &ours ? &add_blocks : &Library::add)(text.data(), 2, *state);
+      (state == &ours ? &add_blocks : &Library::add)(text.data(), 1, *state);
+    }
+    return ours == its;
+  }
+  static void add(const uint8_t* blocks, size_t count, State& state) {
+    Context context;
+    (void)library().begin_(&context);
+    context.state = state;
+    (void)library().add_(&context, blocks, count * kBlock);
+    state = context.state;
+  }
+
+  int (*begin_)(Context*) = nullptr;
+  int (*add_)(Context*, const void*, size_t) = nullptr;
+};
+
+// Of a text whose first `before` bytes, whole blocks, are in the state.
+Sha256 finished(State state, std::string_view text, uint64_t before) {
+  const auto add = Library::blocks();
   const auto* data = reinterpret_cast<const uint8_t*>(text.data());
-  size_t left = text.size();
-  for (; left >= kBlock; data += kBlock, left -= kBlock) add_block(data, state);
+  const size_t blocks = text.size() / kBlock, left = text.size() % kBlock;
+  if (blocks > 0) add(data, blocks, state);
   std::array<uint8_t, 2 * kBlock> last{};
-  if (left > 0) std::memcpy(last.data(), data, left);
+  if (left > 0) std::memcpy(last.data(), data + blocks * kBlock, left);
   last[left] = 0x80;
   const size_t end = left + 9 <= kBlock ? kBlock : 2 * kBlock;
-  const uint64_t bits = uint64_t{text.size()} * 8;
+  const uint64_t bits = (before + text.size()) * 8;
   for (size_t i = 0; i < 8; ++i) last[end - 1 - i] = static_cast<uint8_t>(bits >> (8 * i));
-  for (size_t at = 0; at < end; at += kBlock) add_block(last.data() + at, state);
+  add(last.data(), end / kBlock, state);
   Sha256 out;
   for (size_t i = 0; i < out.size(); ++i) {
     out[i] = static_cast<uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
@@ -67,27 +122,34 @@ Sha256 sha256(std::string_view text) {
   return out;
 }
 
-Sha256 hmac_sha256(std::span<const uint8_t> key, std::string_view text) {
-  std::array<uint8_t, kBlock> padded{};
+}  // namespace
+
+Sha256 sha256(std::string_view text) { return finished(kBegin, text, 0); }
+
+HmacSha256::HmacSha256(std::span<const uint8_t> key) : inner_(kBegin), outer_(kBegin) {
+  std::array<uint8_t, kBlock> padded{}, inner, outer;
   if (key.size() > kBlock) {
-    const Sha256 shorter = sha256({reinterpret_cast<const char*>(key.data()), key.size()});
+    const Sha256 shorter = sha256(text_from_bytes(key));
     std::memcpy(padded.data(), shorter.data(), shorter.size());
   } else if (!key.empty()) {
     std::memcpy(padded.data(), key.data(), key.size());
   }
-  std::string inner, outer;
-  for (const uint8_t byte : padded) {
-    inner += static_cast<char>(byte ^ 0x36);
-    outer += static_cast<char>(byte ^ 0x5c);
+  for (size_t i = 0; i < kBlock; ++i) {
+    inner[i] = padded[i] ^ 0x36;
+    outer[i] = padded[i] ^ 0x5c;
   }
-  const Sha256 digest = sha256(inner.append(text));
-  outer.append(reinterpret_cast<const char*>(digest.data()), digest.size());
-  return sha256(outer);
+  Library::blocks()(inner.data(), 1, inner_);
+  Library::blocks()(outer.data(), 1, outer_);
+}
+
+Sha256 HmacSha256::operator()(std::string_view text) const {
+  return finished(outer_, text_from_bytes(finished(inner_, text, kBlock)), kBlock);
 }
 
 std::string hex(std::span<const uint8_t> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out;
+  out.reserve(2 * bytes.size());
   for (const uint8_t byte : bytes) {
     out += kDigits[byte >> 4];
     out += kDigits[byte & 15];

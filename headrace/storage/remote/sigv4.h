@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures of AWS, version 4: S3 and all that is compatible; and of Google for HMAC keys, which
+// Signatures of AWS, version 4: for S3 and compatible stores; and of Google for HMAC keys, which
 // are the same with other names.
-// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
-// https://cloud.google.com/storage/docs/authentication/signatures
 //
-// Range and If-Match are not signed: they need not be. Any thread.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+// https://cloud.google.com/storage/docs/authentication/signatures Range and If-Match are not
+// signed, which is allowed. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace headrace {
 // Credentials that a cloud accepts, one of:
 struct SigningKeys {
   std::string key = {}, secret = {};  // sign each request
-  std::string token = {};             // of a session of theirs, or without a key: a bearer token
+  std::string token = {};             // of their session, or without a key: a bearer token
   std::string query = {};             // a signature that is part of each address (Azure's SAS)
   bool operator==(const SigningKeys&) const = default;
 };
@@ -37,7 +37,7 @@ inline constexpr SigningDialect kGoogleSigning{"GOOG4", "x-goog-", "storage", "g
 struct SignedParts {
   std::string_view method = "GET";
   std::string_view body = {};
-  // Further headers that are sent and signed, names in lower case.
+  // Further headers to send and sign, names in lower case.
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
@@ -45,19 +45,19 @@ class Signer {
  public:
   explicit Signer(const SigningDialect& dialect = kAwsSigning) : dialect_(dialect) {}
 
-  // Headers that authorize the request at that time (seconds since 1970), those of `parts` among
-  // them. REQUIRES: path and query are escaped as escaped() does it.
+  // Headers that authorize the request at that time (seconds since 1970), including those of
+  // `parts`. REQUIRES: path and query are escaped by escaped().
   std::vector<std::string> headers(const Url& url, const SigningKeys& keys,
                                    const std::string& region, int64_t time,
                                    const SignedParts& parts = {}) EXCLUDES_LOCK(mutex_);
 
  private:
-  // The input of a day's key: four hashes that are the same for all requests of the day.
+  // What is the same for all requests of a day: four hashes, and the two that begin with the key.
   struct Derived {
     std::string secret, day, region;
-    Sha256 key;
+    HmacSha256 key;
   };
-  Sha256 derived(const std::string& secret, const std::string& day, const std::string& region)
+  HmacSha256 derived(const std::string& secret, std::string_view day, const std::string& region)
       EXCLUDES_LOCK(mutex_);
 
   const SigningDialect dialect_;
@@ -65,7 +65,7 @@ class Signer {
   std::vector<Derived> kept_ GUARDED_BY(mutex_);
 };
 
-// "b=2&a=1&c" -> "a=1&b=2&c=": as it is signed.
+// "b=2&a=1&c" -> "a=1&b=2&c=": the form that is signed.
 std::string canonical_query(std::string_view query);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected values: hashlib's and botocore 1.44.8's (S3SigV4Auth), as they printed them.
+// Expected values were printed by hashlib and botocore 1.44.8 (S3SigV4Auth).
 #include "headrace/storage/remote/sigv4.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::string signature(const char* address, const SigningKeys& keys, const char* 
   return {};
 }
 
-TEST(Sha256, IsThatOfTheStandard) {
+TEST(Sha256, FollowsTheStandard) {
   EXPECT_EQ(hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   // Around the border of a block: 55, 56, 64 and 119 bytes.

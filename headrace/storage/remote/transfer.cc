@@ -37,7 +37,9 @@ constexpr long kReceiveBuffer = 128 << 10;
 // Without the bytes that are in place.
 WantedRange rest_of(const WantedRange& all, uint64_t got) {
   const bool open = all.bytes == WantedRange::kToTheEnd;
-  return {.first = all.first + got, .bytes = open ? all.bytes : all.bytes - got};
+  return {.first = all.first + got,
+          .bytes = open ? all.bytes : all.bytes - got,
+          .from_end = all.from_end};  // nothing of it is here, or its place is known
 }
 
 bool is_same_facts(const ObjectFacts& a, const ObjectFacts& b) {
@@ -123,7 +125,7 @@ void Transfer::begin(std::shared_ptr<FetchJob> job, const HttpCall& call, HttpRe
   add("Accept: */*");
   const bool uploads = job_->fetch.upload != nullptr;
   if (uploads) {
-    add("Expect:");  // no round of waiting for a server's leave
+    add("Expect:");  // no round trip for a server's permission
     set(Curl::kUpload, 1L);
     set(Curl::kBodyBytes, static_cast<int64_t>(call.body.size()));
   } else {
@@ -195,14 +197,14 @@ size_t Transfer::take_body(char* data, size_t size, size_t count, void* transfer
   }
 }
 
-// False where there is no use in the rest of the body.
+// False if the rest of the body is useless.
 bool Transfer::judge_head() {
   const Judgment judged = job_->fetch.upload ? judge_upload(response_) : judge(response_, wanted());
   judged_ = judged;
   if (judged.verdict == Verdict::kTake) return place(judged);
   if (judged.verdict != Verdict::kNoRange) return judged.verdict != Verdict::kWrong;
-  // All of an object is right for a look, and where only its rest was asked for, since the last try
-  // was cut.
+  // A whole object is correct for a first look, and also if only the rest was requested after an
+  // interrupted attempt.
   const WantedRange& all = job_->fetch.range;
   const bool covers = all.first == 0 && (all.bytes == WantedRange::kToTheEnd ||
                                          (judged.total && *judged.total <= all.bytes));
@@ -228,6 +230,11 @@ bool Transfer::place(const Judgment& judged) {
       return false;
     }
     job_->room = std::move(*room);
+    WantedRange& range = job_->fetch.range;
+    if (range.from_end) {  // for further attempts: its size is known now
+      range.first = *facts.size - std::min(*facts.size, range.bytes);
+      range.from_end = false;
+    }
     job_->facts = std::move(facts);
   }
   end_ = job_->room.size();
@@ -308,6 +315,11 @@ Transfer::Outcome Transfer::outcome(int code) {
   if (has_head && !judged_ && code == Curl::kOk) (void)judge_head();
   if (failure_) return outcome(code);
   if (has_head && judged_ && judged_->verdict != Verdict::kTake) {
+    const bool again =
+        judged_->verdict == Verdict::kAgain || judged_->verdict == Verdict::kThrottled;
+    if (again && job_->fetch.range.from_end) {  // not all servers have such ranges
+      return {.kind = Kind::kFailed, .failed = refused()};
+    }
     switch (judged_->verdict) {
       case Verdict::kRedirect:
         return {.kind = Kind::kRedirect};
@@ -329,7 +341,7 @@ Transfer::Outcome Transfer::outcome(int code) {
       case Verdict::kNoRange: {
         FetchResult failed;
         failed.result = Error{.code = &kNoRanges,
-                              .what = "it sent the whole object for a part of it",
+                              .what = "it sent the whole object instead of a range",
                               .where = {.file = job_->fetch.path},
                               .hint = "use a server with range requests, or copy the files"};
         return {.kind = Kind::kFailed, .failed = std::move(failed)};
@@ -352,7 +364,7 @@ Transfer::Outcome Transfer::outcome(int code) {
     if (code == Curl::kBadCertificate || code == Curl::kBadCaFile || code == Curl::kBadUrl) {
       FetchResult failed;
       failed.result = request_error(job_->fetch.path, words,
-                                    "name the certificates: hr.remote.configure(ca_file=...)");
+                                    "specify the certificates: hr.remote.configure(ca_file=...)");
       return {.kind = Kind::kFailed, .failed = std::move(failed)};
     }
     return {.kind = Kind::kAgain, .why = words};

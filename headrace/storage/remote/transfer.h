@@ -20,7 +20,7 @@ namespace headrace {
 
 class Transfer;
 
-// A fetch, over all its tries.
+// A fetch, over all its attempts.
 struct FetchJob {
   FetchJob(Fetch wanted, std::shared_ptr<const RemoteOptions> given)
       : fetch(std::move(wanted)),
@@ -28,20 +28,21 @@ struct FetchJob {
         backoff(options->first_pause, options->longest_pause) {}
 
   Fetch fetch;
-  const std::shared_ptr<const RemoteOptions> options;  // shared: as they were when it was submitted
+  const std::shared_ptr<const RemoteOptions> options;  // shared: those at submission
   Backoff backoff;
-  double begun = 0;  // its first try
+  double begun = 0;  // start of the first attempt
   int tries = 0, redirects = 0;
-  bool fresh =
-      false;  // the next try takes a new connection, and a new look at the host's addresses
-  bool hedged = false, renewed = false;
-  std::optional<HttpRequest> moved;       // where a redirect leads
-  uint64_t got = 0;                       // bytes from the begin of the range on that are in place
-  std::optional<ObjectFacts> facts;       // of the version that is read
-  BytePlaces room;                        // of all bytes, once `facts` are there
-  std::vector<Transfer*> transfers = {};  // one, or two while it is hedged
+  bool fresh = false;  // the next attempt uses a new connection, and resolves the host again
+  bool renewed = false;
+  bool copy_waits = false;           // for a connection, on which it is sent a second time
+  std::optional<HttpRequest> moved;  // where a redirect leads
+  uint64_t got = 0;                  // bytes in place, from the start of the range
+  std::optional<ObjectFacts> facts;  // of the version being read
+  BytePlaces room;                   // for all bytes, once `facts` are known
+  std::vector<Transfer*> transfers =
+      {};  // one, or several while it is hedged, in order of their start
 
-  // The next attempt: the missing part, of the version that is read.
+  // The next attempt: the missing part, of the version being read.
   HttpCall call() const;
 };
 
@@ -71,8 +72,8 @@ class Transfer {
   std::string& text() { return text_; }
   bool is_sized() const { return sized_; }
   double begun() const { return begun_; }
-  // Whether no byte has come for `seconds`, or fewer than `least_rate` a second since they began
-  // to, or since this was asked `seconds` ago.
+  // Whether no byte has arrived for `seconds`, or fewer than `least_rate` per second since they
+  // began, or since this was called `seconds` ago.
   bool is_stalled(double time, double seconds, double least_rate);
   uint64_t bytes() const { return at_ - begin_; }
   std::string service_code() const { return element_of_error("Code"); }

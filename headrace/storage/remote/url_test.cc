@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-TEST(Url, IsTakenApartAndEscaped) {
+TEST(Url, IsParsedAndEscaped) {
   const auto url = parse_url("HTTPS://Me:p%40ss@Host.example:8443/a b/%41+\xc3\xa9?x=1&y=[2]#part");
   ASSERT_TRUE(url);
   EXPECT_EQ(url->scheme, "https");
@@ -20,7 +20,7 @@ TEST(Url, IsTakenApartAndEscaped) {
   EXPECT_EQ(parse_url("http://host/50%")->path, "/50%25");
 }
 
-TEST(Url, WithoutAHostOrWithAnotherRequestInsideIsNone) {
+TEST(Url, WithoutAHostOrWithLineBreaksIsInvalid) {
   for (const char* text : {"", "host/a", "://host", "http://", "http:///a", "http://a b/c",
                            "http://a\r\nHost: b/c", "http://@/"}) {
     EXPECT_FALSE(parse_url(text)) << text;
@@ -28,7 +28,7 @@ TEST(Url, WithoutAHostOrWithAnotherRequestInsideIsNone) {
   EXPECT_EQ(parse_url("http://a/b\r\nX: y")->path, "/b%0D%0AX:%20y");
 }
 
-TEST(Url, TextIsEscapedAsSignaturesWantIt) {
+TEST(Url, TextIsEscapedForSignatures) {
   EXPECT_EQ(escaped("a/b +=&~\xff"), "a%2Fb%20%2B%3D%26~%FF");
   EXPECT_EQ(escaped("a/b c", "/"), "a/b%20c");
   EXPECT_EQ(unescaped("a%2Fb+c%"), "a/b+c%");

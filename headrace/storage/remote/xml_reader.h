@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pull parser for the XML that object stores answer with: elements and text, in the order of the
-// document. No DTD, no entities but the five of XML and numbers, no namespaces. A document is read
-// as an enemy's: depth and sizes are bounded by the document, nothing is expanded.
+// document. No DTD, no entities but the five of XML and numbers, no namespaces. Documents are
+// untrusted: depth and sizes are bounded by the document, nothing is expanded.
 #pragma once
 
 #include <optional>

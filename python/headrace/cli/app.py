@@ -29,9 +29,10 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain text: examples keep their lines, and words are not broken
+    rich_markup_mode=None,  # plain text: examples keep their lines, and words are not split
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 good, 1 the answer is bad, 2 usage, 3 data, 4 environment.",
+    epilog="Exit codes: 0 success, 1 a problem was found, 2 usage error, 3 data error, 4 "
+    "environment error.",
 )
 for module in (
     bench,
@@ -49,7 +50,7 @@ for module in (
     explain,
 ):
     name = module.__name__.rpartition(".")[2]
-    # \b: these lines are not to be filled.
+    # \b: these lines are not re-wrapped.
     app.command(name, epilog="\b\nExamples:\n  " + "\n  ".join(module.EXAMPLES))(module.run)
 
 

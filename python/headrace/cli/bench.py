@@ -85,9 +85,9 @@ def run(
 ) -> int:
     """Measure images per second, CPU seconds, memory and stages.
 
-    The first epoch is start-up: its batches are hashed and it is not in the rate.
+    The first epoch is a warm-up: its batches are hashed, but not timed.
 
-    The rate is the median of the timed epochs that follow.
+    The rate is the median of the timed epochs after it.
     """
     from headrace.insight.measure.processes import PeakMemory
 
@@ -124,7 +124,7 @@ def make_loader(
     keywords: dict[str, Any],
     device: str | None = None,
 ) -> tuple[Any, int]:
-    """The loader under test and how many records an epoch has. keywords: of Loader."""
+    """The loader to measure, and how many records an epoch has. keywords: of Loader."""
     import numpy as np
 
     import headrace
@@ -143,7 +143,7 @@ def make_loader(
 
 
 def device_of(name: str) -> Any:
-    """The engine's device of one of DEVICES; the host is one like the others here."""
+    """The engine's device for one of DEVICES; the host counts as a device here."""
     from headrace import _core
     from headrace.loader.own_device import open_device
 
@@ -194,11 +194,11 @@ def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> 
     }
 
 
-# In functions of their own, so that no batch is held when the next epoch begins.
+# In separate functions, so that no batch is held when the next epoch begins.
 
 
 def hashed_epoch(loader: Any, digest: Any, done: Any) -> tuple[float, int]:
-    """When the first batch was there, and how many records came."""
+    """When the first batch arrived, and how many records there were."""
     first_batch, seen = 0.0, 0
     for batch in loader:
         first_batch = first_batch or time.perf_counter()
@@ -208,7 +208,7 @@ def hashed_epoch(loader: Any, digest: Any, done: Any) -> tuple[float, int]:
 
 
 def timed_epoch(loader: Any, before: int, done: Any) -> int:
-    """How many records came, all of which are where they were to go."""
+    """Number of records, once all of them have arrived at their destination."""
     count, batch = 0, ()
     for batch in loader:
         count += rows_of(batch[0])
@@ -228,43 +228,43 @@ def add_to_hash(digest: Any, batch: Any) -> int:
             elif isinstance(value, bytes):
                 digest.update(value)
             else:
-                if hasattr(value, "on_host"):  # an array of the engine's, on a device
+                if hasattr(value, "on_host"):  # an array of the engine on a device
                     value = np.asarray(value.on_host())
                 digest.update(np.ascontiguousarray(value).view(np.uint8).data)
     return rows_of(batch[0])
 
 
 def rows_of(field: Any) -> int:
-    """Records that a field of a batch has."""
+    """Number of records in a field of a batch."""
     return int(field.shape[0]) if hasattr(field, "shape") else len(field)
 
 
 def await_copies(batch: Any) -> None:
-    """Returns when the batch is on its device, with those before it."""
+    """Returns once the batch and all earlier ones are on the device."""
     there = [field for field in batch if hasattr(field, "on_host")]
     if there:
         min(there, key=lambda field: field.nbytes).on_host()
 
 
 def device_name(loader: Any) -> str | None:
-    """Where its batches are copied to."""
+    """The device that batches are copied to."""
     return next(iter(loader.stats().get("devices", {})), None)
 
 
 def copied_bytes(loader: Any) -> int:
-    """So far, to devices."""
+    """Bytes copied to devices so far."""
     devices = loader.stats().get("devices", {}).values()
     return int(added(devices, COPIES).get("bytes", 0))
 
 
 def stages_of(loader: Any) -> dict[str, float]:
-    """Seconds by stage so far, summed over threads."""
+    """Seconds per stage so far, summed over threads."""
     stages = loader.stats()["stages"]
     return {name: float(stages[name]) for name in STAGES}
 
 
 def bad_records(loader: Any) -> int:
-    """How many records were bad; one that was met in several epochs counts once."""
+    """How many records were bad; each is counted once, however many epochs it was in."""
     return len({entry["record"] for entry in getattr(loader, "quarantine", ())})
 
 
@@ -297,7 +297,7 @@ def device_facts(result: dict[str, Any]) -> dict[str, str]:
 
 
 def decode_fact(result: dict[str, Any]) -> str:
-    """Where images were decoded, and how many there and why not."""
+    """Where images were decoded, how many there, and why not elsewhere."""
     counts = [f"{count:,} {place}" for place, count in result["decoded"].items() if count]
     return str(result["decode"]) + (f" ({', '.join(counts)})" if counts else "")
 

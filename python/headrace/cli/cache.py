@@ -26,9 +26,10 @@ def run(
     ] = "info",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Show or delete what is kept of remote files on local disk.
+    """Show or delete cached blocks of remote files on local disk.
 
-    Blocks of disk_cache= are stored in HEADRACE_CACHE. `clear` leaves what a running process needs.
+    Blocks of disk_cache= are stored in HEADRACE_CACHE. `clear` keeps blocks that a running process
+    uses.
     """
     from headrace import _core
 

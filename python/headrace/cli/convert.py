@@ -40,11 +40,11 @@ def run(
     part: PartOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Write a dataset as another container.
+    """Convert a dataset to another container format.
 
-    Its order stays, and encoded images are not changed. After an interruption the same command
-    goes on where it stopped. Exit code 3 when a record was bad: one that cannot be read ends it, a
-    file that is not an image is written as it is and listed.
+    Order and encoded images are unchanged. After an interruption the same command continues
+    where it stopped. Exit code 3 if a record was bad: an unreadable one stops the command, a
+    file that is not an image is written unchanged and listed.
     """
     opened = output.open_source(source)
     import headrace
@@ -69,7 +69,7 @@ def run(
         output.print_json({"output": str(out), "to": to, **report})
     else:
         print_report(str(out), {"to": to, **report})
-    # A part that is whole is done: schedulers repeat what fails.
+    # A complete part is success: schedulers repeat failed ones.
     return output.DATA if report["unusable_count"] and not part else output.GOOD
 
 
@@ -82,7 +82,7 @@ def print_report(out: str, report: dict[str, Any]) -> None:
     rate = f"{records / seconds:,.0f} a second" if seconds > 0 else ""
     resumed = report["resumed_records"]
     if resumed:
-        rate += f"; {resumed:,} were there from an interrupted run"
+        rate += f"; {resumed:,} reused from an interrupted run"
     output.headline(
         out, f"{output.count_text(records, 'record')}, {size} ({seconds:.1f} s, {rate})"
     )
@@ -90,7 +90,7 @@ def print_report(out: str, report: dict[str, Any]) -> None:
         console.print(f"[dim]{len(report['files']):,} files, their sums in SHA256SUMS[/]")
     output.print_outside(report["outside"])
     if report["verified"]:
-        console.print("[bold green]verified:[/] every record is the source's")
+        console.print("[bold green]verified:[/] every record matches the source")
     if report["unusable_count"]:
         console.print(
             f"[bold red]{report['unusable_count']:,} are not images[/], kept as they are:"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace doctor SOURCE`: does training wait for data, for which part of it, and what would
-help."""
+"""`headrace doctor SOURCE`: does training wait for data, for which part of loading, and what would
+help.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli import doctor_files, doctor_reads, doctor_script, named, output
+from headrace.cli import (
+    doctor_files,
+    doctor_reads,
+    doctor_script,
+    doctor_system,
+    named,
+    output,
+)
 from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
 from headrace.cli.preset import ABOUT, DEFAULT, PRESETS, default_for, loader_of
 
@@ -23,6 +31,7 @@ EXAMPLES = (
     "headrace doctor train/ --step step.py:step --html report.html",
     "headrace doctor --script train.py -- --epochs 1",
     "headrace doctor train/ --nodes 2",
+    "headrace doctor --system",
 )
 
 
@@ -33,8 +42,8 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="SOURCE | FILE.py | -- ARGS",
-            help="A path, as headrace.open takes it; a training script, like --script; after it, "
-            "the script's arguments.",
+            help="A path, as headrace.open takes it; or a training script (as with --script), "
+            "followed by its arguments.",
         ),
     ] = None,
     script: Annotated[
@@ -80,8 +89,8 @@ def run(
         str | None,
         typer.Option(
             metavar="FILE.py:NAME|TIME",
-            help="Your training step: a function that takes a batch. It runs for real. Or how "
-            "long a stand-in for it takes: 2ms, 40us/record.",
+            help="Your training step: a function that takes a batch. It is really run. Or the "
+            "duration of a simulated step: 2ms, 40us/record.",
         ),
     ] = None,
     device_copy: Annotated[
@@ -116,6 +125,13 @@ def run(
         float,
         typer.Option(metavar="DOLLARS", min=0, help="With --nodes: price of 1,000 read requests."),
     ] = 0.0004,
+    system: Annotated[
+        bool,
+        typer.Option(
+            "--system",
+            help="Only print versions, processor, limits, libraries and devices: for a bug report.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write an HTML report with charts.")
@@ -134,8 +150,8 @@ def run(
 ) -> int:
     """Find what training waits for, and what would help.
 
-    Exit code 0: fed, or limited by the step, or no verdict. 1: data is the bottleneck.
-    3: nothing could be measured.
+    Exit code 0: training is not waiting for data, or no verdict. 1: data is the bottleneck. 3:
+    nothing could be measured.
     """
     from headrace.insight import doctor
     from headrace.insight.examination.experiments import EXPERIMENTS
@@ -156,6 +172,10 @@ def run(
             return output.DATA
         return output.BAD_ANSWER if report.input_bound else output.GOOD
 
+    if system:
+        if source or script or module:
+            output.fail("headrace: --system takes no SOURCE and no script", output.USAGE)
+        return doctor_system.show(json)
     if script is None and module is None and source and is_script(source[0]):
         script, source = source[0], source[1:]
     if script is not None or module is not None:
@@ -188,12 +208,12 @@ def run(
 
 
 def is_script(path: str) -> bool:
-    """No dataset is a Python file."""
+    """Whether it is a script: datasets are never Python files."""
     return path.endswith(".py") and os.path.isfile(path)
 
 
 def step_named(text: str | None, device_copy: str | None) -> Callable[[Any], Any] | None:
-    """The step of ``--step``: a stand-in where it is a time, else the user's function."""
+    """The step given by ``--step``: a stand-in for a time, otherwise the user's function."""
     from headrace.insight.stand_in import is_stand_in, stand_in_from
 
     if text is not None and is_stand_in(text):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that `headrace doctor` writes: a page, and a trace. Known to be possible beforehand."""
+"""The files that `headrace doctor` writes: a page, and a trace. Checks beforehand that they can be
+written.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,18 @@ if TYPE_CHECKING:
 
 
 def check(html: Path | None, trace: Path | None, merged: Path | None) -> None:
-    """Refuses what could not be written, before an examination is done for nothing."""
+    """Rejects files that could not be written, before a long examination."""
     output.writable("--html", html)
     output.writable("--trace", trace)
     if merged is not None and trace is None:
         output.fail(
-            f"headrace: --merge-trace {merged}: name the outcome with --trace FILE", output.USAGE
+            f"headrace: --merge-trace {merged}: give the output file with --trace FILE",
+            output.USAGE,
         )
 
 
 def show(report: Report) -> None:
-    """The text; on a terminal broken at its width, with bars where it can show them."""
+    """Prints the text; on a terminal wrapped at its width, with bars if it can show them."""
     from headrace.insight.report import text
 
     columns = shutil.get_terminal_size().columns if output.is_terminal() else 0
@@ -36,7 +39,7 @@ def show(report: Report) -> None:
 
 
 def write(report: Report, html: Path | None, trace: Path | None, merged: Path | None) -> None:
-    """Writes what was asked for. ``merged``: a trace of PyTorch's profiler to put ours into."""
+    """Writes the requested files. ``merged``: a trace of PyTorch's profiler to merge ours into."""
     from headrace.insight.report.trace import merge
 
     try:

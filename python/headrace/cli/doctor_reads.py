@@ -17,7 +17,7 @@ def show_plan(
     from headrace.cli.info import bytes_on_disk
     from headrace.insight.reads import planned_reads
 
-    is_known = _core.scheme_of(path) or os.path.exists(path)  # by a listing
+    is_known = _core.scheme_of(path) or os.path.exists(path)  # from a listing
     size = bytes_on_disk(path) if is_known else None
     plan = planned_reads(source, nodes, global_batch=global_batch, dataset_bytes=size, price=price)
     if json:

@@ -26,8 +26,9 @@ def examine(
     skip: Iterable[str],
     show: Callable[[Report], int],
 ) -> NoReturn:
-    """Ends this process with the exit code that ``show`` gives the report, whatever the script
-    has left behind: threads, processes, functions to be called at the end."""
+    """Ends this process with the exit code that ``show`` gives the report, regardless of threads,
+    processes and exit handlers left by the script.
+    """
     from headrace.errors import Error
     from headrace.insight.measure.rendezvous import place_from
     from headrace.insight.scripts.examined import Options, examine_script
@@ -50,7 +51,7 @@ def examine(
 
         def leave(report: Report) -> NoReturn:
             put_back()
-            # Other ranks report nothing, and a launcher must not end the first for them.
+            # Other ranks report nothing, and a launcher must not end the first because of them.
             _end(show(report) if first else output.GOOD)
 
         options = Options(seconds, patience, tuple(skip), (), tell, say)

@@ -19,13 +19,15 @@ EXAMPLES = (
 def run(
     code: Annotated[
         str | None,
-        typer.Argument(metavar="[CODE]", help="For example HR0305; without it, all are listed."),
+        typer.Argument(
+            metavar="[CODE]", help="For example HR0305. Without a code, list all of them."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON value.")] = False,
 ) -> int:
-    """Say what an error code means and what to do.
+    """Explain an error code and what to do about it.
 
-    Exit code 2 when there is no such code.
+    Exit code 2 if the code is unknown.
     """
     from headrace import errors
     from headrace.absent import no_such_code

@@ -38,7 +38,7 @@ def run(
         _print_all(containers, media, json)
         return output.GOOD
     record: reference.Record | None
-    # A format of pictures and videos (GIF) is described as the picture that it is in a folder.
+    # A format of pictures and videos (GIF) is described as a picture, as in a folder.
     pictures, videos = media["image"], media["video"]
     codecs = {_MEDIA: _media_record(), **_joined(media)}
     record = containers.get(name) or codecs.get(name)
@@ -70,17 +70,17 @@ def _media_record() -> dict[str, Any]:
 
 def _media_state() -> str:
     problem = _media_record()["problem"]
-    return f"{_MEDIA}: {problem}" if problem else f"{_MEDIA} (libavcodec), which is there"
+    return f"{_MEDIA}: {problem}" if problem else f"{_MEDIA} (libavcodec), installed"
 
 
 def _library(codec: str) -> str:
     """The library that the codec opens when it is first used, and whether it is available."""
     from headrace import _core
 
-    package, problem = _core.codec_library(codec)
+    package, problem, origin = _core.codec_library(codec)
     if not package:
         return ""
-    return f"{package}, which is there" if not problem else f"{package}: {problem}"
+    return f"{package}: {problem}" if problem else f"{package}, installed: {origin}"
 
 
 def _joined(media: dict[str, Mapping[str, reference.Record]]) -> dict[str, reference.Record]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace index SOURCE`: where the rows of each JPEG begin, or remote records."""
+"""`headrace index SOURCE`: indexes where the rows of each JPEG, or remote records, begin."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def run(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Note where the rows of each JPEG begin: crops decode faster.
+    """Index the rows of JPEG files, so that crops decode faster.
 
-    Loaders then decode only what a crop shows. Images are not changed, and batches stay the same.
-    For shards in a bucket, without -o: note where each record is, in the folder .headrace next to
-    the shards, so that other machines open them at once.
+    Loaders then decode only the rows of a crop. Images and batches do not change. For shards in a
+    bucket, without -o: store the position of each record in the folder .headrace next to the
+    shards, so that other machines open them without scanning.
     """
     opened = output.open_source(source)
     import headrace
@@ -93,7 +93,7 @@ def print_result(result: dict[str, Any], named: bool) -> None:
             f"[dim]{without:,} are of kinds that have no index (PNG, progressive), or damaged[/]"
         )
     if result["bad"]:
-        console.print(f"[bold red]{result['bad']:,} bad[/]; `headrace scan` names them")
+        console.print(f"[bold red]{result['bad']:,} bad[/]; `headrace scan` lists them")
     if named:
         told = f"Loader(..., index={result['file']!r})"
         console.print(f"[dim]use it:[/] {escape(told)}", soft_wrap=True)

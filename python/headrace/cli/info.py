@@ -15,7 +15,7 @@ from headrace.whole_file import write_whole
 
 PREVIEW_COLUMNS, PREVIEW_LINES = 56, 20
 CLASSES_SHOWN = 8
-HEADERS = 2000  # of sounds that are looked at
+HEADERS = 2000  # of audio files that are inspected
 EXAMPLES = (
     "headrace info train/",
     "headrace info train/ --record 3 --picture record.png",
@@ -43,7 +43,7 @@ def run(
 ) -> int:
     """Show records, fields, bytes, classes, and one image.
 
-    Of audio clips, rates and lengths; of a pack, also how it is packed.
+    For audio also sample rates and lengths; for a pack also how it is packed.
     """
     output.writable("--picture", picture)
     opened = open_source_or_file(source, **({"recover": True} if recover else {}))
@@ -153,7 +153,7 @@ def pack_summary(path: str, recover: bool) -> dict[str, Any] | None:
 
 
 def bytes_on_disk(path: str) -> int:
-    """Bytes of a file, of all files below a folder, or of those that a pattern means."""
+    """Bytes of a file, of all files below a folder, or of all that match a pattern."""
     from headrace import _core
 
     if _core.scheme_of(path):
@@ -241,7 +241,7 @@ def print_video(video: dict[str, Any]) -> None:
 
 
 def spread_text(counts: list[int]) -> str:
-    """How many records the classes have: ", 3 to 12 records each"."""
+    """How many records each class has: ", 3 to 12 records each"."""
     if not counts:
         return ""
     low, high = min(counts), max(counts)
@@ -266,7 +266,7 @@ def print_pack(summary: dict[str, Any]) -> None:
 
 
 def print_preview(pixels: Any, caption: str) -> None:
-    """The image in half blocks: each character holds two pixels, one above the other."""
+    """Prints the image in half blocks: each character shows two pixels, one above the other."""
     import numpy as np
     from rich.text import Text
 

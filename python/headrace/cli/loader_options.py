@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of commands that are the loader's own: from its table, with its words and choices."""
+"""Options of commands that are the loader's own: from its table, with its texts and choices."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ Kinds = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FIELD=KIND",
-        help="Kind of a field that the format does not define: seg=mask (repeatable).",
+        help="Set a field's kind where the format does not define it: seg=mask (repeatable).",
     ),
 ]
 
 
 def loader_options(*names: str, **defaults: Any) -> Callable[[_Body], _Body]:
-    """Puts these keywords of Loader in the place of a command's ``**keywords``.
-
-    defaults: where a command has another one than Loader.
+    """Replaces a command's ``**keywords`` by these keywords of Loader. defaults: those that differ
+    from Loader's.
     """
 
     def with_options(body: _Body) -> _Body:
@@ -59,7 +58,7 @@ def _parameter(name: str, defaults: dict[str, Any]) -> inspect.Parameter:
         told |= output.one_of(keyword.choices)
     elif types[keyword.annotation] is not bool:
         told |= {"metavar": "N", "min": 0 if keyword.default == 0 else 1}
-    flag = "--" + name.replace("_", "-")  # alone: there is no --no-strict
+    flag = "--" + name.replace("_", "-")  # only this one: there is no --no-strict
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -69,7 +68,7 @@ def _parameter(name: str, defaults: dict[str, Any]) -> inspect.Parameter:
 
 
 def kinds_from(given: list[str] | None) -> dict[str, Any]:
-    """The argument ``kinds`` of ``headrace.open`` from ``--kinds``."""
+    """The ``kinds`` argument of ``headrace.open`` from ``--kinds``."""
     if not given:
         return {}
     kinds = {}

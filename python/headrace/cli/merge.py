@@ -26,14 +26,14 @@ def run(
         bool, typer.Option("--verify", help="Compare SHA-256 of every file, not only sizes.")
     ] = False,
     missing: Annotated[
-        bool, typer.Option("--missing", help="Only print the missing parts: 3,17-20.")
+        bool, typer.Option("--missing", help="Only print the missing parts, as in 3,17-20.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """End a job of parts: are all there? Then DEST is one dataset.
+    """Join the parts of a job into one dataset.
 
-    Writes manifest.json and SHA256SUMS. Exit code 3 when parts are missing, or records are bad; 1
-    with --missing, where there are any.
+    Checks that all parts of DEST exist, and writes manifest.json and SHA256SUMS. Exit code 3 if
+    parts are missing or records are bad; with --missing, 1 if parts are missing.
     """
     from headrace import jobs
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the form FILE.py:NAME: the user's file is run, and its object taken."""
+"""Options of the form FILE.py:NAME: runs the user's file, and takes an object from it."""
 
 from __future__ import annotations
 

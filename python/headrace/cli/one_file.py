@@ -11,7 +11,7 @@ _NOT_RECOGNIZED = "HR0401"
 
 
 def open_source_or_file(path: str, **params: Any) -> Any:
-    """An image, audio or video file is a source of one record."""
+    """Opens a source; an image, audio or video file becomes a source of one record."""
     import headrace
 
     try:
@@ -24,7 +24,7 @@ def open_source_or_file(path: str, **params: Any) -> Any:
 
 
 def kind_of(path: str) -> str | None:
-    """By its content, else by its suffix; None of what is no such file."""
+    """Detected from the content, otherwise from the suffix; None for other files."""
     from headrace import _core
     from headrace.sources.media_paths import kind_by_suffix
 
@@ -32,7 +32,7 @@ def kind_of(path: str) -> str | None:
     try:
         with open(path, "rb") as file:
             begin = file.read(64)
-            # Containers of videos first, which may hold sound alone.
+            # Video containers first, which may hold only audio.
             kinds = [kind for kind in reversed(media) if _core.media_suffix(begin, kind)]
             whole = begin + file.read() if len(kinds) > 1 else b""
     except OSError:

@@ -20,6 +20,13 @@ def run(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Show this one in full.")
     ] = None,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Load this plug-in first, and list its transforms: a path, or the name of an "
+            "installed one (repeatable)."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON value.")] = False,
 ) -> int:
     """List the transforms, or describe one.
@@ -30,6 +37,13 @@ def run(
     from headrace.absent import no_such_transform
 
     records = _core.operators()
+    if plugin:
+        from headrace.plugins import load_plugin
+
+        for library in plugin:
+            load_plugin(library)
+        own = _core.plugin_operators()
+        records = own if name is None else records | own
     if name is None:
         if json:
             output.print_json([records[key] for key in sorted(records)])

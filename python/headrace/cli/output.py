@@ -22,7 +22,8 @@ from headrace.printable import for_terminal, printable
 PIPE_COLUMNS = 240
 GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
 INTERRUPTED = 130
-# Errors about output and its place, not about input: by their codes, whichever class raises them.
+# Errors about the output and its path, not about input: by their codes, whichever class raises
+# them.
 USAGE_CODES = ("HR0279", "HR0414", "HR0415", "HR0446", "HR0449", "HR0451", "HR0458")
 ENVIRONMENT_CODES = (
     *("HR0209", "HR0210", "HR0275", "HR0277", "HR0297", "HR0341"),
@@ -32,7 +33,7 @@ P = ParamSpec("P")
 
 
 def console(stderr: bool = False) -> Any:
-    """A rich console; without colors where NO_COLOR is set or the output is not a terminal."""
+    """A rich console; without colors if NO_COLOR is set or the output is not a terminal."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -46,13 +47,13 @@ def console(stderr: bool = False) -> Any:
             for text, style, control in super().render(renderable, options):
                 yield Segment(text if control else printable(text), style, control)
 
-    # Wide enough for pipes: a hash or a path that is cut off is of no use to a script.
+    # Wide enough for pipes: truncated hashes or paths are of no use to a script.
     width = None if is_terminal(stderr) else PIPE_COLUMNS
     return PrintableConsole(stderr=stderr, highlight=False, width=width)
 
 
 def is_terminal(stderr: bool = False) -> bool:
-    """Whether a person looks at the stream right now."""
+    """Whether the stream is a terminal."""
     return (sys.stderr if stderr else sys.stdout).isatty()
 
 
@@ -72,7 +73,7 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 def command(body: Callable[P, int | None]) -> Callable[P, None]:
-    """Makes a function a command: its number is the exit code, errors get theirs."""
+    """Makes a function a command: its return value is the exit code, and errors get theirs."""
 
     @functools.wraps(body)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -81,7 +82,7 @@ def command(body: Callable[P, int | None]) -> Callable[P, None]:
                 code = body(*args, **kwargs)
             sys.stdout.flush()
         except BrokenPipeError:
-            # The reader of a pipe went away (`| head`): nothing more to say, and nothing wrong.
+            # The reader of a pipe is gone (`| head`): nothing more to say, and not an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(GOOD) from None
         except KeyboardInterrupt:
@@ -97,7 +98,7 @@ def command(body: Callable[P, int | None]) -> Callable[P, None]:
 
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """The library's own warnings as lines of the command; others as Python shows them."""
+    """Prints the library's own warnings as lines of the command; Python shows others as usual."""
     with warnings.catch_warnings():
         shown = warnings.showwarning
 
@@ -113,15 +114,15 @@ def warnings_as_lines() -> Iterator[None]:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Around what goes on where it stopped when it is called again: Ctrl-C says so."""
+    """For work that continues when it is called again after an interruption: Ctrl-C prints that."""
     try:
         yield
     except KeyboardInterrupt:
-        fail("headrace: interrupted; the same command goes on from here", INTERRUPTED)
+        fail("headrace: interrupted; run the same command again to continue", INTERRUPTED)
 
 
 def writable(option: str, path: Path | None) -> None:
-    """Refuses a file that could not be written, before the work is done for nothing."""
+    """Rejects a file that could not be written, before a long computation."""
     if path is None:
         return
     if path.is_dir():
@@ -133,7 +134,7 @@ def writable(option: str, path: Path | None) -> None:
 
 
 def one_of(names: Sequence[str]) -> Any:
-    """For an option: the allowed words, for its help, and the check of its value."""
+    """For an option: lists the allowed words in its help, and checks the value."""
 
     def check(name: str | None) -> str | None:
         if name is not None and name not in names:
@@ -148,14 +149,14 @@ def exit_code_of(error: Exception) -> int:
     import headrace
 
     if not isinstance(error, headrace.Error):
-        if isinstance(error, OSError):  # what is written to: the disk is full, it is not allowed
+        if isinstance(error, OSError):  # from writing: the disk is full, or it is not allowed
             return ENVIRONMENT
         raise error
     if error.code in ENVIRONMENT_CODES:
         return ENVIRONMENT
     if error.code in USAGE_CODES:
         return USAGE
-    # A path that nothing recognizes is about the data, whichever class says it.
+    # An unrecognized path is a data error, whichever class reports it.
     about_data = str(error.code).startswith(("HR02", "HR03", "HR04"))
     return USAGE if isinstance(error, headrace.ConfigError) and not about_data else DATA
 
@@ -201,7 +202,7 @@ def _looking() -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def progress(title: str, total: int | None, quiet: bool = False) -> Iterator[Callable[[int], None]]:
-    """A progress bar on a terminal, nothing elsewhere. Yields a function to tell what is done."""
+    """A progress bar on a terminal, otherwise nothing. Yields a function that reports progress."""
     if quiet or not is_terminal(stderr=True):
         yield lambda done: None
         return
@@ -219,7 +220,7 @@ def progress(title: str, total: int | None, quiet: bool = False) -> Iterator[Cal
 
 
 def headline(name: str, rest: str) -> None:
-    """A command's subject, and its summary: on one line, or on two."""
+    """A command's subject and its summary: on one line, or on two."""
     from rich.markup import escape
 
     told = console()
@@ -230,7 +231,7 @@ def headline(name: str, rest: str) -> None:
 
 
 def facts(pairs: Mapping[str, str], style: str = "dim", gap: int = 1) -> None:
-    """A line for each, its name in front; what is too long goes on below itself."""
+    """One line per fact, with its name in front; long values are wrapped and indented."""
     from rich.markup import escape
 
     told = console()
@@ -244,7 +245,7 @@ def facts(pairs: Mapping[str, str], style: str = "dim", gap: int = 1) -> None:
 
 
 def bad_record(entry: Mapping[str, Any], reason: str) -> None:
-    """A record that is bad: its key as it is, to be copied, and below it why."""
+    """A bad record: its key, unchanged so that it can be copied, and the reason below."""
     from rich.markup import escape
 
     told = console()
@@ -254,7 +255,7 @@ def bad_record(entry: Mapping[str, Any], reason: str) -> None:
 
 
 def shortened(text: str, columns: int) -> str:
-    """The text, or its two ends with an ellipsis between: the end tells most names apart.
+    """The text, or its two ends with an ellipsis between: most names differ at the end.
 
     >>> shortened("a_very_long_name_indeed.jpg", 15)
     'a_very_…eed.jpg'
@@ -277,7 +278,7 @@ def print_outside(records: int) -> None:
 
 
 def size_text(count: float) -> str:
-    """Bytes for people: 1.4 MB."""
+    """Bytes in readable units: 1.4 MB."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"

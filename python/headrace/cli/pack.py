@@ -30,8 +30,9 @@ def run(
     level: Annotated[
         str,
         typer.Option(
-            help="How JPEG images are packed, all lossless. fast: an eighth larger, fastest to "
-            "decode; dense: about their size, slower; none: unchanged.",
+            help="How JPEG images are packed, all lossless. fast: an eighth larger than the "
+            "files, fastest to decode; dense: about the same size, slower to decode; none: "
+            "unchanged.",
             **output.one_of(LEVELS),
         ),
     ] = LEVELS[0],
@@ -47,7 +48,7 @@ def run(
 ) -> int:
     """Write a dataset as a pack: lossless, faster to decode.
 
-    Every image is verified. After an interruption the same command goes on where it stopped.
+    Every image is verified. After an interruption the same command continues where it stopped.
     """
     opened = [output.open_source(source) for source in sources]
     import headrace
@@ -81,7 +82,7 @@ def print_summary(out: str, summary: dict[str, Any]) -> None:
     packed = records - summary["resumed_records"]
     rate = f", {packed / seconds:,.0f} a second" if seconds > 0 and packed else ""
     if summary["resumed_records"]:
-        rate += f"; {summary['resumed_records']:,} were there from an interrupted run"
+        rate += f"; {summary['resumed_records']:,} reused from an interrupted run"
     size = output.size_text(summary["bytes"])
     output.headline(out, f"{output.count_text(records, 'record')}, {size} ({seconds:.1f} s{rate})")
     pack_report.print_pictures(summary)

@@ -11,13 +11,13 @@ REASONS_SHOWN, UNUSABLE_SHOWN = 12, 20
 
 
 def ratio_of(share: dict[str, Any]) -> float | None:
-    """Stored bytes over original ones; None where there are none."""
+    """Stored bytes over original bytes; None without any."""
     original = share["original_bytes"]
     return round(share["stored_bytes"] / original, 4) if original else None
 
 
 def print_pictures(summary: dict[str, Any]) -> None:
-    """A line for each level, and why images are stored as they are."""
+    """One line per level, and why images are stored unchanged."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -53,7 +53,7 @@ def print_pictures(summary: dict[str, Any]) -> None:
 
 
 def print_unusable(summary: dict[str, Any]) -> None:
-    """The files that no pixels came out of."""
+    """The files that could not be decoded."""
     from rich.markup import escape
 
     console = output.console()

@@ -20,14 +20,16 @@ PartOption = Annotated[
 
 
 def records_of(part: str, records: int, longer_first: bool = False) -> int:
-    """How many records the part has, for the progress bar. longer_first: as packs divide them."""
+    """How many records the part has, for the progress bar. longer_first: longer parts come first,
+    as in packs.
+    """
     from headrace.jobs.part import part_from
 
     return len(part_from(part).of(records, longer_first))
 
 
 def print_part(report: dict[str, Any]) -> None:
-    """A line for the log of the job."""
+    """Prints a line for the job's log."""
     from headrace.jobs.part import Part
 
     name = Part(report["part"], report["parts"]).name

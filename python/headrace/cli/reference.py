@@ -17,13 +17,13 @@ def first_sentence(text: str) -> str:
 
 
 def print_list(records: Mapping[str, Record]) -> None:
-    """A line or two for each: its name, and the first sentence about it."""
+    """One or two lines per entry: its name, and the first sentence of its description."""
     first = {name: first_sentence(records[name]["doc"]) for name in sorted(records)}
     output.facts(first, style="bold", gap=2)
 
 
 def print_one(record: Record, *facts: tuple[str, str]) -> None:
-    """Name, text and parameters of one, and what else is known of it as (what, text)."""
+    """Prints name, description and parameters of one entry, and further facts as (what, text)."""
     from rich.markup import escape
 
     console = output.console()

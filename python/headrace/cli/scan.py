@@ -50,11 +50,11 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     **keywords: Any,
 ) -> int:
-    """Decode every record whole and list those that are bad.
+    """Decode every record completely and list the bad ones.
 
-    For videos, read the whole index and decode eight evenly spaced frames. For audio, count sample
-    rates and channels, which may differ. For a pack, compare all checksums, and its pages with its
-    index. Exit code 1 when there is anything bad.
+    For videos, read the whole index and decode eight evenly spaced frames. For audio, also count
+    sample rates and channels. For a pack, verify all checksums, and its pages against its index.
+    Exit code 1 if anything is bad.
     """
     if not part:
         output.writable("--output", out)
@@ -104,7 +104,9 @@ def run(
 def scan_part(
     path: str, source: Any, out: Path | None, given: str, keywords: dict[str, Any], json: bool
 ) -> int:
-    """The bad records of a part, by their numbers in the whole, as a file of the job's folder."""
+    """Writes the bad records of a part, by their numbers in the whole dataset, as a file in the
+    job's folder.
+    """
     import headrace
     from headrace.jobs.folder import plan_of, write_part
     from headrace.jobs.part import part_from
@@ -122,7 +124,7 @@ def scan_part(
         bad, repaired = find_bad_records(chosen, keywords, quiet=json)
         for entry in bad:
             entry["record"] += records.start
-        # The checksums of a pack are its files', and compared once.
+        # The checksums of a pack belong to its files, and are compared once.
         damage = index_damage(path) if part.number == 0 else ""
         write_whole(folder / name, "".join(jsonlib.dumps(entry) + "\n" for entry in bad))
         found = {"bad": len(bad), "repaired": repaired, "index_damage": int(bool(damage))}
@@ -139,7 +141,7 @@ def scan_part(
 
 
 def index_damage(path: str) -> str:
-    """In which page of a pack the index does not say what the page does; empty if in none."""
+    """Which page of a pack differs from the index; empty if none does."""
     import headrace
     from headrace import _core
 
@@ -171,7 +173,7 @@ def find_bad_records(
             first = 0
             while first < len(part):
                 first = scan.run(first, len(part), BATCH)
-                if first < len(part):  # large ones meet in this batch: each alone may fit
+                if first < len(part):  # several large ones are in this batch: each alone may fit
                     scan.run(first, min(first + BATCH, len(part)), 1)
                     first += BATCH
             bad += [{**entry, "record": int(records[entry["record"]])} for entry in found]
@@ -181,9 +183,8 @@ def find_bad_records(
 
 
 def alike(source: Any) -> list[Any]:
-    """The records of a source, apart where their audio clips have other sample rates.
-
-    A batch has one; what cannot be opened is among the most.
+    """The records of a source, grouped by the sample rate of their audio, since a batch has one.
+    Files that cannot be opened belong to the largest group.
     """
     import numpy as np
 
@@ -201,7 +202,7 @@ def alike(source: Any) -> list[Any]:
 
 
 def looked_at(source: Any) -> list[Any]:
-    """The transforms that read a record: images and audio clips whole, some frames of videos."""
+    """The transforms that read a record: all of an image or audio clip, some frames of a video."""
     import headrace.transforms as T
 
     videos = any(field.kind == "video" for field in source.schema)
@@ -209,7 +210,7 @@ def looked_at(source: Any) -> list[Any]:
 
 
 class Scan:
-    """Runs over stretches of the records; ``bad`` gets what they find."""
+    """Iterates over ranges of the records; ``bad`` collects what is found."""
 
     TOO_LARGE = "HR0705"  # a batch of pictures that does not fit into memory_limit
     ALL_BAD = "HR0785"
@@ -222,7 +223,9 @@ class Scan:
         self.keywords = keywords  # of Loader
 
     def run(self, begin: int, end: int, size: int) -> int:
-        """Up to ``end``, or to the first batch that is too large; one record alone is then bad."""
+        """Runs up to ``end``, or to the first batch that is too large; a single record that is too
+        large is bad.
+        """
         import headrace
 
         while begin < end:
@@ -239,7 +242,7 @@ class Scan:
             stopped = None
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", headrace.Warning)  # the report says it
+                    warnings.simplefilter("ignore", headrace.Warning)  # the report says so
                     for number, _ in enumerate(loader, 1):
                         self.done(min(begin + number * size, end))
             except headrace.Error as error:
@@ -262,7 +265,7 @@ class Scan:
 
 
 def entry_of(record: dict[str, Any]) -> dict[str, Any]:
-    """One entry of the quarantine, without what only a run has."""
+    """One entry of the quarantine, without fields that only apply to a run."""
     return {name: record[name] for name in record if name not in ("epoch", "position", "action")}
 
 

@@ -23,9 +23,8 @@ def forms_of(source: Any, field: str, most: int | None = None) -> Any:
 
 
 def describe(source: Any, most: int | None = None) -> list[dict[str, Any]]:
-    """Of each audio field: rates and channels with their records, and lengths in seconds.
-
-    With ``most``, what so many records of it say, and ``hours`` as all would have by these.
+    """For each audio field: rates and channels with their numbers of records, and lengths in
+    seconds. With ``most``, the facts of that many records, and ``hours`` extrapolated to all.
     """
     return [
         _description(name, forms_of(source, name, most), len(source)) for name in fields_of(source)
@@ -56,7 +55,7 @@ def _counts(values: Any) -> dict[str, int]:
 
 
 def lines(facts: dict[str, Any], records: int) -> list[str]:
-    """For people: lengths and hours, then rates and channels."""
+    """Readable lines: lengths and hours, then rates and channels."""
     out = []
     if "seconds" in facts:
         low, mean, high = (facts["seconds"][key] for key in ("min", "mean", "max"))

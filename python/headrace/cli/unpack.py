@@ -29,10 +29,10 @@ def run(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Give the files of a pack back, byte for byte.
+    """Restore the files of a pack, byte for byte.
 
-    Labels and text that folder names do not express are written to labels.jsonl. Exit code 3
-    when a record is damaged.
+    Labels and text that are not in folder names are written to labels.jsonl. Exit code 3 if a
+    record is damaged.
     """
     total = len(output.open_source(pack, recover=True) if recover else output.open_source(pack))
     import headrace

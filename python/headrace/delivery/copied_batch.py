@@ -43,7 +43,9 @@ _NOT_COPYABLE = declare(
 
 
 class Opened(NamedTuple):
-    """A batch whose arrays are on their way, each with what makes the framework's of its copy."""
+    """A batch that is being copied: its arrays, each with the function that makes the framework's
+    array of the copy.
+    """
 
     parts: Parts
     finish: list[Callable[[_core.Array], Any]]
@@ -55,7 +57,7 @@ class Opened(NamedTuple):
 
 
 def open_batch(batch: Any, device: str) -> tuple[list[Any], list[bool], Opened]:
-    """Arrays for the engine, whether each is pinned, and how they become the batch again."""
+    """Arrays for the engine, whether each is pinned, and how to rebuild the batch."""
     parts = take_apart(batch, lambda value: _is_array(value, device))
     if not parts.leaves and not _any_on(batch, device):
         raise _NO_ARRAYS.error(f"{type(batch).__name__}", hint="see collate_fn= of the source")
@@ -109,7 +111,7 @@ def _from_torch(tensor: Any, device: str) -> tuple[Any, bool, Callable[[_core.Ar
         dense = dense.contiguous()
     shape, dtype = dense.shape, dense.dtype
     by_bytes = str(dtype).removeprefix("torch.") not in _core.DType.__members__
-    if by_bytes:  # complex, float8: the same bytes under another name
+    if by_bytes:  # complex, float8: the same bytes under another dtype
         dense = dense.contiguous().reshape(-1).view(torch.uint8)
 
     def finish(array: _core.Array) -> Any:

@@ -25,13 +25,13 @@ class _Place(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The leaves of a batch, and how it looks around them."""
+    """The leaves of a batch, and the structure around them."""
 
     leaves: list[Any]
     around: Any
 
     def put_together(self, values: Sequence[Any]) -> Any:
-        """The batch with these values instead of its leaves."""
+        """The batch with its leaves replaced by these values."""
         return _rebuilt(self.around, lambda place: values[place.number], 0)
 
 
@@ -76,7 +76,7 @@ def _rebuilt(
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         changed = copy.copy(value)
         for field in dataclasses.fields(value):
-            # Frozen ones as well, and without the checks of __init__, which want arrays.
+            # Frozen ones as well, and without the checks of __init__, which expects arrays.
             object.__setattr__(changed, field.name, inner(getattr(value, field.name)))
         return changed
     return value

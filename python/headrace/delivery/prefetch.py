@@ -25,6 +25,7 @@ from headrace.errors import Error, declare, warn
 from headrace.loader.iteration import exiting, live, refuse_dataloader_worker
 from headrace.loader.own_device import open_device
 from headrace.loader.turn import Turn
+from headrace.profiled import wait_region
 
 _NOT_RESUMABLE = declare(
     "HR0887",
@@ -48,7 +49,7 @@ _NEEDS_TORCH = declare(
     "Import torch first, or transform the batch in the loop.",
 )
 
-_PATIENCE = 1.0  # seconds that close() waits for a consumer that is asked to leave
+_PATIENCE = 1.0  # seconds that close() waits for a consumer that was told to leave
 
 
 def prefetch(
@@ -61,25 +62,26 @@ def prefetch(
     pinned_limit: int | str | None = None,
     patience: float = 60.0,
 ) -> Any:
-    """Batches of ``source`` on ``device``, copied ahead of the loop.
+    """Copies the batches of ``source`` to ``device`` ahead of the loop.
 
     source: any iterable of batches: a torch DataLoader, a generator, a list. A batch is a tensor or
         array, or lists, tuples, named tuples, dictionaries and dataclasses of them, nested; other
-        values pass. Shapes may change. It is iterated on a thread of its own, in order.
+        values are passed through. Shapes may change. It is iterated on a separate thread, in order.
     device: "cuda" (torch's current device), "cuda:1", a torch.device. "cpu": batches are made ahead
         and not copied.
-    depth: batches that are ready or on their way; the device holds depth + 1 batches, no more.
+    depth: batches that are ready or being copied; the device holds at most depth + 1 batches.
     transform: batch -> batch, run one batch ahead on a side stream: normalize, cast, channels_last.
     resumable: take the source's ``state_dict()`` after every batch, so that this object's own
         counts what was received.
-    pinned_limit: bytes, or "256 MiB", of pinned memory for staging; default, depth times the
-        largest batch. What does not fit is copied from where it lies.
-    patience: seconds that a wait may take before a warning says what is waited for; 0: never.
+    pinned_limit: bytes, or "256 MiB", of pinned memory for staging; default: depth times the
+    largest batch. Data that does not fit is copied without staging.
+    patience: seconds to wait before a warning says what the prefetcher is waiting for; 0: never.
 
     Torch tensors come as torch tensors; NumPy's arrays as torch tensors if torch is imported, else
-    as ``headrace.Array``, which exports DLPack. What the source raises comes at its place. The
-    result is iterated again and again; ``len``, ``stats()`` and ``close()`` work, other attributes
-    are the source's. A Headrace loader is delivered by its own machinery, as ``.torch(device)``.
+    as ``headrace.Array``, which exports DLPack. Exceptions of the source are raised at the batch
+    that caused them. The result can be iterated repeatedly; ``len``, ``stats()`` and ``close()``
+    work, other attributes are the source's. A Headrace loader is delivered as by
+    ``.torch(device)``.
     """
     from headrace.loader import Loader
     from headrace.loader.views import Delivered
@@ -148,7 +150,7 @@ class Prefetch:
 
     def _begin(self) -> Iterator[Any]:
         self._prefetcher.stop()
-        # The thread knows the source's iterator and not this object, which may be dropped.
+        # The thread refers to the source's iterator and not to this object, which may be dropped.
         source, device, state = iter(self.source), self.device.name, self._state_of_source()
         work = self._transform if self.device.is_host else None
         opened = None if self.device.is_host else lambda batch: open_batch(batch, device)
@@ -179,13 +181,13 @@ class Prefetch:
         return batch
 
     def state_dict(self) -> Mapping[str, Any]:
-        """The source's state with the last batch received."""
+        """The source's state after the last batch received."""
         if not self._resumable:
             raise _NOT_RESUMABLE.error("state_dict()", hint="prefetch(source, resumable=True)")
         return self._received if self._received is not None else self.source.state_dict()  # type: ignore[attr-defined]
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The source goes on from there at the next iteration."""
+        """The source continues from there at the next iteration."""
         self._turn.take_over(lambda: self._load_state(state))
 
     def _load_state(self, state: Mapping[str, Any]) -> None:
@@ -194,7 +196,9 @@ class Prefetch:
         self.source.load_state_dict(state)  # type: ignore[attr-defined]
 
     def stats(self) -> dict[str, Any]:
-        """batches, bytes; seconds that the loop waited, the source took, staging took; memory."""
+        """batches, bytes; seconds that the loop waited, and that the source and staging took;
+        memory.
+        """
         return self._prefetcher.stats()
 
     def close(self) -> None:
@@ -217,7 +221,7 @@ class Prefetch:
 
 
 class Run:
-    """One iteration of a prefetcher; a later one closes it, and dropping it ends the reading."""
+    """One iteration of a prefetcher; the next one closes it, and dropping it ends the reading."""
 
     def __init__(self, owner: Prefetch, turn: Turn) -> None:
         self._owner: Prefetch | None = owner
@@ -238,7 +242,8 @@ class Run:
             raise self._ended() if self.has_ended() else self._turn.taken()
         self._turn.holder = own
         try:
-            return self._next_of(self._owner)
+            with wait_region():
+                return self._next_of(self._owner)
         finally:
             self._turn.holder = None
 
@@ -290,7 +295,7 @@ class Run:
             with streams.on_side():
                 batch = owner._transform(owner._fetch(self.has_ended))
                 return _Made(batch, streams.record(), None)
-        except BaseException as error:  # comes when it is this batch's turn
+        except BaseException as error:  # raised when this batch is due
             return _Made(None, None, error)
 
     def __del__(self) -> None:
@@ -318,7 +323,7 @@ class _Made(NamedTuple):
     error: BaseException | None
 
 
-class _Sent(NamedTuple):  # what the thread hands over with a batch's arrays
+class _Sent(NamedTuple):  # what the thread passes on with a batch's arrays
     batch: Any  # itself, or an Opened
     state: Any
 

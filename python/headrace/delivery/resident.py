@@ -74,11 +74,11 @@ class Resident(Loader):
         return super().iterate_as(form)
 
     def dlpack(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
-        """See Loader.dlpack; device: default, the one where the data lies."""
+        """See Loader.dlpack; device: default: the data's."""
         return super().dlpack(self._device if device is None else device, batch, depth)
 
     def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> TorchBatches:
-        """See Loader.torch; device: default, the one where the data lies."""
+        """See Loader.torch; device: default: the data's."""
         return super().torch(self._device if device is None else device, batch, depth)
 
 
@@ -106,20 +106,21 @@ def resident(
             axes), label (integers, one axis) or data, with a number from the second on. Or what
             ``headrace.open`` takes.
         batch_size, shuffle, last_batch, seed, and further keywords: the Loader's.
-        device: "cpu", or "cuda" and the like: the data lies there, and batches are cut there.
-        view: batches are slices of the data, not copies: nothing is copied, and what you change in
-            a batch is changed for good. Only in order, and without transforms per batch.
-        transforms: those before the first random one run once, and their result (uint8) is
-            what stays; the others are done for each batch, on a device by one kernel where it can.
-            With transforms, uint8 arrays named image or mask are images, (C, H, W); without,
-            fields come out as they are.
-        fraction: the fraction of records kept on the device, above 0 and at most 1; the others
-            stay in host memory and are copied when their turn comes. The batches are the same.
-            Without a device it is an error.
+        device: "cpu", or "cuda" and the like: the data is kept on that device, and batches are made
+            there.
+        view: batches are slices of the data, not copies: nothing is copied, and changes to a batch
+            change the data. Only for unshuffled records without transforms per epoch.
+        transforms: those before the first random one run once, and their result (uint8) is kept;
+            the others run for each batch, on a device by one kernel if possible. With transforms,
+            uint8 arrays named image or mask are images, (C, H, W); without transforms, fields are
+            delivered unchanged.
+        fraction: the fraction of records kept on the device, above 0 and at most 1; the others stay
+            in host memory and are copied when needed. The batches are the same. Without a device it
+            is an error.
 
-    Raises ConfigError HR0893 for arrays that are no records, HR0890 where the records do not fit
-    into memory_limit, HR0892 for views that cannot be, HR0895 for a fraction when batches are taken
-    on the host; ResourceLimitError HR0891 where they do not fit on the device.
+    Raises ConfigError HR0893 for arrays that do not form records, HR0890 if the records do not fit
+    into memory_limit, HR0892 for impossible views, HR0895 for a fraction without a device;
+    ResourceLimitError HR0891 if they do not fit on the device.
     """
     return Resident(
         _source_of(data, plain=not transforms),

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Streams(Protocol):
-    """The consumer's stream, and one beside it."""
+    """The consumer's stream, and a side stream."""
 
     def side_waits_for_current(self) -> None: ...
     def current_waits_for(self, event: Any) -> None: ...
@@ -17,7 +17,7 @@ class Streams(Protocol):
 
 
 class TorchStreams:
-    """torch's current stream on a device, whichever that is at each call, and one of our own."""
+    """torch's current stream on a device, looked up at each call, and one of our own."""
 
     def __init__(self, device: str) -> None:
         self._cuda = sys.modules["torch"].cuda

@@ -15,7 +15,7 @@ from headrace.errors import warn
 
 Pixels = np.ndarray[Any, Any]  # uint8 (3, H, W)
 
-# Okabe and Ito's colors, which are told apart without red or green; white letters stand on them.
+# Okabe and Ito's colors, which are distinguishable without red or green; letters on them are white.
 _COLORS = np.array(
     [
         (213, 94, 0),
@@ -28,17 +28,17 @@ _COLORS = np.array(
     ],
     np.uint8,
 )
-LETTERS = 10  # pixels that letters are high, with what hangs below the line
+LETTERS = 10  # height of letters in pixels, including descenders
 _LEAST_SIDE = 240  # smaller pictures are enlarged before something is drawn
-_MASK_SHARE = 0.45  # of a mask's color over the picture
-_BACKGROUND, _IGNORED = 0, 255  # class ids that are left as they are
+_MASK_SHARE = 0.45  # opacity of a mask's color over the picture
+_BACKGROUND, _IGNORED = 0, 255  # class ids that are not colored
 
 
 class Overlay(NamedTuple):
-    """Overlays of one image, in its pixels."""
+    """Overlays of one image, in its pixel coordinates."""
 
-    boxes: Sequence[Pixels] = ()  # of each: corners (n, k, 2), x and y, in the order around it
-    masks: Sequence[Pixels] = ()  # of each: (n, H, W), not 0 where the instance is
+    boxes: Sequence[Pixels] = ()  # for each: corners (n, k, 2), x and y, in order around the box
+    masks: Sequence[Pixels] = ()  # for each: (n, H, W), nonzero where the instance is
     ids: Sequence[Pixels] = ()  # of each: (H, W), class ids
     points: Sequence[Pixels] = ()  # of each: (n, k, 2 or more): x, y, whether it is labeled
     names: Sequence[str] = ()  # of rows
@@ -48,13 +48,13 @@ class Overlay(NamedTuple):
 
 
 def enlargement(picture: Pixels) -> int:
-    """How many times as large a small image is drawn."""
+    """The factor by which a small image is enlarged."""
     side = max(1, int(min(picture.shape[1:])))
     return min(8, max(1, round(_LEAST_SIDE / side)))
 
 
 def draw(picture: Pixels, over: Overlay, scale: int | None = None) -> Pixels:
-    """A copy with all of it, enlarged ``scale`` times, by default as much as a small one needs."""
+    """A copy with all overlays, enlarged ``scale`` times; the default depends on the size."""
     if not over:
         return picture
     scale = scale or enlargement(picture)
@@ -88,7 +88,7 @@ def _color(number: int) -> Pixels:
 def _lay(canvas: Pixels, numbers: Pixels, where: Pixels) -> None:
     """A color for each number over the image, where it is."""
     if numbers.shape != canvas.shape[1:]:
-        return  # of another size: it does not lie over this picture
+        return  # of another size: it does not belong to this picture
     colors = _COLORS[numbers[where].astype(np.int64) % len(_COLORS)].T
     canvas[:, where] = (canvas[:, where] * (1 - _MASK_SHARE) + colors * _MASK_SHARE).astype(
         np.uint8
@@ -100,7 +100,7 @@ def _outline(canvas: Pixels, corners: Pixels, color: Pixels, thick: int) -> None
     if not np.isfinite(corners).all():
         return
     height, width = canvas.shape[1:]
-    # Far outside nothing shows, and lines would have as many points as the distance.
+    # Points far outside are invisible, but lines would have as many points as the distance.
     limit = 4 * max(height, width)
     corners = np.clip(corners, -limit, limit)
     for begin, end in zip(corners, np.roll(corners, -1, 0), strict=True):
@@ -148,7 +148,7 @@ def _tag(canvas: Pixels, text: str, x: float, bottom: float, color: Pixels, scal
 
 
 def written(text: str, size: int, room: int) -> Pixels | None:
-    """As much of the text as there is room for, 0 to 255 of ink (H, W); None without Pillow."""
+    """As much of the text as fits, as ink from 0 to 255 (H, W); None without Pillow."""
     try:
         from PIL import Image, ImageDraw, ImageFont
 

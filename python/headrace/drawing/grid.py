@@ -31,7 +31,7 @@ class Grid:
         columns: int | None = None,
         players: Sequence[str] = (),
     ) -> None:
-        from headrace.drawing.png import picture_grid  # with all that reports need
+        from headrace.drawing.png import picture_grid  # with everything that reports need
 
         self.pixels = picture_grid(_equal_sizes(pictures), columns)
         self._players, self._columns = list(players), columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 def document(title: str, style: str, body: str) -> str:
-    """A whole HTML file; ``body`` is markup."""
+    """A complete HTML file; ``body`` is markup."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -15,8 +15,8 @@ def document(title: str, style: str, body: str) -> str:
 
 
 def clean(text: object, most: int = 10**6) -> str:
-    """Text that XML can hold, escaped; what is longer is truncated, with an ellipsis."""
-    from html import escape  # not at everybody's start
+    """Text that XML allows, escaped; longer text is truncated, with an ellipsis."""
+    from html import escape  # not at every start
 
     plain = "".join(c if _is_xml(c) else "\N{REPLACEMENT CHARACTER}" for c in str(text)[: most + 1])
     return escape(plain if len(plain) <= most else plain[: max(1, most - 1)] + "…")
@@ -30,7 +30,7 @@ def _is_xml(c: str) -> bool:
 
 
 def data_uri(kind: str, data: bytes) -> str:
-    """The data as an address: ``kind`` is a media type such as image/png."""
-    import base64  # not at everybody's start
+    """The data as a data: URI; ``kind`` is a media type such as image/png."""
+    import base64  # not at every start
 
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clips and audio clips that a browser plays: elements of HTML that need nothing else."""
+"""Video and audio clips that a browser plays: self-contained HTML elements."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from headrace.drawing.waveform import full_scale_of
 
 Pixels = np.ndarray[Any, Any]
 
-UNKNOWN_SECONDS = 0.1  # that a frame is shown, where the time of the next one is unknown
-_MOST_SIDE = 256  # pixels: larger clips are shown every second, third ... pixel
+UNKNOWN_SECONDS = 0.1  # duration of a frame if the time of the next one is unknown
+_MOST_SIDE = 256  # pixels: larger clips show every second, third ... pixel
 _WAV_RATES = range(1000, 768001)
 
 
 def clip_element(frames: Sequence[Pixels], times: Pixels | None = None) -> str:
-    """Frames, uint8 (3, H, W), as an image that moves: WebP where Pillow is there, else APNG.
-
-    times: the second when each is shown, which is how long the one before stays.
+    """Frames, uint8 (3, H, W), as an animation: WebP if Pillow is available, otherwise APNG. times:
+    the second at which each frame is shown.
     """
     every = -(-max(frames[0].shape[1:]) // _MOST_SIDE)
     shown = [np.ascontiguousarray(frame[:, ::every, ::every]) for frame in frames]
@@ -34,13 +33,13 @@ def clip_element(frames: Sequence[Pixels], times: Pixels | None = None) -> str:
 
 
 def sound_element(samples: Pixels, rate: int, picture: Pixels) -> str:
-    """(channels, frames), with its image, and the means to hear it."""
+    """(channels, frames) as an image with a player."""
     seen = f'<img alt="waveform" src="{data_uri("image/png", png_from_pixels(picture))}">'
     return seen + audio_element(samples, rate)
 
 
 def audio_element(samples: Pixels, rate: int) -> str:
-    """Empty where no player takes it: without samples, or at a rate that no audio has."""
+    """Empty if browsers cannot play it: without samples, or at an unusual rate."""
     if rate not in _WAV_RATES or not samples.size:
         return ""
     sound = data_uri("audio/wav", wav_from_samples(samples, rate))
@@ -62,7 +61,7 @@ def page(elements: Sequence[str], columns: int | None) -> str:
 
 
 def seconds_of(count: int, times: Pixels | None) -> list[float]:
-    """How long each frame is shown; where a clip repeats one, or wraps, as long as most.
+    """How long each frame is shown; if a clip repeats a frame, or wraps, the typical duration.
 
     >>> seconds_of(3, np.array([0.0, 0.04, 0.08]))
     [0.04, 0.04, 0.04]

@@ -27,7 +27,7 @@ def png_from_pixels(pixels: np.ndarray, level: int = 6) -> bytes:
 
 
 def animated_png(frames: Sequence[np.ndarray], seconds: Sequence[float], level: int = 6) -> bytes:
-    """The APNG file of images of one shape, each shown so long, again and again.
+    """The APNG file of images of one shape, each shown for its duration, in a loop.
 
     `frames` are as png_from_pixels() takes them. Source: the PNG specification, third edition.
 
@@ -56,7 +56,7 @@ def animated_png(frames: Sequence[np.ndarray], seconds: Sequence[float], level: 
 def picture_grid(
     pictures: Sequence[np.ndarray], columns: int | None = None, gap: int = 4
 ) -> np.ndarray:
-    """Images of equal shape (C, H, W) in one, row by row, on white."""
+    """Images of equal shape (C, H, W) as one grid, row by row, on white."""
     if not pictures:
         raise ValueError("picture_grid needs at least one image")
     columns = columns or math.ceil(math.sqrt(len(pictures)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip for the eye: its frames side by side."""
+"""Draws a video clip: its frames side by side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHANNELS = (1, 3, 4)
 def frames_of(clip: Pixels) -> Pixels:
     """(T, C, H, W) or (C, T, H, W) -> (T, C, H, W); several clips of either follow one another.
 
-    Where both first axes could be channels, the frames are what lies one behind the other.
+    If both first axes could be channels, the first one counts the frames.
 
     >>> frames_of(np.zeros((2, 3, 16, 8, 8))).shape
     (32, 3, 8, 8)
@@ -34,7 +34,7 @@ def frames_of(clip: Pixels) -> Pixels:
 def strip_picture(
     frames: Pixels, mean: Sequence[float] | None = None, std: Sequence[float] | None = None
 ) -> Pixels:
-    """(T, C, H, W) -> uint8 (3, H, width): at most eight frames, the first and the last of them.
+    """(T, C, H, W) -> uint8 (3, H, width): at most eight frames, including the first and the last.
 
     >>> strip_picture(np.zeros((16, 3, 10, 20), np.uint8)).shape
     (3, 10, 174)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An audio clip for the eye: its waveform, and below it its spectrogram."""
+"""Draws an audio clip: its waveform, and below it its spectrogram."""
 
 from __future__ import annotations
 

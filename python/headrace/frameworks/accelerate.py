@@ -19,7 +19,7 @@ _warned = False
 
 
 def known_to_accelerate(loader: ViewedLoader, batches: Iterator[Any]) -> Iterator[Any]:
-    """The iterator; where the process has imported Accelerate, registered while it lives."""
+    """The iterator; if Accelerate is imported, registered with it as long as the iterator lives."""
     module = sys.modules.get("accelerate.state")
     if module is None:
         return batches

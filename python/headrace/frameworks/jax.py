@@ -32,7 +32,7 @@ _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32"}
 
 
 def make_hand_over(sharding: Any = None) -> Callable[[_core.Array], Any]:
-    """``array -> jax.Array``; without a copy where JAX's default device is the host."""
+    """``array -> jax.Array``; without a copy if JAX's default device is the host."""
     import jax
 
     if sharding is None and _default_device_is_the_host(jax):

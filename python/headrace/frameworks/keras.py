@@ -18,16 +18,18 @@ from headrace.loader.views import Delivered
 _NO_ADAPTER = declare(
     "HR0809",
     "unsupported",
-    "a Keras without the DataAdapter that is known",
+    "unsupported version of Keras",
     "loader.keras() derives from keras.src.trainers.data_adapters.data_adapter.DataAdapter, which "
-    "this Keras does not have: it is older than 3.3, or newer than docs/guide/trainers.md "
-    "knows. With TensorFlow, fit(loader.tensorflow().as_dataset()) needs no adapter.",
+    "this Keras does not have: it is older than 3.3, or newer than the versions listed in "
+    "docs/guide/trainers.md. With TensorFlow, fit(loader.tensorflow().as_dataset()) needs no "
+    "adapter.",
 )
 
 
 class Epochs:
-    """Each iteration is an epoch, begun again where the last one was not taken to its end: Keras
-    looks at a first batch before it trains."""
+    """Each iteration is an epoch; it restarts if the last one was abandoned, since Keras inspects a
+    first batch before it trains.
+    """
 
     def __init__(self, view: Delivered, moved: tuple[int, ...]) -> None:
         self._view = view
@@ -157,5 +159,5 @@ def _laid_out(dataset: Any, loader: Any) -> Any:
 
 
 def make_adapter(loader: Any) -> Any:
-    """For ``Model.fit`` and its like."""
+    """An adapter for ``Model.fit`` and similar methods."""
     return _adapter_class()(loader)

@@ -17,7 +17,7 @@ from headrace.loader.views import Delivered, Field, delivered_fields
 _NO_DTYPE = declare(
     "HR0805",
     "unsupported",
-    "MXNet has no such dtype",
+    "dtype not supported by MXNet",
     "MXNet's NDArray supports float16, float32, float64, uint8, int8, int32 and int64; bool is "
     "delivered as uint8. End the transforms with ToDtype to one of them, or omit the field with "
     "fields=.",
@@ -32,11 +32,11 @@ _NOT_IN_A_BATCH = declare(
 )
 
 _DTYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64")
-_NOT_DATA = ("id", "valid")  # a DataBatch tells them in its own way: index and pad
+_NOT_DATA = ("id", "valid")  # a DataBatch has them as index and pad
 
 
 def make_hand_over(context: Any = None) -> Callable[[_core.Array], Any]:
-    """``array -> NDArray``; on the host without a copy, but for bool, which comes as uint8."""
+    """``array -> NDArray``; on the host without a copy, except that bool becomes uint8."""
     import mxnet
 
     def on_host(array: _core.Array) -> Any:
@@ -55,8 +55,8 @@ class MxnetBatches(Delivered):
     """Batches as ``mxnet.io.DataBatch``, one epoch until ``reset()``.
 
     As MXNet's own iterators do, it ends after an epoch, and ``reset()`` begins the next; so does a
-    new ``for`` loop over one that has ended. Where the loader delivers ``id`` and ``valid``, they
-    are a batch's ``index`` and ``pad``.
+    new ``for`` loop after the end. If the loader delivers ``id`` and ``valid``, they become a
+    batch's ``index`` and ``pad``.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class MxnetBatches(Delivered):
         self._data, self._label = _divided(self._fields_of, data, label)
         self._run: Iterator[Any] | None = None
         self._ended = False
-        self._present: Any = None  # for iter_next() and the calls that go with it
+        self._present: Any = None  # for iter_next() and related calls
 
     @property
     def provide_data(self) -> list[Any]:
@@ -112,7 +112,7 @@ class MxnetBatches(Delivered):
         )
 
     def reset(self) -> None:
-        """The next batch is the first of the next epoch, or of this one where none was taken."""
+        """Starts the next epoch, or this one again if no batch was taken."""
         self._run, self._ended = None, False
 
     def set_epoch(self, epoch: int) -> None:
@@ -124,7 +124,7 @@ class MxnetBatches(Delivered):
         self.reset()
 
     def iter_next(self) -> bool:
-        """Moves on; the calls below tell of the batch where it then stands."""
+        """Advances; the methods below refer to the batch reached."""
         self._present = next(self, None)
         return self._present is not None
 
@@ -157,7 +157,7 @@ class MxnetBatches(Delivered):
 def make_batches(
     loader: ViewedLoader, context: Any, data: Sequence[str] | None, label: Sequence[str] | None
 ) -> MxnetBatches:
-    """An MxnetBatches that is an mxnet.io.DataIter, which is not imported before."""
+    """Makes an MxnetBatches that is an mxnet.io.DataIter, imported only here."""
     return _data_iter_class()(loader, context, data, label)
 
 

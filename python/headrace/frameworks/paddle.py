@@ -37,7 +37,7 @@ def make_hand_over(device: str | None = None) -> Callable[[_core.Array], Any]:
 
 
 class PaddleBatches(Delivered):
-    """Batches as Paddle tensors; what Paddle calls a reader: calling it begins an epoch."""
+    """Batches as Paddle tensors; a reader in Paddle's sense: calling it starts an epoch."""
 
     def __init__(
         self, loader: ViewedLoader, device: str | None = None, batch: str = "tuple"

@@ -12,7 +12,7 @@ from headrace.loader.views import Delivered
 
 
 def make_hand_over(device: str | None = None) -> Callable[[_core.Array], Any]:
-    """``array -> tensor``. Without strides in TensorFlow, axes stand as the memory has them."""
+    """``array -> tensor``. Since TensorFlow has no strides, axes are in memory order."""
     import tensorflow as tf
 
     from_dlpack = tf.experimental.dlpack.from_dlpack
@@ -31,7 +31,7 @@ def make_hand_over(device: str | None = None) -> Callable[[_core.Array], Any]:
 
 
 class TensorFlowBatches(Delivered):
-    """Batches as eager tensors; ``as_dataset()`` for Keras and for all that wants tf.data."""
+    """Batches as eager tensors; ``as_dataset()`` for Keras and other users of tf.data."""
 
     def __init__(
         self, loader: ViewedLoader, device: str | None = None, batch: str = "tuple"

@@ -51,7 +51,9 @@ def make_dataset(view: Delivered) -> Any:
     dataset = tf.data.Dataset.range(1).flat_map(begin).map(batch)
     if not loader.is_resumed:
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(loader)))
-    settings = tf.data.Options()  # else tf.data reads ahead unasked, and the state is ahead, too
+    settings = (
+        tf.data.Options()
+    )  # otherwise tf.data reads ahead by itself, and the state is ahead, too
     settings.experimental_optimization.inject_prefetch = False
     return dataset.with_options(settings)
 
@@ -77,7 +79,7 @@ class _Pass:
         values = batch.values() if isinstance(batch, dict) else batch
         self._left -= 1
         if self._left == 0:
-            next(self._batches, None)  # so that the loader, too, is at the end of its epoch
+            next(self._batches, None)  # so that the loader is at the end of its epoch, too
         return [tf.constant(_bytes(v)) if isinstance(v, list) else v for v in values]
 
 

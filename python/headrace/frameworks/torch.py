@@ -26,7 +26,7 @@ def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
     import torch
 
     def share(array: _core.Array) -> Any:
-        # The capsule of host memory: torch need not ask where it lies, which takes half the time.
+        # The capsule of host memory: torch need not query its device, which takes half the time.
         return torch.from_dlpack(array.__dlpack__())  # type: ignore[attr-defined]
 
     if isinstance(device, (list, tuple)):
@@ -42,10 +42,11 @@ def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
     def hand_over(array: _core.Array) -> Any:
         nonlocal stream_of
         if array.is_on_host:
-            # From pageable memory a copy returns once the bytes are staged: the slot may go then.
+            # A copy from pageable memory returns once the bytes are staged: then the slot may be
+            # freed.
             return torch.from_dlpack(array).to(target, non_blocking=True)  # type: ignore[attr-defined]
-        # It was copied ahead, or cut there. As torch.from_dlpack(array), which makes objects of the
-        # device and of its stream, and takes as long again for them.
+        # It was copied ahead, or cut there. Equals torch.from_dlpack(array), which creates objects
+        # for the device and its stream, and takes twice as long because of them.
         if stream_of is None:
             stream_of = _streams(torch)
         stream = stream_of(target.index) or 1  # DLPack's name of the default stream

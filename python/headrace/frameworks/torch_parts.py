@@ -28,7 +28,7 @@ _NOT_FINISHED = declare(
 
 
 class BatchIndices(Sequence[int]):
-    """The records of batch ``number`` of an epoch; found out when somebody asks for them."""
+    """The records of batch ``number`` of an epoch; computed on demand."""
 
     def __init__(self, batches: Batches, epoch: int, number: int) -> None:
         self.batches = batches
@@ -46,18 +46,20 @@ class BatchIndices(Sequence[int]):
         return self._indices()[index]
 
     def __reduce__(self) -> Any:
-        return list, (self._indices(),)  # to a worker, which has no loader
+        return list, (self._indices(),)  # for a worker, which has no loader
 
 
 class Finished:
-    """A batch on its way to ``finished_batch``."""
+    """A finished batch, as passed to ``finished_batch``."""
 
     def __init__(self, batch: Any) -> None:
         self.batch = batch
 
 
 def finished_batch(records: Any) -> Any:
-    """The collate_fn of a view: the finished batch, handed on. ConfigError HR0808 for records."""
+    """The collate_fn of a view: returns the finished batch unchanged. ConfigError HR0808 for
+    records.
+    """
     if isinstance(records, Finished):
         return records.batch
     raise _NOT_FINISHED.error(
@@ -67,7 +69,7 @@ def finished_batch(records: Any) -> Any:
 
 
 class Batches:
-    """The batch sampler of a view: the batches of the epoch that comes next."""
+    """The batch sampler of a view: the batches of the next epoch."""
 
     def __init__(self, view: Delivered, loader: ViewedLoader) -> None:
         self.view = view
@@ -78,7 +80,7 @@ class Batches:
 
     @property
     def batch_size(self) -> int:
-        """Records a full batch of this rank has."""
+        """Records in a full batch of this rank."""
         return self.loader.batch_size
 
     @property
@@ -100,14 +102,14 @@ class Batches:
     def _of_epoch(self, epoch: int) -> Iterator[BatchIndices]:
         for number in range(len(self)):
             yield BatchIndices(self, epoch, number)
-        # Past the epoch's end, as a for loop goes: only now, as until now its last batch was used.
+        # Past the epoch's end, like a for loop: only now, since its last batch was used until now.
         if self._next == (epoch, len(self)) and self._run is not None:
             run, self._run = self._run, None
             if not run.has_ended():
                 next(run, None)
 
     def take(self, epoch: int, number: int) -> Any:
-        """Returns that batch, without making the ones before it."""
+        """Returns that batch, without making earlier ones."""
         run = self._run
         if run is None or run.has_ended() or self._next != (epoch, number):
             place = {"epoch": epoch, "batch": number, "bad_records": 0}
@@ -119,7 +121,7 @@ class Batches:
 
 
 class Order:
-    """The sampler of a view: record indices of this rank in the epoch that comes next."""
+    """The sampler of a view: record indices of this rank in the next epoch."""
 
     def __init__(self, view: Delivered, loader: ViewedLoader) -> None:
         self._view = view
@@ -127,7 +129,7 @@ class Order:
 
     @property
     def epoch(self) -> int:
-        """The present epoch."""
+        """The current epoch."""
         return self._loader.epoch
 
     def set_epoch(self, epoch: int) -> None:
@@ -135,7 +137,7 @@ class Order:
         self._loader.set_epoch(epoch)
 
     def next_epoch(self) -> int:
-        """Whose batches an iteration that begins now gives."""
+        """The epoch of an iteration that starts now."""
         self._loader.place()
         state = self._loader.present_state()
         begun = state["batch"] > 0 and not self._loader.is_resumed
@@ -187,7 +189,7 @@ class _BatchesOf:
     """``dataset.__getitems__`` of a DataLoader's original dataset, for batches of a view, too."""
 
     def __init__(self, dataset: Any) -> None:
-        self._dataset = weakref.ref(dataset)  # which holds this
+        self._dataset = weakref.ref(dataset)  # which refers to this
 
     def __call__(self, indices: Any) -> Any:
         dataset = self._dataset()
@@ -205,8 +207,9 @@ def _batch_or_records(dataset: Any, own: Any, indices: Any) -> Any:
 
 
 def give_batches(dataset: Any) -> None:
-    """Lets a DataLoader that is made of the view's parts fetch a batch from the original dataset:
-    torch's fetcher asks it for all records of a batch at once."""
+    """Makes a DataLoader built from the view's parts fetch batches from the original dataset:
+    torch's fetcher requests all records of a batch at once.
+    """
     attributes = getattr(dataset, "__dict__", None)
     if isinstance(dataset, Records) or attributes is None:
         return

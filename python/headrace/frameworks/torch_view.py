@@ -21,8 +21,8 @@ from headrace.loader.views import Delivered
 class TorchBatches(Delivered):
     """A loader whose batches are torch's tensors. Everything else is the loader's own."""
 
-    # A DataLoader's options, as of one without worker processes. Nothing reads them here; scripts
-    # and trainers may, and may set them.
+    # A DataLoader's options, as for one without worker processes. Nothing here reads them; scripts
+    # and trainers may read and set them.
     num_workers = 0
     prefetch_factor = None
     persistent_workers = False
@@ -48,8 +48,10 @@ class TorchBatches(Delivered):
 
     @functools.cached_property
     def dataset(self) -> Any:
-        """What ``from_dataloader``'s DataLoader was over; else the records of the loader's source:
-        their number, ``classes``, and record i as a dictionary before any transform."""
+        """The dataset of the DataLoader given to ``from_dataloader``; otherwise the records of the
+        loader's source: their number, ``classes``, and record i as a dictionary before any
+        transform.
+        """
         original = getattr(self.loader.original, "dataset", None)
         if original is None or not hasattr(original, "__dict__"):
             return Records(self.loader, original)
@@ -57,16 +59,16 @@ class TorchBatches(Delivered):
 
     @property
     def batch_sampler(self) -> Batches:
-        """The batches of the epoch that comes next, each by its record indices."""
+        """The batches of the next epoch, each as its record indices."""
         batches = None if self._batches is None else self._batches()
         if batches is None:
             batches = Batches(self, self.loader)
-            self._batches = weakref.ref(batches)  # which knows the view
+            self._batches = weakref.ref(batches)  # which refers to the view
         return batches
 
     @property
     def sampler(self) -> Order:
-        """The record indices of this rank in the epoch that comes next."""
+        """The record indices of this rank in the next epoch."""
         return self.batch_sampler.sampler
 
     @property

@@ -45,34 +45,35 @@ def doctor(
     verify: bool | str = False,
     tell: Tell = lambda name, number: None,
 ) -> Report:
-    """Examines a loader: does training wait for data, for which part of it, and what would help?
+    """Examines a loader: does training wait for data, for which part of loading, and what would
+    help?
 
-    Works on a headrace.Loader, on torch's DataLoader, and on anything that a for loop accepts,
-    about which less is known. The dataset is only read.
+    Works on a headrace.Loader, on torch's DataLoader, and, with less detail, on anything that a for
+    loop accepts. The dataset is only read.
 
     Args:
-        loader: what the training loop iterates. Its position is put back, if it is ours.
-        step: called with each batch, as your loop does. It trains for real; without one nothing is
-            reported about waiting, only about what limits the loader.
-        seconds: about how long it takes. A batch that takes longer is waited for.
+        loader: what the training loop iterates. The position of a Headrace loader is restored.
+        step: called with each batch, as your loop does. It really trains; without a step, the
+            report covers only what limits the loader, not waiting.
+        seconds: approximate duration. If a batch takes longer, the doctor waits for it.
         skip: names of experiments to leave out: host, ceiling, real, cached, cold, storage,
             decode, samples, copy, regions, remedies.
-        model, optimizer: have their state_dict(), training flags and gradients put back, and
-            their parts of the step timed; ``hr.region`` names others.
-        sweep: also try other numbers of threads, or of workers of a DataLoader, in half as much
-            time again.
-        patience: seconds that an experiment may take beyond its time before it is given up; also
+        model, optimizer: their state_dict(), training flags and gradients are restored, and their
+            parts of the step are timed; ``hr.region`` names other parts.
+        sweep: also try other numbers of threads, or of a DataLoader's workers; takes 50 % longer.
+        patience: seconds that an experiment may exceed its time before the doctor gives up; also
             how long ranks wait for each other.
-        ranks: where RANK and WORLD_SIZE say that this is one process of several, as torchrun does,
-            all of them call this at the same place, do as many steps, and are compared.
-        verify: apply a remedy for real, afterwards, for as long again as half of ``seconds``, and
-            say what it gave beside what was predicted: True for the first, or its name ("pack",
-            "threads", "without Resize"). It runs on a copy of the loader; a pack or an index is
-            made in a temporary folder, in at most two minutes, and removed.
-        tell: called with the name and number of each experiment as it begins.
+        ranks: if RANK and WORLD_SIZE are set, as by torchrun, all ranks must call this at the same
+            place; they make the same number of steps and are compared.
+        verify: afterwards really apply a remedy, for half of ``seconds`` more, and report its gain
+            next to the predicted one: True for the first, or its name ("pack", "threads", "without
+            Resize"). It runs on a copy of the loader; a pack or an index is made in a temporary
+            folder, in at most two minutes, and removed.
+        tell: called with the name and number of each experiment when it begins.
 
-    Returns a Report: ``print`` it. Ctrl-C ends it early with what was measured until then.
-    Raises ConfigError for what is not a loader, an unknown name in skip or verify, or no seconds.
+    Returns a Report: ``print`` it. Ctrl-C ends it early with the measurements up to then.
+    Raises ConfigError if loader is not iterable, for an unknown name in skip or verify, or if
+    seconds is not positive.
     """
     from headrace.insight.examination.examine import chosen, examine
     from headrace.insight.examination.findings import Findings
@@ -114,31 +115,30 @@ def watch(
     name: str = "",
     window: float = 30.0,
 ) -> Watch:
-    """Watches a run that goes on: how long the loop waits for data, and whether that gets worse.
+    """Watches a running training loop: how long it waits for data, and whether that gets worse.
 
     with hr.watch(loader) as seen:
-        for batch in loader:  # as ever
+        for batch in loader:  # as usual
             step(batch)
 
     Works on a headrace.Loader and its views, hr.prefetch(...), torch's DataLoader and other objects
-    of classes in Python. What cannot be seen that way (a list, a generator) is iterated as
-    ``for batch in seen``, which works for all. Costs two readings of the clock for each batch.
+    of classes in Python. Other iterables (a list, a generator) must be iterated as ``for batch in
+    seen``, which works for all. The cost is two clock readings per batch.
 
     Args:
-        loader: what the training loop iterates. It is put back when the context ends.
-        every: seconds between status lines on standard error: over one another on a terminal,
-            at most one a minute elsewhere. None: no line. Of several ranks the first writes.
+        loader: what the training loop iterates. It is restored when the context ends.
+        every: seconds between status lines on standard error: updated in place on a terminal, at
+            most one per minute elsewhere. None: no line. With several ranks, only the first writes.
         warn: share of the time, 0 to 1, spent waiting for data above which a headrace.Warning
             says, once, that the input has begun to stall. None: never.
         port: serve figures for Prometheus at http://host:port/metrics; 0 chooses a port, which is
             then ``seen.port``. None: no server.
-        host: on which address; by default only this machine can ask.
-        name: of the loader, in the line and as a label of the figures.
-        window: seconds that "recent" means, and after which the share is judged.
+        host: address to listen on; by default only this machine can connect.
+        name: name of the loader, in the status line and as a label of the metrics.
+        window: length in seconds of the "recent" window, over which the share is judged.
 
     Returns a context manager; see its ``stats()``, ``status()`` and ``prometheus()``.
-    Raises ConfigError for what cannot be iterated, numbers that make no sense, and a port that is
-    taken.
+    Raises ConfigError for an object that cannot be iterated, invalid numbers, and a port in use.
     """
     from headrace.insight.live.seen import Watch
 

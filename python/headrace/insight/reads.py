@@ -2,7 +2,7 @@
 """Predicts an epoch's requests to a storage, by order and number of machines.
 
 The loader's own orders are run over a source without bytes, with the records and blocks of the
-dataset; which machine meets which block is counted. No data is read.
+dataset; counts which machine reads which block. No data is read.
 
 >>> import headrace as hr
 >>> plan = planned_reads(hr.simulated(100_000), nodes=4)
@@ -24,27 +24,27 @@ from headrace.sources import open as open_source
 from headrace.sources.simulated import simulated
 
 BLOCK_BYTES = 8 << 20
-PRICE = 0.0004  # dollars for 1,000 requests that read, as large object stores ask
-_COUNTED = 2_000_000  # positions; of a larger epoch so many are taken for all
-_LOOKED_AT = 64  # records, where the dataset's size is unknown
+PRICE = 0.0004  # dollars for 1,000 read requests, typical of large object stores
+_COUNTED = 2_000_000  # positions; larger epochs are extrapolated from this many
+_LOOKED_AT = 64  # records, if the dataset's size is unknown
 ORDERS: dict[str, Any] = {"records": True, "blocks": "blocks", "streams": "streams"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """One order: what all machines together ask for in an epoch."""
+    """One order: what all machines together request in an epoch."""
 
     order: str
     shuffle: str  # the loader's keyword
     requests: int
     bytes: int
-    share: float  # of the dataset's bytes: 1 where each is read once
+    share: float  # multiple of the dataset's bytes: 1 if each is read once
     dollars: float
 
 
 @dataclasses.dataclass(frozen=True)
 class ReadPlan:
-    """The dataset and the ways to read it, the order of the loader's keyword."""
+    """The dataset, and the ways to read it, by the loader's keyword ``order``."""
 
     records: int
     bytes: int
@@ -52,9 +52,9 @@ class ReadPlan:
     nodes: int
     global_batch: int
     own_files: bool  # each record is a file
-    estimated: bool  # `bytes`, by some records
+    estimated: bool  # `bytes` is estimated from a sample
     ways: tuple[Way, ...]
-    packed: Way | None  # the best way, once records of own files are in shards
+    packed: Way | None  # the best way once single-file records are in shards
 
     @property
     def best(self) -> Way:
@@ -70,10 +70,10 @@ def planned_reads(
     price: float = PRICE,
     shuffle_window: int | None = None,
 ) -> ReadPlan:
-    """Requests, bytes and dollars of an epoch for each order.
+    """Predicts requests, bytes and dollars of an epoch for each order.
 
-    nodes: machines, each with an equal slice of every global batch. dataset_bytes: default, by a
-    sample of the records. price: dollars for 1,000 requests. ConfigError HR0160.
+    nodes: machines, each with an equal slice of every global batch. dataset_bytes: default:
+    estimated from a sample of the records. price: dollars for 1,000 requests. ConfigError HR0160.
     """
     src = open_source(source)
     nodes = arguments.integer("nodes", nodes, 1)
@@ -115,7 +115,7 @@ def planned_reads(
 
 
 def record_bytes_of(src: Source) -> int:
-    """The mean of some records, evenly spread."""
+    """The mean of evenly spread sample records."""
     if src.recipe and src.recipe.make is simulated:
         return int(src.recipe.arguments["record_bytes"])
     numbers = np.unique(np.linspace(0, len(src) - 1, min(_LOOKED_AT, len(src))).astype(int))
@@ -129,7 +129,7 @@ def record_bytes_of(src: Source) -> int:
 
 
 def has_own_files(src: Source) -> bool:
-    """Whether neighbors lie in files of their own."""
+    """Whether neighbors are in separate files."""
     if len(src) < 2:
         return False
     firsts = np.unique(np.linspace(0, len(src) - 2, 16).astype(int)).tolist()
@@ -145,12 +145,12 @@ def _times_read(
     order: str,
     window: int | None,
 ) -> float:
-    """How many machines meet a block of an epoch, on average."""
+    """How many machines read a block per epoch, on average."""
     stand_in = simulated(records, record_bytes=record_bytes, shards=1, image=(1, 1, 1))
     global_batch = min(global_batch, records)
     how: dict[str, Any] = {"shuffle": ORDERS[order], "shuffle_window": window}
     if order == "streams":
-        count = _core.streams_for(nodes)  # this process alone would take those of one machine
+        count = _core.streams_for(nodes)  # this process alone would make one machine's requests
         how = {"sampler": sampling.streams(count=count, window=window or 8)}
     loader = Loader(stand_in, batch_size=global_batch, fields=["number"], threads=1, **how)
     met: list[np.ndarray[Any, Any]] = []

@@ -6,9 +6,9 @@
     >>> step
     StandIn(2 ms per batch, copies 12 GB/s)
 
-It leaves the cores to the loader, as a GPU does, and can say what it would take of a batch that
-lies there already. So ``hr.doctor(loader, step)`` tells copying from stepping by the experiments
-that it does with a GPU.
+It leaves the cores to the loader, like a GPU, and can report the time for a batch that is already
+on the device. So ``hr.doctor(loader, step)`` distinguishes copies from steps by the same
+experiments as with a GPU.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ BAD_STAND_IN = declare(
     '"800MB/s".',
 )
 
-# A sleep ends up to so much too late; the rest is waited out in small naps, which leave the GIL and
-# the core to whoever wants them.
+# A sleep may end this much too late; the rest is waited in small naps, which release the GIL and
+# the core.
 _LATE = 1.5e-4
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 _BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KIB": 2.0**10, "MIB": 2.0**20, "GIB": 2.0**30}
@@ -42,7 +42,7 @@ _RATE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([KMG]?i?B)/s", re.IGNORECASE)
 
 
 class There(NamedTuple):
-    """A batch that lies on the stand-in: to step on it, nothing is copied."""
+    """A batch on the stand-in device: a step on it copies nothing."""
 
     batch: Any
 
@@ -53,8 +53,8 @@ class StandIn:
     Args:
         step_seconds: of a batch. record_seconds: of each record in it, on top.
         copy_bytes_per_second: from the host's pageable memory; by default copying takes no time.
-        pinned_bytes_per_second: of tensors that say that they are pinned; default, the same.
-        overlapped: a batch is copied while the one before it is stepped on, as by a prefetcher.
+        pinned_bytes_per_second: of pinned tensors; default: the same. overlapped: a batch is copied
+            during the previous step, as by a prefetcher.
 
     Raises ConfigError (HR0930) for times below 0 and rates that are not above 0.
     """
@@ -83,12 +83,12 @@ class StandIn:
         ):
             if not value > 0:
                 raise BAD_STAND_IN.error(f"{name}={value!r}")
-        self._copied_at = 0.0  # when the copy of the batch before this one ends
+        self._copied_at = 0.0  # end of the previous batch's copy
 
     def __call__(self, batch: Any) -> None:
         now = time.perf_counter()
         if self.overlapped:
-            # The step is the previous batch's: it begins when that one's copy has ended.
+            # The previous batch's step: it begins when that batch's copy has ended.
             begin = max(now, self._copied_at)
             self._copied_at = begin + self.copy_seconds(batch)
         else:
@@ -96,11 +96,11 @@ class StandIn:
         wait_until(begin + self.step_seconds(batch))
 
     def step_seconds(self, batch: Any) -> float:
-        """Of the step alone, on this batch."""
+        """Seconds of the step alone, for this batch."""
         return self._seconds + self._each * (records_in(batch) if self._each else 0)
 
     def copy_seconds(self, batch: Any) -> float:
-        """Of copying its arrays; 0 for a batch that lies there."""
+        """Seconds of copying its arrays; 0 for a batch that is already there."""
         if isinstance(batch, There):
             return 0.0
         arrays = take_apart(batch, lambda value: hasattr(value, "nbytes")).leaves
@@ -113,7 +113,7 @@ class StandIn:
         return batch if isinstance(batch, There) else There(batch)
 
     def copies(self) -> dict[str, float]:
-        """Bytes a second by path, as given; none where copying takes no time."""
+        """Bytes per second by path, as given; empty if copying takes no time."""
         rates = {"pageable": self._pageable, "pinned": self._pinned}
         return {name: rate for name, rate in rates.items() if rate < math.inf}
 
@@ -125,12 +125,12 @@ class StandIn:
 
 
 def on_device(batch: Any, step: Any) -> Any:
-    """The batch where the step's device has it: on the stand-in, on torch's GPU, or as it is."""
+    """The batch on the step's device: on the stand-in, on torch's GPU, or unchanged."""
     return step.on_device(batch) if isinstance(step, StandIn) else copying.on_device(batch)
 
 
 def wait_until(moment: float) -> None:
-    """Sleeps until ``time.perf_counter()`` is there, and hardly longer."""
+    """Sleeps until ``time.perf_counter()`` reaches that time, with little delay."""
     left = moment - time.perf_counter()
     if left > _LATE:
         time.sleep(left - _LATE)
@@ -139,12 +139,12 @@ def wait_until(moment: float) -> None:
 
 
 def is_stand_in(text: str) -> bool:
-    """Whether a ``--step`` names a time instead of a file."""
+    """Whether a ``--step`` is a time instead of a file."""
     return _TIME.fullmatch(text.strip()) is not None
 
 
 def stand_in_from(step: str, copy: str | None = None) -> StandIn:
-    """From what the command line was given: "2ms" or "40us/record", and "12GB/s"."""
+    """From the command line: "2ms" or "40us/record", and "12GB/s"."""
     found = _TIME.fullmatch(step.strip())
     if found is None:
         raise BAD_STAND_IN.error(f"{step!r} is not a time", hint='write "2ms" or "40us/record"')
@@ -163,6 +163,6 @@ def _rate_from(text: str) -> float:
 
 
 def is_pinned(array: Any) -> bool:
-    """Whether it says that its memory is: a GPU copies that without a detour."""
+    """Whether its memory is pinned: a GPU copies that directly."""
     asked = getattr(array, "is_pinned", None)
     return bool(asked()) if callable(asked) else False

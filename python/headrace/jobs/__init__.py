@@ -26,11 +26,12 @@ COMMANDS = ("convert", "pack", "index")
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """Makes a part by its number: ``job(3)``, in whichever process. Pickles where the source does.
+    """Makes a part by its number: ``job(3)``, in any process. It can be pickled if the source can.
 
     command: "convert", "pack" or "index". source: a path, or what ``headrace.open`` takes. dest:
     the folder that all parts are written to. options: of ``headrace.convert`` and so on.
-    Returns what the part's entry in the manifest says, and "kept": whether it was there and whole.
+    Returns the part's entry in the manifest, and "kept": whether it already existed and was
+    complete.
     """
 
     command: str
@@ -60,12 +61,13 @@ class Job:
 
 
 def merge(dest: str | os.PathLike[str], *, verify: bool = False) -> dict[str, Any]:
-    """End a job: are all parts there, and of one dataset? Then ``dest`` opens as one source.
+    """Completes a job: checks that all parts exist and belong to one dataset; then ``dest`` opens
+    as one source.
 
-    verify: compare the SHA-256 of every file, not its size alone. Writes ``manifest.json``, with
-    the entries of all parts and the lists of unusable records, and ``SHA256SUMS``. Returns what the
-    manifest says. DataError HR0280 where parts are missing; ConfigError HR0279 where ``dest`` is no
-    job's folder, or parts of several datasets lie in it, HR0277 while a part is being written.
+    verify: compare the SHA-256 of every file, not only its size. Writes ``manifest.json``, with
+    the entries of all parts and the lists of unusable records, and ``SHA256SUMS``. Returns the
+    manifest. DataError HR0280 if parts are missing; ConfigError HR0279 if ``dest`` is not a job's
+    folder, or has parts of several datasets, HR0277 while a part is being written.
     """
     from headrace.jobs.merging import merged
 
@@ -73,7 +75,7 @@ def merge(dest: str | os.PathLike[str], *, verify: bool = False) -> dict[str, An
 
 
 def missing(dest: str | os.PathLike[str]) -> list[int]:
-    """The parts that are not there yet, for another run of these. ConfigError HR0279."""
+    """Numbers of the missing parts, so that you can make them. ConfigError HR0279."""
     from headrace.jobs.merging import missing_parts
 
     return missing_parts(dest)

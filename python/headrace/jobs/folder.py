@@ -53,10 +53,9 @@ def write_part(
     names: Sequence[str],
     make: Make,
 ) -> dict[str, Any]:
-    """The entry of a part, which is made unless it is there and whole; then "kept" is true.
-
-    plan: what all parts of the job have in common. names: of the part's files; the first appears
-    when all are whole. ConfigError HR0277, HR0279; StorageError HR0275.
+    """The entry of a part, which is made unless it exists and is complete; then "kept" is true.
+    plan: what all parts of the job have in common. names: of the part's files; the first one
+    appears when all are complete. ConfigError HR0277, HR0279; StorageError HR0275.
     """
     job = JobFolder(Path(os.path.abspath(dest)), {**plan, "parts": part.parts})
     with written_to(job.dest):
@@ -64,9 +63,8 @@ def write_part(
 
 
 def plan_of(command: str, sources: Sequence[_core.Source], **options: Any) -> dict[str, Any]:
-    """What all parts of a job have in common, but for their number.
-
-    sources: whose records come one after another, with the same fields.
+    """What all parts of a job have in common, except their number. sources: their records follow
+    each other, with the same fields.
     """
     return {
         "command": command,
@@ -195,9 +193,8 @@ class JobFolder:
 
 @contextlib.contextmanager
 def locked(work: Path) -> Iterator[None]:
-    """A folder that no other process works in until the end. HR0277 where one does.
-
-    The lock is a file in it, which is removed last.
+    """Locks a folder against other processes until the end. HR0277 if another one has it. The lock
+    is a file in it, which is removed last.
     """
     lock = work / "lock"
     while True:
@@ -228,7 +225,7 @@ def _clear(work: Path) -> None:
 
 
 def clear_unfinished(dest: Path) -> None:
-    """Removes what parts that are whole have left. HR0277 where one is being written."""
+    """Removes what complete parts have left behind. HR0277 while one is being written."""
     unfinished = dest / UNFINISHED
     if not os.path.lexists(unfinished):
         return
@@ -243,7 +240,7 @@ def clear_unfinished(dest: Path) -> None:
 
 
 def check_own(work: Path) -> None:
-    """HR0279 unless a part was made in this folder, since everything in it is removed."""
+    """HR0279 unless a part was made in this folder, since everything in it will be removed."""
     if not re.fullmatch(r"part-\d{5}-of-\d{5}", work.name):
         raise OTHER_JOB.error(f"{work} was not made by a job", hint="move it away")
     _check_folder(work.parent)
@@ -258,7 +255,7 @@ def _check_folder(path: Path) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """What a file of this module says; None where it is missing."""
+    """The contents of a file written by this module; None if it is missing."""
     try:
         value = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
@@ -267,7 +264,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def read_entry(path: Path) -> dict[str, Any] | None:
-    """A part's entry; None where it is missing or something else."""
+    """A part's entry; None if it is missing or invalid."""
     entry = read_json(path)
     try:
         if entry is None or not all(isinstance(entry[name], int) for name in ("first", "records")):

@@ -79,7 +79,7 @@ def missing_parts(dest: str | os.PathLike[str]) -> list[int]:
 
 
 def in_ranges(numbers: Iterable[int]) -> str:
-    """As Slurm's --array takes them.
+    """In the form of Slurm's --array.
 
     >>> in_ranges([3, 17, 18, 19])
     '3,17-19'

@@ -27,13 +27,12 @@ class Part(NamedTuple):
         return f"part-{self.number:05}-of-{self.parts:05}"
 
     def of(self, records: int, longer_first: bool = False) -> range:
-        """The records of the part. BAD_VALUE where there are more parts than records.
-
-        longer_first: where they do not come out even, as packs divide them.
+        """The records of the part. BAD_VALUE if there are more parts than records. longer_first: if
+        they do not divide evenly, longer parts come first, as in packs.
         """
         if self.parts > max(1, records):
             raise arguments.BAD_VALUE.error(
-                f"part: {self.parts} parts of {records} records", hint="ask for fewer parts"
+                f"part: {self.parts} parts of {records} records", hint="use fewer parts"
             )
         ends = self.number, self.number + 1
         if longer_first:

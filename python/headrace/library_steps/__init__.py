@@ -30,18 +30,19 @@ _ADAPTERS = {"torchvision": torchvision.ADAPTER, "albumentations": albumentation
 
 
 def adapter_of(transform: Any) -> Adapter:
-    """REQUIRES: it has a home."""
+    """The adapter of a transform. REQUIRES: home_of() knows it."""
     return _ADAPTERS[home_of(transform)]
 
 
 def moves(transform: Any) -> bool:
-    """Whether it is known to change where things are in an image."""
+    """Whether it is known to move things in an image."""
     return bool(home_of(transform)) and adapter_of(transform).moves(transform)
 
 
 def is_composed(transforms: Any) -> bool:
-    """Whether it is a composition of torchvision's or torch's, in the place of a list, or an object
-    that holds one as its ``transforms``, as the presets of torchvision's reference scripts do."""
+    """Whether it is a composition of torchvision or torch, instead of a list, or an object that
+    holds one as its ``transforms``, as the presets of torchvision's reference scripts do.
+    """
     homes = {"Compose": "torchvision", "Sequential": "torch"}
     for each in (transforms, getattr(transforms, "transforms", None)):
         kind = type(each)
@@ -51,7 +52,7 @@ def is_composed(transforms: Any) -> bool:
 
 
 def native_names(transform: Any) -> list[str]:
-    """Those in it that headrace.transforms has as well."""
+    """The transforms in it that headrace.transforms has, too."""
     known = _core.operators()
     names = [type(each).__name__ for each in opened(transform) if home_of(each) == "torchvision"]
     return sorted({name for name in names if name in known})

@@ -24,7 +24,7 @@ Words = Sequence[int]  # of randomness: steps.Words
 
 
 class Taken(NamedTuple):
-    """A field, as a transform sees it; ``shape`` is a record's, -1 where they differ."""
+    """A field, as a transform sees it; ``shape`` is a record's, -1 where records differ."""
 
     name: str
     kind: str
@@ -39,7 +39,7 @@ class Taken(NamedTuple):
 
     @property
     def has_open_rows(self) -> bool:
-        """Whether it is numbers, a row for each of something."""
+        """Whether it is an array of numbers with a row per object."""
         return self.kind not in _NO_ROWS and self.shape[:1] == (-1,)
 
 
@@ -50,7 +50,7 @@ Adapted = Callable[[list[Any], Kinds, Words], list[Any]]
 
 
 class Adapter(NamedTuple):
-    """How the transforms of one library are called."""
+    """How to call the transforms of one library."""
 
     adapted: Callable[[Any], Adapted]  # what calls it with the values of fields
     moves: Callable[[Any], bool]  # whether it is known to change where things are in a picture
@@ -59,13 +59,15 @@ class Adapter(NamedTuple):
 
 
 def home_of(transform: Any) -> str:
-    """The library that the transform comes from, or is derived from; "" where none is known."""
+    """The library of the transform or its base class; "" if unknown."""
     homes = (base.__module__.partition(".")[0] for base in type(transform).__mro__)
     return next((home for home in homes if home in ("torchvision", "albumentations")), "")
 
 
 def opened(transform: Any) -> Iterator[Any]:
-    """It, or what is in it: Compose, RandomApply, OneOf and their like have ``transforms``."""
+    """The transform, or those in it: Compose, RandomApply, OneOf and similar ones have
+    ``transforms``.
+    """
     inner: Any = getattr(transform, "transforms", None)
     if home_of(transform) and hasattr(inner, "__iter__"):
         for each in inner:
@@ -75,7 +77,7 @@ def opened(transform: Any) -> Iterator[Any]:
 
 
 def refuse(transform: Any, fields: Iterable[Taken], why: str = "", hint: str = "") -> Exception:
-    """HR0680."""
+    """Raises HR0680."""
     given = ", ".join(f"{field.name} ({field.kind})" for field in fields)
     return CANNOT_TAKE.error(
         f"[{type(transform).__name__}] is given {given}" + (f": {why}" if why else ""),
@@ -84,13 +86,13 @@ def refuse(transform: Any, fields: Iterable[Taken], why: str = "", hint: str = "
 
 
 def mates(of: Taken, fields: Kinds) -> list[Taken]:
-    """The other fields whose rows are about the same objects, as far as it is declared."""
+    """The other fields whose rows belong to the same objects, as far as declared."""
     same = [f for f in fields if f.row_group == of.row_group and f.kind not in _NO_ROWS]
     return [f for f in same if of.row_group and f.name != of.name]
 
 
 def canvas_of(fields: Kinds, values: list[Any]) -> tuple[int, int]:
-    """Height and width of the first image, over which the others lie."""
+    """Height and width of the first image, to which the others refer."""
     for field, value in zip(fields, values, strict=True):
         if hasattr(value, "getbands"):  # a picture of Pillow
             return value.height, value.width
@@ -100,7 +102,9 @@ def canvas_of(fields: Kinds, values: list[Any]) -> tuple[int, int]:
 
 
 def check_sizes(fields: Kinds, values: list[Any]) -> None:
-    """ValueError where rows lie over images of several sizes: which they mean is unknown."""
+    """ValueError if the record has rows and images of several sizes: which one they refer to is
+    unknown.
+    """
     if not {"boxes", "keypoints", "masks"} & {f.kind for f in fields}:
         return
     canvas = canvas_of(fields, values)
@@ -110,9 +114,10 @@ def check_sizes(fields: Kinds, values: list[Any]) -> None:
 
 
 def check_rows(fields: Kinds, before: list[Any], after: list[Any], hint: str) -> None:
-    """ValueError where rows of one field were dropped, and not those of its mates: labels would be
-    those of other boxes. What fields without a row group belong to is not declared; those
-    that had as many rows count as mates."""
+    """ValueError if rows of one field were dropped, but not the related rows: labels would belong
+    to other boxes. For fields without a row group, fields with the same number of rows count as
+    related.
+    """
     rows = [f for f in fields if f.kind not in _NO_ROWS]
     changed = [
         (f, len(b), len(a))

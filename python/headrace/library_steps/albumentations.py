@@ -88,7 +88,7 @@ def _check(transform: Any, fields: Kinds) -> None:
         if kinds.count(kind) > 1:
             raise refuse(transform, fields, f"it takes one field of the kind {kind}")
     if "image" not in kinds:
-        raise refuse(transform, fields, "it takes an image", 'fields=("image", "mask")')
+        raise refuse(transform, fields, "it needs an image", 'fields=("image", "mask")')
     boxes, points = _params(transform, "bboxes"), _params(transform, "keypoints")
     for field in fields:
         if field.kind == "boxes":
@@ -102,11 +102,11 @@ def _check(transform: Any, fields: Kinds) -> None:
             raise refuse(
                 transform,
                 fields,
-                "points stay in their rows, with what else they have",
+                "keypoints must keep their rows, so that other fields still match",
                 "Compose(..., keypoint_params=KeypointParams('xy', remove_invisible=False))",
             )
         elif field.kind in ("text", "bytes", "tensor", "label") and "boxes" not in kinds:
-            raise refuse(transform, fields, f'"{field.name}" is the row of nothing')
+            raise refuse(transform, fields, f'"{field.name}" belongs to no boxes')
 
 
 def _check_boxes(transform: Any, fields: Kinds, field: Taken, params: Any) -> None:

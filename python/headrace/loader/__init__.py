@@ -8,8 +8,8 @@ train = hr.Loader("train/", hr.presets.imagenet_train(224), batch_size=256, shuf
 for images, labels in train.torch("cuda"):
     ...
 
-One file an idea: ``loader.py`` is the public class; ``assembly.py`` what it is made of;
-``deliveries.py`` how batches reach the consumer, with ``copied_batches.py`` for devices;
+One file per idea: ``loader.py`` is the public class; ``assembly.py`` has its parts;
+``deliveries.py`` defines how batches reach the consumer, with ``copied_batches.py`` for devices;
 ``loaded_state.py`` where it stands before the first batch; ``views.py`` and ``outputs.py`` as what
 its batches come; ``turn.py`` and ``iteration.py`` whose turn it is.
 """

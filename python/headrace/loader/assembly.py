@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a loader, and the engine's loaders that are made of them.
-
-Internal: for the modules of Headrace that look into a loader (inspection, the doctor, the watch,
-frameworks). It changes only inside a turn of its loader.
+"""The parts of a loader, and the engine loaders made from them. Internal: for the modules of
+Headrace that inspect a loader (inspection, the doctor, the watch, frameworks). It only changes
+during a turn of its loader.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _native(source: Source, transforms: Any) -> Any:
-    """What torchvision composes, as our list; whatever else is given, as it is."""
+    """A torchvision Compose as our list; anything else unchanged."""
     if not library_steps.is_composed(transforms):
         return transforms
     from headrace.migrate.composed import native_steps  # late
@@ -42,7 +41,9 @@ _TABLES = ("decoded", "finished_before_crossing", "stages")  # of counters that 
 
 
 def _sum_of_counters(earlier: dict[str, Any], present: dict[str, Any]) -> dict[str, Any]:
-    """Counters of two engine's loaders, one after the other; what does not grow is as it is now."""
+    """The summed counters of two consecutive engine loaders; values that are not counters are the
+    later one's.
+    """
     if not earlier:
         return present
     out = dict(present)
@@ -56,9 +57,8 @@ def _sum_of_counters(earlier: dict[str, Any], present: dict[str, Any]) -> dict[s
 
 class Assembly:
     """A loader's parts: ``source``, ``pipeline``, the keywords ``given``, ``workers``, ``shard``;
-    ``stream`` is the source where it is one.
-
-    given: the keywords as the user wrote them. kept: options of the engine that are no keywords.
+    ``stream`` is the source if it is a stream. given: the keywords as the user wrote them. kept:
+    options of the engine that are not keywords.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Assembly:
 
             check_options(self.stream, given, self.shard.world_size)
             check_steps(self.pipeline.all_steps())
-        self.is_settled = False  # the shard: an iteration has begun, ranks come up no more
+        self.is_settled = False  # the shard: an iteration has begun, so ranks can no longer appear
         self._surroundings = Surroundings()
         self._kept = {**kept, "lends": given["workers"] is not None}
         if self._kept["lends"] and given["finish"] == "auto":
@@ -90,11 +90,11 @@ class Assembly:
 
     @property
     def present_engine(self) -> _core.Loader | None:
-        """As it is, whatever the world has become; None after close()."""
+        """The current engine loader, regardless of the process group; None after close()."""
         return self._engine
 
     def make(self, pipeline: Pipeline | None = None, **changes: Any) -> _core.Loader:
-        """An engine's loader of its own, with these keywords changed."""
+        """A separate engine loader, with these keywords changed."""
         given = {**self.given, **self._kept, **changes}
         shard = self.shard if "shard" not in changes else resolve_shard(changes["shard"])
         steps = pipeline or self.pipeline
@@ -119,8 +119,9 @@ class Assembly:
 
     @contextlib.contextmanager
     def streams_of(self, state: Mapping[str, int]) -> Iterator[None]:
-        """For loading a state: with as many streams as it has, where their number was left to the
-        loader. An error leaves everything as it was."""
+        """For loading a state: uses its number of streams if the user gave none. An error changes
+        nothing.
+        """
         engine, before = self.engine(), self._streams
         self._streams = state.get("streams", 0)
         made = self._streams if self._streams != engine.state().get("streams", 0) else 0
@@ -137,21 +138,22 @@ class Assembly:
             engine.close()
 
     def capture_surroundings(self) -> None:
-        """Python code on the engine's threads finds from now on what this thread has."""
+        """Makes Python code on the engine's threads use this thread's context from now on."""
         self._surroundings.capture()
         for reader in self.source.readers:
             reader.surroundings = self._surroundings
 
     def engine(self) -> _core.Loader:
-        """The engine's loader that is iterated, made again where the world came up before the first
-        iteration. ConfigError HR0161 after close()."""
+        """The engine's loader to iterate, made again if the process group was initialized before
+        the first iteration. ConfigError HR0161 after close().
+        """
         _core.throw_if_forked()
         if self._engine is None:
             raise CLOSED.error("this loader is closed", hint="make another one")
         if not self.is_settled:
             shard = resolve_shard(self.given["shard"])
             if shard[:2] != self.shard[:2]:
-                engine = self.make(shard=shard[:2])  # raises where the ranks do not fit
+                engine = self.make(shard=shard[:2])  # raises if the ranks do not fit
                 engine.set_epoch(self._engine.epoch())
                 self._engine.close()
                 self._engine = engine
@@ -160,8 +162,7 @@ class Assembly:
         return self._engine
 
     def renew(self, **changes: Any) -> _core.Loader:
-        """Another engine's loader in the same place: one whose slots are pinned for a device, or
-        not."""
+        """Replaces the engine's loader by one whose slots are pinned for a device, or are not."""
         engine = self.engine()
         state = engine.state()
         engine.close()
@@ -171,8 +172,9 @@ class Assembly:
         return engine
 
     def exchange(self) -> _core.Loader:
-        """Another engine's loader in the same place, for a stream whose number of records is
-        another by now. What was counted goes on. An error leaves everything as it was."""
+        """Replaces the engine's loader for a stream whose number of records has changed. Counters
+        continue. An error changes nothing.
+        """
         engine = self.engine()
         made = self.make(**self._renewed)
         self._counted = _sum_of_counters(self._counted, engine.stats())
@@ -182,7 +184,7 @@ class Assembly:
         return made
 
     def discount(self, **counters: int) -> None:
-        """What the engine has counted of these was not for the consumer."""
+        """Subtracts these from the engine's counters, since the consumer did not receive them."""
         for name, count in counters.items():
             self._in_vain[name] = self._in_vain.get(name, 0) + count
 
@@ -196,8 +198,9 @@ class Assembly:
         return self._bad_records + self.engine().quarantine()
 
     def set_shard(self, shard: Shard, state: Mapping[str, int]) -> None:
-        """Another engine's loader for another part of the global batch, at this state. An error
-        leaves everything as it was."""
+        """Replaces the engine's loader by one for another part of the global batch, at this state.
+        An error changes nothing.
+        """
         engine = self.engine()
         before, self._streams = self._streams, engine.state().get("streams", 0)
         made = None
@@ -215,11 +218,11 @@ class Assembly:
         self.forget_inspector()
 
     def may_join_ranks(self) -> bool:
-        """Whether ranks may still come up, of which nothing is known yet."""
+        """Whether a process group may still be initialized."""
         return not self.is_settled and self.shard.origin == ALONE
 
     def batch_sizes(self) -> tuple[int, int]:
-        """Records of a full batch, or of the largest: of this rank, and of all together."""
+        """Records of a full batch, or of the largest: of this rank, and of all ranks together."""
         size, world = self.given["batch_size"], self.shard.world_size
         if size is not None:
             return size, size * world
@@ -227,16 +230,17 @@ class Assembly:
         return -(-together // world), together
 
     def field_names(self) -> tuple[str, ...]:
-        """What is delivered, in order."""
+        """The delivered fields, in order."""
         return tuple(output["name"] for output in self.engine().outputs())
 
     def layout(self) -> Layout:
-        """Of a batch: its fields, and how each record's part of them is found."""
+        """The layout of a batch: its fields, and where each record's part of them is."""
         return Layout.of(self.engine().outputs())
 
     def inspector(self) -> _core.Loader:
-        """Makes single batches apart from the iteration, with their ids and keys. ConfigError
-        HR0690 of a stream, which has none."""
+        """Makes single batches independently of the iteration, with their ids and keys. ConfigError
+        HR0690 for a stream, which has none.
+        """
         if self.stream is not None:
             self.stream.refuse("it has no batches by number, to look at apart from the iteration")
         if self._inspector is None:
@@ -248,19 +252,20 @@ class Assembly:
         return self._inspector
 
     def forget_inspector(self) -> None:
-        """It has the seed and the rank of the engine that it was made beside."""
+        """Drops the inspector, which has the seed and rank of the engine's loader at the time."""
         inspector, self._inspector = self._inspector, None
         if inspector is not None:
             inspector.close()
 
     def close(self, for_good: bool = False) -> None:
-        """for_good: at the interpreter's end. A source in Python may lead back to the loader, by
-        its class, which knows the script's globals; the garbage collector does not see that."""
+        """for_good: at interpreter exit. A Python source may refer back to the loader, through its
+        class and the script's globals; the garbage collector does not see that cycle.
+        """
         self.workers.close()  # before the engine, which waits for their answers
         if self._engine is not None:
             self._engine.close()
         self.forget_inspector()
         self._engine = None
         if for_good:
-            self.__dict__.pop("source", None)  # what ends later may close it again
+            self.__dict__.pop("source", None)  # cleanup that runs later may close it again
             self.stream = None

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's epoch on its way to a device: the engine is some batches ahead of its consumer.
-
-While it runs, the engine's loader belongs to the prefetcher's thread. What was received is counted
-here; when the run ends, the engine's loader is set back to there.
+"""A loader's epoch copied to a device: the engine is some batches ahead of its consumer. During a
+run, the engine's loader belongs to the prefetcher's thread. Received batches are counted here; when
+the run ends, the engine's loader is set back to that position.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ class CopiedBatches:
         self._before: dict[str, int] = {}  # the batch received last
 
     def suits(self, form: Form) -> bool:
-        """Whether its batches go there, so many ahead."""
+        """Whether its batches go to that device, that many ahead."""
         return ([device.name for device in form.devices], form.depth) == (self._names, self._depth)
 
     def begin(self, engine: _core.Loader) -> None:
-        """From where the loader stands."""
+        """Starts at the loader's position."""
         self.end()
         self._resting = None
         self._received = self._before = engine.state()
@@ -45,8 +44,9 @@ class CopiedBatches:
         _core.start_loader(engine, self._prefetchers, self._depth)
 
     def next(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
-        """For each device its part of a batch, arrays there; None at the end of the epoch, and
-        when ``ended()`` says that it is not wanted any more."""
+        """For each device its part of a batch, arrays there; None at the end of the epoch, and when
+        ``ended()`` says that it is no longer wanted.
+        """
         if self._resting is not None:
             self.begin(self._resting)
         try:
@@ -59,14 +59,14 @@ class CopiedBatches:
             return None
         if taken is None:
             self._stop()
-            self._engine = None  # it stands at the next epoch's begin
+            self._engine = None  # it is at the start of the next epoch
             return None
         parts, state = taken
         self._before, self._received = self._received, state
         return parts
 
     def take_back(self) -> None:
-        """The batch that next() gave last did not arrive: the next call gives it again."""
+        """The batch that next() last returned did not arrive: the next call returns it again."""
         self._received = self._before
         self._rest()
 
@@ -76,7 +76,7 @@ class CopiedBatches:
         self._resting = engine
 
     def end(self) -> None:
-        """Gives the engine's loader back, at the batch that its consumer receives next."""
+        """Gives the engine's loader back, positioned at the consumer's next batch."""
         if self._engine is None:
             return
         engine, self._engine = self._engine, None
@@ -89,11 +89,11 @@ class CopiedBatches:
                 pass  # the engine's loader is its thread's until then; signals get through
 
     def received(self) -> dict[str, int] | None:
-        """The loader's state as its consumer knows it; None where no run is under way."""
+        """The loader's state as its consumer knows it; None without a run."""
         return None if self._engine is None else self._received
 
     def stats(self) -> dict[str, Any]:
-        """Counters of the copies by device; seconds and bytes."""
+        """Counters of the copies by device; in seconds and bytes."""
         counted = (prefetcher.stats() for prefetcher in self._prefetchers)
         return dict(zip(self._names, counted, strict=True))
 

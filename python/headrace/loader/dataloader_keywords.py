@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 
 class DataLoaderKeyword(NamedTuple):
-    """rows: of the page's table, DataLoader's way and Loader's. hint: what Loader says to it; empty
-    where it has the same keyword. unneeded: why, in the report of a translated DataLoader whose
-    value is not one of ``usual``; empty where it is translated."""
+    """rows: of the page's table, DataLoader's way and Loader's. hint: Loader's message for it;
+    empty if it has the same keyword. unneeded: the reason, for the report of a translated
+    DataLoader whose value is not among ``usual``; empty if it is translated.
+    """
 
     rows: tuple[tuple[str, str], ...]
     hint: str = ""
@@ -174,7 +175,7 @@ KEYWORDS = {
         "seed=N; every order and every draw is a function of it",
     ),
 }
-# Arguments of torchvision's datasets, which are often meant for the loader.
+# Arguments of torchvision's datasets, which are often passed to the loader.
 HINTS = {
     **{name: keyword.hint for name, keyword in KEYWORDS.items() if keyword.hint},
     "transform": "transforms=[...], a list",

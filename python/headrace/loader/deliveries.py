@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a loader's batches reach its consumer: one interface, and which delivery suits a form.
-
-A delivery has the engine's loader from ``begin`` to ``end``. It gives one list of values for each
-device, which the form makes a batch of.
+"""How a loader's batches reach its consumer: one interface, and the choice of the delivery for a
+form. A delivery owns the engine's loader from ``begin`` to ``end``. It returns one list of values
+per device, from which the form makes a batch.
 """
 
 from __future__ import annotations
@@ -19,26 +18,27 @@ from headrace.loader.form import Form
 
 
 class Delivery(Protocol):
-    """Epochs of one loader, one after the other, on their way to the consumer."""
+    """Delivers the epochs of one loader to the consumer, one after the other."""
 
     def suits(self, form: Form) -> bool:
-        """Whether its batches come where the form wants them."""
+        """Whether its batches arrive where the form requires them."""
 
     def begin(self, engine: _core.Loader) -> None:
-        """From where the engine's loader stands."""
+        """Starts at the position of the engine's loader."""
 
     def next(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
         """For each device its values; None at the end of the epoch, and when ``ended()``, asked
-        every 50 ms, says that they are not wanted any more."""
+        every 50 ms, says that they are no longer wanted.
+        """
 
     def take_back(self) -> None:
-        """The batch that next() gave last did not arrive: the next call gives it again."""
+        """The batch that next() last returned did not arrive: the next call returns it again."""
 
     def end(self) -> None:
-        """Gives the engine's loader back, at the batch that its consumer receives next."""
+        """Gives the engine's loader back, positioned at the consumer's next batch."""
 
     def received(self) -> dict[str, int] | None:
-        """The loader's state as its consumer knows it; None where the engine knows it itself."""
+        """The loader's state as its consumer knows it; None if the engine knows it itself."""
 
     def stats(self) -> dict[str, Any]:
         """Counters of the copies by device."""
@@ -48,7 +48,7 @@ class Delivery(Protocol):
 
 
 class EngineBatches:
-    """As the engine makes them: on the host, or cut on the device where resident data lies."""
+    """Batches as the engine makes them: on the host, or on the device that holds resident data."""
 
     def __init__(self, assembly: Assembly, device: str = "") -> None:
         self._assembly = assembly
@@ -81,12 +81,12 @@ class EngineBatches:
 
 
 def delivery_for(form: Form, assembly: Assembly, before: Delivery) -> Delivery:
-    """The delivery that suits a form, after one that did not and is closed."""
+    """The delivery for a form, after closing an unsuitable one."""
     if not form.devices:
         if isinstance(before, EngineBatches) or assembly.engine().leaves_unfinished:
-            assembly.renew()  # the data lay on a device, or batches were finished there
+            assembly.renew()  # the data was on a device, or batches were finished there
         return EngineBatches(assembly)
-    # Data can lie on one device; batches for several are divided on the host.
+    # Data can be on one device; batches for several are divided on the host.
     device, alone = form.devices[0], len(form.devices) == 1
     if assembly.renew(device=device, resident_on_device=alone).load_resident():
         return EngineBatches(assembly, device.name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader as plain data: all that decides its batches, for a file or another machine.
+"""A loader as plain data: everything that determines its batches, for a file or another machine.
 
-What belongs to a process alone (threads, memory, which rank it is) is not in it.
+It excludes what is specific to a process (threads, memory, its rank).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from headrace.loader.options import KEYWORDS
 from headrace.sources import Source
 from headrace.sources.recipe import plain_recipe, plain_value, source_of_plain, value_of_plain
 from headrace.step_config import config_of, name_of, steps_of
+from headrace.transforms import Transform, require
 
 _NOT_PLAIN = declare(
     "HR0173",
@@ -46,14 +47,13 @@ _VERSION = 2
 
 
 def decides(name: str) -> bool:
-    """Whether it is a keyword that batches depend on; shard= only says which part of them a process
-    gets."""
+    """Whether batches depend on the keyword; shard= only selects a process's part of them."""
     own = ("shard", "quarantine", "error_budget", "patience", "workers")
     return name in KEYWORDS and name not in own and KEYWORDS[name].group != "Speed and memory"
 
 
 def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords that batches depend on, as far as they are not the defaults."""
+    """The keywords that determine batches, except defaults."""
     return {
         name: value
         for name, value in given.items()
@@ -62,7 +62,7 @@ def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_fingerprint(engine: _core.Loader) -> str:
-    """Of the steps with their parameters, and the outputs; and of the library's version."""
+    """A fingerprint of the steps with their parameters, the outputs, and the library's version."""
     import hashlib  # which takes longer than all the rest
 
     text = repr((_core.__version__, engine.plan_text(), engine.outputs()))
@@ -70,12 +70,15 @@ def plan_fingerprint(engine: _core.Loader) -> str:
 
 
 def describe(assembly: Assembly) -> dict[str, Any]:
-    """Plain data. ConfigError HR0173 where something has no such form, HR0171 of the source."""
+    """The description as plain data. ConfigError HR0173 if something cannot be described, HR0171
+    for sources.
+    """
     source, pipeline = assembly.source, assembly.pipeline
     steps: Any = pipeline.steps
     if pipeline.by_field or pipeline.dropped:
         steps = {**pipeline.by_field, **dict.fromkeys(pipeline.dropped)}
     given = deciding(assembly.given)
+    plugins = {"plugins": found} if (found := _plugins(pipeline.all_steps())) else {}
     return {
         "description": _VERSION,
         "headrace": _core.__version__,
@@ -85,11 +88,31 @@ def describe(assembly: Assembly) -> dict[str, Any]:
         "records": len(source),
         "fingerprint": f"{source.fingerprint:016x}",
         "plan": plan_fingerprint(assembly.engine()),
+        **plugins,
     }
 
 
+def _plugins(steps: Any) -> list[dict[str, Any]]:
+    """The plug-ins of these steps and of those in their arguments: path and fingerprint of each."""
+    found: dict[str, dict[str, Any]] = {}
+
+    def look(value: Any) -> None:
+        if isinstance(value, Mapping):
+            value = list(value.values())
+        if isinstance(value, (list, tuple)):
+            for each in value:
+                look(each)
+        elif isinstance(value, Transform):
+            if plugin := value.record.get("plugin"):
+                found[plugin["fingerprint"]] = dict(plugin)
+            look(value.arguments)
+
+    look(steps)
+    return list(found.values())
+
+
 def parts_of(description: Mapping[str, Any]) -> tuple[Source, Any, dict[str, Any]]:
-    """Source, transforms and keywords. ConfigError HR0174 where the records differ."""
+    """Source, transforms and keywords. ConfigError HR0174 if the records differ."""
     if description.get("description") != _VERSION:
         raise _NOT_PLAIN.error(
             f"this is not a description of version {_VERSION}", hint="loader.description() is one"
@@ -97,13 +120,15 @@ def parts_of(description: Mapping[str, Any]) -> tuple[Source, Any, dict[str, Any
     source: Source = source_of_plain(description["source"])
     for what, here in (("records", len(source)), ("fingerprint", f"{source.fingerprint:016x}")):
         if description[what] != here:
-            raise _DIFFERS.error(f"{source!r}: {what} {here}, described were {description[what]}")
+            raise _DIFFERS.error(f"{source!r}: {what} is {here}, described was {description[what]}")
+    for plugin in description.get("plugins", ()):
+        require(plugin, load=False)
     keywords = {name: _made(value) for name, value in description["keywords"].items()}
     return source, steps_of(description["transforms"], value_of_plain), keywords
 
 
 def check_plan(description: Mapping[str, Any], engine: _core.Loader) -> None:
-    """ConfigError HR0174 where the steps come to something else; another version is a warning."""
+    """ConfigError HR0174 if the steps differ from the description; another version is a warning."""
     if plan_fingerprint(engine) == description["plan"]:
         return
     if description["headrace"] != _core.__version__:

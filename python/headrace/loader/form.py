@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form in which a consumer wants batches: whose arrays, tuple or dict, on which devices."""
+"""The form of batches for a consumer: the framework of arrays, tuple or dict, and devices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Devices = _core.Device | Sequence[_core.Device]
 
 
 def devices_named(device: Any) -> Devices:
-    """The engine's devices of a name or a list of them; none for the host, where batches are."""
+    """The engine's devices for a name or a list of names; none for the host."""
     if device is None or isinstance(device, _core.Device):
         return device or ()
     if isinstance(device, (list, tuple)):
@@ -36,7 +36,7 @@ class Cast(NamedTuple):
 class Form:
     """How the engine's values become a batch: arrays by ``convert``, in a namedtuple or a dict.
 
-    casts: fields that get another dtype then, such as masks of int64 for a loss.
+    casts: fields converted to another dtype afterwards, such as masks to int64 for a loss.
     """
 
     casts: Mapping[str, Cast] = {}
@@ -72,13 +72,13 @@ class Form:
         return out if name not in self.casts else cast(out, self.casts[name])
 
     def batch_of(self, layout: Layout, parts: list[list[Any]]) -> Any:
-        """The batch; where a list of devices was asked for, a tuple of their parts."""
+        """The batch; for a list of devices, a tuple of their parts."""
         if not self.devices or not self.is_divided:
             return self.batch(layout, parts[0])
         return tuple(self.batch(layout, values) for values in parts)
 
     def structure(self, layout: Layout, values: Iterable[Any]) -> Any:
-        """Values of the fields, as they are, in a batch."""
+        """A batch of these values, unconverted."""
         if self.as_dict:
             return dict(zip(layout.fields, values, strict=True))
         known, made = self._class
@@ -90,8 +90,9 @@ class Form:
     def inspected(
         self, layout: Layout, values: Mapping[str, Any], place: tuple[int, int] = (0, 0)
     ) -> Any:
-        """A namedtuple of the fields with the other values as attributes. place: epoch and number
-        of the batch."""
+        """A namedtuple of the fields, with the other values as attributes. place: epoch and number
+        of the batch.
+        """
         converted = {name: self.value(name, value) for name, value in values.items()}
         batch = batch_class(layout, inspected=True)._make(
             converted.pop(name) for name in layout.fields
@@ -101,7 +102,7 @@ class Form:
 
 
 def cast(value: Any, to: Cast) -> Any:
-    """A framework's array in another dtype, or a list of them."""
+    """A framework's array, or a list of them, in another dtype."""
     if isinstance(value, list):
         return [cast(item, to) for item in value]
     if to.plane:

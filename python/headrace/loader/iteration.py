@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a loader over an epoch, and the end of all loaders with the process."""
+"""One run of a loader over an epoch, and the shutdown of all loaders at process exit."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from headrace import _core
 from headrace.errors import Error, declare
 from headrace.loader.form import Form
 from headrace.loader.turn import CLOSED, Turn
+from headrace.profiled import wait_region
 
 _IN_A_WORKER = declare(
     "HR0800",
@@ -29,9 +30,8 @@ _IN_A_WORKER = declare(
 
 
 class Iteration:
-    """One run over an epoch, in one thread at a time; a later one closes it.
-
-    take: gives its next batch, None at the end; what it belongs to lives until then.
+    """One iteration over an epoch, on one thread at a time; the next one closes it. take: returns
+    the next batch, None at the end, and keeps its owner alive until then.
     """
 
     def __init__(self, take: Callable[[Iteration], Any], turn: Turn, form: Form) -> None:
@@ -48,7 +48,7 @@ class Iteration:
         return self._turn.number != self._number
 
     def ended(self) -> Error:
-        """What __next__ raises then."""
+        """The exception that __next__ raises from then on."""
         return CLOSED.error(
             "this iterator was closed",
             hint="a later iter(), set_epoch(), load_state_dict() or close() ended it",
@@ -60,7 +60,8 @@ class Iteration:
             raise self.ended() if self.has_ended() else self._turn.taken()
         self._turn.holder = own
         try:
-            batch = None if self._take is None else self._take(self)
+            with wait_region():
+                batch = None if self._take is None else self._take(self)
             if batch is None:
                 self._take = None
                 raise StopIteration
@@ -70,7 +71,7 @@ class Iteration:
 
 
 def refuse_dataloader_worker() -> None:
-    """ConfigError HR0800 in a worker process; a process that never imported torch is none."""
+    """ConfigError HR0800 in a worker process; a process that has not imported torch is not one."""
     data = sys.modules.get("torch.utils.data")
     worker = data.get_worker_info() if hasattr(data, "get_worker_info") else None  # type: ignore[union-attr]
     if worker is not None:
@@ -81,18 +82,34 @@ def refuse_dataloader_worker() -> None:
 
 
 class Closing(Protocol):
-    """What has threads, which may need the interpreter."""
+    """An object with threads that may need the interpreter."""
 
     def close(self) -> None: ...
 
 
+class _Live:
+    """The live objects. Not a WeakSet: its callbacks are Python code in which a Ctrl-C would be
+    lost.
+    """
+
+    def __init__(self) -> None:
+        self._all: list[weakref.ref[Closing]] = []
+
+    def add(self, one: Closing) -> None:
+        self._all = [each for each in self._all if each() is not None]
+        self._all.append(weakref.ref(one))
+
+    def __iter__(self) -> Iterator[Closing]:
+        return iter([one for each in self._all if (one := each()) is not None])
+
+
 # Loaders end before the interpreter does: their Python steps run on a thread that needs it.
-live: weakref.WeakSet[Closing] = weakref.WeakSet()
+live = _Live()
 _exiting = False
 
 
 def exiting() -> bool:
-    """Whether the interpreter ends, and consumers on other threads are left where they are."""
+    """Whether the interpreter is exiting, and consumers on other threads are abandoned."""
     return _exiting
 
 
@@ -107,13 +124,13 @@ def _close_all() -> None:
     interrupted = isinstance(getattr(sys, "last_value", None), KeyboardInterrupt)
     _core.begin_exit(patient=not interrupted)
     try:
-        for loader in list(live):
+        for loader in live:
             loader.close()
         if _core.shutdown(patient=not interrupted):
             return
     except KeyboardInterrupt:
         pass
-    # A step or a source in Python hangs: its thread cannot be ended, only left.
+    # A step or a source in Python hangs: its thread cannot be ended, only abandoned.
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(130)

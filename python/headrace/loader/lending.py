@@ -16,13 +16,14 @@ from headrace.loader.options import sampler_given
 from headrace.loader.shard import ranks_here
 from headrace.workers.lent_rows import LentRows, Terms, Work, probe
 
-# Options that change no batch but that a worker has all the same.
+# Options that change no batch but that a worker needs anyway.
 _SHARED = ("disk_cache", "index")
 
 
 def lent_rows(assembly: Assembly) -> LentRows | None:
-    """Who carries rows for this loader; None without ``workers=``. ConfigError for what is not a
-    pool of workers."""
+    """The object that transfers rows for this loader; None without ``workers=``. ConfigError if it
+    is not a pool of workers.
+    """
     pool = assembly.given["workers"]
     if pool is None:
         return None
@@ -50,8 +51,9 @@ def _terms(assembly: Assembly) -> Terms:
 
 
 def keywords_under(terms: Terms, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords of a worker's loader. The number of streams is this loader's: the worker's own would
-    be by the machines that it sees."""
+    """Keywords of a worker's loader. The number of streams is this loader's, since the worker would
+    derive another one from its own machine.
+    """
     given = {**keywords, "seed": terms.seed, "shard": (terms.rank, terms.world_size)}
     if terms.streams:
         sampler = dataclasses.replace(sampler_given(given), count=terms.streams)
@@ -79,7 +81,9 @@ def _work(assembly: Assembly) -> Work:
 
 
 def facts(engine: _core.Loader) -> dict[str, str]:
-    """What must be equal wherever rows are made; of the records it was seen when they came."""
+    """Facts that must be equal on all machines that make rows; for records they were checked on
+    arrival.
+    """
     try:
         rows = probe(engine, 2)
     except Error:  # steps mix more rows than two, or there are fewer

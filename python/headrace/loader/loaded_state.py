@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A state that a loader was given, until a batch after it is received."""
+"""A state loaded into a loader, until the first batch after it is received."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from headrace.loader.assembly import Assembly
 
 
 class LoadedState:
-    """Where a loader was told to go on.
-
-    Until a batch is received after it, each iteration begins there, and it is the loader's state:
-    what the engine says may be less, where ranks that belong to it have not come up yet.
+    """The position at which a loader will continue. Until a batch is received after it, each
+    iteration starts there, and it is the loader's state: the engine's may be incomplete while the
+    process group is not initialized.
     """
 
     def __init__(self) -> None:
@@ -20,23 +19,24 @@ class LoadedState:
 
     @property
     def state(self) -> dict[str, int] | None:
-        """None without one, or once a batch was received since."""
+        """None without one, or once a batch has been received since."""
         return self._state
 
     def load(self, state: dict[str, int], assembly: Assembly) -> None:
-        """ConfigError HR0711 where it is no state of this loader."""
+        """ConfigError HR0711 if it is not a state of this loader."""
         assembly.engine().load_state(_as_far_as_known(state, assembly))
         self._state, self._passed = state, False
 
     def place(self, assembly: Assembly) -> None:
-        """Sets the engine's loader where the iteration will begin. ConfigError HR0711 where the
-        world came up after the state was loaded, and is one in which it has no place."""
+        """Moves the engine's loader to where the iteration will begin. ConfigError HR0711 if the
+        process group was initialized after the state was loaded, and the state does not fit it.
+        """
         engine = assembly.engine()
         if self._state is not None and not assembly.is_settled:
             engine.load_state(self._state)
 
     def begin(self, engine: _core.Loader) -> None:
-        """The engine's loader for a new iteration: at the state, or at an epoch's begin."""
+        """The engine's loader for a new iteration: at the state, or at the start of an epoch."""
         if self._state is not None and not self._passed:
             engine.load_state(self._state)
             self._passed = self._state["batch"] >= engine.batches_per_epoch()
@@ -45,12 +45,12 @@ class LoadedState:
             engine.restart()
 
     def forget(self) -> None:
-        """From now on the engine counts."""
+        """From now on the engine's position counts."""
         self._state = None
 
 
 def _as_far_as_known(state: dict[str, int], assembly: Assembly) -> dict[str, int]:
-    """The state, less its place where that lies in batches of ranks that are not there yet."""
+    """The state, without its position if that refers to batches of ranks that do not exist yet."""
     alone, size = assembly.engine().state()["global_batch"], assembly.given["batch_size"]
     may_grow = assembly.may_join_ranks() and size is not None
     if may_grow and state["global_batch"] > alone and state["global_batch"] % size == 0:

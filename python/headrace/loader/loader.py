@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import json
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +13,7 @@ from headrace import inspection
 from headrace.arguments import integer, switch
 from headrace.batch import with_attributes
 from headrace.drawing.grid import Grid
+from headrace.finalizers import on_drop
 from headrace.global_draws import LoopTurn
 from headrace.loader import description, options, resume_state, table
 from headrace.loader.assembly import Assembly
@@ -80,39 +80,41 @@ class Loader(Outputs):
         self._turn = Turn()
         self._loop = LoopTurn(self)
         self._loaded = LoadedState()
-        self._delivery = self._delivered(EngineBatches(self._assembly))
+        self._delivery = self._delivered()
         self._unused: _Unused | None = None
         self._latest: _Unused | None = None  # the iterator that was begun last
         self._wall_seconds = 0.0  # of iteration, the consumer's own work included
         self._last_seen = 0.0
         live.add(self)
-        weakref.finalize(self, self._assembly.workers.close)
+        if self._assembly.workers.count:
+            on_drop(self, self._assembly.workers.close)
         if self._lent is not None:
-            weakref.finalize(self, self._lent.close)
+            on_drop(self, self._lent.close)
 
     @property
     def assembly(self) -> Assembly:
-        """What it is made of; internal, see headrace.loader.assembly."""
+        """The parts of the loader; internal, see headrace.loader.assembly."""
         return self._assembly
 
     def present_state(self) -> dict[str, int]:
-        """What was received, as the engine counts it; ``state_dict`` without its version."""
+        """The received batches as counted by the engine; ``state_dict`` without its version."""
         engine = self._assembly.engine()
         return self._loaded.state or self._delivery.received() or engine.state()
 
     @property
     def remote_text(self) -> str:
-        """Whether remote workers pay, in a sentence; empty where there are none."""
+        """One sentence on whether remote workers are worth using; empty if there are none."""
         return "" if self._lent is None else self._lent.says()
 
     @property
     def is_resumed(self) -> bool:
-        """Whether the next iteration begins where a loaded state stands."""
+        """Whether the next iteration begins at the position of a loaded state."""
         return self._loaded.state is not None
 
     def place(self) -> None:
-        """Puts the engine's loader where the iteration will begin. ConfigError HR0711 where a
-        loaded state has no place in the world that came up since."""
+        """Moves the engine's loader to where the iteration will begin. ConfigError HR0711 if a
+        loaded state does not fit the world that has been initialized since.
+        """
         self._loaded.place(self._assembly)
 
     # Iteration.
@@ -127,7 +129,7 @@ class Loader(Outputs):
         return self.iterate_as(_NUMPY)
 
     def iterate_as(self, form: Form) -> Iterator[Any]:
-        """``iter`` of a view: batches in its form."""
+        """``iter`` for a view: batches in its form."""
         refuse_dataloader_worker()
         self._assembly.engine()
         return self._turn.take_over(lambda: self._begin(form))
@@ -146,8 +148,9 @@ class Loader(Outputs):
         self._loop.begin()
         return Iteration(self._next, self._turn, form)
 
-    def _delivered(self, delivery: Delivery) -> Delivery:
-        """It, or around it what finds the end of a stream."""
+    def _delivered(self, delivery: Delivery | None = None) -> Delivery:
+        """The delivery, by default the engine's; for a stream wrapped by one that finds its end."""
+        delivery = delivery or EngineBatches(self._assembly)
         if self._assembly.stream is None:
             return delivery
         from headrace.loader.stream_batches import StreamBatches
@@ -155,14 +158,14 @@ class Loader(Outputs):
         return StreamBatches(delivery, self._assembly)
 
     def _end_run(self) -> None:
-        """The engine's loader is ours again, no batch of it on its way. In a turn of ours."""
+        """Takes the engine's loader back, with no batch in flight. REQUIRES: our turn."""
         self._assembly.engine()
         self._unused = None
         with self._loop.stopped():
             self._delivery.end()
 
     def _run(self, form: Form) -> None:
-        """Batches are made from where the engine's loader stands."""
+        """Starts making batches at the position of the engine's loader."""
         if not self._delivery.suits(form):
             before, self._delivery = self._delivery, EngineBatches(self._assembly)
             before.close()
@@ -187,8 +190,9 @@ class Loader(Outputs):
         return batch
 
     def _take(self, iteration: Iteration) -> Any:
-        """A batch in its form; None at the end of the epoch. What fails on the way was not
-        received: the next call gives it again."""
+        """A batch in its form; None at the end of the epoch. A batch whose delivery fails was not
+        received: the next call returns it again.
+        """
         delivery, ended = self._delivery, iteration.has_ended
         parts = delivery.next(ended)
         if parts is None:
@@ -211,12 +215,14 @@ class Loader(Outputs):
 
     @property
     def epoch(self) -> int:
-        """The present epoch; it advances on exhaustion."""
+        """The current epoch; it advances when an iteration is exhausted."""
         return self.present_state()["epoch"]
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is this epoch's: from its start, or from where a loaded state stands
-        in it, if no batch was received since. So is an iterator that has given no batch yet."""
+        """Makes the next iteration this epoch: from its start, or from the position of a loaded
+        state in it if no batch has been received since. This also applies to an iterator that has
+        not returned a batch yet.
+        """
         number = integer("epoch", epoch, maximum=resume_state.MOST)
         state = self.present_state()
         if state["epoch"] == number and (state["batch"] == 0 or self._loaded.state is not None):
@@ -233,11 +239,11 @@ class Loader(Outputs):
             self._turn.number, self._unused = unused.number, unused  # which goes on
 
     def seek(self, step: int) -> None:
-        """The next batch is that of this step, counted from the begin of epoch 0 on: batch
+        """Moves to the batch of a step, counted from the start of epoch 0: batch
         ``step % len(loader)`` of epoch ``step // len(loader)``.
 
-        For trainers that count committed steps: a step that was not committed comes again. An
-        iterator goes on from there; where it stands there already, nothing happens.
+        For trainers that count committed steps: a step that was not committed is repeated. A
+        running iterator continues from there; if it is already there, nothing happens.
         """
         number = integer("step", step, maximum=resume_state.MOST)
         epoch, batch = divmod(number, len(self))
@@ -249,12 +255,12 @@ class Loader(Outputs):
         self._move(lambda: self._loaded.load(place, self._assembly))
 
     def set_shard(self, rank: int, world_size: int) -> None:
-        """This process is that rank of so many from the next batch on.
+        """Makes this process rank ``rank`` of ``world_size`` from the next batch on.
 
-        All ranks call it after the same batch. Only what was read ahead is dropped (and what
-        ``resident=`` keeps, which is made again); an iterator goes on. ``stats()`` begins again.
-        ConfigError HR0720 where the ranks do not divide the global batch and uneven=True was not
-        given, HR0711 with batch_size=, whose global batch depends on the ranks.
+        All ranks must call it after the same batch. Only batches read ahead are dropped (and data
+        kept by ``resident=``, which is made again); a running iterator continues. ``stats()``
+        starts again. ConfigError HR0720 if the ranks do not divide the global batch and uneven=True
+        is not given, HR0711 with batch_size=, whose global batch depends on the number of ranks.
         """
         shard = resolve_shard((rank, world_size))
         self._move(lambda: self._set_shard(shard))
@@ -262,11 +268,11 @@ class Loader(Outputs):
     def _set_shard(self, shard: Shard) -> None:
         self._assembly.set_shard(shard, self.present_state())
         before = self._delivery
-        self._delivery = self._delivered(EngineBatches(self._assembly))
+        self._delivery = self._delivered()
         before.close()
 
     def _move(self, work: Callable[[], None]) -> None:
-        """Does it between two batches; the iterator that is in use goes on after it."""
+        """Does it between two batches; a running iterator continues after it."""
         self._assembly.engine()
         unused, latest = self._unused, self._latest
         goes_on = latest is not None and latest.number == self._turn.number
@@ -284,15 +290,18 @@ class Loader(Outputs):
 
     @property
     def weight(self) -> float:
-        """What scales the mean loss of this rank in the batch received last: its records, as a
-        multiple of an equal slice of the global batch. 1 where all ranks have as many."""
+        """The factor for this rank's mean loss in the last batch received: its number of records
+        relative to an equal slice of the global batch. 1 if all ranks have the same number.
+        """
         engine = self._assembly.engine()
         received = (self._delivery.received() or engine.state())["batch"]
         return float(engine.weight(max(received - 1, 0)))
 
     def state_dict(self) -> dict[str, Any]:
-        """What was received so far: a few numbers, valid on other numbers of threads and ranks. Of
-        a stream also its iterable's state, where it has one, under "stream"."""
+        """The position after the batches received so far: a few numbers, valid on any number of
+        threads and ranks. For a stream it includes the iterable's state, if it has one, under
+        "stream".
+        """
         state = {"headrace": resume_state.VERSION, **self.present_state()}
         if self._assembly.stream is None:
             return state
@@ -301,11 +310,11 @@ class Loader(Outputs):
         return {**state, "stream": of_stream(self._assembly, state)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iteration begins after the last batch that ``state`` has counted.
+        """Makes the next iteration begin after the last batch that ``state`` has counted.
 
-        ``set_epoch`` with the epoch of the state leaves it there. ConfigError HR0162 for what is no
-        state, HR0711 for one of other records, another order or another global batch; where this
-        process joins its ranks only later, the last is found out when the iteration begins.
+        ``set_epoch`` with the epoch of the state keeps this position. ConfigError HR0162 for an
+        invalid state, HR0711 for one of other records, another order or another global batch; if
+        this process joins its ranks only later, the last is detected when the iteration begins.
         """
         self._assembly.engine()
         self._turn.take_over(lambda: self._load_state(state))
@@ -318,14 +327,14 @@ class Loader(Outputs):
             self._loaded.load(loaded, assembly)
         if assembly.stream is not None:
             assembly.stream.reader.load(loaded["epoch"], state.get("stream"))
-        assembly.given["seed"] = loaded["seed"]  # for whatever is made of this loader from now on
+        assembly.given["seed"] = loaded["seed"]  # for everything made from this loader from now on
         assembly.forget_inspector()
 
     def description(self) -> dict[str, Any]:
-        """All that decides the batches, as plain data that JSON can hold: the source as the call
-        that made it, the steps, keywords, seed, version, and fingerprints of records and plan.
+        """Everything that determines the batches, as plain data for JSON: the source as the call
+        that made it, the transforms, keywords, seed, version, and fingerprints of records and plan.
 
-        Not in it: threads, memory and which rank this is. ConfigError HR0173 for Python transforms,
+        It does not include threads, memory or the rank. ConfigError HR0173 for Python transforms,
         HR0171 for sources that hold objects or more than 1 MB of arrays.
 
         >>> import headrace, numpy as np
@@ -338,9 +347,10 @@ class Loader(Outputs):
 
     @classmethod
     def from_description(cls, described: Mapping[str, Any], **more: Unpack[LoaderKeywords]) -> Self:
-        """The loader that was described, with more keywords.
+        """Creates the described loader, with additional keywords.
 
-        ConfigError HR0174 where records or plan are not those that were described.
+        ConfigError HR0174 if records or plan differ from the description, HR0578 if a plug-in is
+        not loaded that it names: call ``load_plugin`` first.
         """
         source, transforms, keywords = description.parts_of(described)
         loader = cls(source, transforms, **{**keywords, **more})
@@ -360,7 +370,7 @@ class Loader(Outputs):
         return self.batch_as(epoch, index, _NUMPY)
 
     def batch_as(self, epoch: int, index: int, form: Form) -> Any:
-        """``batch`` of a view: in its form."""
+        """``batch`` for a view: in its form."""
         self._assembly.workers.start()
         inspector = self._assembly.inspector()
         place = integer("epoch", epoch), integer("index", index)
@@ -372,11 +382,11 @@ class Loader(Outputs):
         return batch
 
     def peek(self) -> Any:
-        """The batch that comes next, without taking it."""
+        """The next batch, without consuming it."""
         return self.peek_as(_NUMPY)
 
     def peek_as(self, form: Form) -> Any:
-        """``peek`` of a view: in its form."""
+        """``peek`` for a view: in its form."""
         self.place()
         state = self.present_state()
         last = len(self) - 1
@@ -389,9 +399,9 @@ class Loader(Outputs):
 
         Without images, video clips as strips of frames, or audio clips as a waveform above a
         spectrogram: notebooks play them, and ``.save("clips.html")`` writes a page that does.
-        A Normalize is undone for the eye. draw: over each image what lies in it: boxes whose
-        format is known, with the names of their labels, masks, keypoints. columns: of the grid;
-        default, as many as rows.
+        A Normalize is reversed for display. draw: draw annotations over each image: boxes whose
+        format is known, with the names of their labels, masks, keypoints. columns: columns of the
+        grid; default: as many as rows.
         """
         wide = None if columns is None else integer("columns", columns, 1)
         return inspection.show(self, integer("n", n, 1), switch("draw", draw), wide)
@@ -401,7 +411,7 @@ class Loader(Outputs):
         return inspection.trace(self, integer("index", index))
 
     def plan(self) -> inspection.Text:
-        """The transforms and outputs, as the engine runs them."""
+        """The transforms and outputs as the engine executes them."""
         return inspection.Text(self._assembly.engine().plan_text())
 
     def stats(self) -> inspection.Stats:
@@ -438,7 +448,7 @@ class Loader(Outputs):
 
     @property
     def batch_size(self) -> int:
-        """Records a full batch of this rank has."""
+        """Records in a full batch of this rank."""
         return self._assembly.batch_sizes()[0]
 
     def __repr__(self) -> str:
@@ -447,7 +457,7 @@ class Loader(Outputs):
     # The end.
 
     def close(self) -> None:
-        """Ends the iteration and frees the engine's memory; batches that are kept stay valid."""
+        """Ends the iteration and frees the engine's memory; batches that you keep stay valid."""
         self._turn.take_over(self._close, patience=0 if exiting() else _PATIENCE)
 
     def _close(self) -> None:
@@ -455,7 +465,7 @@ class Loader(Outputs):
             self._lent.close()
         with self._loop.stopped():
             self._delivery.close()
-            self._delivery = self._delivered(EngineBatches(self._assembly))
+            self._delivery = self._delivered()
             self._assembly.close(for_good=exiting())
 
     def __enter__(self) -> Loader:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's keywords: messages for those of DataLoader's that it lacks, and how the others reach
-the engine. They are declared elsewhere: loader/table.py."""
+"""A loader's keywords: messages for DataLoader keywords that it lacks, and how the others reach the
+engine. They are declared in loader/table.py.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +49,9 @@ KEYWORDS = {keyword.name: keyword for keyword in keywords_from(_RECORDS.values()
 
 
 def completed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """All keywords, those that are not given with their defaults. ConfigError for the first that
-    Loader lacks, with the way to write it."""
+    """All keywords, with defaults for those not given. ConfigError for the first unknown one, with
+    a suggestion.
+    """
     for name in given:
         if name not in KEYWORDS:
             raise _no_keyword(name)
@@ -70,7 +72,7 @@ def _no_keyword(name: str) -> Exception:
 
 
 def refuse_positional(more: tuple[Any, ...]) -> None:
-    """Raises where Loader has got more than a source and transforms without keywords."""
+    """Raises if Loader got positional arguments besides source and transforms."""
     if more:
         known = "batch_size=" if isinstance(more[0], int) else "batch_size=, shuffle=, ..."
         raise _UNKNOWN_KEYWORD.error(
@@ -80,7 +82,7 @@ def refuse_positional(more: tuple[Any, ...]) -> None:
 
 
 def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
-    """Keywords of Loader, and options of the engine's own use, in the engine's form."""
+    """Keywords of Loader, and internal options of the engine, in the engine's form."""
     out: dict[str, Any] = {"rank": shard.rank, "world_size": shard.world_size}
     for name, value in given.items():
         if name in _RECORDS and name not in _TOGETHER:
@@ -94,7 +96,7 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
 
 
 def _as_declared(name: str, value: Any) -> Any:
-    """A value checked by what the engine's table says of it."""
+    """A value checked against the engine's table."""
     record = _RECORDS[name]
     if value is None and record["default"] is None:
         return None
@@ -106,11 +108,11 @@ def _as_declared(name: str, value: Any) -> Any:
     return integer(name, value, int(max(0, record["minimum"])), int(min(INT64, record["maximum"])))
 
 
-# Options that Python takes in more forms than the engine, or that one keyword gives several of.
+# Options that Python accepts in more forms than the engine, or keywords that set several options.
 
 
 def output_fields(fields: Any) -> list[str] | None:
-    """``fields=`` as a list of names; None, for all of the source's, stays."""
+    """``fields=`` as a list of names; None, for all of the source's, is kept."""
     if fields is None:
         return None
     names = [fields] if isinstance(fields, str) else list(fields)
@@ -121,7 +123,7 @@ def output_fields(fields: Any) -> list[str] | None:
 
 
 def _pad_value(given: Any) -> list[str] | None:
-    """{"labels": -100} as the engine has it: ["labels=-100"]."""
+    """{"labels": -100} in the engine's form: ["labels=-100"]."""
     if given is None:
         return None
     if not isinstance(given, Mapping):
@@ -179,7 +181,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-# Each of these is one idea of Python's and two options of the engine.
+# Each of these is one keyword in Python and two options of the engine.
 _TOGETHER = ("shuffle", "shuffle_window", "index", "error_budget")
 
 
@@ -203,7 +205,7 @@ def _order(shuffle: Any, window: Any) -> dict[str, Any]:
 
 
 def sampler_given(given: Mapping[str, Any]) -> Any:
-    """``sampler=``, or what ``shuffle="streams"`` is short for."""
+    """``sampler=``, or the sampler that ``shuffle="streams"`` stands for."""
     if given["shuffle"] != "streams":
         return given["sampler"]
     if given["sampler"] is not None:
@@ -226,14 +228,16 @@ def _row_index(value: Any) -> dict[str, Any]:
 
 
 class Budget(NamedTuple):
-    """How many bad records an epoch may have, and which share of it."""
+    """How many bad records an epoch may have, and which fraction."""
 
     records: int
     share: float
 
 
 def error_budget(value: Any) -> Budget:
-    """None: the engine's. An integer: a count. A float: a share. (count, share): both."""
+    """None: the engine's default. An integer: a count. A float: a fraction. (count, fraction):
+    both.
+    """
     if value is None:
         return Budget(_RECORDS["error_budget"]["default"], _RECORDS["error_rate"]["default"])
     if isinstance(value, tuple) and len(value) == 2:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Outputs:
-    """The loader's methods that say as what its batches come: each returns a view of the loader.
+    """The loader's methods that choose the form of its batches: each returns a view of the loader.
 
     batch: "tuple" (a namedtuple, also indexed by name) or "dict".
     """
@@ -31,10 +31,10 @@ class Outputs:
     def dlpack(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
         """Batches as ``headrace.Array``, which every framework's ``from_dlpack`` takes.
 
-        device: "cuda", which is LOCAL_RANK's, or "cuda:1": ``depth`` batches are copied there
-        ahead, on a stream of their own; a consumer of an array names the stream that uses it, which
-        waits for the copy.
-        A list of devices divides each batch by rows over them: a tuple of batches comes, one each.
+        device: "cuda", which is the device of LOCAL_RANK, or "cuda:1": ``depth`` batches are copied
+        there ahead, on a separate stream; a consumer passes the stream that uses an array, which
+        then waits for the copy. A list of devices divides each batch by rows over them: each batch
+        is a tuple with one part per device.
         """
         targets = devices_named(device)
         return Delivered(cast(ViewedLoader, self), lambda array: array, batch, targets, depth)
@@ -42,24 +42,25 @@ class Outputs:
     def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> TorchBatches:
         """Batches as torch tensors: on the host without a copy, or on ``device``.
 
-        "cuda" is torch's current device, or LOCAL_RANK's. ``depth`` batches are copied there ahead,
-        from pinned memory, on a stream of their own; torch's current stream waits for the copy of
-        the batch that it is given. Memory there is depth + 1 batches and stays so. A list of
-        devices divides each batch by rows over them: a tuple of batches comes, one each.
+        "cuda" is torch's current device, or that of LOCAL_RANK. ``depth`` batches are copied there
+        ahead, from pinned memory, on a separate stream; torch's current stream waits for the copy
+        of the batch that it receives. This takes the memory of depth + 1 batches on the device. A
+        list of devices divides each batch by rows over them: each batch is a tuple with one part
+        per device.
 
         It has a DataLoader's ``dataset``, ``sampler``, ``batch_sampler`` and options, too, for
-        loops and trainers that ask for them (docs/guide/frameworks.md), and is none.
+        loops and trainers that use them (docs/guide/frameworks.md), but it is not a DataLoader.
         """
         from headrace.frameworks.torch_view import TorchBatches  # late
 
         return TorchBatches(cast(ViewedLoader, self), device, batch, depth)
 
     def tensorflow(self, device: str | None = None, batch: str = "tuple") -> TensorFlowBatches:
-        """Batches as TensorFlow's eager tensors, without a copy where they stay on the host.
+        """Batches as TensorFlow's eager tensors, without a copy if they stay on the host.
 
-        device: "GPU:0" and the like; default, the host's memory. Images with
-        memory_format="channels_last" come as (B, H, W, C). ``.as_dataset()`` of what it returns is
-        a tf.data.Dataset.
+        device: "GPU:0" and the like; default: host memory. Images with
+        memory_format="channels_last" are delivered as (B, H, W, C). ``.as_dataset()`` of what it
+        returns is a tf.data.Dataset.
         """
         from headrace.frameworks.tensorflow import TensorFlowBatches  # late
 
@@ -69,9 +70,9 @@ class Outputs:
         """Batches as JAX arrays, on the host without a copy.
 
         sharding: a jax.sharding.Sharding over whose devices each array is divided, or a device;
-        default, JAX's own default device. Without ``jax_enable_x64`` 64-bit numbers come with 32
-        bits; an integer that does not fit is an error (HR0803). Images with
-        memory_format="channels_last" come as (B, H, W, C).
+        default: JAX's default device. Without ``jax_enable_x64``, 64-bit numbers become 32-bit; an
+        integer that does not fit is an error (HR0803). Images with memory_format="channels_last"
+        are delivered as (B, H, W, C).
         """
         from headrace.frameworks.jax import make_hand_over  # late
 
@@ -84,7 +85,7 @@ class Outputs:
         of the fields. Tensors are those of Keras' backend: torch's, TensorFlow's, NumPy's for JAX.
         Images are (B, H, W, C) unless Keras' image_data_format says "channels_first";
         memory_format="channels_last" of the loader makes that the order in memory, too. Each pass
-        is the next epoch; after ``load_state_dict`` the first is the rest of one.
+        is one epoch; after ``load_state_dict`` the first pass is the rest of an epoch.
         """
         from headrace.frameworks.keras import make_adapter  # late
 
@@ -107,9 +108,9 @@ class Outputs:
     ) -> MxnetBatches:
         """Batches as an ``mxnet.io.DataIter`` of NDArrays, on the host without a copy.
 
-        context: where the arrays go; default, the host. data, label: the fields that are the data
-        and the labels of a DataBatch; default, fields of kind "label" are labels, all others data.
-        Images with memory_format="channels_last" come as (B, H, W, C).
+        context: where the arrays go; default: the host. data, label: the fields that become the
+        data and the labels of a DataBatch; default: fields of kind "label" are labels, all others
+        data. Images with memory_format="channels_last" are delivered as (B, H, W, C).
         """
         from headrace.frameworks.mxnet import make_batches  # late
 

@@ -13,19 +13,17 @@ _NONE_LEFT = declare(
     "HR0897",
     "config",
     "more processes than devices",
-    '"cuda" is the device of this process: the one whose number LOCAL_RANK is, which torchrun sets '
-    "in each process that it starts. CUDA_VISIBLE_DEVICES says which devices a process sees, and "
-    "numbers them again; a process that sees one alone has it, whatever its LOCAL_RANK is, since "
-    "that is how SLURM and others bind processes. A LOCAL_RANK beyond several visible devices "
-    "means that more processes were started than there are devices for, or that their list is not "
-    "the one that was meant.",
+    '"cuda" means the device of this process: number LOCAL_RANK, which torchrun sets for each '
+    "process. CUDA_VISIBLE_DEVICES limits the devices that a process sees, and renumbers them; a "
+    "process that sees a single device uses it whatever its LOCAL_RANK is, because SLURM and "
+    "others bind processes this way. If LOCAL_RANK is not below the number of several visible "
+    "devices, more processes than devices were started, or CUDA_VISIBLE_DEVICES is wrong.",
 )
 
 
 def own_index(count: int, environment: Mapping[str, str] | None = None) -> int:
-    """The number of this process's device among the ``count`` that it sees.
-
-    Raises ConfigError HR0897 where LOCAL_RANK is beyond them.
+    """The index of this process's device among the ``count`` visible ones. Raises ConfigError
+    HR0897 if LOCAL_RANK is too large.
     """
     given = os.environ if environment is None else environment
     rank = given.get("LOCAL_RANK", "")
@@ -40,7 +38,8 @@ def own_index(count: int, environment: Mapping[str, str] | None = None) -> int:
     devices = "1 CUDA device" if count == 1 else f"{count} CUDA devices"
     raise _NONE_LEFT.error(
         f"LOCAL_RANK is {rank}, and this process sees {devices}{seen}",
-        hint=f'one process a device: torchrun --nproc-per-node {count}; or name it: "cuda:0"',
+        hint=f"start one process per device: torchrun --nproc-per-node {count}; or name a device: "
+        '"cuda:0"',
     )
 
 

@@ -25,7 +25,7 @@ _BITS = ("seed", "fingerprint")  # 64 each, none of which counts anything
 
 
 def state_from(given: Any, names: Iterable[str]) -> dict[str, int]:
-    """The numbers of these names, as integers that the engine can hold. ConfigError HR0162."""
+    """The state's numbers as integers that fit the engine. ConfigError HR0162."""
     expected = {"headrace", "streams", *names}
     if isinstance(given, Mapping):
         given = {"streams": 0, **given}  # only orders of streams have it

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from headrace import process_group
 from headrace.arguments import BAD_VALUE, INT32, integer
 
-ALONE = "one process"  # the origin of a shard that nothing speaks of: ranks may still come up
+ALONE = "one process"  # the origin of a shard without information: ranks may still appear
 
 
 class Shard(NamedTuple):
-    """This process's part of every global batch, and how that is known."""
+    """This process's part of every global batch, and how that was determined."""
 
     rank: int
     world_size: int
@@ -21,7 +21,9 @@ class Shard(NamedTuple):
 
 
 def resolve_shard(shard: Any) -> Shard:
-    """ "auto": torch.distributed where it is initialized, else torchrun's variables, else alone."""
+    """ "auto": torch.distributed if it is initialized, otherwise torchrun's variables, otherwise a
+    single rank.
+    """
     if shard is False or shard is None:
         return Shard(0, 1, "given")
     if isinstance(shard, str) and shard == "auto":
@@ -57,13 +59,13 @@ def _of_group(group: Any) -> Shard:
 
 
 def ranks_here() -> int:
-    """On this machine, as far as LOCAL_WORLD_SIZE says; else this one alone."""
+    """Ranks on this machine according to LOCAL_WORLD_SIZE; otherwise 1."""
     local = os.environ.get("LOCAL_WORLD_SIZE", "")
     return max(1, int(local)) if local.isdecimal() else 1
 
 
 def machines(shard: Shard) -> int:
-    """That its ranks are on."""
+    """Number of machines with its ranks."""
     return -(-shard.world_size // ranks_here())
 
 

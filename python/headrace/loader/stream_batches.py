@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's batches of a stream, whose end is known when it is reached.
+"""A loader's batches of a stream, whose end is only known when it is reached.
 
 The engine's loader is made for an epoch of ``ENDLESS`` records: records, transforms, draws, batches
 and the way to a device are those of any source. When the records have ended and the next batch
@@ -30,7 +30,7 @@ def stream_of(assembly: Assembly) -> OpenedStream:
 
 
 def resume_state(assembly: Assembly, state: Mapping[str, int]) -> dict[str, Any]:
-    """What a state of the loader needs of its stream, to begin there."""
+    """What the stream's state needs in order to continue there."""
     source = stream_of(assembly)
     ranks = assembly.shard.world_size if source.shards_itself else 1
     position = state["batch"] * (state["global_batch"] // ranks)
@@ -38,7 +38,7 @@ def resume_state(assembly: Assembly, state: Mapping[str, int]) -> dict[str, Any]
 
 
 class StreamBatches:
-    """A delivery around another: that of the engine's batches, on the host or on devices."""
+    """A delivery around another one: of the engine's batches, on the host or on devices."""
 
     def __init__(self, inner: Delivery, assembly: Assembly) -> None:
         self.inner = inner
@@ -152,7 +152,7 @@ class StreamBatches:
         self._begun = state["batch"], engine.stats()["batches"]
 
     def _make_tail(self, state: dict[str, int], records: int) -> None:
-        """Raises where the ranks do not fit the last batch, or nothing is left of it."""
+        """Raises if the ranks do not fit the last batch, or if it is empty."""
         engine = self._assembly.engine()
         engine.load_state(state)  # which halts it
         self._whole = state
@@ -180,7 +180,7 @@ class StreamBatches:
         return self._source.opened().records
 
     def _begin_epoch(self, epoch: int) -> None:
-        """The engine's loader for an endless epoch stands at the begin of this one."""
+        """Puts the engine's loader for an endless epoch at the start of this one."""
         self._reader.leave()
         self.inner.end()
         self._give_up_tail()

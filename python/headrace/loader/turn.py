@@ -33,11 +33,9 @@ CLOSED = declare(
 
 
 class Turn:
-    """Whose turn it is.
-
-    A consumer takes its turn in __next__ and never waits for it. A call that ends the iteration
-    takes the turn over: it counts ``number`` up, upon which a consumer that waits leaves. A
-    signal's handler may do so inside its own thread's __next__.
+    """Coordinates consumers. A consumer takes its turn in __next__ and never waits for it. A call
+    that ends the iteration takes the turn over: it increments ``number``, and a waiting consumer
+    then leaves. A signal handler may do so inside its own thread's __next__.
     """
 
     def __init__(self) -> None:
@@ -47,14 +45,16 @@ class Turn:
         self.holder: int | None = None
 
     def taken(self) -> Error:
-        """What a consumer raises that finds a holder."""
+        """The exception for a consumer whose turn is taken."""
         return _TAKEN.error(
             "another call waits for its next batch",
             hint="take batches in one thread, and pass them on",
         )
 
     def take_over(self, work: Callable[[], _Done], patience: float = math.inf) -> _Done:
-        """What ``work`` returns, done when no consumer is under way, or after so many seconds."""
+        """Runs ``work`` once no consumer is active, or after this many seconds, and returns its
+        result.
+        """
         self.number += 1
         own = threading.get_ident()
         deadline = time.monotonic() + patience
@@ -65,5 +65,5 @@ class Turn:
             self.number += 1  # also for an iteration that another thread began meanwhile
             return work()
         finally:
-            # A consumer that outstayed the patience may have left meanwhile.
+            # A consumer that exceeded the time limit may have left meanwhile.
             self.holder = before if before == own else None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of a loader that views and inspections need. ``headrace.Loader`` implements it.
 
-Internal, but for what ``headrace.Loader`` documents.
+Internal, except for what ``headrace.Loader`` documents.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headrace.sources import Source
 
 
 class ViewedLoader(Protocol):
-    """A loader, as those see it that are made of one."""
+    """The attributes of a loader for objects built from it."""
 
     @property
     def assembly(self) -> Assembly: ...
@@ -44,8 +44,9 @@ class ViewedLoader(Protocol):
 
 
 def left_for_last_batch(loader: ViewedLoader) -> int:
-    """Records of all ranks in an epoch's last batch; 0 where it is full, or batches differ.
-    TypeError of a stream without length=."""
+    """Records of all ranks in an epoch's last batch; 0 if it is full, or batches differ. TypeError
+    for a stream without length=.
+    """
     if loader.assembly.stream is not None:
         len(loader)
     state = loader.present_state()

@@ -20,18 +20,18 @@ _View = TypeVar("_View", bound="Delivered")
 
 
 class Field(NamedTuple):
-    """What a delivered field is; ``shape`` is a record's, its axes as the memory has them."""
+    """A delivered field; ``shape`` is a record's, in memory order."""
 
     kind: str
     dtype: str
     shape: tuple[int, ...]
     is_picture: bool
     is_list: bool  # text, bytes, keys, records of differing shape
-    is_packed: bool  # no axis for the records: rows of all of them, or where each one's begin
+    is_packed: bool  # no record axis: rows of all records, or the start of each record's rows
 
 
 def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
-    """The loader's fields, for frameworks that want to know them beforehand and have no strides."""
+    """The loader's fields, for frameworks that need to know them beforehand and have no strides."""
     turned = memory_format(loader.assembly.given["memory_format"]) == "channels_last"
     fields = {}
     for output in loader.assembly.engine().outputs():
@@ -50,9 +50,9 @@ def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
 class Delivered:
     """A loader whose batches are a framework's arrays. Everything else is the loader's own.
 
-    It can be iterated repeatedly, one epoch each time. It is not a DataLoader: the loader divides
-    each global batch over the ranks, so nothing must be put around it that does so a second time,
-    and Lightning and Accelerate leave it as it is.
+    It can be iterated repeatedly, one epoch each time. It is not a DataLoader: the loader already
+    divides each global batch over the ranks, so nothing may divide it a second time; Lightning and
+    Accelerate leave it unchanged.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Delivered:
         self.loader = loader
         self.form = Form(convert, batch, devices, depth)
 
-    # Written out, though __getattr__ would find them: frameworks look for them on the class.
+    # Written out although __getattr__ would find them: frameworks look for them on the class.
 
     def __iter__(self) -> Iterator[Any]:
         return self.loader.iterate_as(self.form)
@@ -76,24 +76,24 @@ class Delivered:
 
     @property
     def batch_size(self) -> int:
-        """Records a full batch of this rank has."""
+        """Records in a full batch of this rank."""
         return self.loader.batch_size
 
     @property
     def epoch(self) -> int:
-        """The present epoch; it advances on exhaustion."""
+        """The current epoch; it advances when an iteration is exhausted."""
         return self.loader.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is this epoch's. See Loader.set_epoch."""
+        """Makes the next iteration this epoch. See Loader.set_epoch."""
         self.loader.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """What was received so far. See Loader.state_dict."""
+        """The position after the batches received so far. See Loader.state_dict."""
         return self.loader.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iteration begins after the last batch that ``state`` has counted."""
+        """Makes the next iteration begin after the last batch that ``state`` has counted."""
         self.loader.load_state_dict(state)
 
     def batch(self, epoch: int, index: int) -> Any:
@@ -101,20 +101,21 @@ class Delivered:
         return self.loader.batch_as(epoch, index, self.form)
 
     def peek(self) -> Any:
-        """The batch that comes next, without taking it."""
+        """The next batch, without consuming it."""
         return self.loader.peek_as(self.form)
 
     def per_record(self, batch: Any, *fields: str) -> list[dict[str, Any]]:
-        """A dictionary a record of a batch's ``fields``, or of all, as ``batch.per_record`` gives.
+        """Splits a batch into one dictionary per record, of ``fields`` or of all, like
+        ``batch.per_record``.
 
-        For batches as dictionaries, which have no methods. ConfigError HR0743 for an unknown field,
-        or one that the dictionary has no more.
+        For batches that are dictionaries, which have no methods. ConfigError HR0743 for an unknown
+        field, or one that is no longer in the dictionary.
         """
         values = batch if isinstance(batch, Mapping) else batch._asdict()
         return per_record(self.loader.assembly.layout(), values, fields)
 
     def close(self) -> None:
-        """Closes the loader; batches that are kept stay valid."""
+        """Closes the loader; batches that you keep stay valid."""
         self.loader.close()
 
     def __enter__(self: _View) -> _View:

@@ -21,7 +21,7 @@ from headrace.migrate.resolved import resolved
 from headrace.migrate.unchanged import relied_on
 from headrace.migrate.ways import way_of, way_of_dataset
 
-_NAMED = 3  # parts that are too large to be compared
+_NAMED = 3  # values that are too large to be compared
 
 
 def from_dataloader(
@@ -36,34 +36,34 @@ def from_dataloader(
     verbose: bool = True,
     **changes: Any,
 ) -> MigratedLoader:
-    """A Loader that gives the batches of a torch DataLoader, and a report of what became of it.
+    """Translates a torch DataLoader to a Loader that gives the same batches, and reports what it
+    did.
 
-    Datasets of torchvision (ImageFolder, DatasetFolder, CIFAR10/100, MNIST and its kin, SVHN,
-    CocoDetection), TensorDataset and Subsets of them become sources, and so does a dataset of
-    yours that opens an image, transforms it and adds values; transforms of torchvision (v1 and v2)
-    become operators. What has no operator, and every other map-style dataset, runs as a step in
-    Python, on one thread or in ``python_workers`` processes. Random orders and draws are others
-    than torch's, from the same distributions.
+    Datasets of torchvision (ImageFolder, DatasetFolder, CIFAR10/100, MNIST and similar, SVHN,
+    CocoDetection), TensorDataset and Subsets of these become sources, and so does your own dataset
+    if it opens an image, transforms it and adds values; transforms of torchvision (v1 and v2)
+    become operators. Transforms without an operator, and all other map-style datasets, run as
+    Python transforms, on one thread or in ``python_workers`` processes. Random orders and draws
+    differ from torch's but have the same distributions.
 
     Args:
-        dataloader: over a map-style dataset. It is not iterated, apart from a sampler that
-            Headrace does not know.
-        check: compare 32 records of both, without what is random.
-        trace: look through a dataset that is not known, for what it does with files and
-            transforms: its ``__getitem__`` is called twice for each record, with stand-ins for
-            both, in a forked process. A number allows it so many seconds (default: 60); False
-            leaves such datasets as they are.
-        collate: "same" runs a collate_fn that has no form of ours on the records of each finished
-            batch, whose stack is the batch itself; "run" runs every one; "copy" runs it on copies,
-            which it may change in place; "default" leaves it out.
+        dataloader: over a map-style dataset. It is not iterated, except for a sampler that Headrace
+            does not know.
+        check: compare 32 records of both, without randomness.
+        trace: trace an unknown dataset to find out what it does with files and transforms: its
+            ``__getitem__`` is called twice per record, with stand-ins for both, in a forked
+            process. A number is the time limit in seconds (default: 60); False: do not trace.
+        collate: "same" runs a collate_fn without an equivalent here on the records of each finished
+            batch, whose stack is the batch itself; "run" runs any collate_fn; "copy" runs it on
+            copies, which it may modify in place; "default" ignores it.
         annotations: CocoDetection's file.
-        outside: read images that it names outside of their folder, too (absolute names, or
-            with ".."): of datasets that you trust.
+        outside: also read images whose names lead outside of their folder (absolute, or with ".."):
+            only for trusted datasets.
         verbose: print the report, which is also ``loader.report``.
-        changes: keywords of Loader that replace what was found, such as ``sampler=``.
+        changes: keywords of Loader that override what was found, such as ``sampler=``.
 
-    Raises ConfigError HR0834 for what cannot be translated, with the way out, and HR0835 where a
-    record differs.
+    Raises ConfigError HR0834 if something cannot be translated, with an alternative, and HR0835 if
+    a record differs.
     """
     given = dataloader
     dataloader, prefetched = opened(dataloader)

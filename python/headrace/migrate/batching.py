@@ -33,9 +33,10 @@ _STATE = (
 
 
 class Batching:
-    """How samples become a batch. ``how``: "stack", "mix" (a step of ours), "transpose" (a tuple of
-    each field), "pad" (two fields), or "run": the function itself, on the records of the finished
-    batch."""
+    """How samples become a batch. ``how``: "stack", "mix" (one of our steps), "transpose" (a tuple
+    per field), "pad" (two fields), or "run": the function itself, on the records of the finished
+    batch.
+    """
 
     def __init__(
         self, dataloader: Any, prefetched: Prefetched | None, collate: str, report: Report
@@ -47,7 +48,7 @@ class Batching:
         self._report = report
         self._copies = collate == "copy"
         self._mixing: Any = None
-        self.left_out: frozenset[str] = frozenset()  # of records: no function reads it
+        self.left_out: frozenset[str] = frozenset()  # for records: no function reads it
         self._prefetched = prefetched
         self.how = "run"
         if collate in ("run", "copy"):
@@ -78,11 +79,11 @@ class Batching:
         return self.runs or self.how == "pad"
 
     def options(self, dataset: Dataset, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Of the Loader. What cannot be padded is given to the function."""
+        """Options for the Loader. Fields that cannot be padded are passed to the function."""
         if self.how == "pad" and ({"ragged", "fields"} & {*changes} or not self._pads(dataset)):
             self.how = "run"
         if self.how == "pad":
-            # Images and masks that the engine reads are padded so unasked.
+            # Images and masks that the engine reads are padded by default.
             values = dict(zip(dataset.fields, padded.FILLS, strict=True)) if dataset.steps else None
             return {"ragged": "pad", "pad_value": values}
         return {"ragged": "list" if dataset.ragged or self.runs else None}
@@ -100,7 +101,7 @@ class Batching:
         )
 
     def _stacks_bytes(self) -> bool:
-        """Whether it is timm's fast_collate on bytes and numbers of classes."""
+        """Whether it is timm's fast_collate on bytes and class numbers."""
         home = str(getattr(self.function, "__module__", ""))
         if name_of(self.function) != "fast_collate" or not home.startswith("timm."):
             return False
@@ -111,8 +112,9 @@ class Batching:
         return isinstance(label, int) and str(getattr(image, "dtype", "")).endswith("uint8")
 
     def prefetch(self, dataset: Dataset, parts: Parts) -> None:
-        """Adds what timm's PrefetchLoader does to the steps of images; where it has no steps, or
-        the function is run, it is done to the function's batches."""
+        """Adds the work of timm's PrefetchLoader to the steps of images; without steps, or if the
+        function is run, it is done on the function's batches.
+        """
         prefetched = self._prefetched
         if prefetched is None:
             return
@@ -127,7 +129,7 @@ class Batching:
         self.how = "run"
 
     def steps(self, dataset: Dataset, keywords: Mapping[str, Any]) -> list[Any]:
-        """Those that mix the records of a batch; a function that has none is run."""
+        """Steps that mix the records of a batch; a function without an equivalent is run."""
         if self.how != "mix":
             return []
         group = keywords.get("batch_size") or keywords.get("global_batch_size")
@@ -146,7 +148,7 @@ class Batching:
     def give_to(
         self, loader: MigratedLoader, dataset: Dataset, steps: list[Any], check: bool
     ) -> None:
-        """Makes the loader's torch batches what the function returns. steps: the loader's."""
+        """Gives the loader's torch batches the function's structure. steps: the loader's."""
         loader.transposed = self.how == "transpose"
         if self.how == "pad":
             loader.collated = padded.Padded(dataset.fields)

@@ -41,9 +41,9 @@ _STATE = (
     "differ "
     "in another order, with workers or after a resume"
 )
-# Keywords that say what is read.
+# Keywords that specify the data.
 _OF_PICTURES = ("damaged", "mode", "sixteen_bit", "page", "strict", "max_pixels")
-_UNITS = 8  # of the last place, of the largest value
+_UNITS = 8  # in units of the last place, of the largest value
 
 
 def compare(
@@ -52,7 +52,7 @@ def compare(
     report: Report,
     keywords: Mapping[str, Any],
 ) -> None:
-    """Raises ConfigError HR0835 where a record differs. keywords: the loader's."""
+    """Raises ConfigError HR0835 if a record differs. keywords: the loader's."""
     if dataset.keeps_state:
         report.add(f"state of {dataset.name}", CHANGED, _STATE)
         return
@@ -98,8 +98,8 @@ def compare(
 def _originals(
     dataset: Dataset, picks: Any, parts: Parts, report: Report, seconds: list[float]
 ) -> dict[int, dict[str, Any]]:
-    """What the originals make of records, and the CPU time of each. Those that they fail on are
-    left out, and said."""
+    """The originals' results for records, and the CPU time of each. Records on which they fail are
+    left out and reported."""
     out: dict[int, dict[str, Any]] = {}
     for number in map(int, picks):
         begin = time.thread_time()
@@ -115,13 +115,13 @@ def _originals(
 
 
 def _in_python(dataset: Dataset, parts: Parts) -> str:
-    """What runs in Python; empty where nothing does."""
+    """The transforms that run in Python; empty if there are none."""
     steps = [step.names[-1] for step in parts.all if not step.native]
     return dataset.name if dataset.steps else "; ".join(steps)
 
 
 def _is_steady(dataset: Dataset, number: int, parts: Parts, before: Mapping[str, Any]) -> bool:
-    """Whether the originals give a record as they gave it first, and as they give it now."""
+    """Whether the originals return the same record again."""
     for _ in range(3):
         again = _expected(dataset, number, parts)
         if any(_difference(again[name], before[name])[0] for name in again):
@@ -130,7 +130,7 @@ def _is_steady(dataset: Dataset, number: int, parts: Parts, before: Mapping[str,
 
 
 def _filtered(parts: Parts) -> dict[str, str]:
-    """Of which fields the original resizes with another filter, and in which step."""
+    """Fields that the original resizes with another filter, and in which step."""
     found = {
         name: [each for step in steps if step.exact is not None for each in step.names]
         for name, steps in parts.pictures.items()
@@ -147,7 +147,7 @@ def _class_of(name: str) -> str:
 
 
 def _distance(ours: Any, theirs: Any) -> float:
-    """The largest difference, whatever it is."""
+    """The largest difference, of any kind."""
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     if ours.shape != theirs.shape or not ours.size:
         return 0.0
@@ -155,7 +155,7 @@ def _distance(ours: Any, theirs: Any) -> float:
 
 
 def decoded(dataset: Dataset, picks: Any) -> list[dict[str, Any]]:
-    """Records as the source has them, images decoded."""
+    """Records of the source, with decoded images."""
     of_source = {field.name for field in dataset.source.schema}
     fields = tuple(name for name in dataset.fields if name in of_source)
     return _records(dataset, picks, Parts({}), {}, fields)[0]
@@ -168,7 +168,7 @@ def _records(
     said: Mapping[str, Any],
     fields: tuple[str, ...] = (),
 ) -> tuple[list[dict[str, Any]], float]:
-    """Ours, and the CPU time of the process for them."""
+    """Our results, and the process's CPU time for them."""
     pipeline = parts.pipeline(dataset, steady=True)
     source = subset(dataset.source, picks)
     options: dict[str, Any] = {"batch_size": 1, "ragged": "list", "shard": False, "index": False}
@@ -182,12 +182,12 @@ def _records(
 
 
 def _kept(value: Any) -> Any:
-    """With memory of its own: others are wanted for what follows."""
+    """A copy in separate memory: the next calls reuse it."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _expected(dataset: Dataset, number: int, parts: Parts, exact: bool = False) -> dict[str, Any]:
-    """exact: by the originals' own filters."""
+    """exact: with the originals' own filters."""
     values = dataset.raw(number)
     for name, steps in parts.pictures.items():
         for part in steps:

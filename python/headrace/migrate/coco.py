@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CocoDetection as a source: alone, and as torchvision wraps it for joint transforms."""
+"""CocoDetection as a source: alone, and as wrapped by torchvision for joint transforms."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from headrace.sources import open as open_source
 
 _TARGETS = ("boxes", "labels", "image_id")
 _MASKS = "masks"
-_FILES = 8  # that are read to find the one that a dataset was made of
+_FILES = 8  # files to read when looking for a dataset's annotations
 
 
 def alone(dataset: Any, told: Told) -> Dataset:
-    """CocoDetection whose transform takes the image; its target is COCO's list of dictionaries."""
+    """CocoDetection whose transform gets the image; its target is COCO's list of dictionaries."""
     together = dataset.transforms
     if getattr(together, "target_transform", None) is not None:
         raise NoFormat("its target_transform takes COCO's list of dictionaries")
@@ -57,7 +57,7 @@ def alone(dataset: Any, told: Told) -> Dataset:
 
 
 def wrapped(dataset: Any, told: Told) -> Dataset:
-    """CocoDetection whose transforms take the image, its boxes and its masks together."""
+    """CocoDetection whose transforms get the image, its boxes and its masks together."""
     wanted = dataset._target_keys or _TARGETS
     known = {*_TARGETS, _MASKS}
     if wanted == "all" or not set(wanted) <= known:
@@ -88,7 +88,7 @@ def wrapped(dataset: Any, told: Told) -> Dataset:
         ragged=True,
         node=node_of((np.zeros((3, 1, 1), np.uint8), {name: np.zeros(1) for name in targets})),
         note="boxes are (left, top, right, bottom) of float32; an image without objects has none, "
-        "where torchvision leaves the keys out",
+        "whereas torchvision leaves the keys out",
     )
 
 
@@ -135,11 +135,9 @@ def _source(dataset: Any, told: Told, boxes: str, masks: bool = False) -> Source
 
 
 def _file_of(dataset: Any) -> Path:
-    """The file that holds what the dataset has in memory, which does not keep its name.
-
-    Looked for near the images, and compared as a whole: what a script changed in memory, or
-    filtered there, is in no file.
-    """
+    """The file that the dataset was loaded from, whose name it does not keep. Searched near the
+    images, and compared as a whole: annotations that a script changed or filtered in memory are not
+    in any file."""
     coco = dataset.coco
     wanted = getattr(coco, "dataset", None)
     tried: list[Path] = []
@@ -164,7 +162,7 @@ def _file_of(dataset: Any) -> Path:
 
 
 def _is_indexed_as_it_is(coco: Any) -> bool:
-    """Whether pycocotools' index, by which targets are found, is that of its list."""
+    """Whether pycocotools' index, used to find targets, matches its list."""
     listed: dict[Any, list[int]] = collections.defaultdict(list)
     for row in coco.dataset.get("annotations", ()):
         listed[row["image_id"]].append(id(row))
@@ -172,7 +170,7 @@ def _is_indexed_as_it_is(coco: Any) -> bool:
 
 
 def _candidates(pictures: Path) -> list[Path]:
-    """JSON files near a folder of images; first those that are named for it."""
+    """JSON files near a folder of images; first those with a matching name."""
     above = pictures.resolve().parent
     folders = [pictures, above / "annotations", above, above.parent / "annotations"]
     files = [path for folder in folders for path in sorted(folder.glob("*.json"))]

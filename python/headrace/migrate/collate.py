@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DataLoader's collate_fn as torchvision's reference scripts write it: one that mixes batches, or
-one that makes a tuple of each field, which their scripts for detection have.
+"""Recognizes the collate_fn of torchvision's reference scripts: one that mixes batches, or one that
+makes a tuple of each field, as their detection scripts do.
 
-Such a function is recognized by its code: it is one of a few forms, and what it calls, by its
-closure or its module's names, is torch's default_collate and a transform of torchvision v2, or
-Python's own zip. What differs in anything is a function of the user's.
+Such a function is recognized by its code: it has one of a few forms, and the functions that it
+calls, through its closure or its module's globals, are torch's default_collate and a transform of
+torchvision v2, or Python's own zip. Anything else is the user's own function.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from headrace.migrate.modules import name_of
 from headrace.migrate.translations.registry import NoOperator, known_name, shown
 
 MIXING = ("MixUp", "CutMix")
-# The form that a script must have, for messages.
-FORM = "def collate_fn(batch): return mixup_or_cutmix(*default_collate(batch))"
 
 
 def is_default(function: Any) -> bool:
@@ -33,7 +31,9 @@ def is_default(function: Any) -> bool:
 
 
 def mixing_of(function: Any) -> Any:
-    """The MixUp, CutMix or choice of them that it applies to a stacked batch; None: another one."""
+    """The MixUp, CutMix or choice of them that it applies to a stacked batch; None for other
+    functions.
+    """
     steps, called = _read(function)
     if steps not in _MIXING:
         return None
@@ -55,7 +55,7 @@ def is_mixing(transform: Any) -> bool:
 
 
 def mixing_step(transform: Any, group: int) -> Any:
-    """Ours, over groups of as many positions as torch's batch has. Raises NoOperator."""
+    """Our step, over groups of as many positions as torch's batch has. Raises NoOperator."""
     if known_name(transform) == "RandomChoice":
         entries = [mixing_step(each, group) for each in transform.transforms]
         if transform.p is None:
@@ -76,7 +76,7 @@ def mixing_step(transform: Any, group: int) -> Any:
     return T.MixUp(**options)
 
 
-# Bookkeeping of the interpreter, and names of one thing in several of its versions.
+# Interpreter bookkeeping, and opcodes that were renamed between versions.
 _SKIPPED = {"RESUME", "CACHE", "PRECALL", "PUSH_NULL", "COPY_FREE_VARS", "NOP", "NOT_TAKEN"}
 _GLOBAL = {"LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME"}
 _ATTRIBUTE = {"LOAD_ATTR", "LOAD_METHOD"}
@@ -86,7 +86,8 @@ Steps = list[tuple[str, Any]]
 
 
 def _read(function: Any) -> tuple[Steps | None, list[Any]]:
-    """What a function of one argument does, and the outer values that it names; None: another."""
+    """The instructions of a function of one argument, and the outer values that it uses; None for
+    others."""
     if type(function) is not types.FunctionType or function.__defaults__:
         return None, []
     code = function.__code__
@@ -99,12 +100,10 @@ def _read(function: Any) -> tuple[Steps | None, list[Any]]:
 def _normalized(
     code: types.CodeType, value_of: Callable[[str], Any], called: list[Any]
 ) -> Steps | None:
-    """Its instructions, with the values of outer names by what they are; these go to ``called``.
-
-    None where a name has no value.
-    """
+    """Its instructions, with outer names replaced by their kind; their values are added to
+    ``called``. None if a name has no value."""
     out: Steps = []
-    value: Any = None  # of the name that was loaded last, until something else happens
+    value: Any = None  # of the name that was loaded last
     for step in dis.get_instructions(code):
         if step.opname in _SKIPPED:
             continue
@@ -127,7 +126,7 @@ def _normalized(
 
 @dataclasses.dataclass
 class _Named:
-    """In the forms below: what stands there."""
+    """Placeholders in the forms below."""
 
     role: str
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collate_fn of the user's, run on the records of each finished batch.
+"""Runs a user's collate_fn on the records of each finished batch.
 
-What it draws is a function of seed, epoch and batch, so that a resumed run has the same batches.
+Its random draws are a function of seed, epoch and batch, so that a resumed run has the same
+batches.
 """
 
 from __future__ import annotations
@@ -29,14 +30,12 @@ Function = Callable[[list[Any]], Any]
 
 _BY_IDENTITY: Any = object.__eq__
 _LIMIT = 60.0  # seconds
-_TIMES = 3  # that a function is timed: the first calls load what they need
+_TIMES = 3  # number of timed calls: the first ones load what they need
 
 
 class Collated:
-    """The function, and how its samples are made of a batch.
-
-    copies: its samples are tensors of their own, which it may change in place. after: what is done
-    to its batch on the device.
+    """The function, and how its samples are made from a batch. copies: its samples are separate
+    tensors, which it may modify in place. after: what is done to its batch on the device.
     """
 
     draws = True  # or may
@@ -52,7 +51,7 @@ class Collated:
         self.__name__ = name_of(function)
         self.samples = samples
         self.copies = copies
-        self.state = ""  # a sentence on what its calls change
+        self.state = ""  # a sentence about what its calls change
         self._after = after
         self._generators = generators_in(function)
 
@@ -63,29 +62,28 @@ class Collated:
         place: tuple[int, ...],
         device: Any = None,
     ) -> Any:
-        """What it makes of a batch. place: seed, epoch, the batch's number, its first record."""
+        """Its result for a batch. place: seed, epoch, the batch's number, its first record."""
         fields = Fields(layout, values, self.copies)
         with _one_thread(), seeded(random.Random(repr(place)).getrandbits(63), self._generators):
-            with fields.lent:  # which ends before anything else has the batch
+            with fields.lent:  # which ends before any other code has the batch
                 batch = self.called(self.samples(fields), device)
             return self.finished(batch, device)
 
     def called(self, samples: list[Any], device: Any) -> Any:
-        """The function's batch, which will be moved to ``device`` if that is one."""
+        """The function's batch, which will be moved to ``device`` if that is set."""
         return self.function(samples)
 
     def finished(self, batch: Any, device: Any) -> Any:
-        """A batch of called()'s as it is delivered."""
+        """A batch returned by called(), as it is delivered."""
         if device is not None:
             batch = moved(batch, device)
         return batch if self._after is None else self._after(batch)
 
     def tried(self, layout: Layout, values: Mapping[str, Any]) -> float:
-        """Its seconds of CPU time per record. Sets ``copies`` where it changes its samples, or
-        gives something else for rows of a batch than for tensors of their own, and ``state``.
-
-        It is called in a forked child, so that an object of the user's, its counters and
-        generators stay as they are; where that fails, as it does with a GPU's memory, on a copy.
+        """Its CPU seconds per record. Sets ``copies`` if it modifies its samples, or returns
+        something else for rows of a batch than for separate tensors; and ``state``. It is called in
+        a forked child, so that the user's objects, counters and generators are unchanged; if that
+        fails, as it does with GPU memory, on a copy.
         """
         if child.can_fork():
             ended = child.run(lambda say: self._tried(layout, values), _LIMIT)
@@ -124,7 +122,7 @@ class Collated:
 
 
 class CollatedForm(Form):
-    """Batches as the function returns them, of torch's tensors on the host, or then moved."""
+    """Batches as the function returns them: torch tensors on the host, or moved to a device."""
 
     def __init__(self, form: Form, collated: Any, assembly: Assembly, device: Any) -> None:
         super().__init__(form.convert)
@@ -154,15 +152,15 @@ class CollatedForm(Form):
 
     def _made(self, layout: Layout, values: Mapping[str, Any], epoch: int, number: int) -> Any:
         engine = self._assembly.engine()
-        first = engine.indices(epoch, number)[0]  # another one on each rank
+        first = engine.indices(epoch, number)[0]  # a different one on each rank
         place = (engine.state()["seed"], epoch, number, first)
         return self._collated(layout, values, place, self._device)
 
 
 @contextlib.contextmanager
 def _one_thread() -> Iterator[None]:
-    """torch's threads, as a DataLoader's worker has them: on small tensors, beside the engine's
-    own, they would wait for each other, by turning in circles."""
+    """Limits torch's threads, as in a DataLoader's worker: on small tensors, and concurrently with
+    the engine's own, they would busy-wait for each other."""
     import torch
 
     before = torch.get_num_threads()
@@ -179,7 +177,7 @@ def moved(value: Any, device: Any) -> Any:
         return value
     if hasattr(value, "detach"):
         return value.to(device, non_blocking=True)
-    if hasattr(value, "to"):  # a batch class of the user's, or of transformers
+    if hasattr(value, "to"):  # a user's batch class, or one of transformers
         return value.to(device)
     if isinstance(value, Mapping):
         return {key: moved(each, device) for key, each in value.items()}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's Compose, or torch's Sequential, in place of a loader's list of transforms.
+"""Translates torchvision's Compose, or torch's Sequential, given in place of a loader's list of
+transforms.
 
-It is read as torchvision reads it: what goes in is an image of Pillow, as its datasets give it,
-and a callable in it gets what the transform before it gives. What has an operator runs natively.
+The input is a Pillow image, as from torchvision's datasets, and a callable gets the result of the
+previous transform. Transforms with an equivalent operator run natively.
 """
 
 from __future__ import annotations
@@ -15,16 +16,14 @@ from headrace.migrate.transform_list import translate
 from headrace.migrate.translations.registry import Form, SeveralValues
 from headrace.sources import Source
 
-_TRIED, _PROBES = 8, 3  # records that are looked at, and pictures that are wanted of them
+_TRIED, _PROBES = 8, 3  # number of records to inspect, and of pictures needed
 _LYING = ("mask", "masks", "boxes", "keypoints", "video")
 
 
 def native_steps(source: Source, transforms: Any) -> Any:
-    """``transforms``, which is such a composition or holds one, as a list of ours.
-
-    It stays as it is over records in which more than one image would have to move: there a step
-    in Python gets all of them at once (headrace.library_steps).
-    """
+    """``transforms``, which is or contains such a composition, as a list of our operators.
+    Unchanged if records have more than one image to move: a Python step then gets all of them at
+    once (headrace.library_steps)."""
     pictures = [field for field in source.schema if field.is_picture]
     alone = [field.name for field in pictures] == ["image"]
     if not alone or any(str(field.kind) in _LYING for field in source.schema):
@@ -49,14 +48,14 @@ def native_steps(source: Source, transforms: Any) -> Any:
 
 
 def _some_pictures(source: Source) -> list[Any]:
-    """A few, as Pillow has them; none where they are not of bytes."""
+    """A few as Pillow images; none if they are not uint8."""
     out: list[Any] = []
     last = len(source) - 1
     for number in dict.fromkeys((0, len(source) // 2, last, *range(min(_TRIED, last)))):
         try:
             pixels = source[number]["image"]
         except (Error, IndexError):
-            continue  # bad records are for on_error
+            continue  # bad records are handled by on_error
         if pixels.dtype == "uint8" and pixels.ndim == 3 and pixels.shape[0] in (1, 3, 4):
             out.append(value_from_pixels(pixels, "pil"))
         if len(out) == _PROBES:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of Python transforms per record, measured by the comparison of records.
 
-By CPU time: of the step's own thread, for the median record; of the process, for the whole loader;
-of the dataset itself, which is what a DataLoader with num_workers=0 takes. All Python transforms
-share one thread, so the sum of their times bounds the rate.
+CPU times of the step's own thread, for the median record; of the process, for the whole loader; and
+of the dataset itself, as in a DataLoader with num_workers=0. All Python transforms share one
+thread, so the sum of their times limits the rate.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from headrace import _core
 from headrace.migrate.known_dataset import Dataset
 from headrace.migrate.pipeline import Parts
 
-_FASTER = 0.8  # of the dataset's own time: what is more is nothing gained
+_FASTER = 0.8  # of the dataset's own time: above it there is no gain
 
 
 def note_costs(dataset: Dataset, parts: Parts, ours: float, theirs: Sequence[float]) -> None:
-    """Writes it into the dataset and the parts. ours: seconds per record; theirs: of each record
-    of the dataset itself."""
+    """Stores the costs in the dataset and the parts. ours: seconds per record; theirs: of each
+    record of the dataset itself.
+    """
     timed = [step for step in parts.all if step.timed is not None and step.timed.times]
     python = [_seconds(step.timed) for step in timed]
     if dataset.timed is not None and dataset.timed.times:

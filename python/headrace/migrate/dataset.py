@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's and torch's datasets as sources; others as a step that calls them for a record."""
+"""torchvision's and torch's datasets as sources; others as a step that calls them per record."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ Traced = Callable[[Any, str], Dataset]
 
 
 def translate(dataset: Any, told: Told, traced: Traced) -> Dataset:
-    """The dataset, or a torch Subset of one. ConfigError where its records have no fields.
-
-    traced(dataset, why): one that is not known, and why; or NoFormat.
+    """Translates the dataset, or a torch Subset of one. ConfigError if its records have no fields.
+    traced(dataset, why): for an unknown dataset, and why it is unknown; or NoFormat.
     """
     base, rows = _opened(dataset)
     _refuse_whole_batches(base)
@@ -73,9 +72,9 @@ def translate(dataset: Any, told: Told, traced: Traced) -> Dataset:
 
 
 def _refuse_whole_batches(dataset: Any) -> None:
-    """A DataLoader asks ``__getitems__`` for the records of a batch, where there is one."""
+    """A DataLoader calls ``__getitems__`` for the records of a batch, if it exists."""
     fetch = getattr(dataset, "__getitems__", None)
-    if type(fetch).__module__.startswith("headrace."):  # which a view put there
+    if type(fetch).__module__.startswith("headrace."):  # set by a view
         fetch = getattr(type(dataset), "__getitems__", None)
         fetch = fetch and fetch.__get__(dataset)
     own = getattr(fetch, "__self__", None) is dataset
@@ -89,7 +88,7 @@ def _refuse_whole_batches(dataset: Any) -> None:
 
 
 def _opened(dataset: Any) -> tuple[Any, Any]:
-    """Below all Subsets: the dataset, and which of its records there are (None: all)."""
+    """The dataset below all Subsets, and the indices of its records that are used (None: all)."""
     rows: Any = None
     while type(dataset).__name__ == "Subset" and type(dataset).__module__.startswith("torch."):
         indices = np.asarray(dataset.indices, np.int64)
@@ -120,7 +119,7 @@ def _maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
 
 
 def _wrapped_maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
-    inner = type(dataset).__mro__[2]  # after the wrapped class and the wrapper
+    inner = type(dataset).__mro__[2]  # set from the wrapped class and the wrapper
     known = _WRAPPED.get(inner.__name__)
     if known is None or not inner.__module__.startswith("torchvision."):
         raise NoFormat(
@@ -168,7 +167,7 @@ def _folder(dataset: Any, _: Told) -> Dataset:
 
 
 def _decodable(samples: Sequence[tuple[Any, int]]) -> list[str]:
-    """The files. NoFormat where one has another suffix than images have."""
+    """The files. NoFormat if one has a suffix that images do not have."""
     paths = [os.fspath(path) for path, _ in samples]
     others = sorted({os.path.splitext(path)[1] for path in paths if not is_media_path(path)})
     if others:
@@ -215,7 +214,7 @@ def _tensors(dataset: Any, _: Told) -> Dataset:
 
 
 def _shares(column: Any, tensor: Any) -> bool:
-    """Whether the source reads the tensor's own memory, and so the values that it has then."""
+    """Whether the source reads the tensor's own memory, and so its current values."""
     return bool(tensor.is_contiguous() and column.ctypes.data == tensor.data_ptr())
 
 
@@ -224,7 +223,7 @@ def _memory_of(tensors: Sequence[Any]) -> Any:
 
 
 def _image_dataset(dataset: Any, _: Told) -> Dataset:
-    """timm's, over a folder."""
+    """timm's dataset over a folder."""
     reader = dataset.reader
     if type(reader).__name__ != "ReaderImageFolder":
         raise NoFormat(f"Headrace does not know its {type(reader).__name__}")
@@ -244,14 +243,14 @@ _HOMES = ("torch", "torchvision", "timm")
 _MAKERS: dict[str, Callable[[Any, Told], Dataset]] = {
     "ImageDataset": _image_dataset,
     "DatasetFolder": _folder,
-    "CIFAR10": _cifar,  # CIFAR100 is one, as are MNIST's four sisters of MNIST
+    "CIFAR10": _cifar,  # CIFAR100 is a subclass of it, as MNIST's four relatives are of MNIST
     "MNIST": _mnist,
     "SVHN": _svhn,
     "CocoDetection": coco.alone,
     "TensorDataset": _tensors,
     "VOCSegmentation": voc.alone,
 }
-_JOINT = ("VOCSegmentation",)  # known with transforms= alone
+_JOINT = ("VOCSegmentation",)  # only supported with transforms=
 _WRAPPED: dict[str, Callable[[Any, Told], Dataset]] = {
     "CocoDetection": coco.wrapped,
     "VOCSegmentation": voc.wrapped,
@@ -261,15 +260,15 @@ _WRAPPED: dict[str, Callable[[Any, Told], Dataset]] = {
 # All others.
 
 
-_PROBES = 8  # records that tell dtypes and shapes
+_PROBES = 8  # records used to find dtypes and shapes
 
 
 def asked(dataset: Any, reason: NoFormat, told: Told) -> Dataset:
-    """A source of record numbers, and a step that asks the dataset for the record."""
+    """A source of record indices, and a step that gets the record from the dataset."""
     dataset, rows = _opened(dataset)
     numbers = np.arange(len(dataset)) if rows is None else rows
     probed = None
-    if reason.keeps_state:  # which stays as it is
+    if reason.keeps_state:  # which is unchanged
         probed = child.run(lambda say: _probed(dataset, numbers, told), child.SILENCE).value
     node, returns, pictures = probed or _probed(dataset, numbers, told)
     defers = pictures is not None
@@ -296,8 +295,8 @@ Probed = tuple[Node, dict[str, tuple[Any, ...]], list[str] | None]
 
 
 def _probed(dataset: Any, numbers: Any, told: Told) -> Probed:
-    """How its records nest, what their fields are, and which of them the engine can finish (None:
-    it decodes no image that the dataset opens)."""
+    """The nesting of its records, their fields, and which of them the engine can decode (None: none
+    that the dataset opens)."""
     with seeded(0, generators_in(dataset)):
         node = node_of(dataset[int(numbers[0])])
     fetch = Fetch(dataset, node, steady=True)
@@ -313,7 +312,7 @@ def _probed(dataset: Any, numbers: Any, told: Told) -> Probed:
 
 
 def _said_of_images(pictures: list[str] | None) -> str:
-    """images: fields that the engine finishes; None: it decodes none."""
+    """images: fields that the engine decodes; None: none."""
     if pictures is None:
         return ""
     names = f" ({', '.join(pictures)} into the batch)" if pictures else ""
@@ -335,8 +334,9 @@ _FLAT = (
 
 
 def declared(name: str, values: Sequence[Any], lists: bool = False) -> tuple[Any, ...]:
-    """(dtype, shape, kind) of a field by its values in some records; an empty one's dtype says
-    nothing. lists: other records may have any shape with as many axes."""
+    """(dtype, shape, kind) of a field, from its values in some records; the dtype of empty ones
+    does not count. lists: other records may have any shape with the same number of axes.
+    """
     crossed = [value_crossing(value) for value in values]
     if isinstance(crossed[0], (str, bytes)):
         return "uint8", (), "text" if isinstance(crossed[0], str) else "bytes"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """timm's FastCollateMixup on batches of bytes, with its own draws and arithmetic.
 
-Its function makes each sum of two images in memory that is new each time, and a PrefetchLoader then
-goes over the whole batch three times. Here the two images of a pair are converted once, for both
-sums, and plane by plane; on the host mean and deviation follow while the plane is in the cache.
+timm's function allocates new memory for each sum of two images, and a PrefetchLoader then makes
+three passes over the whole batch. Here the two images of a pair are converted once, for both sums,
+plane by plane; on the host, normalization is applied while the plane is in the cache.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from headrace.migrate.prefetched import Prefetched
 from headrace.migrate.samples import Samples
 from headrace.migrate.seeding import seeded
 
-_SEEDS = 8  # with which both are compared: mixed, cut, with and without a border
+_SEEDS = 8  # cases in which both are compared: mixed, cut, with and without a border
 
 
 def of(function: Any, samples: Samples, after: Prefetched | None) -> Collated | None:
-    """The same batches as the collate function's; None where it is not timm's, or is seen to give
-    others. ``mixup_enabled`` is asked at each batch."""
+    """The same batches as the collate function's; None if it is not timm's, or returns other
+    batches. ``mixup_enabled`` is checked at each batch.
+    """
     kind = type(function)
     if kind.__name__ != "FastCollateMixup" or not kind.__module__.startswith("timm."):
         return None
@@ -32,7 +33,7 @@ def of(function: Any, samples: Samples, after: Prefetched | None) -> Collated | 
     mixup = _FastMixup(function, samples, after)
     try:
         return mixup if all(_is_alike(mixup, seed) for seed in range(_SEEDS)) else None
-    except Exception:  # of another version's
+    except Exception:  # of another version
         return None
 
 
@@ -40,7 +41,7 @@ class _FastMixup(Collated):
     def __init__(self, function: Any, samples: Samples, prefetched: Prefetched | None) -> None:
         super().__init__(function, samples, after=prefetched)
         self._prefetched = prefetched
-        # Mean and deviation of each, where float32 is asked for.
+        # Mean and standard deviation of each channel, if float32 is requested.
         self._planes = None if prefetched is None else prefetched.planes()
 
     def called(self, samples: list[Any], device: Any) -> Any:
@@ -69,8 +70,7 @@ class _FastMixup(Collated):
         return self._prefetched.erased(images), targets
 
     def _mix(self, images: list[Any], output: Any, home: Any) -> Any:
-        """Each image with the one that is as far from the end as it is from the begin; returns its
-        own share."""
+        """Mixes each image with its mirror position in the batch; returns its own weight."""
         own: Any = self.function
         share, cuts = own._params_per_batch()
         rows, columns = slice(0), slice(0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generators that code of the user's holds: Python's, NumPy's and torch's.
+"""Random generators held by the user's code: Python's, NumPy's and torch's.
 
-What they draw is made a function of seed, epoch and record as it is of the global ones, so that it
-repeats after a resume, and differs between worker processes, each of which has a copy of them.
+Their draws are made a function of seed, epoch and record, like those of the global generators, so
+that they repeat after a resume, and differ between worker processes, each of which has a copy.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from headrace.migrate.parts import is_thing
 
 _GENERATORS = ("Generator", "RandomState", "Random", "SystemRandom")
 _BITS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-_MOST = 20_000  # objects that are walked
-_APART = 0x9E3779B97F4A7C15  # between the seeds of two of them
+_MOST = 20_000  # objects to visit
+_APART = 0x9E3779B97F4A7C15  # between the seeds of two generators
 
 
 def is_generator(value: Any) -> bool:
-    """Whether it is a generator of Python's, NumPy's or torch's."""
+    """Whether it is a generator of Python, NumPy or torch."""
     return type(value).__name__ in (*_GENERATORS, *_BITS)
 
 
 def state_of(generator: Any) -> Any:
-    """What it draws next is a function of, in a form that can be compared."""
+    """The state that determines its next draws, in a comparable form."""
     if hasattr(generator, "initial_seed"):  # torch's
         return generator.get_state().numpy().tobytes()
     try:
@@ -41,13 +41,13 @@ def state_of(generator: Any) -> Any:
 
 
 def generators_in(root: Any) -> list[Any]:
-    """Those that are reached from an object: attributes, closures, globals that its code names."""
+    """Generators reachable from an object: attributes, closures, globals used by its code."""
     reached = reached_from(root, _MOST, lambda each: not (_methods_of(each) or is_thing(each)))
     return [value for value in reached if _methods_of(value)]
 
 
 def seed_all(generators: Sequence[Any], seed: int) -> Callable[[], None]:
-    """Seeds each of them, and gives what puts them back."""
+    """Seeds each of them, and returns a function that restores them."""
     undo = []
     for number, generator in enumerate(generators, 1):
         methods = _methods_of(generator)
@@ -67,7 +67,7 @@ _Methods = tuple[Callable[[], Any], Callable[[Any], Any], Callable[[int], Any]]
 
 
 def _methods_of(value: Any) -> _Methods | None:
-    """What gives its state, puts it back, and seeds it; None for what has none."""
+    """Functions that get its state, restore it, and seed it; None if it has no state."""
     if not is_generator(value):
         return None
     if hasattr(value, "manual_seed"):  # torch's
@@ -90,8 +90,9 @@ def _methods_of(value: Any) -> _Methods | None:
 
 
 def _pcg64_state(seed: int) -> dict[str, Any]:
-    """Any 128 bits are a state, and any odd ones an increment: no generator has to be made."""
-    import hashlib  # which has no part in importing headrace
+    """Any 128 bits are a valid state, and any odd ones a valid increment: no generator has to be
+    created."""
+    import hashlib  # imported late: not needed for importing headrace
 
     digest = hashlib.blake2b(seed.to_bytes(8, "little"), digest_size=32).digest()
     state, increment = (int.from_bytes(digest[at : at + 16], "little") for at in (0, 16))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A snapshot of one object, in a form that is quickly compared with a later one.
+"""A snapshot of one object that can be compared quickly with its later state.
 
-``change(now)`` says what is another one, in a sentence that begins with its name; it is empty where
-nothing is.
+``change(now)`` describes what has changed, in a sentence that begins with its name; empty if
+nothing has.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _COPIED = (
 
 
 class Held(Protocol):
-    """See above."""
+    """See the module's docstring."""
 
     def change(self, now: Any) -> str: ...
 
 
 class Value:
-    """A number, a text, a path: one that never changes itself."""
+    """A number, text or path, which never changes."""
 
     def __init__(self, name: str, value: Any) -> None:
         self._name = name
@@ -51,7 +51,7 @@ class Value:
 
 
 class Thing:
-    """One that is told apart by identity."""
+    """An object compared by identity."""
 
     def __init__(self, name: str, value: Any) -> None:
         self._name = name
@@ -78,7 +78,7 @@ class Copied:
         try:
             if now == before:
                 return ""
-        except ValueError:  # of arrays, where an entry is another object now
+        except ValueError:  # for arrays whose entry is another object now
             return f"{self._name} has other entries now"
         if len(now) != len(before):
             return f"{self._name} has {len(now):,} entries now, it had {len(before):,}"
@@ -98,7 +98,7 @@ class Nested:
         self._name = name
         self._count = len(value)
         self.bytes = 0
-        self._hash = self._hashed(value)  # ValueError where something else is in it
+        self._hash = self._hashed(value)  # ValueError if it contains anything else
 
     def change(self, now: Any) -> str:
         if len(now) != self._count:
@@ -120,8 +120,8 @@ class Nested:
 
 
 class Array:
-    """An array, a tensor or another buffer, by a hash of its bytes. contents: False leaves it at
-    its shape, and for tensors at their count of changes."""
+    """An array, a tensor or another buffer, by a hash of its bytes. contents: False only compares
+    its shape, and for tensors their modification count."""
 
     def __init__(self, name: str, value: Any, contents: bool = True) -> None:
         self._name = name
@@ -144,7 +144,7 @@ class Array:
 
 
 class Whole:
-    """An object by its parts."""
+    """An object, with its parts."""
 
     def __init__(self, name: str, value: Any, parts: dict[str, Held]) -> None:
         self._name = name
@@ -170,12 +170,12 @@ class Whole:
 
 
 def full(owner: str, part: str) -> str:
-    """The name of a part: after its owner's, or by itself."""
+    """The name of a part: its owner's name plus its own, or its own alone."""
     return owner + part if not part or part[0] in ".[{" else part
 
 
 def is_value(value: Any) -> bool:
-    """Whether it never changes itself."""
+    """Whether it is immutable."""
     kind = type(value)
     if kind in _PLAIN or isinstance(value, (np.generic, np.dtype, pathlib.PurePath)):
         return True
@@ -202,21 +202,21 @@ def are_values(values: Collection[Any]) -> bool:
 
 
 def is_copied(value: Any) -> bool:
-    """Whether ``Copied`` takes it, entries aside."""
+    """Whether ``Copied`` accepts it, ignoring its entries."""
     return type(value) in _COPIED
 
 
 def entries_of(value: Any) -> Collection[Any]:
-    """Of what ``Copied`` takes."""
+    """The entries of an object that ``Copied`` accepts."""
     return value.values() if isinstance(value, dict) else value
 
 
 def reached_from(
     root: Any, most: int, goes_into: Callable[[Any], bool], depth_first: bool = False
 ) -> list[Any]:
-    """The objects that an object leads to: attributes, entries, closures, globals that its code
-    names. Plain values and arrays are left out, and lists of plain values."""
-    seen: dict[int, Any] = {}  # alive, so that no other has its id
+    """The objects reachable from an object: attributes, entries, closures, globals used by its
+    code. Skips plain values, arrays, and lists of plain values."""
+    seen: dict[int, Any] = {}  # kept alive, so that ids are not reused
     waiting = collections.deque([root])
     while waiting and len(seen) < most:
         value = waiting.pop() if depth_first else waiting.popleft()
@@ -231,7 +231,7 @@ def reached_from(
 
 
 def is_array(value: Any) -> bool:
-    """Whether ``Array`` takes it."""
+    """Whether ``Array`` accepts it."""
     torch, ctypes = sys.modules.get("torch"), sys.modules.get("ctypes")
     if isinstance(value, np.ndarray):
         return not value.dtype.hasobject
@@ -259,7 +259,7 @@ def _form_of(value: Any) -> tuple[Any, ...]:
 
 
 def _bytes_of(value: Any) -> Any:
-    """Its buffer; None where the CPU has none."""
+    """Its buffer; None if it has none on the CPU."""
     if hasattr(value, "untyped_storage"):
         if value.device.type != "cpu" or str(value.layout) != "torch.strided" or value.is_quantized:
             return None

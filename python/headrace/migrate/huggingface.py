@@ -2,8 +2,8 @@
 """Hugging Face's datasets.Dataset whose transform was given by set_transform or with_transform.
 
 The function takes columns of a batch: ``examples["pixel_values"] = [transform(image.convert("RGB"))
-for image in examples["image"]]``. ``Rows`` are its records as one of the usual Datasets, which is
-looked through as those are; what a collate function does not read is left out.
+for image in examples["image"]]``. ``Rows`` presents its records as an ordinary Dataset, which can
+be traced as usual; columns that a collate function does not read are left out.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ _COMPARED = 8  # records
 
 
 def is_known(dataset: Any) -> bool:
-    """Whether it is a datasets.Dataset with a function of the user's."""
+    """Whether it is a datasets.Dataset with a user's transform."""
     home = type(dataset).__module__.partition(".")[0]
     return home == "datasets" and getattr(dataset, "_format_type", None) == "custom"
 
 
 def rows_of(dataset: Any, rows_taken: Any, collate: Callable[[list[Any]], Any] | None) -> Any:
-    """Its records as a Dataset of files. rows_taken: which, or None for all. Raises NoFormat."""
+    """Its records as a Dataset of files. rows_taken: their indices, or None for all. Raises
+    NoFormat.
+    """
     function, keywords = _function_of(dataset)
     plain = dataset.with_format(None)
     library = importlib.import_module("datasets")
@@ -52,7 +54,7 @@ def rows_of(dataset: Any, rows_taken: Any, collate: Callable[[list[Any]], Any] |
     }
     rows: Any = type(type(dataset).__name__, (), space)()
     rows.rows_paths = [each["path"] for each in columns.pop(images[0])]
-    rows.rows_image, rows.rows_order = images[0], list(plain.column_names)
+    rows.rows_order = list(plain.column_names)
     rows.rows_columns = columns
     rows.rows_keywords = keywords
     rows.rows_code, rows.rows_defaults = function.__code__, function.__defaults__
@@ -77,7 +79,7 @@ def _function_of(dataset: Any) -> tuple[types.FunctionType, dict[str, Any]]:
 
 
 def _in_module(template: Any, function: types.FunctionType) -> types.FunctionType:
-    """As if it stood in the script, whose calls are watched."""
+    """As if it were in the script, whose calls are traced."""
     return types.FunctionType(template.__code__, function.__globals__, "__getitem__")
 
 
@@ -86,7 +88,7 @@ def _getitem(self: Any, index: int) -> dict[str, Any]:
 
     from PIL import Image, ImageOps
 
-    image = ImageOps.exif_transpose(Image.open(self.rows_paths[index]))  # as datasets does
+    image = ImageOps.exif_transpose(Image.open(self.rows_paths[index]))  # like datasets does
     batch = {name: [image] for name in self.rows_order}
     for name, values in self.rows_columns.items():
         batch[name] = [values[index]]
@@ -99,7 +101,7 @@ def _getitem(self: Any, index: int) -> dict[str, Any]:
 
 
 def _unread(dataset: Any, collate: Callable[[list[Any]], Any] | None) -> frozenset[str]:
-    """Images as they were opened, which stay in the records and no batch has."""
+    """Removes the opened images, which stay in the records but are in no batch."""
     records = [dataset[0], dataset[len(dataset) - 1]]
     images = frozenset(name for name, value in records[0].items() if hasattr(value, "getbands"))
     if not images or collate is None:

@@ -27,7 +27,7 @@ Records = Callable[[int], dict[str, Any]]
 
 @dataclasses.dataclass
 class Picture:
-    """What is done to an image of a record, and what it is before: see ``registry.Form.kind``."""
+    """The transforms of a record's image, and its form before them: see ``registry.Form.kind``."""
 
     transform: Any
     kind: str = "pil"
@@ -46,23 +46,24 @@ class Dataset:
     transform: Any = None
     together: bool = False  # it takes the whole record
     target_transform: Any = None
-    fixed: bool = False  # whether all pictures have one size
+    fixed: bool = False  # whether all pictures have the same size
     ragged: bool = False
     named: bool = False  # its records are dictionaries
     note: str = ""
     node: Node | None = None  # how its records nest; None: they are flat
     # Whether it was traced.
     is_traced: bool = False
-    several: dict[str, Picture] = dataclasses.field(default_factory=dict)  # pictures, by field
+    # number of pictures, by field
+    several: dict[str, Picture] = dataclasses.field(default_factory=dict)
     shared: str = ""  # the field whose files all pictures are views of
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the Loader
-    left_out: frozenset[str] = frozenset()  # values of its records that no batch has
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)  # keywords of the Loader
+    left_out: frozenset[str] = frozenset()  # values of its records that are in no batch
     outside: Outside = dataclasses.field(default_factory=Outside)  # what its code read there
-    skips: bool = False  # its code catches exceptions, and may skip what is damaged
-    # Its origins: objects whose current state counts, and everything outside of it.
+    skips: bool = False  # its code catches exceptions, and may skip damaged files
+    # Its origins: objects whose current state matters, and external state.
     current: tuple[Any, ...] = ()
     beside: dict[str, Callable[[], Any]] = dataclasses.field(default_factory=dict)
-    # For one that is asked record by record.
+    # For a dataset that is called record by record.
     way: str = ""  # what would make it native
     keeps_state: bool = False  # its records depend on earlier calls
     timed: Any = None
@@ -74,15 +75,16 @@ class Dataset:
         return self.several or ({"image": Picture(self.transform)} if self.transform else {})
 
     def narrow(self, wanted: str | Sequence[str]) -> None:
-        """To fields that are delivered: others need not be compared, or move along."""
+        """Restricts it to delivered fields: others need not be compared or moved."""
         wanted = (wanted,) if isinstance(wanted, str) else wanted
         self.fields = tuple(name for name in self.fields if name in wanted)
         self.several = {n: picture for n, picture in self.several.items() if n in wanted}
 
 
 class NoFormat(Exception):
-    """The dataset has to be asked record by record; the message says why, ``way`` what would make
-    it native. keeps_state: calls change what later ones give."""
+    """The dataset must be called record by record; the message says why, ``way`` what would make it
+    native. keeps_state: calls change the results of later ones.
+    """
 
     def __init__(self, why: str, way: str = "", keeps_state: bool = False) -> None:
         super().__init__(why)
@@ -90,34 +92,35 @@ class NoFormat(Exception):
         self.keeps_state = keeps_state
 
     def again(self) -> NoFormat:
-        """Without the frames of what was tried."""
+        """Without the traceback of the attempt."""
         return NoFormat(str(self), self.way, self.keeps_state)
 
 
 class Told(NamedTuple):
-    """What a dataset does not know of itself, and its user does."""
+    """Facts about a dataset that only the user knows."""
 
     annotations: Any = None  # CocoDetection's file
-    outside: bool = False  # it may name files outside of its folder
+    outside: bool = False  # its files may be outside of its folder
     collate: Any = None  # the function that is run on lists of its records
     lists: bool = False  # its records may have any shape: batches are lists of them
 
 
 def untransformed(dataset: Any) -> Any:
-    """The dataset once more, sharing its data, without its transforms."""
+    """The same dataset, sharing its data, without its transforms."""
     plain = copy.copy(dataset)
     plain.transform = plain.target_transform = plain.transforms = None
     return plain
 
 
 def is_wrapped(dataset: Any) -> bool:
-    """By torchvision's wrap_dataset_for_transforms_v2."""
+    """Whether it is wrapped by torchvision's wrap_dataset_for_transforms_v2."""
     return any(base.__name__ == "VisionDatasetTVTensorWrapper" for base in type(dataset).__mro__)
 
 
 def joint_transforms(dataset: Any) -> Any:
-    """A wrapped dataset's transforms=, which take the image and its target together, or None.
-    NoFormat where it has those for the image alone: its target would stay behind."""
+    """A wrapped dataset's transforms=, which get the image and its target together, or None.
+    NoFormat if it has transforms for the image alone: its target would not move along.
+    """
     together = dataset.transforms
     if type(together).__name__ == "StandardTransform":
         raise NoFormat(

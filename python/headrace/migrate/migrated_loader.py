@@ -21,21 +21,22 @@ from headrace.migrate.unchanged import Unchanged
 
 
 class MigratedLoader(Loader):
-    """A Loader with ``report``: what became of each part of the DataLoader.
+    """A Loader with ``report``, which lists how each part of the DataLoader was translated.
 
     It follows the epochs that a script sets on the DataLoader's sampler.
     """
 
     report: Report
-    node: Node | None = None  # how its records nest; None: fields of a batch are all there is
-    transposed = False  # what nests comes as a tuple of records
-    casts: Mapping[str, Cast] = {}  # dtypes of fields that the engine has in another one
+    node: Node | None = None  # how its records nest; None: batches only have fields
+    transposed = False  # nested values are returned as a tuple of records
+    casts: Mapping[str, Cast] = {}  # dtypes of fields that differ in the engine
     # Makes its torch batches; None: they are its fields.
     collated: Collated | Padded | Transposed | None = None
 
     def take_after(self, dataloader: Any, given: Any, unchanged: Unchanged) -> None:
-        """Which DataLoader it stands for. given: what is around it. unchanged: what it was made
-        of."""
+        """Sets which DataLoader it replaces. given: its arguments. unchanged: the objects that it
+        was made from.
+        """
         self._given = given
         self._unchanged = unchanged
         sampler = self.assembly.given["sampler"]
@@ -46,13 +47,13 @@ class MigratedLoader(Loader):
         self._follow()
 
     def _follow(self) -> None:
-        """The DataLoader as it is now. ConfigError HR0836 where it cannot be followed."""
+        """The DataLoader's current state. ConfigError HR0836 if it cannot be followed."""
         self._unchanged.check()
         if (epoch := self._followed.news()) is not None:
             self.set_epoch(epoch)
 
     def iterate_as(self, form: Form) -> Iterator[Any]:
-        """``iter`` of a view: batches in its form."""
+        """``iter`` for a view: batches in its form."""
         self._follow()
         if self._asked is not None:
             self._asked.forget()
@@ -60,14 +61,14 @@ class MigratedLoader(Loader):
         return super().iterate_as(self._nested(form))
 
     def batch_as(self, epoch: int, index: int, form: Form) -> Any:
-        """``batch`` of a view: in its form."""
+        """``batch`` for a view: in its form."""
         self._unchanged.check()
         form.casts = self.casts
         return super().batch_as(epoch, index, self._nested(form))
 
     @property
     def mixup_enabled(self) -> bool:
-        """timm's PrefetchLoader's: whether its FastCollateMixup mixes."""
+        """timm's PrefetchLoader attribute: whether its FastCollateMixup mixes."""
         return bool(self._given.mixup_enabled)
 
     @mixup_enabled.setter
@@ -91,6 +92,6 @@ class MigratedLoader(Loader):
         return NestedForm(form, self.node, self.transposed)
 
     def place(self) -> None:
-        """Puts the engine's loader where the iteration will begin."""
+        """Moves the engine's loader to where the iteration will begin."""
         self._follow()
         super().place()

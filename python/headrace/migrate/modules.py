@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a module is: the standard library's, an installed package's, or the user's; and names."""
+"""Whether a module belongs to the standard library, an installed package, or the user; and
+names."""
 
 from __future__ import annotations
 
@@ -15,14 +16,15 @@ _PACKAGES = re.compile(r"[/\\](site|dist)-packages[/\\]")
 
 
 def is_installed(file: str) -> bool:
-    """Whether a module's file is the standard library's or an installed package's."""
+    """Whether a module's file belongs to the standard library or an installed package."""
     return bool(_PACKAGES.search(file)) or os.path.realpath(file).startswith(_STANDARD)
 
 
 @functools.lru_cache(None)
 def is_users(module: str | None) -> bool:
-    """Whether a module is no installed package's, and not the standard library's: a notebook is
-    one."""
+    """Whether a module is the user's, not from an installed package or the standard library;
+    notebooks count.
+    """
     home = (module or "").partition(".")[0]
     if home == "headrace" or (home in sys.stdlib_module_names and home != "__main__"):
         return False
@@ -32,7 +34,7 @@ def is_users(module: str | None) -> bool:
 
 
 def module_of(kind: type) -> str:
-    """The name of a class's module; empty where an extension's class has none."""
+    """The name of a class's module; empty for an extension's class without one."""
     name = kind.__module__
     return name if isinstance(name, str) else ""
 

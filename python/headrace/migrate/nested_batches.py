@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that nest as torch's default_collate has them."""
+"""Batches nested like those of torch's default_collate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.per_record import Layout, Rows
 
 
 class NestedForm(Form):
-    """A form whose batches nest as ``node`` says, as long as all of its fields are delivered."""
+    """A form whose batches nest like ``node``, if all of its fields are delivered."""
 
     def __init__(self, form: Form, node: Node, transposed: bool) -> None:
         self.__dict__.update(vars(form))
@@ -45,7 +45,7 @@ class NestedForm(Form):
         return batch
 
     def _suits(self, layout: Layout) -> bool:
-        """Whether all fields are there, and those that nest are a row or a list item a record."""
+        """Whether all fields exist, and nested ones have a row or a list item per record."""
         rows = layout.by_name()
         nested = [name for part in self._tops().values() if not part.is_leaf for name in part.names]
         names = self._node.names

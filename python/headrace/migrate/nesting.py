@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records that nest: ``[[query, key], label]``, ``(image, {"boxes": boxes, "labels": labels})``.
 
-The engine has flat fields. A ``Node`` is the form of a record: which value is which field, and how
-the fields of a batch are put together again, as torch's default_collate keeps them: two views of an
-image stay a list of two batches, a dictionary stays a dictionary of batches.
+The engine has flat fields. A ``Node`` is the structure of a record: it maps values to fields, and
+reassembles the fields of a batch like torch's default_collate: two views of an image become a list
+of two batches, a dictionary becomes a dictionary of batches.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from headrace.sources.values import is_integer
 
 
 class OtherForm(Exception):
-    """A record that does not nest as the first one does."""
+    """A record that is nested differently from the first one."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Node:
     """One value of a record. ``how``: "leaf"; "numbers", a list that is one array; "tuple", "dict".
 
-    name: the field of a leaf; of what holds several, the name of its entry in the batch.
-    base: what a leaf in a tuple is taken for (image, label, data); the record's first value is no
-    label.
+    name: the field of a leaf; for containers, the name of their entry in the batch.
+    base: how a leaf in a tuple is interpreted (image, label, data); the record's first value is
+    never a label.
     """
 
     how: str
@@ -49,12 +49,12 @@ class Node:
 
     @property
     def is_flat(self) -> bool:
-        """Whether a batch of flat fields has its form already."""
+        """Whether a batch of flat fields already has its form."""
         return not self.is_leaf and all(part.how == "leaf" for part in self.parts)
 
     def paired(self, other: Node) -> list[tuple[str, str]]:
-        """Each of its fields with the one at the same place of another form, by the keys of
-        dictionaries; empty where these nest otherwise."""
+        """Pairs each of its fields with the one at the same position in another form, by dictionary
+        keys; empty if that is nested differently."""
         if self.is_leaf or other.is_leaf:
             return [(self.name, other.name)] if self.is_leaf and other.is_leaf else []
         mine = dict(zip(self.keys or range(len(self.parts)), self.parts, strict=True))
@@ -65,7 +65,7 @@ class Node:
         return [pair for pairs in inner for pair in pairs] if all(inner) else []
 
     def __getstate__(self) -> dict[str, Any]:
-        """For other processes, which need not have the classes of values."""
+        """For other processes, which may not have the classes of values."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @functools.cached_property
@@ -74,16 +74,16 @@ class Node:
 
     @functools.cached_property
     def _based(self) -> list[tuple[int, Node]]:
-        """Leaves whose values are looked at, with their places."""
+        """Leaves whose values are inspected, with their positions."""
         return [(place, node) for place, node in enumerate(self._leaf_nodes) if node.base]
 
     @functools.cached_property
     def _known(self) -> dict[tuple[type, ...], tuple[str, ...]]:
-        """Fields by the types of their values, which suit their leaves."""
+        """Fields by the types of their values, which match their leaves."""
         return {}
 
     def values(self, record: Any) -> dict[str, Any]:
-        """The values of a record by field. OtherForm where it nests otherwise."""
+        """The values of a record by field. OtherForm if it is nested differently."""
         flat: list[Any] = []
         try:
             self._leaves(record, OtherForm, flat)
@@ -119,7 +119,7 @@ class Node:
             yield from part._values(value)
 
     def leaves(self, record: Any, other: Callable[[], BaseException] = OtherForm) -> list[Any]:
-        """The values alone, which are not looked at; ``other()`` is raised for another form."""
+        """The values alone, not inspected; ``other()`` is raised for another form."""
         out: list[Any] = []
         self._leaves(record, other, out)
         return out
@@ -138,7 +138,7 @@ class Node:
             part._leaves(each, other, out)
 
     def rebuilt(self, fields: Mapping[str, Any]) -> Any:
-        """The batch's value in its place. REQUIRES: all of its fields are there."""
+        """The batch's value in its position. REQUIRES: all of its fields exist."""
         if self.how == "leaf":
             return fields[self.name]
         if self.how == "numbers":
@@ -147,7 +147,7 @@ class Node:
         return dict(zip(self.keys, inner, strict=True)) if self.how == "dict" else inner
 
     def split(self, value: Any) -> list[Any]:
-        """A result of ``rebuilt`` as a list of each record's value in its place."""
+        """A result of ``rebuilt`` as a list of each record's value in its position."""
         if self.how == "leaf" or (self.how == "numbers" and not isinstance(value, list)):
             return list(value)
         if self.how == "numbers":
@@ -160,14 +160,14 @@ class Node:
 def node_of(record: Any) -> Node:
     """The form of a record, with a name for each of its values.
 
-    Keys of dictionaries name theirs, values of tuples are image (or data), label and so on; what
-    is there already gets a number.
+    Values of dictionaries are named by their keys, those of tuples image (or data), label and so
+    on; repeated names get a number.
     """
     return _node(record, set(), "", True, top=True)
 
 
 def columns_of(values: Any) -> Any:
-    """A list of each number's column, as default_collate makes of lists of numbers."""
+    """A list with the column of each number, as default_collate makes it from lists of numbers."""
     if len(getattr(values, "shape", ())) != 2 or not hasattr(values, "__getitem__"):
         return values
     return [values[:, k] for k in range(values.shape[1])]
@@ -179,7 +179,7 @@ _TYPES["dict"] = Mapping
 
 
 def _node(value: Any, taken: set[str], name: str, first: bool, top: bool = False) -> Node:
-    """name: what its key says; empty in a tuple. first: no value stands before it."""
+    """name: from its key; empty in a tuple. first: it is the record's first value."""
     if not isinstance(value, _CONTAINERS) or not value or (not top and _are_numbers(value)):
         base = "" if name else _base(value, first)
         how = "numbers" if isinstance(value, (tuple, list)) else "leaf"

@@ -13,12 +13,12 @@ from headrace.migrate.samplers import Asked, knows_epochs, knows_ranks
 
 
 def is_torchs(value: Any, name: str) -> bool:
-    """Whether it is torch's own class of that name, and no subclass."""
+    """Whether it is exactly torch's class of that name, not a subclass."""
     return type(value).__name__ == name and type(value).__module__.startswith("torch.")
 
 
 def batches_of(loader: Any) -> Any:
-    """A DataLoader's batch sampler; timm and Ultralytics put one around it that never ends."""
+    """A DataLoader's batch sampler; timm and Ultralytics wrap it in an endless one."""
     batches = loader.batch_sampler
     return batches.sampler if type(batches).__name__ == "_RepeatSampler" else batches
 
@@ -32,9 +32,8 @@ def sampler_of(loader: Any) -> Any:
 def keywords_from(
     loader: Any, records: int, report: Report, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """batch_size, shuffle, sampler, seed, shard and last_batch, as far as they are not defaults.
-
-    given: keywords of the caller's, in whose place nothing is looked for.
+    """batch_size, shuffle, sampler, seed, shard and last_batch, unless they are defaults. given:
+    the caller's keywords, which are not derived.
     """
     decided = {"shuffle", "sampler"} & set(given)
     sized = {"batch_size", "global_batch_size"} & set(given)
@@ -62,7 +61,7 @@ _OTHER_BATCHES = (
 def _own_batches(
     batches: Any, records: int, report: Report, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Keywords of a batch sampler that is asked for the batches of each epoch."""
+    """Keywords for a batch sampler that is called for the batches of each epoch."""
     name = type(batches).__name__
     if sized := {"batch_size", "global_batch_size", "last_batch"} & set(given):
         raise REFUSED.error(
@@ -74,7 +73,7 @@ def _own_batches(
     size = asked.batch_size
     if size:
         out["batch_size"] = size
-    sizes = f"batches of {size}" if size else f"{len(asked.sizes):,} batches of its own sizes"
+    sizes = f"batches of {size}" if size else f"{len(asked.sizes):,} batches of varying sizes"
     if knows_ranks(batches):
         out["shard"] = False
     report.add(name, NATIVE, f"{sizes}, {_asked_for(batches)}")
@@ -82,7 +81,7 @@ def _own_batches(
 
 
 def _asked_for(sampler: Any) -> str:
-    """The report's line on a sampler that is called."""
+    """The report's line about a sampler that is called."""
     draws = "" if knows_epochs(sampler) else "; its draws are a function of seed and epoch"
     if knows_ranks(sampler):
         return (
@@ -119,13 +118,13 @@ def _batches(loader: Any, report: Report) -> dict[str, Any]:
 def _order(sampler: Any, records: int, report: Report) -> dict[str, Any]:
     name = type(sampler).__name__
     source: Any = getattr(sampler, "data_source", getattr(sampler, "dataset", None))
-    if hasattr(source, "__len__") and len(source) != records:  # it is of other records
+    if hasattr(source, "__len__") and len(source) != records:  # it belongs to other records
         return _asked(sampler, records, report)
     if is_torchs(sampler, "SequentialSampler"):
         return {}
     if is_torchs(sampler, "RandomSampler"):
         return _random(sampler, records, report)
-    # Where the ranks' parts are not even, torch repeats records, or leaves some out.
+    # If the ranks' parts are not equal, torch repeats records, or drops some.
     even = records % getattr(sampler, "num_replicas", 1) == 0
     if is_torchs(sampler, "DistributedSampler") and even:
         report.add(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms and datasets of torch that go on as Python transforms.
+"""Transforms and datasets of torch that still run as Python transforms.
 
 They draw from the global generators of torch, NumPy and Python. For each record these are seeded
-from the record's own generator and put back afterwards, so that draws repeat exactly.
+from the record's own generator and restored afterwards, so that draws are reproducible.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def value_from_pixels(pixels: Pixels, form: str) -> Any:
 
 
 def pixels_from_value(value: Any) -> Any:
-    """An image of Pillow or a tensor as an array, images (C, H, W)."""
+    """A Pillow image or a tensor as an array; images as (C, H, W)."""
     if hasattr(value, "detach"):
         return value.numpy(force=True)
     array = np.asarray(value)
@@ -72,7 +72,7 @@ def planar(rows: Pixels) -> Pixels:
 
 
 class Timed:
-    """A callable whose calls are timed where it is ``steady``: as it is compared."""
+    """A callable whose calls are timed if it is ``steady``, that is, used for a comparison."""
 
     steady = False
     __name__: str
@@ -82,7 +82,7 @@ class Timed:
         self._generators: list[Any] | None = None
 
     def seeded(self, seed: int) -> contextlib.AbstractContextManager[None]:
-        """The same for generators that it holds, too."""
+        """The same, for generators that it holds, too."""
         if self._generators is None:
             found = generators_in(vars(self))
             self.renew()
@@ -91,7 +91,7 @@ class Timed:
         return seeded(seed, self._generators)
 
     def renew(self) -> None:
-        """Lets go of the generators that each call makes of its own."""
+        """Releases the generators that each call creates."""
 
     def __getstate__(self) -> tuple[int, dict[str, Any], list[program.Entry]]:
         return os.getpid(), vars(self), program.entries(vars(self))
@@ -113,9 +113,8 @@ class Timed:
 
 
 class Originals(Timed):
-    """Consecutive transforms of torchvision, or callables of the user's, as one step on ``image``.
-
-    form: what the first of them gets, "pil", "image" or "tensor". steady: with the same draws for
+    """Consecutive transforms of torchvision, or user callables, as one step on ``image``. form: the
+    input of the first of them, "pil", "image" or "tensor". steady: with the same draws for
     every record, for comparisons.
     """
 
@@ -158,7 +157,7 @@ class Keyword:
         return self.transform(**{self._given: image})[self._returned]
 
     def renew(self) -> None:
-        """Its own generators are others: those that it has are seeded by each call."""
+        """Replaces its own generators: the previous ones are seeded by each call."""
         if hasattr(self.transform, "set_random_seed"):
             self.transform.set_random_seed(int(np.random.randint(1 << 31)))
 
@@ -181,13 +180,13 @@ class OnTarget(Timed):
 
 
 class NotLikeTheFirst(TypeError):
-    """A record has other fields than record 0, or a value that no field can hold."""
+    """A record has different fields than record 0, or a value that no field can hold."""
 
 
 class Fetch(Timed):
     """A map-style dataset as a step: record number in, its fields out. node: record 0's form.
 
-    returns: what is declared of its fields; an empty array, whose dtype says nothing, gets it.
+    returns: the declared form of its fields; empty arrays, whose dtype does not count, get it.
     defers: images that it opens are decoded by the engine (headrace.migrate.deferred).
     """
 
@@ -223,7 +222,7 @@ class Fetch(Timed):
                     return self._fields_of(index, self.dataset[index])
             except Exception:
                 record = self._undeferred(index, seed)  # which may raise the same
-                self.defers = False  # it had to do with our images
+                self.defers = False  # it depended on our images
                 return record
         return self._undeferred(index, seed)
 
@@ -277,5 +276,5 @@ def described(value: Any) -> str:
 
 
 def value_crossing(value: Any) -> Any:
-    """As it is delivered: text and bytes stay, the rest become arrays of the same shape."""
+    """The value as delivered: text and bytes unchanged, others as arrays of the same shape."""
     return value if isinstance(value, (str, bytes)) else pixels_from_value(value)

@@ -2,7 +2,7 @@
 """The collate_fn of torchvision's reference script for segmentation: images padded with 0, masks
 with 255, to the largest of the batch. The engine pads.
 
-It is recognized by its code and that of the ``cat_list`` that it names, both as published.
+It is recognized by its code and that of the ``cat_list`` that it calls, both as published.
 """
 
 # ruff: noqa: B905, F821
@@ -34,7 +34,7 @@ def _collate_fn(batch: Any) -> Any:
 
 
 FILLS = (0, 255)
-_FLAGS = 0xFF  # without those of __future__
+_FLAGS = 0xFF  # excluding those of __future__
 
 
 def is_padding(function: Any) -> bool:
@@ -55,7 +55,7 @@ def _is_plain(function: Any, known: Any) -> bool:
 
 
 def _same(one: types.CodeType, other: types.CodeType) -> bool:
-    """Whether they do the same, whatever their variables and lines are called."""
+    """Whether they do the same, ignoring names of variables and line numbers."""
     if (one.co_code, one.co_names) != (other.co_code, other.co_names):
         return False
     if (one.co_argcount, one.co_flags & _FLAGS) != (other.co_argcount, other.co_flags & _FLAGS):
@@ -71,7 +71,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 class Padded:
-    """In the place of ``Collated``: the batch is padded already."""
+    """Replaces ``Collated``: the batch is already padded."""
 
     copies = False
     draws = False

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of an object, by name: ``.attribute``, ``[entry]``, or the whole name of what does
-not belong to it, such as a global that a function names.
+"""The parts of an object, by name: ``.attribute``, ``[entry]``, or a full name for objects that do
+not belong to it, such as a global that a function uses.
 
-The user's own classes and functions are parts of what is made of them; those of libraries are
-themselves, but for methods that a script may replace.
+The user's own classes and functions are parts of their instances; those of libraries are compared
+by identity, except for methods that a script may replace.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FEW = 64
 
 _PLAIN = frozenset({dict, list, tuple})  # which have no attributes
 
-# Types of the standard library that hold the user's values; all others are opaque.
+# Standard library types that hold the user's values; all others are opaque.
 _HOLDERS = (
     *(dict, list, tuple, set, frozenset, collections.deque, types.SimpleNamespace),
     *(functools.partial, functools.partialmethod, functools.cached_property),
@@ -38,7 +38,7 @@ _HOLDERS_BY_NAME = (
     "sqlite3.Connection",
 )
 _GENERATORS = ("Generator", "RandomState", "Random", "SystemRandom", "BitGenerator")
-# Names with which code finds globals that it does not name.
+# Names with which code accesses globals indirectly.
 _BY_TEXT = {"globals", "eval", "exec", "f_globals", "__globals__"}
 _MODULES = {"sys", "modules"}
 # Methods of a dataset, a transform or a sampler that a library calls.
@@ -46,7 +46,7 @@ _CALLED = (
     *("__getitem__", "__getitems__", "__len__", "__iter__", "__call__"),
     *("forward", "transform", "make_params", "_transform", "_get_params", "get_params"),
 )
-# Methods that are called when an object is made, shown or sent, and not for a record.
+# Methods that are called when an object is created, shown or pickled, not per record.
 _NOT_CALLED = (
     *("__init__", "__new__", "__post_init__", "__del__", "__init_subclass__"),
     *("__repr__", "__str__", "__reduce__", "__getstate__", "__setstate__"),
@@ -54,7 +54,7 @@ _NOT_CALLED = (
 
 
 def is_thing(value: Any) -> bool:
-    """Whether it is told apart by identity alone: a file, a lock, a module, a generator."""
+    """Whether it is compared by identity alone: a file, a lock, a module, a generator."""
     kind = type(value)
     if module_of(kind).startswith("headrace.migrate.look."):  # a stand-in
         return True
@@ -71,8 +71,8 @@ def is_thing(value: Any) -> bool:
 
 
 def parts_of(value: Any) -> Parts:
-    """REQUIRES: it is no thing by itself."""
-    if type(value) in _PLAIN:  # annotations are thousands of these
+    """The parts of an object. REQUIRES: it is not compared by identity."""
+    if type(value) in _PLAIN:  # thousands of these may be annotations
         return _entries_of(value)
     if isinstance(value, types.FunctionType):
         return _of_function(value)
@@ -96,7 +96,7 @@ def parts_of(value: Any) -> Parts:
 
 
 def _version_of(database: Any) -> Any:
-    """Changes when another connection writes; None on another thread than its own."""
+    """Changes when another connection writes; None on a thread other than its own."""
     try:
         return database.execute("PRAGMA data_version").fetchone()
     except Exception:
@@ -104,7 +104,7 @@ def _version_of(database: Any) -> Any:
 
 
 def few_parts_of(value: Any) -> list[Any]:
-    """The same without names; of many entries the first ones."""
+    """The same without names; if there are many entries, only the first ones."""
     if isinstance(value, (dict, list, tuple, set, frozenset)) and len(value) > _FEW:
         return list(itertools.islice(value.values() if isinstance(value, dict) else value, _FEW))
     return list(parts_of(value).values())
@@ -120,7 +120,7 @@ def _of_object(value: Any) -> Parts:
     if not out and (columns := _of_pandas(value)) is not None:
         return columns
     for name, each in _attributes(value):
-        if not module_of(type(each)).startswith("headrace."):  # ours: views give it a method
+        if not module_of(type(each)).startswith("headrace."):  # ours: views add a method to it
             out[f".{name}"] = each
     for base in type(value).__mro__:
         home = module_of(base).partition(".")[0]
@@ -152,7 +152,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _of_pandas(value: Any) -> Parts | None:
-    """Columns, without what pandas remembers of them."""
+    """Columns, without pandas' caches."""
     if module_of(type(value)).partition(".")[0] != "pandas":
         return None
     if type(value).__name__ == "DataFrame":
@@ -170,7 +170,7 @@ def _column(values: Any) -> Any:
 
 
 def counts(name: str, value: Any) -> bool:
-    """Whether an attribute of a class is the user's."""
+    """Whether a class attribute is the user's."""
     if name in _NOT_CALLED:
         return False
     return not name.startswith("__") or isinstance(value, types.FunctionType)
@@ -207,7 +207,7 @@ def _of_function(function: types.FunctionType) -> Parts:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is a value, or a list or dictionary of some: such as ``sys.argv``."""
+    """Whether it is a value, or a list or dictionary of values, such as ``sys.argv``."""
     if type(value) is dict:
         value = list(value.values())
     entries = list(value) if isinstance(value, (list, tuple, set)) else [value]
@@ -215,7 +215,7 @@ def _is_plain(value: Any) -> bool:
 
 
 class Names(NamedTuple):
-    """Names in code: globals, and attributes and texts."""
+    """Names in code: globals, and attributes and strings."""
 
     globals: tuple[str, ...]
     others: tuple[str, ...]

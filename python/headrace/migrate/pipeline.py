@@ -37,7 +37,9 @@ class Parts:
 
     @property
     def listed(self) -> list[tuple[Translated, str]]:
-        """As a report lists them, with a word on each: once, where all images have the same."""
+        """The steps as listed in a report, with a comment on each; once if all images have the
+        same.
+        """
         lists = list(self.pictures.values())
         names = [[(step.native, step.names) for step in steps] for steps in lists]
         label = [(self.label, self.label.note)] if self.label else []
@@ -49,16 +51,16 @@ class Parts:
 
     @property
     def draw(self) -> bool:
-        """Whether a step is random, as far as is known: it is compared in another form."""
+        """Whether a step is random, if known: comparisons use another form of it."""
         return any(list(map(id, step.step)) != list(map(id, step.steady)) for step in self.all)
 
     @property
     def casts(self) -> dict[str, Cast]:
-        """Dtypes of fields that get them when a batch is delivered."""
+        """Dtypes of fields that are converted when a batch is delivered."""
         return {name: cast for step in self.all for name, cast in step.casts.items()}
 
     def pipeline(self, dataset: Dataset, steady: bool) -> Any:
-        """The transforms of a Loader. steady: in the form in which nothing is random."""
+        """The transforms of a Loader. steady: in a form without randomness."""
         before = dataset.steady if steady else dataset.steps
         steps = {
             name: [step for part in parts for step in (part.steady if steady else part.step)]
@@ -73,7 +75,7 @@ class Parts:
 
 
 def parts_of(dataset: Dataset) -> Parts:
-    """Its transforms, translated. Raises NoFormat where these are no steps of single images."""
+    """Its transforms, translated. Raises NoFormat if they are not steps on single images."""
     pictures = {name: _picture_steps(dataset, name) for name in dataset.pictures}
     python = [step for parts in pictures.values() for step in parts if not step.native]
     if len(pictures) > 1 and python and not (dataset.shared and _keep_nothing(python)):
@@ -85,7 +87,7 @@ def parts_of(dataset: Dataset) -> Parts:
 
 
 def _keep_nothing(python: list[Translated]) -> bool:
-    """Whether Python transforms are as they were after calls: none hands anything to the next."""
+    """Whether Python transforms are unchanged after calls, so that no call affects the next."""
     for step in python:
         assert step.before is not None
         before = [guards.held(each, ()) for each in step.transforms]

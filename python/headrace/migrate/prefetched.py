@@ -14,7 +14,7 @@ from headrace.migrate.translations.registry import Form, NoOperator, Translated,
 
 
 def opened(dataloader: Any) -> tuple[Any, Prefetched | None]:
-    """The DataLoader itself, and what a PrefetchLoader around it does."""
+    """The DataLoader itself, and the operations of a PrefetchLoader around it."""
     kind = type(dataloader)
     if kind.__name__ == "PrefetchLoader" and kind.__module__.startswith("timm."):
         return dataloader.loader, Prefetched(dataloader)
@@ -22,7 +22,7 @@ def opened(dataloader: Any) -> tuple[Any, Prefetched | None]:
 
 
 class Prefetched:
-    """Bytes to numbers, mean and deviation, and timm's RandomErasing."""
+    """Bytes to floats, normalization, and timm's RandomErasing."""
 
     def __init__(self, loader: Any) -> None:
         self._dtype = loader.img_dtype
@@ -34,7 +34,7 @@ class Prefetched:
         self.name = f"PrefetchLoader(mean={_listed(self._mean)}, std={_listed(self._std)})"
 
     def steps(self, probe: Any) -> list[Translated]:
-        """As steps on each record. Raises NoOperator. probe: one of the images."""
+        """The equivalent steps on each record. Raises NoOperator. probe: one of the images."""
         if str(self._dtype) != "torch.float32":
             raise NoOperator(f"it gives {self._dtype}")
         ours = [
@@ -57,11 +57,11 @@ class Prefetched:
         return self.erased(self._normalized(images)), targets
 
     def erased(self, images: Any) -> Any:
-        """The last of it, on images that are normalized."""
+        """Applies the erasing, which comes last, to normalized images."""
         return images if self._erasing is None else self._erasing(images)
 
     def planes(self) -> list[tuple[Any, Any]] | None:
-        """Mean and deviation of each plane, as float32; None where it gives another dtype."""
+        """Mean and deviation of each channel, as float32; None if it returns another dtype."""
         if str(self._dtype) != "torch.float32":
             return None
         values = (each.flatten().to(self._dtype).numpy() for each in (self._mean, self._std))
@@ -74,7 +74,8 @@ class Prefetched:
             images = torch.from_numpy(np.ascontiguousarray(pixels_from_value(images)))
         mean, std = (each.to(images.device, self._dtype) for each in (self._mean, self._std))
         numbers = images.to(self._dtype)
-        of_ours = numbers is not images and numbers.ndim == mean.ndim  # to write to, and as large
+        # writable, and of the same size
+        of_ours = numbers is not images and numbers.ndim == mean.ndim
         return (numbers.sub_(mean) if of_ours else numbers.sub(mean)).div_(std)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """State in a program's classes and modules, for worker processes that import these again.
 
-A process of ``python_workers=`` gets a dataset by pickle, which sends its attributes, but its
-class, and the globals that its code names, as they are when they are imported. What a script set
-there since, such as ``Pets.scale = 2``, is sent along.
+A process of ``python_workers=`` gets a dataset by pickle, which only sends its attributes: its
+class, and the globals that its code uses, are imported in their initial state. Later changes by a
+script, such as ``Pets.scale = 2``, are sent along.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from headrace.migrate.held import reached_from
 from headrace.migrate.modules import is_users, module_of
 from headrace.migrate.parts import counts, is_thing, names_in
 
-_MOST = 100_000  # objects that are walked
+_MOST = 100_000  # objects to visit
 _BY_REFERENCE = (type, types.ModuleType, types.BuiltinFunctionType)
 
 
 class Entry(NamedTuple):
-    """An attribute of a class, or of a module, where ``owner`` is empty."""
+    """An attribute of a class, or of a module if ``owner`` is empty."""
 
     module: str
     owner: str
     name: str
     value: Any = None
-    code: int = 0  # a hash, of a function that cannot be sent
+    code: int = 0  # a hash, for a function that cannot be sent
 
 
 def entries(root: Any) -> list[Entry]:
-    """All classes and functions of the user's that are reached from an object."""
+    """All of the user's classes and functions reachable from an object."""
     found: dict[tuple[str, str, str], Entry] = {}
     for value in reached_from(root, _MOST, lambda each: not is_thing(each), depth_first=True):
         if not is_thing(value):
@@ -56,7 +56,7 @@ def _entries_of(value: Any) -> list[Entry]:
 
 
 def _sent(entry: Entry) -> Entry | None:
-    """As it can be pickled; None: as it is imported."""
+    """In a form that can be pickled; None: unchanged since import."""
     value = entry.value
     if isinstance(value, _BY_REFERENCE) or not is_users(entry.module):
         return None
@@ -70,7 +70,7 @@ def _sent(entry: Entry) -> Entry | None:
 
 
 def apply(sent: list[Entry]) -> None:
-    """In a worker: sets them. RuntimeError where a function is another one than it was there."""
+    """In a worker: sets them. RuntimeError if a function differs from the parent's."""
     for entry in sent:
         owner: Any = sys.modules[entry.module]
         for name in filter(None, entry.owner.split(".")):
@@ -81,14 +81,14 @@ def apply(sent: list[Entry]) -> None:
         own = getattr(getattr(owner, entry.name, None), "__code__", None)
         if own is not None and _hash_of(own) != entry.code:
             raise RuntimeError(
-                f"{entry.owner or entry.module}.{entry.name} is another function where the module "
-                "is imported than it is in the script, which put one in its place: define that at "
-                "the top of a module, or python_workers=0"
+                f"{entry.owner or entry.module}.{entry.name} was replaced by the script, and a "
+                "worker process that imports the module would get the original: define the "
+                "replacement at the top of a module, or use python_workers=0"
             )
 
 
 def _hash_of(code: types.CodeType) -> int:
-    """Hash of the code's behavior; the positions of its lines may differ."""
+    """Hash of the code's behavior, ignoring line numbers."""
     consts = [c if not isinstance(c, types.CodeType) else _hash_of(c) for c in code.co_consts]
     try:
         plain = marshal.dumps([code.co_code, consts, code.co_names, code.co_varnames], 2)

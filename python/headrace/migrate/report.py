@@ -13,27 +13,27 @@ CHANGED, ADVICE = "changed", "advice"
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """One part: what it was, what it has become (one of the words above), and a note."""
+    """One part: what it was, how it was translated (one of the words above), and a note."""
 
     name: str
     became: str
     note: str = ""
-    cost: str = ""  # of a step in Python, as it was measured
+    cost: str = ""  # measured for a Python step
     way: str = ""  # what would make it native
 
 
 class Report:
     """The parts in the order of the data, and what the comparison of records gave.
 
-    ``native``, ``python``, ``dropped``, ``changed`` and ``advice`` are the parts by what they have
-    become. ``differences`` has the largest difference found in each field, where it was looked for.
+    ``native``, ``python``, ``dropped``, ``changed`` and ``advice`` are the parts by kind of
+    translation. ``differences`` has the largest difference found in each compared field.
     """
 
     def __init__(self, title: str) -> None:
         self.title = title
         self.parts: list[Part] = []
         self.differences: dict[str, float] = {}
-        self.filtered: dict[str, str] = {}  # fields whose original has another filter: which
+        self.filtered: dict[str, str] = {}  # fields whose original uses another filter: which one
         self.records_checked = 0
 
     def add(self, name: str, became: str, note: str = "", cost: str = "", way: str = "") -> None:

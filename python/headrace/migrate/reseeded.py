@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeds a Compose of Albumentations as its ``set_random_seed`` does, in the generators that it has.
+"""Seeds a Compose of Albumentations like its ``set_random_seed``, in its existing generators.
 
-That makes two generators for each of its transforms, all from the same seed, at 12 us each; states
-are made once here and copied.
+set_random_seed creates two generators for each of its transforms, all from the same seed, at 12 us
+each; here the states are created once and copied.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OWN = ("albumentations.core.composition", "albumentations.core.transforms_inter
 
 
 class Reseeded:
-    """The generators of ``transform`` as a function of a seed."""
+    """Seeds the generators of ``transform``."""
 
     def __init__(self, transform: Any) -> None:
         self._transform = transform
@@ -45,7 +45,7 @@ class Reseeded:
 
 
 class _Owner:
-    """One of its parts, which has a generator of Python's and one of NumPy's."""
+    """One of its parts with a Python generator and a NumPy generator."""
 
     def __init__(self, holder: Any) -> None:
         self.holder = holder
@@ -59,12 +59,12 @@ class _Owner:
 
 
 def _owners_in(transform: Any) -> list[_Owner]:
-    """The parts that set_random_seed() reaches; none where one does something else there."""
+    """The parts that set_random_seed() reaches; none if one of them overrides it."""
     out, waiting = [], [transform]
     while waiting:
         part = waiting.pop()
         method = getattr(part, "set_random_seed", None)
-        if method is None:  # an entry of the user's, which it passes over
+        if method is None:  # a user's entry, which it skips
             continue
         generators = [getattr(part, name, None) for name in ("py_random", "random_generator")]
         kinds = [type(each).__name__ for each in generators]

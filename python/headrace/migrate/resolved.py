@@ -22,11 +22,9 @@ def resolved(
     report: Report | None,
     changes: Mapping[str, Any],
 ) -> tuple[Dataset, Parts]:
-    """The dataset and its steps. report: takes what a comparison of records finds, if there is one.
-
-    A dataset that was traced and whose records differ all the same stays as it is. Reasons are
-    made again: an exception that was raised holds the frames, and the loaders, of what was tried.
-    """
+    """The dataset and its steps. report: receives the result of comparing records, if they are
+    compared. A traced dataset whose records differ stays in Python. Exceptions are recreated as
+    reasons: raised ones would keep the frames and loaders of the attempt alive."""
 
     def look(one: Any, why: str) -> Dataset:
         return traced(one, trace, why)
@@ -38,7 +36,7 @@ def resolved(
         left = reason.again()
     except Error as differs:
         left = _left(dataset, differs)
-    if not dataset.is_traced and not dataset.steps:  # known, but for its transform
+    if not dataset.is_traced and not dataset.steps:  # known, except for its transform
         try:
             dataset = look(original, str(left))
             return dataset, _compared(dataset, report, changes)

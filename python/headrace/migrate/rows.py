@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of a finished batch that remember it: torch.stack of all of them, in order, is the batch.
 
-So a collate function that stacks costs nothing, and gives what a copy would be. The batch is given
-away once, and only as long as no other view of its memory exists: a second stack is a copy. Rows
-that are used afterwards have memory of their own, and rows that outlive the function get it before
-anything else can write to the batch. A row is a tensor like any other; whatever else is done with
-it gives plain tensors.
+So a collate function that stacks costs nothing, and returns the same values as a copy. The batch is
+handed out once, and only if no other view of its memory exists: a second stack is a copy. Rows that
+are used afterwards get separate memory, and so do rows that outlive the function, before any other
+code can write to the batch. A row is an ordinary tensor; all other operations on it give plain
+tensors.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from typing import Any
 
 
 class WrittenTo(RuntimeError):
-    """A record is gone: its batch, which was given away, may have been changed since."""
+    """A record is gone: its batch was released, and may have been overwritten."""
 
 
 class _Batch:
-    """A batch of which there are rows."""
+    """A batch with rows."""
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
-        self.seen = False  # whether something else has its memory, too
-        self.given = False  # whether it was given away as a stack
-        self.exported = False  # whether it can be written to since, without its counting that
-        self.version = 0  # as it was then
+        self.seen = False  # whether something else references its memory, too
+        self.given = False  # whether it was handed out as a stack
+        self.exported = False  # whether it can have been written to since, without torch counting
+        # that
+        self.version = 0  # version at that time
 
     def give(self) -> Any:
-        """A stack of all rows. REQUIRES: it was not given away."""
+        """A stack of all rows. REQUIRES: it was not handed out before."""
         if self.seen:
             return self.tensor.clone()
         self.given, self.version = True, _writes(self.tensor)
@@ -38,11 +39,11 @@ class _Batch:
 
     @property
     def changed(self) -> bool:
-        """Whether it was written to since it was given away, or may have been."""
+        """Whether it was, or may have been, written to since it was handed out."""
         return self.exported or _writes(self.tensor) != self.version
 
     def own(self, number: int) -> Any:
-        """A row's value in memory of its own. REQUIRES: the batch was given away."""
+        """A row's value in separate memory. REQUIRES: the batch was handed out."""
         if self.changed:
             raise WrittenTo(
                 "a record is used after the stack of all records was changed in place: "
@@ -51,22 +52,22 @@ class _Batch:
         return self.tensor[number].clone()
 
     def note(self, result: Any) -> None:
-        """Looks for its memory in what an operation on rows returned."""
+        """Searches the result of an operation on rows for the batch's memory."""
         if isinstance(result, (list, tuple)):
             for each in result:
                 self.note(each)
         elif hasattr(result, "untyped_storage"):
             self.seen |= _address(result) == _address(self.tensor)
         elif type(result) not in _values():
-            self.seen = True  # an array of NumPy's, an iterator, a capsule
+            self.seen = True  # a NumPy array, an iterator, a capsule
 
 
 class Lent:
-    """The rows that one call of a function gets. Used as a context around that call."""
+    """The rows passed to one call of a function. Used as a context around that call."""
 
     def __init__(self) -> None:
         self._batches: list[_Batch] = []
-        self._rows: list[Any] = []  # weak
+        self._rows: list[Any] = []  # weak references
         self._watch: Any = None
 
     def rows_of(self, batch: Any) -> list[Any]:
@@ -91,8 +92,8 @@ class Lent:
         self._settle()
 
     def _settle(self) -> None:
-        """Gives memory of their own to rows that still exist and whose batch was given away: the
-        training loop may write to the batch."""
+        """Copies rows that still exist and whose batch was handed out, because the training loop
+        may write to the batch."""
         if not any(batch.given for batch in self._batches):
             return
         for row in [row for row in (each() for each in self._rows) if row is not None]:
@@ -102,7 +103,7 @@ class Lent:
 
 
 def rows_of(batch: Any) -> list[Any]:
-    """The rows of a tensor, as views of it, whose use nothing watches."""
+    """The rows of a tensor, as views whose use is not tracked."""
     return Lent().rows_of(batch)
 
 
@@ -111,7 +112,7 @@ def _address(tensor: Any) -> Any:
 
 
 def _writes(tensor: Any) -> int:
-    """How often it, or a view of it, was changed in place."""
+    """How often it, or a view of it, was modified in place."""
     return int(getattr(tensor, "_version"))  # noqa: B009
 
 
@@ -123,7 +124,7 @@ def _strided() -> Any:
 
 @functools.cache
 def _values() -> frozenset[Any]:
-    """Types of what an operation returns that has no memory of a tensor's."""
+    """Result types that do not reference a tensor's memory."""
     import torch
 
     own = (torch.Size, torch.dtype, torch.device, torch.layout, torch.memory_format)
@@ -138,8 +139,8 @@ def _watch_class() -> Any:
     counted_apart = getattr(torch.Tensor.data, "__get__")  # noqa: B009
 
     class Watch(TorchFunctionMode):
-        """Notes what gives access to a stack that was given away without counting writes: arrays
-        of NumPy's, addresses, ``.data``."""
+        """Records access to a stack that was handed out by which writes are not counted: NumPy
+        arrays, addresses, ``.data``."""
 
         def __init__(self, batches: list[_Batch]) -> None:
             super().__init__()
@@ -193,8 +194,8 @@ def _row_class() -> Any:
 
 
 def _replaced(value: Any, kind: Any, batches: list[_Batch]) -> Any:
-    """The arguments of an operation, with rows whose batch was given away as copies of their own.
-    batches: gets the others'."""
+    """The arguments of an operation, with copies of rows whose batch was handed out. batches:
+    receives those of the others."""
     if type(value) is kind:
         batch = value._batch
         if not batch.given:
@@ -211,7 +212,8 @@ def _replaced(value: Any, kind: Any, batches: list[_Batch]) -> Any:
 
 
 def _whole(tensors: Any = (), dim: Any = 0, *, out: Any = None, **_: Any) -> _Batch | None:
-    """The batch of which these are all rows, in order; None: they are others, or it was given."""
+    """The batch of which these are all rows, in order; None: they are others, or it was handed
+    out."""
     rows = tensors if dim == 0 and out is None and isinstance(tensors, (list, tuple)) else ()
     batch = getattr(rows[0], "_batch", None) if rows else None
     if batch is None or batch.given or len(rows) != len(batch.tensor):

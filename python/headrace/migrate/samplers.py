@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samplers and batch samplers in Python, called for their order before each epoch.
 
-What they draw is made a function of seed and epoch, so that every order can be made again: copies
-of them are asked, with set_epoch(epoch), whose generators, like the global ones, are seeded with
+Their draws are made a function of seed and epoch, so that every order is reproducible: copies of
+them are iterated after set_epoch(epoch), with their generators and the global ones seeded with
 both.
 """
 
@@ -24,15 +24,15 @@ from headrace.migrate.known_dataset import REFUSED
 from headrace.migrate.seeding import seeded
 from headrace.sampling import Batches, Records, Sampling, as_indices
 
-# Attributes, also with an underscore, of what gives one rank's records.
+# Attributes, also with an underscore, of samplers that return one rank's records.
 _WORLDS = ("num_replicas", "world_size", "num_processes")
 _RANKS = ("rank", "process_index")
 _INNER = ("sampler", "batch_sampler")
-_ENDLESS = 1000  # epochs: a sampler without len() that gives as many records never ends
+_ENDLESS = 1000  # epochs: a sampler without len() that returns as many records counts as endless
 
 
 def chain_of(sampler: Any) -> list[Any]:
-    """A sampler and those that it stands on, from the outside in."""
+    """A sampler and those that it wraps, outermost first."""
     out: list[Any] = []
     while sampler is not None and not any(sampler is each for each in out):
         out.append(sampler)
@@ -42,7 +42,7 @@ def chain_of(sampler: Any) -> list[Any]:
 
 
 def knows_ranks(sampler: Any) -> bool:
-    """Whether it gives one rank's records by itself, so that nothing must divide them again."""
+    """Whether it returns a single rank's records, which must not be divided again."""
     return bool(_integers(sampler, (*_WORLDS, *_RANKS)))
 
 
@@ -64,9 +64,8 @@ def _attributes(sampler: Any) -> dict[str, Any]:
 
 class Asked(Sampling):
     """The order of a torch Sampler, or of a batch sampler (``batches``), over so many records.
-
-    ConfigError HR0834 where it does not end, or gives another order when it is asked once more for
-    the same epoch.
+    ConfigError HR0834 if it does not end, or returns another order for the same epoch when iterated
+    again.
     """
 
     def __init__(self, sampler: Any, records: int, batches: bool = False) -> None:
@@ -92,7 +91,7 @@ class Asked(Sampling):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether every epoch has the first one's order, as far as one other tells."""
+        """Whether every epoch has the order of the first, judging by one other epoch."""
         return not knows_epochs(self.sampler) and self(1, 1) == self.first
 
     @property
@@ -109,12 +108,12 @@ class Asked(Sampling):
         return self._engine
 
     def forget(self) -> None:
-        """Each epoch is asked for again, of the sampler as it is now."""
+        """Discards cached orders: the sampler is iterated again for each epoch."""
         if self._engine is not None:
             self._engine.forget()
 
     def _made(self, records: int) -> _core.Sampler:
-        import hashlib  # as late as it is needed: importing headrace should be quick
+        import hashlib  # imported late, to keep importing headrace fast
 
         sizes = [] if not self.batches or self.batch_size else self.sizes
         about: list[Any] = [
@@ -122,12 +121,12 @@ class Asked(Sampling):
             _integers(self.sampler, _WORLDS),
             len(self.first),
             self.sizes,
-            # Ranks have orders of their own, and one state.
+            # Ranks have orders of their own, but one state.
             [] if knows_ranks(self.sampler) else self.first,
         ]
         digest = hashlib.blake2b(repr(about).encode(), digest_size=8).digest()
         return _core.asked(
-            functools.partial(_order_of, weakref.ref(self), records),  # which keeps what it makes
+            functools.partial(_order_of, weakref.ref(self), records),  # which caches its results
             records,
             len(self.first),
             sizes,
@@ -136,12 +135,12 @@ class Asked(Sampling):
         )
 
     def __call__(self, seed: int, epoch: int) -> list[int]:
-        """Record indices of an epoch, those of batches one after the other."""
-        with self._asking:  # the generators that it draws from are the process's
+        """Record indices of an epoch, batches concatenated."""
+        with self._asking:  # it draws from the process's global generators
             return self._in_one(epoch, self._drawn(self._copied(), seed, epoch))
 
     def _copied(self) -> Any:
-        """It and its inner ones, so that those of the script stay as they are."""
+        """It and its inner ones, so that the script's are unchanged."""
         try:
             outer = copy.copy(self.sampler)
             for each in chain_of(outer):
@@ -208,7 +207,7 @@ def _order_of(
 
 
 def _generator_like(value: Any, words: random.Random) -> Any:
-    """A new generator of the same kind, seeded; None for what is none."""
+    """A new generator of the same type, seeded; None if it is not one."""
     if isinstance(value, random.Random):
         return random.Random(words.getrandbits(63))
     if isinstance(value, np.random.Generator):
@@ -221,7 +220,7 @@ def _generator_like(value: Any, words: random.Random) -> Any:
 
 
 class Followed:
-    """The epochs that a script sets on its samplers, as DistributedSampler wants it."""
+    """The epochs that a script sets on its samplers, as for DistributedSampler."""
 
     def __init__(self, sampler: Any) -> None:
         self._samplers = [each for each in chain_of(sampler) if self._epoch_of(each) is not None]
@@ -236,7 +235,7 @@ class Followed:
         return epoch if isinstance(epoch, int) and epoch >= 0 else None
 
     def news(self) -> int | None:
-        """The epoch that was set since this was asked last; None: none was."""
+        """The epoch set since the last call; None if there was none."""
         before, self._seen = self._seen, [self._epoch_of(each) for each in self._samplers]
         changed = (now for was, now in zip(before, self._seen, strict=True) if now != was)
         return next((epoch for epoch in changed if epoch is not None), None)

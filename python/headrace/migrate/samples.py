@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of a batch as the samples that the DataLoader's dataset would have given."""
+"""Fields of a batch as the samples that the DataLoader's dataset would have returned."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from headrace.migrate.originals import described, value_from_pixels
 from headrace.migrate.rows import Lent
 from headrace.per_record import Layout, per_record
 
-# A column of the batch, in a record each, as the sample has it.
+# A column of the batch, split into records, in the sample's form.
 Column = Callable[["Columns"], list[Any]]
 
 
 class NoSamples(Exception):
-    """No samples can be made of the fields; the message says why."""
+    """The fields cannot form samples; the message says why."""
 
 
 class Columns:
-    """A batch as torch tensors and lists by field. copies: rows are tensors of their own."""
+    """A batch as torch tensors and lists by field. copies: rows are separate tensors."""
 
     def __init__(self, layout: Layout, values: Mapping[str, Any], copies: bool = False) -> None:
         self._values = values
@@ -31,7 +31,7 @@ class Columns:
         self._rows = layout.by_name()
 
     def column(self, name: str) -> list[Any]:
-        """For each record its part of a field."""
+        """Each record's part of a field."""
         rows = self._rows[name]
         if rows.how != "stack":
             if rows.how == "list" and rows.form is None:
@@ -48,7 +48,7 @@ class Columns:
         return list(batch.unbind(0))
 
     def numbers(self, name: str) -> list[Any]:
-        """The same as numbers of Python."""
+        """The same as Python numbers."""
         value = self._values[name]
         if hasattr(value, "tolist"):
             return list(value.tolist())
@@ -56,7 +56,7 @@ class Columns:
 
 
 class Fields(Columns):
-    """For a function of the user's: rows of the batch's own are ``lent``."""
+    """For a user's function: rows of the batch itself are ``lent``."""
 
     def __init__(self, layout: Layout, values: Mapping[str, Any], copies: bool = False) -> None:
         super().__init__(layout, values, copies)

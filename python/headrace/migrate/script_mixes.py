@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """MixUp and CutMix as torchvision's reference scripts define them for v1, in transforms.py.
 
-They are classes of the script's, so a name says little: one is recognized by what it does. With the
-same seeds it must give what the definition gives.
+They are the script's own classes, so their name is not sufficient: one is recognized by its
+behavior. With the same seeds it must give the same result as the definition.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SEEDS = 8
 
 
 def kind_of(transform: Any) -> str:
-    """ "MixUp" or "CutMix"; empty for another transform, and for one that leaves batches out."""
+    """ "MixUp" or "CutMix"; empty for other transforms, and for those that skip batches."""
     kind = _NAMES.get(type(transform).__name__, "")
     alpha, classes = (getattr(transform, name, None) for name in ("alpha", "num_classes"))
     if not kind or getattr(transform, "p", None) != 1 or "torch" not in sys.modules:
@@ -57,7 +57,7 @@ def _defined(kind: str, alpha: float, classes: int, images: Any, labels: Any, se
     import torch
 
     torch.manual_seed(seed)
-    torch.rand(1)  # against p
+    torch.rand(1)  # compared with p
     share = float(torch._sample_dirichlet(torch.tensor([alpha, alpha]))[0])
     targets = torch.nn.functional.one_hot(labels, classes).to(images.dtype)
     if kind == "MixUp":

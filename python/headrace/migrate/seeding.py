@@ -13,8 +13,10 @@ from headrace.migrate.generators import seed_all
 
 @contextmanager
 def seeded(seed: int, more: Sequence[Any] = ()) -> Iterator[None]:
-    """Global generators, and more, as a function of ``seed`` inside, and as they were outside. One
-    thread is inside at a time."""
+    """Seeds global and other generators with ``seed`` inside the context, and restores them
+    afterwards. One
+    thread is inside at a time.
+    """
     with global_draws.seeded(seed):
         put_back = seed_all(more, seed)
         try:

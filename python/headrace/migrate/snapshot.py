@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots of objects: later differences are named.
+"""Snapshots of objects, which report later differences.
 
-An object is walked through its attributes, entries and closures, the classes and functions that
-the user wrote, and the globals that these name. Lists and dictionaries of plain values are compared
-with a copy, a few ns per entry; arrays by a hash, some 10 GB/s; objects one by one, some 10 us
-a part; files, generators and other objects of the standard library by identity. What is beyond the
-bounds below is told apart by identity, too, and ``left_out``.
+An object is traversed through its attributes, entries and closures, the user's classes and
+functions, and the globals that these use. Lists and dictionaries of plain values are compared with
+a copy, a few ns per entry; arrays by a hash, some 10 GB/s; objects one by one, some 10 us a part;
+files, generators and other objects of the standard library by identity. Anything beyond the limits
+below is also compared by identity, and listed in ``left_out``.
 """
 
 from __future__ import annotations
@@ -32,20 +32,18 @@ from headrace.migrate.held import (
 )
 from headrace.migrate.parts import is_namespace, is_thing, names_in, parts_of
 
-_OBJECTS = 100_000  # parts that are walked one by one: a second
+_OBJECTS = 100_000  # parts that are traversed one by one: takes a second
 _ARRAYS = 2 << 30  # bytes
-_NESTED = 64 << 20  # bytes of lists in lists and the like, as marshal writes them
-_FEW = 64  # entries that are walked one by one, so that a change has its name
+_NESTED = 64 << 20  # bytes of nested lists and the like, as marshalled
+_FEW = 64  # entries that are traversed one by one, so that a change can be named
 _DEEPEST = 100  # objects in objects
-_BY_NAME = {"getattr", "vars", "__dict__"}  # find attributes whose names no code has
+_BY_NAME = {"getattr", "vars", "__dict__"}  # names of attributes that code accesses indirectly
 
 
 class Snapshot:
-    """What is reached from the roots, which are named as messages name them.
-
-    roots: what gives each. current: objects whose state is asked for at all times, so that only
-    another one in their place is a change. without: names of what may change.
-    """
+    """The objects reachable from the roots, by the names used in messages. roots: functions that
+    return each. current: objects whose state is read on every use, so that only replacing them
+    counts as a change. without: names of things that may change."""
 
     def __init__(
         self,
@@ -56,9 +54,9 @@ class Snapshot:
         self._roots = dict(roots)
         self._without = frozenset(without)
         self.left_out: list[str] = []
-        self._seen = {id(each): each for each in current}  # alive, so that no other has its id
+        self._seen = {id(each): each for each in current}  # kept alive, so that ids are not reused
         self._objects, self._arrays, self._nested = _OBJECTS, _ARRAYS, _NESTED
-        self._names: set[str] = set()  # that code of the user's has
+        self._names: set[str] = set()  # that the user's code has
         self._namespaces: list[Whole] = []
         self._held = {name: self._of(name, root(), 0) for name, root in self._roots.items()}
         if not self._names & _BY_NAME:
@@ -66,7 +64,7 @@ class Snapshot:
                 whole.skips = lambda part: part.removeprefix(".") not in self._names
 
     def change(self) -> str:
-        """A sentence on what is another one now; empty where nothing is."""
+        """A sentence about something that has changed; empty if nothing has."""
         for name, held in self._held.items():
             if change := held.change(self._roots[name]()):
                 return change
@@ -75,7 +73,7 @@ class Snapshot:
     def _of(self, name: str, value: Any, depth: int) -> Held:
         if is_value(value):
             return Value(name, value)
-        if id(value) in self._seen:  # whose change shows where it was met first
+        if id(value) in self._seen:  # whose change is reported where it was found first
             return Thing(name, value)
         self._seen[id(value)] = value
         if is_array(value):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks through objects that only pass an image on: torchvision's reference presets and their kin.
+"""Looks through objects that only pass an image on, such as torchvision's reference presets.
 
 ``ClassificationPresetTrain(crop_size=224)`` has a list in ``.transforms``, and its ``__call__``
-returns ``self.transforms(image)``. That it does nothing else is not read off its code: it is called
-with marks in place of images, which show it nothing, and with real images, where each transform
-must be given the very object that the one before returned. Both happen in a forked child, and calls
-must leave all that it holds as it was: a preset that counts its calls may do something else later.
+returns ``self.transforms(image)``. Whether it does nothing else is not inferred from its code: it
+is called with opaque marks in place of images, and with real images, where each transform must get
+the same object that the previous one returned. Both happen in a forked child, and calls must not
+change its state: a preset that counts its calls may behave differently later.
 """
 
 from __future__ import annotations
@@ -26,19 +26,17 @@ from headrace.printable import in_a_line
 
 
 class PassesNot(Exception):
-    """It does more than to pass its arguments on; the message says what."""
+    """It does more than pass its arguments on; the message says what."""
 
 
 def passed_through(transform: Any, probes: list[Any]) -> list[Any]:
-    """The transforms that the object hands its image to, one after the other. Raises PassesNot.
-
-    probes: what it is called with: images, tuples of its arguments, or dictionaries of which the
-    image and the rest are two arguments.
-    """
+    """The transforms to which the object passes its image, in order. Raises PassesNot. probes: its
+    arguments: images, tuples of arguments, or dictionaries whose image and other entries are two
+    arguments."""
     if not callable(transform) or isinstance(transform, (type, types.FunctionType)):
         raise PassesNot("it is a function")
     if not child.can_fork():
-        raise PassesNot("no process can be forked that would try it")
+        raise PassesNot("this platform cannot fork a process to try it")
     ended = child.run(lambda say: _tried(transform, probes), child.SILENCE)
     problem, names = ended.value or (ended.problem, [])
     if problem:
@@ -54,7 +52,8 @@ def passed_through(transform: Any, probes: list[Any]) -> list[Any]:
 
 
 def _tried(transform: Any, probes: list[Any]) -> tuple[str, list[str]]:
-    """In a child process: what is wrong, or names of what it passes its arguments through."""
+    """In a child process: the error, or names of the transforms that it passes its arguments
+    through."""
     arguments = [_arguments(probe) for probe in probes]
     try:
         names = _traced(transform, len(arguments[0]) if arguments else 1)
@@ -78,7 +77,7 @@ def _arguments(probe: Any) -> tuple[Any, ...]:
 
 
 def _traced(transform: Any, count: int) -> list[str]:
-    """Names of what it passes marks through."""
+    """Names of the transforms that it passes marks through."""
     attempt = Attempt()
     attempt.caller = "it"
 
@@ -115,7 +114,7 @@ def _traced(transform: Any, count: int) -> list[str]:
 
 
 def _are_arguments(values: Any, count: int) -> bool:
-    """Whether these are marks of all arguments in order, that have come the same way."""
+    """Whether these are marks of all arguments in order, which went through the same transforms."""
     return (
         len(values) == count
         and all(type(value) is Mark for value in values)
@@ -125,7 +124,7 @@ def _are_arguments(values: Any, count: int) -> bool:
 
 
 class _Passing(Stand):
-    """Notes that marks are passed to it."""
+    """Records that marks are passed to it."""
 
     def __init__(self, name: str, real: Any, attempt: Attempt) -> None:
         super().__init__(name, real, attempt)
@@ -140,7 +139,7 @@ class _Passing(Stand):
 
 
 def _prove(transform: Any, names: list[str], given: Any) -> None:
-    """With real values: each transform is given what the one before returned."""
+    """With real values: each transform gets the result of the previous one."""
     now, called, attempt = list(given), [], Attempt()
     attempt.caller = "it"
 
@@ -165,7 +164,7 @@ def _prove(transform: Any, names: list[str], given: Any) -> None:
 
 
 class _Relaying(Stand):
-    """Calls the original, and looks at what it is given."""
+    """Calls the original, and checks its input."""
 
     def __init__(self, name: str, real: Any, attempt: Attempt, call: Any) -> None:
         super().__init__(name, real, attempt)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The usual Dataset as a source: the results of ``look``, as columns of files and values.
+"""An ordinary Dataset as a source: the results of ``look``, as columns of files and values.
 
 ``Image.open(self.paths[i]).convert("RGB")``, ``self.transform(image)``, ``self.labels[i]`` becomes
 a column of paths, whose files are decoded natively, the list in ``transform``, and a column of
@@ -29,11 +29,11 @@ from headrace.sources.column_list import ColumnList
 from headrace.sources.media_paths import is_media_path
 
 Column = dict[str, Any]
-_DECODED = 8  # pictures that are compared with Headrace's own as they are decoded
+_DECODED = 8  # pictures that are compared with Headrace's own decoding
 
 
 def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
-    """Raises NoFormat with the reason where it stays as it is. why: it is not known."""
+    """Raises NoFormat with the reason if it stays in Python. why: it is not known."""
     if trace is False or type(dataset).__module__ == "builtins":
         raise NoFormat(why)
     limit = LIMIT if trace is True else float(trace)
@@ -116,16 +116,16 @@ def form_of(ops: tuple[Op, ...], kind: str) -> str:
 
 
 def _is_upright(ops: tuple[Op, ...]) -> bool:
-    return ("upright",) in ops or ("imread",) in ops  # which OpenCV does unasked
+    return ("upright",) in ops or ("imread",) in ops  # which OpenCV does by default
 
 
 def _first(ops: tuple[Op, ...]) -> list[Any]:
-    """Gray images are decoded in colors first."""
+    """Gray images are decoded in color first."""
     return [Gray()] if ("convert", "L") in ops else []
 
 
 class Gray:
-    """``image.convert("L")`` of an image in colors."""
+    """``image.convert("L")`` of a color image."""
 
     def __call__(self, image: Any) -> Any:
         return image.convert("L")
@@ -194,7 +194,7 @@ def _until_gray(ops: tuple[Op, ...]) -> tuple[Op, ...]:
 
 
 def _shared(files: dict[str, Column]) -> str:
-    """The field of whose files all images are made; empty where these are several."""
+    """The field whose files all images are made from; empty if there are several."""
     first, *others = files.values()
     alike_ = all(each["paths"] == first["paths"] for each in others)
     return next(iter(files)) if others and alike_ else ""
@@ -214,7 +214,7 @@ def _sentence(columns: dict[str, Column], node: Node) -> str:
             + "".join(words)
             + "".join(f" -> {call}" for call in calls)
         )
-    times = collections.Counter(parts)  # two views of one file are said once
+    times = collections.Counter(parts)  # two views of one file are reported once
     return "; ".join(part if n == 1 else f"{n} times {part}" for part, n in times.items())
 
 
@@ -229,7 +229,7 @@ def _note(found: Looked, count: int) -> str:
 
 
 def _compare_decoded(dataset: Dataset, files: dict[str, Column]) -> None:
-    """NoFormat where Headrace decodes a file otherwise than the dataset does."""
+    """NoFormat if Headrace decodes a file differently than the dataset."""
     from headrace.migrate.check import decoded
 
     picks = spread(len(dataset.source), _DECODED)

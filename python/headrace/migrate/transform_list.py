@@ -2,8 +2,7 @@
 """torchvision's transforms, v1 and v2, as Headrace's; those without an equivalent stay Python
 transforms.
 
-Each translation also has a steady form, in which nothing is random, on both sides: these are
-compared.
+Each translation also has a steady form without randomness, for both sides: these are compared.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from headrace.migrate.translations.registry import (
 
 
 def translate(transform: Any, form: Form) -> list[Translated]:
-    """The steps of a dataset's ``transform``; ``form`` is changed to what comes out.
-
-    What has no operator becomes a Python transform; NoOperator where transforms take whole records.
+    """The steps of a dataset's ``transform``; ``form`` is changed to the form of the result.
+    Transforms without an operator become Python transforms; NoOperator if transforms take whole
+    records.
     """
     out: list[Translated] = []
     waiting = opened(transform)
@@ -51,7 +50,7 @@ def translate(transform: Any, form: Form) -> list[Translated]:
             if isinstance(form.probes[0], dict):
                 raise NoOperator(f"{shown(each)}: {reason}") from None
             step = Translated([shown(each)], [], [], each, False, str(reason))
-        if step is None:  # it changes nothing that the engine knows of
+        if step is None:  # it has no effect in the engine
             step = Translated([shown(each)], [], [], each, True)
         _advance(form, step, each)
         if not step.native and out and not out[-1].native:
@@ -74,7 +73,7 @@ def _passed_through(transform: Any, form: Form) -> list[Any] | None:
 
 
 def _advance(form: Form, step: Translated, transform: Any) -> None:
-    """Passes the probes on through the original, and makes the step where it is in Python."""
+    """Applies the original to the probes, and makes the step if it runs in Python."""
     before = copy.copy(form)
     with seeded(0, generators_in(transform)):
         form.probes = [transform(value) for value in before.probes]
@@ -100,12 +99,12 @@ def _make_python(step: Translated, transforms: list[Any], before: Form, after: F
     of_arrays = before.kind in ("array", "bgr")
     if of_arrays or [(a.shape, a.dtype) for a in arrays] != [(r.shape, r.dtype) for r in results]:
         returns = {before.field: _declared(arrays, results, before.fixed)}
-        if of_arrays and after.kind == "other":  # (H, W, C) still
+        if of_arrays and after.kind == "other":  # still (H, W, C)
             returns[before.field] = (*returns[before.field][:2], "tensor")
         after.fixed = -1 not in returns[before.field][1]
     steady = Originals(transforms, before.kind, steady=True)
     ours = T.Python(Originals(transforms, before.kind), returns, fields=before.field)
-    # fields= is how the argument is found here, and no word of the user about other fields.
+    # fields= is used here to find the argument, and does not restrict other fields.
     moves = any(map(library_steps.moves, transforms))
     ours.geometry = _core.PythonGeometry.moves if moves else _core.PythonGeometry.unknown
     step.step = [ours]
@@ -120,7 +119,7 @@ _OF_PICTURES = ("uint8", "uint16", "float16", "float32", "bfloat16")
 
 
 def _declared(before: list[Pixels], after: list[Pixels], fixed: bool) -> tuple[Any, ...]:
-    """(dtype, shape, kind): -1 where records differ, or may, because what goes in does."""
+    """(dtype, shape, kind): -1 where records differ, or may differ because the input does."""
     first = after[0].shape
     shape = []
     for axis, extent in enumerate(first):
@@ -145,7 +144,7 @@ def _steadily(originals: Originals) -> Callable[[Any], Any]:
 
 
 def _join(last: Translated, step: Translated, form: Form) -> None:
-    """Two neighbors in Python are one step: each record crosses once."""
+    """Two consecutive Python steps become one, so that each record is passed to Python once."""
     assert last.before is not None
     last.note = "; ".join(filter(None, dict.fromkeys([last.note, step.note])))
     _make_python(last, [*last.transforms, *step.transforms], last.before, form)

@@ -2,7 +2,7 @@
 """``tuple(zip(*batch))``, the collate_fn of torchvision's reference script for detection: a tuple
 of all images, one of all targets.
 
-It looks at no value, so it is called without what surrounds functions of the user's.
+It does not inspect values, so it is called without the safeguards for user functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headrace.per_record import Layout
 
 
 class Transposed:
-    """In the place of ``Collated``."""
+    """Replaces ``Collated``."""
 
     copies = False
     draws = False

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State that a translation relies on: a DataLoader that is changed afterwards is an error.
 
-What runs in Python goes on as the script has it, whatever it sets there, and is not a part of this.
+Code that runs in Python follows the script's changes, and is not part of this.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Roots = dict[str, Callable[[], Any]]
 
 
 class Unchanged:
-    """The origins of a loader, as they were."""
+    """The objects that a loader was made from, to be checked for changes."""
 
     def __init__(
         self, roots: Roots, current: list[Any], outside: Outside, without: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Unchanged:
         self.left_out = [*self._snapshot.left_out, *outside.left_out]
 
     def check(self) -> None:
-        """Raises ConfigError HR0836 where something is another one now."""
+        """Raises ConfigError HR0836 if something has changed."""
         if change := self._snapshot.change() or self._outside.change():
             raise _CHANGED.error(
                 change,
@@ -62,9 +62,10 @@ def relied_on(
     changes: Mapping[str, Any],
     workers: int = 0,
 ) -> Unchanged:
-    """What a loader relies on. given: the DataLoader, or what is around it. runs: whether its
-    collate_fn is called. keywords: what was found; changes: what the caller gave in its place.
-    workers: processes that hold copies of what runs in Python, which follow no change."""
+    """The objects that a loader relies on. given: the DataLoader, or its wrapper. runs: whether its
+    collate_fn is called. keywords: the derived ones; changes: the caller's replacements. workers:
+    processes with copies of Python code, which do not follow changes.
+    """
     current = [*([] if workers else _in_python(parts)), *dataset.current]
     roots: Roots = {"collate_fn": lambda: dataloader.collate_fn}
     if runs:
@@ -97,7 +98,7 @@ def relied_on(
 
 
 def _default_dtype() -> Any:
-    """Default dtype of tensors that a dataset or a transform makes of numbers."""
+    """Default dtype of tensors that a dataset or a transform makes from numbers."""
     return sys.modules["torch"].get_default_dtype()
 
 
@@ -109,7 +110,7 @@ def _attributes_of(owner: Any, names: tuple[str, ...]) -> Roots:
 
 
 def _in_python(parts: Parts) -> list[Any]:
-    """Transforms that are called as they are."""
+    """Transforms that are called unchanged."""
     called = [each for step in parts.all if not step.native for each in step.transforms]
     return [*called, *(getattr(each, "transform", None) for each in called)]
 
@@ -121,7 +122,7 @@ def _base_of(dataset: Any) -> Any:
 
 
 def _of_subsets(dataset: Any) -> Roots:
-    """For a dataset that is called for its records: which exist."""
+    """For a dataset that is called for its records: which ones exist."""
     out: Roots = {}
     name = "Subset"
     while _is_subset(dataset):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VOCSegmentation as a source of images and masks: with joint transforms of the user's, and as
-torchvision wraps it for its own."""
+"""VOCSegmentation as a source of images and masks: with the user's joint transforms, and as wrapped
+by torchvision for its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.sources.column_list import ColumnList
 
 
 def alone(dataset: Any, _: Told) -> Dataset:
-    """``transforms(image, mask)``, which are images of Pillow."""
+    """``transforms(image, mask)`` on Pillow images."""
     return _pictures(dataset, Pair(dataset.transforms))
 
 

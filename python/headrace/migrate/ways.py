@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice: what to write in place of a Python transform, so that it is native."""
+"""Advice: what to write in place of a Python transform, so that it runs natively."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def way_of_dataset(dataset: Dataset) -> str:
 
 
 def way_of(transform: Any) -> str:
-    """Advice for an Albumentations Compose if all its transforms have equivalents; else nothing."""
+    """Advice for an Albumentations Compose if all its transforms have equivalents; otherwise
+    none."""
     compose = getattr(transform, "transform", transform)
     inner = getattr(compose, "transforms", None)
     if not type(compose).__module__.startswith("albumentations.") or not inner:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The actors of one loader. They belong to its process, so none outlives it, and are replaced here
-when they die: Ray's own restarts would be heard of only when they are through."""
+when they die: Ray's own restarts would be reported only after they are complete.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +28,9 @@ _DIE = declare(
     "HR0840",
     "config",
     "remote workers die before they make a row",
-    "Actors that die are replaced. Where many in a row have made nothing there is a reason on "
-    "their machines: too little memory, a package that is missing, a library that ends the "
-    "process. Ray's logs have it (/tmp/ray/session_latest/logs).",
+    "Actors that die are replaced. If many in a row die without making a row, something is wrong "
+    "on their machines: too little memory, a missing package, a library that crashes. Ray's logs "
+    "have it (/tmp/ray/session_latest/logs).",
 )
 
 # CPU that other processes of this machine take for a byte: Ray's to receive it from another one's
@@ -44,7 +45,7 @@ _DEATHS = 20  # of actors that died before they had made a row, in a row
 
 
 class Wanted(Protocol):
-    """A pool's wishes for its actors."""
+    """A pool's requirements for its actors."""
 
     @property
     def cpus(self) -> int | str: ...
@@ -59,7 +60,7 @@ class Wanted(Protocol):
 
 
 class Actors:
-    """As headrace.workers.lent_rows.Makers has it."""
+    """See headrace.workers.lent_rows.Makers."""
 
     def __init__(self, wanted: Wanted) -> None:
         try:

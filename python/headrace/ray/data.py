@@ -26,9 +26,9 @@ def datasource(
 ) -> Any:
     """For ``ray.data.read_datasource``: the batches of ``Loader(src, transforms, ...)``, in order.
 
-    Rows are those of one loader whatever the number of tasks, random transforms and shuffle=
-    included. batch_size: records that are made at once. block: bytes of rows of one read task.
-    epoch: whose order and draws they have. keywords: of Loader.
+    Rows are those of a single loader for any number of tasks, including random transforms and
+    shuffle=. batch_size: records that are made at once. block: bytes of rows per read task. epoch:
+    the epoch whose order and draws to use. keywords: keywords of Loader.
 
     Each task opens the source again, so put its index where all machines can read it.
     """
@@ -131,7 +131,7 @@ def transform(
 
 
 class Transform:
-    """A function of a batch: columns to columns."""
+    """A function of a batch: columns in, columns out."""
 
     def __init__(
         self,

@@ -29,9 +29,9 @@ def convert(
 ) -> dict[str, Any]:
     """``hr.convert`` or ``hr.pack`` by tasks, then ``hr.jobs.merge``. Returns the manifest.
 
-    dest: a folder that all machines see. Parts that are there and whole are kept, so the same call
-    goes on after an interruption. progress: called with (parts done, parts). retries: of a part
-    whose process dies; an error of the part itself ends the job, and other parts are kept.
+    dest: a folder that all machines see. Complete parts are kept, so the same call continues after
+    an interruption. progress: called with (parts done, parts). retries: retries of a part whose
+    process dies; an error of the part itself ends the job, and other parts are kept.
     options: of hr.convert or hr.pack.
     """
     command = "pack" if to == "pack" else "convert"
@@ -50,7 +50,7 @@ def run(
     cpus_per_part: float = 1,
     retries: int = 5,
 ) -> None:
-    """All parts of a job, each by a task. As ``convert``, without merging."""
+    """All parts of a job, one task each. Like ``convert``, without merging."""
     import ray
 
     shared = ray.put(packed(job))

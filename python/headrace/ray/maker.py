@@ -14,10 +14,9 @@ from headrace.workers.lent_rows import Rows, Terms, rows_of
 
 
 class Maker:
-    """Has a loader of its own, of which it asks for single rows alone.
-
-    parcel: where in the object store source, transforms and keywords of the loader are. It is
-    opened by the first call, whose error the pool hears of, and not when the actor starts.
+    """Has its own loader, from which it only takes single rows. parcel: the loader's source,
+    transforms and keywords in the object store. It is opened by the first call, whose errors reach
+    the pool, not when the actor starts.
     """
 
     def __init__(self, parcel: list[Any], folder: str) -> None:
@@ -40,7 +39,7 @@ class Maker:
         return self._loader.assembly.engine()
 
     def facts(self, terms: Terms) -> dict[str, str]:
-        """Facts that must equal the requesting process's, and the "node" that this is on."""
+        """Facts that must equal the requesting process's, and the "node" that it runs on."""
         import ray
 
         return {**facts(self._engine(terms)), "node": ray.get_runtime_context().get_node_id()}

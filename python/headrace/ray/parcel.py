@@ -14,7 +14,7 @@ from headrace.sources.recipe import carrying_arrays
 
 
 class Parcel(NamedTuple):
-    """Pickled bytes, with their arrays apart."""
+    """Pickled bytes, with their arrays kept separately."""
 
     data: bytes
     arrays: list[Any]
@@ -28,7 +28,7 @@ class Parcel(NamedTuple):
 
 
 def packed(value: Any) -> Parcel:
-    """Functions go by value where no module has them. ConfigError HR0171."""
+    """Pickles functions by value if no module has them. ConfigError HR0171."""
     import ray.cloudpickle
 
     buffers: list[pickle.PickleBuffer] = []

@@ -21,19 +21,19 @@ def pool(
     runtime_env: Mapping[str, Any] | None = None,
     lend: str = "auto",
 ) -> Pool:
-    """Actors on a Ray cluster that make rows of a loader's batches: ``Loader(..., workers=pool)``.
+    """Ray actors that make rows of a loader's batches: ``Loader(..., workers=pool)``.
 
-    Batches are the same bytes with or without it. The loader's own threads begin at the rows that
-    come next, actors at those that come last; rows of an actor that dies are asked for again or
+    Batches are the same bytes with or without it. The loader's own threads begin with the rows
+    needed next, actors with those needed last; rows of an actor that dies are requested again or
     made here.
 
     cpus: actors, one CPU each; "auto": the free CPUs of the cluster's other machines (of this one,
-    where there is no other), shared by the ranks, looked at again every 30 seconds.
+    if there is no other), divided by the ranks, checked again every 30 seconds.
     resources: that each actor asks Ray for, such as a label of CPU machines: {"decode": 1}.
-    cpus_per_actor: that Ray counts for each. store: the part of an object store that rows on their
-    way may fill; more would be spilled to disk. runtime_env: of the actors, as Ray has it. lend:
-    "auto" asks them for rows while the training loop waits for data and they pay; "always" at any
-    time.
+    cpus_per_actor: CPUs that Ray reserves for each. store: the fraction of an object store that
+    rows in transit may fill; more would be spilled to disk. runtime_env: Ray's runtime_env of the
+    actors. lend: "auto" requests rows while the training loop waits for data and remote workers are
+    faster; "always" requests them at any time.
     """
     number = cpus if cpus == "auto" else integer("cpus", cpus, 1, INT32)
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", store)
@@ -53,7 +53,9 @@ def pool(
 
 @dataclasses.dataclass(frozen=True)
 class Pool:
-    """The arguments of ``pool``. Pickles; no actor lives before a loader is iterated."""
+    """The arguments of ``pool``. It can be pickled; no actor is started before a loader is
+    iterated.
+    """
 
     cpus: int | str
     resources: dict[str, float]

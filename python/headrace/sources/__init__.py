@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources: random-access collections of records, and sources made of them.
 
-`source` is what all of them are; `opening`, `columns` and `objects` make them of paths, of columns
-and of Python objects, `selection` and `combined` of other sources. `arrow_files` and `trusted_hdf5`
-read what the engine leaves to libraries. Public names are those of this package.
+`source` defines their class; `opening`, `columns` and `objects` make them from paths, columns and
+Python objects, `selection` and `combined` from other sources. `arrow_files` and `trusted_hdf5` read
+files that the engine leaves to libraries. The names in this package are public.
 """
 
 from headrace.sources import refined as refined  # gives Source its filter, sort_by, map

@@ -29,25 +29,27 @@ class ColumnList:
         classes: Sequence[str] = (),
         kind: str | None = None,
     ) -> None:
-        """A dense array; its first axis is the record. keep: what must live as long. classes: names
-        of the labels that it holds. kind: default, by its name and dtype."""
+        """A dense array; its first axis is the record. keep: an object to keep alive as long.
+        classes: names of its labels. kind: default: from its name and dtype.
+        """
         names = list(classes)
         self._columns.add_array(name, array, array if keep is None else keep, names, kind)
         self._given.append(["add_array", name, array, None, names, kind])
 
     def add_paths(self, name: str, paths: list[str]) -> None:
-        """Files."""
+        """Adds a column of files."""
         self._columns.add_paths(name, paths)
         self._given.append(["add_paths", name, _joined(paths)])
 
     def add_texts(self, name: str, values: list[str], kind: str | None = None) -> None:
-        """Strings. kind: text or label; default, by the name."""
+        """Adds strings. kind: text or label; default: from the name."""
         self._columns.add_texts(name, values, kind)
         self._given.append(["add_texts", name, _joined(values), kind])
 
     def add_bytes(self, name: str, kind: str, data: Any, offsets: Any) -> None:
-        """Values of any length, end to end in an array of bytes; offsets: where they begin, and
-        where the last one ends."""
+        """Adds values of any length, concatenated in an array of bytes; offsets: where each begins,
+        and where the last one ends.
+        """
         data = np.ascontiguousarray(data, np.uint8)  # the engine is given addresses
         offsets = np.ascontiguousarray(offsets, np.int64)
         if not len(offsets):
@@ -60,10 +62,8 @@ class ColumnList:
     def source(
         self, title: str = "", kinds: Sequence[str] = (), *, evident_kinds: bool = True
     ) -> Source:
-        """The source; the list is empty then.
-
-        title: how it is described. kinds: of fields, as listed_kinds() has them. evident_kinds: the
-        others have those that their names and dtypes say.
+        """The source; the list is empty afterwards. title: its description. kinds: of fields, as
+        from listed_kinds(). evident_kinds: the other kinds are derived from names and dtypes.
         """
         told = _core.with_evident_kinds if evident_kinds else _core.with_kinds
         engine = told(self._columns.source(title), list(kinds))
@@ -80,7 +80,7 @@ class ColumnList:
 def source_of_columns(
     columns: Sequence[Sequence[Any]], title: str, kinds: Sequence[str], evident_kinds: bool
 ) -> Source:
-    """The source again; columns: the calls that made it."""
+    """Recreates the source; columns: the calls that made it."""
     out = ColumnList()
     for call, *given in columns:
         if call not in ("add_array", "add_paths", "add_texts", "add_bytes"):

@@ -34,14 +34,13 @@ NOT_A_COLUMN = declare(
 def records(*unnamed: Any, kinds: Any = None, **fields: Any) -> Source:
     """A source made of columns: ``hr.records(image=sorted(glob("*.jpg")), label=labels)``.
 
-    A column is a list of paths (pathlib's, strings that all end as images, audio or video do, any
-    strings named ``image`` or ``mask``), of encoded files as bytes, an array or tensor whose first
-    axis is the record, a list of Pillow's images of one size, or a list of strings; strings
-    named ``label`` become classes.
-    Arrays are not copied, unless their byte order is another machine's. kinds: what columns mean,
-    where their names do not say it; see ``Source.with_kinds``. Strings are "text", "label", or
-    paths of an "image", a "mask", "audio" or "video". ConfigError when lengths differ, and where
-    none of the paths is a file (HR1402).
+    A column is a list of paths (pathlib's, strings that all have a suffix of image, audio or video
+    files, any strings if the column is named ``image`` or ``mask``), of encoded files as bytes, an
+    array or tensor whose first axis is the record, a list of Pillow's images of one size, or a list
+    of strings; strings named ``label`` become classes. Arrays are not copied, unless their byte
+    order is another machine's. kinds: kinds of columns whose names do not determine them; see
+    ``Source.with_kinds``. Strings are "text", "label", or paths of an "image", a "mask", "audio" or
+    "video". ConfigError if lengths differ, or if none of the paths is a file (HR1402).
     """
     if unnamed:
         raise NOT_A_COLUMN.error(
@@ -60,7 +59,7 @@ def add_column(
 ) -> None:
     """Adds a column of paths, strings or numbers.
 
-    said: its kind, where it is given. root: the folder of a table's paths. Some paths must be files
+    said: its kind, if given. root: the base folder of a table's paths. Some paths must be files
     (ConfigError HR1402).
     """
     if not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
@@ -110,7 +109,7 @@ def add_column(
 
 
 def _stored(name: str, values: Sequence[Any]) -> list[Any]:
-    """Their bytes; or their paths, where none has bytes."""
+    """Their bytes; or their paths if none has bytes."""
     for record, value in enumerate(values):
         if not is_stored_image(value):
             raise NOT_A_COLUMN.error(f"{name} of record {record} is {value!r:.60}, and no image")
@@ -141,7 +140,9 @@ def _strings(name: str, values: Sequence[Any]) -> list[str]:
 
 
 def _are_files(name: str, first: Any, strings: Sequence[str]) -> bool:
-    """Whether strings are paths. ConfigError where some look like it, the first among them."""
+    """Whether strings are paths. ConfigError if only some of them, including the first, look like
+    paths.
+    """
     if name in FILE_FIELDS or isinstance(first, os.PathLike):
         return True
     if not is_media_path(first):
@@ -157,12 +158,12 @@ def _are_files(name: str, first: Any, strings: Sequence[str]) -> bool:
 
 
 def array_of(name: str, values: Any) -> np.ndarray[Any, Any]:
-    """A column of numbers as a dense array. ConfigError where it is none."""
+    """A column of numbers as a dense array. ConfigError if it is not one."""
     try:
         array = np.ascontiguousarray(plain_array(values))
     except (TypeError, ValueError) as failure:
         text = str(failure)
-        if "inhomogeneous" not in text:  # NumPy's word for what has no shape
+        if "inhomogeneous" not in text:  # NumPy's term for ragged input
             raise NOT_A_COLUMN.error(f"{name}: {text}") from None
         array = np.empty(0, object)
     if array.dtype.name not in _core.DType.__members__ or not array.ndim:

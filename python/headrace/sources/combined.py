@@ -20,10 +20,10 @@ from headrace.sources.source import Source, listed_kinds
 
 
 def concat(*sources: Any) -> Source:
-    """The records of all sources, one after the other.
+    """Concatenates the records of all sources.
 
-    sources: what ``open`` takes, or one list of it; they must have the same fields and classes.
-    ConfigError HR0496.
+    sources: anything that ``open`` takes, or a list of it; they must have the same fields and
+    classes. ConfigError HR0496.
     """
     opened = _opened(sources)
     engine = _core.concat([source.engine for source in opened])
@@ -39,14 +39,14 @@ def concat_of(sources: list[Source]) -> Source:
 def mix(
     *sources: Any, weights: Sequence[float] | None = None, size: int | None = None, seed: int = 0
 ) -> Source:
-    """Records of several sources in given proportions, evenly spread, also when they are shuffled.
+    """Mixes records of several sources in given proportions, evenly spread, even when shuffled.
 
-    sources: what ``open`` takes, or one list of it.
-    weights: one for each source, positive, not necessarily adding up to one; default: equal.
-    size: records of an epoch; default, as many as it takes for every record to come at least once.
-    A source that runs out begins again: all its records come again before any comes a third time.
-    Of one that is drawn less often than it has records, `seed` decides which part is in the mix.
-    ConfigError HR0496, HR0497.
+    sources: anything that ``open`` takes, or a list of it.
+    weights: one positive number per source, not necessarily adding up to one; default: equal.
+    size: records per epoch; default: as many as needed for every record to occur at least once.
+    A source that runs out starts again: all its records are repeated before any occurs a third
+    time. If a source is drawn less often than it has records, `seed` decides which of them are in
+    the mix. ConfigError HR0496, HR0497.
     """
     opened = _opened(sources)
     shares = [1.0] * len(opened) if weights is None else arguments.numbers("weights", weights)
@@ -63,7 +63,7 @@ def mix_of(sources: list[Source], weights: list[float], size: int | None, seed: 
 
 
 def _opened(sources: Sequence[Any]) -> list[Source]:
-    """The sources, also from a single list of them, as torch's ConcatDataset takes them."""
+    """The sources, given separately or as a single list, as for torch's ConcatDataset."""
     if len(sources) == 1 and isinstance(sources[0], (list, tuple)) and _are_sources(sources[0]):
         sources = sources[0]
     return [open(source) for source in sources]
@@ -86,10 +86,10 @@ def _are_sources(values: Sequence[Any]) -> bool:
 def kfold(
     src: Any, folds: int = 5, *, seed: int = 0, stratify_by: str = ""
 ) -> list[tuple[Source, Source]]:
-    """Cross-validation: for each fold (training source, validation source).
+    """Cross-validation: a list with (training source, validation source) for each fold.
 
     Every record is in one validation source. stratify_by: an integer field (a label) whose values
-    every fold gets in equal proportion. ConfigError HR0431.
+    have the same proportions in every fold. ConfigError HR0431.
     """
     src = open(src)
     number = arguments.integer("folds", folds, maximum=arguments.INT32)
@@ -107,7 +107,7 @@ def kfold(
 def part_of_kfold(
     src: Source, folds: int, seed: int, stratify_by: str, fold: int, side: int
 ) -> Source:
-    """One source of those that ``kfold`` makes."""
+    """One of the sources returned by ``kfold``."""
     return kfold(src, folds, seed=seed, stratify_by=stratify_by)[fold][side]
 
 
@@ -120,15 +120,14 @@ def join(
     rename: Mapping[str, str] | None = None,
     kinds: Mapping[str, str] | None = None,
 ) -> Source:
-    """Records of two sources that belong together, with the fields of both.
+    """Joins the matching records of two sources, with the fields of both.
 
     on: "key" pairs names below the sources' folders, without suffix (``a/1.jpg`` and ``a/1.wav``);
-    "position" record i of both, which have as many; else an integer field of both. Records without
-    a partner are left out; the ``repr`` counts them.
-    rename: new names for fields of ``right``, where both have one of the same name.
-    kinds: what fields mean (``Source.with_kinds``): images that are renamed to a mask are images
-    until you say ``kinds={"mask": "mask"}``, and you are asked.
-    ConfigError HR0498, HR0182.
+    "position" pairs record i of both, which need the same number of records; otherwise the name of
+    an integer field of both. Records without a match are left out; the ``repr`` counts them.
+    rename: new names for fields of ``right`` whose names occur in both.
+    kinds: kinds of fields (``Source.with_kinds``): images renamed to ``mask`` need ``kinds={"mask":
+    "mask"}``; without it, an error asks you to decide. ConfigError HR0498, HR0182.
     """
     left, right = open(left), open(right)
     names = dict(rename or {})

@@ -174,7 +174,7 @@ class _Evaluation:
         return out
 
     def _numbered(self, left: ast.expr, right: ast.expr) -> tuple[Any, Any]:
-        """Both sides; names of classes as their numbers where the other side is the label."""
+        """Both sides, with class names replaced by their numbers if the other side is the label."""
         values = self.of(left), self.of(right)
         classes = self._classes
         if not classes:

@@ -39,8 +39,9 @@ class Found(NamedTuple):
 
 
 class Files:
-    """One object, as the engine asks for it (bindings/python_files.cc). Paths are the object's own,
-    but for a leading "/", which `prefix` has."""
+    """One filesystem object, with the interface that the engine calls (bindings/python_files.cc).
+    Paths are the object's own, except for a leading "/", which is in `prefix`.
+    """
 
     name = ""
     prefix = ""
@@ -49,19 +50,19 @@ class Files:
         self.fs = fs
 
     def own(self, path: str) -> str:
-        """A path of the user's as the object has it."""
+        """A user's path in the object's form."""
         return path
 
     def look_at(self, path: str) -> Found | None:
-        """None where there is nothing."""
+        """None if nothing exists there."""
         raise NotImplementedError
 
     def entries(self, path: str) -> Iterable[tuple[str, bool]]:
-        """Names in a folder, and whether each is one."""
+        """Names in a folder, and whether each is a folder."""
         raise NotImplementedError
 
     def read(self, path: str, begin: int, end: int | None) -> Any:
-        """Bytes, or what has a buffer of them. end: None, to the file's."""
+        """Bytes, or an object with a buffer of them. end: None: to the file's end."""
         raise NotImplementedError
 
 
@@ -202,12 +203,12 @@ class MultiStorageFiles(Files):
         return self.fs.read(path, byte_range=types.Range(offset=begin, size=end - begin))
 
 
-# Objects that were given, by id: they stay, since any source may still read from them.
+# The objects passed in, by id: they are kept, since any source may still read from them.
 _known: dict[int, Files] = {}
 
 
 def path_on(filesystem: Any, path: str) -> str:
-    """A path of the object's as one that the engine takes: "filesystem://NAME/train.tar"."""
+    """An object's path in the engine's form: "filesystem://NAME/train.tar"."""
     files = _known.get(id(filesystem))
     if files is None:
         files = _files(filesystem)
@@ -241,7 +242,7 @@ def _files(fs: Any) -> Files:
     )
 
 
-# Faults for which asking again brings the same.
+# Permanent errors, for which retrying is useless.
 _OWN_FAULTS = (
     *(TypeError, ValueError, AttributeError, LookupError, NameError, AssertionError),
     *(NotImplementedError, ImportError),
@@ -258,7 +259,7 @@ _NUMBERS = (
 
 
 def error_number(raised: BaseException) -> int:
-    """The error as errno for the engine; 0: a fault that retrying does not mend."""
+    """The error as errno for the engine; 0: a failure for which retrying is useless."""
     for kind, number in _NUMBERS:
         if isinstance(raised, kind):
             return number
@@ -266,7 +267,7 @@ def error_number(raised: BaseException) -> int:
         return raised.errno
     if isinstance(raised, _OWN_FAULTS) or not isinstance(raised, Exception):
         return 0
-    return errno.EREMOTEIO  # of a client's own class: its connection's, most likely
+    return errno.EREMOTEIO  # of a client's own class: most likely a connection error
 
 
 def _folder(path: str) -> str:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fingerprints of sources whose records Python reads: 64 bits of a text that says what they are."""
+"""Fingerprints of sources whose records are read by Python: a 64-bit hash of a text that describes
+them.
+"""
 
 from __future__ import annotations
 
-import hashlib
-
 
 def fingerprint_of(text: str) -> int:
+    import hashlib
+
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

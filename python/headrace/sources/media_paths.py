@@ -30,15 +30,15 @@ def _suffixes() -> dict[str, str]:
 
 
 def kind_by_suffix(path: Any) -> str:
-    """image, audio or video; empty where the suffix is of neither."""
+    """image, audio or video; empty for other suffixes."""
     return _suffixes().get(os.path.splitext(os.fspath(path))[1].lower(), "")
 
 
 def is_media_path(value: Any) -> bool:
-    """Whether it is a string or a path that ends as files of images, audio or video do."""
+    """Whether it is a string or path with the suffix of an image, audio or video file."""
     return isinstance(value, (str, os.PathLike)) and kind_by_suffix(value) != ""
 
 
 def is_stored_image(value: Any) -> bool:
-    """Whether it is {"bytes": ..., "path": ...}, as Hugging Face keeps images in tables."""
+    """Whether it is {"bytes": ..., "path": ...}, as Hugging Face stores images in tables."""
     return isinstance(value, dict) and value.keys() == {"bytes", "path"}

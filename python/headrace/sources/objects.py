@@ -68,8 +68,8 @@ def source_from_object(
     if reader.drawn:
         warn(
             f"record 0 of {type(records).__name__} differs when it is read again "
-            f"({', '.join(reader.drawn)}): the dataset draws by itself, so seed= and resume do not "
-            "hold for it. Random transforms in the loader's list do what seed= says"
+            f"({', '.join(reader.drawn)}): the dataset draws its own random numbers, so seed= "
+            "and resume do not apply to it. Random transforms in the loader's list follow seed="
         )
     own = [] if changes_labels(records) else getattr(records, "classes", [])
     class_names = list(classes) or [str(name) for name in own]
@@ -168,7 +168,7 @@ class ObjectReader:
         return named_values(record, self.names)
 
     def _middle_and_last(self) -> list[dict[str, Any]]:
-        """Records that are looked at, beside the first; without those that cannot be read."""
+        """Further records that are inspected, without those that cannot be read."""
         found = []
         for index in sorted({len(self.records) // 2, len(self.records) - 1} - {0}):
             try:
@@ -181,7 +181,7 @@ class ObjectReader:
         return crossing(self.kinds[name], name, value, self.forms.get(name, PictureForm()))
 
     def _at_first(self, name: str, value: Any) -> Any:
-        """Record 0's value. ConfigError where it cannot cross."""
+        """Record 0's value. ConfigError if it cannot be passed to the engine."""
         try:
             return self._crossing(name, value)
         except Error:
@@ -194,7 +194,7 @@ class ObjectReader:
         try:
             again = named_values(self.records[0], self.names)
             return [n for n, v in values.items() if not _is_same(v, self._crossing(n, again[n]))]
-        except Exception:  # it can be read once only, or now and then
+        except Exception:  # it can only be read once, or only sometimes
             return []
 
     def _are_like(self, name: str, first: Any, others: Sequence[Mapping[str, Any]]) -> bool:
@@ -205,8 +205,9 @@ class ObjectReader:
             return False
 
     def read(self, indices: list[int], wanted: list[bool]) -> Iterator[list[Any] | str]:
-        """For each index the values by field (None where not wanted), or what went wrong. Each is
-        taken before the next is asked for: an object may fill one array again each time."""
+        """For each index the values by field (None if not requested), or what went wrong. Each
+        record is copied before the next one is requested, since an object may reuse its arrays.
+        """
         return self.surroundings.within(lambda: (self._read_one(i, wanted) for i in indices))
 
     def _read_one(self, index: int, wanted: list[bool]) -> list[Any] | str:
@@ -218,7 +219,7 @@ class ObjectReader:
             return describe(failure)
 
     def crossed(self, record: Any, index: int, wanted: list[bool]) -> list[Any]:
-        """A record's values by field, as the engine takes them."""
+        """A record's values by field, in the engine's form."""
         values = named_values(record, self.names)
         out: list[Any] = []
         for field, asked in zip(self.fields, wanted, strict=True):
@@ -241,7 +242,9 @@ class ObjectReader:
         return str(index)
 
     def integer_column(self, name: str) -> list[int]:
-        """As ``labels=`` says, or from the object's own list of labels, else from every record."""
+        """From ``labels=``, otherwise from the object's own list of labels, otherwise from every
+        record.
+        """
         if name == "label":
             known = own_labels(self.records) if self.labels is None else self.labels
             if known is not None:
@@ -249,7 +252,7 @@ class ObjectReader:
         return [self._integer(i, name) for i in range(len(self.records))]
 
     def _integer(self, index: int, name: str) -> int:
-        """-1 of a bad record, which says what is wrong with it when it is read."""
+        """-1 for a bad record, whose error is reported when it is read."""
         try:
             value = whole_number(name, named_values(self.records[index], self.names)[name])
         except Exception:

@@ -15,7 +15,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace import _core
+from headrace.dtypes import dtype_name
 from headrace.errors import warn
 from headrace.printable import printable
 from headrace.sources.media_paths import is_media_path
@@ -33,14 +36,15 @@ def open(
     filesystem: Any = None,
     **params: Any,
 ) -> Source:
-    """A source from a path, recognized by its content, or an object with ``len()`` and ``[i]``.
+    """Opens a source: a path, whose format is recognized by its content, or an object with
+    ``len()`` and ``[i]``.
 
     path: also a pattern of several files ("train-*.tar") or a list of their paths; a DataFrame, a
     table of Arrow, a dictionary of columns, or a list of (path, label).
     params: of the format (``headrace formats`` lists them), e.g. ``classes=`` of a folder.
-    kinds: what fields mean, where the container does not know it: ``{"seg": "mask"}``, see
+    kinds: kinds of fields that the container does not define: ``{"seg": "mask"}``, see
     ``Source.with_kinds``.
-    filesystem: where the path lies: an object of fsspec, obstore, pyarrow.fs or
+    filesystem: the filesystem of the path: an object of fsspec, obstore, pyarrow.fs or
     multi-storage-client.
     progress: called with (done, total or -1) while a large dataset is listed.
     """
@@ -169,15 +173,17 @@ def _are_paths(values: Sequence[Any]) -> bool:
             f"{type(values).__name__} of images' paths",
             hint="hr.records(image=[...], label=[...]) reads them",
         )
-    # One that is there makes paths of all: a misspelt one must not make them text. Nor must a
-    # folder that is misspelt, in which none is.
+    # If one of them exists, all are paths: a misspelled path must not turn the list into text.
+    # Neither must a misspelled folder, in which none exists.
     some = [os.fspath(value) for value in values[:16]]
     named = all(map(_FILE_NAME.fullmatch, some))
     return isinstance(values[0], os.PathLike) or named or any(map(os.path.exists, some))
 
 
 def absolute(path: str | os.PathLike[str]) -> str:
-    """Paths or patterns, one a line, so that they name the same in another current folder."""
+    """Makes paths or patterns, one per line, absolute, so that they are valid in another current
+    folder.
+    """
 
     def whole(one: str) -> str:
         is_whole = _core.scheme_of(one) or os.path.isabs(one)
@@ -189,13 +195,15 @@ def absolute(path: str | os.PathLike[str]) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, (np.dtype, type)) or type(value).__name__ == "dtype":  # also torch's
+        return dtype_name(value)
     if hasattr(value, "tolist"):
         return value.tolist()
     return list(value) if isinstance(value, (tuple, range)) else value
 
 
 def _open_in_python(format: str, files: list[str], arguments: dict[str, Any]) -> _core.Source:
-    # Each turns whatever its library raises into an error of ours.
+    # Each converts any exception of its library to one of our errors.
     if format == "hdf5":
         from headrace.sources import trusted_hdf5
 

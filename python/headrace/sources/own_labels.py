@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels that a Python dataset lists next to its records, if these are its records' labels.
+"""Labels that a Python dataset lists next to its records, if they match its records' labels.
 
 A list named ``targets`` is the records' only as long as neither ``target_transform`` nor a
 ``__getitem__`` of the user's changes them. That is known of torchvision's own classes; any other
@@ -17,7 +17,7 @@ from headrace.plain_array import plain_array
 
 
 def own_labels(records: Any) -> list[int] | None:
-    """The label of each record by the dataset's own list; None where it may be another."""
+    """The label of each record from the dataset's own list; None if it may differ."""
     method = getattr(type(records), "__getitem__", None)
     if not str(getattr(method, "__module__", "")).startswith("torchvision."):
         return None
@@ -35,7 +35,7 @@ def own_labels(records: Any) -> list[int] | None:
 
 
 def changes_labels(records: Any) -> bool:
-    """Whether a dataset as torchvision makes them has a transform of labels."""
+    """Whether one of torchvision's datasets transforms its labels."""
     if getattr(records, "target_transform", None) is not None:
         return True
     bases = {base.__module__.partition(".")[0] for base in type(records).__mro__}

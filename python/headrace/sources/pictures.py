@@ -2,8 +2,8 @@
 """Images in Python: images of Pillow, and arrays whose channels come first or last.
 
 Axes of Pillow's images are known. Those of arrays are a property of the field: they come from the
-first, the middle and the last record together, else from ``shapes=``; where both orders still fit,
-1, 3 or 4 channels come first, and about others the user is asked.
+first, the middle and the last record together, else from ``shapes=``; if both orders still fit, 1,
+3 or 4 channels come first, and anything else is an error that asks the user.
 
 >>> import numpy as np
 >>> PictureForm(axis=2).pixels(np.zeros((5, 6, 3), np.uint8)).shape
@@ -71,15 +71,14 @@ def _are_bytes(dtype: Any) -> bool:
 
 
 def is_picture(value: Any) -> bool:
-    """An image of Pillow's, or an array that looks like one."""
+    """A Pillow image, or an array that looks like an image."""
     if is_pillow(value):
         return True
     return _are_bytes(getattr(value, "dtype", "")) and bool(_channel_axes(value, False))
 
 
 def can_be_picture(value: Any, is_said: bool) -> bool:
-    """The same of an array of samples that no byte holds; or, where it is said to be an image, of
-    more channels."""
+    """The same for other sample types; or, if declared as an image, for more channels."""
     if is_picture(value):
         return True
     dtype = getattr(value, "dtype", None)  # NumPy's has a name, in whichever order its bytes are
@@ -123,10 +122,9 @@ class PictureForm:
     ids: bool = False  # the numbers of Pillow's palette images remain: a mask's class ids
 
     def pixels(self, value: Any) -> np.ndarray[Any, Any]:
-        """(C, H, W) of a dtype of images. Pillow's as ``convert("RGB")`` gives them, but
-        16 bits and floats stay, as does what palette images of a mask hold.
-
-        That drops alpha, and nothing else: what no dtype of images holds is refused.
+        """(C, H, W) of a dtype of images. Pillow images are converted as by ``convert("RGB")``,
+        except that 16 bits and floats are kept, as are the indices of palette images in masks. This
+        drops alpha, and nothing else: values that no image dtype can hold are rejected.
         """
         array = self._pillow(value) if is_pillow(value) else self._array(value)
         if array.dtype.name not in _DTYPES:
@@ -161,9 +159,8 @@ class PictureForm:
 def picture_form(
     name: str, seen: Sequence[Any], shape: Sequence[int] | None, *, is_said: bool, is_mask: bool
 ) -> PictureForm:
-    """The form of a field, of which these images were seen, record 0's first.
-
-    shape: (C, H, W) where it is given. ConfigError HR0615 where the axes are ambiguous.
+    """The form of a field, derived from these images, record 0's first. shape: (C, H, W) if given.
+    ConfigError HR0615 if the axes are ambiguous.
     """
     images = [value for value in seen if is_pillow(value)]
     rgb = shape[0] == 3 if shape else any(image.mode != "L" for image in images)
@@ -191,7 +188,7 @@ def picture_form(
 
 
 def check_palette(name: str, value: Any, said: str) -> None:
-    """ConfigError HR0686 where a palette image is in a field whose name says nothing."""
+    """ConfigError HR0686 if a palette image is in a field whose name does not say what it is."""
     if not said and name not in ("image", "mask") and is_pillow(value) and value.mode == "P":
         raise IDS_OR_COLORS.error(
             f"{name} of record 0 is an image of Pillow of mode 'P'",
@@ -201,8 +198,9 @@ def check_palette(name: str, value: Any, said: str) -> None:
 
 
 def column_of_pillow(name: str, values: Sequence[Any], said: str) -> np.ndarray[Any, Any]:
-    """(N, C, H, W) of Pillow's images, as ``PictureForm`` has each. ValueError, with what to write,
-    where they are not of one size."""
+    """(N, C, H, W) of Pillow images, each converted by ``PictureForm``. ValueError, with a
+    suggestion, if their sizes differ.
+    """
     check_palette(name, values[0], said)
     for record, value in enumerate(values):
         if not is_pillow(value):
@@ -218,7 +216,7 @@ def column_of_pillow(name: str, values: Sequence[Any], said: str) -> np.ndarray[
 
 
 def pillow_of(planes: np.ndarray[Any, Any]) -> Any:
-    """Pillow's image of (C, H, W)."""
+    """A Pillow image of (C, H, W)."""
     from PIL import Image
 
     return Image.fromarray(planes[0] if len(planes) == 1 else interleaved(planes))

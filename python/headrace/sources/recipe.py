@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The origin of a source: a function and its arguments. A source pickles as that, so a process on
-another machine opens the same files, and finds out if they differ there.
+"""The origin of a source: a function and its arguments. A source is pickled in this form, so a
+process on another machine opens the same files, and detects if they differ there.
 
-Sources among the arguments are pickled likewise, so views are trees. Arrays go by value as far as
-they are small; ``carrying_arrays()`` is for those who send them once to each machine.
+Sources among the arguments are pickled likewise, so views are trees. Small arrays are pickled by
+value; ``carrying_arrays()`` is for callers that send them once to each machine.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _carries: ContextVar[bool] = ContextVar("carries", default=False)
 
 @contextlib.contextmanager
 def carrying_arrays() -> Iterator[None]:
-    """Within it arrays of any size are pickled: what takes the bytes sends them once."""
+    """Inside, arrays of any size are pickled: the receiver sends them only once."""
     token = _carries.set(True)
     try:
         yield
@@ -55,7 +55,7 @@ def carrying_arrays() -> Iterator[None]:
 
 
 class Recipe(NamedTuple):
-    """A function of Headrace's, found by its name, and arguments by name."""
+    """One of Headrace's functions, found by name, and its arguments by name."""
 
     make: Callable[..., Any]
     arguments: Mapping[str, Any]
@@ -65,7 +65,7 @@ _functions: dict[str, Callable[..., Any]] = {}
 
 
 def makes_sources(function: Callable[_Taken, _Given]) -> Callable[_Taken, _Given]:
-    """A function that recipes may name, as those in plain data do."""
+    """Marks a function that recipes may name, as those in plain data do."""
     _functions[function.__name__] = function
     return function
 
@@ -83,7 +83,7 @@ class Facts(NamedTuple):
 
 
 def current_folder() -> str:
-    """Empty where it was deleted: only relative paths need one."""
+    """Empty if it was deleted: only relative paths need one."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -91,7 +91,7 @@ def current_folder() -> str:
 
 
 class Made(Protocol):
-    """A source, of which this needs no more."""
+    """The part of a source's interface that this module needs."""
 
     @property
     def recipe(self) -> Recipe | None: ...
@@ -101,12 +101,12 @@ class Made(Protocol):
 
 
 def sampled(records: int) -> list[int]:
-    """Numbers of some records, the first and the last among them."""
+    """Indices of some records, including the first and the last."""
     return sorted({int(i) for i in np.linspace(0, records - 1, _SAMPLED)}) if records else []
 
 
 def checked_recipe(source: Made) -> Recipe:
-    """Its recipe. ConfigError HR0171 where it has none, or one that is too large."""
+    """Its recipe. ConfigError HR0171 without one, or if it is too large."""
     recipe = source.recipe
     if recipe is None:
         raise _NOT_PICKLABLE.error(
@@ -142,8 +142,7 @@ def made_again(recipe: Recipe, facts: Facts) -> Any:
 
 
 def check_facts(there: Facts, here: Facts) -> None:
-    """ConfigError HR0172 where a source is not the one that it was made of. there: where it was
-    pickled."""
+    """ConfigError HR0172 if a source differs from the original. there: the original's facts."""
     difference = _difference(there, here)
     if difference is None:
         return
@@ -178,9 +177,8 @@ def _difference(there: Facts, here: Facts) -> str | None:
 
 
 def plain_recipe(source: Made) -> dict[str, Any]:
-    """The recipe in dictionaries, lists, numbers and text.
-
-    ConfigError HR0171 for what has no such form, such as an object in Python.
+    """The recipe as dictionaries, lists, numbers and text. ConfigError HR0171 for values that
+    cannot be expressed so, such as Python objects.
     """
     recipe = checked_recipe(source)
     arguments = {name: plain_value(value) for name, value in recipe.arguments.items()}

@@ -47,7 +47,7 @@ def filtered(src: Source, where: Any) -> Source:
 
 @makes_sources
 def sorted_by(src: Source, key: Any, reverse: bool) -> Source:
-    """``src.sort_by(key, reverse=reverse)``. Equal ones keep their order."""
+    """``src.sort_by(key, reverse=reverse)``. Records with equal keys keep their order."""
     values = _values(src, key, "sort_by")
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise _NO_RECORDS.error(

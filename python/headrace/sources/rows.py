@@ -18,8 +18,9 @@ from headrace.sources.source import Source
 
 
 class Rows(Sequence["Row"]):
-    """Records by number. A field that is no file is read once for all records, when a row is first
-    asked for it; images, audio and video record by record."""
+    """Records by number. Fields other than files are read for all records at once, on first access;
+    images, audio and video record by record.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -37,7 +38,7 @@ class Rows(Sequence["Row"]):
         return (Row(self, index) for index in range(len(self)))
 
     def value(self, index: int, name: str) -> Any:
-        """A field of a record, numbers as Python's."""
+        """A field of a record; numbers as Python numbers."""
         if name in self._files:
             return self.source[index][name]
         if name not in self._columns:
@@ -47,7 +48,7 @@ class Rows(Sequence["Row"]):
 
 
 class Row(Mapping[str, Any]):
-    """A record: its fields by name, each read when it is asked for."""
+    """A record: its fields by name, each read on access."""
 
     def __init__(self, rows: Rows, index: int) -> None:
         self._rows = rows

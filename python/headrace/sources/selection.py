@@ -20,7 +20,7 @@ from headrace.sources.source import Source
 
 @makes_sources
 def subset(src: Any, indices: Any) -> Source:
-    """Records of a source by number, in this order; a number may come twice."""
+    """Selects records of a source by number, in this order; a number may be repeated."""
     src = open(src)
     chosen = as_indices(indices, len(src))
     engine = _core.subset(src.engine, chosen)
@@ -28,10 +28,11 @@ def subset(src: Any, indices: Any) -> Source:
 
 
 def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> list[Source]:
-    """Sources that share no record, drawn at random: ``train, val = hr.split(src, 0.9, 0.1)``.
+    """Divides a source at random into sources that share no record: ``train, val = hr.split(src,
+    0.9, 0.1)``.
 
-    fractions: of the whole; what they leave goes nowhere. stratify_by: an integer field (a label)
-    whose values every part gets in equal proportion.
+    fractions: of the whole; if they add up to less than 1, the remaining records are left out.
+    stratify_by: an integer field (a label) whose values have the same proportions in every part.
     """
     src = open(src)
     parts_of = arguments.numbers("fractions", fractions)
@@ -47,5 +48,5 @@ def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> 
 def part_of_split(
     src: Source, fractions: list[float], seed: int, stratify_by: str, part: int
 ) -> Source:
-    """One source of those that ``split`` makes."""
+    """One of the sources returned by ``split``."""
     return split(src, *fractions, seed=seed, stratify_by=stratify_by)[part]

@@ -27,10 +27,10 @@ def simulated(
     classes: int = 1000,
     image: Sequence[int] = (3, 32, 32),
 ) -> Source:
-    """A source whose records are functions of their number: any size, and it holds no bytes.
+    """A simulated source of any size, whose records are computed from their number.
 
-    record_bytes: what a record would take in its shard; blocks have as many records as those of a
-    dataset of that size. shards: default, of 1 GiB. image: (C, H, W) of what is delivered.
+    record_bytes: simulated size of a record in its shard, which determines the number of records
+    per block. shards: default: shards of 1 GiB. image: (C, H, W) of the delivered images.
     Fields: image, label (number % classes) and number, the record's. ConfigError HR0160.
     """
     count = arguments.integer("records", records, 1, 1 << 40)

@@ -38,7 +38,7 @@ _NO_COLUMN = declare(
 
 Progress = Callable[[int, int], object]
 
-# By name: what stands on sources and is offered as their methods (refined.py).
+# By name: functions built on sources and offered as their methods (refined.py).
 refinements: dict[str, Callable[..., Any]] = {}
 
 
@@ -71,12 +71,12 @@ class Source:
         self.paths: tuple[str, ...] = (path, *inner) if path and path not in inner else inner
 
     def opened(self) -> Source:
-        """It, for one loader; a stream has a position then."""
+        """The source for one loader; a stream then has a position."""
         return self
 
     @property
     def sample(self) -> Source:
-        """Records that stand for all, by number."""
+        """Numbers of records that represent all others."""
         return self
 
     def __len__(self) -> int:
@@ -93,12 +93,28 @@ class Source:
         stored = self.engine.read(number)
         record = {}
         for field in self.schema:
-            value = _delivered(field, stored[field.name], self.upright)
+            value = self._delivered(number, field, stored[field.name])
             if field.kind == "audio" and field.encoded:
                 value, record[f"{field.name}_rate"] = value
             record[field.name] = value
         record.setdefault("key", self.engine.key(number))
         return record
+
+    def _delivered(self, number: int, field: _core.Field, value: Any) -> Any:
+        """A stored value in readable form; for encoded audio the samples and their rate. A video
+        stays encoded: all of its frames would be too large.
+        """
+        if field.kind == "video":
+            return value
+        if field.encoded and field.kind == "audio":
+            samples, rate = _core.decode_audio(value, self.engine, number)
+            return np.asarray(samples), rate
+        if field.encoded:
+            image = _core.decode_field(
+                value, str(field.kind), upright=self.upright, source=self.engine, record=number
+            )
+            return np.asarray(image)
+        return np.asarray(value) if isinstance(value, _core.Array) else value
 
     def _number(self, index: int) -> int:
         """A record's number from 0 on; negative ones count from the end."""
@@ -124,7 +140,7 @@ class Source:
 
     @property
     def classes(self) -> list[str]:
-        """Names of the labels 0, 1, 2, ...; empty where the source has none."""
+        """Names of the labels 0, 1, 2, ...; empty if the source has none."""
         return self.engine.classes
 
     @property
@@ -140,14 +156,13 @@ class Source:
     def with_kinds(self, kinds: Mapping[str, str]) -> Source:
         """The same records, with other kinds for some fields.
 
-        kinds: of fields, by name. "mask": an image of class ids, which are resized without mixing
-        and never recolored; "image"; "boxes", "keypoints", "masks": tensors in the coordinates of
-        the record's images, which must move with them; "tensor"; "label". Boxes of pixels
-        follow the images if their format is declared: "boxes:xyxy", "boxes:xywh" or
-        "boxes:cxcywh", or of rotated ones "boxes:xywhr", "boxes:cxcywhr" or "boxes:xyxyxyxy"; of
-        boxes in shares of the image ("boxes:cxcywh_normalized" and the like)
-        ConvertBoundingBoxFormat makes pixels. ConfigError HR0181 where the values cannot be of the
-        kind.
+        kinds: of fields, by name. "mask": an image of class ids, which is resized without
+        interpolation and never recolored; "image"; "boxes", "keypoints", "masks": tensors in the
+        coordinates of the record's images, which must move with them; "tensor"; "label". Boxes in
+        pixels follow the images if their format is declared: "boxes:xyxy", "boxes:xywh" or
+        "boxes:cxcywh", or for rotated ones "boxes:xywhr", "boxes:cxcywhr" or "boxes:xyxyxyxy";
+        normalized boxes ("boxes:cxcywh_normalized" and the like) are converted to pixels by
+        ConvertBoundingBoxFormat. ConfigError HR0181 if the values cannot have that kind.
 
         >>> import headrace, numpy as np
         >>> pixels = np.zeros((3, 8, 8), np.uint8)
@@ -160,11 +175,12 @@ class Source:
         return Source(engine, self.path, made_of=[self], recipe=recipe)
 
     def with_row_group(self, *fields: str) -> Source:
-        """The same records, with fields whose rows are about the same objects.
+        """The same records, with fields declared to describe the same objects row by row.
 
         fields: arrays with one row for each object along their first axis: boxes and their labels,
         areas, masks, keypoints. A transform that drops rows drops them from all of these. COCO and
-        packs of it know their group. ConfigError HR0187 if a field has no rows, or has a group.
+        packs made from it already have their group. ConfigError HR0187 if a field has no rows, or
+        has a group.
 
         >>> import headrace, numpy as np
         >>> from headrace import transforms as T
@@ -181,17 +197,17 @@ class Source:
         return Source(engine, self.path, made_of=[self], recipe=recipe)
 
     def key(self, index: int) -> str:
-        """What names the record for a person: a path, a member.
+        """A readable name of the record: a path, a member of an archive.
 
-        index: negative ones count from the end. IndexError where there is no such record.
+        index: negative ones count from the end. IndexError if there is no such record.
         """
         return self.engine.key(self._number(index))
 
     def column(self, name: str) -> Any:
         """All values of a field, without reading an image, audio or video: an array of its dtype
-        with one row a record; of text, and of values that differ in shape, a list.
+        with one row per record; a list for text and for values that differ in shape.
 
-        Of integers a bad record has -1; of other fields it raises its error.
+        For integers, a bad record has -1; for other fields it raises its error.
         """
         field = self._field(name)
         if field.encoded:
@@ -222,11 +238,11 @@ class Source:
         return values.astype(np.float64) if values.dtype.kind == "f" else values.astype(np.int64)
 
     def lengths(self, name: str, progress: Progress | None = None) -> np.ndarray[Any, Any]:
-        """How long or large the values of a field are: of audio their frames and of images their
-        pixels, by their headers, of a bad record -1; of text its characters; of a field of one
-        number its values.
+        """The lengths or sizes of a field's values: frames of audio and pixels of images, from
+        their headers (-1 for a bad record); characters of text; the values themselves for a scalar
+        field; elements of one-dimensional values (the tokens of documents).
 
-        Headers are read once, and kept in the cache for later runs.
+        Headers are read once and cached for later runs.
         """
         if self._has_sounds(name):
             return np.array(self.engine.sound_forms(name, progress))[:, 0]
@@ -236,11 +252,14 @@ class Source:
             return np.where(sizes[:, 0] < 0, -1, sizes[:, 0] * sizes[:, 1])
         if field.kind == "text":
             return np.array([len(value) for value in self.column(name)], np.int64)
+        if len(field.shape) == 1 and not field.encoded and field.kind != "bytes":
+            return np.array(self.engine.value_lengths(name, progress))
         return self._numbers(name)
 
     def sizes(self, name: str = "image", progress: Progress | None = None) -> Any:
-        """Height and width of a field's images, by their headers: int64 of shape (N, 2); of a bad
-        record -1. Headers are read once, and kept in the cache for later runs."""
+        """Height and width of a field's images, from their headers: int64 of shape (N, 2); -1 for a
+        bad record. Headers are read once and cached for later runs.
+        """
         field = self._field(name)
         if not field.is_picture:
             raise _NO_COLUMN.error(f"{name!r} is not a field of images")
@@ -249,17 +268,14 @@ class Source:
                 return np.tile(np.array(field.shape[-2:], np.int64), (len(self), 1))
             shapes = [np.shape(value)[-2:] for value in self.engine.values(name)]
             return np.array(shapes, np.int64).reshape(-1, 2)
-        threads = min(16, _core.allowed_cores())
-        found = np.array(self.engine.image_sizes(name, threads, progress))
-        turned = (found[:, 2] >= 5) & self.upright
-        return np.where(turned[:, None], found[:, 1::-1], found[:, :2])
+        return header_sizes(self, name, self.upright, progress)
 
     def durations(
         self, name: str, progress: Callable[[int, int], object] | None = None
     ) -> np.ndarray[Any, Any]:
-        """How long the audio clips of a field are, in seconds, by their headers; of a bad record 0.
+        """Durations of a field's audio clips in seconds, from their headers; 0 for a bad record.
 
-        Reads every record once. Of other fields what ``lengths`` gives.
+        Reads every record once. For other fields, the same as ``lengths``.
         """
         if not self._has_sounds(name):
             return self.lengths(name, progress)
@@ -274,9 +290,8 @@ class Source:
         """The records for which ``where`` is true, in their order.
 
         where: an expression of fields as text; a function of the record, a mapping that reads a
-        field when it is asked for it; or an array of booleans. Images are not read, unless a
-        function asks for them. ConfigError HR0145 where none is left, HR0144 for an expression that
-        is none.
+        field when it is accessed; or an array of booleans. Images are not read unless a function
+        accesses them. ConfigError HR0145 if no record is left, HR0144 for an invalid expression.
 
         >>> import headrace
         >>> src = headrace.records(x=[0.2, 0.7, 0.9], label=["cat", "dog", "cat"])
@@ -289,16 +304,17 @@ class Source:
         return made
 
     def sort_by(self, key: Any, *, reverse: bool = False) -> Source:
-        """The records in the order of ``key``: an expression as text, a function or an array, as
-        ``filter`` takes them. Equal ones keep their order."""
+        """The records in the order of ``key``: an expression as text, a function or an array, as in
+        ``filter``. Records with equal keys keep their order.
+        """
         made: Source = refinements["sorted_by"](self, key, bool(reverse))
         return made
 
     def map(self, function: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Source:
         """The same records with more fields: what ``function(record)`` returns for each.
 
-        The function is called once for each record, now, and its values are kept in memory; what
-        computes pixels belongs into the loader's list of transforms. ConfigError HR0145.
+        The function is called once per record, immediately, and its values are kept in memory;
+        functions that compute pixels belong in the loader's list of transforms. ConfigError HR0145.
 
         >>> import headrace
         >>> src = headrace.open({"text": ["a b", "c"], "label": [0, 1]})
@@ -314,13 +330,14 @@ class Source:
         return made
 
     def to_arrow(self, fields: Iterable[str] | str | None = None) -> Any:
-        """A ``pyarrow.Table`` of the fields; None: all but images, audio and video. Those that are
-        named come as their files' bytes."""
+        """A ``pyarrow.Table`` of the fields; None: all except images, audio and video. If you list
+        these, they are delivered as encoded bytes.
+        """
         made: Source = refinements["arrow_table"](self, fields)
         return made
 
     def facts(self) -> Facts:
-        """Facts that a copy of it in another process must share."""
+        """Properties that a copy in another process must share."""
         return Facts(
             text=described(self),
             records=len(self),
@@ -332,8 +349,9 @@ class Source:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """It pickles as what made it, and is checked when it is made again. ConfigError HR0171
-        where it cannot, HR0172 where the other process finds other records."""
+        """Pickles as the call that made it, and is checked when it is recreated. ConfigError HR0171
+        if that is impossible, HR0172 if the other process finds other records.
+        """
         return made_again, (checked_recipe(self), self.facts())
 
     def __repr__(self) -> str:
@@ -362,8 +380,19 @@ def with_row_group(src: Source, fields: Iterable[str]) -> Source:
     return src.with_row_group(*fields)
 
 
+def header_sizes(source: Source, name: str, upright: bool, progress: Progress | None) -> Any:
+    """Height and width of a field's encoded images, from their headers; -1 where unreadable.
+
+    upright: whether images are read as their Exif orientation says.
+    """
+    threads = min(16, _core.allowed_cores())
+    found = np.array(source.engine.image_sizes(name, threads, progress))
+    turned = (found[:, 2] >= 5) & upright
+    return np.where(turned[:, None], found[:, 1::-1], found[:, :2])
+
+
 def described(source: Source) -> str:
-    """The engine's words for it, on one line: "folder train (8 records, 2 classes)"."""
+    """The engine's description of it, on one line: "folder train (8 records, 2 classes)"."""
     return ", ".join(source.engine.description.split("\n"))
 
 
@@ -388,18 +417,3 @@ def listed_kinds(kinds: Mapping[str, str] | None) -> list[str]:
             f"kinds= is {type(kinds).__name__}", hint='kinds={"seg": "mask", "boxes": "boxes"}'
         )
     return [f"{name}={kind}" for name, kind in (kinds or {}).items()]
-
-
-def _delivered(field: _core.Field, value: Any, upright: bool) -> Any:
-    """A stored value as people want to see it; of encoded audio samples and their rate.
-
-    A video stays its file: all of its frames would be too many.
-    """
-    if field.kind == "video":
-        return value
-    if field.encoded and field.kind == "audio":
-        samples, rate = _core.decode_audio(value)
-        return np.asarray(samples), rate
-    if field.encoded:
-        return np.asarray(_core.decode_field(value, str(field.kind), upright=upright))
-    return np.asarray(value) if isinstance(value, _core.Array) else value

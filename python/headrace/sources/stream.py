@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams: records that an iterable gives one after the other, of which only the order is known.
+"""Streams: records that an iterable yields one after the other, and which only have an order.
 
 >>> import headrace as hr
 >>> def numbers():
@@ -20,16 +20,16 @@ from headrace.sources.fingerprint import fingerprint_of
 from headrace.sources.objects import ObjectReader, source_from_object
 from headrace.sources.source import Source, listed_kinds
 from headrace.sources.stream_look import Looked
-from headrace.sources.stream_origin import Origin
+from headrace.sources.stream_origin import Origin, Pass, Shares
 from headrace.sources.stream_reader import ENDLESS, StreamReader
 
 NO_NUMBERS = declare(
     "HR0690",
     "config",
-    "stream has no numbers",
-    "A stream gives its records in order, once in an epoch; how many there are is known at the "
-    "end. What asks for a record or a batch by its number, or for their count, needs a list, files "
-    "that a format reads, or length=.",
+    "stream records have no numbers",
+    "A stream returns its records in order, once per epoch; their number is only known at the "
+    "end. Access to a record or batch by number, and the number of records, require a list, files "
+    "of a supported format, or length=.",
 )
 _LOOKED_AT = 8  # records, where the first has an image: do their shapes agree?
 
@@ -47,27 +47,27 @@ def stream(
     classes: Sequence[str] = (),
 ) -> Stream:
     """A source over an iterable: a generator function, a streaming dataset of Hugging Face, an
-    IterableDataset of torch, a WebDataset pipeline. A Loader takes it; its batches are those of the
-    list of its records.
+    IterableDataset of torch, a WebDataset pipeline. A Loader takes it, and gives the same batches
+    as for a list of its records.
 
-    records: a function that is called in each epoch, with what it takes of ``epoch``, ``rank`` and
-    ``world_size``, and returns an iterable; an iterable, whose ``set_epoch(epoch)`` is called if it
-    has one; or an iterator, which is good for one epoch. A record is what an item of a list is:
-    a dictionary, a tuple, a value. The first one (the first eight, if there are images in it) is
-    read now, and says what the fields are.
-    shuffle_buffer: about so many records are held, never more than twice as many, and given in an
-    order drawn from the loader's seed and the epoch. 0: the order as it comes.
-    length: records of an epoch, on all ranks together. What comes after them is not read; fewer are
-    an error (HR0692). None: until the iterable ends, and ``len(loader)`` is a TypeError.
-    shard_itself: whether each rank's iterable gives records of its own; then ``length`` is needed,
-    so that ranks have equally many batches. False: all give the same, every rank reads all, and
+    records: a function that is called in each epoch, with those of ``epoch``, ``rank`` and
+    ``world_size`` that it accepts, and returns an iterable; an iterable, whose ``set_epoch(epoch)``
+    is called if it has one; or an iterator, which is good for one epoch. Records are like items of
+    a list: dictionaries, tuples or values. The first one (the first eight, if it has images) is
+    read immediately, and determines the fields.
+    shuffle_buffer: about this many records are held, at most twice as many, and delivered in an
+    order drawn from the loader's seed and the epoch. 0: the iterable's own order.
+    length: records per epoch over all ranks. Records beyond it are not read; fewer are an error
+    (HR0692). None: until the iterable ends, and ``len(loader)`` is a TypeError.
+    shard_itself: whether each rank's iterable gives different records; ``length`` is then required,
+    so that ranks have the same number of batches. False: all ranks read the same records, and each
     keeps its part of each global batch. None: True for a function that takes ``rank``.
     replay: an iterable that has ``state_dict()`` and ``load_state_dict()`` resumes exactly. Others
-    are read again up to where the run was, with a warning that has the number of records; or,
-    with False, ConfigError HR0695.
+    are read again up to the position of the run, with a warning that states the number of records;
+    with False this is ConfigError HR0695.
     kinds, names, shapes, classes: of the fields, as ``hr.open`` has them for a list.
 
-    DataError HR0691 where the iterable raises, HR0694 where it gives nothing.
+    DataError HR0691 if the iterable raises an exception, HR0694 if it gives no record.
 
     >>> import headrace as hr
     >>> def lines(epoch):
@@ -96,7 +96,8 @@ _Dress = Callable[[_core.Source], _core.Source]
 
 class Stream(Source):
     """Records in the order of an iterable. ``headrace.stream`` makes it, ``headrace.Loader`` reads
-    it; records by number, columns and views need a source that has numbers."""
+    it; access by index, columns and views need a source with numbered records.
+    """
 
     is_stream = True
 
@@ -109,6 +110,7 @@ class Stream(Source):
         replay: bool,
         of_fields: Mapping[str, Any],
         classes: Sequence[str],
+        made_by: str = "",
     ) -> None:
         self.length, self.shuffle_buffer = length, shuffle_buffer
         self.shards_itself = (
@@ -116,6 +118,7 @@ class Stream(Source):
         )
         self.recipe, self.path, self.paths = None, "", ()
         self._origin, self._of_fields = origin, of_fields
+        self._made_by = made_by  # what else decides its records: part of the fingerprint
         looked_at = Looked(origin, replay)
         self._rows = ObjectReader(looked_at.records, **of_fields)
         if "picture" in self._rows.kinds.values():
@@ -139,6 +142,7 @@ class Stream(Source):
 
     def _engine(self, records: int) -> _core.Source:
         text = repr((self._origin.name, self._rows.kinds, self.shuffle_buffer, self.length))
+        text += self._made_by
         engine = _core.python_source(
             self.reader,
             records,
@@ -163,12 +167,29 @@ class Stream(Source):
 
     @property
     def sample(self) -> Source:
-        """The records that were looked at, as a source with numbers."""
+        """The inspected records, as a source with numbered records."""
+        return self.source_of(self._looked_at.records)
+
+    def source_of(self, records: Sequence[Any]) -> Source:
+        """Some of its records, as a source with numbered records."""
         call = {("kinds" if name == "said" else name): v for name, v in self._of_fields.items()}
-        return source_from_object(list(self._looked_at.records), **call)
+        made = source_from_object(list(records), **call)
+        made.upright = self.upright
+        for dress in self._dress[1:]:  # it is evident already
+            made = Source(dress(made.engine), made_of=[made])
+        return made
+
+    @property
+    def replays(self) -> bool:
+        """``replay=``."""
+        return self._looked_at.replay
+
+    def open_pass(self, shares: Shares, state: Any = None) -> tuple[Pass, tuple[Any, ...]]:
+        """``Looked.open_pass``, for sources made of its records."""
+        return self._looked_at.open_pass(shares, state)
 
     def opened(self) -> OpenedStream:
-        """The same for one loader, with a position of its own."""
+        """The same stream for one loader, with its own position."""
         made = OpenedStream.__new__(OpenedStream)
         made.__dict__.update(self.__dict__)
         made.records = self.length or ENDLESS
@@ -196,17 +217,17 @@ class Stream(Source):
 
     @property
     def schema(self) -> list[_core.Field]:
-        """The fields, by the first record."""
+        """The fields, from the first record."""
         return self._known.schema
 
     @property
     def classes(self) -> list[str]:
-        """Names of the labels, as ``classes=`` gave them; empty where it did not."""
+        """Names of the labels from ``classes=``; empty without it."""
         return self._known.classes
 
     @property
     def fingerprint(self) -> int:
-        """Of what is known of it: its name, fields, shuffle buffer and length."""
+        """A fingerprint of what is known about it: name, fields, shuffle buffer and length."""
         return self._known.fingerprint
 
     def with_kinds(self, kinds: Mapping[str, str]) -> Stream:
@@ -233,7 +254,7 @@ class Stream(Source):
 
 
 class OpenedStream(Stream):
-    """A stream that a loader reads. records: what its engine takes for the length of an epoch."""
+    """A stream read by a loader. records: the engine's source for the length of an epoch."""
 
     records: int
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first records of a stream, which say what its fields are, and copies of records."""
+"""The first records of a stream, which determine its fields, and copies of records."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ NOTHING = declare(
 
 
 class Looked:
-    """The records that were read to learn what the fields are, and the pass that gave them, which
-    the first epoch goes on with."""
+    """The records read to determine the fields, and the pass that returned them, with which the
+    first epoch continues.
+    """
 
     def __init__(self, origin: Origin, replay: bool) -> None:
         self.replay = replay
@@ -35,7 +36,7 @@ class Looked:
             raise NOTHING.error(f"{origin.name} gave no record")
 
     def look_on(self, most: int) -> None:
-        """So many records, or as many as there are. HR0691 where the first fails."""
+        """Inspects this many records, or all if there are fewer. HR0691 if the first one fails."""
         if (opened := self._pass) is None:
             return
         try:
@@ -50,8 +51,15 @@ class Looked:
                 ) from failure
             opened.fail_next(failure)
 
-    def take(self, shares: Shares) -> tuple[Pass, tuple[Any, ...]] | None:
-        """The pass, for the first that wants one like it."""
+    def open_pass(self, shares: Shares, state: Any = None) -> tuple[Pass, tuple[Any, ...]]:
+        """A pass over the records, from an earlier state; and records that come before it, which
+        were inspected.
+        """
+        taken = self._take(shares) if state is None else None
+        return taken or (self._origin.open(shares, state), ())
+
+    def _take(self, shares: Shares) -> tuple[Pass, tuple[Any, ...]] | None:
+        """Hands the pass over to the first request that matches it."""
         taken, self._pass = self._pass, None
         fits = shares == self._shares or (shares.epoch == 0 and not self._origin.asks_for_rank)
         if taken is not None and (fits or self._origin.is_once):
@@ -62,7 +70,7 @@ class Looked:
 
 
 def own(record: Any) -> Any:
-    """The record with copies of what its iterable may fill again."""
+    """The record with copies of arrays that its iterable may reuse."""
     if isinstance(record, Mapping):
         return {name: _own_value(value) for name, value in record.items()}
     if isinstance(record, tuple):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order that a shuffle buffer gives a stream: arithmetic on (seed, epoch, record), so that a
-run resumes in it without the buffer's contents.
+"""The order in which a shuffle buffer returns a stream: computed from (seed, epoch, record), so
+that a run resumes without the buffer's contents.
 
 Record i is held until the stream is at i + d, where d is drawn from [0, 2 * size) for this record
 alone. So about ``size`` records are held, never more than twice as many, and no record moves by
@@ -29,7 +29,7 @@ _BLOCK = 4096  # draws that are made at once
 
 
 class ShuffleBuffer:
-    """The order of one epoch. size: 0 leaves it as it is."""
+    """The order of one epoch. size: 0 keeps the iterable's order."""
 
     def __init__(self, size: int, seed: int, epoch: int) -> None:
         self._span = max(1, 2 * size)
@@ -37,13 +37,14 @@ class ShuffleBuffer:
         self._block, self._draws = -1, np.empty(0, np.uint64)
 
     def begin(self, place: int) -> tuple[int, int]:
-        """For an order that begins at this place: the first record that it needs, and how many of
-        those that ``of`` gives from there come before that place."""
+        """For an order that starts at this position: the first record that it needs, and how many
+        of the records returned by ``of`` from there come before the position.
+        """
         first = max(0, place - self._span + 1)
         return first, place - first
 
     def _until(self, number: int) -> int:
-        """Where the stream is when the record's turn comes."""
+        """The stream's position when the record is returned."""
         if self._span == 1:
             return number << _BITS
         block, within = divmod(number, _BLOCK)
@@ -53,7 +54,7 @@ class ShuffleBuffer:
         return (number << _BITS) + int(self._draws[within]) * self._span
 
     def of(self, records: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
-        """Numbered records, ascending by one, in this order."""
+        """Puts numbered records, ascending by one, in this order."""
         held: list[tuple[int, int, Any]] = []
         for number, record in records:
             heapq.heappush(held, (self._until(number), number, record))

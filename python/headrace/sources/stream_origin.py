@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What gives a stream's records: a function, an iterable or an iterator, and how a pass over it
-begins: at its start, or where a state of it says."""
+"""The origin of a stream's records: a function, an iterable or an iterator, and how a pass over it
+begins: at its start, or at a saved state.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +29,14 @@ FAILED = declare(
     "data",
     "stream failed",
     "The iterable raised an exception. Records before it were delivered as far as they fill "
-    "batches. It cannot go on after that, so on_error= has no say in it.",
+    "batches. It cannot continue after that, so on_error= does not apply.",
 )
 _PATIENCE = 5.0  # seconds that a generator has to end when it is closed
 _ASKED = ("epoch", "rank", "world_size")
 
 
 class Shares(NamedTuple):
-    """Which pass over the records it is, for a function that asks."""
+    """Which pass over the records it is, as arguments for the user's function."""
 
     epoch: int = 0
     rank: int = 0
@@ -43,7 +44,7 @@ class Shares(NamedTuple):
 
 
 class Origin:
-    """The iterable that a stream was given."""
+    """The iterable given to a stream."""
 
     def __init__(self, given: Any) -> None:
         self._given = given
@@ -70,12 +71,12 @@ class Origin:
 
     @property
     def is_upright(self) -> bool:
-        """Whether its images are upright as they come, as the library has rotated them."""
+        """Whether its images are already upright, since the library has rotated them."""
         return type(self._given).__module__.partition(".")[0] == "datasets"
 
     @property
     def classes(self) -> list[str]:
-        """Names of the labels that the object knows."""
+        """Names of the labels, if the object knows them."""
         return [str(name) for name in getattr(self._given, "classes", None) or ()]
 
     @property
@@ -83,7 +84,7 @@ class Origin:
         return "rank" in self._asked
 
     def check(self) -> None:
-        """ConfigError HR0693 where it was read before and cannot be again."""
+        """ConfigError HR0693 if it was read before and cannot be read again."""
         if self.is_once and self._used:
             raise ONCE.error(
                 f"a {self.name} gives its records once, and it was read before",
@@ -91,7 +92,7 @@ class Origin:
             )
 
     def open(self, shares: Shares, state: Any = None) -> Pass:
-        """A pass from its start, or from a state that one gave. HR0691 where that fails."""
+        """A pass from the start, or from an earlier state. HR0691 if that fails."""
         self.check()
         self._used = True
         try:
@@ -137,7 +138,7 @@ class Pass:
         return next(self._iterator)
 
     def fail_next(self, failure: Exception) -> None:
-        """It has failed, and what it raised is for its next reader."""
+        """It has failed; the next reader gets its exception."""
         self._failure = failure
 
     @property
@@ -145,11 +146,11 @@ class Pass:
         return self._holder is not None
 
     def state(self) -> Any:
-        """What a pass begins with that goes on after the record given last."""
+        """The state for a pass that continues after the last record returned."""
         return _state_of(self._holder)
 
     def close(self) -> None:
-        """Ends a generator, whose ``finally`` may take a while or fail: then a warning says so."""
+        """Ends a generator; a warning says so if its ``finally`` takes long or fails."""
         close = getattr(self._iterator, "close", None)
         if not inspect.isgenerator(self._iterator) or self._iterator.gi_frame is None:
             return

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the engine reads of a stream: records by position, pulled in order as far as they are asked
-for.
-
-The engine numbers the records of an epoch from 0 on, and its loader believes that there are as many
-as ``ENDLESS``. Where the iterable ends is noted here (``end``), and positions from there on repeat
-the last record: no batch with one of these is delivered. Records that were given are held until
-their batch was received, since the engine may ask again.
+"""The engine's view of a stream: records by position, pulled in order as they are requested. The
+engine numbers the records of an epoch from 0 on, and its loader assumes that there are ``ENDLESS``
+of them. The end of the iterable is recorded here (``end``), and positions from there on repeat the
+last record: no batch with one of these is delivered. Records that were given are held until their
+batch was received, since the engine may ask again.
 """
 
 from __future__ import annotations
@@ -32,15 +30,15 @@ ENDED_EARLY = declare(
     "HR0692",
     "data",
     "stream ended early",
-    "An epoch has as many records as length= says, on all ranks. What comes after them is not "
-    "read; an iterable that ends before is an error, or ranks would part.",
+    "An epoch has as many records as length= says, on all ranks. Further records are not read; an "
+    "iterable that ends earlier is an error, because ranks would get out of step.",
 )
 CHANGED = declare(
     "HR0697",
     "data",
     "stream is shorter than it was",
-    "A run that is resumed, or goes back in its epoch, reads the iterable again, which must give "
-    "the same records. This one ends before the place where the run was.",
+    "A run that resumes, or goes back within its epoch, reads the iterable again, which must give "
+    "the same records. This one ends before the position to resume at.",
 )
 STATELESS = declare(
     "HR0695",
@@ -53,7 +51,7 @@ STATELESS = declare(
 
 
 class Terms(NamedTuple):
-    """How the engine's positions are divided, and what the order is drawn from."""
+    """How the engine's positions are divided, and what determines the order."""
 
     global_batch: int
     rank: int = 0
@@ -72,8 +70,8 @@ class _Snapshot(NamedTuple):
 class StreamReader:
     """Maps positions to records; the engine calls read, key and integer_column.
 
-    A loader has one. ``begin``, ``release`` and ``state`` are its consumer's calls; one reader of
-    the engine's and, now and then, its workers call the others.
+    A loader has one. ``begin``, ``release`` and ``state`` are called by its consumer; the others by
+    a reader of the engine and, occasionally, its workers.
     """
 
     def __init__(
@@ -105,10 +103,9 @@ class StreamReader:
     # The consumer's calls. No read is under way in begin and close.
 
     def begin(self, epoch: int, position: int, terms: Terms) -> None:
-        """The engine will ask for what comes from this position on, of this rank's own or of all.
-
-        ConfigError HR0693 where the records cannot be had again, HR0695 where they were to be read
-        again and must not be.
+        """The engine will request records from this position on, of this rank or of all.
+        ConfigError HR0693 if the records cannot be read again, HR0695 if they would have to be, but
+        must not.
         """
         self._leaving = False
         same = (self._epoch, *self._terms[:5]) == (epoch, *terms[:5])
@@ -116,7 +113,7 @@ class StreamReader:
         if same and self._low <= position <= self._next and self._pass is not None:
             self._received = position
             self._drop_received()
-            if self.failure is not None:  # those who go on after it read again
+            if self.failure is not None:  # consumers that continue after it read again
                 self._open(epoch, position)
             return
         if self._snapshots_of != epoch:
@@ -131,9 +128,7 @@ class StreamReader:
             self._say_replay(epoch, number)
         self.close()
         shares = Shares(epoch, self._terms.rank, self._terms.world_size)
-        if snapshot.number or not (opened := self._looked_at.take(shares)):
-            opened = self._origin.open(shares, snapshot.state), ()
-        self._pass, looked_at = opened
+        self._pass, looked_at = self._looked_at.open_pass(shares, snapshot.state)
         self._epoch, self._next, self._number = epoch, position - left_out, 0
         self._low = self._received = position
         self.end, self.failure = None, None
@@ -155,16 +150,16 @@ class StreamReader:
     def _say_replay(self, epoch: int, records: int) -> None:
         if not self._looked_at.replay:
             raise STATELESS.error(
-                f"{self._origin.name} cannot go on after {records:,} records of epoch {epoch}",
+                f"{self._origin.name} cannot continue after {records:,} records of epoch {epoch}",
                 hint="an iterable with state_dict() and load_state_dict(), or replay=True",
             )
         warn(
-            f"{records:,} records of epoch {epoch} are read again and dropped: there is no state "
-            f"of {self._origin.name} to begin with (by its state_dict() and load_state_dict())"
+            f"{records:,} records of epoch {epoch} are read again and dropped, because there is "
+            f"no state of {self._origin.name} to start from (state_dict() and load_state_dict())"
         )
 
     def release(self, position: int) -> None:
-        """What comes before this position was received. Does not wait for a read."""
+        """Records before this position were received. Does not wait for a read."""
         self._received = max(self._received, position)
 
     def _drop_received(self) -> None:
@@ -177,28 +172,30 @@ class StreamReader:
             del self._snapshots[0]
 
     def cannot_fill(self, end: int) -> bool:
-        """Whether it is known that the records end, or fail, before this position."""
+        """Whether the records are known to end, or fail, before this position."""
         known = self.end if self.failure is None else self.failure[0]
         return known is not None and known < end
 
     def state(self, epoch: int, position: int) -> dict[str, Any]:
-        """What a resume at this position begins with: a record's number, and the iterable's state
-        before it."""
+        """The state to resume from at this position: a record number, and the iterable's state
+        before it.
+        """
         number = ShuffleBuffer(self._buffer, 0, 0).begin(position)[0]
         if self._loaded is not None and self._loaded[0] == epoch:
             return self._loaded[1]._asdict()
         return self._fitting(epoch, number)._asdict()
 
     def load(self, epoch: int, state: Any) -> None:
-        """What ``state`` gave, for the pass over this epoch that is begun next."""
+        """Loads a ``state()`` for the next pass over this epoch."""
         self._loaded, self._snapshots = None, []
         self.close()
         if isinstance(state, Mapping) and state.get("state") is not None:
             self._loaded = epoch, _Snapshot(int(state["number"]), state["state"])
 
     def read_first(self, records: int) -> None:
-        """Reads the first records of the epoch again, where they pad a last batch and are not held
-        any more."""
+        """Reads the first records of the epoch again if they pad a last batch and are no longer
+        held.
+        """
         if all(number in self._first for number in range(records)):
             return
         warn(f'last_batch="pad" reads the first {records:,} records of the epoch again')
@@ -211,13 +208,14 @@ class StreamReader:
         again.close()
 
     def leave(self) -> None:
-        """What is under way is not wanted: a call of the engine's ends with its present record."""
+        """Cancels work in progress: a call from the engine ends after its current record."""
         self._leaving = True
 
     @contextlib.contextmanager
     def showing(self) -> Iterator[None]:
-        """Within it the engine gets the records that were looked at, by their numbers: it learns of
-        them what files of audio have in them."""
+        """Inside, the engine gets the inspected records by number, to read the headers of audio
+        files.
+        """
         self._shows = True
         try:
             yield
@@ -225,7 +223,7 @@ class StreamReader:
             self._shows = False
 
     def close(self) -> None:
-        """Ends the pass that is under way, unless the iterable hangs in its next record."""
+        """Ends the running pass, unless the iterable hangs in its next record."""
         if not self._lock.acquire(timeout=_PATIENCE):
             return
         opened, self._pass = self._pass, None
@@ -238,7 +236,7 @@ class StreamReader:
     # The engine's.
 
     def read(self, indices: list[int], wanted: list[bool]) -> Iterator[list[Any] | str]:
-        """For each position the values by field (None where not wanted), or what went wrong."""
+        """For each position the values by field (None if not requested), or what went wrong."""
         return self.surroundings.within(lambda: (self._read_one(i, wanted) for i in indices))
 
     def _read_one(self, index: int, wanted: list[bool]) -> list[Any] | str:
@@ -256,7 +254,7 @@ class StreamReader:
             return f"record {number} of {self._origin.name}: {describe(failure)}"
 
     def key(self, index: int) -> str:
-        """The record's number in what the iterable gives."""
+        """The record's number in the iterable."""
         found = self._held.get(self._own(index))
         return str(found[0] if found else index)
 
@@ -276,7 +274,7 @@ class StreamReader:
             return self._held.get(position) or self._last
 
     def _own(self, index: int) -> int:
-        """The engine's position as this rank counts: the same where every rank reads all."""
+        """The engine's position as counted by this rank: the same if every rank reads all."""
         terms = self._terms
         if terms.divides or terms.world_size == 1:
             return index
@@ -287,8 +285,9 @@ class StreamReader:
         return batch * _rows(terms) + within - first
 
     def _through(self, position: int) -> int:
-        """How far is read for it. Where ranks take parts of a batch, it is delivered by none unless
-        all of it is known to exist."""
+        """The position to read up to for it. If ranks take parts of a batch, none delivers it
+        unless all of it is known to exist.
+        """
         terms = self._terms
         if not terms.divides or terms.world_size == 1:
             return position
@@ -333,7 +332,7 @@ class StreamReader:
         )
 
     def _drop_others(self) -> None:
-        """Of a global batch that is complete, what other ranks take."""
+        """Drops the other ranks' parts of a complete global batch."""
         terms = self._terms
         if terms.world_size == 1 or not terms.divides or self._next % terms.global_batch:
             return

@@ -33,7 +33,7 @@ def table_in_memory(
     names: Sequence[str] = (),
     root: str | os.PathLike[str] = "",
 ) -> dict[str, Any] | None:
-    """Columns by name; None of what is not a table. names: of the values of tuples."""
+    """Columns by name; None if it is not a table. names: of the values of tuples."""
     if type(value).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(
         value, "columns"
     ):
@@ -62,8 +62,8 @@ def source_of_table(
 ) -> Source:
     """A source over the columns.
 
-    classes: names of the labels, in the order of their numbers; default, the labels' own, sorted.
-    root: the folder that paths are relative to; default, the current one.
+    classes: names of the labels, in the order of their numbers; default: the labels themselves,
+    sorted. root: the folder that paths are relative to; default: the current one.
     """
     said = listed_kinds(kinds)
     columns = ColumnList()
@@ -94,7 +94,7 @@ def _add_labels(columns: ColumnList, labels: list[Any], classes: list[str]) -> N
 
 
 def _are_tuples(values: Sequence[Any]) -> bool:
-    """Whether each value is a path, then what may be its label, then other values."""
+    """Whether each value is a path, then a possible label, then other values."""
     return bool(values) and all(
         isinstance(value, (list, tuple))
         and not hasattr(value, "_fields")
@@ -120,7 +120,7 @@ def _names_of(record: Sequence[Any]) -> list[str]:
 
 
 def _column_of_ids(table: Mapping[str, Any], root: str | os.PathLike[str]) -> str:
-    """The column whose values are files of the folder, but for their suffix; empty: none."""
+    """The column whose values are file names in the folder, without their suffix; empty: none."""
     for heading, values in table.items():
         if not _core.is_heading_of_files(heading) or not isinstance(first_of(values), (str, int)):
             continue
@@ -133,8 +133,9 @@ def _column_of_ids(table: Mapping[str, Any], root: str | os.PathLike[str]) -> st
 def _named_as_in_a_manifest(
     table: Mapping[str, Any], root: str | os.PathLike[str]
 ) -> dict[str, Any]:
-    """The first column of paths, else one of ids, is the image, one with a heading of labels the
-    label."""
+    """The first column of paths, otherwise one of ids, becomes the image; one with a typical label
+    heading becomes the label.
+    """
     out: dict[str, Any] = {}
     paths = any(is_media_path(first_of(values)) for values in table.values())
     ids = "" if paths else _column_of_ids(table, root)

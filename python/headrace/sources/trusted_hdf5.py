@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HDF5 files that the engine's own reader refuses, through h5py: ``trusted=True``.
 
-libhdf5 is not safe on hostile files, hence the word. Rows are read on the one Python thread. What
-leads to other files is refused here as well.
+libhdf5 is not safe with hostile files, hence the name. Rows are read on the single Python thread.
+Links to other files are rejected here as well.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _Rows:
         return (name, path) if equals else (_name_of(text), text)
 
     def _all(self, file: Any) -> dict[str, str]:
-        """All datasets of the number of rows that most have."""
+        """All datasets with the most common number of rows."""
         found: list[str] = []
         pending = [("", file)]
         while pending:
@@ -117,7 +117,7 @@ class _Rows:
         return {_name_of(path): path for path in found if len(file[path]) == rows}
 
     def _dataset(self, file: Any, path: str) -> Any:
-        """The dataset at a path, every link on the way looked at before it is followed."""
+        """The dataset at a path; every link is checked before it is followed."""
         group, rest, links = file, [part for part in path.split("/") if part], 0
         while rest:
             name = rest.pop(0)
@@ -150,7 +150,9 @@ class _Rows:
 
 
 def _name_of(path: str) -> str:
-    """The field's name: what the last part of the path means, else that part as a word."""
+    """The field's name: the known meaning of the path's last part, otherwise that part as an
+    identifier.
+    """
     last = path.rsplit("/", 1)[-1]
     for meaning, names in (("image", _IMAGES), ("label", _LABELS), ("mask", ("mask", "masks"))):
         if last in names:

@@ -35,7 +35,7 @@ UNKNOWN_VALUE = declare(
 
 
 def is_plain(record: Any) -> bool:
-    """A tuple or list, whose values have no names."""
+    """Whether it is a tuple or list, whose values have no names."""
     return isinstance(record, (tuple, list)) and not hasattr(record, "_fields")
 
 
@@ -64,14 +64,16 @@ def _first_name(value: Any) -> str:
 
 
 def is_integer(value: Any) -> bool:
-    """A number of Python's or NumPy's, or a tensor that holds just one."""
+    """Whether it is a Python or NumPy integer, or a tensor with a single one."""
     if isinstance(value, (bool, int, np.integer)):
         return True
     return getattr(value, "shape", None) == () and "int" in str(getattr(value, "dtype", ""))
 
 
 def kind_of(name: str, value: Any, said: str = "") -> str:
-    """label, integer, text, file, encoded, bytes, image or tensor: how its values cross."""
+    """label, integer, text, file, encoded, bytes, image or tensor: how its values are passed to the
+    engine.
+    """
     picture_kinds = _core.picture_kinds()
     pictured = said in picture_kinds or (not said and name in ("image", "mask"))
     if is_integer(value):
@@ -126,9 +128,8 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def crossing(kind: str, name: str, value: Any, form: PictureForm) -> Any:
-    """A value as the engine takes it: int, str, bytes or a dense array.
-
-    TypeError or ValueError where it is not of the kind: nothing is cut or converted.
+    """A value in the engine's form: int, str, bytes or a dense array. TypeError or ValueError if it
+    does not match the kind: nothing is truncated or converted.
     """
     if kind in ("label", "integer"):
         return whole_number(name, value)
@@ -151,7 +152,7 @@ def crossing(kind: str, name: str, value: Any, form: PictureForm) -> Any:
 
 
 def whole_number(name: str, value: Any) -> int:
-    """An integer, or a bool; nothing that int() would cut or parse."""
+    """An integer or a bool; nothing that int() would truncate or parse."""
     is_bool = getattr(value, "shape", None) == () and "bool" in str(getattr(value, "dtype", ""))
     if is_integer(value) or is_bool:
         return int(value)
@@ -159,7 +160,7 @@ def whole_number(name: str, value: Any) -> int:
 
 
 def of_dtype(name: str, array: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
-    """``array``, which must be of this dtype, or be integers that this dtype of floats holds."""
+    """``array``, which must have this dtype, or be integers that this float dtype can hold."""
     if array.dtype.name == dtype:
         return array
     if np.dtype(dtype).kind == "f" and array.dtype.kind in "iu":

@@ -37,7 +37,7 @@ _TRAINERS = ("grain", "huggingface", "lightning", "timm", "torchtitan", "ultraly
 
 
 def __getattr__(name: str) -> Any:
-    """A trainer's module comes, with the trainer, when it is asked for."""
+    """A trainer's module, and the trainer itself, are imported on first use."""
     if name not in _TRAINERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module(f"{__name__}.{name}")

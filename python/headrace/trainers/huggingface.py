@@ -119,7 +119,7 @@ def _view(dataset: Any, device: Any) -> Any:
     if isinstance(dataset, Delivered) and not isinstance(dataset, TorchBatches):
         raise MISFIT.error(
             f"a {type(dataset).__name__} does not give torch's tensors",
-            hint='the loader itself, or its .torch(batch="dict")',
+            hint='pass the loader itself, or its .torch(batch="dict")',
         )
     return dataset if isinstance(dataset, TorchBatches) else None
 

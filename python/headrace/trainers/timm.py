@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's ``create_loader``, whose loaders are Headrace's: ``from headrace.trainers.timm import
-create_loader`` in a script such as timm's train.py, and nothing else changes.
+"""timm's ``create_loader``, whose loaders are Headrace's: use ``from headrace.trainers.timm import
+create_loader`` in a script such as timm's train.py, without any other change.
 
 Tested with timm 1.0.31.
 """

@@ -29,7 +29,8 @@ def _tokens(batch: Any) -> Any:
         raise MISFIT.error(
             f"tokens of shape {tuple(tokens.shape)} and dtype {tokens.dtype}, which are not "
             "rows of integers",
-            hint='fields="tokens" with seq_len + 1 integers a record, or batch= for another form',
+            hint='use fields="tokens" with seq_len + 1 integers per record, or batch= for '
+            "another form",
         )
     inputs = tokens[:, :-1].long()
     positions = torch.arange(inputs.shape[1]).expand_as(inputs)

@@ -56,8 +56,9 @@ class DetectionTrainer(TheirTrainer):  # type: ignore[misc]
 
 
 class TrainLoader:
-    """What the trainer reads of its train_loader. dataset: a YOLODataset, of which only file names
-    and labels are used. args: the trainer's."""
+    """The attributes of train_loader that the trainer uses. dataset: a YOLODataset, of which only
+    file names and labels are used. args: the trainer's.
+    """
 
     num_workers = 0
 
@@ -95,7 +96,7 @@ class TrainLoader:
         self.sampler.epoch += 1
 
     def reset(self) -> None:
-        """The last epochs, without mosaic; the order stays."""
+        """For the last epochs, without mosaic; the order is unchanged."""
         view, self._view = self._view, self._view_of(mosaic=False)
         view.close()
 
@@ -178,7 +179,7 @@ def source_of(dataset: Any) -> Source:
 
 
 def steps_of(args: Any, mosaic: bool) -> list[Any]:
-    """Ultralytics' augmentations of these arguments, in its order."""
+    """Ultralytics' augmentations with these arguments, in its order."""
     for name in _UNTRANSLATED:
         if getattr(args, name, 0):
             raise MISFIT.error(

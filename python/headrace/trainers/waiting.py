@@ -19,7 +19,7 @@ class WaitShare:
         self._last = self._meter.figures()
 
     def since_last(self) -> float | None:
-        """Since the last call, from 0 to 1; None where no batch was taken in between."""
+        """The fraction since the last call, from 0 to 1; None if no batch was taken since."""
         now = self._meter.figures()
         recent, self._last = now.since(self._last), now
         return recent.wait_share if recent.batches else None

@@ -34,9 +34,9 @@ TOO_LARGE = declare(
     "HR0839",
     "config",
     "too large for remote workers",
-    "What is asked for at once, a row or the rows that MixUp and CutMix need together, must fit "
-    "into the part of an object store that rows on their way may fill, which the ranks of a "
-    "machine share, and arrays in memory into half of a store: Ray would write what is more to "
+    "One request, for a row or for the rows that MixUp and CutMix need together, must fit into "
+    "the part of the object store reserved for rows in flight, which the ranks of a machine "
+    "share; arrays in memory must fit into half of the store. Ray would spill anything more to "
     "disk.",
 )
 
@@ -52,7 +52,7 @@ _PAYS = 2.0  # making a row must cost so many times what handing it over costs h
 
 
 class Terms(NamedTuple):
-    """Facts that decide rows, and may change while makers live."""
+    """Facts that determine rows, and may change while makers live."""
 
     seed: int = 0
     rank: int = 0
@@ -61,7 +61,7 @@ class Terms(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of one batch, as they are asked for."""
+    """Requested rows of one batch."""
 
     epoch: int
     batch: int
@@ -71,8 +71,9 @@ class Rows(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What comes back: an array of bytes for each output, and the report on them. carried: CPU
-    seconds of this machine, but not of this process, that bringing them took, as far as known."""
+    """The result: an array of bytes for each output, and the report on them. carried: CPU seconds
+    of other processes on this machine for the transfer, as far as known.
+    """
 
     arrays: Sequence[Any]
     report: Mapping[str, Any]
@@ -80,40 +81,41 @@ class Made(NamedTuple):
 
 
 class Lost(Exception):
-    """The maker is gone; whoever else is there may be asked."""
+    """The maker is gone; another one may be used."""
 
 
 class Makers(Protocol):
-    """Processes that make rows. None of these calls waits, but for ``answers``."""
+    """Processes that make rows. None of these calls blocks, except ``answers``."""
 
     def begin(self, work: Work) -> None:
-        """They may start; what they are to make."""
+        """Lets them start, and sets what they make."""
 
     def ask(self, rows: Rows, again: bool) -> Hashable | None:
-        """The answer's key; None if no maker takes more now."""
+        """Sends a request; returns the answer's key, or None if no maker can take more now."""
 
     def answers(self, seconds: float) -> list[tuple[Hashable, Made | Exception]]:
-        """The answers so far; waits so long for the first. Lost: its maker is gone."""
+        """The answers so far; waits that long for the first one. Lost: its maker is gone."""
 
     def live(self) -> int:
-        """How many can be asked."""
+        """How many accept requests."""
 
     def room(self) -> int:
-        """Bytes of rows that may be on their way at once."""
+        """Bytes of rows that may be in transit at once."""
 
     def connected(self) -> bool:
-        """Whether there is anything that could make rows, or come to."""
+        """Whether there is, or will be, anything that makes rows."""
 
     def counters(self) -> dict[str, Any]:
-        """For stats(); "actors" are those that can be asked. From any thread."""
+        """For stats(); "actors" are those that accept requests. Callable from any thread."""
 
     def close(self) -> None: ...
 
 
 class Work(NamedTuple):
-    """All that a maker needs. keywords: of a loader, with the memory_limit of this one. facts: what
-    it must find to be equal. terms: as Rows has them. ranks_here: of the loader's world, those on
-    this machine, which share what it has."""
+    """Everything a maker needs. keywords: of a loader, with the memory_limit of this one. facts:
+    must be equal there. terms: as in Rows. ranks_here: the number of the loader's ranks on this
+    machine, which share its resources.
+    """
 
     source: Any
     transforms: Any
@@ -124,7 +126,7 @@ class Work(NamedTuple):
 
 
 def rows_of(engine: _core.Loader, rows: Rows) -> Made:
-    """Makes them in this process."""
+    """Makes the rows in this process."""
     arrays = [np.empty(rows.size * each, np.uint8) for each in _core.row_bytes(engine)]
     place = rows.epoch, rows.batch, rows.first, rows.size
     begin = time.perf_counter()
@@ -133,7 +135,7 @@ def rows_of(engine: _core.Loader, rows: Rows) -> Made:
 
 
 def probe(engine: _core.Loader, count: int) -> str:
-    """The hash of so many first rows of epoch 0, and of what is wrong with them."""
+    """A hash of that many first rows of epoch 0, and of their errors."""
     import hashlib  # which takes long to import
 
     if engine.batches_per_epoch() == 0:
@@ -157,10 +159,9 @@ class _Part(NamedTuple):
 
 
 class LentRows:
-    """Carries rows between one loader and its makers, on a thread of its own.
-
-    engine: the engine's loader as it is now. terms: as Rows has them. always: also where the
-    consumer does not wait for data, or they do not pay.
+    """Transfers rows between one loader and its makers, on a separate thread. engine: the current
+    engine loader. terms: as in Rows. always: even if the consumer does not wait for data, or remote
+    rows do not pay off.
     """
 
     def __init__(
@@ -200,14 +201,14 @@ class LentRows:
             self._thread.start()
 
     def close(self) -> None:
-        """Ends the makers. What is out is made by the loader's threads, should they still run."""
+        """Ends the makers. The loader's threads, if still running, make outstanding rows."""
         self._ends.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_LAST_CALL)
         self._makers.close()
 
     def counters(self) -> dict[str, Any]:
-        """Parts and rows so far, what they cost, and whether they pay."""
+        """Parts and rows so far, their cost, and whether they pay off."""
         rows = self._count["rows"]
         return {
             **self._count,
@@ -220,18 +221,18 @@ class LentRows:
         }
 
     def says(self) -> str:
-        """In one sentence, whether the makers save this process anything."""
+        """One sentence on whether the makers save this process anything."""
         if self.refused:
             return f"rows are made here: {self.refused}"
         rows = self._count["rows"]
         if rows < 32:
             if not self._makers.counters()["actors"]:
                 return "rows are made here: no remote worker is ready"
-            return "too few rows have arrived to say whether remote workers pay"
+            return "too few rows have arrived to tell whether remote workers pay off"
         made, own = 1e3 * self._maker_seconds / rows, 1e3 * self._own_seconds / rows
-        text = f"making a row takes {made:.2f} ms, taking it over {own:.2f} ms here"
+        text = f"making a row takes {made:.2f} ms, receiving it {own:.2f} ms here"
         if made < _PAYS * own:
-            return f"remote workers do not pay: {text}"
+            return f"remote workers do not pay off: {text}"
         return f"remote workers save {made - own:.2f} of {made:.2f} ms per row: {text}"
 
     # On the thread.
@@ -256,7 +257,7 @@ class LentRows:
             self._again.clear()
         if self.refused and not self._ends.is_set():
             if self._makers.connected():
-                warn(f"remote workers are given up, and rows made here: {self.refused}")
+                warn(f"remote workers are abandoned, and rows are made here: {self.refused}")
             self._makers.close()
 
     def _ask(self) -> bool:

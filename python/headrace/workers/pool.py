@@ -74,7 +74,7 @@ _PATIENCE = 0.5  # seconds that an idle worker has to leave by itself
 
 
 class Worker:
-    """One process, as seen from the loader's."""
+    """One worker process, as seen by the loader."""
 
     def __init__(self, number: int, setup: Block) -> None:
         import socket
@@ -106,7 +106,7 @@ class Worker:
         self.broken = False
 
     def await_ready(self) -> None:
-        """Raises ConfigError where it cannot find the steps."""
+        """Raises ConfigError if it cannot find the steps."""
         try:
             failure = self._channel.receive()
         except EOFError:
@@ -163,14 +163,14 @@ class Worker:
         return self._channel.extent
 
     def end(self, *, patiently: bool) -> None:
-        """Ends the process; whoever is inside run() gets an error."""
+        """Ends the process; callers of run() get an error."""
         if patiently and not self.broken:
             self._channel.end()
         else:
             self.process.kill()
 
     def dispose(self, patience: float = 0) -> None:
-        """Waits for its end and closes all. REQUIRES: nobody is inside run()."""
+        """Waits for its end and closes everything. REQUIRES: run() is not active."""
         from subprocess import TimeoutExpired
 
         try:
@@ -188,7 +188,7 @@ class Worker:
 
 
 class Pool:
-    """A loader's workers. They begin with its first iteration and end with close()."""
+    """A loader's workers. They start with its first iteration and end with close()."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -213,11 +213,11 @@ class Pool:
 
     @property
     def processes(self) -> int:
-        """How many there will be: none where no step is in Python."""
+        """The number of processes: none without Python steps."""
         return self.count if self._steps else 0
 
     def start(self) -> None:
-        """Starts the processes and waits until all are ready; nothing where they are."""
+        """Starts the processes and waits until all are ready; does nothing if they are."""
         with self._changed:
             if self._closed or self._workers or not self._steps:
                 return
@@ -295,7 +295,7 @@ class Pool:
         return fresh
 
     def counters(self) -> dict[str, Any]:
-        """Ids of the processes, messages and records so far, bytes of shared memory."""
+        """Process ids, messages and records so far, bytes of shared memory."""
         with self._changed:
             workers = [worker for worker in self._workers if not worker.broken]
             return {

@@ -39,7 +39,7 @@ class Block:
         self._memory = memoryview(b"")
 
     def memory(self, size: int) -> memoryview:
-        """Its memory, of at least so many bytes."""
+        """Its memory, at least so many bytes."""
         if size > len(self._memory):
             extent = os.fstat(self.descriptor).st_size
             if extent < size:
@@ -59,7 +59,7 @@ class Block:
         self.descriptor = -1
 
     def write(self, parts: Iterable[Any]) -> bytes:
-        """Puts a message in; returns the frame that tells the reader."""
+        """Stores a message; returns the frame to send to the reader."""
         sizes: list[int] = []
         heads: list[bytes] = []
         end = 0
@@ -82,7 +82,7 @@ class Block:
         return _FRAME.pack(len(sizes), end, sum(map(len, heads)))
 
     def read(self, frame: bytes) -> list[Any]:
-        """The parts of a frame; their arrays are copies, which may be kept and written to."""
+        """The parts of a frame; their arrays are copies, which may be kept and modified."""
         count, table, extent = _FRAME.unpack(frame)
         begin = table + 8 * count
         memory = self.memory(begin + extent)
@@ -106,7 +106,7 @@ def _aligned(size: int) -> int:
 
 
 class Channel:
-    """One end of a socket and two blocks: what goes out, and what comes in."""
+    """One end of a socket and two blocks: outgoing and incoming."""
 
     def __init__(self, end: socket.socket, outgoing: Block, incoming: Block) -> None:
         self._socket = end
@@ -114,7 +114,7 @@ class Channel:
         self._incoming = incoming
 
     def send(self, parts: Iterable[Any]) -> None:
-        """Raises ConnectionError when nobody is there any more."""
+        """Raises ConnectionError if the other side is gone."""
         self._socket.send(self._outgoing.write(parts))
 
     def receive(self) -> list[Any]:
@@ -128,7 +128,7 @@ class Channel:
         return self._incoming.read(frame)
 
     def end(self) -> None:
-        """The other side's receive() ends, now or when it has taken what was sent."""
+        """Ends the other side's receive(), now or once it has read what was sent."""
         from socket import SHUT_WR
 
         self._socket.shutdown(SHUT_WR)

@@ -38,35 +38,35 @@ class Writer(Protocol):
         """Writes the record: values by field, images as they are stored."""
 
     def journal(self) -> dict[str, Any]:
-        """Makes all records so far safe on disk, and returns what resume() needs."""
+        """Makes all records so far durable on disk, and returns what resume() needs."""
 
     def close(self) -> None:
-        """Ends the file and makes it safe on disk. No record can follow."""
+        """Completes the file and makes it durable. No records can follow."""
 
     def abandon(self) -> None:
-        """Lets go of the file as it is, writing nothing more; after close(), nothing."""
+        """Abandons the file as it is, without writing; after close() it does nothing."""
 
 
 Schema = Sequence[_core.Field]
 
 
 def holds_all(schema: Schema) -> None:
-    """Whatever a field is, the container has a place for it."""
+    """For containers that can store any field."""
 
 
 def no_arguments(source: Source) -> dict[str, Any]:
-    """The container has the names of fields."""
+    """For containers that store field names."""
     return {}
 
 
 def in_order(written: Source) -> Iterable[int]:
-    """The container has records in the order of the source."""
+    """For containers that keep the source's order."""
     return range(len(written))
 
 
 @dataclasses.dataclass(frozen=True)
 class WriterRecord:
-    """How a container is written; its module in headrace.write.containers has it as WRITER."""
+    """How a container is written; its module in headrace.write.containers has one named WRITER."""
 
     holds: str  # for the guide: what records become in it
     format: str  # that opens it
@@ -93,7 +93,7 @@ def names() -> tuple[str, ...]:
 
 
 def container(name: str) -> WriterRecord:
-    """The record of a container. Its check() says which library it needs."""
+    """The record of a container. Its check() raises if a required library is missing."""
     module = importlib.import_module(f"{containers.__name__}.{name}")
     return cast(WriterRecord, module.WRITER)
 
@@ -115,9 +115,8 @@ _BUFFER_BYTES = 1 << 20
 
 
 class AppendedFile:
-    """A file that only grows, cut back to its journal when writing goes on after a break.
-
-    It has its own buffer: Python's would try once more to write when it is thrown away.
+    """A file that only grows, truncated to its journal when writing continues after an
+    interruption. It has its own buffer, since Python's would write again when it is destroyed.
     """
 
     def __init__(self, path: str, size: int = 0) -> None:
@@ -128,7 +127,7 @@ class AppendedFile:
         self.buffer = bytearray()
 
     def write(self, *parts: bytes) -> int:
-        """Appends all parts; returns where the first begins."""
+        """Appends all parts; returns the offset of the first."""
         begin = self.size
         for part in parts:
             self.buffer += part
@@ -157,7 +156,7 @@ class AppendedFile:
 
 
 class AppendingWriter:
-    """A writer to one file that only grows; ``add`` is its container's."""
+    """A writer of one file that only grows; ``add`` is defined by the container."""
 
     def __init__(self, path: str, state: Mapping[str, Any]) -> None:
         self.records = state.get("records", 0)
@@ -179,7 +178,7 @@ def picture_suffix(data: bytes, kind: str = "image") -> str:
 
 
 def picture_bytes(value: Any) -> bytes:
-    """An image as a file has it: unchanged where it is encoded, else as PNG, without loss."""
+    """An image as stored in a file: unchanged if it is encoded, otherwise as PNG, losslessly."""
     if isinstance(value, bytes):
         return value
     import numpy as np

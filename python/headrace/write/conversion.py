@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversion of a source to a container: shards side by side, and on after an interruption."""
+"""Converts a source to a container: shards in parallel, continued after an interruption."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _JOURNAL_BYTES = 64 << 20  # what an interruption may cost, a shard
 
 
 class Told:
-    """Adds up what threads have done; the caller's function is called on the calling thread."""
+    """Sums the progress of threads; the caller's function is called on the calling thread."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
         self.progress, self.total, self.done = progress, total, 0
@@ -43,7 +43,7 @@ class Told:
 
 
 class Unusable:
-    """Records whose image is none: they are written as they are, and said."""
+    """Records without a valid image: they are written unchanged, and reported."""
 
     LISTED = 100
 
@@ -66,7 +66,7 @@ class Unusable:
 
 
 class Conversion:
-    """A plan, and for each shard a journal of what is safe on disk."""
+    """A plan, and for each shard a journal of what is durable on disk."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ _PICTURE = re.compile(r"\d{9,}-.*\.\w+", re.DOTALL)
 
 
 class Destination:
-    """A path that a conversion writes to, and the names beside it (an index) that belong to it."""
+    """The path that a conversion writes to, and the related names next to it (an index)."""
 
     def __init__(self, target: Path, overwrite: bool, beside: Sequence[str] = ()) -> None:
         self.target, self.overwrite = target, overwrite
@@ -54,19 +54,21 @@ class Destination:
         self._read_from: set[str] | None = None  # once it is needed
         self.beside = {suffix: target.with_suffix(suffix) for suffix in beside}
         if target in self.beside.values():
-            raise _TAKEN.error(f"{target} is the name of its own index", hint="name it otherwise")
+            raise _TAKEN.error(
+                f"{target} is the name of its own index file", hint="choose another name"
+            )
 
     def check(self, src: Source, of_files: bool = False) -> None:
-        """HR0415 where something stands that may not be replaced."""
+        """HR0415 if something exists there that must not be replaced."""
         if of_files:  # they would be the source's, the next time that it is listed
             for folder in map(os.path.realpath, src.paths):
                 if os.path.isdir(folder) and _lies_in(os.path.realpath(self.target), folder):
                     raise _TAKEN.error(
-                        f"{self.target} is inside the source {folder}", hint="write beside it"
+                        f"{self.target} is inside the source {folder}", hint="write next to it"
                     )
         for path in self._replaced():
             if not self.overwrite:
-                raise _TAKEN.error(f"there is something at {path}", hint="overwrite=True (--force)")
+                raise _TAKEN.error(f"{path} already exists", hint="overwrite=True (--force)")
             if path.is_dir() and not path.is_symlink() and (foreign := _foreign_in(path)):
                 raise _TAKEN.error(
                     f"{foreign} was not written by a conversion, so {path} is not replaced",
@@ -96,9 +98,8 @@ class Destination:
 
     @contextlib.contextmanager
     def working_folder(self) -> Iterator[Path]:
-        """The folder of the work, which no other process writes to until the end. HR0415, HR0277.
-
-        The lock belongs to the folder, and holds until it has its last name.
+        """The working folder, locked against other processes until the end. HR0415, HR0277. The
+        lock belongs to the folder, and is held until it has its final name.
         """
         while True:
             descriptor = self._open_work()
@@ -131,7 +132,7 @@ class Destination:
             ) from None
 
     def clear_work(self) -> None:
-        """Removes what another plan has left. REQUIRES: within working_folder()."""
+        """Removes what another plan has left behind. REQUIRES: within working_folder()."""
         for path in list(self.work.iterdir()):
             if path.is_dir():
                 shutil.rmtree(path)
@@ -139,7 +140,9 @@ class Destination:
                 path.unlink()
 
     def clear_notes(self) -> None:
-        """Removes all but the shards and their checksums. REQUIRES: within working_folder()."""
+        """Removes everything except the shards and their checksums. REQUIRES: within
+        working_folder().
+        """
         for path in list(self.work.iterdir()):
             if _is_file(path, _NOTE):
                 path.unlink()
@@ -250,8 +253,9 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def locks(descriptor: int, path: Path) -> bool:
-    """Locks what was opened, until it is closed; false where the path now means another file or
-    folder, which is to be opened instead. HR0277 while another process has the lock."""
+    """Locks the opened file or folder until it is closed; false if the path now refers to another
+    one, which must be opened instead. HR0277 while another process has the lock.
+    """
     with contextlib.suppress(OSError):  # a file system without locks
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that refuses is an error with a code; and all files of a folder made safe at once."""
+"""Turns disk errors into errors with a code; makes all files of a folder durable at once."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ _NOT_WRITTEN = declare(
 
 @contextlib.contextmanager
 def written_to(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Around writing below ``path``: what the system refuses becomes HR0275."""
+    """For writing below ``path``: converts the system's errors to HR0275."""
     try:
         yield
     except Error:
         raise
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        hint = "make room on the disk" if full else "look at the folder and its permissions"
+        hint = "free space on the disk" if full else "check the folder and its permissions"
         raise _NOT_WRITTEN.error(
             f"{error.strerror or error} ({os.fspath(path)})",
-            hint=f"{hint}, then run the same command again: it goes on",
+            hint=f"{hint}, then run the same command again: it resumes",
         ) from error
 
 
 def sync_all_below(folder: str | os.PathLike[str]) -> None:
-    """Waits for all that was written on the folder's disk: one call for any number of files."""
+    """Waits for everything written to the folder's disk: one call for any number of files."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:

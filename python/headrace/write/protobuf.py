@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two things of protobuf's wire format that containers are written with."""
+"""The two parts of protobuf's wire format that containers need."""
 
 from __future__ import annotations
 
 
 def varint(value: int) -> bytes:
-    """Seven bits a byte, the low ones first; negative numbers as 64 bits."""
+    """Seven bits per byte, the low ones first; negative numbers as 64 bits."""
     value &= (1 << 64) - 1
     out = bytearray()
     while value > 0x7F:

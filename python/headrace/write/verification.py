@@ -22,7 +22,7 @@ _AS_STORED = "mask"  # pictures of this kind are decoded without another look at
 
 
 def verify_all(src: Source, target: str, to: str, tell: Told, records: range) -> None:
-    """Raises HR0416 at the first record of ``target`` that is not the source's."""
+    """Raises HR0416 at the first record of ``target`` that differs from the source's."""
     container = write.container(to)
     written = open_source(target, format=container.format, **container.arguments(src))
     if len(written) != len(records):

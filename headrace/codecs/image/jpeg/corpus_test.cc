@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real and broken files from the wild against libjpeg-turbo. The files are not part of the project:
-// HEADRACE_TEST_DATA names the folder that holds photos/, jpeg_variants/, photos_camera/ and
-// corrupt/jpeg/; without it these tests are skipped.
+// Real and broken files from the wild, compared with libjpeg-turbo. The files are not part of the
+// project: HEADRACE_TEST_DATA is the folder that contains photos/, jpeg_variants/, photos_camera/
+// and corrupt/jpeg/; without it these tests are skipped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class JpegCorpus : public testing::TestWithParam<const char*> {
     const Pixels expected = oracle(bytes, gray ? JCS_GRAYSCALE : JCS_RGB);
     if (expected.too_large) return;
     Pixels got = decoder_.whole(bytes, ColorMode::kStored);
-    // Scans beyond the cap, and the lossless files that libjpeg-turbo 3 would read.
+    // Scans beyond the limit, and the lossless files that libjpeg-turbo 3 would read.
     if (expected.ok && (decoder_.last_code() == "HR0306" || decoder_.last_code() == "HR0303")) {
       ++tally_.refused_by_rule;
       return;
@@ -76,7 +76,7 @@ class JpegCorpus : public testing::TestWithParam<const char*> {
     if (pixels.channels != 4) return;
     for (uint8_t& value : pixels.data) value = uint8_t(255 - value);
   }
-  Decoder decoder_;  // one for all: nothing of a file may reach the next
+  Decoder decoder_;  // one for all files: state must not leak from one to the next
   Draw draw_{7};
 };
 

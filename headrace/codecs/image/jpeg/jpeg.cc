@@ -17,9 +17,9 @@ namespace headrace {
 namespace {
 
 // Note [When our decoder is not used]
-// Its scalar code is there to be compared with, and is slower than libjpeg-turbo's vectors; on ARM
-// nobody has measured yet which of the two is faster. So libjpeg decodes on CPUs that have nothing
-// beyond scalar code, or NEON; a level that was forced is obeyed, and decoded with.
+// Its scalar code exists as a reference and is slower than libjpeg-turbo's vector code; on ARM we
+// have not measured which of the two is faster. So libjpeg decodes on CPUs with only scalar code,
+// or NEON; if a level is forced, our decoder is used.
 bool ours_is_faster() {
   static const bool known_or_forced = [] {
     const SimdReason reason = simd_reason();
@@ -29,7 +29,8 @@ bool ours_is_faster() {
   return known_or_forced;
 }
 
-// Pictures that decode() likes to have at once: while the last few of them end, lanes stand empty.
+// Number of pictures that decode() should get at once: lanes are idle while the last few of them
+// finish.
 constexpr int kPicturesAtOnce = 16;
 
 class JpegDecoder final : public ImageDecoder {
@@ -61,7 +62,7 @@ class JpegDecoder final : public ImageDecoder {
         job.warnings = 0;
         continue;
       }
-      progressive_.free();  // its attempt, before libjpeg takes as much
+      progressive_.free();  // frees our attempt's memory before libjpeg allocates as much
       RemainingRows rest(job.sink, task.delivered);
       RowSink* const sink = std::exchange(job.sink, &rest);
       library_.decode(job);
@@ -81,8 +82,8 @@ class JpegDecoder final : public ImageDecoder {
   }
 
  private:
-  // Progressive files hold all coefficients where libjpeg decodes them, as it does with any that
-  // prove damaged; what our own attempt took has been given back then.
+  // Progressive files keep all coefficients when libjpeg decodes them, which it does for damaged
+  // ones; our own attempt's memory has been freed by then.
   Result<ImageHeader> read_other_header(std::span<const uint8_t> bytes) {
     Result<ImageHeader> header = library_.read_header(bytes);
     if (header) {

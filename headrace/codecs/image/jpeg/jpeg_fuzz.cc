@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer: header, a window, the whole picture, the row index and the coefficients of arbitrary
-// bytes. The whole picture must be libjpeg-turbo's, damage included, and a window a part of it,
-// with and without its row index; nothing may crash, leak, hang or print, whatever a row index
-// says.
+// bytes. The whole picture must equal libjpeg-turbo's, damage included, and a window must be a part
+// of it, with and without its row index; nothing may crash, leak, hang or print, for any row index.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -15,7 +14,7 @@ using namespace headrace;
 
 namespace {
 
-// Pixels and warnings of a straight decode with libjpeg, or an error of both.
+// Pixels and warnings of a plain decode with libjpeg, or an error from both.
 void compare_with_libjpeg(jpeg_test::Decoder& decoder, const jpeg_test::Bytes& bytes,
                           const ImageHeader& header) {
   jpeg_test::Pixels expected =
@@ -33,12 +32,12 @@ void compare_with_libjpeg(jpeg_test::Decoder& decoder, const jpeg_test::Bytes& b
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static jpeg_test::Decoder decoder;  // kept, as a thread of the engine keeps it
+  static jpeg_test::Decoder decoder;  // kept, like a thread of the engine does
   constexpr DecodeLimits kLimits{.max_pixels = 1 << 14};
   const jpeg_test::Bytes bytes(data, data + size);
   Result<ImageHeader> header = decoder.header(bytes);
   if (!header || !check_limits(*header, kLimits)) return 0;
-  // The choice of window, color and strictness comes from the bytes themselves.
+  // Window, color mode and strictness are derived from the input bytes.
   uint32_t hash = 2166136261u;
   for (const uint8_t byte : bytes) hash = (hash ^ byte) * 16777619u;
   jpeg_test::Draw draw(hash);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promises of the JPEG codec about single files. Expected values come from libjpeg-turbo (the
-// oracle in jpeg_test_pictures.h), from Pillow's published formulas, or from the file's maker.
+// Tests of the JPEG codec on single files. Expected values come from libjpeg-turbo (the reference
+// in jpeg_test_pictures.h), from Pillow's published formulas, or from the file's maker.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -62,7 +62,7 @@ TEST(JpegCodec, IsFoundByItsFirstBytes) {
   EXPECT_FALSE(Decoder::codec()->sniff(png));
 }
 
-TEST(JpegHeader, GivesWhatTheFileWasMadeWith) {
+TEST(JpegHeader, GivesTheEncodersSettings) {
   Decoder decoder;
   Result<ImageHeader> header = decoder.header(encode({.width = 321, .height = 123}));
   ASSERT_TRUE(header);
@@ -87,7 +87,7 @@ TEST(JpegHeader, ProgressiveFilesAnnounceTheirCoefficients) {
   EXPECT_GT(decoder.header(encode(scans))->working_bytes, coefficients);
 }
 
-// Looks at the heap while a picture is being decoded.
+// Measures the heap while a picture is being decoded.
 class HeapWatch : public RowSink {
  public:
   HeapWatch() : before_(held()) {}
@@ -95,14 +95,14 @@ class HeapWatch : public RowSink {
   size_t most() const { return most_; }
 
  private:
-  static size_t held() {  // zero under sanitizers, whose allocator is another
+  static size_t held() {  // zero under sanitizers, which have their own allocator
     const struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd + mapped_bytes();
   }
   size_t before_, most_ = 0;
 };
 
-TEST(JpegHeader, WorkingBytesCoverWhatDecodingAllocates) {
+TEST(JpegHeader, WorkingBytesCoverAllocationsOfDecoding) {
   for (const std::vector<Factors>& sampling : {std::vector<Factors>{{1, 1}},
                                                {{1, 1}, {1, 1}, {1, 1}},
                                                {{2, 2}, {1, 1}, {1, 1}},
@@ -115,7 +115,7 @@ TEST(JpegHeader, WorkingBytesCoverWhatDecodingAllocates) {
         spec.progressive = progressive;
         if (sampling.size() == 4) spec.file_space = JCS_CMYK;
         Bytes jpeg = encode(spec);
-        // Our own decoder gives up behind the first rows, and libjpeg decodes it then.
+        // Our own decoder gives up after the first rows, and libjpeg then decodes it.
         if (damaged) std::fill_n(jpeg.end() - jpeg.size() / 8, 24, uint8_t{0});
         Buffer bytes(jpeg.size());
         std::copy(jpeg.begin(), jpeg.end(), bytes.data());
@@ -136,7 +136,7 @@ TEST(JpegHeader, WorkingBytesCoverWhatDecodingAllocates) {
   }
 }
 
-TEST(JpegHeader, AHugePictureCostsNothingUntilItIsDecoded) {
+TEST(JpegHeader, AHugeImageCostsNothingUntilDecoded) {
   for (const bool progressive : {false, true}) {
     Bytes bytes = encode({.width = 16, .height = 16, .progressive = progressive});
     const size_t frame = marker_offsets(bytes, progressive ? 0xC2 : 0xC0).at(0);
@@ -175,12 +175,12 @@ TEST(JpegExif, OrientationIsReadInBothByteOrders) {
   }
 }
 
-TEST(JpegExif, AnyCutOrWrongOffsetMeansUpright) {
+TEST(JpegExif, AnyTruncationOrWrongOffsetMeansUpright) {
   const Bytes good = tiff(false, 3, 6);
   ASSERT_EQ(orientation_tag(good), 6);
   const size_t needed = 8 + 2 + 2 * 12;
   for (size_t length = 0; length < needed; ++length) {
-    const Bytes cut(good.begin(), good.begin() + length);  // exactly as long: ASan sees any overrun
+    const Bytes cut(good.begin(), good.begin() + length);  // exact length: ASan detects any overrun
     EXPECT_EQ(orientation_tag(cut), 0) << length;
   }
   for (size_t at = 0; at < good.size(); ++at) {
@@ -219,7 +219,7 @@ TEST(JpegErrors, UnsupportedKindsAreRefusedByName) {
   expect(ls, "JPEG-LS");
 }
 
-TEST(JpegErrors, SayWhatAndWhere) {
+TEST(JpegErrors, NameTheProblemAndItsPlace) {
   Decoder decoder;
   const Bytes jpeg = encode({});
   Result<ImageHeader> empty = decoder.header({});
@@ -253,9 +253,9 @@ TEST(JpegErrors, AWindowOfAnotherFileIsAnError) {
   EXPECT_EQ(decoder.last_code(), "HR0308");
 }
 
-TEST(JpegDecoder, APictureNeverSeesThePreviousOnesTables) {
-  // Without DHT a fresh libjpeg-turbo takes the standard tables; without DQT it reports an error.
-  // Optimized and odd tables of a picture before must change neither.
+TEST(JpegDecoder, AnImageNeverSeesThePreviousOnesTables) {
+  // Without DHT a fresh libjpeg-turbo uses the standard tables; without DQT it reports an error. A
+  // previous picture's optimized and unusual tables must change neither.
   FileSpec spec{.quality = 40};
   const Bytes progressive = encode({.progressive = true, .quality = 97});
   const Bytes jpeg = encode(spec);
@@ -302,7 +302,7 @@ TEST(JpegDecoder, SeveralJobsAreIndependent) {
 }
 
 TEST(JpegDecoder, AScanBombIsRefused) {
-  // The last scan once more, and once more: legal syntax, without end.
+  // Repeats the last scan many times: legal syntax, without end.
   const Bytes jpeg = encode({.width = 16, .height = 16, .progressive = true});
   const size_t last_scan = marker_offsets(jpeg, 0xDA).back();
   const auto repeated = [&](int scans) {
@@ -319,11 +319,11 @@ TEST(JpegDecoder, AScanBombIsRefused) {
   EXPECT_FALSE(decoder.whole(repeated(JpegSession::kMaxScans + 1)).ok);
   EXPECT_EQ(decoder.last_code(), "HR0306");
   EXPECT_FALSE(decoder.coefficients(repeated(JpegSession::kMaxScans + 1)));
-  EXPECT_TRUE(decoder.whole(jpeg).ok);  // and the decoder goes on
+  EXPECT_TRUE(decoder.whole(jpeg).ok);  // and the decoder still works
 }
 
-TEST(JpegCoefficients, AreTheFilesOwn) {
-  // Written into a new file by libjpeg's transcoder they must give the same pixels, and they must
+TEST(JpegCoefficients, EqualThoseInTheFile) {
+  // Written into a new file by libjpeg's transcoder, they must give the same pixels; they must also
   // equal what a fresh libjpeg reads.
   Decoder decoder;
   for (const bool progressive : {false, true}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and benchmarks of the codec: what its sinks receive, and the oracle, a plain full
-// decode by a fresh libjpeg-turbo object that shares no code with it. Files come from
+// For tests and benchmarks of the codec: sinks that record what they receive, and the reference: a
+// plain full decode by a fresh libjpeg-turbo object that shares no code with it. Files come from
 // jpeg_test_files.h.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace headrace::jpeg_test {
 
-// Dense interleaved pixels of a whole picture or a window.
+// Interleaved pixels of a whole picture or a window.
 struct Pixels {
   bool ok = false, too_large = false;
   std::string error = {};
@@ -36,7 +36,7 @@ struct Pixels {
   }
 };
 
-// The straight way of libjpeg's manual. Its errors leave by longjmp to oracle().
+// Decodes as described in libjpeg's manual. Errors longjmp to oracle().
 inline void decode_straight(jpeg_decompress_struct& cinfo, const Bytes& bytes, J_COLOR_SPACE space,
                             Pixels& out) {
   constexpr long kMaxPixels = 1 << 24;
@@ -71,7 +71,7 @@ inline Pixels oracle(const Bytes& bytes, J_COLOR_SPACE space = JCS_RGB) {
   return out;
 }
 
-// Copies rows, checks their order, and touches the bytes that a block promises after its last row.
+// Copies rows, checks their order, and reads the bytes that a block guarantees after its last row.
 class Collector : public RowSink {
  public:
   Collector(int width, int height, int channels)
@@ -102,7 +102,7 @@ class Collector : public RowSink {
   int next_ = 0;
 };
 
-// A decoder with the caller's duties around it: padding after the bytes, a sink, a job.
+// A decoder with everything a caller provides: padding after the bytes, a sink, a job.
 class AnyDecoder {
  public:
   explicit AnyDecoder(const CodecRecord* codec) : decoder_(codec->make()) {}
@@ -144,11 +144,11 @@ class AnyDecoder {
   }
   std::string_view last_code() const { return last_error.code ? last_error.code->id : ""; }
   Error last_error;
-  bool repair = true;          // damage as libjpeg shows it: the oracle's pixels
+  bool repair = true;          // damaged files give libjpeg's result: the reference's pixels
   std::vector<uint8_t> known;  // a row index that window() passes on
 
  private:
-  // Memory that ends where the padding ends, so that the address sanitizer sees who reads on.
+  // Memory that ends where the padding ends, so that AddressSanitizer detects reads past it.
   std::span<const uint8_t> padded(const Bytes& bytes) {
     if (bytes_.size() != bytes.size()) bytes_ = Buffer(bytes.size());
     if (!bytes.empty()) std::memcpy(bytes_.data(), bytes.data(), bytes.size());
@@ -177,7 +177,7 @@ class PackedDecoder : public AnyDecoder {
   }
 };
 
-// Numbers in [0, bound) that are the same everywhere.
+// Reproducible random numbers in [0, bound).
 class Draw {
  public:
   explicit Draw(uint32_t seed) : engine_(seed) {}

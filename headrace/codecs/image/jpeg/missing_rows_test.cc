@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JPEG that was cut off used to be delivered with gray rows. Whether a row exists depends on the
-// file and the window alone: the same for every decoder, instruction set and form. Expected values
-// come from where the intact file's rows begin.
+// Truncated JPEGs used to be delivered with gray rows. Whether a row exists must depend on the file
+// and the window alone, and be the same for every decoder, instruction set and format. Expected
+// values come from where the intact file's rows begin.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace headrace::jpeg_test {
 namespace {
 
-// "" or the error's code, of a window by one way of decoding.
+// "" or the error code of a window, with one of the decoders.
 std::string verdict(AnyDecoder& decoder, const Bytes& file, const Window& window) {
   decoder.repair = false;
   return decoder.window(file, window).ok ? "" : std::string(decoder.last_code());
@@ -36,14 +36,14 @@ std::string verdict_of_library(const Bytes& file, const Window& window, bool rep
   return job.result ? "" : std::string(job.result.error().code->id);
 }
 
-// A file whose rows of MCUs begin at known offsets; the last entry is the end of its data.
+// A file whose MCU rows begin at known offsets; the last entry is the end of its data.
 struct Laid {
   Bytes file;
   int mcu = 8, width = 0, height = 0;
   bool looks_down = false;
-  std::vector<size_t> row_ends;  // the first byte after each row's data
+  std::vector<size_t> row_ends;  // the end of each row's data
 
-  // Whether a file that is cut there has all rows that the window takes.
+  // Whether a file truncated there has all rows that the window needs.
   bool has(const Window& window, size_t cut) const {
     int bottom = window.y + window.height - 1;
     if (looks_down && bottom % 2 == 1) bottom = std::min(bottom + 1, height - 1);
@@ -73,7 +73,7 @@ Laid laid(FileSpec spec) {
   for (int m = together; m < high; m += together) {
     const JpegRowEntry& next = index.row(m);
     size_t end = next.byte + (next.bit > 0);
-    // A stuffed zero belongs to the byte in front of it; after a restart the row ended before.
+    // A stuffed zero belongs to the byte before it; at a restart, the row ended before the marker.
     if (spec.restart_interval > 0 && m * wide % spec.restart_interval == 0) end = next.byte - 2;
     out.row_ends.push_back(end);
   }
@@ -102,7 +102,7 @@ Bytes cut(const Bytes& file, size_t at) {
   return Bytes(file.begin(), file.begin() + ptrdiff_t(at));
 }
 
-TEST(JpegMissingRows, ACutPictureIsRefusedOnlyWhereTheWindowNeedsRowsThatItLacks) {
+TEST(JpegMissingRows, ATruncatedImageIsRefusedOnlyIfTheWindowNeedsMissingRows) {
   Draw draw(11);
   int refused = 0, taken = 0;
   for (const SimdLevel level : available_levels()) {
@@ -127,7 +127,7 @@ TEST(JpegMissingRows, ACutPictureIsRefusedOnlyWhereTheWindowNeedsRowsThatItLacks
           const std::string expected = laid_out.has(window, at) ? "" : "HR0385";
           ASSERT_EQ(verdict(decoder, file, window), expected);
           ASSERT_EQ(verdict_of_library(file, window), expected);
-          // The rows that lanes learned of the cut file itself.
+          // With the rows that lanes found in the truncated file itself.
           Decoder learned;
           learned.known = indexed.known;
           if (expected.empty()) {
@@ -143,7 +143,7 @@ TEST(JpegMissingRows, ACutPictureIsRefusedOnlyWhereTheWindowNeedsRowsThatItLacks
   EXPECT_GT(taken, 100);
 }
 
-TEST(JpegMissingRows, WithRepairTheyAreLibjpegsGray) {
+TEST(JpegMissingRows, WithRepairTheyAreGrayAsInLibjpeg) {
   for (const FileSpec& spec : kinds()) {
     const Bytes whole = encode(spec), file = cut(whole, whole.size() * 2 / 3);
     Decoder decoder;
@@ -154,8 +154,8 @@ TEST(JpegMissingRows, WithRepairTheyAreLibjpegsGray) {
   }
 }
 
-// As a tool leaves it that closes what it could not fetch.
-TEST(JpegMissingRows, AnEndMarkerAtTheCutHidesNothing) {
+// Like a download tool that terminates an incomplete file with an end marker.
+TEST(JpegMissingRows, AnEndMarkerAtTheTruncationHidesNothing) {
   for (const FileSpec& spec : kinds()) {
     const Laid laid_out = laid(spec);
     const size_t middle = laid_out.row_ends.size() / 2;
@@ -172,7 +172,7 @@ TEST(JpegMissingRows, AnEndMarkerAtTheCutHidesNothing) {
   }
 }
 
-TEST(JpegMissingRows, DamageThatRestartsBridgeIsOnlyAWarning) {
+TEST(JpegMissingRows, DamageBridgedByRestartsIsOnlyAWarning) {
   FileSpec spec{.width = 160, .height = 120};
   spec.restart_interval = 4;
   Bytes file = encode(spec);
@@ -186,7 +186,7 @@ TEST(JpegMissingRows, DamageThatRestartsBridgeIsOnlyAWarning) {
   EXPECT_GT(got.warnings, 0);
 }
 
-TEST(JpegMissingRows, AFileThatLacksNothingButItsEndMarkerIsWhole) {
+TEST(JpegMissingRows, AFileThatOnlyLacksItsEndMarkerIsComplete) {
   for (const bool progressive : {false, true}) {
     for (const bool scans : {false, true}) {
       FileSpec spec{.width = 90, .height = 70, .progressive = progressive};
@@ -201,7 +201,7 @@ TEST(JpegMissingRows, AFileThatLacksNothingButItsEndMarkerIsWhole) {
   }
 }
 
-TEST(JpegMissingRows, AProgressiveFileThatEndsEarlyLacksDetailsEverywhere) {
+TEST(JpegMissingRows, ATruncatedProgressiveFileLacksDetailEverywhere) {
   FileSpec spec{.width = 90, .height = 70, .progressive = true};
   const Bytes file = encode(spec);
   const std::vector<size_t> scans = marker_offsets(file, 0xDA);
@@ -215,12 +215,12 @@ TEST(JpegMissingRows, AProgressiveFileThatEndsEarlyLacksDetailsEverywhere) {
     decoder.repair = true;
     EXPECT_TRUE(decoder.whole(cut(file, scan + 14)).ok);
   }
-  // Cut in the last scan: every scan reached the rows above the cut.
+  // Truncated in the last scan: every scan has the rows above that point.
   const Bytes late = cut(file, file.size() - 12);
   EXPECT_EQ(verdict(decoder, late, {0, 0, 90, 70}), "HR0385");
 }
 
-TEST(JpegMissingRows, AMarkerInALaterScanTakesNoRowFromThePicture) {
+TEST(JpegMissingRows, AMarkerInALaterScanRemovesNoRow) {
   const Bytes whole = encode({.width = 90, .height = 70, .progressive = true});
   const std::vector<size_t> scans = marker_offsets(whole, 0xDA);
   Decoder decoder;
@@ -235,8 +235,8 @@ TEST(JpegMissingRows, AMarkerInALaterScanTakesNoRowFromThePicture) {
   }
 }
 
-// A file may stop at the precision that it likes; only an end that is missing is damage.
-TEST(JpegMissingRows, AProgressiveFileOfFewScansIsWhole) {
+// A file may stop at any precision; only a missing end is damage.
+TEST(JpegMissingRows, AProgressiveFileOfFewScansIsComplete) {
   FileSpec spec{.width = 90, .height = 70, .sampling = {{1, 1}}, .progressive = true};
   spec.scans = {{1, {0}, 0, 0, 0, 0}, {1, {0}, 1, 5, 0, 2}};
   const Bytes file = encode(spec);
@@ -245,14 +245,14 @@ TEST(JpegMissingRows, AProgressiveFileOfFewScansIsWhole) {
   EXPECT_TRUE(decoder.whole(file).ok) << decoder.last_error.message();
 }
 
-TEST(JpegMissingRows, FilesWithAScanAComponentAreJudgedByTheRowsOfEach) {
+TEST(JpegMissingRows, FilesWithOneScanPerComponentAreJudgedByTheRowsOfEach) {
   FileSpec spec{.width = 90, .height = 200, .one_scan_a_component = true};
   const Bytes file = encode(spec);
   const std::vector<size_t> scans = marker_offsets(file, 0xDA);
   ASSERT_EQ(scans.size(), 3u);
   Decoder decoder;
   const Window all{0, 0, 90, 200}, top{0, 0, 90, 8};
-  // Without its last component no row is whole; with a part of it, those above are.
+  // Without the last component's data no row is complete; with a part of it, those above are.
   EXPECT_EQ(verdict(decoder, cut(file, scans[2]), top), "HR0385");
   const size_t late = (scans[2] + 3 * file.size()) / 4;
   EXPECT_EQ(verdict(decoder, cut(file, late), all), "HR0385");
@@ -269,7 +269,7 @@ TEST(JpegMissingRows, ArithmeticCodesEndWithTheFile) {
   EXPECT_EQ(verdict(decoder, half, {0, 0, 90, 16}), "");
 }
 
-TEST(JpegMissingRows, ThePacksFormsSayTheSame) {
+TEST(JpegMissingRows, ThePackedFormsGiveTheSameResult) {
   FileSpec spec{.width = 500, .height = 400};
   const Bytes whole = encode(spec), file = cut(whole, whole.size() / 2);
   EXPECT_FALSE(dense_from_jpeg(file)) << "a file that lacks rows is stored as it is";
@@ -277,7 +277,7 @@ TEST(JpegMissingRows, ThePacksFormsSayTheSame) {
   EXPECT_FALSE(decoder.coefficients(file));
 }
 
-TEST(JpegMissingRows, TheMessageNamesTheRowAndTheWayOut) {
+TEST(JpegMissingRows, TheMessageNamesTheRowAndHasAHint) {
   FileSpec spec{.width = 90, .height = 200};
   const Bytes whole = encode(spec);
   Decoder decoder;

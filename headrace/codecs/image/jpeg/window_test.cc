@@ -100,8 +100,7 @@ TEST(JpegWindow, EqualsTheSliceAtEveryOffset) {
       SCOPED_TRACE(std::string(sampling.name) + " " + variant.name);
       Comparison compare(encode(spec_of(sampling, variant, kWidth, kHeight)));
       ASSERT_TRUE(compare.expected().ok) << compare.expected().error;
-      // Every offset modulo 32 in both directions for the common kinds, a stride through for
-      // others.
+      // Every offset modulo 32 in both directions for common file types, some offsets for others.
       const int step = &variant == &variants()[0] ? 1 : &variant == &variants()[1] ? 3 : 17;
       for (int i = 0; i < 32 * 32; i += step) {
         Window window{.x = i % 32 + 32 * draw.below(2), .y = i / 32 + 32 * draw.below(2)};
@@ -119,7 +118,7 @@ TEST(JpegWindow, EqualsTheSliceAtEveryOffset) {
   }
 }
 
-TEST(JpegWindow, EqualsTheSliceOfPicturesAFewPixelsWide) {
+TEST(JpegWindow, EqualsTheSliceOfImagesAFewPixelsWide) {
   Draw draw(2);
   for (const NamedSampling& sampling : samplings()) {
     for (const Variant& variant : {variants()[0], variants()[1]}) {
@@ -140,7 +139,7 @@ TEST(JpegWindow, EqualsTheSliceOfPicturesAFewPixelsWide) {
   }
 }
 
-// A progressive file cut before each of its scans: libjpeg-turbo smooths its blocks then.
+// A progressive file truncated before each of its scans: libjpeg-turbo then smooths its blocks.
 TEST(JpegWindow, EqualsTheSliceWhereScansAreMissing) {
   Draw draw(3);
   for (const NamedSampling& sampling : samplings()) {
@@ -203,7 +202,7 @@ TEST(JpegDamage, StrictMakesItAnErrorEvenOutsideTheWindow) {
 
 TEST(JpegDamage, AThousandMutationsGiveLibjpegTurbosPixelsOrAnError) {
   Draw draw(5);
-  Decoder decoder;  // one for all: nothing of a broken file may reach the next
+  Decoder decoder;  // one for all files: state of a damaged one must not leak into the next
   int decoded = 0, refused = 0;
   for (int round = 0; round < 1000; ++round) {
     SCOPED_TRACE(round);
@@ -231,7 +230,7 @@ TEST(JpegDamage, AThousandMutationsGiveLibjpegTurbosPixelsOrAnError) {
     const Pixels expected = oracle(bytes, gray ? JCS_GRAYSCALE : JCS_RGB);
     if (expected.too_large) continue;
     const ColorMode mode = expected.channels == 1 ? ColorMode::kGray : ColorMode::kRGB;
-    if (expected.channels == 4) continue;  // covered by windows above; converted here
+    if (expected.channels == 4) continue;  // covered by windows above; tests the conversion here
     const Pixels got = decoder.whole(bytes, mode);
     ASSERT_EQ(got.ok, expected.ok) << got.error << " / " << expected.error;
     if (!expected.ok) {

@@ -17,8 +17,8 @@ const ErrorCode kNotWritten{
     "libjpeg-turbo cannot write the image as a JPEG: an edge is longer than 65,500 pixels, or "
     "there is not enough memory. Crop or resize it first."};
 
-// The library's struct and what it has written. Its errors come back by longjmp, so steps that call
-// it own nothing (Note [Why libjpeg is called through guarded()] in decode/session.h).
+// The library's struct and its output. Its errors longjmp here, so steps that call it own nothing
+// (Note [Why libjpeg is called through guarded()] in decode/session.h).
 class Writer {
  public:
   Writer() {
@@ -38,7 +38,7 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // False when the library gave up. `row` has room for one of interleaved samples.
+  // False if the library failed. `row` is a buffer for one row of interleaved samples.
   bool write(const PlanarBytes& picture, int quality, uint8_t* row) {
     if (setjmp(errors_.back) != 0) return false;
     jpeg_mem_dest(&cinfo_, &bytes_, &size_);
@@ -66,7 +66,7 @@ class Writer {
 
  private:
   struct Errors {
-    jpeg_error_mgr manager = {};  // first: what libjpeg points to
+    jpeg_error_mgr manager = {};  // must be first: libjpeg has a pointer to it
     std::jmp_buf back;
     char message[JMSG_LENGTH_MAX] = {};
   };

@@ -16,7 +16,7 @@ struct PlanarBytes {
   int width = 0, height = 0;
 };
 
-// `quality`: 1 to 100. HR0389 for a picture that no JPEG can hold. Any thread may call it.
+// `quality`: 1 to 100. HR0389 for a picture that exceeds JPEG's limits. Any thread may call it.
 Result<std::vector<uint8_t>> jpeg_from_planes(const PlanarBytes& picture, int quality);
 
 }  // namespace headrace

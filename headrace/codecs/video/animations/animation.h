@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that move in formats of pictures (GIF, WebP): packets are changes of a canvas, and no
-// library of video is needed for them. One format, one file, which registers a container, as those
-// of other videos do, and an AnimationRecord.
+// Animations in picture formats (GIF, WebP): packets are changes of a canvas, and no video library
+// is needed. One format per file, which registers a container, like other videos, and an
+// AnimationRecord.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace headrace {
 
-// Red, green and blue of width * height each.
+// Red, green and blue planes of width * height each.
 struct Canvas {
   int width = 0, height = 0;
   Buffer pixels;
@@ -32,9 +32,9 @@ struct Canvas {
 class Animation {
  public:
   virtual ~Animation() = default;
-  // Forgets all that was played.
+  // Resets the canvas.
   virtual void restart() = 0;
-  // Changes the canvas by the next packet.
+  // Updates the canvas with the next packet.
   virtual Result<void> play(std::span<const uint8_t> packet) = 0;
   virtual const Canvas& canvas() const = 0;
 };
@@ -44,11 +44,11 @@ struct AnimationRecord {
   VideoCodec codec;
   std::unique_ptr<Animation> (*make)(const VideoTrack& track);
 };
-// Null: no animation, but a video for libavcodec.
+// Null: not an animation, but a video for libavcodec.
 const AnimationRecord* animation_of(VideoCodec codec);
 
-// How long browsers show a frame, in milliseconds: those who wrote 10 or less meant "as fast as
-// you can" in times when that was slow.
+// How long browsers show a frame, in milliseconds: 10 or less meant "as fast as possible" in older
+// files.
 inline int64_t shown_ms(int64_t said_ms) { return said_ms <= 10 ? 100 : said_ms; }
 
 }  // namespace headrace

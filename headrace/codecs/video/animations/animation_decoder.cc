@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#include "headrace/base/number_text.h"
 #include "headrace/base/registry.h"
 #include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/media/media_errors.h"
@@ -34,7 +35,7 @@ class AnimationDecoder final : public VideoDecoder {
  public:
   explicit AnimationDecoder(const VideoDecoderOptions& options) : options_(options) {}
 
-  // Nothing is kept from one call to the next: plans begin at a key frame.
+  // No state is kept between calls: plans begin at a key frame.
   Result<void> decode(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan,
                       FrameSink& sink) override {
     const AnimationRecord* const record = animation_of(track.codec);
@@ -57,7 +58,7 @@ class AnimationDecoder final : public VideoDecoder {
         error.where.offset = packet.offset;
         return error;
       }
-      // Frames are shown in the order in which they lie in the file.
+      // Frames are shown in file order.
       if (kept < plan.kept.size() && plan.kept[kept] == feed.packet) {
         if (Result<void> taken = sink.frame(kept++, frame_of(animation->canvas())); !taken) {
           return taken;
@@ -68,7 +69,7 @@ class AnimationDecoder final : public VideoDecoder {
       }
       if (std::chrono::duration<double>(Clock::now() - begin).count() > options_.seconds) {
         return Error{.code = &kSlowAnimation,
-                     .what = "after " + std::to_string(options_.seconds) + " seconds its packet " +
+                     .what = "after " + shortest_text(options_.seconds) + " seconds its packet " +
                              std::to_string(feed.packet) + " is played",
                      .where = {.offset = packet.offset}};
       }

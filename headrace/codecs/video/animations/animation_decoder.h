@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Animations by the interface of all videos. In this process: the decoders also read still pictures
-// of the format.
+// Animations through the interface of all videos. In this process, because the same decoders also
+// read still pictures of the format.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// For tracks whose codec animation_of() knows.
+// For tracks whose codec animation_of() supports.
 std::unique_ptr<VideoDecoder> make_animation_decoder(const VideoDecoderOptions& options);
 
 }  // namespace headrace

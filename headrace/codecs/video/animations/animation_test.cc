@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Animations played and entered anywhere, by rules whose outcome is plain; and hostile bytes.
+// Animations decoded from any position, with rules whose result is obvious; and hostile bytes.
 #include "headrace/codecs/video/animations/animation.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-constexpr int kSize = 4;  // of all the screens below
+constexpr int kSize = 4;  // size of all screens below
 
 void add(Bytes& out, std::initializer_list<int> bytes) {
   for (const int byte : bytes) out.push_back(uint8_t(byte));
@@ -42,7 +42,7 @@ struct TestFrame {
   bool interlaced = false;
 };
 
-// Codes of three bits, each of one pixel: after two of them the table is forgotten.
+// Codes of three bits, one pixel each: after two of them the table is reset.
 Bytes codes_of(const std::vector<int>& indices) {
   Bytes bytes;
   uint32_t held = 0;
@@ -146,10 +146,10 @@ TEST(AGif, StaysOrIsDisposedOf) {
     return frames_of(gif_of({all_of(0), square(1, disposal, transparent), {0, 0, 1, 1, {0}}}))[2];
   };
   EXPECT_EQ(shown(1), with_square(0, 1));
-  EXPECT_EQ(shown(0), with_square(0, 1));     // as the frame before, which stays
+  EXPECT_EQ(shown(0), with_square(0, 1));     // same as the previous frame, which stays
   EXPECT_EQ(shown(2), with_square(0, 3));     // the background
   EXPECT_EQ(shown(2, 2), with_square(0, 2));  // transparent in that frame
-  EXPECT_EQ(shown(3), with_square(0, 0));     // the former contents
+  EXPECT_EQ(shown(3), with_square(0, 0));     // the previous contents
 }
 
 TEST(AGif, ShowsWhatLiesUnderTransparentPixels) {
@@ -161,7 +161,7 @@ TEST(AGif, ShowsWhatLiesUnderTransparentPixels) {
   EXPECT_EQ(frames[1], want);
 }
 
-TEST(AGif, FillsWhatItsFirstFrameLeavesFree) {
+TEST(AGif, FillsAreasThatItsFirstFrameLeavesOut) {
   EXPECT_EQ(frames_of(gif_of({square(1, 1)}))[0], with_square(0, 1));
   EXPECT_EQ(frames_of(gif_of({square(1, 1, 2)}))[0], with_square(2, 1));
 }
@@ -186,7 +186,7 @@ TEST(AGif, ShowsFramesAsLongAsBrowsersDo) {
   EXPECT_EQ(track->seconds(track->duration), 0.24);
 }
 
-TEST(AGif, GivesEachFrameByItselfAsInARow) {
+TEST(AGif, GivesEachFrameAloneAsInSequence) {
   const Bytes bytes = gif_of({all_of(0), square(1, 3), all_of(2), square(3, 2), square(1, 1, 1)});
   const auto all = frames_of(bytes);
   const Buffer file = buffer_of(bytes);
@@ -201,7 +201,7 @@ TEST(AGif, GivesEachFrameByItselfAsInARow) {
   }
 }
 
-TEST(AGif, IsALargerScreenWhereAFrameReachesBeyondIt) {
+TEST(AGif, HasALargerCanvasIfAFrameReachesBeyondIt) {
   TestFrame frame = square(1, 1);
   frame.x = 3;
   const Result<VideoTrack> track = read_video(buffer_of(gif_of({all_of(0), frame})).bytes());
@@ -210,13 +210,13 @@ TEST(AGif, IsALargerScreenWhereAFrameReachesBeyondIt) {
   EXPECT_EQ(track->height, 4);
 }
 
-TEST(AGif, IsAPictureUnlessItIsAskedForAsAVideo) {
+TEST(AGif, IsAnImageUnlessRequestedAsAVideo) {
   const Bytes bytes = gif_of({all_of(0)});
   EXPECT_FALSE(begins_like_video(bytes));
   EXPECT_NE(video_container_of(bytes), nullptr);
 }
 
-TEST(AGif, OfTooManyPixelsIsRefusedBeforeTheyAreThere) {
+TEST(AGif, OfTooManyPixelsIsRefusedBeforeAllocation) {
   Bytes bytes = gif_of({all_of(0)});
   bytes[6] = bytes[7] = bytes[8] = bytes[9] = 0xff;
   const Buffer file = buffer_of(bytes);
@@ -237,7 +237,7 @@ TEST(AGif, ThatTakesTooLongIsAnError) {
   EXPECT_EQ(done.error().code->id, "HR0379");
 }
 
-TEST(AGif, IsNotPlayedForSomebodyWhoWantsNothing) {
+TEST(AGif, IsNotDecodedIfNothingIsRequested) {
   const Buffer file = buffer_of(gif_of({all_of(0), all_of(1)}));
   const Result<VideoTrack> track = read_video(file.bytes());
   const std::atomic<bool> stop = true;
@@ -247,7 +247,7 @@ TEST(AGif, IsNotPlayedForSomebodyWhoWantsNothing) {
   EXPECT_EQ(done.error().code->id, "HR0369");
 }
 
-TEST(AGif, CutAnywhereIsAnErrorOrItsFirstFrames) {
+TEST(AGif, TruncatedAnywhereIsAnErrorOrItsFirstFrames) {
   const Bytes bytes = gif_of({all_of(0), square(1, 3), square(2, 2)});
   const auto all = frames_of(bytes);
   const Result<VideoTrack> whole = read_video(buffer_of(bytes).bytes());
@@ -261,7 +261,7 @@ TEST(AGif, CutAnywhereIsAnErrorOrItsFirstFrames) {
     const Result<void> done = decode(*track, file, 0, frames, reds);
     if (!done) continue;
     EXPECT_EQ(reds.planes.size(), frames);
-    // Behind the last pixel of a frame nothing is missed but the code and the byte that end it.
+    // After the last pixel of a frame only its end code and terminator byte are missing.
     const bool ends_a_frame = std::ranges::any_of(whole->packets, [&](const MediaPacket& packet) {
       const size_t end = size_t(packet.offset) + packet.size;
       return length <= end && length + 2 >= end;
@@ -271,7 +271,7 @@ TEST(AGif, CutAnywhereIsAnErrorOrItsFirstFrames) {
   }
 }
 
-TEST(Animations, ChangedAnywhereEnd) {
+TEST(Animations, ChangedAnywhereTerminate) {
   std::mt19937 engine(5);
   const Bytes whole = gif_of({all_of(0), square(1, 3), square(2, 2), all_of(2, 2)});
   class Any final : public FrameSink {
@@ -297,7 +297,7 @@ TEST(Animations, ChangedAnywhereEnd) {
   }
 }
 
-TEST(AWebp, ThatIsNoAnimationIsNoVideo) {
+TEST(AWebp, ThatIsNotAnAnimationIsNotAVideo) {
   const Bytes still = {'R', 'I', 'F', 'F', 30, 0, 0, 0, 'W', 'E', 'B', 'P', 'V', 'P', '8', 'X',
                        10,  0,   0,   0,   0,  0, 0, 0, 1,   0,   0,   1,   0,   0,   0,   0};
   EXPECT_EQ(video_container_of(still), nullptr);

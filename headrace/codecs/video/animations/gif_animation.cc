@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GIF as a video. Frames are those of Pillow, each converted to RGB: what is left free of the first
-// one has the transparent index' color, else that of index 0, and what a frame disposes of becomes
-// the transparent index' color, else the background's, by the frame's palette.
+// GIF as a video. Frames equal Pillow's, each converted to RGB: areas not covered by the first
+// frame have the color of the transparent index, or of index 0; areas cleared by a frame's disposal
+// get the color of the transparent index, or the background color, from the frame's palette.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -22,7 +22,7 @@ constexpr std::string_view kGifName = "GIF";
 
 using Color = std::array<uint8_t, 3>;
 
-// A palette looked up as Pillow does: without one indices are grays, and those past its end black.
+// Looks up a palette like Pillow: without one, indices are grays; indices past its end are black.
 struct Colors {
   explicit Colors(GifPalette palette) {
     for (size_t i = 0; i < of.size(); ++i) {
@@ -33,7 +33,7 @@ struct Colors {
     }
     entries = palette.empty() ? of.size() : palette.size() / 3;
   }
-  // The color after disposal: the first entry's where the palette is too short.
+  // The color after disposal: the first entry's if the palette is too short.
   Color filling(uint8_t index) const { return of[index < entries ? index : 0]; }
 
   std::array<Color, 256> of{};
@@ -65,10 +65,10 @@ class GifAnimation final : public Animation {
     const bool unpacked = unpack_gif_frame(*frame, {indices_.data(), indices_.size()});
     if (!unpacked || (place.empty() && !frame->whole)) {
       if (!frame->whole) return truncated_picture(kGifName, frame->end);
-      return corrupt_picture(kGifName, "a frame's codes make less than its pixels");
+      return corrupt_picture(kGifName, "a frame has fewer pixels than its size");
     }
     const Colors colors(frame->own_palette ? frame->palette : screen_->palette);
-    if (frame->disposal) disposal_ = frame->disposal;  // else as before
+    if (frame->disposal) disposal_ = frame->disposal;  // otherwise unchanged
     dispose();
     if (!begun_) {
       fill({0, 0, canvas_.width, canvas_.height}, colors.of[frame->transparent.value_or(0)]);
@@ -89,7 +89,7 @@ class GifAnimation final : public Animation {
     }
   }
 
-  // Disposes of the frame before.
+  // Applies the previous frame's disposal.
   void dispose() {
     if (disposes_.empty()) return;
     size_t at = 0;
@@ -101,8 +101,8 @@ class GifAnimation final : public Animation {
     disposes_ = {};
   }
 
-  // Disposal 2 leaves a color, 3 and more what was there before the frame: all it knows of the
-  // first one is its transparent color, and without that it stays.
+  // Disposal 2 fills with a color; 3 and above restore what was there before the frame. Before the
+  // first frame that is only its transparent color; without one, the frame stays.
   void note_disposal(const GifFrame& frame, const Colors& colors) {
     if (disposal_ < 2 || frame.place.empty()) return;
     const bool restores = disposal_ > 2;
@@ -125,7 +125,7 @@ class GifAnimation final : public Animation {
 
   void draw(const GifFrame& frame, const Colors& colors) {
     const Window& place = frame.place;
-    // The first frame is drawn with its transparent pixels: they have a color, too.
+    // The first frame's transparent pixels are drawn, too, with their color.
     const int skipped = begun_ && frame.transparent ? *frame.transparent : -1;
     auto draw_row = [&, stored = 0](int y) mutable {
       const uint8_t* const in = indices_.data() + size_t(stored++) * size_t(place.width);
@@ -148,14 +148,14 @@ class GifAnimation final : public Animation {
   const std::vector<uint8_t> parameters_;  // the screen and its palette
   const std::optional<GifScreen> screen_;
   bool begun_ = false;
-  int disposal_ = 0;  // in force
+  int disposal_ = 0;  // the current one
   Canvas canvas_;
   Buffer indices_;
   Window disposes_;  // empty: nothing
-  Buffer left_;      // contents afterwards
+  Buffer left_;      // contents after the disposal
 };
 
-// Whether frames that follow need none before it.
+// Whether later frames need none before it.
 bool is_key(const GifFrame& frame, const VideoTrack& track) {
   return frame.place == Window{0, 0, track.width, track.height} && !frame.transparent &&
          (frame.disposal == 1 || frame.disposal == 2);
@@ -172,7 +172,7 @@ Result<VideoTrack> read_gif(const ByteRanges& file) {
   track.color = {.matrix = ColorMatrix::kIdentity, .range = ColorRange::kFull};
   track.ticks_per_second = 1000;
   track.parameters.assign(bytes.begin(), bytes.begin() + ptrdiff_t(screen->end));
-  // Frames may reach beyond the screen, which then is larger than it says.
+  // Frames may extend past the screen, which is then enlarged.
   track.width = screen->width;
   track.height = screen->height;
   size_t at = screen->end;
@@ -197,7 +197,7 @@ Result<VideoTrack> read_gif(const ByteRanges& file) {
 const VideoContainer kGif{
     .name = "gif",
     .doc = "GIF, all of its frames, each as Pillow shows it in RGB.",
-    .suffixes = {},  // these are pictures, unless opened as videos
+    .suffixes = {},  // GIFs are images, unless opened as videos
     .sniff =
         [](std::span<const uint8_t> bytes) {
           return has_text(bytes, "GIF87a") || has_text(bytes, "GIF89a");

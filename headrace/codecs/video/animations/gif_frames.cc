@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kScreenBytes = 13, kDescriptorBytes = 10;
 
-// One whose entries are the 256 grays is none: Pillow's rule, which says what an index past its end
-// becomes.
+// A palette of the 256 grays counts as no palette. This is Pillow's rule, and determines the result
+// for indices past the end.
 GifPalette needed(GifPalette palette) {
   for (size_t i = 0; i < palette.size(); ++i) {
     if (palette[i] != i / 3) return palette;
@@ -21,7 +21,7 @@ GifPalette needed(GifPalette palette) {
   return {};
 }
 
-// Behind sub-blocks and their terminator; nothing where the bytes end before it.
+// The position after sub-blocks and their terminator; none if the bytes end before it.
 std::optional<size_t> end_of_sub_blocks(std::span<const uint8_t> bytes, size_t at) {
   while (at < bytes.size()) {
     const size_t length = bytes[at];
@@ -31,11 +31,11 @@ std::optional<size_t> end_of_sub_blocks(std::span<const uint8_t> bytes, size_t a
   return std::nullopt;
 }
 
-// Codes out of sub-blocks, low bits first.
+// Reads codes from sub-blocks, low bits first.
 class CodeReader {
  public:
   explicit CodeReader(std::span<const uint8_t> blocks) : blocks_(blocks) {}
-  // -1: there are no more.
+  // -1: no more codes.
   int next(int bits) {
     while (count_ < bits) {
       if (left_ == 0) {
@@ -82,7 +82,7 @@ std::optional<GifScreen> gif_screen(std::span<const uint8_t> bytes) {
 std::optional<GifFrame> next_gif_frame(std::span<const uint8_t> bytes, size_t at) {
   GifFrame frame;
   frame.end = bytes.size();
-  bool announced = false;  // by a graphic control extension
+  bool announced = false;  // set by a graphic control extension
   while (at < bytes.size() && bytes[at] != ';') {
     if (bytes[at] == '!') {
       if (bytes.size() - at < 3) return frame;
@@ -118,7 +118,7 @@ std::optional<GifFrame> next_gif_frame(std::span<const uint8_t> bytes, size_t at
       frame.data = bytes.subspan(at, frame.end - at);
       return frame;
     } else {
-      ++at;  // as Pillow: what is not a block is stepped over
+      ++at;  // like Pillow: skips anything that is not a block
     }
   }
   if (announced && at >= bytes.size()) return frame;
@@ -129,7 +129,7 @@ bool unpack_gif_frame(const GifFrame& frame, std::span<uint8_t> out) {
   constexpr int kMostBits = 12, kMostCodes = 1 << kMostBits;
   if (frame.code_bits < 1 || frame.code_bits > 8) return out.empty();
   const int clear = 1 << frame.code_bits, end = clear + 1;
-  std::array<uint16_t, kMostCodes> before, length;  // of a code's string: what precedes its last
+  std::array<uint16_t, kMostCodes> before, length;  // for each code's string: its prefix code
   std::array<uint8_t, kMostCodes> last, first;
   for (int code = 0; code < clear; ++code) {
     last[size_t(code)] = first[size_t(code)] = uint8_t(code);
@@ -160,7 +160,7 @@ bool unpack_gif_frame(const GifFrame& frame, std::span<uint8_t> out) {
       last[made] = code == next ? first[from] : first[size_t(code)];
       if (++next == 1 << bits && bits < kMostBits) ++bits;
     }
-    // The string from its end; what does not fit is not wanted.
+    // Writes the string from its end; bytes past the output are dropped.
     size_t place = filled + length[size_t(code)];
     filled = std::min(place, out.size());
     for (size_t at = size_t(code); place > 0; at = before[at]) {

@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-using GifPalette = std::span<const uint8_t>;  // red, green, blue; empty: none, the gray ones
+using GifPalette = std::span<const uint8_t>;  // red, green, blue; empty: none, use grays
 
 struct GifScreen {
   int width = 0, height = 0;
@@ -20,27 +20,27 @@ struct GifScreen {
   uint8_t background = 0;  // an index of the palette; 0 without one
   size_t end = 0;          // bytes, with the palette
 };
-// Nothing where these are no GIF's first bytes, or no more.
+// None if these are not the first bytes of a GIF, or too few.
 std::optional<GifScreen> gif_screen(std::span<const uint8_t> bytes);
 
 struct GifFrame {
   Window place;  // on the screen; may be empty
   bool interlaced = false;
   bool own_palette = false;
-  GifPalette palette;  // where it has its own
+  GifPalette palette;  // if it has its own
   std::optional<uint8_t> transparent;
-  int disposal = 0;               // 0: not said
+  int disposal = 0;               // 0: not specified
   int64_t hundredths = 0;         // duration
-  int code_bits = 0;              // of the smallest codes
+  int code_bits = 0;              // initial code size
   std::span<const uint8_t> data;  // sub-blocks
-  bool whole = false;             // its data end before the file does
+  bool whole = false;             // its data is complete
   size_t end = 0;                 // of its blocks
 };
-// The next one at or behind `at`; nothing where the file has no more. A file that ends inside of a
-// block has one more, which is not whole and may have no place.
+// The next frame at or after `at`; none if the file has no more. A file truncated inside of a block
+// has one more, which is incomplete and may have no position.
 std::optional<GifFrame> next_gif_frame(std::span<const uint8_t> bytes, size_t at);
 
-// The indices of a frame's pixels, as rows are stored. False where there are fewer than `out`.
+// The indices of a frame's pixels, in stored row order. False if there are fewer than `out` holds.
 bool unpack_gif_frame(const GifFrame& frame, std::span<uint8_t> out);
 
 }  // namespace headrace

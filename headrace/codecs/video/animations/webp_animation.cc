@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Animated WebP as a video: frames are decoded by the codec of such pictures, and put on the canvas
-// as libwebp's WebPAnimDecoder does, so they are Pillow's, each converted to RGB.
+// like libwebp's WebPAnimDecoder does, so they equal Pillow's, each converted to RGB.
 //
 // Source: the WebP container's specification, "Animation"; libwebp's src/demux/anim_decode.c for
 // how colors are blended in integers.
@@ -30,8 +30,8 @@ using Pixel = std::array<uint8_t, 4>;  // red, green, blue, alpha
 struct WebpPart {
   Window place;
   int64_t milliseconds = 0;
-  bool blends = false;    // over what is there, else it replaces that
-  bool disposes = false;  // leaves nothing behind
+  bool blends = false;    // blends with the canvas, otherwise replaces it
+  bool disposes = false;  // cleared afterwards
   std::span<const uint8_t> picture;
 };
 
@@ -45,7 +45,7 @@ std::optional<WebpPart> part_of(std::span<const uint8_t> content) {
                   .picture = content.subspan(kFrameHead)};
 }
 
-// `pixel` over `under`, as BlendPixelNonPremult does it.
+// `pixel` over `under`, like libwebp's BlendPixelNonPremult.
 Pixel blended(const Pixel& pixel, const Pixel& under) {
   const uint32_t alpha = pixel[3];
   if (alpha == 0) return under;
@@ -59,7 +59,7 @@ Pixel blended(const Pixel& pixel, const Pixel& under) {
   return out;
 }
 
-// A frame's pixels, where they go.
+// A frame's pixels, at their position.
 class FrameRows final : public RowSink {
  public:
   FrameRows(std::vector<Pixel>& pixels, int width) : pixels_(pixels), width_(size_t(width)) {}
@@ -100,7 +100,7 @@ class WebpAnimation final : public Animation {
     const Result<ImageHeader> header = decoder_->read_header(part->picture);
     if (!header) return header.error();
     if (header->width != place.width || header->height != place.height) {
-      return corrupt_picture(kWebpName, "a frame is of another size than it says");
+      return corrupt_picture(kWebpName, "a frame differs in size from its header");
     }
     pixels_.resize(size_t(place.width) * size_t(place.height));
     FrameRows rows(pixels_, place.width);
@@ -122,7 +122,7 @@ class WebpAnimation final : public Animation {
 
   void put(const WebpPart& part, bool alpha) {
     if (begun_ && disposes_) clear(disposed_);
-    // A canvas with nothing on it: what is put there stays as it is.
+    // An empty canvas: pixels are copied without blending.
     const bool key = !begun_ || ((!alpha || !part.blends) && fills(part.place)) ||
                      (disposes_ && (fills(disposed_) || was_key_));
     if (key) {
@@ -160,14 +160,14 @@ class WebpAnimation final : public Animation {
 
   std::unique_ptr<ImageDecoder> decoder_;
   Canvas canvas_;
-  std::vector<Pixel> on_canvas_;  // the same, with its alpha
-  std::vector<Pixel> pixels_;     // of a frame
+  std::vector<Pixel> on_canvas_;  // the same canvas, with alpha
+  std::vector<Pixel> pixels_;     // pixels of a frame
   bool begun_ = false, was_key_ = false, disposes_ = false;
   Window disposed_;
 };
 
-// Whether frames that follow need none before it. Only lossy pictures without a chunk for alpha are
-// known to have none before they are decoded.
+// Whether later frames need none before it. Before decoding, only lossy pictures without an alpha
+// chunk are known to be opaque.
 bool is_key(const WebpPart& part, const VideoTrack& track) {
   return part.place == Window{0, 0, track.width, track.height} &&
          (!part.blends || has_text(part.picture, "VP8 "));
@@ -199,7 +199,7 @@ Result<VideoTrack> read_webp(const ByteRanges& file) {
     const std::span<const uint8_t> content = bytes.subspan(at + kChunkHead, length);
     if (has_text(bytes, "ANMF", at)) {
       const std::optional<WebpPart> part = part_of(content);
-      if (!part) return corrupt_picture(kWebpName, "a frame of it is too short for its head");
+      if (!part) return corrupt_picture(kWebpName, "a frame is too short for its header");
       track.frames.push_back(uint32_t(track.packets.size()));
       track.packets.push_back({.offset = int64_t(at + kChunkHead),
                                .size = uint32_t(length),
@@ -216,7 +216,7 @@ Result<VideoTrack> read_webp(const ByteRanges& file) {
 const VideoContainer kWebp{
     .name = "webp",
     .doc = "Animated WebP, all of its frames, each as Pillow shows it in RGB.",
-    .suffixes = {},  // these are pictures, unless opened as videos
+    .suffixes = {},  // WebPs are images, unless opened as videos
     .sniff = is_animated,
     .read = read_webp,
 };

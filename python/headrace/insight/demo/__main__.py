@@ -88,7 +88,7 @@ def prepare_photos(args: argparse.Namespace) -> Path:
 
 
 def run_headrace(folder: Path, use_torch: bool, args: argparse.Namespace) -> dict[str, Any]:
-    """Both timings of our side, and what the report shows of them."""
+    """Our loader's two timings, and its stats for the report."""
     load = os.getloadavg()[0]
     source = headrace.open(str(folder))
     trainer = make_trainer(len(source.classes), use_torch)
@@ -131,7 +131,7 @@ def run_headrace(folder: Path, use_torch: bool, args: argparse.Namespace) -> dic
 
 
 def run_dataloader(folder: Path, args: argparse.Namespace) -> dict[str, Any] | None:
-    """The DataLoader's timings, from a process of its own; None when it does not run here."""
+    """The DataLoader's timings, from a separate process; None if it cannot run here."""
     command = [sys.executable, "-m", "headrace.insight.demo.dataloader", str(folder)]
     command += ["--threads", str(args.threads), "--batch-size", str(args.batch_size)]
     command += ["--seconds", str(args.seconds)]

@@ -77,7 +77,7 @@ def make_transforms() -> Any:
 
 
 class Photos:
-    """A map-style dataset over a folder with one folder a class, as ImageFolder reads it."""
+    """A map-style dataset over a folder with one subfolder per class, like ImageFolder."""
 
     def __init__(self, root: Path, transforms: Any) -> None:
         self.classes = sorted(p.name for p in root.iterdir() if p.is_dir())
@@ -109,7 +109,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     photos = Photos(args.photos, make_transforms())
-    dataset: Any = photos  # map-style: __len__ and __getitem__ are all that it takes
+    dataset: Any = photos  # map-style: only __len__ and __getitem__ are needed
     loader: Any = DataLoader(
         dataset, args.batch_size, shuffle=True, num_workers=args.threads, persistent_workers=True
     )

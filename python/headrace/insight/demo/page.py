@@ -39,7 +39,7 @@ SMOOTH = 9  # losses in a running mean
 
 
 def processor() -> str:
-    """The processor's name where the system tells it."""
+    """The processor's name, if the system reports it."""
     try:
         with open("/proc/cpuinfo") as lines:
             for line in lines:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a few thousand photos from a few images: crops, scales, qualities, chroma samplings."""
+"""Makes a few thousand photos from a few images: crops, scales, qualities, chroma subsamplings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-VERSION = 1  # of the recipe below; a folder made by another one is made again
+VERSION = 1  # of the recipe below; folders made by another version are replaced
 SAMPLINGS = (0, 0, 0, 1, 2)  # Pillow's names: 0 is 4:4:4, 1 is 4:2:2, 2 is 4:2:0
 CHUNK = 50  # photos of one picture made by one call
 
@@ -24,7 +24,7 @@ def make_photos(
     workers: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> bool:
-    """Fills `folder` with `count` JPEG photos, one folder a class; False when they were there.
+    """Fills `folder` with `count` JPEG photos, one folder per class; False if they already existed.
 
     The photos are a pure function of the images, `count` and `seed`. Sizes are like ImageNet's:
     the shorter side 300 to 420 pixels.
@@ -38,7 +38,7 @@ def make_photos(
         "seed": seed,
         "pictures": [p.name for p in originals],
     }
-    note = folder.with_suffix(".json")  # beside the folder: inside it, it would be a record
+    note = folder.with_suffix(".json")  # next to the folder: inside, it would be a record
     if note.exists() and json.loads(note.read_text()) == recipe:
         return False
     jobs = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's plain output: facts, a line that changes while something runs, and the table."""
+"""The demo's plain output: facts, a progress line that is redrawn, and the table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fact(name: str, text: str) -> None:
 
 
 class Line:
-    """One line about something that takes time; redrawn on a terminal, printed once elsewhere."""
+    """A status line for slow work; redrawn on a terminal, printed once elsewhere."""
 
     def __init__(self, label: str) -> None:
         self._label, self._text, self._drawn = label, "", 0.0
@@ -77,7 +77,7 @@ class Line:
 
 
 def comparison(ours: dict[str, Any], peer: dict[str, Any] | None) -> None:
-    """The table of both sides; ours alone when there is no other."""
+    """The table of both sides, or of ours alone."""
     sides = [ours] + ([peer] if peer else [])
     width = max(17, *(len(side["name"]) for side in sides)) + 2
     header = f"{'feeding alone':>15}{'with training':>15}{'loop waits':>12}"
@@ -96,5 +96,5 @@ def comparison(ours: dict[str, Any], peer: dict[str, Any] | None) -> None:
 
 
 def ratio(ours: dict[str, Any], peer: dict[str, Any], phase: str) -> str:
-    """How many times as fast: "2.6x"."""
+    """A speed-up: "2.6x"."""
     return f"{ours[phase].images_per_second / max(1e-9, peer[phase].images_per_second):.1f}x"

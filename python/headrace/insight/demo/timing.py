@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same loop for both sides of the comparison: the doctor's, with the losses of its steps."""
+"""The same loop for both sides of the comparison: the doctor's, with the steps' losses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Timing(NamedTuple):
     """Times of a loop over batches."""
 
     images_per_second: float
-    stall: float  # the share of the time in which the loop waited for a batch
+    stall: float  # the fraction of the time that the loop waited for a batch
     seconds: float
     losses: list[float]
 
@@ -29,9 +29,8 @@ def time_loop(
     trainer: Trainer | None = None,
     tell: Callable[[int, list[float]], None] = lambda images, losses: None,
 ) -> Timing:
-    """Takes (images, labels) batches for some seconds, training on them if there is a trainer.
-
-    The rate is the median of three windows, so that a slow start is not in it.
+    """Takes (images, labels) batches for some seconds, training on them if there is a trainer. The
+    rate is the median of three windows, so a slow start does not count.
     """
     losses: list[float] = []
     seen = 0

@@ -21,7 +21,7 @@ Change = Callable[[Any], None]
 
 @contextlib.contextmanager
 def when_imported(changes: Mapping[str, Change]) -> Iterator[None]:
-    """Calls each change with its module, right after its code has run; until the block ends."""
+    """Calls each change with its module once its code has run, until the block ends."""
     finder = _Finder(changes)
     for name in changes:
         if name in sys.modules:
@@ -52,7 +52,7 @@ class _Finder:
         return None
 
     def _attend(self, name: str, spec: ModuleSpec) -> None:
-        """Its loader, which is this spec's own, calls us after it has run the code."""
+        """Its loader, which belongs to this spec, calls us after it has run the code."""
         loader: Any = spec.loader
         original = getattr(loader, "exec_module", None)
         if original is None:
@@ -62,7 +62,7 @@ class _Finder:
             original(module)
             self.change(name, module)
 
-        with contextlib.suppress(AttributeError):  # of a loader without a place for it
+        with contextlib.suppress(AttributeError):  # for a loader without such an attribute
             loader.exec_module = exec_module
 
     def change(self, name: str, module: ModuleType) -> None:

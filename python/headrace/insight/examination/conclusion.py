@@ -19,13 +19,14 @@ from headrace.insight.model.prediction import ranked
 from headrace.insight.model.verdict import disagreement, judge
 from headrace.insight.stand_in import StandIn, is_pinned
 
-_TELLING = 0.05  # of a step's time; copies that take less cannot be told from it
+_TELLING = 0.05  # of a step's time; shorter copies are within the noise
 _SEVERAL = 1.3  # cores that a step keeps busy on average, with more than one thread
-_HELD_UP = 0.05  # records that wait for memory, on average; fewer happen at any limit
+_HELD_UP = 0.05  # average number of records waiting for memory; fewer also wait without a tight
+# limit
 
 
 def conclude(found: Findings) -> None:
-    """Verdict, resources and predictions into the report, as far as the findings go."""
+    """Adds verdict, resources and predictions to the report, as far as the findings allow."""
     report, case = found.report, case_of(found)
     report.crowding = found.crowding
     _note_bad_records(found)
@@ -50,7 +51,7 @@ def conclude(found: Findings) -> None:
     noise = _noise_of_copies(found)
     report.detail = judge(case, windows, noise, found.crowding, timed.batches)
     report.verdict = report.detail.word
-    if case.overlapped or report.input_bound:  # else nothing runs beside the step
+    if case.overlapped or report.input_bound:  # otherwise nothing runs concurrently with the step
         _note_crowded_cores(found, case)
     if report.verdict not in ("fed", "consumer"):
         report.predictions = ranked(case, found.offers, timed.rate)
@@ -69,7 +70,7 @@ def _note_bad_records(found: Findings) -> None:
 
 
 def case_of(found: Findings) -> Case | None:
-    """The model of what was measured; None where too little was."""
+    """The model of the measurements; None if there are too few."""
     alone = found.alone or found.real
     if alone is None:
         return None
@@ -93,7 +94,8 @@ def case_of(found: Findings) -> Case | None:
 
 
 def _note_crowded_cores(found: Findings, case: Case) -> None:
-    """A step with several threads, on cores that a loader fills, waits for the slowest of them."""
+    """A multithreaded step on cores that a loader also uses waits for the slowest of its
+    threads."""
     if found.real is None or case.step_alone <= 0:
         return
     threads = case.step_cores / case.step_alone
@@ -107,7 +109,7 @@ def _note_crowded_cores(found: Findings, case: Case) -> None:
 
 
 def _within_memory(found: Findings, case: Case, rate: float) -> Case:
-    """While a record waits for memory, all that the limit leaves is in use: so long it is busy."""
+    """While a record waits for memory, the whole limit is in use: it is busy for that long."""
     busy = min(1.0, found.held_up)
     if busy < _HELD_UP:
         return case
@@ -141,9 +143,9 @@ def _stages(found: Findings, alone: Timed) -> tuple[tuple[Stage, ...], int, bool
 
 
 def _disk_depth(found: Findings, workers: int) -> float:
-    """How many reads go on side by side: as read, but no more than the loader showed.
+    """Number of concurrent reads: as measured, but no more than the loader achieved.
 
-    Where all threads together give hardly more than one of them, they wait for each other.
+    If all threads together are hardly faster than one, they wait for each other.
     """
     depth = found.reads.depth if found.reads else 1.0
     if found.alone is None or found.anatomy is None or not found.anatomy.one_thread:
@@ -153,7 +155,7 @@ def _disk_depth(found: Findings, workers: int) -> float:
 
 
 def _reads_small_files(found: Findings, stages: tuple[Stage, ...]) -> bool:
-    """By what reading the files showed, or by how long the loader takes to read one of them."""
+    """From the read measurements, or from the time the loader takes to read a file."""
     reads = found.reads
     if reads is None or reads.small_files:
         return reads is not None
@@ -165,7 +167,7 @@ def _reads_small_files(found: Findings, stages: tuple[Stage, ...]) -> bool:
 
 
 def _works_ahead(found: Findings, seconds: float) -> bool:
-    """Whether records are made during the step: then the loop waits less than they take."""
+    """Whether records are made during the step: the loop then waits less than making them takes."""
     if found.real is None or found.alone is None:
         return False
     waited = found.real.wait.mean * found.real.batches / max(1, found.real.records)
@@ -173,7 +175,8 @@ def _works_ahead(found: Findings, seconds: float) -> bool:
 
 
 def _step_seconds(found: Findings) -> float:
-    """Seconds of a step per record: as timed in the loop, or alone where a GPU only queues it."""
+    """Seconds of a step per record: as timed in the loop, or in isolation if a GPU only queues
+    it."""
     alone = 1 / found.ceiling.rate if found.ceiling else 0.0
     if found.real is None or not found.real.records:
         return alone
@@ -181,7 +184,7 @@ def _step_seconds(found: Findings) -> float:
 
 
 def _epoch(found: Findings, workers: int) -> float:
-    """Batches of an epoch, for each of those that are made side by side."""
+    """Batches per epoch, for each of those made concurrently."""
     try:
         batches = len(found.loader)
     except (TypeError, NotImplementedError):
@@ -196,13 +199,13 @@ def _copy_seconds(found: Findings) -> float:
         return 0.0
     apart = [window.rate for window in found.ceiling.windows]
     if max(window.rate for window in found.cached.windows) >= min(apart):
-        return 0.0  # they cannot be told apart
+        return 0.0  # they cannot be distinguished
     return 1 / found.cached.rate - 1 / found.ceiling.rate
 
 
 def _hidden_copies(found: Findings) -> float | None:
-    """The share of a batch's way to the device that lies under the steps; None where copies are
-    too short, or too noisy, to tell."""
+    """The fraction of a batch's copy that overlaps with steps; None if copies are too short or too
+    noisy to tell."""
     if not found.device or not found.kept or found.ceiling is None or found.cached is None:
         return None
     batch = found.kept[0]
@@ -219,13 +222,13 @@ def _hidden_copies(found: Findings) -> float | None:
 
 
 def _noise_of_copies(found: Findings) -> float:
-    """By how much the measurements disagree whose difference copies are."""
+    """The disagreement of the measurements whose difference gives the copies."""
     known = [timed for timed in (found.ceiling, found.cached) if timed is not None]
     return max((disagreement([w.rate for w in timed.windows]) for timed in known), default=0.0)
 
 
 def _calibrated(found: Findings, case: Case) -> Case:
-    """Stages scaled to what the loader alone gave with all its workers: it knows contention."""
+    """Stages scaled to the loader's own rate with all its workers, which includes contention."""
     if found.alone is None or not case.stages:
         return case
     factor = input_rate(case) / found.alone.rate
@@ -234,8 +237,9 @@ def _calibrated(found: Findings, case: Case) -> Case:
 
 
 def _stalls(found: Findings, windows: list[Window]) -> list[Window]:
-    """A GPU's queue hides waits, so there the share is what is lacking to the step alone; but no
-    more than the loop waits and copies: a step that was slower for other reasons is no stall."""
+    """A GPU's queue hides waits, so the fraction is computed from the step's isolated time; but it
+    is at most the loop's waits and copies, because a step that was slower for other reasons is not
+    a stall."""
     if not found.device or found.ceiling is None:
         return windows
     top, copied = found.ceiling.rate, _copy_seconds(found)

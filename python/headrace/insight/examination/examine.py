@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One examination: the experiments in their order, each in its share of the time."""
+"""One examination: the experiments in order, each with its part of the time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Tell = Callable[[str, int], object]
 
 
 def chosen(skip: Iterable[str], also: Iterable[str] = ()) -> list[str]:
-    """The names of the experiments to do: all but the extra ones, less ``skip``, and ``also``."""
+    """The names of the experiments to run: the regular ones, minus ``skip``, plus ``also``."""
     left_out = {skip} if isinstance(skip, str) else set(skip)
     added = {also} if isinstance(also, str) else set(also)
     for name in sorted((left_out | added) - set(EXPERIMENTS)):
@@ -64,9 +64,9 @@ def examine(
     optimizer: Any = None,
     patience: float = 60.0,
 ) -> Report:
-    """The experiments of these names on what was found so far, and what follows from them.
+    """Runs these experiments on the findings so far, and draws conclusions.
 
-    Ends early, with what there is, where it is interrupted. What one of them raises is a note.
+    If interrupted, ends early with partial results. An exception in one of them becomes a note.
     """
     begin = time.perf_counter()
     found.model, found.optimizer = model, optimizer

@@ -37,7 +37,7 @@ def look_at_machine(found: Findings, seconds: float) -> None:
 
 
 def find_ceiling(found: Findings, seconds: float) -> None:
-    """The step on one batch that stays on the device: what the model could take."""
+    """The step on one batch that stays on the device: the model's maximum rate."""
     if found.step is None or found.ceiling is not None or not found.keep():
         return
     own = copied(found.kept[0])
@@ -59,7 +59,7 @@ def find_ceiling(found: Findings, seconds: float) -> None:
 
 
 def run_for_real(found: Findings, seconds: float) -> None:
-    """The loader alone, then with the step, as trained."""
+    """The loader alone, then with the step, as in training."""
     once = found.once
     if once:
         found.note("The loader can be iterated once only; it was used up, and some was skipped.")
@@ -84,7 +84,7 @@ def run_for_real(found: Findings, seconds: float) -> None:
 
 @contextlib.contextmanager
 def _memory_watched(found: Findings) -> Iterator[None]:
-    """How many records waited, on average, for memory that the limit did not leave them."""
+    """Average number of records that waited for memory because of the limit."""
     if found.ours is None:
         yield
         return
@@ -95,7 +95,7 @@ def _memory_watched(found: Findings) -> Iterator[None]:
 
 
 def replay(found: Findings, seconds: float) -> None:
-    """Real batches from memory: minus the ceiling, what handing over and copying cost."""
+    """Real batches from memory: compared with the ceiling, the cost of handing over and copying."""
     if found.step is None or found.cached is not None or not found.kept:
         return
     batches = Replay(found.kept, found.copies)
@@ -106,7 +106,7 @@ def replay(found: Findings, seconds: float) -> None:
 
 
 def start_cold(found: Findings, seconds: float) -> None:
-    """As trained, after the files were dropped from the system's cache."""
+    """As in training, after the files were dropped from the page cache."""
     if not found.paths:
         found.note("The source names no files, so a cold start could not be measured.")
         return
@@ -126,7 +126,7 @@ def start_cold(found: Findings, seconds: float) -> None:
 
 
 def read_storage(found: Findings, seconds: float) -> None:
-    """Records as they are stored, at random at rising depth, and from end to end."""
+    """Reads stored records, randomly at increasing depth, and sequentially."""
     if found.ours is not None:
         found.reads = ours.read_records(found.ours, seconds / 2)
     records = len(found.ours.source) if found.ours is not None else len(found.paths)
@@ -146,7 +146,7 @@ def read_storage(found: Findings, seconds: float) -> None:
 
 
 def take_apart_a_record(found: Findings, seconds: float) -> None:
-    """Where a record's time goes, the price of each operator, the slowest records."""
+    """Where a record's time goes, the cost of each operator, the slowest records."""
     report = found.report
     if found.ours is not None:
         found.anatomy = ours.examine(found.ours, found.reads, 0.85 * seconds)
@@ -164,7 +164,7 @@ def take_apart_a_record(found: Findings, seconds: float) -> None:
 
 
 def time_copies(found: Findings, seconds: float) -> None:
-    """Bytes a second in memory, and to the device pageable and pinned."""
+    """Bytes per second in memory, and to the device from pageable and pinned memory."""
     size = bytes_in(found.kept[0]) if found.kept else 0
     found.report.copies = copying.measure(size, seconds)
     if found.dataloader is not None and found.dataloader.num_workers:
@@ -177,7 +177,7 @@ def time_copies(found: Findings, seconds: float) -> None:
 
 
 def try_remedies(found: Findings, seconds: float) -> None:
-    """Remedies on some of the records, beside the loader as it is."""
+    """Tries remedies on some records, next to the loader as it is."""
     case = case_of(found)
     if case is None:
         return
@@ -197,7 +197,9 @@ def try_remedies(found: Findings, seconds: float) -> None:
 
 
 def sweep_workers(found: Findings, seconds: float) -> None:
-    """A DataLoader with other numbers of workers, or ours of threads; start-up apart."""
+    """A DataLoader with other numbers of workers, or ours with other numbers of threads; start-up
+    is separate.
+    """
     cores = _core.allowed_cores()
     if found.ours is not None:
         found.report.sweep = thread_sweep.sweep(found.ours, cores, seconds)
@@ -211,15 +213,15 @@ def sweep_workers(found: Findings, seconds: float) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """``share`` of the time that an examination is given; extra ones take it on top."""
+    """``share`` of the time given to an examination; extra experiments take additional time."""
 
     run: Callable[[Findings, float], None]
     share: float
     extra: bool = False  # only on request
 
 
-# In the order in which they are done: what matters most comes first, so that an interrupted
-# examination knows something.
+# In order of execution: the most important come first, so that an interrupted examination has
+# results.
 EXPERIMENTS = {
     "host": Experiment(look_at_machine, 0.0),
     "ceiling": Experiment(find_ceiling, 0.10),

@@ -25,23 +25,23 @@ class Findings:
 
     loader: Any
     step: Step | None
-    model: Any = None  # whose step it is, where the user told them
+    model: Any = None  # the step, if the user passed it
     optimizer: Any = None
     report: Report = dataclasses.field(default_factory=Report)
-    rendezvous: Rendezvous | None = None  # of the ranks of this machine
+    rendezvous: Rendezvous | None = None  # rendezvous with the ranks on this machine
     stuck: bool = False  # the loader or the step hangs
-    kept: list[Any] = dataclasses.field(default_factory=list)  # batches, to be replayed
-    copies: bool = False  # the step changes its batches, so it needs copies
+    kept: list[Any] = dataclasses.field(default_factory=list)  # batches to be replayed
+    copies: bool = False  # the step modifies its batches, so it needs copies
     ceiling: Timed | None = None  # the step on one batch
-    step_cores: float = 0.0  # seconds of cores that it keeps busy for a record
+    step_cores: float = 0.0  # core-seconds per record that it keeps busy
     cached: Timed | None = None  # the step on batches from memory
     alone: Timed | None = None  # the loader without a step
-    real: Timed | None = None  # both, as trained
+    real: Timed | None = None  # both, as in training
     paths: list[str] = dataclasses.field(default_factory=list)  # files that hold the data
     reads: Reads | None = None
     anatomy: Anatomy | None = None
-    contention: Contention = dataclasses.field(default_factory=Contention)  # while it was examined
-    held_up: float = 0.0  # records that wait for memory within the limit, on average
+    contention: Contention = dataclasses.field(default_factory=Contention)  # during the examination
+    held_up: float = 0.0  # average number of records that wait for memory within the limit
     offers: list[Remedy] = dataclasses.field(default_factory=list)
 
     @property
@@ -52,7 +52,7 @@ class Findings:
 
     @property
     def dataloader(self) -> Any:
-        """The loader, if it is torch's DataLoader over a map-style dataset; else None."""
+        """The loader, if it is torch's DataLoader over a map-style dataset; otherwise None."""
         return self.loader if torch_dataloader.is_dataloader(self.loader) else None
 
     @property
@@ -62,13 +62,14 @@ class Findings:
 
     @property
     def device(self) -> bool:
-        """Whether batches are copied to a device, which steps by itself: a GPU or a stand-in."""
+        """Whether batches are copied to a device that runs asynchronously: a GPU or stand-in."""
         return isinstance(self.step, StandIn) or "pinned" in self.report.copies
 
     @property
     def crowding(self) -> float:
-        """Of the time that the process wanted cores, what other programs had; other ranks of the
-        same training are none, they are there whenever it runs."""
+        """The fraction of the time wanted on cores that other programs took. Other ranks of the
+        same training do not count, since they are always there.
+        """
         return self.contention.share if self.rendezvous is None else 0.0
 
     def note(self, text: str) -> None:
@@ -76,13 +77,13 @@ class Findings:
             self.report.notes.append(text)
 
     def keep(self) -> list[Any]:
-        """Some batches in memory of their own; none of a loader that they would use up."""
+        """Copies some batches; none if that would use up the loader."""
         if not self.kept and not self.once:
             self.kept = keep_some(self.loader)
         return self.kept
 
     def counted(self, name: str, what: str, timed: Timed) -> Timed | None:
-        """Its rate into the report; a failure becomes a sentence."""
+        """Adds its rate to the report; a failure becomes a sentence."""
         if timed.failure:
             way_out = ""
             if timed.failure.startswith("DataError") and self.ours is not None:

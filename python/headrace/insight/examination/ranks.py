@@ -13,13 +13,13 @@ from headrace.insight.measure.loop import Window
 from headrace.insight.measure.rendezvous import SEVERAL_MACHINES, Gone, Place, Rendezvous
 from headrace.insight.model.verdict import RankTimes, judge_ranks
 
-_MUCH = 1.2  # times as long: worth saying
+_MUCH = 1.2  # factor from which a difference is reported
 
 _numbers = itertools.count()
 
 
 def meet(place: Place | None, found: Findings, patience: float) -> Rendezvous | None:
-    """The others, where there are some on this machine; one that does not come becomes a note."""
+    """Waits for the other ranks on this machine, if any; a missing rank becomes a note."""
     if place is None:
         return None
     if not place.one_machine and found.step is not None:
@@ -35,7 +35,7 @@ def meet(place: Place | None, found: Findings, patience: float) -> Rendezvous | 
         rendezvous.arrive()
     except Gone as gone:
         found.note(f"Ranks were not compared: {gone}.")
-        rendezvous.leave("went on alone")
+        rendezvous.leave("continued alone")
         return None
     except OSError as error:
         found.note(f"Ranks were not compared: {error}.")
@@ -44,9 +44,8 @@ def meet(place: Place | None, found: Findings, patience: float) -> Rendezvous | 
 
 
 def compare(found: Findings, rendezvous: Rendezvous, patience: float, failure: str = "") -> None:
-    """The table of ranks, and the verdict "rank" where one of them holds up all others.
-
-    ``failure``: how this one's script has failed. ``patience``: seconds to wait for the others.
+    """The table of ranks, and the verdict "rank" if one of them delays all others. ``failure``: how
+    this rank's script failed. ``patience``: seconds to wait for the others.
     """
     own = {**_row(found, rendezvous.place.rank), "failure": failure}
     rows, missing = rendezvous.gather(own, patience)
@@ -54,7 +53,9 @@ def compare(found: Findings, rendezvous: Rendezvous, patience: float, failure: s
         if row["failure"] and row["rank"] != own["rank"]:
             found.note(f"Rank {row['rank']}: {row['failure']}")
     for gone in missing:
-        found.note(f"{str(gone)[:1].upper()}{str(gone)[1:]}; it is missing in the table of ranks.")
+        found.note(
+            f"{str(gone)[:1].upper()}{str(gone)[1:]}; it is missing from the table of ranks."
+        )
     report = found.report
     report.ranks = rows
     timed = [row for row in rows if row["windows"]]
@@ -92,7 +93,7 @@ def _row(found: Findings, rank: int) -> dict[str, Any]:
 
 
 def why(slow: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    """In what a rank differs from the others."""
+    """How a rank differs from the others."""
     others = [row for row in rows if row is not slow]
     cores = statistics.median(row["cores"] for row in others)
     if slow["cores"] < cores:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A few records to look at: the slowest ones, and some others, with small images of them."""
+"""A few sample records: the slowest ones, and some others, with thumbnails."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from headrace.insight.probes.sample import Pixels, Sample
 if TYPE_CHECKING:
     from headrace.insight.examination.findings import Findings
 
-SIDE = 144  # pixels of the longer side of a small picture
+SIDE = 144  # pixels of a thumbnail's longer side
 _OTHERS = 7
-_LARGEST = 1 << 28  # bytes of a picture that is made smaller at all
+_LARGEST = 1 << 28  # thumbnails are only made of pictures up to this many bytes
 
 
 def look_at_records(found: Findings, seconds: float) -> None:
-    """Samples into the report: the slowest records first, then others while there is time."""
+    """Adds samples to the report: the slowest records first, then others as time allows."""
     get, key, count = _door(found)
     if get is None:
         return
@@ -41,7 +41,7 @@ def look_at_records(found: Findings, seconds: float) -> None:
                 else _milliseconds(functools.partial(get, number))
             )
             pixels = picture_in(record)
-        except Exception:  # a bad record is told of elsewhere
+        except Exception:  # bad records are reported elsewhere
             continue
         found.report.samples.append(Sample(key(number), ms, is_slow, pixels))
         if time.perf_counter() > stop and place >= len(slow):
@@ -49,7 +49,7 @@ def look_at_records(found: Findings, seconds: float) -> None:
 
 
 def _milliseconds(call: Callable[[], Any]) -> float:
-    """Times a call that was made before, so that its file is in memory."""
+    """Times a call that was made before, so that its file is cached."""
     begin = time.perf_counter()
     call()
     return round(1000 * (time.perf_counter() - begin), 2)
@@ -70,7 +70,7 @@ def _door(found: Findings) -> tuple[Callable[[int], Any] | None, Callable[[int],
 
 
 def _without_transforms(dataset: Any) -> Any:
-    """A copy that gives records as they are, if the dataset is one of those that can."""
+    """A copy that returns untransformed records, if the dataset supports it."""
     if not callable(getattr(dataset, "transform", None)):
         return dataset
     made = copy.copy(dataset)
@@ -81,7 +81,7 @@ def _without_transforms(dataset: Any) -> Any:
 
 
 def picture_in(record: Any) -> Pixels | None:
-    """The first thing in a record that is an image, small; None where nothing is."""
+    """A thumbnail of the first image in a record; None without one."""
     parts = record.values() if isinstance(record, Mapping) else record
     for value in parts if isinstance(record, (Mapping, tuple, list)) else [record]:
         pixels = _pixels_of(value)
@@ -117,7 +117,7 @@ def _pixels_of(value: Any) -> Pixels | None:
 
 
 def shrunk(pixels: Pixels, side: int = SIDE) -> Pixels:
-    """The mean of each area that becomes a pixel; an image that is small stays."""
+    """Shrinks by averaging areas; small images are unchanged."""
     _, height, width = pixels.shape
     factor = min(1.0, side / max(height, width))
     rows, columns = max(1, round(height * factor)), max(1, round(width * factor))

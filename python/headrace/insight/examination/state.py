@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State to leave unchanged while examining: weights, optimizer, a loader's position, generators."""
+"""Restores state changed by examining: weights, optimizer, a loader's position, generators."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def kept(
     notes: list[str],
     hangs: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
-    """Everything as it was, afterwards, however it ends; what could not be is noted.
+    """Restores everything afterwards, however it ends; reports what could not be restored.
 
-    hangs: whether the loader does by then; it would not come back from being put back.
+    hangs: whether the loader hangs by then, in which case restoring it would hang as well.
     """
     undo = contextlib.ExitStack()
     with undo:
@@ -61,7 +61,7 @@ def _keep_state(
 
 
 def _keep_flags(undo: contextlib.ExitStack, model: Any) -> None:
-    """train() or eval() of each module, and gradients: gone where there were none."""
+    """train() or eval() mode of each module, and gradients: removed if there were none."""
     modules = list(model.modules()) if hasattr(model, "modules") else []
     flags = [(module, module.training) for module in modules]
     parameters = list(model.parameters()) if hasattr(model, "parameters") else []

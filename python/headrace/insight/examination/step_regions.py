@@ -13,12 +13,12 @@ from headrace.insight.measure.regions import Recorder, clock_of_steps, recording
 from headrace.insight.measure.torch_regions import watched
 from headrace.insight.stand_in import StandIn, on_device
 
-_PATIENT = 3  # a step that takes so many times the experiment's seconds is left alone
-_ENOUGH = 3  # steps in which there was no part: then there is none
+_PATIENT = 3  # a step that takes this many times the experiment's seconds is skipped
+_ENOUGH = 3  # number of steps without any region after which there are assumed to be none
 
 
 def time_regions(found: Findings, seconds: float) -> None:
-    """Where a step's time goes: the user's named regions, and what torch tells by itself."""
+    """Where a step's time goes: the user's regions, and those reported by torch itself."""
     if found.step is None or isinstance(found.step, StandIn) or not found.keep():
         return
     if _step_seconds(found) > _PATIENT * seconds:
@@ -37,7 +37,8 @@ def time_regions(found: Findings, seconds: float) -> None:
 
 
 def _step_seconds(found: Findings) -> float:
-    """Seconds of one step; with several ranks, of the slowest, so that all decide alike."""
+    """Seconds of one step; with several ranks, of the slowest, so that all ranks decide the
+    same."""
     own = found.ceiling.step.mean if found.ceiling is not None else 0.0
     if found.rendezvous is None or found.rendezvous.missing is not None:
         return own
@@ -45,7 +46,7 @@ def _step_seconds(found: Findings) -> float:
 
 
 def _run(found: Findings, recorder: Recorder, batch: Any, seconds: float) -> None:
-    """Steps for so long; the first is not counted where there is time for another."""
+    """Steps for this long; the first one is not counted if there is time for another."""
     step, begin, count = found.step, time.perf_counter(), 0
     pace = Pace(seconds, found.rendezvous)
     assert step is not None

@@ -2,8 +2,8 @@
 """Reports the death of a DataLoader's worker through its loader, when a batch is requested.
 
 torch also has a handler of SIGCHLD, which raises RuntimeError in the main thread, wherever that is:
-in a loop that catches it, or in whatever the doctor does between two loops. A loader that waits
-for a batch looks after its workers itself, every five seconds, and raises the same from next().
+in a loop that catches it, or in the doctor's own code between two loops. A loader that waits for a
+batch checks its workers itself, every five seconds, and raises the same from next().
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HANDLER, _CHECK = "torch.utils.data._utils.signal_handling", "_error_if_any_wor
 
 @contextlib.contextmanager
 def told_by_loaders_only() -> Iterator[None]:
-    """While it lasts, torch's handler raises nothing. Imports no torch."""
+    """Until the end of the block, torch's signal handler raises nothing. Does not import torch."""
     with contextlib.ExitStack() as undo:
 
         def disarm(module: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The charts that more than one page has: bars in rows, and a curve over a number."""
+"""Charts shared by several pages: horizontal bars, and a curve."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Say = Callable[[float], str]
 
 
 class Bar(NamedTuple):
-    """One bar: what it is, how long, and the text at its end. ``kind``: the class of its color."""
+    """One bar: label, length, and the text at its end. ``kind``: the class of its color."""
 
     label: str
     value: float
     text: str
     kind: str = "mute"
-    low: float | None = None  # of a spread, drawn as a whisker
+    low: float | None = None  # half-width of a range, drawn as a whisker
     high: float | None = None
 
 
@@ -35,7 +35,7 @@ class Words(NamedTuple):
 def bars(words: Words, shown: Sequence[Bar], say: Say, unit: str, gutter: float = 204) -> Chart:
     """Bars from zero, one below another; those that are not "mute" have strong labels.
 
-    ``say``: what a value is called at the axis; ``gutter``: room for the labels.
+    ``say``: formats an axis value; ``gutter``: space for the labels.
     """
     most = max([bar.high or bar.value for bar in shown], default=0) or 1.0
 
@@ -77,7 +77,7 @@ def curve(
     more: Callable[[Drawing, Scale, Scale], None] = lambda drawing, x, y: None,
     height: float = 230.0,
 ) -> Chart:
-    """A line through points. ``more`` draws what else there is, with the two scales."""
+    """A line through points. ``more`` draws additional elements, given the two scales."""
 
     def draw(width: float) -> tuple[Drawing, float]:
         drawing = Drawing(width)

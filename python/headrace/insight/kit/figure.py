@@ -10,24 +10,24 @@ from headrace.drawing.markup import clean
 from headrace.insight.kit.style import MARKS, PALETTES
 from headrace.insight.kit.svg import GLYPH, Drawing
 
-WIDE, NARROW = 760, 360  # pixels; the page shows the one that suits the screen
-MOST_ROWS = 200  # of a table; what is left out is counted
+WIDE, NARROW = 760, 360  # pixels; the page shows the one that fits the screen
+MOST_ROWS = 200  # maximum number of table rows; the others are counted
 
 
 @dataclass(frozen=True)
 class Chart:
-    """``draw`` makes the drawing of a width, and says how high it has become."""
+    """``draw`` makes the drawing for a width, and returns its height."""
 
     title: str
-    told: str  # what it shows, in a sentence or two with numbers, for those who cannot see it
+    told: str  # what it shows, in a sentence or two with numbers, as alternative text
     draw: Callable[[float], tuple[Drawing, float]]
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
-    legend: Sequence[tuple[str, str]] = field(default=())  # class, and what it means
+    legend: Sequence[tuple[str, str]] = field(default=())  # class, and its meaning
 
 
 class Rows:
-    """Marks in rows with a label and a value: beside them where there is room, else above them."""
+    """Marks in rows with a label and a value: next to them if there is room, otherwise above."""
 
     def __init__(self, width: float, top: float, gutter: float = 204, value: float = 132) -> None:
         self.drawing = Drawing(width)
@@ -39,14 +39,14 @@ class Rows:
         self.right = width - (value if self.wide else 8.0)
 
     def middle(self, row: int) -> float:
-        """Where the mark of a row lies."""
+        """The vertical center of a row's mark."""
         return self._top + row * self._height + (15 if self.wide else 31)
 
     def bottom(self, rows: int) -> float:
         return self._top + rows * self._height + 4
 
     def finish(self) -> Drawing:
-        """Labels come last, so that no line runs through them."""
+        """Draws the labels last, on top of all lines."""
         for row, label, value, kind in self._told:
             self._write(row, label, value, kind)
         return self.drawing
@@ -66,7 +66,7 @@ class Rows:
             drawing.text(drawing.width, y, value, f"end {kind}", 24)
 
     def mark_line(self, x: float, rows: int, text: str) -> None:
-        """An upright line through all rows, named above them."""
+        """A vertical line through all rows, with its name above."""
         half = 3.2 * len(text)
         near = min(max(x, half), self.drawing.width - half)
         self.drawing.text(near, self._top - 8, text, "strong mid", 40)
@@ -74,7 +74,7 @@ class Rows:
 
 
 def html(chart: Chart, number: int) -> str:
-    """The figure, with its numbers in a part that opens."""
+    """The figure, with its numbers in a collapsible part."""
     drawings = []
     for width, kind in ((WIDE, "wide"), (NARROW, "narrow")):
         drawing, height = chart.draw(width)

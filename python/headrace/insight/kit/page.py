@@ -19,7 +19,7 @@ from headrace.whole_file import write_whole
 
 
 class Page:
-    """A page under construction: a head, and sections and figures that are numbered as they come.
+    """A page under construction: a head, and sections and figures, numbered in order.
 
     >>> page = Page("A title", "Headrace demo", "2026-11-27", "What it found.")
     >>> page.section("A part", ["Why there is no chart.", code("import headrace")])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drawings as SVG text: a few shapes, axes, and scales. Colors are classes of the page's style.
 
-What is drawn has a title and a description for those who cannot see it. All text is escaped.
+Drawings have a title and a description for screen readers. All text is escaped.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from headrace.drawing.markup import clean
 
-GLYPH = 6.6  # pixels that a character of a label takes, about
+GLYPH = 6.6  # approximate width of a label's character in pixels
 LINE = 16  # pixels from one line of text to the next
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Values to pixels, linear or logarithmic; what is outside is put on the edge."""
+    """Values to pixels, linear or logarithmic; values outside are clamped."""
 
     low: float
     high: float
@@ -35,7 +35,7 @@ class Scale:
         return math.log10(value) if self.log else value
 
     def ticks(self, most: int = 6) -> list[float]:
-        """Round numbers inside, at most about so many."""
+        """At most about this many round numbers within the range."""
         return _decades(self.low, self.high, most) if self.log else _steps(self, most)
 
 
@@ -60,15 +60,14 @@ def _decades(low: float, high: float, most: int) -> list[float]:
 
 
 class Drawing:
-    """An image of ``width`` pixels under construction; it becomes as high as it is said in the
-    end."""
+    """An image of ``width`` pixels under construction; the height is set at the end."""
 
     def __init__(self, width: float) -> None:
         self.width = float(width)
         self.parts: list[str] = []
 
     def text(self, x: float, y: float, text: object, kind: str = "", most: int = 200) -> None:
-        """``kind``: classes; "end" and "mid" say which part of the text is at x."""
+        """``kind``: CSS classes; "end" and "mid" align the text at x by its end or middle."""
         self.parts.append(
             f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{clean(text, most)}</text>'
         )
@@ -93,7 +92,7 @@ class Drawing:
     def axis_below(
         self, scale: Scale, top: float, bottom: float, say: Callable[[float], str], unit: str
     ) -> None:
-        """Upright lines at round values, their numbers below, and what they are."""
+        """Vertical lines at round values, with their numbers and the axis title below."""
         room = max(2, int((scale.end - scale.begin) / 68))
         for tick in scale.ticks(room):
             x = scale(tick)
@@ -104,19 +103,19 @@ class Drawing:
     def axis_left(
         self, scale: Scale, left: float, right: float, say: Callable[[float], str], most: int = 5
     ) -> None:
-        """Level lines at round values, with their numbers to the left."""
+        """Horizontal lines at round values, with their numbers on the left."""
         for tick in scale.ticks(most):
             y = scale(tick)
             self.line("grid", left, y, right, y)
             self.text(left - 7, y + 4, say(tick), "faint end")
 
     def svg(self, height: float, name: str, title: str, told: str, kind: str) -> str:
-        """The element in a page. ``name``: what its ids begin with, unique on a page."""
+        """The element in a page. ``name``: prefix of its ids, unique on a page."""
         head = f'class="{kind}" viewBox="0 0 {self.width:g} {height:g}"'
         return self._element(head, name, title, told)
 
     def file(self, top: float, height: float, title: str, told: str, style: str) -> str:
-        """An SVG file from ``top`` on, which brings its own style, on paper, with some margin."""
+        """An SVG file from ``top`` on, with its own style, on white, with a margin."""
         pad = 18
         x, y, width, height = -pad, top - pad, self.width + 2 * pad, height - top + 2 * pad
         paper = f'<rect class="paper" x="{x}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
@@ -133,5 +132,5 @@ class Drawing:
 
 
 def finite(value: float | None) -> bool:
-    """Whether there is a number that can be drawn."""
+    """Whether there is a number to draw."""
     return value is not None and math.isfinite(value)

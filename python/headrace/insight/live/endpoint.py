@@ -31,12 +31,13 @@ BAD_PORT = declare(
     "machine, port=9400 + local_rank gives each a separate one.",
 )
 
-_SECONDS = 2.0  # that a client may say nothing
+_SECONDS = 2.0  # seconds that a client may be silent
 
 
 class Endpoint:
-    """Has the port from the first, and serves ``metrics()`` and ``line()`` from ``start`` until
-    ``close``. ``port`` 0 chooses one."""
+    """Binds the port immediately, and serves ``metrics()`` and ``line()`` from ``start`` until
+    ``close``. ``port`` 0 chooses one.
+    """
 
     def __init__(
         self, host: str, port: int, metrics: Callable[[], str], line: Callable[[], str]
@@ -56,7 +57,7 @@ class Endpoint:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the thread; a request under way may still be answered."""
+        """Ends the thread; a request in progress may still be answered."""
         _open.discard(self)
         self._server.stop()
         if self._thread.is_alive():
@@ -64,7 +65,7 @@ class Endpoint:
         self._server.server_close()
 
     def let_go(self) -> None:
-        """In a forked child: the port is the parent's; nothing may wait on it here."""
+        """In a forked child: closes the port, which is the parent's, without waiting."""
         with contextlib.suppress(OSError):
             self._server.socket.close()
 
@@ -106,13 +107,13 @@ class _Server(ThreadingHTTPServer):
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
-        """Without HTTPServer's question to the name service, which may take long."""
+        """Without HTTPServer's name lookup, which may be slow."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = self.socket.getsockname()[:2]
 
     def serve(self) -> None:
-        """Until ``stop``. It sleeps until somebody connects, where serve_forever wakes by the clock
-        and asks for the GIL each time."""
+        """Serves until ``stop``. Sleeps until a client connects, unlike serve_forever, which wakes
+        periodically and takes the GIL each time."""
         while not self.stopped:
             self.handle_request()
 
@@ -122,11 +123,11 @@ class _Server(ThreadingHTTPServer):
             self.socket.shutdown(socket.SHUT_RDWR)  # wakes it
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        threading.current_thread().name = "headrace-request"  # else Thread-12
+        threading.current_thread().name = "headrace-request"  # instead of Thread-12
         super().process_request_thread(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing: a client's trouble is not the run's."""
+        """Ignored: a client's error must not affect the run."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -156,4 +157,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is logged: the terminal belongs to the run."""
+        """Not logged: the terminal belongs to the run."""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from headrace.insight.measure.loop import Spread
 
 # Upper bounds in seconds, from a microsecond to a thousand seconds: 1, 2 and 5 of each power of
-# ten, which Prometheus is told, with 6, 8 and 6 steps of about 12 % between them.
+# ten, which are exported to Prometheus, with 6, 8 and 6 steps of about 12 % in between.
 _FIRST, _LAST = -6, 3
 _PARTS = ((1, 2, 6), (2, 5, 8), (5, 10, 6))
 
@@ -39,12 +39,12 @@ SIZE = len(BOUNDS) + 1  # the last bucket has no upper bound
 
 
 def bucket_of(seconds: float) -> int:
-    """The first bucket whose bound is not below the value: ``le`` of Prometheus."""
+    """The first bucket whose bound is not below the value: Prometheus's ``le``."""
     return bisect.bisect_left(BOUNDS, seconds)
 
 
 def percentile(counts: Sequence[int], share: float) -> float:
-    """The value below which a share of the durations lies; 0 where there is none."""
+    """The value below which a fraction of the durations lies; 0 without any."""
     left = share * sum(counts)
     if not left:
         return 0.0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock in a training loop: two readings and a few additions for each batch.
 
-Each iteration counts in a lane of its own, which only the thread of its loop writes; whoever wants
-to know adds the lanes up. So the loop takes no lock, and a reader is at most one batch behind.
+Each iteration counts in its own lane, which only the thread of its loop writes; readers add up the
+lanes. So the loop takes no lock, and a reader is at most one batch behind.
 """
 
 from __future__ import annotations
@@ -26,23 +26,21 @@ _clock = time.perf_counter
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """What was counted until a moment; of two, what happened in between.
-
-    The seconds include what a wait or a step under way has taken so far; the sums and counts, of
-    which there is a histogram, do not.
+    """Counts up to a moment; the difference of two is what happened in between. The seconds include
+    the wait or step in progress; the sums and counts of the histograms do not.
     """
 
     at: float = 0.0
     batches: int = 0
     records: int = 0
-    epochs: int = 0  # that came to their end
+    epochs: int = 0  # completed ones
     wait_seconds: float = 0.0
     step_seconds: float = 0.0
     wait_sum: float = 0.0
     step_sum: float = 0.0
     waits: tuple[int, ...] = (0,) * SIZE
     steps: tuple[int, ...] = (0,) * SIZE
-    waiting: float = 0.0  # seconds that the longest wait under way has lasted; 0: none is
+    waiting: float = 0.0  # seconds of the longest wait in progress; 0: none
     first_batch: float | None = None  # seconds from the first iter() to the first batch
 
     def since(self, earlier: Figures) -> Figures:
@@ -63,7 +61,7 @@ class Figures:
 
     @property
     def loop_seconds(self) -> float:
-        """Time in the loop: waits and steps, without what lies between two epochs."""
+        """Time in the loop: waits and steps, without the time between two epochs."""
         return self.wait_seconds + self.step_seconds
 
     @property
@@ -72,7 +70,7 @@ class Figures:
         return self.wait_seconds / self.loop_seconds if self.loop_seconds > 0 else None
 
     def rate(self, count: float) -> float:
-        """So many in the loop's time, a second."""
+        """That many in the loop's time, per second."""
         return count / self.loop_seconds if self.loop_seconds > 0 else 0.0
 
 
@@ -95,8 +93,8 @@ class Lane:
     )
 
     def __init__(self) -> None:
-        self.begin = 0.0  # of the wait under way; 0: there is none
-        self.end = 0.0  # of the last wait; 0: there was none in this iteration
+        self.begin = 0.0  # start of the wait in progress; 0: none
+        self.end = 0.0  # start of the last wait; 0: none in this iteration
         self.batches = self.records = self.epochs = 0
         self.wait_seconds = self.step_seconds = 0.0
         self.vain_seconds = 0.0  # of waits that ended without a batch
@@ -105,7 +103,7 @@ class Lane:
         self.taken = False
 
     def step_until(self, now: float) -> None:
-        """The step that began with the last batch, if there is one, ends."""
+        """Ends the step that the last batch started, if there is one."""
         if self.end:
             took = now - self.end
             self.step_seconds += took
@@ -117,7 +115,7 @@ class Lane:
 
 
 class Meter:
-    """Lanes of one watch. ``timed`` may be called from any thread."""
+    """The lanes of one watch. ``timed`` may be called from any thread."""
 
     def __init__(self, clock: Callable[[], float] = _clock) -> None:
         self.clock = clock
@@ -129,7 +127,7 @@ class Meter:
         begin_iteration: Callable[[], Iterator[Any]],
         count: Callable[[Any], int] | None = None,
     ) -> Iterator[Any]:
-        """An iteration under the clock. ``count``: records of a batch, if that is not plain."""
+        """A timed iteration. ``count``: records of a batch, if they cannot be derived."""
         begin = self.clock()
         iterator = begin_iteration()
         lane = self._lane()
@@ -154,7 +152,7 @@ class Meter:
         return found
 
     def renew_lock(self) -> None:
-        """In a forked child, where the thread that held it is gone."""
+        """For a forked child, which lacks the thread that held the lock."""
         self._lock = threading.Lock()
 
 
@@ -180,7 +178,7 @@ def _added(so_far: Figures, lane: Lane, now: float) -> Figures:
 
 
 class Timed:
-    """An iterator around a loader's. It keeps no batch; what it does not know is the other's."""
+    """An iterator around a loader's. It keeps no batch, and forwards unknown attributes."""
 
     __slots__ = ("__weakref__", "_begun", "_clock", "_count", "_kind", "_lane", "_next", "_path",
                  "_shaped", "inner")  # fmt: skip
@@ -197,7 +195,7 @@ class Timed:
         self._next = inner.__next__
         self._lane: Lane | None = lane
         self._clock = clock
-        # The time of iter() is waiting, too; that of the loop after it is not.
+        # The time of iter() counts as waiting, too; that of the loop after it does not.
         self._begun: float | None = clock() - begun
         self._count = count
         self._path: tuple[Any, ...] | None = None
@@ -236,10 +234,10 @@ class Timed:
             try:
                 for key in self._path:
                     value = value[key]
-                # len() of torch's tensors takes seven times as long as their shape.
+                # len() of a torch tensor takes seven times as long as its shape.
                 lane.records += value.shape[0] if self._shaped else len(value)
                 return batch
-            except Exception:  # it is made in another way than those before
+            except Exception:  # it has a different structure than the previous ones
                 pass
         lane.records += self._learn(batch)
         return batch
@@ -250,12 +248,12 @@ class Timed:
             lane.first_batch = took
 
     def _learn(self, batch: Any) -> int:
-        """Records of a batch, and the way to what says so in the next ones."""
+        """Records of a batch, and the path to the value that determines it, for later batches."""
         if self._count is not None:
             return self._count(batch)
         try:
             number = records_in(batch)
-        except Exception:  # stranger than anything that the loop need fail for
+        except Exception:  # too unusual to be counted, but the loop must not fail
             return 1
         with contextlib.suppress(Exception):
             self._kind = type(batch)
@@ -285,7 +283,7 @@ class Timed:
         return getattr(self.inner, name)
 
     def __del__(self) -> None:
-        """A loop that was left early: its last step ends here."""
+        """For a loop that was left early: ends its last step."""
         lane = getattr(self, "_lane", None)
         if lane is not None:
             lane.step_until(self._clock())
@@ -300,7 +298,7 @@ class _Sized(Timed):
 
 
 def _path_to_records(batch: Any, number: int) -> tuple[tuple[Any, ...] | None, bool]:
-    """Keys that lead to an array (True) or a sequence of ``number``; None: there is no such way."""
+    """Keys that lead to an array (True) or a sequence of ``number``; None: not found."""
     path: tuple[Any, ...] = ()
     value: Any = batch
     known = field_of_records(batch)

@@ -20,12 +20,12 @@ from headrace.counters import LOADER, WORK, number
 from headrace.insight.live.histogram import BOUNDS, ROUND
 from headrace.insight.live.window import Moment
 
-# Bounds that Prometheus is told of: 10, 20 and 50 us, and so on to 100 s.
+# Bounds exported to Prometheus: 10, 20 and 50 us, and so on to 100 s.
 _TOLD = [i for i, bound in enumerate(BOUNDS) if i in ROUND and 1e-5 <= bound <= 100]
 
 
 def text_of(moment: Moment) -> str:
-    """In the text format 0.0.4."""
+    """The metrics in text format 0.0.4."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(moment))
     return generate_latest(registry).decode()
@@ -42,18 +42,18 @@ class _Collector:
         plain: list[tuple[str, str, float | None]] = [
             ("batches_total", "Batches that the loop took.", figures.batches),
             ("records_total", "Records in these batches.", figures.records),
-            ("epochs_total", "Epochs that came to their end.", figures.epochs),
-            ("waiting_seconds", "Seconds that the present wait has lasted.", figures.waiting),
-            ("first_batch_seconds", "Seconds until the first batch came.", figures.first_batch),
+            ("epochs_total", "Completed epochs.", figures.epochs),
+            ("waiting_seconds", "Seconds that the current wait has lasted.", figures.waiting),
+            ("first_batch_seconds", "Seconds until the first batch.", figures.first_batch),
             ("recent_wait_ratio", "Share of the recent loop's time spent waiting, 0 to 1.",
              recent.figures.wait_share),
-            ("stalls_total", "Number of times that the input began to stall.", moment.stalls),
+            ("stalls_total", "Number of times that the loop began to stall.", moment.stalls),
             ("gil_held_ratio", "Share of recent time in which Python's GIL was held.",
              recent.gil_share),
             ("resident_memory_bytes", "Resident memory of the process.", reading.resident_bytes),
             ("workers_resident_memory_bytes", "Resident memory of processes it started.",
              reading.child_bytes),
-            ("cpu_seconds_total", "CPU seconds of the process since it began.",
+            ("cpu_seconds_total", "CPU seconds used by the process since it started.",
              reading.cpu_seconds),
             *((f"loader_{entry['metric']}", entry["doc"], number(stats, name))
               for name, entry in LOADER.items() if entry["metric"]),
@@ -63,7 +63,8 @@ class _Collector:
                 yield family(name, text, [(label, value)])
         yield durations("wait_seconds", "Seconds that the loop waited for a batch.", label,
                         figures.waits, figures.wait_sum)  # fmt: skip
-        yield durations("step_seconds", "Seconds between a batch and the wish for the next.", label,
+        yield durations("step_seconds", "Seconds between receiving a batch and requesting the "
+                                        "next one.", label,
                         figures.steps, figures.step_sum)  # fmt: skip
         stages = stats.get("stages", {}).items()
         parts = [({**label, "stage": name}, spent) for name, spent in stages if name in WORK]
@@ -73,7 +74,7 @@ class _Collector:
 
 
 def family(name: str, text: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Metric:
-    """A counter where the name ends in _total, else a gauge; all samples have the same labels."""
+    """A counter if the name ends in _total, otherwise a gauge; all samples have the same labels."""
     kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
     found = kind(f"headrace_{name}", text, labels=list(samples[0][0]))
     for labels, value in samples:
@@ -84,7 +85,7 @@ def family(name: str, text: str, samples: Sequence[tuple[Mapping[str, str], floa
 def durations(
     name: str, text: str, label: Mapping[str, str], counts: Sequence[int], total: float
 ) -> HistogramMetricFamily:
-    """Durations of the watch's buckets, in those that Prometheus is told of."""
+    """The watch's histogram, in the buckets exported to Prometheus."""
     buckets, done = [], 0
     for bound in _TOLD:
         done = bound + 1

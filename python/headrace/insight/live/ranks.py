@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the loops of a process group's ranks compare: each leaves its figures in the group's store
-every few seconds, and the first reads all. No collective, and nothing in the loop."""
+"""Compares the loops of a process group's ranks: each writes its figures to the group's store every
+few seconds, and the first reads all. No collective operation, and nothing in the loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.insight.live.meter import Figures
 from headrace.process_group import shared_store
 
 _EVERY = 5.0  # seconds
-_APART = 0.05  # share above the median, from which on a rank is named in the status line
+_APART = 0.05  # excess over the median from which a rank is named in the status line
 
 
 class Ranks:
@@ -25,8 +25,8 @@ class Ranks:
         self.compared: dict[str, Any] | None = None  # of the first rank; see compare()
 
     def exchange(self, now: float, recent: Figures) -> None:
-        """Where a group has come up, and it is time: tells the others, and on the first rank
-        compares all that are heard of."""
+        """If there is a process group, and it is time: publishes this rank's figures, and on the
+        first rank compares all known ones."""
         if self._failed or now < self._due:
             return
         self._due = now + _EVERY
@@ -36,7 +36,7 @@ class Ranks:
             self._store.set(str(self._rank), json.dumps(_told(recent)))
             if self._rank == 0:
                 self.compared = compare(self._heard(), self._count)
-        except Exception:  # the group has gone, and its store with it
+        except Exception:  # the group has been destroyed, with its store
             self._failed = True
 
     def _join(self) -> bool:
@@ -63,8 +63,9 @@ def _told(recent: Figures) -> dict[str, float]:
 
 
 def compare(heard: dict[int, dict[str, float]], count: int) -> dict[str, Any] | None:
-    """Of ranks that took batches lately: how many there are of ``count``, the spread of their
-    waiting, and the rank that waits longest for a batch, which is the one all others wait for."""
+    """Among the ranks that recently took batches: how many of ``count`` there are, the spread of
+    their waiting, and the rank that waits longest for a batch, for which all others wait.
+    """
     running = {rank: told for rank, told in heard.items() if told["batches"]}
     if not running:
         return None
@@ -89,7 +90,7 @@ def _percentile(values: list[float], share: float) -> float:
 
 
 def words(compared: dict[str, Any] | None) -> str:
-    """For the status line; empty where no rank stands out."""
+    """Text for the status line; empty if no rank stands out."""
     if compared is None:
         return ""
     shares = compared["wait_share"]

@@ -62,7 +62,7 @@ NO_CLIENT = declare(
 
 _TICK = 1.0  # seconds between looks at the process and the loop
 _ASK_EVERY = 0.5  # seconds between requests for the GIL, on average
-_MOMENTS = 256  # of memory, that are kept
+_MOMENTS = 256  # number of memory readings that are kept
 
 
 class Watch:
@@ -126,12 +126,12 @@ class Watch:
         self.close()
 
     def close(self) -> None:
-        """Ends the watch, as leaving the context does; its figures stay."""
+        """Ends the watch, as leaving the context does; its figures remain."""
         if self._final is not None or not self._entered:
             return
         tap.detach(self.loader, self._meter)
         if os.getpid() != self._process:
-            return  # a forked child has none of the threads
+            return  # a forked child has no such threads
         assert self._sampler is not None
         self._sampler.__exit__()
         self._last_line, self._last_moment = self.status(), self._moment()
@@ -172,7 +172,7 @@ class Watch:
 
     @property
     def port(self) -> int | None:
-        """Where Prometheus finds the figures; None without a server."""
+        """The port for Prometheus; None without a server."""
         return None if self._endpoint is None else int(self._endpoint.port)
 
     def stats(self) -> dict[str, Any]:
@@ -212,7 +212,7 @@ class Watch:
         }
 
     def status(self) -> str:
-        """The line about the last window."""
+        """The status line of the last window."""
         if self._final is not None:
             return self._last_line
         self._require_open()
@@ -263,7 +263,7 @@ class Watch:
             return
         try:
             self._look()
-        except Exception as error:  # the run goes on, whatever is wrong with its watch
+        except Exception as error:  # errors of the watch must not end the run
             self._failed = True
             with contextlib.suppress(Warning):
                 warn(f"the watch ends: {type(error).__name__}: {error}")
@@ -292,7 +292,7 @@ class Watch:
                 self._writer.end()
             try:
                 warn(text)
-            except Warning:  # warnings are errors here, but this thread is not the loop's
+            except Warning:  # warnings are errors here, but this is not the loop's thread
                 Writer(0).write(f"headrace: {text}")
         elif share is not None and share <= self._stalls.share:
             self._good = window

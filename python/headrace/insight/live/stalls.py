@@ -11,21 +11,23 @@ from __future__ import annotations
 from headrace.counters import WORK
 from headrace.insight.live.window import Snapshot
 
-_WINDOWS = 2  # so many in a row, before it is believed
-_MORE = 1.3  # by this factor a figure has changed
+_WINDOWS = 2  # consecutive windows that confirm a stall
+_MORE = 1.3  # the factor by which a figure must have changed
 
 
 class Stalls:
-    """One warning a stall: two windows above the share begin it, two below half of it end it."""
+    """One warning per stall: it begins with two windows above the threshold, and ends with two
+    below half of it.
+    """
 
     def __init__(self, share: float) -> None:
         self.share = share
-        self._run = 0  # windows in a row that speak for a change
+        self._run = 0  # consecutive windows that indicate a change
         self.stalled = False
         self.count = 0
 
     def begins(self, share: float | None) -> bool:
-        """After each window; ``share`` is that of waiting, None where there was no loop."""
+        """Called after each window; ``share`` is the fraction of waiting, None without a loop."""
         if share is None:
             return False
         changing = share < self.share / 2 if self.stalled else share > self.share
@@ -39,7 +41,7 @@ class Stalls:
 
 
 def message(before: Snapshot | None, now: Snapshot, who: str = "") -> str:
-    """The warning. ``before``: the last window in which all was well, if there was one."""
+    """The warning. ``before``: the last good window, if there was one."""
     share = now.figures.wait_share or 0.0
     text = f"{who}the loop waits for data {share:.0%} of its time"
     if before is None:
@@ -54,7 +56,7 @@ def message(before: Snapshot | None, now: Snapshot, who: str = "") -> str:
 
 
 def changes(before: Snapshot | None, now: Snapshot) -> list[str]:
-    """Differences, the most telling first; of a loader with counters, its slowest stage."""
+    """Differences, the most significant first; for a loader with counters, its slowest stage."""
     found = []
     bad = now.counters.get("bad_records", 0.0)
     if bad:
@@ -81,7 +83,7 @@ def changes(before: Snapshot | None, now: Snapshot) -> list[str]:
 
 
 def _stage_seconds(snapshot: Snapshot) -> dict[str, float]:
-    """Seconds of a thread for each record, by stage; nothing where the loader does not tell."""
+    """Seconds of a thread per record, by stage; empty if the loader does not report it."""
     records = snapshot.counters.get("records", 0.0)
     if not records:
         return {}

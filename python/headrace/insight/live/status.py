@@ -11,13 +11,14 @@ from headrace.insight.model.verdict import FED_SHARE
 from headrace.insight.report.wording import number, size
 from headrace.printable import printable
 
-_APART = 60.0  # seconds between lines where each of them stays
+_APART = 60.0  # seconds between lines where lines are not overwritten
 
 
 def line(recent: Figures, resident_bytes: int, name: str = "", ranks: str = "") -> str:
     """One line about the last half minute: ``headrace: fed, waits 1.2 %, 5,812 records/s, ...``
 
-    ranks: what is to be said of other ranks."""
+    ranks: the text about other ranks.
+    """
     parts = [_word(recent)]
     share = recent.wait_share
     if share is not None and recent.batches:
@@ -42,14 +43,14 @@ def _word(recent: Figures) -> str:
 
 
 class Writer:
-    """Writes lines to standard error: on a terminal over the one before, elsewhere each for itself,
-    a minute apart, so that a log file stays readable. Bars of tqdm are drawn again below.
+    """Writes lines to standard error: on a terminal in place of the last one, elsewhere one per
+    minute, so that a log file stays readable. tqdm's bars are redrawn below.
     """
 
     def __init__(self, every: float) -> None:
         self._every = every
         self._last: float | None = None
-        self._open = False  # a line without its end stands there
+        self._open = False  # the last line is not terminated yet
 
     def due(self, now: float) -> bool:
         """Whether it is time for a line; the first call only starts the clock."""
@@ -80,7 +81,7 @@ class Writer:
             pass
 
     def end(self) -> None:
-        """Leaves the last line standing."""
+        """Leaves the last line on the terminal."""
         if self._open and sys.stderr is not None:
             self._open = False
             try:
@@ -98,6 +99,6 @@ def _is_terminal() -> bool:
 
 
 def _bars() -> bool:
-    """Whether tqdm has bars on the screen; it is asked only where the program has imported it."""
+    """Whether tqdm has bars on the screen; only checked if the program has imported it."""
     tqdm: Any = sys.modules.get("tqdm")
     return bool(getattr(getattr(tqdm, "tqdm", None), "_instances", ()))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Meters in a loader's own iteration, so that ``for batch in loader`` is seen without an edit.
+"""Meters in a loader's own iteration, so that ``for batch in loader`` is measured without changing
+the script.
 
-``for`` looks for ``__iter__`` on the class. So this one object gets a class of its own, derived
-from the one it had: no other object of that class changes, ``isinstance`` holds, and the old class
-comes back with the last meter. Objects whose class cannot be changed (a list, a generator) are left
-alone.
+``for`` looks up ``__iter__`` on the class. So this one object gets its own class, derived from its
+original one: other objects of that class are unaffected, ``isinstance`` still works, and the
+original class is restored with the last meter. Objects whose class cannot be changed (a list, a
+generator) are left alone.
 
 A Headrace loader is tapped below its views, which all iterate by its ``iterate_as``: the loader and
 ``loader.torch()`` are one iteration.
@@ -23,11 +24,11 @@ from headrace.loader.form import Form
 from headrace.loader.views import Delivered
 
 _lock = threading.Lock()
-_taps: dict[int, Tap] = {}  # by id(): not all loaders can be hashed
+_taps: dict[int, Tap] = {}  # by id(): not all loaders are hashable
 
 
 class Tap:
-    """One object with meters in its iteration. REQUIRES: the lock, for all that changes it."""
+    """Meters in the iteration of one object. REQUIRES: the lock, for all changes."""
 
     def __init__(self, loader: Any) -> None:
         self.loader = loader
@@ -43,12 +44,12 @@ class Tap:
 
 
 def inner_loader(loader: Any) -> Any:
-    """The loader that is iterated in the end: for a view, the loader below it."""
+    """The loader that is actually iterated: for a view, the loader below it."""
     return loader.loader if isinstance(loader, Delivered) else loader
 
 
 def attach(loader: Any, meter: Meter) -> bool:
-    """Puts a meter into the loader's iteration; False where that cannot be done."""
+    """Adds a meter to the loader's iteration; False if that is impossible."""
     loader = inner_loader(loader)
     with _lock:
         tap = _taps.get(id(loader))
@@ -56,9 +57,7 @@ def attach(loader: Any, meter: Meter) -> bool:
             try:
                 tap = Tap(loader)
                 _set_class(loader, tap.tapped)
-            except (
-                Exception
-            ):  # of another layout, without __iter__, or it refuses to be derived from
+            except Exception:  # of another layout, without __iter__, or not derivable
                 return False
             _taps[id(loader)] = tap
         tap.meters.append(meter)
@@ -66,7 +65,7 @@ def attach(loader: Any, meter: Meter) -> bool:
 
 
 def detach(loader: Any, meter: Meter) -> None:
-    """Takes the meter out; with the last one the loader is what it was."""
+    """Removes the meter; with the last one, the loader is as before."""
     loader = inner_loader(loader)
     with _lock:
         tap = _taps.get(id(loader))
@@ -75,18 +74,18 @@ def detach(loader: Any, meter: Meter) -> None:
         tap.meters.remove(meter)
         if not tap.meters:
             del _taps[id(loader)]
-            if type(loader) is tap.tapped:  # else other code has changed it since
+            if type(loader) is tap.tapped:  # otherwise, other code has changed it since
                 _set_class(loader, tap.original)
 
 
 def renew_lock() -> None:
-    """In a forked child, where the thread that held it is gone."""
+    """For a forked child, which lacks the thread that held the lock."""
     global _lock
     _lock = threading.Lock()
 
 
 def _set_class(loader: Any, kind: type) -> None:
-    """Whatever the object's own classes say about setting attributes."""
+    """Bypasses the object's own __setattr__."""
     object.__dict__["__class__"].__set__(loader, kind)
 
 
@@ -99,11 +98,11 @@ def _class_with(tap: Tap, method: str) -> type:
         def begin() -> Any:
             return inner(self, *arguments)
 
-        # Others of this class: code that makes a loader like this one calls type(loader)(...).
+        # New objects of this class: code that makes a similar loader calls type(loader)(...).
         return begin() if self is not tap.loader else tap.through(begin, _count_for(arguments))
 
     def reduce_ex(self: Any, protocol: Any) -> Any:
-        """Copies and pickles are of the class that everybody knows."""
+        """Copies and pickles get the original class."""
         how: Any = original.__reduce_ex__(self, protocol)
         if not isinstance(how, tuple):
             return how
@@ -115,7 +114,7 @@ def _class_with(tap: Tap, method: str) -> type:
         "__module__": original.__module__,
         "__qualname__": original.__qualname__,
         "__doc__": original.__doc__,
-        "__class__": property(lambda self: original),  # pickle reads it, and people do
+        "__class__": property(lambda self: original),  # read by pickle, and shown to users
         "__reduce_ex__": reduce_ex,
         method: iterate,
     }
@@ -125,7 +124,7 @@ def _class_with(tap: Tap, method: str) -> type:
 
 
 def _count_for(arguments: tuple[Any, ...]) -> Callable[[Any], int] | None:
-    """Records of a batch that a loader of ours divides over several devices."""
+    """Records of a batch that one of our loaders divides over several devices."""
     form = arguments[0] if arguments else None
     if not isinstance(form, Form) or not form.devices or not form.is_divided:
         return None

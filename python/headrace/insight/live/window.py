@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a stretch of the run: the loop's, the loader's own counters, the GIL."""
+"""Figures of a part of the run: the loop's, the loader's own counters, the GIL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NONE = Requests(0.0, 0.0, 0.0)
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """Everything that counts up, at a moment; or, of two, what it grew by."""
+    """All counters at a moment; or, for two moments, their increase."""
 
     figures: Figures = dataclasses.field(default_factory=Figures)
     counters: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -26,7 +26,7 @@ class Snapshot:
     def since(self, earlier: Snapshot) -> Snapshot:
         return Snapshot(
             self.figures.since(earlier.figures),
-            # A loader that was made again begins at 0 again.
+            # A recreated loader starts at 0.
             {name: max(0.0, value - earlier.counters.get(name, 0.0))
              for name, value in self.counters.items()},
             Requests(*map(sub, self.requests, earlier.requests)),
@@ -38,7 +38,7 @@ class Snapshot:
 
 
 class Moment(NamedTuple):
-    """Everything that is known of a watched loop, as of one moment."""
+    """Everything known about a watched loop at one moment."""
 
     name: str
     now: Snapshot  # since the watch began
@@ -49,7 +49,7 @@ class Moment(NamedTuple):
 
 
 class Recent:
-    """Snapshots of the last ``seconds``, and what happened since the oldest of them."""
+    """Snapshots of the last ``seconds``, and what happened since the oldest."""
 
     def __init__(self, seconds: float, first: Snapshot) -> None:
         self._seconds = seconds
@@ -57,7 +57,7 @@ class Recent:
 
     def add(self, snapshot: Snapshot) -> None:
         self._kept.append(snapshot)
-        # The oldest is the last one that is old enough, so that the window is never too short.
+        # The oldest snapshot that is old enough, so that the window is never too short.
         while len(self._kept) > 2 and self._age(self._kept[1]) >= self._seconds:
             self._kept.popleft()
 
@@ -65,5 +65,5 @@ class Recent:
         return self._kept[-1].figures.at - snapshot.figures.at
 
     def until(self, now: Snapshot) -> Snapshot:
-        """The events from the window's begin to ``now``."""
+        """The events from the window's start to ``now``."""
         return now.since(self._kept[0])

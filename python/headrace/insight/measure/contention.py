@@ -6,9 +6,9 @@
         ...
     contention.share  # 0.3: of the time that our threads wanted a core, 30 % went to others
 
-A busy machine alone spoils no measurement: what counts is the time that our threads could have run
-and did not. Where they also outnumber the cores they wait for each other, so no more of it is put
-down to others than others have computed. What a hypervisor took comes on top.
+A busy machine alone does not invalidate a measurement: what counts is the time that our threads
+could have run but did not. If they outnumber the cores they also wait for each other, so at most
+the CPU time of other programs is attributed to them. Time taken by a hypervisor is added.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from headrace.insight.measure.machine import core_numbers
 from headrace.insight.measure.processes import Processes
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
-_FULL = 0.9  # of the cores; beyond it threads wait, where the system does not say which
+_FULL = 0.9  # of the cores; above it threads wait, if the system does not report it
 ROOT = "/"
 
 
 class Seen(NamedTuple):
-    """Seconds so far, of all cores that this process may use."""
+    """Seconds so far, on all cores that this process may use."""
 
     wall: float
     own: float  # computed by this process and those that it started
-    all: float  # computed by anybody
+    all: float  # computed by all processes
     stolen: float  # by the hypervisor
-    queued: float | None  # in which threads of ours could run and had no core; None: not told
+    queued: float | None  # while our threads could run but had no core; None: unknown
 
 
 class Contention:
-    """Adds up what it saw in each stretch that was watched."""
+    """Accumulates over the watched periods."""
 
     def __init__(self, root: str | None = None) -> None:
         root = ROOT if root is None else root
@@ -50,7 +50,7 @@ class Contention:
 
     @property
     def share(self) -> float:
-        """Fraction of the time that this process wanted cores in which others had them."""
+        """Fraction of the time wanted on cores by this process that others took."""
         wanted = self.own + self.lost
         return self.lost / wanted if wanted > 0 else 0.0
 
@@ -96,8 +96,8 @@ class Contention:
         return computed * _TICK, stolen * _TICK
 
     def _queue(self) -> float | None:
-        """Seconds in line so far, of our threads and of processes that we started; those of one
-        that has ended meanwhile stay, as far as they were seen."""
+        """Seconds spent waiting for a core so far, by our threads and processes that we started;
+        those that have ended still count, as far as they were observed."""
         now: dict[str, float] = {}
         try:
             threads = [f"self/task/{thread}" for thread in os.listdir(f"{self._proc}/self/task")]

@@ -16,7 +16,7 @@ _BYTES = 64 << 20
 
 
 def measure(batch_bytes: int, seconds: float) -> dict[str, float]:
-    """Bytes a second by path: "host" (memory to memory), with a GPU "pageable" and "pinned"."""
+    """Bytes per second by path: "host" (memory to memory), with a GPU "pageable" and "pinned"."""
     size = max(1 << 20, min(batch_bytes or _BYTES, 4 * _BYTES))
     source, target = np.ones(size, np.uint8), np.empty(size, np.uint8)
     gpu = has_gpu()
@@ -28,7 +28,7 @@ def measure(batch_bytes: int, seconds: float) -> dict[str, float]:
 
 
 def has_gpu() -> bool:
-    """Whether the program uses torch, and that has a GPU."""
+    """Whether the program uses torch, and torch has a GPU."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.cuda.is_available())
 
@@ -50,7 +50,7 @@ def _to_gpu(torch: Any, source: Any, size: int, seconds: float) -> dict[str, flo
 
 
 def _rate(call: Callable[[], None], size: int, seconds: float) -> float:
-    call()  # pages are there, clocks are up
+    call()  # to touch pages and raise clock rates
     start, count = time.perf_counter(), 0
     while time.perf_counter() - start < seconds or not count:
         call()
@@ -59,7 +59,7 @@ def _rate(call: Callable[[], None], size: int, seconds: float) -> float:
 
 
 def on_device(batch: Any) -> Any:
-    """The batch in the memory of torch's GPU; as it is where there is none."""
+    """The batch in the memory of torch's GPU; unchanged without one."""
     if not has_gpu():
         return batch
     parts = take_apart(batch, lambda value: hasattr(value, "to"))

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 DEPTHS = (1, 2, 4, 8)
 _SAMPLE = 512  # extents that are read
-_SMALL = 64 << 10  # bytes; records of fewer may cost more to open than to read
+_SMALL = 64 << 10  # bytes; opening smaller records may cost more than reading them
 _BLOCK = 1 << 20
-_PLAIN_DISK = 100e6  # bytes per second that any disk reads from end to end
+_PLAIN_DISK = 100e6  # bytes per second that any disk reads sequentially
 
 
 class Extent(NamedTuple):
-    """Bytes of about one record."""
+    """A byte range of about one record."""
 
     path: str
     offset: int
@@ -30,21 +30,21 @@ class Reads(NamedTuple):
     """Results of reading. Rates: records per second by depth; seconds: of one record at depth 1."""
 
     random_rates: dict[int, float]
-    sequential_bytes: float  # a second
+    sequential_bytes: float  # bytes per second
     record_bytes: float
     seconds: float
-    cpu_share: float  # of the seconds in which a core was busy: 1 where it comes from memory
+    cpu_share: float  # fraction of the seconds that a core was busy: 1 if it comes from memory
     cold: bool
     small_files: bool
 
     @property
     def depth(self) -> float:
-        """How many reads the storage does side by side at its best."""
+        """How many parallel reads are fastest."""
         return max(1.0, max(self.random_rates.values()) * self.seconds)
 
 
 def named_by(source: Any, given: Any = None) -> list[str]:
-    """Files of a source of ours or of a dataset of torch; none where it does not tell them."""
+    """Files of one of our sources or of a torch dataset; none if they are unknown."""
     found: list[str] = []
     root = os.fspath(given) if isinstance(given, (str, os.PathLike)) else ""
     if root and os.path.isfile(root):
@@ -68,7 +68,7 @@ def named_by(source: Any, given: Any = None) -> list[str]:
 
 
 def extents_of(paths: list[str], records: int) -> list[Extent]:
-    """Pieces to read: whole files, or pieces of a record's size where files hold many."""
+    """Ranges to read: whole files, or ranges of a record's size in files that hold many."""
     if not paths:
         return []
     sizes = [os.path.getsize(path) for path in paths]
@@ -84,7 +84,7 @@ def extents_of(paths: list[str], records: int) -> list[Extent]:
 
 
 def forget(paths: list[str]) -> bool:
-    """Asks the system to drop the files from its cache; needs no right. False: it cannot."""
+    """Asks the system to drop the files from its cache; needs no privilege. False if it cannot."""
     if not hasattr(os, "posix_fadvise"):
         return False
     try:
@@ -100,7 +100,7 @@ def forget(paths: list[str]) -> bool:
 
 
 def measure(extents: list[Extent], seconds: float, cold: bool) -> Reads | None:
-    """Random reads at rising depth, then reads from end to end. None where there is nothing."""
+    """Random reads at increasing depth, then sequential reads. None without files."""
     if not extents or (cold and not forget([extent.path for extent in extents])):
         return None
     share = seconds / (len(DEPTHS) + 1)
@@ -120,15 +120,14 @@ def measure(extents: list[Extent], seconds: float, cold: bool) -> Reads | None:
 
 
 def has_own_files(paths: list[str], records: int) -> bool:
-    """Whether each record is a file, as far as so many names tell."""
+    """Whether each record is a file, as far as that many names show."""
     return bool(paths) and len(paths) >= min(records, _SAMPLE)
 
 
 def opening_dominates(size: float, rate: float, sequential: float) -> bool:
-    """Whether files of ``size`` bytes, ``rate`` a second, take longer to open than their bytes do.
-
-    Were it all in one file, its bytes would come much faster. Read one by one, small files do not
-    show how fast that is; so what any disk does is taken, where they show less.
+    """Whether opening files of ``size`` bytes, read at ``rate`` per second, takes longer than
+    reading them. In a single file, the bytes could be read much faster. Small files do not show how
+    fast the disk is; if they show less, a rate that any disk reaches is assumed.
     """
     return size < _SMALL and size * rate < max(sequential, _PLAIN_DISK) / 4
 
@@ -136,14 +135,14 @@ def opening_dominates(size: float, rate: float, sequential: float) -> bool:
 def _random_reads(
     extents: list[Extent], depth: int, seconds: float, once: bool
 ) -> tuple[float, float]:
-    """Records a second, and the share of the wall time that a core was busy."""
+    """Records per second, and the fraction of wall time that a core was busy."""
     order = random.Random(depth).sample(extents, len(extents))
     stop = time.perf_counter() + seconds
     busy: list[float] = []
 
     def reader(number: int) -> int:
         begin, done = time.thread_time(), 0
-        while True:  # a second time it would come from memory, so cold ones are read once
+        while True:  # a second read would come from memory, so cold files are read once
             for extent in order[number::depth]:
                 _read(extent)
                 done += 1
@@ -170,7 +169,7 @@ def _read(extent: Extent) -> int:
 
 
 def _sequential(extents: list[Extent], seconds: float, cold: bool) -> float:
-    """Bytes a second of the largest files, read from their start to their end."""
+    """Bytes per second of the largest files, read from start to end."""
     paths = sorted({e.path for e in extents}, key=os.path.getsize, reverse=True)
     if cold:
         forget(paths)
@@ -188,5 +187,5 @@ def _sequential(extents: list[Extent], seconds: float, cold: bool) -> float:
 
 
 def _spread(count: int) -> range:
-    """Some hundred numbers, evenly over all records."""
+    """About a hundred numbers, evenly over all records."""
     return range(0, count, max(1, count // _SAMPLE))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a step changes the batch that it is given: then no batch can be given twice."""
+"""Whether a step modifies the batch that it gets: then no batch can be used twice."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ _LOOKED_AT = 1024  # values of an array
 
 
 def is_changed(before: Any, after: Any) -> bool:
-    """Whether arrays of ``after``, a copy of ``before``, hold other values than they did.
-
-    Tensors of torch count their changes; of other arrays some values are compared.
+    """Whether arrays of ``after``, a copy of ``before``, have changed. torch's tensors count their
+    changes; for other arrays some values are compared.
     """
     pairs = zip(_arrays(before), _arrays(after), strict=False)
     return any(_is_other(one, other) for one, other in pairs)
@@ -33,6 +32,6 @@ def _is_other(one: Any, other: Any) -> bool:
 
 
 def _some(array: Any) -> bytes:
-    """The bytes of values from everywhere in the array."""
+    """Sampled bytes of the array's values."""
     flat = array.reshape(-1)
     return bytes(flat[:: max(1, flat.shape[0] // _LOOKED_AT)].tobytes())

@@ -17,21 +17,21 @@ NAMES = {
 
 
 class Reason(NamedTuple):
-    """Why a form is in force; as ``_core.simd_reason`` has it."""
+    """Why an instruction set is used; see ``_core.simd_reason``."""
 
     forced: bool  # by HEADRACE_SIMD
-    best: str  # what runs unforced
-    pdep_cost: float  # of one pdep in multiplications; 0: nothing depends on it here
-    lacks: str  # what the level above the best would need
+    best: str  # what runs by default
+    pdep_cost: float  # cost of one pdep in multiplications; 0: unused here
+    lacks: str  # what the next higher level would need
 
 
 def in_force() -> str:
-    """Its name, as HEADRACE_SIMD takes it: ``"avx2"``."""
+    """Its name, in HEADRACE_SIMD's form: ``"avx2"``."""
     return _core.simd_level()
 
 
 def text(level: str | None = None, reason: Reason | None = None) -> str:
-    """What runs, why, and what would run elsewhere. Of this process, where nothing is given.
+    """What is used, why, and what other CPUs would use. Default: for this process.
 
     Example:
         >>> from headrace.insight.measure import instructions

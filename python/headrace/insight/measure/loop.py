@@ -19,7 +19,7 @@ from headrace.insight.measure.rendezvous import Rendezvous
 from headrace.insight.measure.time_limit import Stuck
 from headrace.insight.measure.whereabouts import told
 
-WINDOWS = 3  # a measurement is repeated so often: what they disagree by is its noise
+WINDOWS = 3  # number of repetitions: their differences are the noise
 KEPT_BYTES = 256 << 20  # bytes of batches that are kept to be replayed
 
 Step = Callable[[Any], Any]
@@ -36,7 +36,7 @@ class Window:
 
 
 class Spread(NamedTuple):
-    """Seconds of one sort of event: their mean and percentiles."""
+    """Seconds of one kind of event: their mean and percentiles."""
 
     mean: float
     p50: float
@@ -55,8 +55,9 @@ class Spread(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Timed:
-    """What a loop did. ``first``: seconds until its first batch, start-up, which is not counted;
-    those of the epochs that follow are."""
+    """A loop's times. ``first``: seconds until its first batch, which do not count as waiting;
+    those of later epochs do.
+    """
 
     windows: list[Window]
     wait: Spread
@@ -64,29 +65,29 @@ class Timed:
     batches: int
     records: int
     first: float
-    wait_cpu: float  # the share of its waiting for batches in which this thread computed them
+    wait_cpu: float  # fraction of its waiting for batches in which this thread computed them
     failure: str = ""
     recording: Recording = dataclasses.field(default_factory=Recording)
     gave_up: bool = False  # because something hung
 
     @property
     def rate(self) -> float:
-        """Records a second: the median of the windows."""
+        """Records per second: the median of the windows."""
         return statistics.median(window.rate for window in self.windows)
 
     def without_waits(self) -> Timed:
-        """The same as if its batches had come at once."""
+        """The rate if all batches had come without waiting."""
         windows = [Window(w.rate / max(1e-9, 1 - w.stall), 0.0) for w in self.windows]
         return dataclasses.replace(self, windows=windows)
 
     @property
     def stall(self) -> float:
-        """The share of the time that was spent waiting: the median of the windows."""
+        """The fraction of the time spent waiting: the median of the windows."""
         return statistics.median(window.stall for window in self.windows)
 
 
 def records_in(batch: Any) -> int:
-    """How many records a batch has: the length of the first thing in it that has one."""
+    """How many records a batch has: the length of its first element that has one."""
     known = records_in_batch(batch)
     if known is not None:
         return known
@@ -123,7 +124,7 @@ def bytes_in(batch: Any) -> int:
 
 
 def settle() -> None:
-    """Waits until a GPU has done what was asked of it; steps are only queued there."""
+    """Waits until a GPU has finished; steps are only queued there."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
@@ -136,12 +137,9 @@ def time_loop(
     windows: int = WINDOWS,
     rendezvous: Rendezvous | None = None,
 ) -> Timed:
-    """Runs the loop for about ``seconds``, epoch after epoch, at least one batch a window.
-
-    With a ``rendezvous`` of ranks all of them do as many steps.
-
-    What ``batches`` or ``step`` raises ends it; the failure is told beside what was timed until
-    then. Ctrl-C passes through.
+    """Runs the loop for about ``seconds``, epoch after epoch, at least one batch per window. With a
+    ``rendezvous``, all ranks do the same number of steps. An exception of ``batches`` or ``step``
+    ends it; the failure is returned with the times so far. Ctrl-C propagates.
     """
     watch = _Watch(batches, step, seconds / windows, windows, rendezvous)
     try:
@@ -157,13 +155,13 @@ def told_of(error: Exception) -> str:
     """A failure of a loader or a step in one sentence."""
     text = str(error)
     if isinstance(error, (EOFError, ConnectionError)):
-        # The remains of a worker process that died while it handed its batch over.
+        # An error that comes from a worker process dying while it passed a batch.
         text = f"{text + '; ' if text else ''}a process that makes batches has ended"
     return f"{type(error).__name__}: {text}"
 
 
 class Ledger:
-    """The times of a loop, added up batch by batch, whatever code runs it."""
+    """Times of a loop, accumulated batch by batch, whatever code runs it."""
 
     def __init__(self, windows: int = WINDOWS, has_step: bool = True) -> None:
         self.windows: list[Window] = []
@@ -185,8 +183,9 @@ class Ledger:
         restarted: bool = False,
         warming: bool = False,
     ) -> None:
-        """One batch: seconds waited for it, those of them computed here, and those of its step.
-        One of the warm-up is recorded, and not counted."""
+        """Adds a batch: the seconds waited for it, how many of them were computed here, and those
+        of its step. Batches of the warm-up are recorded, but not counted.
+        """
         window = -1 if warming else len(self.windows)
         self._recorder.add(window, begin, waited, stepped, records, restarted)
         if warming:
@@ -199,7 +198,7 @@ class Ledger:
         self._records += records
 
     def close(self, records: int, seconds: float, waited: float) -> None:
-        """A window is over, that had so many records, and took and waited so long."""
+        """Ends a window, with its records, its duration and its waiting."""
         self.windows.append(Window(records / seconds, min(1.0, waited / seconds)))
 
     def timed(self, failure: str = "", gave_up: bool = False) -> Timed:
@@ -249,7 +248,7 @@ class _Watch:
                 return
 
     def _window(self, iterator: Iterator[Any]) -> Iterator[Any]:
-        """A stretch of the loop; a window that an error ends is counted if it has a batch."""
+        """A period of the loop; a window that an error ends is counted if it has a batch."""
         pace = Pace(self._seconds, self._rendezvous)
         start = time.perf_counter()
         waited = 0.0
@@ -296,7 +295,7 @@ class _Watch:
 
 
 def keep_some(batches: Iterable[Any], count: int = 8) -> list[Any]:
-    """Copies of the first batches, up to 256 MiB of them, to be replayed from memory."""
+    """Copies the first batches, up to 256 MiB, to be replayed from memory."""
     kept: list[Any] = []
     size = 0
     for batch in batches:
@@ -308,7 +307,7 @@ def keep_some(batches: Iterable[Any], count: int = 8) -> list[Any]:
 
 
 def copied(batch: Any) -> Any:
-    """The batch with memory of its own, so that none of the loader's is held."""
+    """A copy of the batch, so that the loader's memory is released."""
     parts = take_apart(batch, lambda value: hasattr(value, "clone") or hasattr(value, "shape"))
     return parts.put_together([_copy_of(array) for array in parts.leaves])
 
@@ -320,7 +319,7 @@ def _copy_of(array: Any) -> Any:
 
 
 def once_more(batch: Any, copies: bool) -> Any:
-    """A batch that was given before, in new lists and dictionaries; ``copies``: new arrays, too."""
+    """An earlier batch, in new lists and dictionaries; ``copies``: new arrays, too."""
     if copies:
         return copied(batch)
     parts = take_apart(batch, lambda value: hasattr(value, "shape"))
@@ -328,7 +327,7 @@ def once_more(batch: Any, copies: bool) -> Any:
 
 
 class Replay:
-    """Batches from memory, for ever; ``copies`` for steps that change them."""
+    """Batches from memory, endlessly; ``copies`` for steps that modify them."""
 
     def __init__(self, batches: list[Any], copies: bool = False) -> None:
         self._batches, self._copies = batches, copies

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machine: cores, memory, shared memory, NUMA nodes, the disk's kind, a GPU's link.
 
-Reads files only, below a root that tests plant; what they do not tell is None. Nothing is asked of
-a driver or of a library.
+Only reads files, below a root that tests can replace; unknown values are None. Does not query
+drivers or libraries.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from headrace.insight.measure import instructions
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "beegfs", "gpfs", "9p", "virtiofs", "glusterfs",
             "wekafs", "afs", "orangefs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone",
             "fuse.mount-s3", "fuse.juicefs", "fuse.blobfuse", "fuse.glusterfs")  # fmt: skip
-_NO_LIMIT = 1 << 60  # what cgroups of version 1 say where there is none
+_NO_LIMIT = 1 << 60  # the value of cgroups version 1 for no limit
 _VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD"}
-_DISPLAYS = ("0x0300", "0x0302", "0x0380", "0x1200")  # classes of PCI: displays, accelerators
+_DISPLAYS = ("0x0300", "0x0302", "0x0380", "0x1200")  # PCI classes: displays, accelerators
 
 
 def look(paths: list[str], root: str | os.PathLike[str] = "/") -> dict[str, Any]:
-    """Facts by name; what could not be found out is None. ``paths``: where the data lies."""
+    """Facts by name; unknown ones are None. ``paths``: where the data is."""
     top = Path(root)
     links = gpu_links(top)
     return {
@@ -48,7 +48,7 @@ def look(paths: list[str], root: str | os.PathLike[str] = "/") -> dict[str, Any]
 
 
 def remarks(facts: dict[str, Any]) -> list[str]:
-    """Facts that are likely to cost speed, in sentences."""
+    """Facts that are likely to reduce speed, as sentences."""
     found = []
     if (facts.get("numa_nodes_used") or 1) > 1:
         found.append(
@@ -63,7 +63,9 @@ def remarks(facts: dict[str, Any]) -> list[str]:
 
 
 def shared_memory_remark(facts: dict[str, Any], needed_bytes: float) -> str | None:
-    """Where a DataLoader's batches under way do not fit into /dev/shm, which kills its workers."""
+    """A remark if a DataLoader's batches in flight do not fit into /dev/shm, which kills its
+    workers.
+    """
     free = facts.get("shm_bytes")
     if free is None or needed_bytes <= free:
         return None
@@ -74,12 +76,12 @@ def shared_memory_remark(facts: dict[str, Any], needed_bytes: float) -> str | No
     )
 
 
-# Where the data lies.
+# Where the data is.
 
 
 class _Mount(NamedTuple):
     device: str  # "8:1"
-    root: str  # of the file system, that is mounted
+    root: str  # of the mounted file system
     place: str
     kind: str
     source: str
@@ -97,7 +99,7 @@ def disk_kind(path: str, root: str | os.PathLike[str] = "/") -> str | None:
     if mount.kind.startswith(_NETWORK):
         return f"network ({mount.kind})"
     block = Path(root) / "sys/dev/block" / mount.device
-    if not block.exists():  # btrfs and others have a number of their own
+    if not block.exists():  # btrfs and others have their own device number
         block = Path(root) / "sys/class/block" / os.path.basename(mount.source)
     return _block_kind(block) or mount.kind
 
@@ -108,9 +110,9 @@ def _block_kind(block: Path) -> str | None:
     except OSError:
         return None
     if "virtio" in str(folder) or folder.name.startswith(("vd", "xvd")):
-        return "virtual"  # whose disks say that they rotate, whatever they lie on
-    for place in (folder, folder.parent):  # a partition has no queue, its disk has
-        text = _text(place / "queue" / "rotational")
+        return "virtual"  # their disks claim to rotate, whatever the real storage is
+    for place in (folder, folder.parent):  # a partition has no queue, but its disk does
+        text = text_of(place / "queue" / "rotational")
         if text is not None:
             return "rotating" if text == "1" else "solid state"
     return None
@@ -126,7 +128,7 @@ def _mount_of(path: str, root: Path) -> _Mount | None:
 
 
 def _mounts(root: Path) -> Iterator[_Mount]:
-    for line in (_text(root / "proc/self/mountinfo") or "").splitlines():
+    for line in (text_of(root / "proc/self/mountinfo") or "").splitlines():
         before, _, after = line.partition(" - ")
         fields, more = before.split(), after.split()
         if len(fields) >= 5 and len(more) >= 2:
@@ -139,7 +141,7 @@ def _mounts(root: Path) -> Iterator[_Mount]:
 
 
 def memory_limit(root: str | os.PathLike[str] = "/") -> int | None:
-    """The least limit of the process's memory, in its cgroup or one above, of either version."""
+    """The lowest memory limit of the process's cgroup and its parents, version 1 or 2."""
     values = [
         *_up_the_tree(Path(root), "cgroup2", "", "memory.max", _number),
         *_up_the_tree(Path(root), "cgroup", "memory", "memory.limit_in_bytes", _number),
@@ -148,7 +150,7 @@ def memory_limit(root: str | os.PathLike[str] = "/") -> int | None:
 
 
 def cpu_limit(root: str | os.PathLike[str] = "/") -> float | None:
-    """Cores' worth of time that cgroups grant, in the process's own or one above."""
+    """The number of cores' worth of time granted by the process's cgroup and those above it."""
     values = [
         *_up_the_tree(Path(root), "cgroup2", "", "cpu.max", _share_of_v2),
         *_up_the_tree(Path(root), "cgroup", "cpu", "cpu.cfs_quota_us", _share_of_v1),
@@ -159,7 +161,7 @@ def cpu_limit(root: str | os.PathLike[str] = "/") -> float | None:
 def _up_the_tree(
     root: Path, kind: str, controller: str, name: str, read: Callable[[Path], float | None]
 ) -> Iterator[float]:
-    """Results of ``read`` on a file of the process's cgroup and of all above it."""
+    """Applies ``read`` to a file of the process's cgroup and of all its parents."""
     group = _group(root, controller)
     if group is None:
         return
@@ -167,7 +169,7 @@ def _up_the_tree(
         if mount.kind != kind or (controller and controller not in mount.options.split(",")):
             continue
         top = root / mount.place.lstrip("/")
-        # In a container the group's name is the host's; what is mounted begins further down.
+        # In a container the group's name is the host's; the mount starts further down.
         below = group[len(mount.root) :] if group.startswith(mount.root) else ""
         folder = top / below.lstrip("/")
         while True:
@@ -181,7 +183,7 @@ def _up_the_tree(
 
 def _group(root: Path, controller: str) -> str | None:
     """The process's cgroup for a controller; "" is version 2."""
-    for line in (_text(root / "proc/self/cgroup") or "").splitlines():
+    for line in (text_of(root / "proc/self/cgroup") or "").splitlines():
         number, _, rest = line.partition(":")
         names, _, group = rest.partition(":")
         if (controller in names.split(",")) if controller else number == "0":
@@ -190,7 +192,7 @@ def _group(root: Path, controller: str) -> str | None:
 
 
 def _share_of_v2(file: Path) -> float | None:
-    quota, _, period = (_text(file) or "max").partition(" ")
+    quota, _, period = (text_of(file) or "max").partition(" ")
     try:
         return None if quota == "max" else int(quota) / int(period)
     except (ValueError, ZeroDivisionError):
@@ -206,20 +208,22 @@ def _share_of_v1(file: Path) -> float | None:
 
 
 def numa_nodes(root: Path) -> dict[int, set[int]]:
-    """The cores of each node that has memory or cores."""
+    """The cores of each NUMA node that has memory or cores."""
     found = {}
     for folder in sorted(root.glob("sys/devices/system/node/node[0-9]*")):
-        found[int(folder.name[4:])] = _cores_named(_text(folder / "cpulist") or "")
+        found[int(folder.name[4:])] = _cores_named(text_of(folder / "cpulist") or "")
     return found
 
 
 def core_numbers() -> set[int]:
-    """The cores that this process may use, whichever of them OpenMP keeps the calling thread to."""
+    """The cores that this process may use, regardless of the one to which OpenMP binds the calling
+    thread.
+    """
     return set(_core.cores_beyond_inherited()) or os.sched_getaffinity(0)
 
 
 def nodes_used(root: Path, cores: set[int] | None = None) -> list[int]:
-    """Nodes on which the process may run; ``cores``: default, those that it may use."""
+    """Nodes on which the process may run; ``cores``: default: those that it may use."""
     allowed = core_numbers() if cores is None else cores
     return [node for node, its in numa_nodes(root).items() if its & allowed]
 
@@ -239,12 +243,12 @@ def _cores_named(text: str) -> set[int]:
 def governor(root: Path) -> str | None:
     """The cores' frequency governor: "performance", "powersave", ...; several if they differ."""
     files = root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
-    names = sorted({name for name in map(_text, files) if name})
+    names = sorted({name for name in map(text_of, files) if name})
     return ", ".join(names) or None
 
 
 class Link(NamedTuple):
-    """A GPU on PCI Express. Idle ones lower their speed, so ``speed`` may rise under load."""
+    """A GPU on PCI Express. Idle links slow down, so ``speed`` may rise under load."""
 
     maker: str
     address: str
@@ -261,15 +265,15 @@ class Link(NamedTuple):
 
 
 def gpu_links(root: Path) -> list[Link]:
-    """The GPUs that the bus lists, with the link that each has at this moment."""
+    """The GPUs on the bus, with the current speed of their links."""
     found = []
     for folder in sorted(root.glob("sys/bus/pci/devices/*")):
-        maker = _VENDORS.get(_text(folder / "vendor") or "")
-        if maker is None or not (_text(folder / "class") or "").startswith(_DISPLAYS):
+        maker = _VENDORS.get(text_of(folder / "vendor") or "")
+        if maker is None or not (text_of(folder / "class") or "").startswith(_DISPLAYS):
             continue
         width = _number(folder / "current_link_width")
-        speed = _text(folder / "current_link_speed")
-        if not width or speed is None:  # on no PCI Express, as in some virtual machines
+        speed = text_of(folder / "current_link_speed")
+        if not width or speed is None:  # not on PCI Express, as in some virtual machines
             continue
         node = _number(folder / "numa_node")
         possible = _number(folder / "max_link_width") or width
@@ -279,7 +283,7 @@ def gpu_links(root: Path) -> list[Link]:
 
 
 def _gpu(root: Path) -> str | None:
-    """The GPU that torch sees. Torch is asked only where the program has imported it."""
+    """The GPU that torch sees. Only queried if the program has imported torch."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         return str(torch.cuda.get_device_name())
@@ -294,7 +298,7 @@ def _gpu(root: Path) -> str | None:
 
 
 def _meminfo(root: Path, name: str) -> int | None:
-    for line in (_text(root / "proc/meminfo") or "").splitlines():
+    for line in (text_of(root / "proc/meminfo") or "").splitlines():
         key, _, rest = line.partition(":")
         if key == name and rest.split()[:1] and rest.split()[0].isdigit():
             return int(rest.split()[0]) * 1024
@@ -315,7 +319,7 @@ def _number(path: Path) -> int | None:
         return None
 
 
-def _text(path: Path) -> str | None:
+def text_of(path: Path) -> str | None:
     try:
         return path.read_text(errors="replace").strip()
     except OSError:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a stretch of a loop is over: after so many seconds; with ranks, after the same step on all.
+"""Decides when a part of a loop is over: after a number of seconds; with ranks, after the same step
+on all.
 
-Ranks whose steps communicate must stop after the same one: the others would wait for one that has
-stopped. They compare their clocks every few steps and go by the slowest.
+Ranks whose steps communicate must stop after the same step: otherwise some would wait for one that
+has stopped. They compare their clocks every few steps and follow the slowest.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import time
 
 from headrace.insight.measure.rendezvous import Gone, Rendezvous
 
-_LATE = 6.0  # times the seconds: by then one step suffices
+_LATE = 6.0  # times the seconds: after that a single step suffices
 
 
 class Pace:
-    """One stretch of ``seconds``, with at least ``least`` steps where these are not very long."""
+    """A stretch of ``seconds``, with at least ``least`` steps unless these are very long."""
 
     def __init__(
         self, seconds: float, rendezvous: Rendezvous | None = None, least: int = 1
@@ -25,12 +26,12 @@ class Pace:
             rendezvous if rendezvous is not None and rendezvous.missing is None else None
         )
         self._next_look = 1
-        self.elapsed = 0.0  # on the slowest rank, when it was last compared
+        self.elapsed = 0.0  # on the slowest rank, at the last comparison
         self.steps = 0
-        self.compared = 0.0  # seconds that comparing took: no part of the loop
+        self.compared = 0.0  # seconds spent on comparing, which do not count for the loop
 
     def over(self, elapsed: float, steps: int) -> bool:
-        """Whether it is, ``elapsed`` seconds and ``steps`` steps after its begin."""
+        """Whether it is over, ``elapsed`` seconds and ``steps`` steps after its start."""
         if self._rendezvous is None:
             self.elapsed, self.steps = elapsed, steps
             return self._enough()
@@ -45,7 +46,7 @@ class Pace:
         self.elapsed, self.steps = elapsed, steps
         if self._enough():
             return True
-        # Half of the steps that seem to be left: the pace may change, and no rank may be late.
+        # Half of the steps that seem to remain: the pace may change, and no rank may be late.
         left = steps * (self._seconds - elapsed) / max(elapsed, 1e-9) / 2
         self._next_look = steps + max(1, int(min(left, 1e6)))
         return False

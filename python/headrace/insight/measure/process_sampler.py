@@ -7,8 +7,8 @@
         lived = sampler.between(begin, sampler.now())
 
 The thread sleeps in the engine, without the GIL, and asks for it at random moments to see whether
-it is held. The list of readings has a fixed length: when it is full, every second one goes and the
-next ones come half as often.
+it is held. The list of readings has a fixed length: when it is full, every second one is dropped
+and the interval doubles.
 """
 
 from __future__ import annotations
@@ -34,20 +34,22 @@ _Value = TypeVar("_Value")
 
 
 class Reading(NamedTuple):
-    """One look at the process. Everything but the memory counts up."""
+    """One measurement of the process. All values except memory are cumulative."""
 
     at: float  # time.perf_counter()
     cpu_seconds: float  # of this process, all threads
-    child_seconds: float  # of processes that it started, and of theirs
+    child_seconds: float  # of processes that it started, and their descendants
     resident_bytes: int
-    child_bytes: int  # of its processes; what they share is counted in each
+    child_bytes: int  # of its processes; shared memory is counted in each
     asked: float  # requests for the GIL
     held: float  # those that found it held
     late: float = 0.0  # those that came late, because no core was free
 
 
 class Requests(NamedTuple):
-    """For the GIL, at random moments; a late one came when a core was free, so it says little."""
+    """Requests for the GIL, at random moments; if a request was late while a core was free, it says
+    little.
+    """
 
     asked: float
     held: float
@@ -65,7 +67,7 @@ class Requests(NamedTuple):
 
 
 class Lived(NamedTuple):
-    """A stretch of a process's life; None for what was not seen."""
+    """A period of a process's life; None for unknown values."""
 
     seconds: float
     cpu_seconds: float  # with those of the processes that it started
@@ -74,7 +76,7 @@ class Lived(NamedTuple):
 
 
 class Loop(Protocol):
-    """A loop that was timed; ``first``: seconds until its first batch, which is not counted."""
+    """A timed loop; ``first``: seconds until its first batch, which do not count."""
 
     @property
     def first(self) -> float: ...
@@ -86,12 +88,11 @@ class Loop(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Vitals:
-    """What a loop took of the machine; None for what could not be seen.
-
-    gil_share: of the time that a thread held the GIL, 0 to 1, within about twice gil_error.
+    """The resources used by a loop; None for unknown values. gil_share: the fraction of the time
+    that a thread held the GIL, 0 to 1, within about twice gil_error.
     cpu_seconds_per_1000: of all threads and worker processes, for 1,000 records.
     memory: (seconds since the loop began, resident bytes with those of worker processes).
-    memory_growth: bytes a step, once it was warm.
+    memory_growth: bytes per step after the warm-up.
     """
 
     gil_share: float | None = None
@@ -102,7 +103,7 @@ class Vitals:
 
 
 class ProcessSampler:
-    """Beats every ``every`` seconds while the context is open; ``tell`` is called after each.
+    """Takes a reading every ``every`` seconds while the context is open, and then calls ``tell``.
 
     ask_every: seconds between requests for the GIL, on average; None asks never.
     """
@@ -120,17 +121,17 @@ class ProcessSampler:
         self._processes = Processes(root)
         self._asked = self._held = self._late = 0.0
         self._readings: Thinned[Reading] = Thinned(_MOST)
-        self._stop: tuple[int, int] | None = None  # a pipe; what is written wakes the thread
+        self._stop: tuple[int, int] | None = None  # a pipe; writing to it wakes the thread
         self._thread: threading.Thread | None = None
 
     @property
     def readings(self) -> list[Reading]:
-        """The kept readings, the oldest first."""
+        """The readings kept, the oldest first."""
         return self._readings.all()
 
     @property
     def requests(self) -> Requests:
-        """For the GIL so far."""
+        """The requests for the GIL so far."""
         return Requests(self._asked, self._held, self._late)
 
     def __enter__(self) -> ProcessSampler:
@@ -154,7 +155,7 @@ class ProcessSampler:
         return time.perf_counter()
 
     def between(self, begin: float, end: float) -> Lived:
-        """The events from one moment to another, by the readings around them."""
+        """The events between two moments, from the readings around them."""
         readings = self.readings
         first, last = at(readings, begin), at(readings, end)
         requests = Requests(
@@ -167,7 +168,7 @@ class ProcessSampler:
     def _run(self) -> None:
         assert self._stop is not None
         stop = self._stop[0]
-        # Where nobody asks for the GIL, a gap that no random number makes as short as a reading.
+        # Without requests for the GIL: an interval longer than any reading.
         gap = self._ask_every or 1e6 * self.every
         while True:
             asked, held, late = _core.ask_for_gil(self.every, gap, stop)
@@ -187,8 +188,8 @@ class ProcessSampler:
 
 
 class Thinned(Generic[_Value]):
-    """What is added, but never more than ``most``: then every second one goes, and of those that
-    follow as many are left out. The last one is always there. One thread adds, any may look.
+    """Keeps at most ``most`` elements: at the limit every second one is dropped, and later ones are
+    thinned equally. The last one is always kept. One thread adds, any may read.
     """
 
     def __init__(self, most: int) -> None:
@@ -224,10 +225,9 @@ def at(readings: Sequence[Reading], moment: float) -> Reading:
 
 
 def growth(counts: Sequence[float], sizes: Sequence[float]) -> float | None:
-    """By how much memory grows for each thing counted: bytes a step, say.
-
-    From the median of the second quarter of the samples to that of the last: what is filled at the
-    start is none, and one large moment decides nothing. None for fewer than 8 samples.
+    """The growth of memory per unit, for example in bytes per step. From the median of the second
+    quarter of the samples to that of the last: buffers filled at the start do not count, and a
+    single peak has no influence. None for fewer than 8 samples.
     """
     if len(sizes) < 8:
         return None
@@ -256,6 +256,6 @@ def vitals(sampler: ProcessSampler, begin: float, loop: Loop) -> Vitals:
 
 
 def has_gil() -> bool:
-    """Whether this interpreter has a GIL that can be held."""
+    """Whether this interpreter has a GIL."""
     enabled = getattr(sys, "_is_gil_enabled", None)
     return True if enabled is None else bool(enabled())

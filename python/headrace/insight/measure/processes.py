@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """This process and those that it started (workers, decoders of videos), from /proc.
 
-psutil would do: it looks through all processes of the machine for the children of one, which takes
-11 ms where reading the kernel's lists of them takes 0.6 ms, and a watch looks every second.
+Does not use psutil, which searches all processes of the machine for the children of one. That takes
+11 ms, while reading the kernel's lists of children takes 0.6 ms, and a watch does it every second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Processes:
-    """What is not told is 0: a process has ended, or the kernel lacks CONFIG_PROC_CHILDREN.
+    """Unknown values are 0: a process has ended, or the kernel lacks CONFIG_PROC_CHILDREN.
 
     >>> Processes().cpu_seconds() > 0
     True
@@ -27,12 +27,12 @@ class Processes:
         self._proc = os.path.join(root, "proc")
 
     def memory(self, process: str = "self") -> int:
-        """Bytes that are resident."""
+        """Resident bytes."""
         fields = self._read(process, "statm").split()
         return int(fields[1]) * _PAGE if len(fields) > 1 else 0
 
     def shared_once(self) -> int:
-        """Bytes of this process and of those that it started; of shared pages its share of each."""
+        """Bytes of this process and of its descendants; shared pages are counted once."""
         kib = 0
         for process in ("self", *self.descendants()):
             for line in self._read(process, "smaps_rollup").splitlines():
@@ -45,19 +45,19 @@ class Processes:
         return time.process_time() + self.children()[0]
 
     def children(self) -> tuple[float, int]:
-        """CPU seconds of all descendants, those that have ended as well, and bytes of the live."""
+        """CPU seconds of all descendants, including ended ones, and bytes of the live ones."""
         times = os.times()
         seconds, memory = times.children_user + times.children_system, 0
         for process in self.descendants():
             fields = (
                 self._read(process, "stat").rpartition(")")[2].split()
             )  # a name may have spaces
-            seconds += sum(map(int, fields[11:15])) * _TICK  # with its children that have ended
+            seconds += sum(map(int, fields[11:15])) * _TICK  # including its ended children
             memory += self.memory(process)
         return seconds, memory
 
     def descendants(self) -> Iterator[str]:
-        """The numbers of all live processes that this one started, and of those that they did."""
+        """The process ids of all live descendants."""
         left, seen = self._started_by("self"), set[str]()
         while left:
             process = left.pop()
@@ -83,7 +83,7 @@ class Processes:
 
 
 class PeakMemory:
-    """The most memory that this process had with those that it started, while the context is open.
+    """The peak memory of this process and its descendants while the context is open.
 
     >>> with PeakMemory() as peak:
     ...     held = bytearray(1 << 20)
@@ -92,7 +92,7 @@ class PeakMemory:
     """
 
     def __init__(self, every: float = 0.25) -> None:
-        self.mib: float | None = None  # None where the kernel does not say
+        self.mib: float | None = None  # None if the kernel does not report it
         self._every, self._processes = every, Processes()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="headrace-memory", daemon=True)

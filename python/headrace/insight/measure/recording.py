@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A timeline: the batches of each loop, and the experiments, on one clock.
 
-Bounded, however long a loop runs: the first batches of each window as they followed each other, the
-slowest ones wherever they were, and how often a wait or a step took how long.
+Bounded, however long a loop runs: the first consecutive batches of each window, the slowest ones of
+the whole loop, and histograms of waits and steps.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-KEPT = 3000  # batches of one loop that are kept as they followed each other
+KEPT = 3000  # consecutive batches of a loop that are kept
 SLOW = 24  # and the slowest of those that come later
-_BINS = 8  # of a histogram, in each power of ten
+_BINS = 8  # bins of a histogram per power of ten
 
 
 class Event(NamedTuple):
-    """One batch: waited for from ``begin`` on, and stepped with from then on. Seconds."""
+    """One batch: waited for from ``begin`` on, then used by the step. In seconds."""
 
-    number: int  # of the batch, from 0
+    number: int  # index of the batch, from 0
     window: int  # -1: before the first one
     begin: float  # of time.perf_counter
     waited: float
@@ -36,7 +36,7 @@ class Event(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """How many values were at least ``low`` and below ``high`` seconds."""
+    """Number of values from ``low`` to below ``high`` seconds."""
 
     low: float
     high: float
@@ -54,7 +54,7 @@ class Recording:
 
 
 class Recorder:
-    """Takes batches as they come and keeps a bounded part of them. One thread."""
+    """Records batches as they come, and keeps a bounded number. One thread."""
 
     def __init__(self, windows: int) -> None:
         self._each = max(1, KEPT // max(1, windows))
@@ -85,15 +85,14 @@ class Recorder:
             heapq.heapreplace(self._slow, (event.seconds, event.number, event))
 
     def done(self, waits: Sequence[float], steps: Sequence[float]) -> Recording:
-        """The recording; ``waits`` and ``steps`` are those of all batches."""
+        """The recording; ``waits`` and ``steps`` cover all batches."""
         events = sorted(self._kept + [event for _, _, event in self._slow])
         return Recording(tuple(events), self._count, histogram(waits), histogram(steps))
 
 
 def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
-    """Counts in bins of equal width on a logarithmic axis, from the first that has any to the last.
-
-    Values that are not above 0 are counted with the least.
+    """Counts in bins of equal width on a logarithmic axis, from the first non-empty one to the
+    last. Values of 0 or less count in the lowest.
 
     >>> [one.number for one in histogram([0.001, 0.0011, 0.1])][::16]
     [2, 1]
@@ -111,7 +110,7 @@ def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
 
 
 class Span(NamedTuple):
-    """Something that took a while: ``begin`` of time.perf_counter, and seconds."""
+    """An activity: ``begin`` by time.perf_counter, and its seconds."""
 
     name: str
     begin: float
@@ -119,9 +118,8 @@ class Span(NamedTuple):
 
 
 def unix_zero_ns() -> int:
-    """The time of day, in nanoseconds of Unix time, at which time.perf_counter() was 0.
-
-    Of several readings of both clocks, the pair with least between them.
+    """The Unix time in nanoseconds at which time.perf_counter() was 0. Takes the closest pair of
+    several readings of both clocks.
     """
     readings = [(time.perf_counter_ns(), time.time_ns(), time.perf_counter_ns()) for _ in range(5)]
     before, unix, after = min(readings, key=lambda reading: reading[2] - reading[0])
@@ -130,7 +128,7 @@ def unix_zero_ns() -> int:
 
 @dataclasses.dataclass
 class Timeline:
-    """The experiments in their order, and the loops that some of them ran, by name."""
+    """The experiments in order, and the loops that some of them ran, by name."""
 
     zero_ns: int = dataclasses.field(default_factory=unix_zero_ns)
     experiments: list[Span] = dataclasses.field(default_factory=list)

@@ -31,18 +31,18 @@ BAD_REGION = declare(
     "hr.region takes the name of a part of your training step, as shown in the report.",
 )
 
-STEP = "step"  # the whole of it
+STEP = "step"  # name of the whole step
 FORWARD, LOSS, BACKWARD = "forward", "loss", "backward"
 
 _recorder: Recorder | None = None  # while recording
 
 
 class region:
-    """A part of your training step under its name: ``with hr.region("fusion"): ...``.
+    """Names a part of your training step: ``with hr.region("fusion"): ...``.
 
-    ``hr.doctor(loader, step)`` shows what share of the step each takes. Regions may lie in regions.
-    Elsewhere it does nothing, in less than a microsecond. Raises ConfigError (HR0931) for
-    what is not a name.
+    ``hr.doctor(loader, step)`` shows which fraction of the step each takes. Regions can be nested.
+    Outside of an examination it does nothing, in less than a microsecond. Raises ConfigError
+    (HR0931) for an invalid name.
     """
 
     __slots__ = ("_name", "_records")
@@ -65,9 +65,9 @@ class region:
 class Region(NamedTuple):
     """Average seconds of a part per step. ``share``: fraction of the whole step, 0..1."""
 
-    path: tuple[str, ...]  # the names of those that it lies in, and its own
+    path: tuple[str, ...]  # the names of its enclosing regions, and its own
     seconds: float
-    own_seconds: float  # less what the parts in it took
+    own_seconds: float  # excluding the regions inside it
     share: float
     calls: float
 
@@ -77,12 +77,12 @@ class Region(NamedTuple):
 
     @property
     def is_divided(self) -> bool:
-        """Whether there are parts in it."""
+        """Whether it contains other regions."""
         return self.own_seconds < self.seconds
 
 
 class Clock(Protocol):
-    """Marks moments, and tells the seconds between two once everything has happened."""
+    """Marks moments, and returns the seconds between two once everything is finished."""
 
     def mark(self) -> Any: ...
 
@@ -98,7 +98,7 @@ class HostClock:
 
 
 class CudaClock:
-    """Events in the current stream: what the GPU did between them, whenever it was asked to."""
+    """Events in the current stream: the GPU's time between them, whenever the work was queued."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
@@ -114,7 +114,7 @@ class CudaClock:
 
 
 def clock_of_steps() -> Clock:
-    """Events where torch uses a GPU, else the host's clock."""
+    """Events if torch uses a GPU, otherwise the host's clock."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         return CudaClock(torch)
@@ -130,7 +130,7 @@ class _Part:
 
 
 class Recorder:
-    """Parts of steps as they begin and end; those of other threads are left out."""
+    """Records the begin and end of a step's parts; those on other threads are ignored."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -139,24 +139,24 @@ class Recorder:
         self.forget()
 
     def forget(self) -> None:
-        """As if nothing had been recorded yet."""
+        """Discards all recordings."""
         self._closed: list[_Part] = []
-        self._order: dict[tuple[str, ...], None] = {}  # of appearance
-        self._forward_end: tuple[int, Any] | None = None  # closed parts until then, and when
+        self._order: dict[tuple[str, ...], None] = {}  # order of appearance
+        self._forward_end: tuple[int, Any] | None = None  # parts closed until then, and when
 
     @property
     def found(self) -> bool:
-        """Whether there was any part but the step itself."""
+        """Whether there was any part besides the step itself."""
         return any(len(path) > 1 for path in self._order)
 
     @property
     def steps(self) -> int:
-        """Steps that came to their end."""
+        """Number of completed steps."""
         return sum(part.path == (STEP,) for part in self._closed)
 
     @contextlib.contextmanager
     def step(self) -> Iterator[None]:
-        """A whole step; of one that fails nothing is kept."""
+        """A whole step; failed steps are discarded."""
         count = len(self._closed)
         self.begin(STEP)
         try:
@@ -175,7 +175,7 @@ class Recorder:
         self._open.append(_Part(path, self._clock.mark()))
 
     def end(self, name: str) -> None:
-        """Ends the innermost part of this name, and those in it that were left by an error."""
+        """Ends the innermost part of this name, and parts in it that an error left open."""
         if threading.get_ident() != self._thread or not self._is_open(name):
             return
         mark = self._clock.mark()
@@ -190,13 +190,13 @@ class Recorder:
         return any(part.path[-1] == name for part in self._open)
 
     def forward_ends(self) -> None:
-        """The model's forward has ended; what comes next is the loss, until backward begins."""
+        """The model's forward has ended; until backward starts, the loss is computed."""
         if threading.get_ident() == self._thread:
             self._forward_end = len(self._closed), self._clock.mark()
 
     @contextlib.contextmanager
     def backward(self) -> Iterator[None]:
-        """The backward pass, once however many functions of torch call each other for it."""
+        """The backward pass, counted once even if torch's functions call each other."""
         if threading.get_ident() != self._thread or self._is_open(BACKWARD):
             yield
             return
@@ -215,7 +215,7 @@ class Recorder:
         around = self._open[-1].path if self._open else ()
         between = [p for p in self._closed[count:] if p.path[:-1] == around]
         if any(part.path[-1] == LOSS for part in between):
-            return  # the user's own region says it better
+            return  # the user's own region is more precise
         path = (*around, LOSS)
         self._order.setdefault(path)
         self._closed.append(_Part(path, begin, self._clock.mark(), tuple(between)))
@@ -258,7 +258,7 @@ class Recorder:
 
 @contextlib.contextmanager
 def recording(recorder: Recorder) -> Iterator[None]:
-    """Regions go to this recorder, until the end."""
+    """Regions are recorded here until the end."""
     global _recorder
     before, _recorder = _recorder, recorder
     try:

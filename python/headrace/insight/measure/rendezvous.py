@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the ranks of one machine meet: small files in a temporary folder that all of them find.
+"""Exchanges values between the ranks of one machine, by small files in a common temporary folder.
 
-No rank waits for ever: a rank whose process has ended, that has said that it leaves, or that does
-not come in time is told, and those that are left go on without it.
+No rank waits forever: if a rank's process has ended, has announced that it leaves, or is late, the
+others are notified and continue without it.
 
-torch's TCPStore would carry the values. But it does not know a rank that has died, so the others
-would wait until its timeout, and scripts are examined whose ranks have no torch.
+torch's TCPStore is not used, because it does not detect that a rank has died, so the others would
+wait until its timeout, and because examined scripts may not have torch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Place:
 
 
 def place_from(environment: Mapping[str, str] = os.environ) -> Place | None:
-    """From RANK and WORLD_SIZE, which torchrun sets and others do as well; None for one rank."""
+    """From RANK and WORLD_SIZE, set by torchrun and other launchers; None for one rank."""
     try:
         rank, count = int(environment["RANK"]), int(environment["WORLD_SIZE"])
         local_rank = int(environment.get("LOCAL_RANK", rank))
@@ -67,7 +67,7 @@ def place_from(environment: Mapping[str, str] = os.environ) -> Place | None:
 
 
 class Gone(Exception):
-    """A rank that is not there: which, and why."""
+    """A missing rank: which, and why."""
 
     def __init__(self, rank: int, why: str) -> None:
         super().__init__(f"rank {rank} {why}")
@@ -84,10 +84,10 @@ class Rendezvous:
         self._folder = self._root
         self._ids: dict[int, str] = {}
         self._turn = 0
-        self.missing: Gone | None = None  # the first rank that was missed
+        self.missing: Gone | None = None  # the first missing rank
 
     def arrive(self) -> None:
-        """Waits until all ranks are here. Raises Gone where one does not come."""
+        """Waits until all ranks are here. Raises Gone if one is missing."""
         self._root.mkdir(mode=0o700, exist_ok=True)
         seen = self._root.lstat()
         if seen.st_uid != os.getuid() or not stat.S_ISDIR(seen.st_mode):
@@ -98,7 +98,7 @@ class Rendezvous:
         for rank in range(self.place.local_count):
             while not self._is_here(rank):
                 if time.monotonic() > stop:
-                    raise self._miss(rank, f"did not come within {self.patience:g} seconds")
+                    raise self._miss(rank, f"did not arrive within {self.patience:g} seconds")
                 time.sleep(10 * _POLL)
         # Files of an earlier run under the same name are in another folder.
         together = " ".join(self._ids[rank] for rank in sorted(self._ids))
@@ -106,9 +106,8 @@ class Rendezvous:
         self._folder.mkdir(mode=0o700, exist_ok=True)
 
     def exchange(self, value: Any) -> list[Any]:
-        """The values of all ranks, in order; each rank calls it equally often.
-
-        Raises Gone where one does not come; then it has failed for good.
+        """The values of all ranks, in order; each rank calls it equally often. Raises Gone if one
+        is missing, and from then on.
         """
         if self.missing is not None:
             raise self.missing
@@ -116,15 +115,14 @@ class Rendezvous:
         self._write(self._file(self.place.local_rank), value)
         stop = time.monotonic() + self.patience
         values = [self._wait_for(rank, stop) for rank in range(self.place.local_count)]
-        # All have read the turn before, or they would not be in this one.
+        # All ranks have read the previous exchange, or they would not be in this one.
         with contextlib.suppress(OSError):
             (self._folder / f"{self._turn - 1}.{self.place.local_rank}").unlink(missing_ok=True)
         return values
 
     def gather(self, value: Any, patience: float) -> tuple[list[Any], list[Gone]]:
-        """The last values of all ranks that come, also of those that have left; and who does not.
-
-        Each rank calls it once, whatever became of exchanging. ``patience`` in seconds.
+        """The last values of all ranks, including those that have left; and which ranks are
+        missing. Each rank calls it once, even after a failed exchange. ``patience`` in seconds.
         """
         self._write(self._folder / f"last.{self.place.local_rank}", value)
         values, missing = [], []
@@ -141,12 +139,12 @@ class Rendezvous:
         return values, missing
 
     def leave(self, why: str) -> None:
-        """Says that this rank exchanges no more values, so that none waits for it."""
+        """Announces that this rank exchanges no more values, so that no rank waits for it."""
         with contextlib.suppress(OSError):
             self._write(self._folder / f"gone.{self.place.local_rank}", why)
 
     def clear(self) -> None:
-        """Removes the folder, where every rank has left or ended. Only the first rank does."""
+        """Removes the folder once every rank has left or ended. Only the first rank does."""
         if self.place.local_rank:
             return
         others = [rank for rank in range(self.place.local_count) if rank != self.place.local_rank]
@@ -172,14 +170,15 @@ class Rendezvous:
             time.sleep(_POLL)
 
     def _look_for(self, rank: int, path: Path, stop: float) -> None:
-        """Raises Gone where there is no hope; its last words may have come just now."""
+        """Raises Gone if the rank cannot answer any more; its last values may have arrived just
+        now."""
         why = ""
         if (self._folder / f"gone.{rank}").exists():
             why = str(json.loads((self._folder / f"gone.{rank}").read_text()))
         elif not self._lives(rank):
             why = "has died"
         elif time.monotonic() > stop:
-            why = f"did not come within {self.patience:g} seconds"
+            why = f"did not arrive within {self.patience:g} seconds"
         if why and not path.exists():
             raise self._miss(rank, why)
 
@@ -188,7 +187,7 @@ class Rendezvous:
         return self.missing
 
     def _is_here(self, rank: int) -> bool:
-        """Whether it is, now: what a process has left that is no more does not count."""
+        """Whether it is gone: files left by a process that no longer exists do not count."""
         with contextlib.suppress(OSError, ValueError):
             text = json.loads((self._root / f"here.{rank}").read_text())
             pid, _, begin = str(text).partition(" ")
@@ -208,7 +207,8 @@ class Rendezvous:
 
 
 def _begin_of(pid: int) -> str:
-    """When a process began, by the system's clock: another one has another; none has ""."""
+    """A process's start time by the system's clock, which distinguishes reused ids; "" if it has
+    ended."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading without decoding: how fast a source is by itself; `headrace bench --preset raw`.
+"""Reading without decoding: the rate of a source alone; `headrace bench --preset raw`.
 
-Records are read as they are stored. A value becomes an object of Python's only when it is looked
-at.
+Records are read as stored. A value becomes a Python object only when it is accessed.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 
 from headrace import _core
 
-READ_AHEAD = 2  # batches in flight for each thread
+READ_AHEAD = 2  # batches in flight per thread
 
 
 class RawColumn(Sequence[Any]):
@@ -43,7 +42,7 @@ class RawColumn(Sequence[Any]):
 class RawReader:
     """Batches of stored values; each is a tuple with a column for each field.
 
-    order: the numbers of the records, int64; those of the source in its order where left out.
+    order: record indices, int64; default: all in the source's order.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class RawReader:
 def read_ahead(
     reader: _core.StoredReader, order: Any, batch_size: int, threads: int
 ) -> Iterator[_core.StoredBatch]:
-    """The records of an order in batches, which threads read ahead."""
+    """The records of an order in batches, read ahead by threads."""
     ahead: deque[Future[_core.StoredBatch]] = deque()
     with ThreadPoolExecutor(threads, "headrace-reader") as pool:
         try:

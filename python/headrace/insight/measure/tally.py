@@ -9,8 +9,8 @@ from headrace.insight.measure.loop import WINDOWS, Ledger, Timed, settle
 from headrace.insight.measure.pace import Pace
 from headrace.insight.measure.rendezvous import Rendezvous
 
-_WARM = 0.15  # of a measurement's seconds: until then nothing is counted
-_LATE = 2.0  # times the seconds: by then fewer windows suffice
+_WARM = 0.15  # of a measurement's seconds, during which nothing is counted
+_LATE = 2.0  # times the seconds: after that fewer windows suffice
 
 
 class Tally:
@@ -19,7 +19,7 @@ class Tally:
     def __init__(
         self, seconds: float, least: int, warm: int, rendezvous: Rendezvous | None
     ) -> None:
-        """``least``: windows that it takes at any rate. ``warm``: batches before the first."""
+        """``least``: minimum number of windows. ``warm``: batches before the first."""
         self._seconds, self._least, self._warm = seconds, least, warm
         self._rendezvous = rendezvous
         self._ledger = Ledger()
@@ -46,13 +46,13 @@ class Tally:
 
     @property
     def over(self) -> bool:
-        """Whether there is enough; with ranks, on all of them at once."""
+        """Whether it has measured enough; with ranks, decided for all at once."""
         count = len(self._ledger.windows)
         return count >= WINDOWS or (count >= self._least and self._elapsed > _LATE * self._seconds)
 
     @property
     def step_seconds(self) -> float:
-        """Seconds of one step, the wait before it included, over all ranks."""
+        """Seconds of one step, including the wait before it, over all ranks."""
         return self._pace.elapsed / max(1, self._pace.steps)
 
     def add(
@@ -64,7 +64,9 @@ class Tally:
         records: int,
         restarted: bool = False,
     ) -> None:
-        """One batch: seconds waited for it, those of them computed here, and those of its step."""
+        """Adds a batch: the seconds waited for it, how many of them were computed here, and those
+        of its step.
+        """
         self._ledger.add(begin, waited, computed, stepped, records, restarted, self.warming)
         self._batches += 1
         self._count += records

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a thread computed or waited: wall time, CPU time, and how often it gave up its core.
 
-A thread that is pushed off its core by others looks idle by its CPU time alone. It did not wait for
-anything, though: it never gave the core up itself, or stood in line for one. The system counts both
-apart.
+A preempted thread looks idle by its CPU time alone, although it did not wait for anything: it did
+not give up its core voluntarily, or it was waiting for one. The system counts both separately.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from typing import NamedTuple
 
 
 class Moment(NamedTuple):
-    """A point in a thread's life; ``since`` of two says what it did in between."""
+    """A point in a thread's life; ``since`` is the difference of two."""
 
     wall: float
     cpu: float
     waits: int
-    queued: float = 0.0  # in line for a core
+    queued: float = 0.0  # waiting for a core
 
     def since(self, begin: Moment) -> Spent:
         wall, cpu = self.wall - begin.wall, self.cpu - begin.cpu
@@ -31,7 +30,7 @@ class Moment(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Seconds: of the wall, of a core, and in which the thread waited for something."""
+    """Seconds: of wall time, of CPU time, and spent waiting."""
 
     wall: float
     cpu: float
@@ -39,13 +38,13 @@ class Spent(NamedTuple):
 
 
 def now() -> Moment:
-    """For the calling thread."""
+    """The current moment of the calling thread."""
     waits = getrusage(RUSAGE_THREAD).ru_nvcsw
     return Moment(time.perf_counter(), time.thread_time(), waits, _queued())
 
 
 class _Line:
-    """A thread's own file that says how long it stood in line; closed when the thread has ended."""
+    """A thread's own file with the time it waited for a core; closed when the thread has ended."""
 
     def __init__(self) -> None:
         try:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A limit for how long one thing may take: a longer wait is interrupted.
+"""A time limit: a longer wait is interrupted.
 
-Importing modules is not waiting, however long it takes on a busy machine: the timer looks now and
-then at what goes on, and what it finds imported since it looked last does not count.
+Importing modules does not count as waiting, however long it takes on a busy machine: the timer
+checks periodically, and time in which modules were imported since the last check does not count.
 
-On the main thread by the system's timer, whose signal also ends waiting for a lock or a queue, as
-Ctrl-C does. Where the program uses that signal itself, or on another thread, nothing is limited.
+On the main thread it uses the system's timer, whose signal also interrupts waiting for a lock or a
+queue, like Ctrl-C. If the program uses that signal itself, or on another thread, there is no limit.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ _IMPORT: Any = importlib._bootstrap._find_and_load.__code__  # type: ignore[attr
 
 
 class Stuck(BaseException):
-    """It took too long. No Exception: loops that go on after any failure must not swallow it."""
+    """It took too long. Not an Exception, because loops that catch those must not swallow it."""
 
     def __init__(self, what: str, seconds: float) -> None:
         super().__init__(f"{what} for {seconds:g} seconds")
 
 
 class TimeLimit:
-    """``with TimeLimit(60) as limit``, and ``limit.begin("...")`` where each thing begins."""
+    """``with TimeLimit(60) as limit``, and ``limit.begin("...")`` at the start of each phase."""
 
     def __init__(self, seconds: float, leave: Callable[[], object] = lambda: None) -> None:
-        """``leave`` is called where being interrupted again and again does not help."""
+        """``leave`` is called if repeated interruptions do not help."""
         self.seconds = seconds
-        self.expired = 0  # times: a program may swallow the interruption
+        self.expired = 0  # number of attempts: a program may swallow the interruption
         self.what = ""
         self._leave = leave
         self._looked = self._waited = 0.0
-        self._imports = 0  # that were under way when the thing began: a script may be one
+        self._imports = 0  # imports that were in progress when the phase began: a script may be one
         self._working = False
         self._before: Any = None
 
@@ -62,7 +62,7 @@ class TimeLimit:
         self._working = False
 
     def begin(self, what: str) -> None:
-        """Begins a phase with so many seconds, and ends the one before."""
+        """Starts a phase of so many seconds, and ends the previous one."""
         if self._still_ours() and not self.expired:
             self.what = what
             self._looked, self._waited = time.monotonic(), 0.0
@@ -70,12 +70,12 @@ class TimeLimit:
             signal.setitimer(signal.ITIMER_REAL, self.seconds / _LOOKS, self.seconds / _LOOKS)
 
     def end(self) -> None:
-        """Nothing is limited any more, until something begins."""
+        """Lifts the limit until the next phase begins."""
         if self._still_ours():
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _still_ours(self) -> bool:
-        """Whether the timer is; a program may take it for itself at any time."""
+        """Whether our timer is still installed; a program may replace it at any time."""
         self._working = self._working and signal.getsignal(signal.SIGALRM) == self._expire
         return self._working
 
@@ -89,13 +89,13 @@ class TimeLimit:
         self.expired += 1
         if self.expired > _EXPIRIES:
             self._leave()
-        # Again soon, for what catches it or waits for something else meanwhile.
+        # Interrupts again soon, for code that catches it or waits for something else meanwhile.
         signal.setitimer(signal.ITIMER_REAL, min(self.seconds, _AGAIN))
         raise Stuck(self.what, self.seconds)
 
 
 def _imports_in(frame: FrameType | None) -> int:
-    """How many modules are being imported, one by the other."""
+    """How many nested module imports are in progress."""
     count = 0
     while frame is not None:
         count += frame.f_code is _IMPORT

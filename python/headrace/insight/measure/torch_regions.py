@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a torch step that need no names by hand: forward and each child of the model, loss,
-backward, the optimizer. Everything is as it was afterwards. Imports no torch."""
+"""Regions of a torch step that need no annotation: forward and each child of the model, loss,
+backward, the optimizer. Everything is restored afterwards. Imports no torch."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _STEP, _ZERO = "optimizer.step", "optimizer.zero_grad"
 
 @contextlib.contextmanager
 def watched(recorder: Recorder, model: Any, optimizer: Any) -> Iterator[None]:
-    """Model and optimizer (either may be None) tell the recorder what they do."""
+    """Model and optimizer (either may be None) report to the recorder."""
     with contextlib.ExitStack() as undo:
         if hasattr(model, "register_forward_pre_hook"):
             _watch_module(undo, recorder, model, FORWARD, recorder.forward_ends)
-            # A module that torch.compile has made must not be compiled again for the hooks.
+            # The hooks must not cause torch.compile to recompile a compiled module.
             children = () if hasattr(model, "_orig_mod") else model.named_children()
             for name, child in children:
                 _watch_module(undo, recorder, child, name)
@@ -48,7 +48,7 @@ def _watch_module(
         recorder.end(name)
         afterwards()
 
-    with contextlib.suppress(RuntimeError):  # of scripted modules, which refuse hooks
+    with contextlib.suppress(RuntimeError):  # scripted modules, which do not support hooks
         undo.callback(module.register_forward_pre_hook(before).remove)
         undo.callback(module.register_forward_hook(after, always_call=True).remove)
 
@@ -77,7 +77,7 @@ def _watch_optimizer(undo: contextlib.ExitStack, recorder: Recorder, optimizer: 
 def _watch_method(
     undo: contextlib.ExitStack, recorder: Recorder, owner: Any, method: str, name: str
 ) -> None:
-    """In the object's own dictionary, so that no other object's is timed."""
+    """In the object's own dictionary, so that no other object is affected."""
     original = getattr(owner, method, None)
     places = getattr(owner, "__dict__", None)
     if original is None or places is None:
@@ -91,7 +91,7 @@ def _watch_method(
         finally:
             recorder.end(name)
 
-    before = places.get(method, _watch_method)  # which no other code puts there
+    before = places.get(method, _watch_method)  # which no other code sets
     places[method] = timed
 
     def put_back() -> None:

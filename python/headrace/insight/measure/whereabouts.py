@@ -12,11 +12,11 @@ from headrace.errors import Error
 from headrace.loader.viewed import ViewedLoader
 
 _PACKAGE = str(Path(__file__).resolve().parents[2])
-_NOT_THE_USERS = (_PACKAGE, sysconfig.get_path("stdlib"), "<")  # but for what pip installs
+_NOT_THE_USERS = (_PACKAGE, sysconfig.get_path("stdlib"), "<")  # except what pip installs
 
 
 def line_of(error: BaseException) -> str:
-    """ "train.py, line 12, in step": the innermost of the user's lines; "" where is none."""
+    """ "train.py, line 12, in step": the user's innermost line; "" without one."""
     found = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
@@ -27,7 +27,7 @@ def line_of(error: BaseException) -> str:
 
 
 def told(error: BaseException) -> str:
-    """The error's own words, and where it was."""
+    """The error's own words, and where it happened."""
     line = line_of(error)
     return f"{error} ({line})" if line else str(error)
 

@@ -15,45 +15,47 @@ from __future__ import annotations
 import dataclasses
 import math
 
-# How sharply servers that are about equally busy hinder each other: the lower bound of a rate is
-# their power mean of this order. The virtual clock of the tests says that it is one.
+# How strongly resources of similar load slow each other down: the lower bound of a rate is their
+# power mean of this order. The virtual clock in the tests confirms that it is a bound.
 _SHARPNESS = 4.0
 
-RESOURCES = ("cores", "disk", "gil", "memory")  # that stages keep busy
+RESOURCES = ("cores", "disk", "gil", "memory")  # used by stages
 
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """A stage of a record's work; ``seconds`` of one unit of each of ``resources``."""
+    """A stage of a record's work; ``seconds`` on one unit of each of ``resources``."""
 
     name: str
-    kind: str  # of a verdict: "storage", "decode", "operator", "python", "collate"
+    kind: str  # for a verdict: "storage", "decode", "operator", "python", "collate"
     seconds: float
-    resources: tuple[str, ...] = ("cores",)  # of "cores", "disk", "gil", "memory"
+    resources: tuple[str, ...] = ("cores",)  # some of "cores", "disk", "gil", "memory"
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A loader and its consumer, in numbers. All seconds are those of one record."""
+    """A loader and its consumer, as numbers. All seconds are per record."""
 
     stages: tuple[Stage, ...]
     workers: int  # threads or processes that make records
-    cores: int  # that these may use
-    step_seconds: float = 0.0  # of the consumer; 0 where there is none
+    cores: int  # cores that these may use
+    step_seconds: float = 0.0  # seconds of the consumer; 0 without one
     copy_seconds: float = 0.0  # to the device, before the step
-    disk_depth: float = 1.0  # requests that the storage serves side by side
-    gils: int = 1  # interpreters that run steps in Python
-    overlapped: bool = True  # False: records are made while the consumer waits for them
+    disk_depth: float = 1.0  # requests that the storage serves concurrently
+    gils: int = 1  # interpreters that run Python steps
+    overlapped: bool = True  # False: records are made only while the consumer waits for them
     copy_overlapped: bool = False
     small_files: bool = False  # opening files costs more than their bytes
-    memory_places: float = math.inf  # records that the memory limit lets be made side by side
-    step_alone: float = 0.0  # of the step that nothing disturbs; 0 where unknown
-    step_cores: float = 0.0  # of cores that it keeps busy
-    epoch: float = math.inf  # batches; nothing is made ahead across its end
-    as_run: bool = False  # what comes in was run as a whole: how stages hinder each other is in it
+    memory_places: float = math.inf  # records that fit into the memory limit at the same time
+    step_alone: float = 0.0  # seconds of the undisturbed step; 0 if unknown
+    step_cores: float = 0.0  # cores that it keeps busy
+    epoch: float = math.inf  # batches per epoch; nothing is made ahead across its end
+    as_run: bool = (
+        False  # the input was measured as a whole, including how its stages hinder each other
+    )
 
     def capacity(self, resource: str) -> float:
-        """How many units of a resource there are."""
+        """How many units of a resource exist."""
         units = {
             "cores": float(self.cores),
             "disk": self.disk_depth,
@@ -63,12 +65,12 @@ class Case:
         return units[resource]
 
     def demand(self, resource: str) -> float:
-        """Seconds of the resource that a record takes."""
+        """Seconds of the resource per record."""
         return sum(stage.seconds for stage in self.stages if resource in stage.resources)
 
 
 def sustained(case: Case) -> dict[str, float]:
-    """Records a second that each resource could serve, were it the only limit."""
+    """Records per second that each resource could sustain if it were the only limit."""
     rates = {}
     for resource in RESOURCES:
         demand = case.demand(resource)
@@ -85,23 +87,22 @@ def sustained(case: Case) -> dict[str, float]:
 
 
 def input_rate(case: Case) -> float:
-    """Records a second that come in, whatever the consumer does; infinite where that is free."""
+    """Records per second that arrive regardless of the consumer; infinite if that costs nothing."""
     rates = sustained(case)
     inputs = [rates[name] for name in (*RESOURCES, "workers") if name in rates]
     return min(inputs, default=math.inf)
 
 
 def consumer_rate(case: Case) -> float:
-    """Records a second that copy and step can take; infinite without them."""
+    """Records per second that copy and step can take; infinite without them."""
     times = (case.copy_seconds, case.step_seconds)
     busy = max(times) if case.copy_overlapped else sum(times)
     return 1 / busy if busy > 0 else math.inf
 
 
 def loop_bounds(case: Case) -> tuple[float, float]:
-    """Between which rates the whole loop runs, records per second.
-
-    At best the slowest server is always busy; at worst those that are nearly as slow hinder it.
+    """The range of the whole loop's rate in records per second. At best the slowest resource is
+    always busy; at worst others that are nearly as slow delay it.
     """
     if not case.overlapped:
         seconds = 1 / input_rate(case) + 1 / consumer_rate(case)
@@ -118,17 +119,17 @@ def loop_bounds(case: Case) -> tuple[float, float]:
     servers = [comes_in, disturbed] if case.as_run else [*inputs, disturbed]
     low = min(servers)
     low *= sum((low / rate) ** _SHARPNESS for rate in servers) ** (-1 / _SHARPNESS)
-    # An epoch's first batch is made while there is none to step on, and its last one stepped on
-    # while none is made.
+    # Seconds per epoch without overlap: an epoch's first batch is made before any step, and during
+    # its last step none is made.
     ends = 1 / max(comes_in, undisturbed) / case.epoch
     return 1 / (1 / low + ends), 1 / (1 / high + ends)
 
 
 def _consumer_bounds(case: Case, input_rate: float) -> tuple[float, float]:
-    """The consumer's rate by itself, and as it is held up by a loader on the same cores.
+    """The consumer's rate alone, and when slowed down by a loader on the same cores.
 
-    A step that was timed in a loop that waits for data was held up by threads that never rest.
-    Where it is the limit they rest, and all the more the faster they are.
+    A step timed in a loop that waits for data competes with threads that never idle. If the step is
+    the bottleneck, threads idle, and the faster they are the more.
     """
     alone = min(case.step_alone or case.step_seconds, case.step_seconds)
     undisturbed = consumer_rate(dataclasses.replace(case, step_seconds=alone))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predicts each remedy: the changed case through the same model, as a range.
 
-A remedy says what the case becomes at worst and at best; the law gives a range for each, and what
-the law missed in the run that was measured widens it.
+A remedy changes the case, at worst and at best; the law gives a range for each, which is widened by
+the law's error in the measured run.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 
 from headrace.insight.model.case import Case, Stage, input_rate, loop_bounds
 
-WORTH = 1.05  # a gain that is smaller is not offered
-_FEW_WAITS = 0.1  # of a record's time, that no limit comes of
-_MISS = 0.03  # what any estimate is off, even of a loop that the law explains to the last bit
+WORTH = 1.05  # smaller gains are not offered
+_FEW_WAITS = 0.1  # of a record's time, not caused by any limit
+_MISS = 0.03  # the error of any estimate, even for a loop that fits the model exactly
 
 
 @dataclasses.dataclass(frozen=True)
 class Remedy:
-    """A change: the case with it at worst and at best, and what to type."""
+    """A change: the case with it, at worst and at best, and what to type."""
 
     name: str
     what: str
@@ -30,7 +30,7 @@ class Remedy:
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """Between which rates (records per second) the loop would run with a remedy."""
+    """The range of the loop's rate (records per second) with a remedy."""
 
     name: str
     what: str
@@ -47,14 +47,14 @@ def predict(case: Case, remedy: Remedy, measured: float) -> Prediction:
 
 
 def ranked(case: Case, remedies: Sequence[Remedy], measured: float) -> list[Prediction]:
-    """The predictions that are worth something, the best first."""
+    """The predictions worth mentioning, the best first."""
     found = [predict(case, remedy, measured) for remedy in remedies]
     found = [p for p in found if math.isfinite(p.high) and p.low + p.high > 2 * measured * WORTH]
     return sorted(found, key=lambda p: -(p.low + p.high))
 
 
 def more_workers(case: Case, workers: int, what: str) -> Remedy:
-    """``workers`` threads or processes, which also make records ahead."""
+    """``workers`` threads or processes, which also prepare records ahead."""
     changed = dataclasses.replace(case, workers=workers, overlapped=True)
     return Remedy(f"{workers} workers", what, changed, changed)
 
@@ -66,7 +66,8 @@ def cheaper(
     factors: dict[str, tuple[float, float]],
     copy: tuple[float, float] = (1.0, 1.0),
 ) -> Remedy:
-    """Stages that take a share of what they took: (at worst, at best) by kind or by name."""
+    """Stages reduced to a fraction of their present time: (at worst, at best) by kind or by
+    name."""
 
     def at(which: int) -> Case:
         def factor(stage: Stage) -> float:
@@ -82,7 +83,7 @@ def cheaper(
 
 
 def without(case: Case, stage: str, what: str, spread: float = 0.0) -> Remedy:
-    """A stage left out; ``spread``: by what share its own price is uncertain."""
+    """Without a stage; ``spread``: the uncertainty of its own cost, as a fraction."""
     return cheaper(case, f"without {stage}", what, {stage: (spread, 0.0)})
 
 
@@ -93,7 +94,7 @@ def more_memory(case: Case, what: str) -> Remedy:
 
 
 def resized_once(case: Case, what: str, pixels: tuple[float, float]) -> Remedy:
-    """Images stored at ``pixels`` of their area; what is read and decoded shrinks with it."""
+    """Images stored at ``pixels`` of their area, which reduces reading and decoding accordingly."""
     return cheaper(case, "resize once", what, {"decode": pixels, "storage": (pixels[0], 0.0)})
 
 
@@ -107,10 +108,9 @@ def compared(
     read: tuple[float, float] = (1.0, 1.0),
     copy: tuple[float, float] = (1.0, 1.0),
 ) -> Remedy:
-    """A remedy that was tried next to the loader: so many times as fast, (at worst, at best).
-
-    Both read from memory then, so waits for the storage are left out of the comparison: of these a
-    share ``read`` is left, and of copies to the device a share ``copy``.
+    """A remedy that was tried next to the loader: its speed-up (at worst, at best). Both read from
+    memory, so the comparison does not include waits for storage: a fraction ``read`` of these
+    remains, and a fraction ``copy`` of the copies to the device.
     """
     now = input_rate(_warm(case))
     total = sum(stage.seconds for stage in case.stages)
@@ -133,25 +133,25 @@ def compared(
 
 
 def block_shuffled(case: Case, what: str, share: float) -> Remedy:
-    """Random reads that become long ones; ``share``: of a read's time, were all of it one stretch.
-
-    A window of blocks is read at a time, so it comes to no more than twice that.
+    """Random reads become long ones; ``share``: the fraction of a read's time if everything were
+    contiguous. Since a window of blocks is read at a time, it is at most twice that.
     """
     read = (min(1.0, 2 * share), share)
     return compared(case, "block shuffle", what, (1.0, 1.0), read=read)
 
 
 def copied_aside(case: Case, what: str, pinned: float) -> Remedy:
-    """Copies from pinned memory on a stream of their own; ``pinned``: what share of their time."""
+    """Copies from pinned memory on a separate stream; ``pinned``: the fraction of their present
+    time.
+    """
     shorter = dataclasses.replace(case, copy_seconds=case.copy_seconds * min(1.0, pinned))
     beside = dataclasses.replace(shorter, copy_overlapped=True)
     return Remedy("pinned copies on a side stream", what, shorter, beside)
 
 
 def replaced(case: Case, name: str, what: str, rates: tuple[float, float]) -> Remedy:
-    """Another input, whose rate alone was measured: (at worst, at best) records per second.
-
-    It had all cores, so it has fewer where the step takes some.
+    """Another input, whose rate alone was measured: (at worst, at best) records per second. It had
+    all cores then, and has fewer next to the step.
     """
 
     def at(rate: float) -> Case:
@@ -162,12 +162,12 @@ def replaced(case: Case, name: str, what: str, rates: tuple[float, float]) -> Re
 
 
 def _is_wait(stage: Stage) -> bool:
-    """Whether all that it takes is the storage's time."""
+    """Whether all of its time is spent in the storage."""
     return stage.resources == ("disk",)
 
 
 def _warm(case: Case) -> Case:
-    """The case with all that is read in memory."""
+    """The case with all reads from memory."""
     kept = tuple(stage for stage in case.stages if not _is_wait(stage))
     return dataclasses.replace(case, stages=kept)
 

@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from headrace.insight.measure.loop import Window
 from headrace.insight.model.case import RESOURCES, Case, Stage, consumer_rate, input_rate, sustained
 
-FED_SHARE = 0.05  # a loop that waits less than this share of its time is fed
-HICCUPS = 0.20  # waits that do not come from a slow input, where that is ample
-AMPLE = 2.0  # an input that could give so many times more: the consumer is the limit, by far
-NEARLY = 1.10  # rates closer than this are not told apart
-CROWDED = 0.15  # of the time that we wanted cores; where others had them for more, nothing is sure
-FEW = 6  # batches; of a loader that works ahead, fewer may all have been made before
+FED_SHARE = 0.05  # a loop that waits less than this fraction of its time is fed
+HICCUPS = 0.20  # waits that do not come from a slow input, if the input is ample
+AMPLE = 2.0  # an input that could deliver this many times more: the consumer is clearly the limit
+NEARLY = 1.10  # rates closer than this are not distinguished
+CROWDED = 0.15  # fraction of the wanted core time; if others used more, nothing is certain
+FEW = 6  # batches; a loader that works ahead may have made them before the measurement
 
 WORDS = (
     "fed",
@@ -44,16 +44,16 @@ NOT_INPUT_BOUND = ("fed", "consumer", "unsure")
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What limits the loop. ``margin``: how much faster the next limit is, 0.5 for half as fast
-    again; infinite where there is no other. ``noise``: by how much windows disagree.
+    """What limits the loop. ``margin``: how much faster the next limit is, 0.5 for 50 % faster;
+    infinite without another. ``noise``: how much the windows disagree.
     """
 
     word: str
     cause: str  # the stage or resource by its name
     margin: float
     noise: float
-    likely: str = ""  # where unsure: what the numbers point at nonetheless
-    reason: str = ""  # where unsure: why, if that is more than that windows disagree
+    likely: str = ""  # if unsure: what the numbers suggest nonetheless
+    reason: str = ""  # if unsure: why, unless windows just disagree
 
 
 def judge(
@@ -63,11 +63,9 @@ def judge(
     crowding: float = 0.0,
     batches: float = math.inf,
 ) -> Verdict:
-    """The verdict on a case whose loop was measured in ``windows``; one alone proves nothing.
-
-    copy_noise: by how much the measurements disagree from which the copies' time was taken.
-    crowding: the share of the time that this process wanted cores in which others had them.
-    batches: that were timed in all windows.
+    """The verdict on a case whose loop was measured in ``windows``; a single window proves nothing.
+    copy_noise: how much the measurements of the copies disagree. crowding: the fraction of the time
+    wanted on cores that other programs took. batches: number of batches in all windows.
     """
     found = _by_numbers(case, windows, copy_noise)
     likely = found.likely or ("" if found.word == "unsure" else found.word)
@@ -95,7 +93,7 @@ def _by_numbers(case: Case, windows: Sequence[Window], copy_noise: float) -> Ver
     if case.step_seconds > 0 and stall <= FED_SHARE:
         ratio = input_rate(case) / consumer_rate(case)
         word = "consumer" if ratio >= AMPLE else "fed"
-        torn = max(stalls) - FED_SHARE  # a window that was starved
+        torn = max(stalls) - FED_SHARE  # a window in which the loop waited
         if torn > FED_SHARE:
             return Verdict("unsure", "the step", torn, noise, likely=word)
         return Verdict(word, "the step", ratio - 1, noise)
@@ -118,11 +116,11 @@ class RankTimes:
 
     rank: int
     windows: tuple[Window, ...]
-    alone: float  # seconds that a record takes its loader alone; 0 where that is not known
+    alone: float  # seconds per record of its loader alone; 0 if unknown
 
     @property
     def waits(self) -> list[float]:
-        """Seconds that a record was waited for."""
+        """Seconds waited per record."""
         return [window.stall / window.rate for window in self.windows if window.rate > 0]
 
     @property
@@ -132,11 +130,11 @@ class RankTimes:
 
 
 def judge_ranks(ranks: Sequence[RankTimes]) -> Verdict | None:
-    """The verdict "rank" where one rank's data holds up all others; None where none does.
+    """The verdict "rank" if one rank's data delays all others; otherwise None.
 
-    Ranks that step together take the same time for a step, whichever is late: the others wait in
-    their step, for the gradients. So what tells is the time that a rank waits for its data; and
-    where all wait for theirs, it is chance which comes last, and no better without that rank.
+    Ranks that step together take the same time for a step, whichever is late: the others wait for
+    the gradients in their step. So the indicator is the time that a rank waits for its data; if all
+    wait for theirs, the last one is last by chance, and removing it would not help.
 
     >>> slow, quick = Window(100, 0.8), Window(100, 0.1)
     >>> both = [RankTimes(0, (quick, quick), 0.002), RankTimes(1, (slow, slow), 0.008)]
@@ -160,13 +158,13 @@ def judge_ranks(ranks: Sequence[RankTimes]) -> Verdict | None:
 
 
 def disagreement(values: Sequence[float]) -> float:
-    """By what share of their median repeated measurements differ; one alone says nothing: 0."""
+    """The relative deviation of repeated measurements from their median; 0 for a single one."""
     middle = statistics.median(values) if values else 0.0
     return (max(values) - min(values)) / middle if middle > 0 else 0.0
 
 
 def _limit_of(case: Case) -> tuple[str, str, float]:
-    """Word, cause and margin of the least resource on the way to the consumer."""
+    """Verdict, cause and margin of the slowest resource on the way to the consumer."""
     rates = sustained(case)
     hard: dict[str, float] = {}
     for name in RESOURCES:
@@ -176,8 +174,8 @@ def _limit_of(case: Case) -> tuple[str, str, float]:
         hard["copy"] = 1 / case.copy_seconds if case.copy_overlapped else consumer_rate(case)
     if not hard:
         return "unsure", "", 0.0
-    # Workers wait for all that they use, so they are a limit of their own only where the rest
-    # has room: where more of them would help.
+    # Workers wait for everything they use, so they are a limit themselves only if the rest has
+    # room, that is, if more of them would help.
     others = min(hard.values())
     if not case.overlapped:
         # Nothing is made ahead. With one more worker the input would overlap with the step.
@@ -205,7 +203,7 @@ def _limit_of(case: Case) -> tuple[str, str, float]:
 
 
 def _heaviest(case: Case, resource: str) -> tuple[str, str, float]:
-    """The stage that takes most of a resource, and by how much it leads the next."""
+    """The stage that uses most of a resource, and by how much it exceeds the next."""
     users: list[Stage] = [stage for stage in case.stages if resource in stage.resources]
     users.sort(key=lambda stage: -stage.seconds)
     lead = math.inf

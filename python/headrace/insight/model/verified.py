@@ -11,8 +11,9 @@ from typing import Any
 class Verified:
     """The predicted and the measured gain of a remedy. Rates in records per second.
 
-    reason: why nothing was measured; then ``before`` and ``after`` are 0. measured: the rate that
-    the prediction was made beside. records: of how many the loops were, if not of all: ``whole``.
+    reason: why nothing was measured; then ``before`` and ``after`` are 0. measured: the rate on
+    which the prediction is based. records: how many records the loops had, if fewer than all,
+    ``whole``.
     """
 
     name: str
@@ -28,7 +29,7 @@ class Verified:
 
     @property
     def predicted_gain(self) -> float:
-        """The middle of the range, as a ratio of rates: 1.5 for half as fast again."""
+        """The middle of the range, as a ratio of rates: 1.5 for 50 % faster."""
         return (self.low + self.high) / 2 / self.measured if self.measured else 0.0
 
     @property
@@ -37,16 +38,16 @@ class Verified:
 
     @property
     def error(self) -> float:
-        """By what share the predicted gain is larger than the one that was found."""
+        """The relative error of the predicted gain."""
         return self.predicted_gain / self.found_gain - 1 if self.found_gain else 0.0
 
     @property
     def inside(self) -> bool:
-        """Whether the gain that was found lies in the range that was predicted."""
+        """Whether the measured gain is in the predicted range."""
         return self.low <= self.found_gain * self.measured <= self.high
 
     def json(self) -> dict[str, Any]:
-        """Plain values, for the report's."""
+        """Plain values, for the report's JSON."""
         if self.reason:
             return {"name": self.name, "applied": False, "reason": self.reason}
         return {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our loader's work per record: its stages, the cost of each operator, slow records.
 
-Everything runs on loaders made for this, over the same source with other steps or one thread; the
-user's own is not touched. An operator's price is what the pipeline takes less without it.
+Everything runs on separate loaders over the same source with other steps or one thread; the user's
+own is not touched. An operator's cost is how much faster the pipeline is without it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from headrace.insight.probes.seeking import seek_share
 from headrace.loader import Loader
 from headrace.pipeline import Pipeline
 
-_NEGLIGIBLE = 0.02  # of a record's time; prices below it are noise
-_READ = 16  # records that are read at least
-_TOGETHER = 4  # records that a thread reads before it comes back to Python
+_NEGLIGIBLE = 0.02  # of a record's time; lower costs are noise
+_READ = 16  # minimum number of records read
+_TOGETHER = 4  # records that a thread reads before it returns to Python
 _DECODE = ("entropy", "coded", "transform")
 _ENGINE = {"resample": "resizing", "store": "writing batches"}
-_FEATURES = "extracting features"  # of sounds: what the engine counts as transform
+_FEATURES = "extracting features"  # for audio: what the engine counts as transform
 _SEEKING = "seeking in videos: frames that are decoded on the way to those of the clip"
-_CHANGED = {  # of the user's keywords: an examination keeps nothing and writes nothing
+_CHANGED = {  # replaces the user's keywords: an examination caches and writes nothing
     "quarantine": None,
     "resident": False,
     "cache": None,
@@ -48,12 +48,12 @@ class Price:
 
     name: str
     seconds: float
-    spread: float  # seconds by which repeated measurements of it differ
+    spread: float  # the seconds by which repeated measurements differ
 
 
 @dataclasses.dataclass(frozen=True)
 class Anatomy:
-    """A record's way through a loader: stages, operators, rates with one thread and with all."""
+    """A record's path through a loader: stages, operators, rates with one thread and with all."""
 
     stages: tuple[Stage, ...]
     prices: list[Price]
@@ -67,7 +67,7 @@ def like(
     """A loader like the user's, with another source, other steps or keywords."""
     given = {**loader.assembly.given, **_CHANGED, **changes}
     if given["index"] == "auto":
-        given["index"] = "use"  # which learns nothing
+        given["index"] = "use"  # which stores no indexes
     if given.get("global_batch_size") or given.get("batch_size") is None:
         given.update(batch_size=loader.batch_size, global_batch_size=None)
     return _made(
@@ -84,7 +84,7 @@ def _made(source: Any, pipeline: Pipeline, given: dict[str, Any]) -> Loader:
 
 
 def examine(loader: Loader, reads: Reads | None, seconds: float) -> Anatomy:
-    """Stages with one thread, then each operator's price by leaving it out."""
+    """Stages with one thread, then each operator's cost, measured by leaving it out."""
     names = names_of(loader.assembly.pipeline)
     share = seconds / (2 + len(names))
     parts, one = stages_of(like(loader, threads=1), reads, 2 * share)
@@ -131,13 +131,13 @@ def _hears_only(loader: Loader) -> bool:
 
 
 def _reading(seconds: float, reads: Reads | None) -> Stage:
-    """Reading is a matter of the storage; where it comes from memory, of the cores, too."""
+    """Reading depends on the storage; if it comes from memory, on the cores, too."""
     busy = reads is not None and reads.cpu_share > 0.5
     return Stage("reading", "storage", seconds, ("disk", "cores") if busy else ("disk",))
 
 
 def _price(loader: Loader, number: int, seconds: float, one: Timed) -> Price | None:
-    """None where the pipeline makes no sense, or too few windows, without the step."""
+    """None if the pipeline is invalid without the step, or there are too few windows."""
     try:
         with like(
             loader, pipeline=without(loader.assembly.pipeline, {number}), threads=1
@@ -151,13 +151,13 @@ def _price(loader: Loader, number: int, seconds: float, one: Timed) -> Price | N
 
 
 def _spread(timed: Timed) -> float:
-    """Seconds of a record by which the windows differ."""
+    """Seconds per record by which the windows differ."""
     rates = [window.rate for window in timed.windows]
     return 1 / min(rates) - 1 / max(rates)
 
 
 def _with_operators(parts: list[Stage], prices: list[Price], loader: Loader) -> tuple[Stage, ...]:
-    """The engine's stages with the time of steps taken out of them and put under their names."""
+    """The engine's stages, with the time of the steps subtracted and listed under their names."""
     total = sum(stage.seconds for stage in parts)
     steps = zip(
         names_of(loader.assembly.pipeline), loader.assembly.pipeline.all_steps(), strict=True
@@ -168,7 +168,7 @@ def _with_operators(parts: list[Stage], prices: list[Price], loader: Loader) -> 
         if part.kind != "python":
             stages.append(part)
             continue
-        # The engine counts steps in Python together: divided among them by their prices.
+        # The engine counts Python transforms together: divided among them by their costs.
         known = [p for p in prices if p.name in python and p.seconds > 0]
         whole = sum(price.seconds for price in known)
         named = [Stage(p.name, "python", part.seconds * p.seconds / whole, ("gil",)) for p in known]
@@ -199,7 +199,7 @@ def names_of(pipeline: Pipeline) -> list[str]:
 
 
 def without(pipeline: Pipeline, numbers: Container[int]) -> Pipeline:
-    """The pipeline less the steps of these numbers, as all_steps() counts them."""
+    """The pipeline without the steps of these numbers, as counted by all_steps()."""
     made, number = Pipeline(()), 0
     made.dropped = pipeline.dropped
     kept: list[list[Any]] = []
@@ -212,7 +212,7 @@ def without(pipeline: Pipeline, numbers: Container[int]) -> Pipeline:
 
 
 def read_records(loader: Loader, seconds: float) -> Reads:
-    """Records as they are stored, read at random and in order, by more and more threads."""
+    """Stored records, read randomly and in order, by more and more threads."""
     source = loader.source
     share = seconds / (len(DEPTHS) + 1)
     order = np.random.default_rng(0).permutation(len(source))
@@ -227,15 +227,15 @@ def read_records(loader: Loader, seconds: float) -> Reads:
 
 
 def _stream(source: Any, order: Any, threads: int, seconds: float) -> tuple[float, float, float]:
-    """Records a second, the share of it that a core was busy, and bytes of a record."""
+    """Records per second, the fraction of time that a core was busy, and bytes per record."""
     stop = time.perf_counter() + seconds
     count = max(_READ, 4 * threads)
     while True:
-        # Read to its end, whatever the source: a thread that were left would go on reading.
+        # Read to the end with any source: an abandoned thread would continue reading.
         wall, cpu, size = _read_some(source, np.resize(order, count), threads)
         if time.perf_counter() + 2 * wall > stop:
             return count / wall, min(1.0, cpu / wall / threads), size / count
-        count *= 2  # so that starting threads weighs little
+        count *= 2  # so that starting threads does not matter
 
 
 def _read_some(source: Any, numbers: Any, threads: int) -> tuple[float, float, float]:
@@ -252,7 +252,7 @@ def _size(value: Any) -> int:
 
 
 def _reader(loader: Loader) -> Callable[[int], Any]:
-    """Decodes a record: as the source gives it; of a video, which is no frames yet, a clip."""
+    """Decodes a record as the source provides it; for a video, a clip of it."""
     source = loader.source
     videos = tuple(field.name for field in source.schema if field.kind == "video")
     if not videos:
@@ -261,12 +261,12 @@ def _reader(loader: Loader) -> Callable[[int], Any]:
     keywords: Any = {"batch_size": 1, "threads": 1, "shard": False, "ragged": "list"}
     single = Loader(source, [clip], fields=videos, **keywords)
     with contextlib.suppress(Error):
-        single.batch(0, 0)  # starts what decodes
+        single.batch(0, 0)  # starts the decoder
     return lambda number: single.batch(0, number)
 
 
 def slowest_records(loader: Loader, seconds: float, count: int = 5) -> list[dict[str, Any]]:
-    """Keys and milliseconds of the records that took longest, of those there was time for."""
+    """Keys and milliseconds of the slowest records, as far as time allowed."""
     found: list[tuple[float, int]] = []
     read = _reader(loader)
     stop = time.perf_counter() + seconds

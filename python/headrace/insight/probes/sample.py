@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record to look at."""
+"""A sample record."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Pixels = np.ndarray[Any, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """A record. ``pixels``: uint8 (1|3, H, W), at most 144 a side; None where it has none."""
+    """A record. ``pixels``: uint8 (1|3, H, W), at most 144 on a side; None without an image."""
 
     key: str
-    ms: float  # that it took to make on one thread
-    slow: bool  # one of those that took longest
+    ms: float  # time to make it on one thread
+    slow: bool  # one of the slowest
     pixels: Pixels | None = dataclasses.field(default=None, compare=False)

@@ -12,9 +12,8 @@ _SAMPLES = 8  # records
 
 
 def seek_share(loader: Loader) -> float | None:
-    """The share of decoded packets whose frames are not shown; None where there is no video.
-
-    By the indices of some videos and clips in their middle, as the first step takes them.
+    """The fraction of decoded packets whose frames are not used; None without video. Computed from
+    the indices of some videos, for clips in the middle, as the first step takes them.
     """
     source = loader.source
     fields = [field.name for field in source.schema if field.kind == "video"]
@@ -29,7 +28,7 @@ def seek_share(loader: Loader) -> float | None:
             fed += _core.video_packets_for(encoded, frames)
             shown += len(set(frames))
         except Exception:
-            continue  # a bad record is another finding
+            continue  # bad records are reported elsewhere
     return max(0.0, 1 - shown / fed) if fed else None
 
 

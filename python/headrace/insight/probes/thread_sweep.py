@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our loader with one thread, two, and so on up to all cores: where more stop helping."""
+"""Our loader with one thread, two, and so on up to all cores, to find where more stop helping."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST = 8  # counts that are tried
 
 
 def counts(cores: int) -> list[int]:
-    """1 to ``cores``; of many cores powers of two, and all.
+    """1 to ``cores``; for many cores, powers of two and all of them.
 
     >>> counts(4), counts(12)
     ([1, 2, 3, 4], [1, 2, 4, 8, 12])
@@ -24,7 +24,7 @@ def counts(cores: int) -> list[int]:
 
 
 def sweep(loader: Loader, cores: int, seconds: float) -> list[dict[str, Any]]:
-    """A point for each number of threads."""
+    """One point per number of threads."""
     found = []
     tried = counts(cores)
     for threads in tried:
@@ -36,7 +36,7 @@ def sweep(loader: Loader, cores: int, seconds: float) -> list[dict[str, Any]]:
 
 
 def point(timed: Timed, workers: int) -> dict[str, Any]:
-    """Rates (records/s), the least and the most of the windows, and seconds to the first batch."""
+    """Rates (records/s), the lowest and highest of the windows, and seconds to the first batch."""
     rates = [window.rate for window in timed.windows]
     return {
         "workers": workers,

@@ -2,7 +2,7 @@
 """A torch DataLoader's work per record: its dataset and collate_fn, called here and timed.
 
 Works on a copy of the dataset whose transforms are timed one by one; the user's is not changed.
-Imports neither torch nor Pillow: both are found where the program has imported them.
+Imports neither torch nor Pillow: both are only used if the program has imported them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENDING = 5.0  # seconds that workers may take for batches that are not used
 
 
 def is_dataloader(loader: Any) -> bool:
-    """Whether it looks as torch's DataLoader over a map-style dataset does."""
+    """Whether it looks like torch's DataLoader over a map-style dataset."""
     dataset = getattr(loader, "dataset", None)
     return (
         hasattr(loader, "num_workers")
@@ -37,7 +37,7 @@ def is_dataloader(loader: Any) -> bool:
 
 
 class _Clock:
-    """Wall and CPU seconds by name; calls inside of calls are counted once, for the inner one."""
+    """Wall and CPU seconds by name; nested calls are only counted for the inner one."""
 
     def __init__(self) -> None:
         self.busy: dict[str, float] = defaultdict(float)
@@ -62,7 +62,7 @@ class _Clock:
 
 
 def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]:
-    """Stages of a record in one process, and the records that took longest."""
+    """Stages of a record in one process, and the slowest records."""
     _let_workers_end(loader)
     clock = _Clock()
     dataset, operators = _timed_copy(loader.dataset, clock)
@@ -70,7 +70,7 @@ def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]
     collate = clock.timed("collate", loader.collate_fn or (lambda items: items))
     batch_size = loader.batch_size or 1
     times: list[tuple[float, int]] = []
-    passed: list[list[float]] = []  # what each operator had taken by then, after each record
+    passed: list[list[float]] = []  # cumulative time of each operator after each record
     items: list[Any] = []
     failure = ""
     stop = time.perf_counter() + seconds
@@ -103,7 +103,7 @@ def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]
 
 
 def _prices(operators: list[str], passed: list[list[float]]) -> list[Price]:
-    """Each by its mean, and by how much the thirds of the records differ in theirs."""
+    """Each operator's mean, and the difference between thirds of the records."""
     if len(passed) < WINDOWS:
         return []
     third = len(passed) // WINDOWS
@@ -117,7 +117,8 @@ def _prices(operators: list[str], passed: list[list[float]]) -> list[Price]:
 
 
 def _let_workers_end(loader: Any) -> None:
-    """Until persistent workers have made what they were asked for: a disk is theirs as well."""
+    """Waits until persistent workers have finished their requests, because they also use the
+    disk."""
     iterator: Any = getattr(loader, "_iterator", None)
     results = getattr(iterator, "_worker_result_queue", None)
     stop = time.perf_counter() + _ENDING
@@ -127,11 +128,11 @@ def _let_workers_end(loader: Any) -> None:
                 return
             time.sleep(0.005)
     except (AttributeError, NotImplementedError, OSError, ValueError):
-        return  # another version of torch, or a queue that is closed
+        return  # another version of torch, or a closed queue
 
 
 def _stages(clock: _Clock, operators: list[str], count: int) -> list[Stage]:
-    """Time that a core was busy goes to what it was busy with, waiting to the storage."""
+    """Time in which a core was busy belongs to the operator; waiting belongs to the storage."""
     kinds = {
         "rest": ("the dataset's own code", "python"),
         "decode": ("decode", "decode"),
@@ -140,7 +141,7 @@ def _stages(clock: _Clock, operators: list[str], count: int) -> list[Stage]:
     stages, waited = [], 0.0
     for name, busy in clock.busy.items():
         text, kind = kinds.get(name, (name, "operator"))
-        if name in operators:  # one that sleeps is slow all the same
+        if name in operators:  # sleeping still makes a record slow
             busy += clock.waited[name]
         else:
             waited += clock.waited[name]
@@ -150,7 +151,8 @@ def _stages(clock: _Clock, operators: list[str], count: int) -> list[Stage]:
 
 
 def _timed_copy(dataset: Any, clock: _Clock) -> tuple[Any, list[str]]:
-    """A copy whose ``transform`` (a Compose, or one callable) is timed; names of what is in it."""
+    """A copy whose ``transform`` (a Compose, or one callable) is timed; and the names of its
+    parts."""
     if not callable(getattr(dataset, "transform", None)):
         return dataset, []
     names: list[str] = []
@@ -177,8 +179,8 @@ def _with_transform(dataset: Any, transform: Any) -> Any:
 
 
 def with_parts(transform: Any, changed: Callable[[list[Any]], list[Any]]) -> Any:
-    """A copy with another list in it: a Compose has one, and what a script wraps around a Compose
-    has that as its ``transforms``. None if it has no such list."""
+    """A copy with another list of transforms: a Compose has one, and so does a wrapper with a
+    Compose as its ``transforms``. None if there is no such list."""
     inner = getattr(transform, "transforms", None)
     if isinstance(inner, (list, tuple)) and inner and all(map(callable, inner)):
         other: Any = changed(list(inner))
@@ -191,7 +193,7 @@ def with_parts(transform: Any, changed: Callable[[list[Any]], list[Any]]) -> Any
     made = copy.copy(transform)
     try:
         made.transforms = other
-    except (AttributeError, TypeError):  # it is read only, or a module among torch's
+    except (AttributeError, TypeError):  # it is read-only, or a torch submodule
         return None
     return made
 
@@ -207,7 +209,7 @@ def names_of(parts: list[Any]) -> list[str]:
 
 @contextlib.contextmanager
 def _decoding_timed(clock: _Clock) -> Iterator[None]:
-    """Pillow's decoding counted apart, where the program uses Pillow; put back afterwards."""
+    """Pillow's decoding, counted separately if the program uses Pillow; restored afterwards."""
     if "PIL.Image" not in sys.modules:
         yield
         return
@@ -227,7 +229,7 @@ def _decoding_timed(clock: _Clock) -> Iterator[None]:
 
 
 def _order(count: int) -> Iterator[int]:
-    """Records at random, again and again, whatever the global generators hold."""
+    """Random records, repeatedly, independent of the global generators."""
     import numpy as np
 
     draw = np.random.default_rng(0)
@@ -243,7 +245,7 @@ def key_of(dataset: Any, number: int) -> str:
 
 
 def rebuilt(loader: Any, **changes: Any) -> Any:
-    """A DataLoader of the same class, with the same samplers, and other keywords."""
+    """A DataLoader of the same class, with the same samplers and other keywords."""
     names = [
         "dataset",
         "num_workers",
@@ -255,13 +257,13 @@ def rebuilt(loader: Any, **changes: Any) -> Any:
     ]
     if changes.get("num_workers", loader.num_workers) > 0:
         names += ["multiprocessing_context", "persistent_workers"]
-        if loader.num_workers > 0:  # else it is None
+        if loader.num_workers > 0:  # otherwise it is None
             names.append("prefetch_factor")
     keywords = {name: getattr(loader, name) for name in names if hasattr(loader, name)}
     if not changes.get("num_workers", loader.num_workers):
-        keywords["timeout"] = 0  # no worker to wait for
+        keywords["timeout"] = 0  # there is no worker to wait for
     if loader.batch_size is None and getattr(loader, "batch_sampler", None) is not None:
-        keywords["batch_sampler"] = loader.batch_sampler  # one of the user's
+        keywords["batch_sampler"] = loader.batch_sampler  # a user's own class
     else:
         keywords.update(batch_size=loader.batch_size, sampler=loader.sampler)
         keywords["drop_last"] = loader.drop_last
@@ -269,7 +271,9 @@ def rebuilt(loader: Any, **changes: Any) -> Any:
 
 
 def without_transform(loader: Any, name: str) -> Any:
-    """Like this one, its dataset less the transform of this name, as `examine` calls them."""
+    """A loader like this one, without the dataset's transform of this name, as `examine` names
+    them.
+    """
 
     def others(parts: list[Any]) -> list[Any]:
         return [part for part, each in zip(parts, names_of(parts), strict=True) if each != name]

@@ -11,10 +11,8 @@ from headrace.insight.probes.torch_dataloader import rebuilt
 
 
 def sweep(loader: Any, cores: int, seconds: float, pinning: bool = False) -> list[dict[str, Any]]:
-    """Points as thread_sweep's; those of another setting name it under "setting".
-
-    pinning: whether pin_memory is tried; it says something only where there is a GPU.
-    """
+    """Points like thread_sweep's; those with another setting have it under "setting". pinning:
+    whether to try pin_memory, which only matters with a GPU."""
     tried = [0, *counts(cores)]
     settings: list[dict[str, Any]] = [{"prefetch_factor": 4}, {"persistent_workers": True}]
     if pinning:
@@ -36,7 +34,7 @@ def sweep(loader: Any, cores: int, seconds: float, pinning: bool = False) -> lis
 def _tried(
     loader: Any, workers: int, changes: dict[str, Any], seconds: float
 ) -> list[dict[str, Any]]:
-    """One point, or none where not one batch came."""
+    """One point, or none if no batch arrived."""
     timed = time_loop(rebuilt(loader, num_workers=workers, **changes), None, seconds)
     if not timed.windows:
         return []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader with a remedy, made next to the user's: with all records, or as many as time allows.
+"""A loader with a remedy, in addition to the user's: with all records, or as many as time allows.
 
-What it writes lies in a temporary folder, is held to the room that there is, and goes away with it.
+Its files are in a temporary folder, limited to the available space, and removed with it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Tell = Callable[[str, int], object]
 
 _YOURS = "this changes your data or your code, which is left to you: make the change and run again"
 _LONGEST = 120.0  # seconds of preparation; more records than that allows are left out
-_FEW = 16  # records that show how long it takes
+_FEW = 16  # records used to estimate how long it takes
 _FREE = 0.9  # of a folder's free bytes that may be used
 _OWN = ("resident", "cache", "shard", "sampler")  # keywords that examinations otherwise change
 
@@ -42,7 +42,7 @@ class CannotBe(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Applied:
-    """The loop's loader, and one with the remedy; over how many records, of how many in all."""
+    """The loop's loader, and one with the remedy; the number of records used, and of all."""
 
     before: Any
     after: Any
@@ -53,7 +53,9 @@ class Applied:
 
 @contextlib.contextmanager
 def applied(found: Findings, name: str, tell: Tell) -> Iterator[Applied]:
-    """Both loaders; what was made for it is closed and removed afterwards. Raises CannotBe."""
+    """Yields both loaders; everything made for it is closed and removed afterwards. Raises
+    CannotBe.
+    """
     with contextlib.ExitStack() as stack:
         try:
             made = _made(found, name, tell, stack)
@@ -111,7 +113,7 @@ def _of_ours(
     if own["sampler"] is not None and count < whole:
         raise CannotBe("preparing it takes long, and the sampler names all records")
     source = loader.source if count == whole else _spread(loader.source, count)
-    copied = change.apart and count < whole  # what is made of a part would be made of all
+    copied = change.apart and count < whole  # made from a part, it would still process the whole
     needed = int((change.disk + copied) * _stored_bytes(source))
     _make_sure_of_room(needed)
     folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -152,7 +154,7 @@ def _view_of(loader: Any) -> Callable[[Loader], Any]:
 
 
 def _affordable(make: changes.Make, source: Source, change: Change) -> int:
-    """Records that the remedy can be prepared for in the time that there is."""
+    """Records for which the remedy can be prepared in the available time."""
     begin, few = time.perf_counter(), min(_FEW, len(source))
     with tempfile.TemporaryDirectory() as folder:
         part = _spread(source, few)
@@ -165,7 +167,7 @@ def _affordable(make: changes.Make, source: Source, change: Change) -> int:
 
 
 def _spread(source: Source, count: int) -> Source:
-    """Records from all of the source."""
+    """Records sampled from the whole source."""
     whole = len(source)
     return subset(source, [number * whole // count for number in range(count)])
 

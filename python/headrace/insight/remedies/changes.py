@@ -26,36 +26,37 @@ NOT_HERE = declare(
     "of, or data that does not fit into memory.",
 )
 
-_WORTH = 0.05  # of a record's time; steps that take less are not left out
+_WORTH = 0.05  # of a record's time; cheaper steps are not left out
 _LEFT_OUT = 2  # steps, at most
-_SHARE_OF_MEMORY = 0.5  # of memory_limit, that resident data or a cache may take
-_PACKED = re.compile(r"(?:^|: |, | and | of )pack \S")  # in what a source says of itself
-# Factors of the waits for the storage with a pack, whose records have a tenth more bytes
-# and need no file of their own.
+_SHARE_OF_MEMORY = 0.5  # of memory_limit, for resident data or a cache
+_PACKED = re.compile(r"(?:^|: |, | and | of )pack \S")  # marks in a source's description
+# Remaining fraction of the storage waits with a pack, whose records have a tenth more bytes and no
+# file of their own.
 _READ_PACKED = {False: (1.15, 0.8), True: (1.0, 0.2)}
 
-# A loader as the user's with another source, steps or keywords.
+# A loader like the user's with another source, steps or keywords.
 Make = Callable[..., Loader]
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """``apply``: a loader over a source; what it writes goes into the folder, and it tells of how
-    many records it has done so."""
+    """``apply``: a loader over a source; it writes files into the folder, and reports for how many
+    records.
+    """
 
     name: str
-    what: str  # to be typed
+    what: str  # code to type
     apply: Callable[[Make, Source, str, Progress | None], Loader]
-    workers: int | None = None  # that it has then
-    read: tuple[float, float] = (1.0, 1.0)  # left of waits for the storage: at worst, at best
-    copy: tuple[float, float] = (1.0, 1.0)  # left of what is copied to a device
-    prepares: bool = False  # goes over all records before the first batch
-    disk: float = 0.0  # bytes that it writes, of the bytes of the source
-    apart: bool = False  # is made for a whole source, whatever part of it is given
+    workers: int | None = None  # its number of threads
+    read: tuple[float, float] = (1.0, 1.0)  # remaining fraction of storage waits: at worst, at best
+    copy: tuple[float, float] = (1.0, 1.0)  # remaining fraction of the copies to a device
+    prepares: bool = False  # reads all records before the first batch
+    disk: float = 0.0  # bytes that it writes, relative to the source
+    apart: bool = False  # is made for a whole source, even if given only a part of it
 
 
 def changes_of(loader: Loader, case: Case, anatomy: Anatomy | None) -> list[Change]:
-    """All that may apply; what each gives is for a trial to say."""
+    """All applicable remedies; a trial measures the gain of each."""
     found = [_threads(case), _uint8(loader), *_left_out(loader, anatomy)]
     if _has_pictures(loader):
         found += [_pack(loader, case), _index(loader), _resident(loader)]
@@ -63,7 +64,7 @@ def changes_of(loader: Loader, case: Case, anatomy: Anatomy | None) -> list[Chan
 
 
 def cache(loader: Loader) -> Change:
-    """Records as they are stored kept in memory: where reading waits."""
+    """Stored records are kept in memory: if reading is slow."""
     size = loader.stats()["memory_limit"] * _SHARE_OF_MEMORY
     return Change(
         "cache in memory",
@@ -75,7 +76,7 @@ def cache(loader: Loader) -> Change:
 
 
 def block_shuffle() -> Change:
-    """Blocks of neighboring records: where random reads are slow, and long ones are not."""
+    """Blocks of neighboring records: if random reads are slow, and sequential ones fast."""
     return Change(
         "block shuffle",
         'shuffle="blocks": neighbors are read together',
@@ -96,7 +97,7 @@ def _threads(case: Case) -> Change | None:
 
 
 def _uint8(loader: Loader) -> Change | None:
-    """Pixels as bytes: what makes numbers of them at the end of the list is left to the device."""
+    """Pixels as bytes: conversions at the end of the list are deferred to the device."""
     pipeline = loader.assembly.pipeline
     numbers, number = set(), 0
     for steps in (pipeline.steps, *pipeline.by_field.values()):
@@ -117,7 +118,7 @@ def _uint8(loader: Loader) -> Change | None:
 
 
 def _left_out(loader: Loader, anatomy: Anatomy | None) -> list[Change]:
-    """Without a step, for those that have a price, the dearest first."""
+    """Leaves out steps with a known cost, the most expensive first."""
     if anatomy is None or anatomy.one_thread <= 0:
         return []
     names = names_of(loader.assembly.pipeline)
@@ -194,7 +195,7 @@ def _resident(loader: Loader) -> Change | None:
 
 
 def maker(loader: Loader, **kept: Any) -> Make:
-    """Makes loaders like one; ``kept``: keywords of all of them."""
+    """Makes similar loaders; ``kept``: keywords of all of them."""
     from headrace.insight.probes.ours import like
 
     def make(source: Any = None, pipeline: Pipeline | None = None, **changes: Any) -> Loader:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Remedies tried on some of the user's own records, so that predictions are based on measurements.
 
-A loader with the remedy and one as it is take turns, with all of their threads, over the same
-records, which are drawn from all of the dataset. What a trial writes goes to a temporary folder.
+A loader with the remedy and one without alternate, with all of their threads, over the same
+records, which are sampled from the whole dataset. What a trial writes goes to a temporary folder.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from headrace.insight.remedies.changes import Change, maker
 from headrace.loader import Loader
 from headrace.sources import Source, subset
 
-_TURN = 0.1  # seconds of an epoch
-_PYTHON_TURN = 0.4  # where threads wait for one in Python, an epoch's start takes longer
-_BATCHES = 5  # of an epoch: its start and its end cost
-_FEW, _LEAST = 16, 32  # records of a first attempt, and of a trial that is prepared for long
-_WORTH = 0.05  # of a record's time; what takes less is not tried
-_AGAIN = 16  # times that a record comes in an epoch of a fast remedy, at most
-_DIFFER = 0.3  # by what share of it a remedy's effect differs from record to record
+_TURN = 0.1  # seconds per epoch
+_PYTHON_TURN = 0.4  # if threads wait for a Python transform, starting an epoch takes longer
+_BATCHES = 5  # fraction of an epoch spent on its start and end
+_FEW, _LEAST = 16, 32  # records of a first attempt, and of a trial with a long preparation
+_WORTH = 0.05  # of a record's time; smaller effects are not tried
+_AGAIN = 16  # maximum repeats of a record per epoch for a fast remedy
+_DIFFER = 0.3  # variation of a remedy's effect between records
 _REFUSALS = (Error, OSError, ValueError, TypeError, KeyError)
 
 
@@ -47,7 +47,7 @@ def of_ours(
     seconds: float,
     copies: dict[str, float] | None = None,
 ) -> list[Remedy]:
-    """The remedies for our loader; those that do not apply, or fail, are left out."""
+    """The remedies for our loader, except those that do not apply or fail."""
     found = _of_storage(loader, case, reads)
     found += _of_copies(case, copies or {}, 'loader.torch("cuda"): batches arrive while you step')
     if not resizing.can_encode():
@@ -61,7 +61,7 @@ def of_ours(
         try:
             ratio = _tried(loader, change, input_rate(case), share)
         except _REFUSALS:
-            continue  # not for this source or pipeline
+            continue  # not applicable to this source or pipeline
         found.append(
             remedies.compared(
                 case, change.name, change.what, ratio,
@@ -79,7 +79,7 @@ def of_dataloader(
     rates: dict[str, float],
     copies: dict[str, float] | None = None,
 ) -> list[Remedy]:
-    """For torch's DataLoader: more workers, less work, and Headrace in its place, as measured."""
+    """For torch's DataLoader: more workers, less work, and Headrace instead, as measured."""
     found = _left_out(case, anatomy)
     found += _of_copies(case, copies or {}, 'hr.prefetch(loader, "cuda"): copied while you step')
     if case.workers < case.cores or not case.overlapped:
@@ -111,7 +111,7 @@ def of_iterable(case: Case, copies: dict[str, float] | None = None) -> list[Reme
 
 
 def _of_storage(loader: Loader, case: Case, reads: Reads | None) -> list[Remedy]:
-    """Where a record waits for the storage."""
+    """For records that wait for the storage."""
     total = sum(stage.seconds for stage in case.stages)
     waits = sum(s.seconds for s in case.stages if s.resources == ("disk",))
     if waits <= _WORTH * total:
@@ -127,7 +127,7 @@ def _of_storage(loader: Loader, case: Case, reads: Reads | None) -> list[Remedy]
 
 
 def _of_copies(case: Case, copies: dict[str, float], what: str) -> list[Remedy]:
-    """Where copies to a device hold the loop up."""
+    """For copies to a device that delay the loop."""
     if case.copy_seconds <= 0 or case.copy_overlapped or not copies.get("pinned"):
         return []
     share = copies.get("pageable", copies["pinned"]) / copies["pinned"]
@@ -135,7 +135,7 @@ def _of_copies(case: Case, copies: dict[str, float], what: str) -> list[Remedy]:
 
 
 def _more_workers(loader: Any, case: Case, seconds: float) -> Remedy:
-    """As many workers as cores, which stay: else each epoch waits until they have started."""
+    """One persistent worker per core: otherwise each epoch waits until they have started."""
     what = f"num_workers={case.cores}, persistent_workers=True"
     more = torch_dataloader.rebuilt(loader, num_workers=case.cores, persistent_workers=True)
     timed = time_loop(more, None, seconds)
@@ -161,7 +161,7 @@ def _left_out(case: Case, anatomy: Anatomy) -> list[Remedy]:
 
 
 def _tried(loader: Loader, change: Change, rate: float, seconds: float) -> Ratio:
-    """How many times as fast the loader alone is with the remedy; raises where it has no place."""
+    """The speed-up of the loader alone with the remedy; raises if it is not applicable."""
     begin = time.perf_counter()
     in_python = any(hasattr(step, "home") for step in loader.assembly.pipeline.all_steps())
     turn = _PYTHON_TURN if in_python else _TURN
@@ -183,10 +183,10 @@ def _tried(loader: Loader, change: Change, rate: float, seconds: float) -> Ratio
 
 
 class _Pair(contextlib.ExitStack):
-    """The loader as it is and with a remedy, over the same few records.
+    """The loader without and with a remedy, over the same few records.
 
-    again: how often the second one has each of them in an epoch, that its epochs are not so short
-    that they consist of a start and an end.
+    again: how often the second one repeats each of them per epoch, so that its epochs are not
+    dominated by their start and end.
     """
 
     def __init__(self, loader: Loader, change: Change, count: int, again: int) -> None:
@@ -207,7 +207,7 @@ class _Pair(contextlib.ExitStack):
 
 
 def _some(loader: Loader, count: int, folder: str) -> Source:
-    """Records from all of the dataset; in a file of their own where there is a folder for it."""
+    """Records sampled from the whole dataset; in a separate file if there is a folder for it."""
     draw = np.random.default_rng(0)
     numbers = np.sort(draw.choice(len(loader.source), min(count, len(loader.source)), False))
     part = subset(loader.source, numbers.tolist())
@@ -215,7 +215,7 @@ def _some(loader: Loader, count: int, folder: str) -> Source:
 
 
 def stored_in(part: Source, folder: str) -> Source:
-    """The same records, as they are, in a file of their own."""
+    """The same records, unchanged, in a single file."""
     from headrace.pack import pack
     from headrace.sources import open as open_source
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A remedy applied for real: the loop as it is and with the remedy in turns, next to the
+"""Applies a remedy for real: alternates the loop without and with it, and compares with the
 prediction. The user's files and loader are unchanged; new files are in a temporary folder.
 """
 
@@ -28,7 +28,7 @@ NO_SUCH_REMEDY = declare(
     "threads, pack, index, uint8, resident, cache, block shuffle, prefetch, Headrace, 'without "
     "NAME'.",
 )
-_WORDS = {  # names of a remedy, and how its name begins or ends
+_WORDS = {  # names of a remedy, and its prefix and suffix
     "threads": "workers",
     "workers": "workers",
     "pack": "pack",
@@ -48,7 +48,7 @@ _NOT_TRIED = "there is no prediction for it: it does not apply, or seconds= left
 
 
 def check(name: bool | str) -> None:
-    """Raises for what no remedy is called, before anything is measured."""
+    """Raises for an unknown remedy, before anything is measured."""
     if isinstance(name, bool) or name == "first" or name.startswith("without "):
         return
     if _sought(name) not in _WORDS.values() and not name.endswith("workers"):
@@ -58,9 +58,8 @@ def check(name: bool | str) -> None:
 def verify(
     found: Findings, name: bool | str, seconds: float, tell: Tell = lambda name, number: None
 ) -> Verified:
-    """Runs the loop with the remedy of this name, True for the first that was offered.
-
-    Takes about ``seconds`` beyond what the remedy takes to prepare, at most two minutes.
+    """Runs the loop with the remedy of this name; True: with the first one offered. Takes about
+    ``seconds``, plus at most two minutes to prepare the remedy.
     """
     prediction, asked, measured = _prediction(found, name)
     if prediction is None:
@@ -87,7 +86,7 @@ def _sought(name: str) -> str:
 
 
 def _prediction(found: Findings, name: bool | str) -> tuple[Prediction | None, str, float]:
-    """The prediction of the requested remedy, worth it or not; its name; the loop's rate."""
+    """The prediction of the requested remedy, recommended or not; its name; the loop's rate."""
     timed, case = found.real or found.alone, case_of(found)
     if timed is None or case is None:
         return None, str(name), 0.0
@@ -102,9 +101,9 @@ def _prediction(found: Findings, name: bool | str) -> tuple[Prediction | None, s
 
 
 def _in_turns(before: Any, after: Any, step: Any, turn: float) -> tuple[float, float]:
-    """The medians of both loops' rates; each begins as often as the other."""
+    """The medians of both loops' rates; each is first equally often."""
     rates: dict[int, list[float]] = {0: [], 1: []}
-    for number in range(_ROUNDS + 1):  # the first is for caches and memory to fill
+    for number in range(_ROUNDS + 1):  # the first one is a warm-up for caches and memory
         for which in (0, 1) if number % 2 else (1, 0):
             batches = (before, after)[which]
             timed = time_loop(batches, step, turn if number else turn / 4, windows=1)
@@ -118,6 +117,6 @@ def _in_turns(before: Any, after: Any, step: Any, turn: float) -> tuple[float, f
 
 
 def _end(batches: Any) -> None:
-    """Has threads stop, that would go on to fill batches while the other loop is timed."""
+    """Stops threads that would continue to fill batches while the other loop is timed."""
     if isinstance(batches, (Loader, Delivered)):
         batches.set_epoch(batches.epoch)

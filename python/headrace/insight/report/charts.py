@@ -17,7 +17,7 @@ from headrace.insight.report.wording import RESOURCES, duration, number, percent
 if TYPE_CHECKING:
     from headrace.insight.report.results import Results
 
-_APART = 0.1  # shares of waiting that differ by more are both told
+_APART = 0.1  # fractions of waiting that differ by more are both reported
 _MOST = 14  # rows of a chart; a table has all
 _NO_STAGES = (
     "A record's time was not measured: that takes the "
@@ -26,7 +26,7 @@ _NO_STAGES = (
 
 
 def loop_rate(report: Results) -> tuple[str, float] | None:
-    """The measured rate: the loop's, or that of the loader alone."""
+    """The measured rate of the loop, or of the loader alone."""
     for name, text in (("real", "your loop"), ("loader", "loader alone")):
         rate = report.rates.get(name)
         if rate is not None and finite(rate) and rate > 0:
@@ -54,9 +54,9 @@ def shares(report: Results) -> Chart | str:
     told = f"The loop spends {percent(stall)} of its time waiting for data."
     waits, steps = report.waits, report.steps
     seen = waits.mean / (waits.mean + steps.mean) if waits and steps and steps.mean > 0 else stall
-    if finite(seen) and stall - seen > _APART:  # a device works by itself, and hides waits
+    if finite(seen) and stall - seen > _APART:  # a device works asynchronously, and hides waits
         told += (
-            f" That is what it lacks to the rate of the step alone; the process itself waited "
+            f" That is how far it is below the rate of the step alone; the process itself waited "
             f"{percent(seen)}."
         )
     return Chart(
@@ -94,7 +94,7 @@ def resources(report: Results) -> Chart | str:
         return rows.finish(), bottom + 36
 
     least, slowest = found[0]
-    told = f"The least is that of {RESOURCES.get(slowest, slowest)}: {number(least)} records/s."
+    told = f"The lowest is that of {RESOURCES.get(slowest, slowest)}: {number(least)} records/s."
     if measured:
         told += f" Measured, {measured[0]}: {number(measured[1])}."
     return Chart(
@@ -122,7 +122,7 @@ def stages(report: Results) -> Chart | str:
         return Bar(name, seconds, text, "data" if seconds == longest else "mute")
 
     words = Words(
-        "A record's way through the loader, on one thread",
+        "A record's path through the loader, on one thread",
         f"A record takes {duration(total)}; {heaviest.name} takes most of it, "
         f"{percent(longest / total)}.",
         ("stage", "time for a record", "share", "keeps busy"),
@@ -137,7 +137,7 @@ def stages(report: Results) -> Chart | str:
 
 
 def predictions(report: Results) -> Chart | str:
-    """The range of rates with each remedy, against the rate that was measured."""
+    """The range of rates with each remedy, compared with the measured rate."""
     found = [p for p in report.predictions if finite(p.low) and finite(p.high)]
     measured = loop_rate(report)
     if not found or measured is None:
@@ -182,7 +182,7 @@ def threads(report: Results) -> Chart | str:
     if not found:
         return (
             "Other numbers of threads or workers were not tried. "
-            "hr.doctor(loader, sweep=True), or --sweep, does, in half as much time again."
+            "hr.doctor(loader, sweep=True), or --sweep, does so, and takes half as long again."
         )
     found.sort(key=lambda point: point["workers"])
     counts = [point["workers"] for point in found]
@@ -190,7 +190,7 @@ def threads(report: Results) -> Chart | str:
     best = max(found, key=lambda point: point["rate"])
     words = Words(
         "The loader alone, with other numbers of threads or workers",
-        f"Most came with {best['workers']:g}: {number(best['rate'])} records per second. "
+        f"The fastest was {best['workers']:g}: {number(best['rate'])} records per second. "
         "Upright lines: from the slowest to the fastest of repeated measurements.",
         ("threads or workers", "records/s", "first batch after"),
         [(swept(p), number(p["rate"]), duration(p.get("start_s", float("nan")))) for p in measured],
@@ -215,7 +215,7 @@ def _times(factor: float) -> str:
 
 
 def _short(value: float) -> str:
-    """A rate at an axis: 20k."""
+    """A rate on an axis: 20k."""
     for unit, least in (("M", 1e6), ("k", 1e3)):
         if value >= least:
             return f"{value / least:g}{unit}"

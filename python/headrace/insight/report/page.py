@@ -26,7 +26,7 @@ from headrace.insight.report.wording import (
 if TYPE_CHECKING:
     from headrace.insight.report.results import Results
 
-_NOTES = 100  # that are shown; the rest is counted
+_NOTES = 100  # number shown; the rest is counted
 
 
 def of(report: Results) -> Page:

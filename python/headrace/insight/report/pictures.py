@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small images of records inside of a page: JPEG where Pillow is there, else PNG."""
+"""Thumbnails of records in a page: JPEG if Pillow is available, otherwise PNG."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def _item(sample: Sample) -> str:
     if sample.pixels is not None:
         seen = f'<img alt="" src="{picture_uri(sample.pixels)}">'
     among = "among the slowest" if sample.slow else "drawn at random"
-    key = clean(sample.key, 300).replace("/", "/<wbr>")  # where a path may go on in a new line
+    key = clean(sample.key, 300).replace("/", "/<wbr>")  # where a path may be broken into lines
     return f"<li{kind}>{seen}<b>{sample.ms:.1f} ms</b>{key}<br>{among}</li>"
 
 
 def picture_uri(pixels: Pixels) -> str:
-    """uint8 (1|3, H, W) as text that stands for a file."""
+    """uint8 (1|3, H, W) as a data: URI."""
     kind, data = _jpeg(pixels) or ("png", png_from_pixels(pixels))
     return data_uri(f"image/{kind}", data)
 

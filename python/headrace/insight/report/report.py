@@ -10,7 +10,7 @@ from headrace.whole_file import write_whole
 
 
 class Report(Results):
-    """A verdict and what it stands on. ``str()`` is for reading, ``json()`` for machines.
+    """A verdict and the measurements behind it. ``str()`` is for reading, ``json()`` for machines.
 
     verdict: "fed", "consumer", "unsure", or what limits the input: "storage", "small-files",
     "decode", "operator", "python", "workers", "collate", "memory", "copy".
@@ -20,19 +20,17 @@ class Report(Results):
     """
 
     def html(self, path: str | Path) -> None:
-        """Writes it as one HTML page that needs nothing else: no network, no script.
-
-        Raises OSError where ``path`` cannot be written.
+        """Writes it as one self-contained HTML page without scripts. Raises OSError if ``path``
+        cannot be written.
         """
         from headrace.insight.report import page
 
         write_whole(path, page.of(self).html())
 
     def trace(self, path: str | Path) -> None:
-        """Writes when what happened, in Chrome's JSON, which ui.perfetto.dev opens.
-
-        Compressed where ``path`` ends in .gz. ``headrace.insight.report.trace.merge`` puts it into
-        a trace of PyTorch's profiler. Raises OSError where ``path`` cannot be written.
+        """Writes the timeline in Chrome's JSON format, which ui.perfetto.dev opens. Compressed if
+        ``path`` ends in .gz. ``headrace.insight.report.trace.merge`` puts it into a trace of
+        PyTorch's profiler. Raises OSError if ``path`` cannot be written.
         """
         from headrace.insight.report import trace
 

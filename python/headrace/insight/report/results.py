@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class Results:
-    """The fields of a Report, which says what they mean. ``json()`` is for machines."""
+    """The fields of a Report; see there. ``json()`` is for machines."""
 
     verdict: str = "unsure"
     stall_share: float | None = None
@@ -35,7 +35,7 @@ class Results:
     waits: Spread | None = None
     steps: Spread | None = None
     start_seconds: float | None = None
-    crowding: float = 0.0  # of the time that the process wanted cores, what other programs had
+    crowding: float = 0.0  # fraction of the wanted core time used by other programs
     vitals: Vitals = dataclasses.field(default_factory=Vitals)
     regions: list[Region] = dataclasses.field(default_factory=list)
     prices: list[Price] = dataclasses.field(default_factory=list)
@@ -49,15 +49,15 @@ class Results:
     notes: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     interrupted: bool = False
-    failed: bool = False  # the script ended by an error, was given up, or nothing was measured
-    script: dict[str, Any] = dataclasses.field(default_factory=dict)  # whose loop it was
+    failed: bool = False  # the script failed, was given up, or nothing was measured
+    script: dict[str, Any] = dataclasses.field(default_factory=dict)  # the script whose loop it was
     ranks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    verified: Verified | None = None  # a remedy that was applied, where one was asked for
+    verified: Verified | None = None  # the remedy that was applied, if one was requested
     timeline: Timeline = dataclasses.field(default_factory=Timeline, repr=False)
 
     @property
     def input_bound(self) -> bool:
-        """Whether data holds the loop up: exit code 1 of the command."""
+        """Whether data limits the loop: exit code 1 of the command."""
         return self.verdict not in NOT_INPUT_BOUND
 
     @property

@@ -12,7 +12,7 @@ from headrace.insight.report.wording import number, percent
 if TYPE_CHECKING:
     from headrace.insight.report.results import Results
 
-_SLOWED = 0.8  # of its rate alone; below, a step is said to be held up
+_SLOWED = 0.8  # fraction of its own rate; below it, a step counts as slowed down
 _SENTENCES = {
     "fed": "Your training is fed: data is ready when it is needed.",
     "consumer": "Your training step is the limit, not the data.",
@@ -23,9 +23,9 @@ _LIMITS = {
     "small-files": "opening so many small files is what takes longest",
     "decode": "decoding it is what takes longest",
     "operator": "one step of the pipeline is what takes longest",
-    "python": "code in Python is what takes longest",
+    "python": "Python code is what takes longest",
     "workers": "too few workers make it",
-    "collate": "putting records together to a batch is what takes longest",
+    "collate": "assembling records into a batch is what takes longest",
     "memory": "its memory limit allows too few records in parallel",
     "copy": "copying it to the device is what takes longest",
     "rank": "one rank gets it later than the others, which wait for that rank",
@@ -41,7 +41,7 @@ _LOOKS_LIKE = {
     "operator": "one step of the pipeline",
     "python": "code in Python",
     "workers": "too few workers",
-    "collate": "putting records together to a batch",
+    "collate": "assembling records into a batch",
     "memory": "the loader's memory limit",
     "copy": "the copy to the device",
     "rank": "one slow rank",
@@ -49,7 +49,7 @@ _LOOKS_LIKE = {
 
 
 def lines(report: Results) -> list[str]:
-    """Five lines that need no knowledge of loaders."""
+    """Five lines that require no knowledge of loaders."""
     return [
         f"{report.verdict.upper()}: {_sentence(report)}",
         _waiting(report),

@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from headrace.insight.model.verified import Verified
     from headrace.insight.report.results import Results
 
-_WIDTH = 80  # that tables keep to
-_LEAST = 24  # characters of a table's last column, however wide the others are
-_NOTES = 100  # that are shown; the rest is counted
+_WIDTH = 80  # maximum width of tables
+_LEAST = 24  # minimum width of a table's last column, however wide the others are
+_NOTES = 100  # number shown; the rest is counted
 _BLOCKS = " ▏▎▍▌▋▊▉█"  # eighths of a character's width
-_SMALL = 0.005  # regions with less of a step than this are not shown
+_SMALL = 0.005  # regions below this fraction of a step are not shown
 
 
 def of(report: Results, columns: int = 0, bars: bool = False) -> str:
     """The whole text; equal reports give equal texts.
 
-    columns: at which sentences are broken, of a terminal; 0: none is. bars: draws shares of a
-    record's time, which takes a font with blocks.
+    columns: the terminal's width, at which sentences are wrapped; 0: not at all. bars: draw the
+    parts of a record's time with block characters.
     """
     lines = []
     for line in map(_printable, summary.lines(report)):
@@ -58,7 +58,7 @@ def of(report: Results, columns: int = 0, bars: bool = False) -> str:
 def _tables(
     report: Results, bars: bool
 ) -> list[tuple[str, list[tuple[str, ...]], tuple[int, ...]]]:
-    """Title, rows, and which columns hold numbers; tables of no rows are left out later."""
+    """Title, rows, and which columns hold numbers; empty tables are left out later."""
     resources = sorted(report.resources.items(), key=lambda item: item[1])
     known = [(name, value) for name, value in report.host.items() if value is not None]
     return [
@@ -67,7 +67,8 @@ def _tables(
         ("Rates (records/s)", _rate_lines(report), (1,)),
         ("What each resource could sustain (records/s)",
          [(RESOURCES.get(name, name), number(rate)) for name, rate in resources], (1,)),
-        ("A record's way, one thread (and what it keeps busy)", _stage_lines(report, bars), (1, 2)),
+        ("A record's path, one thread (and what it keeps busy)",
+         _stage_lines(report, bars), (1, 2)),
         ("Time saved per record without a step",
          [(p.name, duration(p.seconds), f"± {duration(p.spread / 2)}") for p in report.prices],
          (1, 2)),
@@ -87,7 +88,7 @@ def _tables(
 
 
 def verified_lines(made: Verified | None) -> list[tuple[str, ...]]:
-    """Name and sentence of what was found about a remedy that was applied."""
+    """Name and result of a remedy that was applied."""
     if made is None:
         return []
     if made.reason:
@@ -145,7 +146,7 @@ def _stage_lines(report: Results, bars: bool) -> list[tuple[str, ...]]:
 
 
 def _bar(share: float) -> str:
-    """Eighths of a block, 20 of which are the whole."""
+    """A bar of at most 20 characters, in eighths of a block."""
     eighths = round(160 * min(1.0, max(0.0, share))) if math.isfinite(share) else 0
     return (_BLOCKS[-1] * (eighths // 8) + _BLOCKS[eighths % 8]).strip().ljust(20)
 
@@ -194,7 +195,7 @@ def _sweep_lines(report: Results) -> list[tuple[str, ...]]:
 
 
 def _region_lines(report: Results) -> list[tuple[str, str]]:
-    """Parts, indented in those that they lie in; what hardly takes any time is left out."""
+    """Regions, indented below their parents; those that take almost no time are left out."""
     return [
         (
             "  " * (len(region.path) - 1) + region.name,
@@ -224,7 +225,7 @@ def vital_lines(vitals: Vitals) -> list[tuple[str, str]]:
 def _table(
     title: str, rows: Sequence[tuple[str, ...]], right: tuple[int, ...], most: int
 ) -> list[str]:
-    """Aligned columns; what is too long in the last one goes on below, but words stay whole."""
+    """Aligned columns; long text in the last one is wrapped between words."""
     if not rows:
         return []
     cells = [[_printable(cell) for cell in row] for row in rows]
@@ -247,7 +248,7 @@ def _table(
 
 
 def _broken(text: str, columns: int, indent: str = "") -> list[str]:
-    """Lines of at most so many characters, unless a word is longer: a path stays whole."""
+    """Lines of at most this many characters, unless a word is longer: paths are not broken."""
     wrapper = textwrap.TextWrapper(
         columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
@@ -255,5 +256,5 @@ def _broken(text: str, columns: int, indent: str = "") -> list[str]:
 
 
 def _printable(text: str) -> str:
-    """Without what a terminal would obey: names of files may hold anything."""
+    """Removes terminal control characters: file names may contain anything."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -24,7 +24,7 @@ _KEYS = (("data", "waiting for data"), ("step", "in the training step"))
 
 
 def loop_of(report: Results) -> Recording | None:
-    """The loop as trained, or else the loader alone, if any of it was recorded."""
+    """The loop as in training, otherwise the loader alone, if it was recorded."""
     for name in ("real", "loader"):
         loop = report.timeline.loops.get(name)
         if loop is not None and any(event.window >= 0 for event in loop.events):
@@ -33,7 +33,7 @@ def loop_of(report: Results) -> Recording | None:
 
 
 def stretches(loop: Recording) -> tuple[list[Event], list[Event]]:
-    """Batches that followed each other: a typical stretch, and one around the slowest batch."""
+    """Consecutive batches: a typical stretch, and one around the slowest batch."""
     events = [e for e in loop.events if e.window >= 0 and finite(e.seconds)]
     runs: list[list[Event]] = []
     for event in events:
@@ -60,7 +60,7 @@ def _seconds(part: Sequence[Event]) -> float:
 
 
 def waterfall(report: Results) -> Chart | str:
-    """Batch below batch: when it was waited for, and when stepped with."""
+    """One row per batch: when it was waited for, and when the step ran."""
     loop = loop_of(report)
     if loop is None:
         return "No batches were recorded, so there are no steps to draw."
@@ -120,7 +120,7 @@ def _panel(
 
 
 def latencies(report: Results) -> Chart | str:
-    """How often a wait or a step took how long, on a logarithmic axis."""
+    """A histogram of the durations of waits and steps, on a logarithmic axis."""
     loop = loop_of(report)
     if loop is None or not loop.waits:
         return "No waits were timed, so there is no histogram of them."

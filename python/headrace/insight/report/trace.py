@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """An examination as a trace in Chrome's JSON, which ui.perfetto.dev and chrome://tracing open.
 
-Tracks: the experiments, and the training loop with its waits and steps; a counter: memory. What was
-measured as a sum only (the engine's stages, for example) has no place on a clock and is left out.
-Format: "Trace Event Format", Google, 2016; ts and dur are microseconds since baseTimeNanoseconds,
-which is Unix time, as PyTorch's profiler writes it.
+Tracks: the experiments, and the training loop with its waits and steps; a counter: memory. Values
+that were only measured as sums (the engine's stages, for example) have no position in time and are
+left out. Format: "Trace Event Format", Google, 2016; ts and dur are microseconds since
+baseTimeNanoseconds, which is Unix time, as PyTorch's profiler writes it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def trace_of(report: Results) -> dict[str, Any]:
 
 
 def _memory(report: Results, origin: float) -> list[Slice]:
-    """A counter: what was resident from the first batch of the loop on."""
+    """A counter: resident memory from the loop's first batch on."""
     loops = report.timeline.loops
     loop = loops.get("real") or loops.get("loader")
     if loop is None or not loop.events:
@@ -133,20 +133,19 @@ def _args(loop: str, event: Event) -> dict[str, Any]:
 
 
 def write(value: dict[str, Any], path: str | Path) -> None:
-    """The trace into a file; compressed, if its name ends in .gz."""
+    """Writes the trace to a file; compressed if its name ends in .gz."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
     path = Path(path)
     write_whole(path, gzip.compress(text, 6, mtime=0) if path.suffix == ".gz" else text)
 
 
 def merge(ours: str | Path, theirs: str | Path, out: str | Path) -> None:
-    """Puts a trace of the doctor's into one of another program, PyTorch's profiler for example.
+    """Merges a trace of the doctor into one of another program, for example PyTorch's profiler.
+    Both are aligned by the time of day at which they began; ours gets separate process ids. Events
+    of ``theirs`` are unchanged. Files may be compressed with gzip.
 
-    Both are moved onto one time axis by the time of day at which they began; ours gets process ids
-    of its own. Events of ``theirs`` stay as they are. Files may be compressed with gzip.
-
-    Raises ConfigError (HR0920) for a file that is no trace, and (HR0921) for traces that have no
-    moment in common.
+    Raises ConfigError (HR0920) for a file that is not a trace, and (HR0921) for traces that do not
+    overlap.
     """
     mine, other = _read(ours), _read(theirs)
     shift = (_base(mine, ours) - _base(other, theirs)) / 1000
@@ -162,7 +161,7 @@ def merge(ours: str | Path, theirs: str | Path, out: str | Path) -> None:
 
 
 def _read(path: str | Path) -> dict[str, Any]:
-    """A trace as an object with a list of events that are objects."""
+    """A trace as an object with a list of event objects."""
     data = Path(path).read_bytes()
     try:
         value = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
@@ -181,7 +180,8 @@ def _read(path: str | Path) -> dict[str, Any]:
 
 
 def _base(trace: dict[str, Any], path: str | Path) -> float:
-    """The Unix time, in nanoseconds, that ts counts from; without one they count from 1970."""
+    """The Unix time, in nanoseconds, that ts counts from; if it is missing, they count from
+    1970."""
     base = trace.get("baseTimeNanoseconds", 0)
     if not _is_time(base):
         raise NOT_A_TRACE.error(f"{path}: baseTimeNanoseconds is {base!r}")
@@ -205,7 +205,7 @@ def _fresh_pids(mine: Iterable[Slice], others: Iterable[Slice]) -> dict[Any, int
 
 
 def _extent(events: Iterable[Slice]) -> tuple[float, float]:
-    """From the first slice's begin to the last one's end; nothing at all is everywhere."""
+    """From the start of the first slice to the end of the last; unlimited if there are none."""
     slices = [event for event in events if event.get("ph") == "X" and "ts" in event]
     return (
         min((event["ts"] for event in slices), default=-math.inf),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and names as people read them: rates, durations, bytes, resources."""
+"""Numbers and names in readable form: rates, durations, bytes, resources."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def number(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds, in the unit that suits them; three digits are enough."""
+    """Seconds, in a suitable unit, with three digits."""
     if not math.isfinite(seconds):
         return "unknown"
     if abs(seconds) >= 1:
@@ -71,7 +71,7 @@ def duration(seconds: float) -> str:
 
 
 def duration_tick(seconds: float) -> str:
-    """A round number of seconds at an axis: 30 ms."""
+    """A round number of seconds on an axis: 30 ms."""
     if seconds >= 1:
         return f"{seconds:g} s"
     return f"{1e3 * seconds:g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:g} µs"
@@ -95,12 +95,12 @@ def swept(point: dict[str, Any]) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of 1: 39%."""
+    """A fraction as a percentage: 39%."""
     return f"{share:.0%}" if math.isfinite(share) else "unknown"
 
 
 def plain(name: str, value: Any) -> str:
-    """A value of the machine or of its storage, by what its name says it is."""
+    """A fact about the machine or its storage, formatted by its name."""
     if "bytes" in name and isinstance(value, (int, float)):
         return size(value) + ("/s" if "a second" in name else "")
     if isinstance(value, dict):

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs unmodified training scripts, ended from inside of their loaders, and protects their
+"""Runs unmodified training scripts, ends them from inside their loaders, and protects their
 files."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An unmodified training script under examination: ``headrace doctor --script train.py -- ARGS``.
 
-It runs in this process, harmlessly, until the loop that trains has been measured from inside its
-loader (running, served). Then it is ended, and the other experiments are done on its loader.
+It runs in this process, without side effects, until its training loop has been measured from inside
+its loader (running, served). Then it is ended, and the other experiments run on its loader.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _NAMED = 6  # paths in a note
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How a script is examined; see headrace.insight.doctor for what they share."""
+    """How a script is examined; see headrace.insight.doctor for the common ones."""
 
     seconds: float = 40.0
     patience: float = 120.0
@@ -70,19 +70,18 @@ class Options:
 
 @dataclasses.dataclass(frozen=True)
 class End:
-    """How a script ended; ``text`` is a sentence for the report, "" where there is none to say."""
+    """How a script ended; ``text`` is a sentence for the report, or ""."""
 
     text: str = ""
     failed: bool = False
-    by_loader: bool = False  # which is then of no use any more
+    by_loader: bool = False  # it is then unusable
     stopped: bool = False  # by Ctrl-C
 
 
 def examine_script(program: Program, options: Options, leave: Callable[[Report], object]) -> Report:
-    """Runs the program and examines its loader; the report is as that of ``hr.doctor``.
-
-    ``leave`` is called with the report, and does not return, where the script cannot be ended.
-    Raises ConfigError: HR0904 where it does not run, HR0905 where it iterates no loader.
+    """Runs the program and examines its loader; the report is like that of ``hr.doctor``. If the
+    script cannot be ended, ``leave`` is called with the report, and does not return. Raises
+    ConfigError: HR0904 if it does not run, HR0905 if it iterates over no loader.
     """
     names = chosen(options.skip, options.also)
     if not options.seconds > 0:
@@ -97,7 +96,7 @@ def examine_script(program: Program, options: Options, leave: Callable[[Report],
 
 
 def told_before(program: Program, seconds: float) -> str:
-    """The message before anything runs."""
+    """The message printed before anything runs."""
     return (
         f"headrace doctor runs {program.name}, measures its loop for about "
         f"{0.4 * seconds:.0f} seconds, and ends it.\n"
@@ -134,7 +133,7 @@ class _Examination:
 
     def run(self) -> Report:
         begin = time.perf_counter()
-        # The folder stays until the end: trackers may still write to it.
+        # The folder is kept until the end: trackers may still write to it.
         with (
             _temporary() as folder,
             as_main(self._program) as namespace,
@@ -143,15 +142,16 @@ class _Examination:
         ):
             end = self._run(namespace, folder)
             self._found.report.seconds = time.perf_counter() - begin
-            gc.collect()  # with the script's frames its iterators go, and their workers
+            gc.collect()  # releases the script's frames, and with them its iterators and their
+            # workers
             report = self._conclude(end)
         return report
 
     def _run(self, namespace: dict[str, Any], folder: str) -> End:
-        """The script itself, and nothing but."""
+        """Runs only the script itself."""
         with contextlib.ExitStack() as around:
             written = journal(folder, (folder,))
-            around.callback(lambda: self._tell_of_writing(kept))  # when it is put back
+            around.callback(lambda: self._tell_of_writing(kept))  # when it is restored
             kept = around.enter_context(written)
             around.enter_context(harmless.harmless(folder, kept))
             around.enter_context(self._sampler)
@@ -179,7 +179,7 @@ class _Examination:
             running.stopped = True
         except BaseException as error:
             if not running.over and not self._limit.expired and not running.stopped:
-                # An error that ended a worker would end this process, if it occurred here.
+                # An error that kills a worker would kill this process, if it occurred here.
                 died = "DataLoader worker" in str(error)
                 end = End(f"{name} ended early, {_where(error)}.", failed=True, by_loader=died)
                 longer = [loop for loop in running.loops if loop.epoch and loop.trains]
@@ -310,7 +310,7 @@ def notes_on(loop: Loop, failure: str) -> Iterator[str]:
 
 
 def described(loader: Any) -> str:
-    """ "DataLoader(batch_size=64, num_workers=2)": what is known at a glance."""
+    """ "DataLoader(batch_size=64, num_workers=2)": what is known without further inspection."""
     names = ("batch_size", "num_workers", "threads")
     given = loader.assembly.given if isinstance(loader, Loader) else {}
     values = {n: given.get(n) if n in given else getattr(loader, n, None) for n in names}
@@ -319,7 +319,7 @@ def described(loader: Any) -> str:
 
 
 def listed(paths: list[str]) -> str:
-    """Some of the paths, from here where they lie below."""
+    """Some of the paths, relative to the current folder if they are below it."""
     here = os.path.join(os.getcwd(), "")
     shown = [path[len(here) :] if path.startswith(here) else path for path in paths]
     more = len(shown) - _NAMED
@@ -327,7 +327,7 @@ def listed(paths: list[str]) -> str:
 
 
 def _of_longer_epoch(loop: Loop, name: str, error: BaseException) -> str:
-    """It may count batches, or steps of a schedule: what was measured until then is right."""
+    """It may count batches or steps of a schedule: the measurements so far are valid."""
     return (
         f"{name} ended {_where(error)}. The doctor had gone on past the {loop.epoch} batches of "
         "its epoch, as measuring does; the measurements until then count. More data or a "
@@ -364,7 +364,7 @@ def _no_bytecode() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stops_noticed(running: Running) -> Iterator[None]:
-    """Ctrl-C, and a launcher that ends us, are known of even where the script catches them."""
+    """Records Ctrl-C, and termination by a launcher, even if the script catches them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

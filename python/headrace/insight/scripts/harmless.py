@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps an examined script harmless: it must not report to trackers, or lose a checkpoint.
 
-Trackers are switched off by their own environment variables; nothing in their modules is changed.
-torch.save opens its file in C++, where Python sees no file: the journal is told before it does.
+Trackers are disabled by their own environment variables; their modules are not changed. torch.save
+opens its file in C++, which Python does not see: the journal is notified before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TRACKERS = {  # {folder}: a temporary one, which is removed afterwards
 
 @contextlib.contextmanager
 def harmless(folder: str, journal: Journal) -> Iterator[None]:
-    """Trackers are off, and the journal knows of checkpoints, until the block ends."""
+    """Disables experiment trackers and records checkpoints in the journal, until the block ends."""
     with contextlib.ExitStack() as undo:
         for variables in TRACKERS.values():
             for name, value in variables.items():

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a script writes while it is examined: named afterwards; overwritten ones are restored.
+"""Files that a script writes while it is examined: listed afterwards; overwritten ones are
+restored.
 
-Python tells of every file that is opened, renamed or removed (PEP 578), before it happens. A file
-that is about to lose its content is copied first. Code that is not Python's own (a database, a
-tracker's process) writes unseen.
+Python reports every file that is opened, renamed or removed (PEP 578), before it happens. A file
+that is about to lose its content is copied first. Writes by native code (a database, a tracker's
+process) are not seen.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from typing import Any
 
 from headrace.whole_file import replaced
 
-_MOST = 4 << 30  # bytes of files that are kept to be put back
+_MOST = 4 << 30  # bytes of files that are kept for restoring
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-SAVED = "torch.save"  # an event of ours: torch tells Python of none
+SAVED = "torch.save"  # our own event, because torch raises none
 _NOT_FILES = ("/dev/", "/proc/", "/sys/")
 
 
@@ -41,10 +42,10 @@ class Journal:
         self._copies: dict[str, str] = {}
         self._bytes = 0
         self.put_back: list[str] = []
-        self._lost: list[str] = []  # that could not be put back
+        self._lost: list[str] = []  # that could not be restored
 
     def take(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Takes an audit event of Python; called on any thread, before it happens."""
+        """Handles an audit event of Python; called on any thread, before it happens."""
         answer = _EVENTS.get(event)
         if answer is None or os.getpid() != self._pid or getattr(self._inside, "now", False):
             return
@@ -52,19 +53,19 @@ class Journal:
         try:
             answer(self, *arguments)
         except (OSError, TypeError, ValueError):
-            pass  # the script's own call says what is wrong
+            pass  # the script's own call reports the error
         finally:
             self._inside.now = False
 
     def _path(self, given: Any) -> str:
-        """As an absolute path; "" for what is none, or of no interest."""
+        """As an absolute path; "" if it is not a path, or irrelevant."""
         if isinstance(given, int) or given is None:
             return ""
         path = os.path.abspath(os.fsdecode(given))
         path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
         if path.startswith(self._ignored) or "/__pycache__/" in path:
             return ""
-        # Temporary files do not matter, unless one works among them.
+        # Temporary files are ignored, unless the script works among them.
         if path.startswith(self._temporary) and not path.startswith(self._here):
             return ""
         return path
@@ -94,7 +95,7 @@ class Journal:
                 self._removed.setdefault(path)
 
     def _keep(self, path: str) -> None:
-        """A copy, once, of a file that was there before the script wrote it."""
+        """Copies, once, a file that existed before the script wrote it."""
         if path in self._written or path in self._copies or not os.path.isfile(path):
             return
         size = os.path.getsize(path)
@@ -106,7 +107,7 @@ class Journal:
         self._copies[path] = copy
 
     def restore(self) -> None:
-        """Files that have lost their content get it back, as far as they were kept."""
+        """Restores the contents of overwritten files, as far as they were kept."""
         for path, copy in self._copies.items():
             try:
                 if os.path.isfile(path) and filecmp.cmp(path, copy, shallow=False):
@@ -119,7 +120,7 @@ class Journal:
 
     @property
     def left(self) -> list[str]:
-        """Files that the script created or deleted, and folders without any."""
+        """Files that the script created or deleted, and empty folders."""
         found = [p for p in self._written if os.path.lexists(p) and p not in self._copies]
         gone = [p for p in self._removed if not os.path.lexists(p)]
         folders = {p for p in found if stat.S_ISDIR(os.lstat(p).st_mode)}
@@ -155,10 +156,10 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 @contextlib.contextmanager
 def journal(folder: str, ignored: tuple[str, ...] = ()) -> Iterator[Journal]:
-    """Keeps one while it lasts, then puts files back. One at a time in a process."""
+    """Keeps a journal until the end, then restores files. One at a time in a process."""
     global _open_journal, _hooked
     if not _hooked:
-        sys.addaudithook(_hook)  # for good: Python has no way to remove it
+        sys.addaudithook(_hook)  # permanently: Python has no way to remove it
         _hooked = True
     kept = _open_journal = Journal(folder, ignored)
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user's program, run in this process as ``python`` would run it.
 
-Unlike with ``runpy`` its ``__main__`` stays after its end: worker processes that are started later
-find the classes of the program there.
+Unlike with ``runpy``, its ``__main__`` is kept after its end: worker processes that are started
+later find the program's classes there.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ DOES_NOT_RUN = declare(
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """The program to run: its code, and the values of ``__main__`` and ``sys`` meanwhile."""
+    """The program to run: its code, and its values of ``__main__`` and ``sys``."""
 
-    name: str  # as people call it
+    name: str  # as the user calls it
     code: CodeType
     argv: list[str]
     folder: str  # sys.path[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script while it runs: its loaders' iterators are ours, and end it when all is measured."""
+"""A running script: its loaders' iterators are ours, and end it when everything is measured."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from headrace.insight.scripts.served import Loop, Out, Plan, Served, data_of
 from headrace.loader import Loader
 from headrace.loader.views import Delivered
 
-_HESITATION = 2.0  # times a loop's measurements: so long another loop may turn out to train
-_STUBBORN = 25  # times that a script may catch what ends it
+_HESITATION = 2.0  # times a loop's measurements: how long to wait for another loop that may train
+_STUBBORN = 25  # how often a script may catch what ends it
 _OURS = str(Path(__file__).parents[2]) + os.sep
 _CHECKS = os.path.join(_OURS, "migrate", "")
 _LIBRARIES = tuple(
@@ -36,11 +36,11 @@ _LIBRARIES = tuple(
 
 
 class Over(BaseException):
-    """Ends a script that has been measured. No Exception: scripts go on after those."""
+    """Ends a script that was measured. Not an Exception, since scripts continue after those."""
 
 
 class Running:
-    """Which loops there are, which of them is examined, and when the script ends."""
+    """Which loops there are, which one is examined, and when the script ends."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Running:
         rendezvous: Rendezvous | None = None,
         leave: Callable[[], object] = lambda: None,
     ) -> None:
-        """``leave`` is called, and does not return, where a script does not let itself be ended."""
+        """``leave`` is called, and does not return, if a script cannot be ended."""
         self._plan, self._limit, self._sampler = plan, limit, sampler
         self._rendezvous, self._leave = rendezvous, leave
         self._thread = threading.get_ident()
@@ -58,17 +58,18 @@ class Running:
         self.loops: list[Loop] = []
         self.elsewhere: list[Any] = []  # loaders that other threads iterate
         self.over = self.ended = False
-        self.stopped = False  # by Ctrl-C, or by the process that started us
+        self.stopped = False  # by Ctrl-C, or by the parent process
         self._raised = 0
         self._backwards = self._taken = 0
         self._nested = False
-        self._hesitates_until = 0.0  # from when on a loop that does not train is good enough
+        self._hesitates_until = 0.0  # time after which a loop that does not train is accepted
 
     # Wrappers around loaders.
 
     @contextlib.contextmanager
     def attached(self) -> Iterator[None]:
-        """While it lasts, iterators of loaders are ours; they stay usable afterwards."""
+        """Until the end of the block, iterators of loaders are ours; they remain usable
+        afterwards."""
         undo = contextlib.ExitStack()
         with undo:
             for kind in (Loader, Delivered, Prefetch):
@@ -96,8 +97,8 @@ class Running:
         undo.callback(setattr, kind, "__iter__", original)
 
     def _wrap_all(self, undo: contextlib.ExitStack, kind: Any) -> None:
-        """A DataLoader, and classes made of it that make its iterator themselves and keep it, as
-        Ultralytics' InfiniteDataLoader does."""
+        """A DataLoader, and subclasses that create and keep their own iterator, such as
+        Ultralytics' InfiniteDataLoader."""
         self._wrap(undo, kind)
         run, made = self, kind.__init_subclass__.__func__
 
@@ -116,7 +117,8 @@ class Running:
         undo.callback(lambda: delattr(kind, "__init_subclass__"))
 
     def _keep_open(self, undo: contextlib.ExitStack, kind: Any) -> None:
-        """A script that ends closes its loaders (``with hr.Loader(...)``); the loop's is needed."""
+        """A script that ends closes its loaders (``with hr.Loader(...)``), but the loop's is still
+        needed."""
         original = kind.close
 
         def close(loader: Any) -> None:
@@ -154,7 +156,7 @@ class Running:
         self._end_if_over()
 
         def alone() -> Iterator[Any]:
-            self._nested = True  # what it iterates itself is a part of it
+            self._nested = True  # iterators inside of it belong to it
             try:
                 return make()
             finally:
@@ -201,7 +203,7 @@ class Running:
         return batch
 
     def _stepped(self, loop: Loop, out: Out, now: float) -> None:
-        """The script is back for the next batch: its step is over."""
+        """The script requests the next batch: its step is over."""
         loop.only = None
         if out.copy is not None:
             loop.compare(out.batch, out.copy)
@@ -247,7 +249,7 @@ class Running:
         return batch, out
 
     def _replayed(self, served: Served) -> Any:
-        """A kept batch; a loop that does not train ends its epoch where it would have ended."""
+        """A recorded batch; a loop that does not train ends its epoch where it would have ended."""
         with contextlib.suppress(TypeError):
             if served.count >= len(served.loop.loader):
                 if not served.loop.trains:
@@ -258,7 +260,8 @@ class Running:
     # The end.
 
     def _measured(self, loop: Loop) -> None:
-        """All about a loop is known: the script ends, unless another one may be its training."""
+        """A loop is fully measured: ends the script, unless another one may be its training
+        loop."""
         now = time.perf_counter()
         self._hesitates_until = self._hesitates_until or now + _HESITATION * loop.seconds
         may_train = self._backwards or "torch" in sys.modules
@@ -275,7 +278,7 @@ class Running:
         raise Over
 
     def chosen(self) -> Loop | None:
-        """The loop that is examined: one that trains, measured farthest; else the longest."""
+        """The loop to examine: the training loop measured longest; otherwise the longest one."""
 
         def worth(loop: Loop) -> tuple[bool, bool, float]:
             return loop.trains, not loop.phase, loop.seconds
@@ -285,14 +288,14 @@ class Running:
 
 
 def is_users(name: str) -> bool:
-    """Whether code in that file is the user's own: no library, and not ours."""
+    """Whether code in that file is the user's own, not a library's or ours."""
     path = os.path.realpath(name)
     library = path.startswith(_LIBRARIES) or "site-packages" in path or "dist-packages" in path
     return not library and not name.startswith((_OURS, "<"))
 
 
 def place_of_caller() -> str:
-    """ "train.py:41", the line of the user's own code that is nearest."""
+    """ "train.py:41", the nearest line of the user's own code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename

@@ -3,11 +3,11 @@
 
     real    its own batches       waits, steps
     cached  kept ones, replayed   the step without the loader
-    one     one kept batch        the step without handing over; last, where it has one, on the GPU
+    one     one kept batch the step without handing over; last, where it has one, on the GPU
 
-A step is what the script does between two batches. A loop whose steps run backward trains: its
-epochs are made longer than they are, so that nothing comes in between. Any other one is left as it
-is until it has been measured.
+A step is what the script does between two batches. A loop whose steps run backward is a training
+loop: its epochs are extended, so that nothing interrupts the measurement. Any other loop is
+unchanged until it has been measured.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Plan:
 
 
 class Loop:
-    """One loader at one place of a script: its measurements, in their order."""
+    """A loader at one line of a script: its measurements, in order."""
 
     def __init__(self, loader: Any, place: str, plan: Plan, sampler: ProcessSampler) -> None:
         self.loader, self.place = loader, place
@@ -52,12 +52,12 @@ class Loop:
         self.trains = False
         self.batches = self.taken = self.iterators = 0
         self.seconds = 0.0
-        self.epoch = 0  # batches of one that was made longer; 0: none has been
-        self.among = 0  # steps that took a batch from another loader as well
-        self.only: Out | None = None  # the batch of an iterator that has given no other
+        self.epoch = 0  # batches of an extended epoch; 0: none has been extended
+        self.among = 0  # steps that also took a batch from another loader
+        self.only: Out | None = None  # the only batch of an iterator
         self.kept: list[Any] = []
         self._kept_bytes = 0
-        self._edited = False  # by the step: each replay takes a copy
+        self._edited = False  # the step modifies it: each replay uses a copy
         self._turn = 0
         self._phase = REAL
         self._tally = self._real(None)
@@ -70,7 +70,7 @@ class Loop:
 
     @property
     def phase(self) -> str:
-        """What is measured now; "" where all has been."""
+        """The current measurement; "" after the last one."""
         return self._phase
 
     @property
@@ -78,22 +78,22 @@ class Loop:
         return self._phase in (CACHED, ONE, ON_DEVICE)
 
     def begins(self, seconds: float) -> None:
-        """The loop's first batch came after so many seconds."""
+        """Seconds until the loop's first batch."""
         self._tally.first = seconds
 
     def learn(self, rendezvous: Rendezvous | None) -> None:
-        """It trains; with ranks, it does so on all of them."""
+        """It is a training loop; with ranks, on all of them."""
         self.trains = True
         if self._phase == REAL:
             first, self._tally = self._tally.first, self._real(rendezvous)
             self._tally.first = first
 
     def lengthen(self, batches: int) -> None:
-        """An epoch of so many batches goes on, which a script may refuse."""
+        """Continues an epoch of this many batches, which a script may reject."""
         self.epoch = self.epoch or batches
 
     def keep(self, batch: Any) -> Any:
-        """A copy of a batch of the warm-up, to be replayed; None of later ones."""
+        """A copy of a batch of the warm-up, to be replayed; None for later ones."""
         warming = self._phase == REAL and self._tally.warming
         if not warming or len(self.kept) >= _KEEP or self._kept_bytes > KEPT_BYTES:
             return None
@@ -102,11 +102,11 @@ class Loop:
         return self.kept[-1]
 
     def compare(self, batch: Any, copy: Any) -> None:
-        """After its step: whether that has changed it."""
+        """After the batch's step: whether the step modified it."""
         self._edited = self._edited or not same(batch, copy)
 
     def replayed(self) -> Any:
-        """The batch that comes next, from memory."""
+        """The next batch, from memory."""
         self._turn += 1
         batch = self.kept[self._turn % len(self.kept) if self._phase == CACHED else 0]
         return copied(batch) if self._edited else batch
@@ -121,7 +121,9 @@ class Loop:
         records: int,
         restarted: bool,
     ) -> None:
-        """One batch, its wait and its step; then the next measurement, where this one is over."""
+        """Adds a batch, its wait and its step; then switches to the next measurement if this one is
+        complete.
+        """
         self.batches += 1
         self.seconds += waited + stepped
         if not self._phase:
@@ -163,10 +165,10 @@ class Loop:
             self.step_cores = share * (time.process_time() - self._busy) / max(1, timed.records)
 
     def finish(self, failure: str = "") -> dict[str, Timed]:
-        """What was measured, by phase, as far as it came; ``failure`` ended the last one."""
+        """The measurements by phase, as far as completed; ``failure`` ended the last one."""
         if self._phase:
             if self._phase == ON_DEVICE:
-                failure = ""  # a script may want the batch on the host; ONE was measured before
+                failure = ""  # a script may need the batch on the host; ONE was measured before
             timed = self._tally.timed(failure)
             if timed.windows or failure:
                 self._done(timed)
@@ -175,14 +177,14 @@ class Loop:
 
 
 class Served:
-    """What a loop of the script takes its batches from, in the place of the loader's iterator."""
+    """Provides a script's loop with batches, in place of the loader's iterator."""
 
     def __init__(self, run: Server, loop: Loop, renew: Callable[[], Iterator[Any]]) -> None:
         self._run, self._renew = run, renew
         self.loop = loop
         begin = time.perf_counter()
         self.inner: Any = renew()
-        self.late = time.perf_counter() - begin  # seconds that its making took
+        self.late = time.perf_counter() - begin  # seconds spent creating it
         self.fresh = True
         self.count = 0
         self.out: Out | None = None
@@ -201,29 +203,29 @@ class Served:
 
     def again(self) -> None:
         """The next epoch, in the same loop of the script."""
-        self.inner = None  # whose workers end, as they do at the end of a for loop
+        self.inner = None  # ends its workers, like the end of a for loop
         self.inner = self._renew()
         self.fresh = True
 
 
 @dataclasses.dataclass
 class Out:
-    """A batch that the script has: since when, and what it took."""
+    """A batch held by the script: since when, and its cost."""
 
     begin: float
     waited: float
     computed: float
     records: int
     restarted: bool
-    backwards: int  # that had been run before
-    taken: int  # batches that all loops had taken
+    backwards: int  # number of times it had run before
+    taken: int  # number of batches taken by all loops
     since: float = 0.0
-    batch: Any = None  # with its copy, to be compared
+    batch: Any = None  # with its copy, for comparison
     copy: Any = None
 
 
 class Server(Protocol):
-    """What ``Served`` asks: see running.Running."""
+    """What ``Served`` requires: see running.Running."""
 
     def next_of(self, served: Served) -> Any: ...
 
@@ -251,7 +253,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def uses_gpu() -> bool:
-    """Whether the script has something on a GPU: then its batches go there as well."""
+    """Whether the script uses a GPU: then its batches are copied there, too."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return False
@@ -259,7 +261,7 @@ def uses_gpu() -> bool:
 
 
 def data_of(loader: Any) -> Any:
-    """What makes two loaders the same one: their dataset, or the loader that a view shows."""
+    """What identifies a loader: its dataset, or the loader below a view."""
     if isinstance(loader, Delivered):
         return loader.loader
     dataset = getattr(loader, "dataset", None)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Pillow image whose pixels are made on demand.
 
-It is an ``Image.Image`` in every respect: what it does not do itself, Pillow does on its pixels.
+It is an ``Image.Image`` in every respect: operations that cannot be deferred are done by Pillow on
+its pixels.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from headrace.errors import Error
 
 _FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by Pillow's numbers
 _BICUBIC = 3
-# transpose()'s numbers as steps.
+# transpose()'s constants as steps.
 _TURNS = (
     ("mirror",),
     ("flip",),
@@ -41,7 +42,7 @@ class Origin:
         self._given = given
 
     def open(self) -> Any:
-        """As Pillow does it, of its own."""
+        """Opens the file with Pillow, as a separate image."""
         by_name = isinstance(self._given, str)
         return self._opened(self._given if by_name else io.BytesIO(self.data))
 
@@ -52,16 +53,15 @@ class Origin:
 
 
 def opened(data: bytes, opener: Any, given: Any) -> Any:
-    """A deferred image of a file's bytes; None where Pillow shall read it itself.
-
-    opener: Pillow's Image.open. given: what it was called with.
+    """A deferred image of a file's bytes; None if Pillow shall read it itself. opener: Pillow's
+    Image.open. given: its arguments.
     """
     mode = _png_mode(data) if data[:8] == _PNG else "RGB" if data[:3] == b"\xff\xd8\xff" else ""
     if not mode:
         return None
     try:
         picture = _core.DeferredPicture(data, "stored")
-        if mode == "RGB":  # a JPEG, or such a PNG
+        if mode == "RGB":  # a JPEG, or a suitable PNG
             mode = {1: "L", 3: "RGB"}.get(picture.shape[0], "")
         if not mode:
             return None
@@ -73,14 +73,14 @@ def opened(data: bytes, opener: Any, given: Any) -> Any:
 
 
 def _png_mode(data: bytes) -> str:
-    """Empty where its pixels are more than one of these, or where a chunk says more."""
+    """Empty if it has several images, or a chunk with additional data."""
     if len(data) < 33 or b"tRNS" in data or b"acTL" in data:
         return ""
     return _PNG_MODES.get((data[24], data[25]), "")
 
 
 def is_deferred(image: Any) -> bool:
-    """Whether it is one whose pixels were not made."""
+    """Whether it is a deferred image whose pixels have not been decoded."""
     return getattr(image, "deferred_picture", None) is not None
 
 
@@ -89,7 +89,7 @@ def image_class() -> Any:
     from PIL import Image
 
     class DeferredImage(Image.Image):
-        """An image of a file, or of another one by the steps that were taken since."""
+        """An image of a file, or derived from another one by steps."""
 
         def __init__(
             self, origin: Origin, picture: Any, mode: str, steps: tuple[Any, ...] = ()
@@ -113,7 +113,7 @@ def image_class() -> Any:
         # Pixels.
 
         def as_pillow(self) -> Any:
-            """The real image, which it is from now on."""
+            """Converts itself to the real image."""
             if self._real is None:
                 self._real = self._from_engine()
                 if self._real is None:
@@ -122,7 +122,7 @@ def image_class() -> Any:
             return self._real
 
         def _from_engine(self) -> Any:
-            if not self._steps:  # of a file: Pillow's own kind of image
+            if not self._steps:  # for a file: Pillow's own image class
                 return None
             array = self._pixels()
             if array is None:
@@ -142,7 +142,7 @@ def image_class() -> Any:
             return image
 
         def _pixels(self) -> Any:
-            """(H, W) or (H, W, 3); None where the file is damaged."""
+            """(H, W) or (H, W, 3); None if the file is damaged."""
             if self._array is None:
                 try:
                     made = self.deferred_picture.pixels(True)
@@ -203,7 +203,7 @@ def image_class() -> Any:
             return None if self._steps else self._origin.header.format
 
         def __getattr__(self, name: str) -> Any:
-            """Of an image of a file: what this kind of file has."""
+            """Of an image of a file: attributes of this file type."""
             if name[:2] == "__" or self.__dict__.get("_steps", True):
                 raise AttributeError(name)
             return getattr(self._origin.header if self._real is None else self._real, name)
@@ -268,11 +268,11 @@ def image_class() -> Any:
             return self._then(picture, Image.Image.transpose, (method,))
 
         def expanded(self, expand: Any, border: Any, fill: tuple[int, ...]) -> Any:
-            """ImageOps.expand(), which is ``expand``: four borders, a value a channel."""
+            """ImageOps.expand(), as ``expand``: four borders, one value per channel."""
             made = self.deferred_picture.pad(*border, list(map(float, fill)))
             step = fill[0] if len(fill) == 1 else fill
             out = self._then(made, expand, (tuple(border), step))
-            out._its_info = {}  # as that of a new image
+            out._its_info = {}  # same as that of a new image
             return out
 
         def putpalette(self, data: Any, rawmode: str = "RGB") -> None:
@@ -289,7 +289,7 @@ def image_class() -> Any:
             one.putpalette(*self._palette_data())
             return one.getpalette(rawmode)
 
-        # Methods in the place of Pillow's attributes, where its own methods work on pixels.
+        # Methods in place of Pillow's attributes, where Pillow's own methods work on pixels.
 
         def load(self) -> Any:
             return self.as_pillow().load()
@@ -323,7 +323,7 @@ def image_class() -> Any:
 
     for name in ("im", "_im", "_size", "_mode", "palette", "readonly", "_readonly", "_exif"):
         setattr(DeferredImage, name, delegated(name))
-    # Methods that change an image of a file, or the place in it.
+    # Methods that change an image of a file, or the position in it.
     for name in ("draft", "thumbnail", "verify", "seek", "tell"):
         setattr(DeferredImage, name, _of_real(name))
     return DeferredImage

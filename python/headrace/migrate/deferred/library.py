@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of Pillow and torchvision that give deferred images, or take them as they are.
+"""Replacements for functions of Pillow and torchvision that return or accept deferred images.
 
-They stand in their modules while a thread is inside of ``deferring()``, and do as they always did
-for everything else: images of other threads are opened as ever.
+They are installed in the modules while a thread is inside ``deferring()``, and behave normally for
+everything else: images of other threads are opened as usual.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _inside = _Inside()
 
 @contextlib.contextmanager
 def deferring() -> Iterator[None]:
-    """Inside, this thread's images are opened deferred. One thread is inside at a time
+    """Inside this context, this thread's images are opened deferred. One thread is inside at a time
     (headrace.migrate.seeding)."""
     replaced = _replace()
     _inside.depth += 1
@@ -44,18 +44,18 @@ def deferring() -> Iterator[None]:
 
 
 def count_opened() -> int:
-    """Images that were opened deferred on this thread."""
+    """The number of images opened deferred on this thread."""
     return _inside.opened
 
 
 def can_defer() -> bool:
-    """Whether the process has Pillow, and a version whose images have what is relied on."""
+    """Whether the process has a version of Pillow whose images can be deferred."""
     image = sys.modules.get("PIL.Image")
     return image is not None and hasattr(image.Image, "im") and hasattr(image.Image, "_new")
 
 
 def _replace() -> list[tuple[dict[str, Any], str, Any, Any]]:
-    """Of the modules that the process has: whose names, which one, what it was and what it is."""
+    """For each loaded module: names, the module, the original and the replacement."""
     out = []
     for module, functions in _REPLACED.items():
         if module not in sys.modules:
@@ -92,7 +92,7 @@ def _open(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _bytes_of(given: Any) -> tuple[bytes, Any]:
-    """A file's, and its name where that was given; nothing where it cannot be read twice."""
+    """A file's bytes, and its name if given; None if it cannot be read twice."""
     if isinstance(given, (str, bytes, os.PathLike)):
         with open(given, "rb") as file:
             return file.read(), os.fspath(given)
@@ -194,7 +194,7 @@ _REPLACED: dict[str, dict[str, Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 def picture_of(value: Any) -> _core.DeferredPicture | None:
-    """What the engine is to make of a value of a record; None: it is what it is."""
+    """What the engine should make of a record's value; None: nothing."""
     torch = sys.modules.get("torch")
     if torch is None or type(value) is not tensor_class():
         return None

@@ -16,10 +16,9 @@ from headrace.migrate.deferred import library
 def deferred_fields(
     fetch: Any, numbers: Sequence[int], expected: Sequence[Mapping[str, Any]]
 ) -> list[str] | None:
-    """Fields that the engine can decode and finish; None where images shall be opened as ever: some
-    value of a record is another one, or no image is opened by Pillow.
-
-    fetch: the dataset as a step that defers, with the same draws for every record.
+    """Fields that the engine can decode and finish; None if images shall be opened as usual: some
+    value of a record differs, or no image is opened by Pillow. fetch: the dataset as a deferring
+    step, with the same draws for every record.
     """
     if not library.can_defer():
         return None

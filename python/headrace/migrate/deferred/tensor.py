@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tensor of a deferred image, which notes its conversion to floats and its normalization.
+"""A tensor of a deferred image, which records its conversion to floats and its normalization.
 
-Whatever else is done with it is done with its values.
+Other operations use its values.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ def tensor_class() -> Any:
     import torch
 
     class DeferredTensor(torch.Tensor):
-        """(C, H, W), uint8 or float32. Its own memory is on the device "meta": without values, so
-        what takes it in another way than torch's operations raises."""
+        """(C, H, W), uint8 or float32. Its own memory is on the device "meta", without values, so
+        access other than by torch's operations raises."""
 
         of_image: Any
         _values: Any
         _extents: Any
         _its_dtype: Any
         deferred_picture: Any  # None: it has values
-        made_by: tuple[Any, ...]  # of an image of Pillow: functions, one after the other
+        made_by: tuple[Any, ...]  # of a Pillow image: functions, applied in order
         image: Any
-        is_whole: bool  # floats of bytes, to be divided by 255
+        is_whole: bool  # floats from bytes, still to be divided by 255
 
         @property
         def shape(self) -> Any:  # type: ignore[override]
@@ -47,7 +47,7 @@ def tensor_class() -> Any:
             return bool(self._its_dtype.is_floating_point)
 
         def in_memory(self) -> Any:
-            """The tensor that it is from now on."""
+            """Converts itself to the real tensor."""
             if self._values is None:
                 self._values = self._from_engine()
                 if self._values is None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function in a forked child process, which may crash, hang or end there.
+"""Runs a function in a forked child process, where it may crash, hang or exit.
 
-The child sees all objects of the program and changes none of them. It has one thread, whatever the
-parent has; a lock that another thread of the parent held is never let go of in it, so the child is
-given a limit, and one that does not answer is ended.
+The child sees all objects of the program without changing the parent's. It has a single thread; a
+lock that another thread of the parent held is never released in it, so the child has a time limit,
+and is killed if it does not answer.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from typing import Any, NamedTuple
 
 from headrace.readable import is_readable
 
-SILENCE = 10.0  # seconds without a word after which the child is ended
-_WORD = 0.2  # seconds between words
-_FIRST = 2.0  # seconds after which it is predicted how long the rest takes
-_FEW = 8  # records that tell nothing yet
+SILENCE = 10.0  # seconds of silence after which the child is killed
+_WORD = 0.2  # seconds between progress messages
+_FIRST = 2.0  # seconds after which the remaining time is predicted
+_FEW = 8  # records that are not used for the prediction
 
-Say = Callable[[int, int], None]  # where it is: (done, of)
+Say = Callable[[int, int], None]  # its progress: (done, of)
 
 
 class Ended(NamedTuple):
-    """What the child returned, or why it did not."""
+    """What the child process returned, or why it did not."""
 
     value: Any = None
     problem: str = ""
@@ -43,13 +43,13 @@ def can_fork() -> bool:
 
 
 def run(work: Callable[[Say], Any], limit: float, raise_limit: str = "") -> Ended:
-    """What ``work(say)`` returns. It calls ``say(done, of)`` often; where that shows that it would
-    not end within ``limit`` seconds, it is ended. raise_limit: how the user gives it longer."""
+    """Runs ``work(say)`` and returns its result. It must call ``say(done, of)`` often; if it would
+    not finish within ``limit`` seconds, it is killed. raise_limit: how the user can allow more."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python 3.12's word on forks beside threads
+        warnings.simplefilter("ignore")  # Python 3.12's warning about forks with threads
         child = os.fork()
     if child == 0:
         os.close(reader)
@@ -69,16 +69,18 @@ def run(work: Callable[[Say], Any], limit: float, raise_limit: str = "") -> Ende
 def _be_child(work: Callable[[Say], Any], writer: int) -> None:
     code = 1
     try:
-        faulthandler.disable()  # what it would say goes to a place that it remembers
-        gc.freeze()  # what the parent has is not touched by collections, and stays shared
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is asked, and ends the child
+        faulthandler.disable()  # its output is discarded
+        gc.freeze()  # keeps the garbage collector from touching the parent's objects, so that their
+        # pages stay shared
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends the
+        # child
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
         _reopen_files(nothing)
         torch = sys.modules.get("torch")
         if torch:
-            torch.set_num_threads(1)  # OpenMP's others are not there
+            torch.set_num_threads(1)  # OpenMP's other threads do not exist here
         last = 0.0
 
         def say(done: int, of: int) -> None:
@@ -114,7 +116,7 @@ def _reopen_files(nothing: int) -> None:
 
 
 def _answer_of(reader: int, limit: float, raise_limit: str) -> Ended | None:
-    """None: it ended without one."""
+    """None: it ended without a message."""
     began = time.monotonic()
     done = 0
     while True:
@@ -136,8 +138,8 @@ def _answer_of(reader: int, limit: float, raise_limit: str) -> Ended | None:
 
 
 def _end(child: int) -> int:
-    """Ends it, and gives the number of the signal that ended it before; 0 where none did."""
-    for _ in range(100):  # one that has closed its pipe is about to end by itself
+    """Ends it, and returns the signal that had ended it before; 0 if none had."""
+    for _ in range(100):  # a child that has closed its pipe is about to exit
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0

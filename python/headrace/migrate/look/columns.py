@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a dataset, a column for each value: a million of them are a few dense arrays.
+"""The records of a dataset, one column per value: a million records are a few dense arrays.
 
 Column ``k`` is the ``k``-th value of the records' form (``headrace.migrate.nesting``). It is either
-``Files``, what is made of one file a record, or numbers, arrays or texts.
+``Files`` (one file per record, and the operations on it), or numbers, arrays or text.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _MOST = 1 << 30  # bytes of all columns
 
 
 class Files:
-    """Paths, and what is done to their contents: the same for all of them."""
+    """Paths, and the operations on their contents: the same for all of them."""
 
     def __init__(self, first: Mark, attempt: Attempt) -> None:
         self.kind = first.kind
         self.ops = plain(first.ops)
         self.paths: list[str] = []
-        self._last = first.ops  # as it came last, which is compared faster
+        self._last = first.ops  # the last value, for a faster comparison
         self._attempt = attempt
 
     def append(self, value: Any) -> int:
@@ -85,7 +85,7 @@ Form = tuple[Any, ...]  # ("int", dtype), ("float", dtype), ("text",), ("bytes",
 
 
 def plain_value(value: Any, attempt: Attempt) -> tuple[Form, Any]:
-    """What a value is, and the value as a column holds it."""
+    """A value's kind, and the value as stored in a column."""
     kind = type(value)
     if kind is int:
         return _INT, value
@@ -131,7 +131,7 @@ def _other(attempt: Attempt, what: str) -> BaseException:
 
 
 class Table:
-    """Columns that grow by a record at a time."""
+    """Columns that grow one record at a time."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
@@ -140,7 +140,7 @@ class Table:
         self._bytes = 0
 
     def append(self, number: int, record: Any) -> None:
-        """REQUIRES: number is how many there are."""
+        """REQUIRES: number is the current length."""
         if self.node is None:
             self.node = node_of(_without_marks(record))
             self.columns = [
@@ -154,7 +154,7 @@ class Table:
             raise self._attempt.leave(f"its records hold more than {_MOST >> 30} GiB")
 
     def check(self, number: int, record: Any) -> None:
-        """Left where the record is another one than it was."""
+        """Raises Left if the record differs from its first reading."""
         assert self.node is not None
         leaves = self.node.leaves(record, self._other_form)
         for column, value in zip(self.columns, leaves, strict=True):
@@ -162,7 +162,7 @@ class Table:
                 raise self._attempt.leave(f"record {number}{DIFFERS}", state=True)
 
     def row(self, record: Any) -> list[Any]:
-        """Its values, in a form that can be compared."""
+        """The row's values, in a comparable form."""
         assert self.node is not None
         return [
             (value.path, plain(value.ops))
@@ -182,7 +182,7 @@ _A_PICTURE = np.zeros((3, 1, 1), np.uint8)
 
 
 def _without_marks(value: Any) -> Any:
-    """The same form, with an array for each image: what names its fields."""
+    """The same form, with an array for each image: determines the field names."""
     kind = type(value)
     if kind is Mark:
         return _A_PICTURE

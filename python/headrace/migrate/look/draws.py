@@ -2,8 +2,8 @@
 """Stand-ins for random numbers: they know their range, and each comparison is answered both ways,
 in separate runs.
 
-``random.random() < 0.5`` is a choice by 0.5, ``random.uniform(0.1, 2.0)`` a number that an operator
-may draw itself.
+``random.random() < 0.5`` is a choice with probability 0.5, ``random.uniform(0.1, 2.0)`` a number
+that an operator may draw itself.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 from headrace.migrate.look.marks import Attempt
 
-_MOST = 16  # ways through a callable
+_MOST = 16  # paths through a callable
 Interval = tuple[str, float, float]  # ("uniform", low, high)
 
 
 class Choices:
-    """The answers on one way, and how probable it is."""
+    """The answers of one run, and their probability."""
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
@@ -38,7 +38,7 @@ class Choices:
 
 
 def ways(attempt: Attempt, run: Callable[[Choices], Any]) -> Iterator[tuple[float, Any]]:
-    """``run`` once for each way of answering: its probability, and what was returned."""
+    """Calls ``run`` once for each combination of answers: its probability, and what it returned."""
     attempt.answers = []
     for _ in range(_MOST):
         attempt.asked = 0
@@ -54,8 +54,9 @@ def ways(attempt: Attempt, run: Callable[[Choices], Any]) -> Iterator[tuple[floa
 
 
 class Drawn:
-    """A number between two others, all of them as probable. It is used once: what is known of it
-    afterwards would be another distribution."""
+    """A uniform random number between two others. It may be used only once: after one comparison
+    its distribution is no longer uniform.
+    """
 
     def __init__(self, choices: Choices, low: float, high: float, used: list[bool]) -> None:
         self._choices = choices
@@ -127,8 +128,8 @@ class Drawn:
 
 
 def replacements(choices: Callable[[], Choices | None]) -> dict[tuple[str, str], Any]:
-    """What gives such numbers in place of the functions that draw one, while there are choices.
-    Other functions draw, which shows."""
+    """Replaces the functions that draw a single number. Other functions really draw, which is
+    detected."""
 
     def unit(real: Any, *shape: Any, **named: Any) -> Any:
         now = choices()

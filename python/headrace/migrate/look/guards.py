@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State to restore after a run: generators and plain attributes.
 
-A record that is drawn once in a million calls shows in the state of a generator at once.
+Even a draw that affects one record in a million is immediately visible in the state of a generator.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _GENERATOR = " (a generator)"
 
 
 def reader() -> Callable[[], State]:
-    """What reads the global generators of Python, NumPy and torch, also once stand-ins have taken
-    the places of the functions that do."""
+    """A function that reads the global generators of Python, NumPy and torch, even while stand-ins
+    replace their own functions.
+    """
     of_python, of_numpy = random.getstate, np.random.get_state
     torch = sys.modules.get("torch")
 
@@ -43,8 +44,9 @@ def reader() -> Callable[[], State]:
 
 
 def held(dataset: Any, homes: Iterable[dict[str, Any]]) -> State:
-    """Generators that the dataset or its modules hold, and its attributes that are plain values or
-    hold some: by name."""
+    """Generators that the dataset or its modules hold, and its attributes that are or hold plain
+    values: by name.
+    """
     out: State = {}
     seen: set[int] = set()
 
@@ -61,7 +63,7 @@ def held(dataset: Any, homes: Iterable[dict[str, Any]]) -> State:
         elif isinstance(value, Stand):
             walk(name, value.own_real, depth + 1)
         elif kind is dict or isinstance(value, dict):
-            # A cache that fills is no change: what it keeps of files are marks.
+            # A cache that fills up is not a change: its entries from files are marks.
             out[name] = sum(type(each) is not Mark for each in value.values())
             for key, each in list(value.items())[:_MOST]:
                 walk(f"{name}[{key!r}]", each, depth + 1)
@@ -88,13 +90,13 @@ def held(dataset: Any, homes: Iterable[dict[str, Any]]) -> State:
 
 
 def changed(before: State, after: State) -> list[str]:
-    """Names of what is another one now."""
+    """Names of the objects that have changed."""
     missing = object()
     names = {**before, **after}
     return sorted(n for n in names if before.get(n, missing) != after.get(n, missing))
 
 
 def drawn_from(before: State, after: State) -> str:
-    """ " from NAME" of a generator that is another one now."""
+    """ " from NAME" for a generator that has changed."""
     names = [name for name in changed(before, after) if name.endswith(_GENERATOR)]
     return f" from {names[0].removesuffix(_GENERATOR)}" if names else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modules of a dataset's code: their functions are found by name, and watched."""
+"""The modules of a dataset's code, whose functions are replaced by name."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _FOREIGN = ("torch", "builtins", "headrace", "typing", "abc", "collections")
 
 
 def homes_of(dataset: Any) -> list[str]:
-    """Names of the modules of its classes, of the functions and datasets that it holds, and of what
-    those import that is not installed."""
+    """Names of the modules of its classes, functions and datasets, and of the modules that those
+    import, unless they are installed.
+    """
     homes: dict[str, None] = {}
     for one in _datasets_in(dataset):
         for base in type(one).__mro__:
@@ -54,13 +55,13 @@ def _add(module: str | None, homes: dict[str, None]) -> None:
 
 
 def fetches_batches(dataset: Any) -> bool:
-    """Whether the user wrote it a ``__getitems__``, which torch prefers to ``__getitem__``."""
+    """Whether the user defined ``__getitems__``, which torch prefers to ``__getitem__``."""
     fetch = getattr(type(dataset), "__getitems__", None)
     return fetch is not None and is_users(fetch.__module__)
 
 
 def handles_exceptions(dataset: Any) -> bool:
-    """Whether a ``__getitem__`` of its classes has an ``except``: it may skip what is damaged."""
+    """Whether a ``__getitem__`` of its classes has an ``except``: it may skip damaged files."""
     codes = [
         getattr(vars(base).get("__getitem__"), "__code__", None)
         for one in _datasets_in(dataset)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both runs over a dataset: traced for all records, and proven on some with real files."""
+"""Both runs over a dataset: tracing all records, and verifying some with real files."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ LIMIT = 60.0  # seconds that tracing may take
 
 
 class Looked(NamedTuple):
-    """What was found out: a table of all records, or ``reason``, and what the user can write."""
+    """The result: a table of all records, or ``reason``, and what the user can write."""
 
     reason: str = ""
     way: str = ""
     node: Node | None = None
     columns: tuple[dict[str, Any], ...] = ()
-    compared: int = 0  # pictures of real files
-    keeps_state: bool = False  # why it stays: calls change what later ones give
+    compared: int = 0  # number of pictures of real files
+    keeps_state: bool = False  # why it cannot be native: calls change the results of later ones
     skips: bool = False  # it handles exceptions, so damaged files may be skipped
-    deep: bool = False  # what the user wrote around other transforms was run, too
-    outside: Outside = Outside()  # what it read beside pictures
+    deep: bool = False  # the user's wrappers around other transforms were run, too
+    outside: Outside = Outside()  # what it read besides pictures
 
 
 def look(dataset: Any, limit: float = LIMIT) -> Looked:
-    """Traces it, and proves what was traced. The program's objects stay as they are."""
+    """Traces the dataset, and verifies the result. The program's objects are unchanged."""
     if not child.can_fork():
-        return Looked(f"{sys.platform} cannot fork the process that would look through it")
+        return Looked(f"{sys.platform} cannot fork a process to trace it")
     if not hasattr(dataset, "__dict__") or len(dataset) == 0:
         return Looked("it has no attributes to look at")
     if hasattr(dataset, "set_epoch"):
@@ -75,7 +75,7 @@ def look(dataset: Any, limit: float = LIMIT) -> Looked:
 
 
 def trace(dataset: Any, deep: bool, say: child.Say) -> Looked:
-    """In a child process: every record twice, in two orders."""
+    """Traces every record twice, in two orders, in a child process."""
     attempt = Attempt()
     try:
         return _traced(dataset, attempt, say, deep)
@@ -108,7 +108,7 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     watch = Watch(attempt)
     put(spaces, watch.replacements() | StandIns(attempt, homes).replacements())
     attempt.watches(_snapshot(names, pairs))
-    shared = Original({"self": lambda: dataset})  # what the copy that runs has of it
+    shared = Original({"self": lambda: dataset})  # the attribute of the copy that runs
     before = generators(), guards.held(copy, spaces)
     count = len(dataset)
     calls = _Calls(copy, attempt, watch)
@@ -119,7 +119,7 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     finally:
         drawn = guards.drawn_from(before[1], guards.held(copy, spaces))
         if drawn or generators() != before[0]:
-            if DIFFERS in attempt.reason:  # that is why
+            if DIFFERS in attempt.reason:  # that is the reason
                 attempt.reason = ""
             raise attempt.leave(f"__getitem__ draws random numbers{drawn}", _DRAW)
     changed = ", ".join(guards.changed(before[1], guards.held(copy, spaces))[:3])
@@ -150,7 +150,7 @@ def _snapshot(names: Names, pairs: list[tuple[Any, Any]]) -> Snapshot:
 
 
 def transforms_of(dataset: Any, deep: bool) -> dict[str, Any]:
-    """The dataset's callables by the names that columns have for them."""
+    """The dataset's callables by the names used in columns."""
     names = Names()
 
     def kept(name: str, real: Any) -> Any:
@@ -170,7 +170,7 @@ _DRAW = (
 
 
 class _Calls:
-    """Calls of the dataset, once for each answer to what it asks about the mode of an image."""
+    """Calls the dataset, once for each answer to its questions about an image's mode."""
 
     def __init__(self, copy: Any, attempt: Attempt, watch: Watch) -> None:
         self.table = Table(attempt)
@@ -179,13 +179,13 @@ class _Calls:
         self._watch = watch
 
     def twice(self, count: int, say: child.Say) -> None:
-        """All records, and once more in another order, in which they must be the same."""
+        """All records, and again in another order, in which they must be the same."""
         for number in range(count):
             self.record(number, self.table.append)
             if number % 64 == 0:
                 say(number, 2 * count)
         order = list(range(count))
-        random.Random(1).shuffle(order)  # a generator of its own
+        random.Random(1).shuffle(order)  # its own generator
         for done, number in enumerate(order):
             self.record(number, self.table.check)
             if done % 64 == 0:
@@ -216,7 +216,7 @@ class _Calls:
         self._attempt.asked = 0
         with self._watch():
             record = self._copy[number]
-        if self._attempt.reason:  # also where the code swallowed it
+        if self._attempt.reason:  # even if the code swallowed it
             raise Left
         self._attempt.check("")
         return record

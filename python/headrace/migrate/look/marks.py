@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks stand for values that come from files. They know from which, and what was done to them;
-whatever else is asked of them ends the attempt.
+"""Marks represent values that come from files. They know their file and the operations on them; any
+other access ends the attempt.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ Op = tuple[Any, ...]  # ("convert", "RGB"), ("array",), ("call", "self.transform
 
 _OURS = os.path.dirname(__file__)
 _LIBRARIES = ("torch", "torchvision", "PIL", "numpy", "cv2", "albumentations", "timm")
-DIFFERS = " is another one the second time"
+DIFFERS = " differs the second time"
 
 
 class Left(BaseException):
-    """The attempt ends, and the code stays as it is. No Exception: handlers let it pass."""
+    """Ends the attempt; the dataset is then called as it is. Not an Exception, so that handlers let
+    it pass.
+    """
 
 
 class Holds(Protocol):
@@ -37,7 +39,7 @@ class Attempt:
     def __init__(self) -> None:
         self.reason = ""
         self.way = ""  # what the user can write instead
-        self.keeps_state = False  # it ended because of what calls change
+        self.keeps_state = False  # it ended because calls change state
         self.record = 0
         self.answers: list[bool] = []
         self.asked = 0
@@ -45,11 +47,11 @@ class Attempt:
         self._held: Holds | None = None
 
     def watches(self, held: Holds) -> None:
-        """Transforms must hold what they hold now, as long as the attempt lasts."""
+        """Transforms must not change as long as the attempt lasts."""
         self._held = held
 
     def check(self, called: str) -> None:
-        """Left where a transform is not what it was. called: the name of the one that runs."""
+        """Raises Left if a transform has changed. called: the name of the running one."""
         if self._held is None:
             return
         if why := self._held.unwatched.get(called):
@@ -58,15 +60,16 @@ class Attempt:
             raise self.leave(f"{self.caller} changes {name}, at record {self.record}", state=True)
 
     def leave(self, why: str, way: str = "", state: bool = False) -> Left:
-        """What to raise. The first reason counts, also where the code swallows it. state: calls
-        change what later ones give."""
+        """The exception to raise. The first reason counts, even if the code swallows it. state:
+        calls change the results of later ones.
+        """
         if not self.reason:
             self.reason, self.way, self.keeps_state = why + _place(), way, state
         return Left(self.reason)
 
 
 def _place() -> str:
-    """ " (sets.py:61)": the innermost line of code that is neither ours nor a library's."""
+    """ " (sets.py:61)": the innermost line of user code."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         home = str(frame.f_globals.get("__name__", ""))
@@ -109,7 +112,7 @@ class Mark:
         return Mark(self.attempt, kind, self.path, (*self.ops, op))
 
     def keyed(self) -> Mark:
-        """A dictionary that has it under the name by which it was given."""
+        """A dictionary with the value under its argument name."""
         return Mark(self.attempt, "keyed", self.path, self.ops)
 
     def leave(self, what: str, way: str = "") -> Left:
@@ -135,7 +138,7 @@ class Mark:
             return self.then("array", "reversed")
         raise self.leave(f"takes [{_shown(key)}] of")
 
-    # Methods of Pillow's images that reveal nothing.
+    # Methods of Pillow images that reveal no contents.
 
     def convert(self, mode: Any = None, *more: Any, **options: Any) -> Mark:
         if self.kind != "pil" or more or options or type(mode) is not str:
@@ -199,8 +202,9 @@ Mark.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 class Mode:
-    """An image's mode, which is unknown: each question is answered both ways, in calls of their
-    own that must agree on what becomes of the image."""
+    """An image's unknown mode: each question is answered both ways, in separate calls that must
+    treat the image alike.
+    """
 
     __slots__ = ("_mark",)
 
@@ -233,7 +237,7 @@ class Mode:
 
 
 def plain(ops: tuple[Op, ...]) -> tuple[Op, ...]:
-    """Without what changes nothing: a mode that is RGB is one that convert("RGB") leaves."""
+    """Without operations that have no effect: convert("RGB") leaves an RGB image unchanged."""
     out: list[Op] = []
     for op in ops:
         each = ("convert", op[1]) if op[0] == "is" else op

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of a dataset's transforms: two that do the same have one name.
+"""Names of a dataset's transforms: equivalent ones share a name.
 
-``ConcatDataset([Pets("a/", transform()), Pets("b/", transform())])`` has two objects; records of
-both are made alike where these are torchvision's own and equal in every attribute.
+``ConcatDataset([Pets("a/", transform()), Pets("b/", transform())])`` has two objects; if they are
+torchvision's own and equal in every attribute, records of both are made in the same way.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Names:
         return name
 
     def replace(self, module: str, made: Made) -> None:
-        """Puts stand-ins into the place of what a module holds."""
+        """Replaces the values of a module by stand-ins."""
         space = vars(sys.modules[module])
         for name, value in replaced_in(space).items():
             space[name] = made(f"{module}.{name}", value)
 
 
 def are_equal(first: Any, second: Any) -> bool:
-    """Whether two transforms of torchvision are of one class and alike in all they hold."""
+    """Whether two transforms of torchvision have the same class and equal attributes."""
     return bool(known_name(first)) and _alike(first, second, 0)
 
 

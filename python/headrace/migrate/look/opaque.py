@@ -2,8 +2,8 @@
 """Objects whose values change without a change of their attributes: open files, connections
 to databases, iterators, variables of a thread.
 
-A dataset may have them, as loggers and caches do; where ``__getitem__`` uses one, what it gets is
-not known to stay the same, and the attempt ends.
+A dataset may have them, as in loggers and caches; if ``__getitem__`` uses one, its results may
+change, and the attempt ends.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _MODULES = (
     *("requests", "boto3", "botocore", "redis", "pymongo", "psycopg2", "sqlalchemy"),
 )
 _OTHERS = ("_thread._local", "builtins.Environment", "sqlite3.Cursor")  # of a thread, of LMDB
-_SHARED = "multiprocessing."  # of which numbers and arrays are compared
+_SHARED = "multiprocessing."  # whose numbers and arrays are compared
 _COMPARED = "multiprocessing.sharedctypes"
 
 
 def is_opaque(value: Any) -> bool:
-    """Whether its contents cannot be compared, and it is not an object of the user's."""
+    """Whether its contents cannot be compared, and it is not the user's object."""
     kind = type(value)
     home = module_of(kind)
     if home.partition(".")[0] in _MODULES or f"{home}.{kind.__qualname__}" in _OTHERS:
@@ -41,7 +41,7 @@ def _moves_on(kind: type) -> bool:
 
 
 class Opaque:
-    """In the place of one: whatever is asked of it ends the attempt."""
+    """Replaces such an object: any access ends the attempt."""
 
     __slots__ = ("_attempt", "_kind", "_name")
 

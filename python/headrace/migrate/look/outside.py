@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs of code outside of the program: environment variables, and files.
 
-A table of records is right as long as these are what they were. So they are noted while the code
-runs in a child process: the environment by a dictionary in its place, files by the audit events of
-Python and by ``os.stat``. Code that writes files, starts processes or uses the network ends the
-attempt: what it gets there is not known to stay the same.
+A table of records is valid as long as these do not change. So they are recorded while the code runs
+in a child process: the environment by replacing its dictionary, files by Python's audit events and
+``os.stat``. Code that writes files, starts processes or uses the network ends the attempt, because
+its results may change.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from typing import Any
 from headrace.migrate.look.marks import Attempt
 from headrace.migrate.modules import is_installed
 
-_MOST = 100_000  # files whose changes are looked for: 0.2 s
+_MOST = 100_000  # files that are checked for changes: takes 0.2 s
 _ALL = "os.environ"
 
-Stamp = tuple[int, ...] | None  # what changes with a file; None: there is none
+Stamp = tuple[int, ...] | None  # properties that change with a file; None: it does not exist
 
 
 @dataclasses.dataclass
 class Outside:
-    """Inputs that were read, and their values."""
+    """Inputs from outside that were read, and their values."""
 
     environ: dict[str, str | None] = dataclasses.field(default_factory=dict)
     files: dict[str, Stamp] = dataclasses.field(default_factory=dict)
-    folders: dict[str, Stamp] = dataclasses.field(default_factory=dict)  # that were listed
+    folders: dict[str, Stamp] = dataclasses.field(default_factory=dict)  # folders that were listed
     left_out: list[str] = dataclasses.field(default_factory=list)
 
     def first(self) -> str:
-        """The name of one thing that was read; empty where nothing was."""
+        """The name of one input that was read; empty if there is none."""
         names = (f"os.environ[{key!r}]" for key in self.environ)
         return next(iter([*names, *self.files, *self.folders]), "")
 
     def change(self) -> str:
-        """A sentence on what is another one now; empty where nothing is."""
+        """A sentence about an input that has changed; empty if none has."""
         for key, before in self.environ.items():
             if (now := _variable(key)) != before:
                 return f"os.environ[{key!r}] is {_set(now)} now, it was {_set(before)}"
@@ -65,7 +65,7 @@ _real_stat = os.stat
 
 
 def _stamp(path: str) -> Stamp:
-    """For a folder, that it is one; for a file, facts that change with it."""
+    """For a folder, that it exists; for a file, properties that change with it."""
     try:
         found = _real_stat(path)
     except (OSError, ValueError):
@@ -83,7 +83,7 @@ def _listing(path: str) -> Stamp:
 
 
 class Watch:
-    """Notes what is read inside of ``with watch:``. REQUIRES: a child process, which ends soon."""
+    """Records what is read inside of ``with watch:``. REQUIRES: a child process that ends soon."""
 
     def __init__(self, attempt: Attempt) -> None:
         self.read = Outside()
@@ -104,7 +104,7 @@ class Watch:
             self._depth -= 1
 
     def replacements(self) -> dict[tuple[str, str], Callable[[Any], Any]]:
-        """Stand-ins for what reads files and has no audit event."""
+        """Stand-ins for functions that read files without an audit event."""
         by_path = {
             "os": ("stat", "lstat", "access", "readlink"),
             "pathlib": ("_normal_accessor.stat",),  # of Python 3.10
@@ -112,7 +112,8 @@ class Watch:
             "h5py": ("h5f.open",),
         }
         names = [(module, name) for module, names in by_path.items() for name in names]
-        entropy = [("os", "urandom"), ("random", "_urandom")]  # of what is seeded with nothing, too
+        # also of a generator seeded without a value
+        entropy = [("os", "urandom"), ("random", "_urandom")]
         return {**dict.fromkeys(names, self._noting), **dict.fromkeys(entropy, self._drawing)}
 
     def _drawing(self, real: Any) -> Any:
@@ -169,7 +170,7 @@ class Watch:
 
     def _note(self, notes: dict[str, Stamp], path: Any, stamp_of: Callable[[str], Stamp]) -> None:
         if not isinstance(path, (str, bytes, os.PathLike)):
-            return  # a descriptor of a file that is open
+            return  # a descriptor of an open file
         with self._paused():
             name = os.path.join(os.getcwd(), os.fsdecode(path))
             if name in notes or name.startswith(_SYSTEM) or name.endswith(_CODE):
@@ -183,7 +184,7 @@ class Watch:
 
 
 class _Environment(dict):  # type: ignore[type-arg]
-    """The environment's own dictionary, which says what it is asked for; None: for all."""
+    """The environment's own dictionary, which records accesses; None: to all of it."""
 
     def __init__(self, data: dict[Any, Any], note: Callable[[Any], None]) -> None:
         super().__init__(data)
@@ -201,7 +202,7 @@ class _Environment(dict):  # type: ignore[type-arg]
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _SYSTEM = ("/proc/", "/dev/", "/sys/")
 _CODE = (".py", ".pyc", ".so")
-# First parts of names of audit events, and what code does there.
+# First parts of names of audit events, and the corresponding actions.
 _EVENTS = {
     "open": "",
     "os": "calls {}()",

@@ -38,7 +38,7 @@ def opened(path: str, ops: Sequence[Op]) -> Any:
 
 
 def alike(first: Any, second: Any) -> bool:
-    """Whether two images are of one kind, and equal bit for bit."""
+    """Whether two images have the same mode, and are equal bit for bit."""
     if hasattr(first, "getbands"):
         if not hasattr(second, "getbands") or (first.mode, first.size) != (
             second.mode,

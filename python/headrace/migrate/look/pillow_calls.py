@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces a user's callable on a Pillow image: ``GaussianBlur`` of MoCo's script,
-``Solarization`` of DINO's.
+"""Traces a user's callable on a Pillow image, such as ``GaussianBlur`` in MoCo's script or
+``Solarization`` in DINO's.
 
-It is called in a forked child process with a stand-in that notes what Pillow is asked to do, and
-with stand-ins for random numbers (``draws``). What comes out is proven there: with numbers
-that are drawn, and with real images, which must become what Pillow makes of them by the notes.
+It is called in a forked child process with a stand-in that records calls of Pillow, and with
+stand-ins for random numbers (``draws``). The result is verified there: with real random numbers,
+and with real images, for which replaying the recorded calls must give the same result.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ LIMIT = 10.0  # seconds
 
 
 class Way(NamedTuple):
-    """What happens with some probability, and the last mode; for a seed of the generators, what
-    happens there, with plain numbers."""
+    """A possible sequence of operations: its probability, and the last mode; for a seed of the
+    generators, the operations with plain numbers.
+    """
 
     probability: float
     ops: tuple[Op, ...]
@@ -41,14 +42,14 @@ class Way(NamedTuple):
 
 
 class PillowCalls(NamedTuple):
-    """All ways, or why these are not known."""
+    """All possible sequences, or why they are unknown."""
 
     ways: tuple[Way, ...] = ()
     reason: str = ""
 
 
 class _Unknown(Exception):
-    """It does what the notes do not say; the message says what, of the callable."""
+    """It does more than the recorded calls; the message describes the callable's behavior."""
 
 
 def look_at_pillow(transform: Any, probes: Sequence[Any]) -> PillowCalls:
@@ -91,7 +92,7 @@ def _proven(
             out = transform(Traced(attempt, mode))
         if name := watch.read.first():
             raise _Unknown(f"reads {name}")
-        if attempt.reason:  # also where the code swallowed it
+        if attempt.reason:  # even if the code swallowed it
             raise Left
         if type(out) is not Traced:
             raise _Unknown("returns something other than its image")
@@ -136,7 +137,7 @@ def _symbolic(
     states: Callable[[], Any],
     spaces: list[dict[str, Any]],
 ) -> list[Way]:
-    """All ways, those alike as one."""
+    """All paths, with equal ones merged."""
     now: draws.Choices | None = None
 
     def run(choices: draws.Choices) -> tuple[tuple[Op, ...], str]:
@@ -157,7 +158,7 @@ def _symbolic(
 
 
 def _fits(ops: tuple[Op, ...], way: tuple[Op, ...]) -> bool:
-    """Whether these, with plain numbers, are what happens on the way."""
+    """Whether these calls, with plain numbers, are what happens on the path."""
     return len(ops) == len(way) and all(
         len(one) == len(other) and all(map(_is_of, one, other))
         for one, other in zip(ops, way, strict=True)
@@ -171,7 +172,7 @@ def _is_of(value: Any, expected: Any) -> bool:
 
 
 class Traced:
-    """In the place of an image: notes what Pillow would do."""
+    """A stand-in for an image that records what Pillow would do."""
 
     def __init__(self, attempt: Attempt, mode: str, ops: tuple[Op, ...] = ()) -> None:
         self._attempt = attempt
@@ -228,7 +229,7 @@ class Traced:
 
 
 class _Enhancer:
-    """Pillow's, of a stand-in."""
+    """Pillow's methods, on a stand-in."""
 
     def __init__(self, name: str, image: Traced) -> None:
         self._name, self._image = name, image
@@ -237,7 +238,7 @@ class _Enhancer:
         return self._image.then(self._name, factor)
 
 
-# Functions of PIL.ImageOps, and how many plain arguments they may have.
+# Functions of PIL.ImageOps, and their maximum number of plain arguments.
 _OPS = {
     "solarize": 1,
     "invert": 0,
@@ -302,7 +303,7 @@ def _resizing() -> Callable[..., Any]:
     return lambda image, width, height, name: image.resize((width, height), sampling[name.upper()])
 
 
-# How Pillow does what was noted: made before stand-ins take the places of its functions.
+# How Pillow performs the recorded calls: created before stand-ins replace its functions.
 _DOING: dict[str, Callable[[], Callable[..., Any]]] = {
     "blur": _blurring,
     "convert": lambda: lambda image, mode: image.convert(mode),

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dataset once more, with other callables in the place of its transforms.
+"""A copy of a dataset with other callables in place of its transforms.
 
 The copy is shallow, and deep where datasets hold datasets. Every callable attribute, and every one
-in a short list or dictionary, is replaced by what ``made(name, real)`` returns; the name is how one
-reaches it from the dataset: ``transform``, ``dataset.transforms['train']``. So is what is opaque.
+in a short list or dictionary, is replaced by what ``made(name, real)`` returns; the name is its
+path from the dataset: ``transform``, ``dataset.transforms['train']``. Opaque objects are replaced
+as well.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from headrace.migrate.look.opaque import is_opaque
 from headrace.migrate.translations.registry import known_name, opened
 
 Made = Callable[[str, Any], Any]
-_MOST = 64  # entries of a list that is looked into
+_MOST = 64  # entries of a list that is inspected
 _LIBRARIES = ("torchvision", "albumentations", "timm")
 
 
@@ -30,9 +31,9 @@ def clone(
     prefix: str = "",
     pairs: list[tuple[Any, Any]] | None = None,
 ) -> Any:
-    """The dataset with ``made(name, real)`` in the place of what is called. deep: what the user
-    wrote around other callables is cloned, too, and runs. pairs: gets all that was cloned, and the
-    clones."""
+    """The dataset with its callables replaced by ``made(name, real)``. deep: the user's wrappers
+    around other callables are cloned, too, and run. pairs: collects the originals and their clones.
+    """
     out = copy.copy(dataset)
     if out is dataset:
         raise TypeError(f"a {type(dataset).__name__} is not copied by copy.copy()")
@@ -69,7 +70,7 @@ def _in_place_of(
         return made(name, value)
     if is_dataset(value) or (deep and is_composite(value)):
         return clone(value, made, deep, name + ".", pairs)
-    if type(value).__name__ == "StandardTransform":  # torchvision's: it calls what it holds
+    if type(value).__name__ == "StandardTransform":  # torchvision's: it calls what it contains
         return clone(value, made, deep, name + ".", pairs)
     if isinstance(value, types.MethodType):  # of the dataset itself, which is copied
         return value
@@ -82,7 +83,7 @@ def _in_place_of(
             key: _wrapped(each, f"{name}[{key!r}]", made, deep, pairs)
             for key, each in value.items()
         }
-        # A dictionary of plain values inside another one is shared, and its changes are seen.
+        # A nested dictionary of plain values is shared, and its changes are detected.
         inside = "[" in name and all(out[key] is each for key, each in value.items())
         return value if inside else out
     if type(value) is list:
@@ -102,7 +103,9 @@ def _is_replaced(value: Any) -> bool:
 
 
 def is_composite(value: Any) -> bool:
-    """Whether it is a callable object of the user's that holds others: a preset, two views."""
+    """Whether it is a callable object of the user that holds other callables, such as a preset or
+    two views.
+    """
     home = type(value).__module__.partition(".")[0]
     if not callable(value) or home in (*_LIBRARIES, "torch", "builtins", "functools"):
         return False
@@ -118,7 +121,7 @@ _FUNCTIONS = (types.FunctionType, types.ModuleType, types.MethodType, types.Buil
 
 
 def _is_transform(value: Any) -> bool:
-    """Whether it is a transform object of a library, also where it is no attribute."""
+    """Whether it is a transform object of a library, also if it is not an attribute."""
     if not callable(value) or isinstance(value, (type, types.FunctionType, types.ModuleType)):
         return False
     return type(value).__module__.partition(".")[0] in _LIBRARIES
@@ -134,8 +137,9 @@ def replaced_in(namespace: dict[str, Any]) -> dict[str, Any]:
 
 
 def runs_together(transform: Any) -> bool:
-    """Whether it is a list of torchvision v2's transforms, which take any values and change those
-    alone that they know."""
+    """Whether it is a list of torchvision v2's transforms, which accept any values and change only
+    those they know.
+    """
     parts = opened(transform)
     return bool(parts) and all(map(_is_second, parts))
 
@@ -146,8 +150,9 @@ def _is_second(transform: Any) -> bool:
 
 
 class Stand:
-    """In the place of a callable: looks like it, and is called instead. What is set on it ends the
-    attempt: the callable would not have it."""
+    """A stand-in for a callable: looks like it, and is called instead. Setting an attribute on it
+    ends the attempt, since the callable would not have it.
+    """
 
     own_name: str
     own_real: Any
@@ -179,7 +184,7 @@ class Stand:
 
 
 class Recorder(Stand):
-    """Notes what is done to a mark. Without one, the original runs."""
+    """Records what is done to a mark. Without a mark, the original runs."""
 
     def __init__(self, name: str, real: Any, attempt: Attempt) -> None:
         super().__init__(name, real, attempt)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Snapshots of transforms, at each of their calls.
 
-A translation makes steps of transforms as they are now. A ``__getitem__`` that sets ``flip.p`` for
-some records, and puts it back, would be traced as if it did not. So everything that a transform can
-read is remembered before the first record, down to numbers, and compared whenever it is called.
+A translation converts transforms in their current state. A ``__getitem__`` that sets ``flip.p`` for
+some records, and restores it, would be traced as if it did not. So everything that a transform can
+read is recorded before the first record, down to numbers, and compared whenever it is called.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from headrace.migrate.parts import names_in
 _MOST = 200_000  # objects
 _PLAIN = (int, float, complex, str, bytes, bool, types.NoneType, range, slice, enum.Enum)
 _CONTAINERS = (dict, list, set, collections.deque, bytearray)
-# Attributes of torch's modules that no call reads, or only where gradients are wanted.
+# Attributes of torch's modules that no call reads, or only if gradients are needed.
 _NOT_CALLED = (
     "_backward_hooks",
     "_backward_pre_hooks",
@@ -45,18 +45,19 @@ class _Unwatchable(Exception):
 
 
 class Snapshot:
-    """All that objects hold, by name. apart: ids of objects of which copies run: an object that
-    refers to them would not see what the copies change. unwatched: why some are not watched."""
+    """The contents of objects, by name. apart: ids of objects of which copies run: an object that
+    refers to them would not see the copies' changes. unwatched: why some are not watched.
+    """
 
     def __init__(self, roots: Mapping[str, Any], apart: Iterable[int] = ()) -> None:
         self._names: list[str] = []
         self._lives: list[Any] = []  # containers,
-        self._copies: list[Any] = []  # and what they hold
+        self._copies: list[Any] = []  # and their contents
         self._asked_names: list[str] = []
-        self._asked: list[Callable[[], Any]] = []  # what else is looked at,
-        self._answers: list[Any] = []  # and what that was
+        self._asked: list[Callable[[], Any]] = []  # other objects,
+        self._answers: list[Any] = []  # and their state
         self._apart = frozenset(apart)
-        self._seen: dict[int, Any] = {}  # kept: an id is not given away meanwhile
+        self._seen: dict[int, Any] = {}  # keeps the object alive, so that its id is not reused
         self.unwatched: dict[str, str] = {}
         for name, value in roots.items():
             before = dict(self._seen)
@@ -67,18 +68,18 @@ class Snapshot:
                 self._seen = before
 
     def watch(self, name: str, live: Any) -> None:
-        """Watches a container, but not what its values hold."""
+        """Watches a container, but not the contents of its values."""
         self._names.append(name)
         self._lives.append(live)
         self._copies.append(dict(live) if hasattr(live, "keys") else type(live)(live))
 
     def changed(self) -> str:
-        """The name of what is another one now; empty where nothing is."""
+        """The name of something that has changed; empty if nothing has."""
         try:
             if self._lives == self._copies and not self._answered_otherwise():
                 return ""
         except Exception:
-            pass  # values that cannot be compared are not those that were there
+            pass  # values that cannot be compared count as changed
         for name, live, copy in zip(self._names, self._lives, self._copies, strict=True):
             if not _equal(live, copy):
                 return f"{name}{_entry(live, copy)}"
@@ -109,7 +110,7 @@ class Snapshot:
             waiting += self._inside(name, value)
 
     def _inside(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
-        """Watches one object, and gives those that it holds."""
+        """Watches one object, and returns the objects it contains."""
         kind = type(value)
         if isinstance(value, type):
             yield from self._of_class(name, value)
@@ -192,7 +193,7 @@ _PARTS = operator.attrgetter("__code__", "__defaults__", "__kwdefaults__")
 def _contents(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # not filled yet
+    except ValueError:  # not initialized yet
         return None
 
 
@@ -203,7 +204,7 @@ def _slots_of(base: type) -> Iterator[str]:
 
 
 def _entry(live: Any, copy: Any) -> str:
-    """The entry of a container in which it differs."""
+    """The entry of a container that differs."""
     if not hasattr(live, "keys"):
         return ""
     for key in [*copy, *live]:

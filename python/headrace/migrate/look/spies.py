@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The second proof of a traced table, with real files.
 
-``dataset[i]`` runs with its real functions; only its transforms are watched. What each is given
-must be the file's image, opened and converted as the table says, bit for bit; what it returns
-must stand in the record, the very object; every other value must be the table's. Once more with
-another file's contents under each name. What tracing cannot trap, such as ``type(image) is
-Image.Image``, shows here.
+``dataset[i]`` runs with its real functions; only its transforms are watched. Each transform's input
+must be the file's image, opened and converted as recorded in the table, bit for bit; its result
+must be in the record, as the same object; every other value must match the table. This is repeated
+with another file's contents under each name. It detects what tracing cannot, such as ``type(image)
+is Image.Image``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Leaves = Callable[[Any], list[Any]]
 
 
 class Traced(Protocol):
-    """The proven behavior."""
+    """The verified behavior."""
 
     @property
     def columns(self) -> Sequence[dict[str, Any]]: ...
@@ -44,7 +44,8 @@ def prove(
     dataset: Any, table: Traced, leaves: Leaves, homes: list[str], say: Any
 ) -> tuple[str, int]:
     """Why the table is wrong, if it is, and how many images were compared. leaves: a record's
-    values in the order of the columns."""
+    values in column order.
+    """
     picks = spread(len(dataset), _RECORDS)
     run = _Run(dataset, table, leaves, homes)
     try:
@@ -63,7 +64,7 @@ def prove(
 
 
 class _Call(NamedTuple):
-    """A call of a transform: what it was given, before it could change it, and what it returned."""
+    """A call of a transform: its input, before it could change it, and its result."""
 
     name: str
     given: Any
@@ -81,10 +82,10 @@ class _Run:
         self._columns = columns
         self._leaves = leaves
         self._homes = homes
-        self._contents: dict[str, str] = {}  # whose contents a path has
+        self._contents: dict[str, str] = {}  # the path whose contents are used
         self.calls: list[_Call] = []
         self._reopened = functools.partial(open, mode="rb")
-        self._opened: weakref.WeakSet[Any] = weakref.WeakSet()  # with another's contents
+        self._opened: weakref.WeakSet[Any] = weakref.WeakSet()  # with another file's contents
         how = {op[1]: op[2] for c in columns for op in c.get("ops", ()) if op[0] == "call"}
         names = Names()
 
@@ -100,7 +101,7 @@ class _Run:
             names.replace(module, spy)
 
     def check(self, number: int) -> None:
-        """Left where record ``number`` is not made as the table says."""
+        """Raises Left if record ``number`` is not made as recorded in the table."""
         self.attempt.record = number
         self.calls.clear()
         record = self._copy[number]
@@ -117,18 +118,18 @@ class _Run:
         form, now = plain_value(value, self.attempt)
         then = column["values"][number]
         if form != column["form"] or not (now == then or now != now):
-            raise self._other(number, "a value is another one than it was when it was traced")
+            raise self._other(number, "a value differs from the traced one")
 
     def _check_picture(
         self, column: dict[str, Any], number: int, value: Any, calls: list[_Call]
     ) -> None:
-        """From what stands in the record back to the file."""
+        """Traces a value in the record back to its file."""
         path = column["paths"][number]
         before = value
         for op in reversed([op for op in column["ops"] if op[0] == "call"]):
             call = next((c for c in calls if c.returned is value and c.name == op[1]), None)
             if call is None:
-                raise self._other(number, f"there is something else than what {op[1]} returned")
+                raise self._other(number, f"it contains something other than what {op[1]} returned")
             calls.remove(call)
             value, before = call.given, call.before
         if not alike(opened(self._contents.get(path, path), column["ops"]), before):
@@ -139,7 +140,7 @@ class _Run:
         return self.attempt.leave(f"in record {number}, with its real file, {what}")
 
     def swap(self, picks: list[int]) -> None:
-        """From now on each of the files has another one's contents."""
+        """From now on, each of the files has another one's contents."""
         paths = [c["paths"][n] for c in self._columns if "paths" in c for n in picks]
         paths = list(dict.fromkeys(paths))
         self._contents = dict(zip(paths, [*paths[1:], *paths[:1]], strict=True))
@@ -172,7 +173,7 @@ class _Run:
         return {**dict.fromkeys(names, swapping), **dict.fromkeys(methods, swapping_method)}
 
     def _noted(self, file: Any) -> Any:
-        """A file that has another's contents already."""
+        """A file that already has another one's contents."""
         if type(file) is io.BufferedReader:
             self._opened.add(file)
         return file
@@ -188,7 +189,7 @@ class _Run:
 
 
 class _Spy(Stand):
-    """Calls the original, and notes what it was given and what it returned."""
+    """Calls the original, and records its input and result."""
 
     def __init__(self, name: str, real: Any, run: _Run, how: tuple[Any, ...]) -> None:
         super().__init__(name, real, run.attempt)

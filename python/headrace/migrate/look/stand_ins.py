@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stand-ins for functions that read files: they open nothing and return marks.
 
-They are put into their modules and wherever a module of the dataset's has the functions by name,
-in a child process that ends afterwards.
+They replace the functions in their own modules and in the dataset's modules, in a child process
+that ends afterwards.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _SEEDS = {
     "torch.random": "manual_seed seed initial_seed get_rng_state set_rng_state fork_rng",
 }
 
-Make = Callable[[Any], Any]  # what takes the place of a function
+Make = Callable[[Any], Any]  # the replacement of a function
 
 
 def put(homes: Iterable[dict[str, Any]], replacements: dict[tuple[str, str], Make]) -> None:
-    """Puts what is made of each function (module, name) into its place: also a class's, as
+    """Replaces functions, given as (module, name), by the result of ``made``; also methods, as
     "Path.open". homes: namespaces."""
     for (module, name), make in replacements.items():
         home: Any = sys.modules.get(module)
@@ -45,7 +45,7 @@ def put(homes: Iterable[dict[str, Any]], replacements: dict[tuple[str, str], Mak
 
 
 class StandIns:
-    """The functions over one attempt. homes: names of modules whose ``open`` is looked at."""
+    """The stand-in functions of one attempt. homes: names of modules whose ``open`` is watched."""
 
     def __init__(self, attempt: Attempt, homes: Iterable[str]) -> None:
         self._attempt = attempt
@@ -76,7 +76,8 @@ class StandIns:
         return out
 
     def _seeding(self, name: str) -> Any:
-        """Two transforms that are given one state draw alike: ours would draw apart."""
+        """Two transforms with the same generator state draw the same; ours would draw
+        differently."""
 
         def call(*args: Any, **named: Any) -> Any:
             raise self._attempt.leave(f"__getitem__ calls {name}(): it controls the generators")
@@ -95,7 +96,7 @@ class StandIns:
             path = os.fspath(value)
             if type(path) is str:
                 return path
-        if type(value) is io.BufferedReader and value.tell() == 0:  # that a library opened
+        if type(value) is io.BufferedReader and value.tell() == 0:  # opened by a library
             name = getattr(value, "name", None)
             if isinstance(name, (str, os.PathLike)):
                 return os.fspath(name)
@@ -194,6 +195,6 @@ class StandIns:
             caller = sys._getframe(1).f_globals.get("__name__")
             if "b" in mode and caller in self._homes and isinstance(file, (str, os.PathLike)):
                 return Mark(self._attempt, "file", self.path_of(file, "open()"))
-            return real(file, mode, *more, **named)  # text beside a picture goes into the table
+            return real(file, mode, *more, **named)  # text next to a picture is stored in the table
 
         return opened

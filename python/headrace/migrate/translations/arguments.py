@@ -18,7 +18,7 @@ from headrace.migrate.translations.registry import (
 
 
 def sibling(transform: Any, name: str) -> Any:
-    """Another class of the module that the transform's class comes from."""
+    """Another class in the module of the transform's class."""
     return getattr(sys.modules[type(transform).__module__], name)
 
 
@@ -27,45 +27,45 @@ def size_of(size: Any) -> Any:
 
 
 def fill_of(fill: Any, form: Form) -> Any:
-    """torchvision's fill of images as numbers: v2 may have one for each type."""
+    """torchvision's fill value of images as numbers: v2 may have one per type."""
     fill = fill_or_none(fill, form)
     return 0 if fill is None else fill
 
 
 def fill_or_none(fill: Any, form: Form) -> Any:
-    """The same where None is no 0."""
+    """The same, if None does not mean 0."""
     if isinstance(fill, dict):
         image = type(image_of(form.probes[0]))
         own = [key for key in fill if isinstance(key, type) and issubclass(image, key)]
         try:
             fill = fill[own[0] if own else "others"]  # or a defaultdict's
         except KeyError:
-            raise NoOperator("its fill says nothing of images") from None
+            raise NoOperator("its fill does not cover images") from None
     if callable(fill):
         raise NoOperator("its fill is computed")
     return fill
 
 
 def mask_fill_of(fill: Any) -> int:
-    """torchvision's fill of masks: theirs of a dictionary, else that of images."""
+    """torchvision's fill value of masks: from a dictionary their own, otherwise that of images."""
     if isinstance(fill, dict):
         own = [key for key in fill if getattr(key, "__name__", "") == "Mask"]
         fill = fill[own[0]] if own else fill.get("others")
     values = [0.0] if fill is None else numbers_of(fill)
     if len(values) > 1:
-        return 0  # a color, which masks have none of
+        return 0  # a color, which masks do not have
     if values[0] != int(values[0]):
-        raise NoOperator("its fill of masks is no whole number")
+        raise NoOperator("its fill of masks is not a whole number")
     return int(values[0])
 
 
 def antialias_of(transform: Any, form: Form) -> bool:
-    """Pillow always widens its filter, whatever torchvision was told."""
+    """Pillow always antialiases, regardless of torchvision's argument."""
     return form.kind == "pil" or not resampled_by_torch(transform)
 
 
 def arithmetic_of(transform: Any, form: Form) -> str:
-    """Whose colors the original computes."""
+    """The library whose color arithmetic the original uses."""
     if form.kind == "pil":
         return "pillow"
     if type(transform).__module__.startswith("torchvision.transforms.v2"):
@@ -76,9 +76,8 @@ def arithmetic_of(transform: Any, form: Form) -> str:
 def with_chance(
     transform: Any, kind: Callable[[float], Any], form: Form, floats: bool = False
 ) -> Made:
-    """A step that an image takes with probability ``p``; to compare, both always take it.
-
-    floats: it has torchvision v2's arithmetic for float32, too.
+    """A step applied with probability ``p``; for comparisons, both always apply it. floats: it has
+    torchvision v2's arithmetic for float32, too.
     """
     if floats:
         refuse_other_floats(transform, form)
@@ -91,11 +90,11 @@ def with_chance(
 
 def refuse_floats(form: Form) -> None:
     if form.kind != "pil" and form.dtype != "uint8":
-        raise NoOperator("Headrace computes these colors on uint8, and here come floats")
+        raise NoOperator("Headrace computes these colors on uint8, but the input here is floats")
 
 
 def refuse_other_floats(transform: Any, form: Form) -> None:
-    """All but float32 in torchvision v2's arithmetic."""
+    """Rejects everything except float32 in torchvision v2's arithmetic."""
     if form.dtype != "float32" or not type(transform).__module__.startswith(
         "torchvision.transforms.v2"
     ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of which a record takes some."""
+"""Lists of transforms that only some records take."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from headrace.migrate.translations.registry import (
 
 
 def _entries(transform: Any, form: Form) -> list[list[Translated]]:
-    """Ours of each entry, which may be nothing. Sizes are open after them."""
+    """Our equivalent of each entry, which may be empty. Sizes are unknown after them."""
     out = []
     for entry in transform.transforms:
         here = Form(form.kind, form.dtype, form.fixed, form.probes)
         made = [native(each, here) for each in opened(entry)]
         if here.kind != form.kind or here.dtype != form.dtype:
-            raise NoOperator("some records would have another form than others")
+            raise NoOperator("some records would differ from others in kind or dtype")
         out.append([part for part in made if part])
     if form.kind != "pil" and any(part.note for parts in out for part in parts):
         raise NoOperator("it resamples tensors")
@@ -57,7 +57,7 @@ def random_choice(transform: Any, form: Form) -> Made:
         [_steps(parts) for parts in entries],
         p=None if p is None else [float(each) / total for each in p],
     )
-    return [ours], *_in_order(entries[0])  # what is compared is the first, for all records
+    return [ours], *_in_order(entries[0])  # only the first is compared, for all records
 
 
 @translation("RandomOrder")

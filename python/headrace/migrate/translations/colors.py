@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colors, and filters of a pixel's neighborhood."""
+"""Colors, and neighborhood filters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def gray(transform: Any, form: Form) -> Made:
 @translation("RGB")
 def rgb(transform: Any, form: Form) -> Made:
     channels = {pixels_from_value(value).shape[0] for value in form.probes}
-    ours = [T.Grayscale(3)] if channels == {1} else []  # three equal channels of the one
+    ours = [T.Grayscale(3)] if channels == {1} else []  # three equal channels
     return ours, ours, transform
 
 
@@ -55,7 +55,7 @@ def color_jitter(transform: Any, form: Form) -> Made:
         if value is not None:
             factors[name] = numbers_of(value)
     ours = T.ColorJitter(**factors, arithmetic=arithmetic)
-    return [ours], [], lambda value: value  # nothing that is not random is left
+    return [ours], [], lambda value: value  # nothing without randomness remains
 
 
 @translation("RandomPhotometricDistort")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random sizes and canvases, and transforms that read boxes."""
+"""Random sizes and canvases, and transforms that depend on boxes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def random_iou_crop(transform: Any, form: Form) -> Made:
         trials=int(transform.trials),
         outside="zero",
     )
-    return [ours], [], lambda value: value  # nothing that is not random is left
+    return [ours], [], lambda value: value  # nothing without randomness remains
 
 
 @translation("SanitizeBoundingBoxes")

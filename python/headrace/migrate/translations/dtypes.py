@@ -33,7 +33,7 @@ def to_tensor(transform: Any, form: Form) -> Made:
 
 
 def to_float() -> Any:
-    """Shares of 255 in torch's default dtype, which is the whole process's."""
+    """Divides by 255, in torch's default dtype, which is global to the process."""
     default = sys.modules["torch"].get_default_dtype()
     if dtype_name(default) != "float32":
         raise NoOperator(f"torch.get_default_dtype() is {default}")
@@ -51,15 +51,15 @@ def to_dtype(transform: Any, form: Form) -> Made:
 
 
 def _by_type(transform: Any, form: Form) -> Made:
-    """One dtype for images and another for masks, as torchvision's reference for segmentation has
-    it; "others" is for all types that are not named."""
+    """One dtype for images and another for masks, as in torchvision's segmentation reference;
+    "others" applies to all types that are not listed."""
     probe = form.probes[0] if isinstance(form.probes[0], dict) else {"image": form.probes[0]}
     ours = []
     for name, value in probe.items():
         if not hasattr(value, "detach"):
             continue
         if not {type(value), "others"} & set(transform.dtype):
-            raise NoOperator(f"its dtype says nothing of {type(value).__name__}")
+            raise NoOperator(f"its dtype does not cover {type(value).__name__}")
         wanted = transform.dtype.get(type(value), transform.dtype.get("others"))
         if wanted is None or wanted == value.dtype:
             continue
@@ -72,5 +72,5 @@ def _by_type(transform: Any, form: Form) -> Made:
     return ours, ours, transform
 
 
-# Pictures are (C, H, W) arrays of uint8 from the start.
+# Pictures are uint8 (C, H, W) arrays from the start.
 nothing("ToImage", "PILToTensor", "ToPureTensor", "Identity")

@@ -84,7 +84,7 @@ def random_crop(transform: Any, form: Form) -> Made:
     left, top, right, bottom = padding
 
     def padded(value: Any) -> Any:
-        """By the transform itself, whose only window is then the whole image."""
+        """By the transform itself, with the whole image as its only window."""
         height, width = pixels_from_value(image_of(value)).shape[-2:]
         whole = copy.copy(transform)
         whole.size = (height + top + bottom, width + left + right)
@@ -95,8 +95,8 @@ def random_crop(transform: Any, form: Form) -> Made:
 
 
 def _centered(transform: Any) -> Callable[[Any], Any]:
-    """torchvision's CenterCrop of the same size, of an image that is padded before: where it pads
-    by itself, its boxes can be a pixel off its image."""
+    """torchvision's CenterCrop of the same size, on an image padded beforehand: when it pads by
+    itself, its boxes can be off by a pixel."""
     crop, pad = sibling(transform, "CenterCrop")(transform.size), sibling(transform, "Pad")
 
     def centered(value: Any) -> Any:
@@ -110,7 +110,8 @@ def _centered(transform: Any) -> Callable[[Any], Any]:
 
 
 def _padding_of(transform: Any) -> list[int] | None:
-    """Left, top, right, bottom. v2 keeps left, right, top, bottom, and v1 what it was given."""
+    """Left, top, right, bottom. v2 stores left, right, top, bottom, and v1 the original
+    argument."""
     given = transform.padding
     if given is None or given == 0:
         return None
@@ -134,7 +135,7 @@ def flip(transform: Any, form: Form) -> Made:
 @translation("RandomErasing")
 def random_erasing(transform: Any, form: Form) -> Made:
     if form.kind == "pil":
-        raise NoOperator("torchvision does not erase in images of Pillow")
+        raise NoOperator("torchvision does not erase in Pillow images")
     value = transform.value
     noise = value is None or isinstance(value, str)
     if noise and form.dtype == "uint8":
@@ -145,4 +146,4 @@ def random_erasing(transform: Any, form: Form) -> Made:
         ratio=numbers_of(transform.ratio),
         value="random" if noise else numbers_of(value),
     )
-    return [ours], [], lambda value: value  # nothing that is not random is left
+    return [ours], [], lambda value: value  # nothing without randomness remains

@@ -2,8 +2,8 @@
 """Transforms of an image and its mask, as torchvision's reference script for segmentation defines
 them for v1, in transforms.py.
 
-They are classes of the script's, so a name says little: one is taken for what its name says only
-where, with the same seeds, it gives what the definition gives of images and masks made for it.
+They are the script's own classes, so their name is not sufficient: one is accepted only if, with
+the same seeds, it gives the same result as the definition, on generated images and masks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, shown
 
 Joint = Callable[[Any, Any], tuple[Any, Any]]
 
-_MASK_FILL = 255  # no class
+_MASK_FILL = 255  # not a class
 _SEEDS = 8
 _LARGEST = 1 << 14
 
@@ -63,7 +63,7 @@ class _Defined:
     ours: list[Any]
     steady: list[Any]
     steadily: Joint
-    size: int = 64  # about which pictures are made for it
+    size: int = 64  # for which test images are generated
 
 
 @translation("headrace.Pair")
@@ -74,16 +74,17 @@ def pair(transform: Pair, form: Form) -> Made:
         raise NoOperator("a callable of your own")
     try:
         found = define(transform.joint, form)
-    except (AttributeError, TypeError):  # it is made of other values
+    except (AttributeError, TypeError):  # it is made from other values
         raise NoOperator("a callable of your own") from None
     if not _does(transform.joint, found, form):
         form.casts.clear()
-        raise NoOperator("a callable of your own, which does something else than its name says")
+        raise NoOperator("a callable of your own that does not do what its name says")
     return found.ours, found.steady, Pair(found.steadily)
 
 
 def _does(joint: Joint, found: _Defined, form: Form) -> bool:
-    """Whether it gives the same as the definition, and keeps nothing. A copy of it is called."""
+    """Whether it gives the same result as the definition, and keeps no state. A copy of it is
+    called."""
     try:
         joint = copy.deepcopy(joint)
     except Exception:
@@ -106,7 +107,7 @@ def _does(joint: Joint, found: _Defined, form: Form) -> bool:
 
 
 def _made(form: Form, shape: tuple[int, int], seed: int) -> tuple[Any, Any]:
-    """An image and a mask of noise, as they are there."""
+    """An image and a mask of noise."""
     noise = np.random.default_rng(seed)
     rows = noise.integers(0, 256, (3, *shape), np.uint8)
     classes = noise.integers(0, 21, shape, np.uint8)

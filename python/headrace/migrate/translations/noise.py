@@ -13,11 +13,11 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, trans
 @translation("GaussianNoise")
 def gaussian_noise(transform: Any, form: Form) -> Made:
     if form.kind == "pil":
-        raise NoOperator("torchvision adds no noise to images of Pillow")
+        raise NoOperator("torchvision does not add noise to Pillow images")
     if form.dtype not in ("uint8", "float32"):
         raise NoOperator("Headrace adds noise to uint8 and float32")
     ours = T.GaussianNoise(float(transform.mean), float(transform.sigma), bool(transform.clip))
-    return [ours], [], lambda value: value  # nothing that is not random is left
+    return [ours], [], lambda value: value  # nothing without randomness remains
 
 
 @translation("JPEG")

@@ -17,7 +17,7 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, image
 
 @own_class("PadIfSmaller")
 def pad_if_smaller(transform: Any, form: Form) -> Made:
-    """The class of torchvision's reference for segmentation, which pads right and bottom."""
+    """The class from torchvision's segmentation reference, which pads right and bottom."""
     size = getattr(transform, "size", None)
     if type(size) is not int or not 0 < size < 1 << 14:
         raise NoOperator("a callable of your own")
@@ -34,7 +34,7 @@ def pad_if_smaller(transform: Any, form: Form) -> Made:
 def _prove(
     transform: Any, form: Form, shape: tuple[int, int], size: int, fill: Any, mask_fill: int
 ) -> None:
-    """NoOperator unless an image and its mask become what they should, and nothing is drawn."""
+    """NoOperator unless an image and its mask get the expected values, without random draws."""
     noise = np.random.default_rng(size)
     channels = len(pixels_from_value(image_of(form.probes[0])))
     given: dict[str, Any] = {
@@ -61,4 +61,4 @@ def _prove(
             for plane, color in zip(pixels, colors, strict=True)
         ]
         if not np.array_equal(pixels_from_value(done[name]), expected):
-            raise NoOperator("a callable of your own, which does something else than its name says")
+            raise NoOperator("a callable of your own that does not do what its name says")

@@ -14,8 +14,8 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, own_c
 
 @own_callable
 def pillow_calls(transform: Any, form: Form) -> Made:
-    """Its ways as ours; where there are several, by their probabilities."""
-    # As late as it is needed: looking imports what recognizes transforms.
+    """Its possible sequences as our operators; several are chosen by their probabilities."""
+    # Imported late: looking imports the modules that recognize transforms.
     from headrace.migrate.look.pillow_calls import look_at_pillow
 
     if form.kind != "pil" or isinstance(form.probes[0], dict):

@@ -23,7 +23,7 @@ def _shared(transform: Any, form: Form) -> dict[str, Any]:
 
 
 def _drawn(ours: T.Transform) -> Made:
-    return [ours], [], lambda value: value  # nothing that is not random is left
+    return [ours], [], lambda value: value  # nothing without randomness remains
 
 
 @translation("AutoAugment")
@@ -55,7 +55,7 @@ def trivial_augment_wide(transform: Any, form: Form) -> Made:
 @translation("AugMix")
 def aug_mix(transform: Any, form: Form) -> Made:
     shared = _shared(transform, form)
-    shared["arithmetic"] = "torch"  # of tensors, which it makes of pictures first
+    shared["arithmetic"] = "torch"  # of tensors, which it makes from pictures first
     return _drawn(
         T.AugMix(
             int(transform.severity),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes of torchvision and timm that have an operator here: each topic's file adds its own.
 
-Classes are recognized by name and module, so nothing is imported that is not there already.
+Classes are recognized by name and module, so nothing has to be imported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headrace.migrate.originals import pixels_from_value, value_from_pixels
 
 @dataclasses.dataclass
 class Translated:
-    """One step: ours as it runs, ours without randomness, and the original without it."""
+    """One step: our operator as it runs, ours without randomness, and the original without it."""
 
     names: list[str]
     step: list[Any]
@@ -29,9 +29,9 @@ class Translated:
     original: Callable[[Any], Any]
     native: bool
     note: str = ""
-    casts: dict[str, Cast] = dataclasses.field(default_factory=dict)  # of what a batch delivers
-    exact: Callable[[Any], Any] | None = None  # where ``original`` has ours in place of its filter
-    # For a step in Python: the originals, the steps before them, and its cost.
+    casts: dict[str, Cast] = dataclasses.field(default_factory=dict)  # dtype that a batch delivers
+    exact: Callable[[Any], Any] | None = None  # if ``original`` uses our filter instead of its own
+    # For a Python step: the originals, the steps before them, and its cost.
     transforms: list[Any] = dataclasses.field(default_factory=list)
     before: Form | None = None
     timed: Any = None
@@ -46,19 +46,20 @@ class Form:
     # no longer a picture.
     kind: str
     dtype: str
-    fixed: bool  # whether all records have one size
-    # Values of some records there: images, or dictionaries where transforms take whole records.
+    fixed: bool  # whether all records have the same size
+    # Values of some records at this point: images, or dictionaries if transforms take whole
+    # records.
     probes: list[Any]
-    field: str = "image"  # in which it stands
-    casts: dict[str, Cast] = dataclasses.field(default_factory=dict)  # that the next step makes
+    field: str = "image"  # the list that it is in
+    casts: dict[str, Cast] = dataclasses.field(default_factory=dict)  # made by the next step
 
 
 class NoOperator(Exception):
-    """No operator gives the same; the message says why."""
+    """No operator gives the same result; the message says why."""
 
 
 class SeveralValues(Exception):
-    """A transform returns several images of one; the message says which."""
+    """A transform returns several images for one; the message says which."""
 
 
 # Ours, ours without randomness, and the original without it.
@@ -68,11 +69,11 @@ Maker = Callable[[Any, Form], Made]
 
 @dataclasses.dataclass(frozen=True)
 class Translation:
-    """How the transforms of a class become ours."""
+    """How the transforms of a class are translated."""
 
     make: Maker
     resamples: bool  # tensors: by torch's filters, where ours are Pillow's
-    sizes: bool  # all records have one size afterwards
+    sizes: bool  # all records have the same size afterwards
 
 
 _translations: dict[str, Translation] = {}
@@ -104,21 +105,21 @@ def own_class(name: str) -> Callable[[Maker], Maker]:
 
 
 def own_callable(make: Maker) -> Maker:
-    """Translates any other callable of the user's. NoOperator if it is not known."""
+    """Translates any other callable of the user. NoOperator if it is unknown."""
     _own_callables.append(Translation(make, False, False))
     return make
 
 
 def nothing(*names: str) -> None:
-    """These change nothing that the engine knows of."""
+    """For classes without any effect on the engine's values."""
     _nothing.update(names)
 
 
 def native(transform: Any, form: Form) -> Translated | None:
-    """None: nothing is left to do for it. Raises NoOperator."""
+    """Returns None: there is nothing to do for it. Raises NoOperator."""
     name = known_name(transform)
     if form.kind == "other":
-        raise NoOperator("after it the image is not an image any more")
+        raise NoOperator("its result is no longer an image")
     if name == "headrace.Keyword":
         albumentations = _home(transform.transform) == "albumentations"
         raise NoOperator(_OTHER_PIXELS if albumentations else "a callable of your own")
@@ -159,17 +160,17 @@ def native(transform: Any, form: Form) -> Translated | None:
     return Translated([shown(transform)], ours, steady, original, True, note, casts, exact)
 
 
-_OTHER_PIXELS = "Albumentations computes other pixels than torchvision"
-# Steps that make our pictures of (H, W, C).
+_OTHER_PIXELS = "Albumentations computes different pixels from torchvision"
+# Steps that make our pictures from (H, W, C).
 _OF_ARRAYS = {"array": ("ToTensor", "ToImage", "ToPILImage"), "bgr": ()}
 
 
 def _check_resampling(transform: Any, form: Form) -> None:
-    """For tensors: torch's filters are near Pillow's only where both antialias bytes."""
+    """For tensors: torch's filters only match Pillow's closely if both antialias bytes."""
     if _filter_of(transform).startswith("nearest") and form.dtype in ("uint8", "float32"):
         return
     if form.dtype != "uint8":
-        raise NoOperator("torch resamples numbers of floating point, Headrace those of images")
+        raise NoOperator("torch resamples floating-point values, Headrace image samples")
     if resampled_by_torch(transform) and _is_first(transform):
         raise NoOperator("torchvision's first transforms resize tensors in floats")
     if _filter_of(transform) not in ("bilinear", "bicubic"):
@@ -177,7 +178,7 @@ def _check_resampling(transform: Any, form: Form) -> None:
 
 
 def resampled_by_torch(transform: Any) -> bool:
-    """Whether pixels of tensors are torch's own, which ours are with antialias=False."""
+    """Whether tensors are resampled by torch itself, which matches ours with antialias=False."""
     nearest = _filter_of(transform).startswith("nearest")
     return nearest or getattr(transform, "antialias", True) is False
 
@@ -223,7 +224,7 @@ def is_mask(value: Any) -> bool:
 
 
 def _masks_by_pillow(resize: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``resize``, of a whole image, with its masks resized as ours are."""
+    """``resize`` of a whole image, with its masks resized like ours."""
 
     def call(value: Any) -> Any:
         done = resize(value)
@@ -245,7 +246,7 @@ def _planes(masks: Any) -> Any:
 
 
 def opened(transform: Any) -> list[Any]:
-    """The entries of Compose and Sequential, nested ones opened."""
+    """The entries of Compose and Sequential, flattened."""
     if transform is None:
         return []
     if isinstance(transform, (list, tuple)):
@@ -274,22 +275,23 @@ def _of_weights(preset: Any) -> list[Any]:
 
 
 def known_name(value: Any) -> str:
-    """The class's name where it is torchvision's own, and as torchvision wrote it, or after "timm."
-    where it is timm's; else nothing."""
+    """The class's name if it is torchvision's own and unmodified, prefixed with "timm." for timm's;
+    otherwise empty.
+    """
     before = {"torchvision": "", "timm": "timm.", "headrace": "headrace."}.get(_home(value))
     return "" if before is None or _altered(value) else before + type(value).__name__
 
 
 def _altered(value: Any) -> bool:
-    """Whether this one has methods or hooks of the user's: they may draw otherwise, which the
-    comparison, without what is random, would not see."""
+    """Whether it has user-defined methods or hooks: these may draw differently, which the
+    comparison without randomness would not detect."""
     own = getattr(value, "__dict__", {})
     hooks = own.get("_forward_hooks") or own.get("_forward_pre_hooks")
     return bool(hooks) or any(callable(getattr(type(value), name, None)) for name in own)
 
 
 def shown(transform: Any) -> str:
-    """Its repr where that is one line."""
+    """Its repr if that is a single line."""
     text = repr(transform)
     return text if "\n" not in text and " at 0x" not in text else name_of(transform)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """timm's transforms for training, as its create_transform makes them.
 
-Its policies hold operations, not the string that they came from; so the string is put together
-again, and only where the operations are those of timm 1.0 for it.
+Its policies hold operations, not the original string; so the string is reconstructed, but only if
+the operations are those of timm 1.0 for it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from headrace.migrate.translations.arguments import numbers_of, sibling
 from headrace.migrate.translations.dtypes import to_float
 from headrace.migrate.translations.registry import Form, Made, NoOperator, nothing, translation
 
-# Operations, and how often each is chosen, or with what probability and strength: digests of
-# the tables in timm 1.0.31.
+# Operations, and how often each is chosen, or with which probability and strength: digests of the
+# tables in timm 1.0.31.
 SETS = {
     "6ef46717f8be5501": "rand",
     "c8c208fd471c80ac": "rand-inc1",
@@ -34,7 +34,7 @@ SETS = {
 
 
 def digest(described: Any) -> str:
-    import hashlib  # as late as it is needed: importing headrace should be quick
+    import hashlib  # imported late, to keep importing headrace fast
 
     return hashlib.sha256(repr(described).encode()).hexdigest()[:16]
 
@@ -56,7 +56,7 @@ def _one(values: Iterable[Any], what: str) -> Any:
 
 
 def _number(value: float, whole: bool = False) -> str:
-    """As the string has it, where "-" is no sign."""
+    """As in the string, where "-" is not a sign."""
     text = str(int(value)) if whole else f"{value:.12f}"
     if float(text) != value:
         raise NoOperator(f"no string says {value!r}")
@@ -94,7 +94,7 @@ def _several(value: Any) -> bool:
 
 
 def _noise(ops: list[Any], usual: float, uniform: str | None) -> str:
-    """The piece for the noise of magnitudes; ``uniform``: what says that it is infinite."""
+    """The piece for the noise of magnitudes; ``uniform``: the spelling for an infinite one."""
     deviation = float(_one([op.magnitude_std for op in ops], "noise"))
     if deviation == usual:
         return ""
@@ -107,7 +107,7 @@ def _noise(ops: list[Any], usual: float, uniform: str | None) -> str:
 
 def _drawn(policy: str, form: Form, shared: dict[str, Any]) -> Made:
     if form.kind != "pil":
-        raise NoOperator("timm's operations are for images of Pillow")
+        raise NoOperator("timm's operations are for Pillow images")
     return [T.TimmAugment(policy, **shared)], [], lambda value: value
 
 
@@ -189,7 +189,7 @@ nothing("timm.MaybePILToTensor", "timm.ToNumpy")
 @translation("timm.RandomErasing")
 def random_erasing(transform: Any, form: Form) -> Made:
     if form.dtype != "float32":
-        raise NoOperator("it erases in numbers of floating point")
+        raise NoOperator("it erases in floating-point values")
     if transform.rand_color:
         raise NoOperator("mode='rand' draws one color for a whole rectangle")
     if (transform.min_count, transform.max_count) != (1, 1):
@@ -200,4 +200,4 @@ def random_erasing(transform: Any, form: Form) -> Made:
         ratio=[math.exp(each) for each in transform.log_aspect_ratio],
         value="random" if transform.per_pixel else 0,
     )
-    return [ours], [], lambda value: value  # nothing that is not random is left
+    return [ours], [], lambda value: value  # nothing without randomness remains

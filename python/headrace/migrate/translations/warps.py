@@ -18,7 +18,7 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, trans
 
 
 def _shared(transform: Any, form: Form) -> dict[str, Any]:
-    """Shared arguments: how pixels are found, and the fill outside."""
+    """Shared arguments: interpolation, and the fill outside."""
     refuse_floats(form)
     arithmetic = arithmetic_of(transform, form)
     mode = str(getattr(transform.interpolation, "value", transform.interpolation))
@@ -30,7 +30,7 @@ def _shared(transform: Any, form: Form) -> dict[str, Any]:
         given = numbers_of(fill)
         fill = [int(value) for value in given]
         if fill != given:
-            raise NoOperator("its fill is no whole number")
+            raise NoOperator("its fill is not a whole number")
     masks = mask_fill_of(transform.fill)
     return {"interpolation": mode, "fill": fill, "mask_fill": masks, "arithmetic": arithmetic}
 
@@ -52,7 +52,7 @@ def random_rotation(transform: Any, form: Form) -> Made:
     ours = T.RandomRotation(degrees, **more, **_shared(transform, form))
     form.fixed = form.fixed and (not transform.expand or _still(degrees) is not None)
     if _still(degrees) is None:
-        return [ours], [], lambda value: value  # nothing that is not random is left
+        return [ours], [], lambda value: value  # nothing without randomness remains
     return [ours], [ours], transform
 
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow files without mapping them: only the layout is read, the values stay in the file.
 
-pyarrow finds the columns of a batch by address and looks at no value. So it is given memory that
-nothing was read into yet (a body). What tells of values (offsets, valid bits) and numbers is then
-read to its place there, for the columns that are wanted; of strings and bytes only the place in the
-file is known, and the engine reads a record's when it is wanted. A mapped file that is truncated
-would end the process.
+pyarrow locates the columns of a batch by address without reading values. So it gets memory for a
+body that is still empty. Offsets, valid bits and numbers are then read into it, for the requested
+columns; for strings and bytes only the position in the file is known, and the engine reads a
+record's when it is wanted. A mapped file that is truncated would end the process.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class _Body(NamedTuple):
 
 
 class FilesByPosition(Buffers):
-    """The tables of some files, and where in these their values lie."""
+    """The tables of some files, and the positions of their values in them."""
 
     def __init__(self) -> None:
         self._bodies: list[_Body] = []  # by address
@@ -40,7 +39,8 @@ class FilesByPosition(Buffers):
     def table(self, path: str) -> Any:
         """The file's table, whose large buffers are not read. Raises pyarrow's errors and OSError.
 
-        Packed batches and dictionaries lie nowhere as they are used: such files are read whole.
+        Files with compressed batches or dictionaries are read completely, since their values cannot
+        be used in place.
         """
         pa = pyarrow()
         begin = check_unpacked_size(path)
@@ -102,11 +102,11 @@ def _check_count(batches: list[Any], count: int) -> None:
 
 
 class _NotPlain(Exception):
-    """Values do not lie in the file as they are used."""
+    """The file does not store the values in the form in which they are used."""
 
 
 class _Reads:
-    """A file as pyarrow asks for it, which reads nothing that is large."""
+    """A file for pyarrow that does not read large pieces."""
 
     closed = False
 
@@ -134,7 +134,7 @@ class _Reads:
             return None
 
     def _plain(self, read: Any) -> Any:
-        """A batch whose large parts are all in the file as they are."""
+        """A batch whose large parts are all usable in place."""
         before = len(self.bodies)
         batch = read()
         bodies = self.bodies[before:]
@@ -165,7 +165,8 @@ class _Reads:
         memory = mmap.mmap(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
         body = _Body(pyarrow().py_buffer(memory).address, count, memory, self._path, at)
         self.bodies.append(body)
-        # A message in a file is asked for whole: a mark, the length of its header, that, its body.
+        # A message in a file is requested completely: a mark, the length of its header, the header,
+        # its body.
         begin = _bytes_at(self.file.fileno(), at, 8)
         header = 8 + int.from_bytes(begin[4:], "little")
         if begin[:4] == b"\xff\xff\xff\xff" and header <= min(count, _LONGEST_HEADER):

@@ -28,7 +28,7 @@ TABLE = declare(
 
 _TOO_COSTLY = Code("HR0499", "resource", "opening costs more than the size of the files justifies")
 _TOO_MANY_OPEN = Code("HR0207", "storage", "too many open files")
-LEAST_UNPACKED = 256 << 20  # bytes that a file may unpack to, however small it is
+LEAST_UNPACKED = 256 << 20  # bytes that any file may expand to, however small it is
 
 _MEANINGS = {
     "image": ("image", "images", "img"),
@@ -51,7 +51,8 @@ def unreadable(path: str, error: Exception) -> Exception:
         )
     if isinstance(error, MemoryError):
         return _TOO_COSTLY.error(
-            f"{path}: {error}", hint="name the fields that are wanted, or write the file again"
+            f"{path}: {error}",
+            hint="select the fields you need with fields=, or write the file again",
         )
     return TABLE.error(
         f"pyarrow cannot read {path}: {error}", hint="copy the file again, or write it again"
@@ -60,9 +61,8 @@ def unreadable(path: str, error: Exception) -> Exception:
 
 @contextlib.contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Whatever a library raises about a file that it reads becomes an error of ours.
-
-    Damaged files make pyarrow raise what is no ArrowException, too: UnicodeDecodeError, KeyError.
+    """Converts any exception of a library that reads a file to one of our errors. For damaged files
+    pyarrow also raises other exceptions than ArrowException: UnicodeDecodeError, KeyError.
     """
     try:
         yield
@@ -78,20 +78,21 @@ class FilePlace(NamedTuple):
 
 
 class Buffers:
-    """Where buffers lie whose values were not read; here all are in memory."""
+    """The positions of buffers whose values were not read; here all are in memory."""
 
     def fill(self, values: Any, whole: bool) -> None:
-        """Reads a column, without its :func:`large_values` where not the whole is wanted."""
+        """Reads a column, without its :func:`large_values` unless all of it is requested."""
 
     def place_of(self, buffer: Any) -> FilePlace | None:
-        """In a file; None: in memory."""
+        """The buffer's position in a file; None: in memory."""
         return None
 
 
 def unpacks_too_far(
     where: str,
     most: int,
-    hint: str = "raise memory=, name the fields that are wanted, or write smaller row groups",
+    hint: str = "raise memory=, select the fields you need with fields=, or write smaller row "
+    "groups",
 ) -> Exception:
     return _TOO_COSTLY.error(
         f"values of {where} that are stored once for many rows take more than {most:,} bytes",
@@ -133,10 +134,8 @@ def chosen_columns(schema: Any, fields: Sequence[str] | None) -> list[Column]:
 def with_agreed_classes(
     columns: Sequence[Column], schemas: Sequence[Any], files: Sequence[str]
 ) -> list[Column]:
-    """The columns with the class names that all of the files have.
-
-    A label is a number of its own file's list: where the lists differ, numbers of different files
-    mean different things.
+    """The columns with the class names common to all files. A label is an index into its own file's
+    list: if the lists differ, the same number means different things.
     """
     features = [_features(schema) for schema in schemas]
     out = []
@@ -178,7 +177,7 @@ def _features(schema: Any) -> dict[str, Any]:
 
 
 class Place(NamedTuple):
-    """The base of paths in a table, and whether they may lead out of it."""
+    """The base folder of paths in a table, and whether they may lead outside."""
 
     folder: str = ""  # empty: a table that the caller made, whose paths are its own
     outside: bool = False
@@ -231,10 +230,9 @@ def add_column(
 
 
 def _check(values: Any, column: Column) -> None:
-    """Every offset, length and index is valid, so that whatever takes a value stays in its memory.
-
-    pyarrow believes them: one that is damaged ends the process. Text may be any bytes, as
-    elsewhere; the names of classes must be UTF-8.
+    """Checks that every offset, length and index is valid, so that reading a value stays within its
+    memory. pyarrow trusts them: a damaged one would crash the process. Text may be any bytes, as
+    elsewhere; class names must be UTF-8.
     """
     pa = pyarrow()
     if column.name != "label" and is_text(values.type):
@@ -267,7 +265,7 @@ def _plain(values: Any, column: Column) -> Any:
             raise unpacks_too_far(
                 f"column {column.column!r}",
                 most,
-                "name the fields that are wanted, or write the column without a dictionary",
+                "select the fields you need with fields=, or write the column without a dictionary",
             )
         values = values.cast(values.type.value_type)
     if str(values.type) == "string_view":
@@ -280,7 +278,7 @@ def _plain(values: Any, column: Column) -> Any:
 
 
 def unpacked_bytes(values: Any) -> int:
-    """Size of a dictionary's strings if each row has its own; numbers take little."""
+    """The size of a dictionary's strings if each row had its own copy; numbers take little."""
     pa = pyarrow()
     total = 0
     for chunk in values.chunks:
@@ -348,7 +346,7 @@ Part = tuple[int, int, int, bool, int, int, int, int]
 
 
 def large_values(chunk: Any) -> Any:
-    """The buffer of a chunk that only values of any length lie in; None where it has none."""
+    """The buffer of a chunk that holds only variable-length values; None without one."""
     pa = pyarrow()
     if isinstance(chunk.type, pa.BaseExtensionType):
         chunk = chunk.storage
@@ -358,7 +356,7 @@ def large_values(chunk: Any) -> Any:
 
 
 def _part(chunk: Any, data: Any, data_bytes: int) -> Part:
-    """Where a chunk's values lie, as ColumnList.add_blobs takes it."""
+    """The location of a chunk's values, as an argument for ColumnList.add_blobs."""
     valid, offsets = chunk.buffers()[:2]
     wide = str(chunk.type).startswith("large")
     return (

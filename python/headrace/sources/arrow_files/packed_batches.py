@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unpacked sizes of an Arrow file's compressed batches (lz4, zstd), before anything is unpacked.
-
-A header (Apache Arrow, format/Message.fbs) says where the buffers are; a packed one begins
-with the size that it unpacks to. pyarrow allocates that size, whatever it is.
+"""Decompressed sizes of an Arrow file's compressed batches (lz4, zstd), read before anything is
+decompressed. A header (Apache Arrow, format/Message.fbs) locates the buffers; a compressed one
+begins with its decompressed size. pyarrow allocates that size without checking it.
 """
 
 from __future__ import annotations
@@ -19,10 +18,9 @@ _DICTIONARY, _RECORD_BATCH = 2, 3  # types of a message's header
 
 
 def check_unpacked_size(path: str) -> int:
-    """Where the file's stream of messages begins. Reads their headers, and of bodies a few bytes.
-
-    Error HR0499 where they would unpack to more than the file accounts for. Of what makes no sense
-    pyarrow says so.
+    """The offset of the file's message stream. Reads the headers, and a few bytes of the bodies.
+    Error HR0499 if they would decompress to more than the file can justify. Other invalid files are
+    left to pyarrow's checks.
     """
     most = max(LEAST_UNPACKED, 64 * os.path.getsize(path))
     total = 0
@@ -35,7 +33,9 @@ def check_unpacked_size(path: str) -> int:
             total += _unpacked(message, file, body)
             if total > most:
                 raise unpacks_too_far(
-                    path, most, "name the fields that are wanted, or write the file unpacked"
+                    path,
+                    most,
+                    "select the fields you need with fields=, or write the file uncompressed",
                 )
             size = message.field(3)
             file.seek(body + max(struct.unpack_from("<q", header, size)[0], 0) if size else body)
@@ -54,7 +54,7 @@ class _Table(tuple[memoryview, int]):
     """A table of FlatBuffers: memory, and where in it the table begins."""
 
     def field(self, number: int) -> int:
-        """Where the field's value lies; 0: the table has none."""
+        """The position of the field's value; 0: the table has none."""
         memory, at = self
         fields = at - struct.unpack_from("<i", memory, at)[0]
         place = 4 + 2 * number
@@ -64,13 +64,13 @@ class _Table(tuple[memoryview, int]):
         return at + offset if offset else 0
 
     def follow(self, number: int) -> int:
-        """Where the table or vector lies that the field refers to; 0: none."""
+        """The position of the table or vector that the field refers to; 0: none."""
         at = self.field(number)
         return at + int(struct.unpack_from("<I", self[0], at)[0]) if at else 0
 
 
 def _unpacked(message: _Table, file: BinaryIO, body: int) -> int:
-    """The bytes of a message's packed buffers, by what each says that it unpacks to."""
+    """The total declared decompressed size of a message's compressed buffers."""
     header, at = message[0], message.field(1)
     kind = header[at] if at else 0
     if kind not in (_DICTIONARY, _RECORD_BATCH):

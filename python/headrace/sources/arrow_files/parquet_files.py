@@ -16,7 +16,7 @@ _MOST_OPEN = 8
 
 
 class ParquetFiles:
-    """Footers by the number of the file; those that were read last are open."""
+    """Footers by file index; the most recently used files stay open."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
@@ -32,7 +32,7 @@ class ParquetFiles:
         return len(self.paths)
 
     def open(self, number: int) -> Any:
-        """The file, until a few others were asked for."""
+        """The file, open until a few others were requested."""
         if number in self._open:
             self._open.move_to_end(number)
             return self._open[number]

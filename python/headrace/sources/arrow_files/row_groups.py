@@ -33,9 +33,9 @@ _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBL
 class RowGroups:
     """The row groups of all files, one after the other.
 
-    A value can stand in a few bytes of Parquet for every row of a group, and pages of zeros in next
-    to none. So no group may take more than 256 MiB, or 64 times what it has in its file, unless
-    ``memory`` says more.
+    In Parquet, a few bytes can encode the value of every row in a group, and pages of zeros take
+    almost no space. So no group may take more than 256 MiB, or 64 times its size in the file,
+    unless ``memory`` allows more.
     """
 
     def __init__(self, files: ParquetFiles, memory: int | None) -> None:
@@ -65,7 +65,7 @@ class RowGroups:
     def _read_by_dictionary(
         self, f: int, g: int, columns: Sequence[str], strings: list[str], most: int
     ) -> Any:
-        """Each value once, until it is known what a copy for every row takes."""
+        """Reads each value once, until the size of a copy for every row is known."""
         pq = pyarrow("pyarrow.parquet")
         path = self.files.paths[f]
         with pq.ParquetFile(path, read_dictionary=strings) as file:
@@ -82,7 +82,7 @@ class RowGroups:
     def _read_in_pieces(
         self, f: int, g: int, columns: Sequence[str], longest: int, most: int
     ) -> Any:
-        """So few rows at a time that no value which all of them share is too much."""
+        """Reads so few rows at a time that a value shared by all of them is not too large."""
         at_once = min(max(most // 8 // longest, 1), 1 << 16)
         batches, size = [], 0
         for batch in self.files.open(f).iter_batches(at_once, [g], list(columns)):
@@ -95,13 +95,14 @@ class RowGroups:
     def _chunks(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
         f, g = self.places[group]
         found = self.files.footers[f].row_group(g)
+        paths = tuple(f"{name}." for name in columns)
         for i in range(found.num_columns):
             chunk = found.column(i)
-            if chunk.path_in_schema.split(".")[0] in columns:
+            if f"{chunk.path_in_schema}.".startswith(paths):  # a column's name may have dots, too
                 yield chunk
 
     def marks(self, columns: Sequence[str]) -> list[Any]:
-        """Distinguishes sets of files: sizes of all groups, bytes of some."""
+        """Identifies a set of files: sizes of all groups, bytes of some."""
         out: list[Any] = []
         for f, g in self.places:
             group = self.files.footers[f].row_group(g)
@@ -115,6 +116,12 @@ class RowGroups:
                         file.seek(at)
                         out.append(file.read(_PEEKED))
         return out
+
+    def table(self, columns: Sequence[str]) -> Any:
+        """A ``pyarrow.Table`` of all groups, with these columns in this order."""
+        parts = [self.read(group, columns) for group in range(len(self))]
+        tables = parts or [self.schema().empty_table()]
+        return pyarrow().concat_tables([table.select(columns) for table in tables])
 
     def read(self, group: int, columns: Sequence[str]) -> Any:
         f, g = self.places[group]
@@ -149,7 +156,7 @@ def _begin_of(chunk: Any) -> int:
 
 
 def _longest_repeated(chunk: Any) -> int:
-    """The most bytes of a value that many rows can share: it stands in the dictionary's page."""
+    """The maximum size of a value that many rows can share: it is stored in the dictionary page."""
     if not chunk.has_dictionary_page or chunk.physical_type in _WIDTHS:
         return 0
     page = chunk.total_uncompressed_size
@@ -161,9 +168,8 @@ def _longest_repeated(chunk: Any) -> int:
 
 
 class OnDemand:
-    """Reads records of row groups that are decoded when they are wanted; called on one thread.
-
-    Each group becomes a source of its own in memory, so that records are what they would be there.
+    """Reads records of row groups that are decoded on demand; called on one thread. Each group
+    becomes an in-memory source, so that its records are the same as there.
     """
 
     def __init__(self, groups: RowGroups, chosen: Sequence[Column], place: Place) -> None:

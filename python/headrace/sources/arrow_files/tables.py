@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parquet and Arrow files, and datasets of Hugging Face, through pyarrow.
 
-Columns become columns of the engine, which reads them without Python: values of any length lie
-where Arrow keeps them. Only Parquet files that do not fit into ``memory`` are read by Python, row
-group by row group.
+Columns become columns of the engine, which reads them without Python: variable-length values stay
+in Arrow's memory. Only Parquet files that do not fit into ``memory`` are read by Python, row group
+by row group.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def source_of_arrow(table: Any, fields: Sequence[str] | None = None) -> _core.So
 
 
 def source_of_dataset(dataset: Any, fields: Sequence[str] | None = None) -> _core.Source:
-    """A ``datasets.Dataset``, read from its Arrow table and not by its own code."""
+    """A ``datasets.Dataset``, read directly from its Arrow table."""
     title = f"dataset {type(dataset).__name__}"
     table = dataset.data.table
     with reading(title):
@@ -62,7 +62,7 @@ def source_of_dataset(dataset: Any, fields: Sequence[str] | None = None) -> _cor
 def _chosen(
     schemas: Sequence[Any], files: Sequence[str], arguments: Mapping[str, Any]
 ) -> list[Column]:
-    """The columns of all files, which must be the same ones."""
+    """The columns of all files, which must be the same."""
     for schema, path in zip(schemas, files, strict=True):
         if not schema.equals(schemas[0]):
             raise TABLE.error(
@@ -92,9 +92,7 @@ def _open_parquet(
     wanted = list(dict.fromkeys(column.column for column in chosen))
     groups = RowGroups(opened, arguments["memory"])
     if groups.fit_into_memory(wanted):
-        parts = [groups.read(i, wanted) for i in range(len(groups))]
-        table = pyarrow().concat_tables(parts or [opened.schemas[0].empty_table().select(wanted)])
-        return source_of_table(table, chosen, place, title)
+        return source_of_table(groups.table(wanted), chosen, place, title)
     reader = OnDemand(groups, chosen, place)
     text = repr(
         (groups.marks(wanted), [tuple(column) for column in chosen], str(opened.schemas[0]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of images, of audio clips or of videos, one folder a class."""
+"""A folder of images, audio clips or videos, with one folder per class."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _check(schema: Schema) -> None:
 
 
 class FolderWriter:
-    """Names begin with the record's number, so that the order within a class is kept."""
+    """Names begin with the record's number, which preserves the order within a class."""
 
     def __init__(self, path: str, classes: Sequence[str], state: Mapping[str, Any]) -> None:
         self.path = path
@@ -64,7 +64,7 @@ def _by_number(written: Source) -> Iterable[int]:
 
 
 WRITER = WriterRecord(
-    holds="one folder a class; names begin with the record's number",
+    holds="one folder per class; names begin with the record's number",
     format="folder",
     open=lambda path, schema, classes, state: FolderWriter(path, classes, state),
     check=_check,

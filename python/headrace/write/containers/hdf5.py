@@ -116,7 +116,7 @@ class _RawFile(io.FileIO):
 
 
 WRITER = WriterRecord(
-    holds="one dataset a field, through the package `h5py`",
+    holds="one dataset per field, through the package `h5py`",
     format="hdf5",
     open=lambda path, schema, classes, state: Hdf5Writer(path, schema),
     check=_check,

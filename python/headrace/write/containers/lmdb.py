@@ -31,10 +31,10 @@ def _arguments(source: Source) -> dict[str, Any]:
 class LmdbWriter:
     """Keys are the records' numbers in digits, so that their order is the source's.
 
-    Each journal() is a transaction, and the file itself tells how many records are in those that
-    are whole: adding one a second time would leave the pages of the first behind. The environment
-    is opened again for each, as the library fills gaps in pages with what pages before them had in
-    memory: so an interrupted conversion ends with the same bytes as one in a single run.
+    Each journal() is a transaction, and the file itself stores how many records are in complete
+    ones: adding a record twice would leave the pages of the first. The environment is reopened for
+    each, since the library fills gaps in pages with earlier contents of memory: so an interrupted
+    conversion gives the same bytes as one in a single run.
     """
 
     def __init__(self, path: str) -> None:

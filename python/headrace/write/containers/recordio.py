@@ -22,11 +22,11 @@ _MOST = (1 << 29) - 1
 
 
 def _check(schema: Schema) -> None:
-    check_pictures(schema, "RecordIO has an image and a label a record")
+    check_pictures(schema, "RecordIO has an image and a label per record")
 
 
 class RecordIOWriter(AppendingWriter):
-    """Parts begin at multiples of four with a magic number, which their bytes may not contain."""
+    """Parts begin at multiples of four with a magic number, which their bytes must not contain."""
 
     def __init__(self, path: str, state: Mapping[str, Any]) -> None:
         super().__init__(path, state)

@@ -16,7 +16,7 @@ from headrace.write import AppendingWriter, Schema, WriterRecord, picture_bytes,
 
 
 def extension(field: _core.Field) -> str:
-    """Extension of the field's members; of images and media, the part before their own suffix."""
+    """The extension of a field's members; for images and media, without their own suffix."""
     if _has_own_suffix(field):
         return "" if field.name in _core.media() else field.name
     if field.name == "label" and field.dtype == "int64" and field.shape == ():
@@ -38,7 +38,7 @@ def _arguments(source: Source) -> dict[str, Any]:
 
 
 def _has_own_suffix(field: _core.Field) -> bool:
-    """A file that says by its suffix what it is."""
+    """A file whose suffix gives its type."""
     return field.is_picture or field.encoded
 
 
@@ -48,7 +48,7 @@ def _suffixes(field: _core.Field) -> list[str]:
 
 
 class TarWriter(AppendingWriter):
-    """Members of one record stand together; blocks as POSIX.1-2001 (pax) has them."""
+    """The members of a record are adjacent; blocks follow POSIX.1-2001 (pax)."""
 
     def __init__(self, path: str, schema: Schema, state: Mapping[str, Any]) -> None:
         super().__init__(path, state)

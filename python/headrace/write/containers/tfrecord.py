@@ -30,7 +30,7 @@ def _arguments(source: Source) -> dict[str, Any]:
 
 
 class TFRecordWriter(AppendingWriter):
-    """Length, its checksum, the Example, its checksum; checksums masked as TensorFlow's are."""
+    """Length, its checksum, the Example, its checksum; checksums are masked as in TensorFlow."""
 
     def __init__(
         self,

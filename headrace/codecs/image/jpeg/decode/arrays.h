@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coefficients of a whole picture, which libjpeg keeps while it reads files of several scans,
-// in memory of our own: counted, and with the system again when the picture is done
-// (Note [Why large memory is mapped]).
+// in our own memory: counted, and returned to the system when the picture is done (Note [Why large
+// memory is mapped]).
 //
-// Takes the place of libjpeg's virtual block arrays: the same contract, all rows in memory. For one
-// thread. `request` and `realize` leave by cinfo's error_exit.
+// Replaces libjpeg's virtual block arrays, with the same contract and all rows in memory. For one
+// thread. `request` and `realize` report errors through cinfo's error_exit.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ class JpegArrays {
 
   jvirt_barray_ptr request(j_common_ptr cinfo, JDIMENSION blocks_wide, JDIMENSION rows,
                            JDIMENSION rows_at_once);
-  // Gives the requested arrays their memory, zeroed; no more than cinfo->mem->max_memory_to_use.
+  // Allocates the requested arrays, zeroed; no more than cinfo->mem->max_memory_to_use.
   void realize(j_common_ptr cinfo);
   static JBLOCKARRAY access(j_common_ptr cinfo, jvirt_barray_ptr array, JDIMENSION first,
                             JDIMENSION count);
@@ -33,7 +33,7 @@ class JpegArrays {
  private:
   struct Array {
     JDIMENSION blocks_wide = 0, rows = 0, rows_at_once = 0;
-    // The blocks, which libjpeg's vector code wants aligned; then a pointer to each row.
+    // The blocks, which libjpeg's vector code needs aligned; then a pointer to each row.
     void* memory = nullptr;
     JBLOCKROW* row_pointers() const {
       return reinterpret_cast<JBLOCKROW*>(static_cast<JBLOCKROW>(memory) +

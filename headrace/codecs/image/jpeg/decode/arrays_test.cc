@@ -13,7 +13,7 @@
 namespace headrace::jpeg_test {
 namespace {
 
-// A decompressor whose errors come back as their codes.
+// A decompressor that returns libjpeg's error codes.
 class Library {
  public:
   Library() {
@@ -26,7 +26,7 @@ class Library {
   ~Library() { jpeg_destroy_decompress(&cinfo_); }
   j_common_ptr common() { return reinterpret_cast<j_common_ptr>(&cinfo_); }
   void allow(long bytes) { cinfo_.mem->max_memory_to_use = bytes; }
-  // 0 where the call succeeds.
+  // 0 if the call succeeds.
   template <class Call>
   [[gnu::noinline]] int error_of(const Call& call) {
     if (setjmp(errors_.jump)) return errors_.base.msg_code;
@@ -39,7 +39,7 @@ class Library {
   LibraryErrors errors_{};
 };
 
-TEST(JpegArrays, AreZeroedAlignedAndApart) {
+TEST(JpegArrays, AreZeroedAlignedAndSeparate) {
   Library library;
   JpegArrays arrays;
   const jvirt_barray_ptr a = arrays.request(library.common(), 7, 5, 2);
@@ -65,7 +65,7 @@ TEST(JpegArrays, RowsOutsideAreAnErrorOfTheLibrary) {
   const auto access = [&](JDIMENSION first, JDIMENSION count) {
     return library.error_of([&] { JpegArrays::access(library.common(), array, first, count); });
   };
-  EXPECT_EQ(access(0, 1), JERR_BAD_VIRTUAL_ACCESS);  // no memory yet
+  EXPECT_EQ(access(0, 1), JERR_BAD_VIRTUAL_ACCESS);  // not allocated yet
   ASSERT_EQ(library.error_of([&] { arrays.realize(library.common()); }), 0);
   EXPECT_EQ(access(3, 2), 0);
   EXPECT_EQ(access(4, 2), JERR_BAD_VIRTUAL_ACCESS);
@@ -87,7 +87,7 @@ TEST(JpegArrays, TakeNoMoreThanAllowed) {
   EXPECT_EQ(mapped_bytes(), before);
 }
 
-TEST(JpegArrays, OfAPictureGoBackHoweverItEnds) {
+TEST(JpegArrays, AreReturnedHoweverAnImageEnds) {
   Bytes jpeg = encode({.width = 900, .height = 700, .progressive = true});
   const size_t before = mapped_bytes();
   for (const size_t length : {jpeg.size(), jpeg.size() / 2, size_t{700}, size_t{300}}) {

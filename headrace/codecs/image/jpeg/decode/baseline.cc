@@ -12,7 +12,7 @@ JpegBaselineDecoder::~JpegBaselineDecoder() = default;
 
 namespace {
 
-// Bits to walk: from the top, or from the window where an index allows that, to its last row.
+// Bits to decode: from the top, or from the window if an index allows that, to its last row.
 double work_of(const JpegBaselineDecoder::Task& task) {
   const DecodeJob& job = *task.job;
   const double bytes = static_cast<double>(job.bytes.size());
@@ -24,7 +24,7 @@ double work_of(const JpegBaselineDecoder::Task& task) {
 
 }  // namespace
 
-// The longest first: the last ones then end at about the same time, and few lanes stand empty.
+// Longest first: the last ones then end at about the same time, and few lanes are idle.
 void JpegBaselineDecoder::decode(std::span<Task> tasks) {
   queue_.clear();
   for (Task& task : tasks) queue_.push_back(&task);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own decoder of ordinary JPEG files, several pictures side by side.
+// Our own decoder of ordinary JPEG files, several pictures in parallel lanes.
 //
-// Each lane holds one picture; walk() (kernels/jpeg/huffman.h) follows the bits of all lanes at
-// once and stops whenever one of them has finished a run of MCUs: a row, or what is left of a
-// restart interval. The lane then turns the run into coefficients of the window's blocks, these
-// into samples and, once a row of MCUs is whole, into rows for the sink; a finished picture makes
-// room for the next. What is needed is found from the window: rows below it are not walked, rows
-// above it are walked without making coefficients, or not at all where a row index tells where to
-// begin.
+// Each lane holds one picture; walk() (kernels/jpeg/huffman.h) decodes the bits of all lanes at
+// once and stops whenever one of them has finished a run of MCUs: a row, or the rest of a restart
+// interval. The lane then turns the run into coefficients of the window's blocks, these into
+// samples and, once an MCU row is complete, into rows for the sink; a finished picture makes room
+// for the next. The window determines the work: rows below it are not decoded; rows above it are
+// only entropy-decoded without making coefficients, or skipped if a row index says where to begin.
 //
-// Anything suspicious ends a picture with kRefused; libjpeg then decodes it whole. Rows that went
-// to the sink before are right, and are not sent again (RemainingRows). For one thread.
+// Anything suspicious ends a picture with kRefused; libjpeg then decodes all of it. Rows already
+// delivered to the sink are correct, and are not sent again (RemainingRows). For one thread.
 #pragma once
 
 #include <array>
@@ -33,15 +32,15 @@ class JpegBaselineDecoder {
   struct Task {
     DecodeJob* job = nullptr;
     Outcome outcome = Outcome::kRefused;
-    int delivered = 0;  // rows of the window that the sink has got
+    int delivered = 0;  // rows of the window that the sink has received
   };
   void decode(std::span<Task> tasks);
 
-  // The row index of a whole picture; empty where it is none of ours, or damaged.
+  // The row index of a whole picture; empty if our decoder does not handle it, or if it is damaged.
   std::vector<uint8_t> row_index(std::span<const uint8_t> bytes,
                                  int spacing = JpegRowIndex::kSpacing);
 
-  // Upper bound of the memory for decoding such a picture; for ImageHeader::working_bytes.
+  // Upper bound on the memory for decoding such a picture; for ImageHeader::working_bytes.
   static size_t working_bytes(const JpegHeader& header, size_t file_bytes);
 
  private:

@@ -7,10 +7,10 @@
 namespace headrace {
 namespace {
 
-// MCUs of which an entry may come late (mcus_to_note()).
+// Maximum number of MCUs by which an entry may be late (mcus_to_note()).
 constexpr int kMostUnnoted = 4;
 
-// How many of the bytes are 0xFF; std::count() takes them one by one.
+// How many of the bytes are 0xFF; std::count() processes them one by one.
 size_t count_ones(const uint8_t* data, size_t count) {
   using Vector __attribute__((vector_size(16))) = uint8_t;
   constexpr size_t kBytes = sizeof(Vector);
@@ -21,7 +21,7 @@ size_t count_ones(const uint8_t* data, size_t count) {
     for (size_t i = 0; i < steps; ++i, data += kBytes) {
       Vector bytes;
       std::memcpy(&bytes, data, kBytes);
-      sums -= reinterpret_cast<Vector>(bytes == 0xFF);  // where equal, all ones: less one
+      sums -= reinterpret_cast<Vector>(bytes == 0xFF);  // matching bytes are all ones, that is -1
     }
     for (size_t i = 0; i < kBytes; ++i) found += sums[i];
     count -= kBytes * steps;
@@ -67,7 +67,7 @@ bool JpegBaselineDecoder::Lane::open_picture(std::span<const uint8_t> bytes) {
   pattern_.blocks = 0;
   for (int c = 0; c < frame.count; ++c) {
     const JpegComponent& component = frame.component[c];
-    // libjpeg decodes what it calls unusual ratios.
+    // libjpeg also decodes ratios that it considers unusual.
     if (component.h == 3 || component.v == 3) return false;
     const int dc = header_.dc_slot[c], ac = header_.ac_slot[c];
     if (!dc_[dc].build(header_.tables.dc[dc], HuffmanUse::kDC)) return false;
@@ -138,7 +138,8 @@ bool JpegBaselineDecoder::Lane::start_at(int row) {
     bit = inner.bit;
   }
   predictors_ = {predictor[0], predictor[1], predictor[2], 0};
-  // The byte in which the next row begins may be this row's last, and a stuffed zero follows it.
+  // The byte in which the next row begins may be this row's last one, possibly followed by a
+  // stuffed zero.
   const size_t end = row + 1 < known_rows_
                          ? std::min<size_t>(bytes_.size(), size_t{index_.row(row + 1).byte} + 2)
                          : bytes_.size();
@@ -159,7 +160,7 @@ bool JpegBaselineDecoder::Lane::open_segment(size_t first, size_t end, uint64_t 
   return true;
 }
 
-// How many MCUs of a row are walked: all, unless the way to the next row is known or not needed.
+// How many MCUs of a row to decode: all, unless the start of the next row is known or not needed.
 int JpegBaselineDecoder::Lane::row_stop(int row) const {
   const bool known = row + 1 < known_rows_ || row + 1 == row_end_;
   return pixels_ && known && row >= row_first_ ? mcu_end_ : header_.frame.mcus_wide;
@@ -205,10 +206,10 @@ JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::advance() {
 }
 
 // Note [Which rows a file has]
-// A row of MCUs is there when libjpeg finds data for all of it, whatever columns the window has:
-// libjpeg, which decodes whole rows, then says the same. A lane that stops at the window's last
-// column walks on to the end of that row, unless an index knows the row after it, or as many bits
-// follow as the longest codes could take. What it misses there is libjpeg's to report.
+// An MCU row exists if libjpeg finds data for all of it, whichever columns the window has: then the
+// result is the same as libjpeg's, which decodes whole rows. A lane that stops at the window's last
+// column continues to the end of that row, unless an index knows the row after it, or as many bits
+// follow as the longest codes could take. If data is missing, libjpeg reports it.
 bool JpegBaselineDecoder::Lane::rest_exists() const {
   constexpr uint64_t kMostBitsOfBlock = 64 * 32;
   if (mcu_ == rest_end_ || rest_end_ < int64_t{known_rows_} * header_.frame.mcus_wide) return true;
@@ -228,7 +229,7 @@ JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::end_window() {
   return near_missing_end() ? Progress::kRefused : Progress::kFinished;
 }
 
-// libjpeg reads some bytes ahead, and warns where the file ends there without a marker.
+// libjpeg reads some bytes ahead, and warns if the file ends there without a marker.
 bool JpegBaselineDecoder::Lane::near_missing_end() const {
   constexpr uint64_t kBitsAhead = 128;
   const bool ended = bytes_.size() - segment_end_ < 2 ||
@@ -236,7 +237,7 @@ bool JpegBaselineDecoder::Lane::near_missing_end() const {
   return ended && segment_bits_ - bits_.bit() < kBitsAhead;
 }
 
-// The coefficients of the run's part of the window. False where DC values leave 16 bits.
+// The coefficients of the run's part of the window. False if DC values exceed 16 bits.
 bool JpegBaselineDecoder::Lane::take_run() {
   const int wide = header_.frame.mcus_wide;
   const int column = static_cast<int>(mcu_ % wide), row = static_cast<int>(mcu_ / wide);
@@ -254,7 +255,7 @@ bool JpegBaselineDecoder::Lane::take_run() {
 
 bool JpegBaselineDecoder::Lane::cross_restart() {
   constexpr int kRst0 = 0xD0;
-  // Bits up to the end of the byte are padding; whole bytes are not expected there.
+  // The rest of the last byte is padding; whole bytes must not follow.
   if (segment_bits_ - bits_.bit() >= 8) return false;
   const int number = static_cast<int>((mcu_ / header_.restart_interval - 1) % 8);
   if (bytes_.size() - segment_end_ < 2 || bytes_[segment_end_] != 0xFF ||
@@ -274,7 +275,8 @@ void JpegBaselineDecoder::Lane::note_row() {
   const bool restarts = JpegRowLayout::of(header_).restarts_inside(row);
   entry.searched = !pixels_ || restarts;
   index_.add(entry);
-  if (bit > inner_bit_) count_mcu_bits(bit, header_.frame.mcus_wide);  // else of another segment
+  // otherwise of another segment
+  if (bit > inner_bit_) count_mcu_bits(bit, header_.frame.mcus_wide);
   notes_inner_ = !pixels_ && !restarts;
   row_bit_ = bit & ~uint64_t{7};
   inner_bit_ = bit;
@@ -285,8 +287,8 @@ void JpegBaselineDecoder::Lane::count_mcu_bits(uint64_t bit, int column) {
   mcu_bits_ = std::max<uint64_t>(1, (bit - inner_bit_) / uint64_t(column - inner_mcu_));
 }
 
-// The next stop inside of a row: somewhat before the next entry is due, as far as MCUs of late
-// tell, and soon, since detail may begin at any of them.
+// The next stop inside a row: slightly before the next entry is due, judging by recent MCUs, and
+// early, because detail may begin at any MCU.
 int JpegBaselineDecoder::Lane::mcus_to_note(int column) const {
   const uint64_t since = bits_.bit() - inner_bit_;
   const auto spacing = uint64_t(index_.spacing());
@@ -312,7 +314,7 @@ void JpegBaselineDecoder::Lane::note_inner() {
   index_.add_inner(entry);
 }
 
-// Offsets into the unstuffed data -> offsets in the file: a zero was taken out after every 0xFF.
+// Offsets in unstuffed data -> offsets in the file: a zero was removed after every 0xFF.
 void JpegBaselineDecoder::Lane::resolve_offsets() {
   size_t counted = 0, stuffed = 0;
   for (; unresolved_ < index_.size(); ++unresolved_) {

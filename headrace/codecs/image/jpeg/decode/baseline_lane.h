@@ -17,19 +17,20 @@ namespace headrace {
 
 class JpegBaselineDecoder::Lane {
  public:
-  // False when the picture is none of ours.
+  // False if our decoder does not handle the picture.
   bool begin(const DecodeJob& job);
   // The same for all rows of a picture without pixels: for its row index alone.
   bool begin_walk(std::span<const uint8_t> bytes, int spacing);
 
   enum class Progress : uint8_t { kMore, kFinished, kRefused };
-  // The next action after walk() stopped at this lane.
+  // What to do after walk() stopped at this lane.
   Progress advance();
 
   HuffmanLane& bits() { return bits_; }
   int delivered() const { return rows_out_.count(); }
   bool learned_more() const { return learn_ && index_.size() > known_rows_; }
-  // Offsets in the file of what was noted; then the index is complete up to the last walked row.
+  // Converts noted positions to file offsets; the index is then complete up to the last decoded
+  // row.
   std::vector<uint8_t> learned();
 
  private:
@@ -62,34 +63,34 @@ class JpegBaselineDecoder::Lane {
   std::array<int, 4> first_block_{};  // of a component, inside an MCU
   HuffmanLane bits_;
 
-  // The stretch of entropy-coded data between two markers, without its stuffing.
+  // The entropy-coded data between two markers, unstuffed.
   Buffer unstuffed_;
   size_t segment_ = 0, segment_end_ = 0;  // offsets in the file
-  uint64_t segment_bits_ = 0;             // of it, without stuffing
+  uint64_t segment_bits_ = 0;             // bits of it, without stuffing
 
-  bool pixels_ = false;  // else only walked
+  bool pixels_ = false;  // otherwise skipped after entropy decoding
   JpegRows rows_;
   CountedRows rows_out_;
   std::array<IdctTable, 4> tables_;
   Buffer coefficients_;              // of the window's part of one MCU row
   int mcu_first_ = 0, mcu_end_ = 0;  // columns of MCUs that the window needs
-  int row_first_ = 0, row_end_ = 0;  // rows of MCUs
-  // After the window's last MCU, up to the end of its row: walked where it is not certain that the
-  // file has them (Note [Which rows a file has]).
+  int row_first_ = 0, row_end_ = 0;  // MCU rows
+  // End of the row with the window's last MCU: decoded to here if it is not certain that the file
+  // has the rest (Note [Which rows a file has]).
   int64_t rest_end_ = 0;
   bool in_rest_ = false;
 
-  int64_t mcu_ = 0;  // the next one to walk, in raster order
-  int run_ = 0;      // MCUs in the run that is under way
+  int64_t mcu_ = 0;  // the next one to decode, in raster order
+  int run_ = 0;      // MCUs in the current run
   std::array<int, 4> predictors_{};
 
   bool learn_ = false;
   int known_rows_ = 0;
   JpegRowIndex index_;
-  // The first row whose entry still holds an offset into this segment's unstuffed data.
+  // The first row whose entry still is an offset into this segment's unstuffed data.
   int unresolved_ = 0;
-  // A walk alone notes entries inside of rows, too: the segment's bit at the row's first byte, that
-  // at the row's last entry and its MCU, and how many bits an MCU has had of late.
+  // When no pixels are needed, also notes entries inside of rows: the segment's bit at the row's
+  // first byte, the bit at the row's last entry and its MCU, and the recent number of bits per MCU.
   bool notes_inner_ = false;
   uint64_t row_bit_ = 0, inner_bit_ = 0;
   int inner_mcu_ = 0;

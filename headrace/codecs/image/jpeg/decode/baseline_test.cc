@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own decoder: several pictures at once, row indexes, and files left to libjpeg.
+// Our own decoder: several pictures at once, row indexes, and files passed to libjpeg.
 #include "headrace/codecs/image/jpeg/decode/baseline.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class Store final : public RowIndexStore {
   int calls = 0;
 };
 
-// A window through the decoder alone, with what the store knows.
+// A window decoded by this decoder alone, with the store's index.
 Pixels decode_window(JpegBaselineDecoder& decoder, const Buffer& file, const Window& window,
                      Store* store, std::span<const uint8_t> known, Outcome* outcome = nullptr) {
   Collector sink(window.width, window.height, 3);
@@ -53,7 +53,7 @@ std::vector<std::vector<Factors>> samplings() {
           {{1, 2}, {1, 1}, {1, 1}}, {{4, 1}, {1, 1}, {1, 1}}, {{1, 1}}};
 }
 
-TEST(JpegBaseline, TakesOrdinaryFilesAndLeavesTheRest) {
+TEST(JpegBaseline, AcceptsOrdinaryFilesOnly) {
   JpegBaselineDecoder decoder;
   const auto outcome_of = [&](const FileSpec& spec) {
     Outcome outcome = Outcome::kDecoded;
@@ -73,8 +73,8 @@ TEST(JpegBaseline, TakesOrdinaryFilesAndLeavesTheRest) {
   EXPECT_EQ(outcome_of(cmyk(true, JCS_YCCK)), Outcome::kRefused);
 }
 
-// More pictures than lanes, of all kinds, sound and damaged: each as if it were alone.
-TEST(JpegBaseline, PicturesDecodedTogetherAreIndependent) {
+// More pictures than lanes, of all kinds, intact and damaged: each gives the same result as alone.
+TEST(JpegBaseline, ImagesDecodedTogetherAreIndependent) {
   std::vector<Bytes> files;
   Draw draw(3);
   for (int i = 0; i < 40; ++i) {
@@ -102,7 +102,7 @@ TEST(JpegBaseline, PicturesDecodedTogetherAreIndependent) {
       bytes.push_back(padded(files[i]));
       sinks.push_back(std::make_unique<Collector>(job.window.width, job.window.height, 3));
       job.sink = sinks.back().get();
-      job.repair = true;  // as the oracle does
+      job.repair = true;  // like the reference
       jobs.push_back(std::move(job));
     }
     for (size_t i = 0; i < jobs.size(); ++i) jobs[i].bytes = bytes[i].bytes();
@@ -139,8 +139,8 @@ TEST(JpegBaseline, ARowIndexNeverChangesPixels) {
   }
 }
 
-// A loader builds the index as it goes: each window teaches the rows down to its lower edge.
-TEST(JpegBaseline, WhatOneWindowTeachesServesTheNext) {
+// A loader builds the index as it goes: each window adds the rows down to its lower edge.
+TEST(JpegBaseline, RowsFoundByOneWindowHelpTheNext) {
   JpegBaselineDecoder decoder;
   FileSpec spec{.width = 90, .height = 160, .restart_interval = 4};
   const Bytes bytes = encode(spec);
@@ -157,7 +157,7 @@ TEST(JpegBaseline, WhatOneWindowTeachesServesTheNext) {
     EXPECT_GE(store.known.size(), last);
     last = store.known.size();
   }
-  EXPECT_EQ(store.calls, 3);  // the third window lies above what was known
+  EXPECT_EQ(store.calls, 3);  // the third window is above the known rows
   EXPECT_EQ(store.known, decoder.row_index(file.bytes()));
 }
 
@@ -215,8 +215,8 @@ TEST(JpegBaseline, OddVersionsAndTransformsAreWarningsAsInLibjpeg) {
   EXPECT_EQ(decoder.whole(bytes).warnings, 1);
 }
 
-// A gray picture is laid out without its factors, but libjpeg refuses impossible ones.
-TEST(JpegBaseline, ImpossibleSamplingFactorsAreRefusedAlsoOfGrayPictures) {
+// Sampling factors of a gray picture do not affect its layout, but libjpeg rejects impossible ones.
+TEST(JpegBaseline, ImpossibleSamplingFactorsAreRefusedAlsoOfGrayImages) {
   Bytes bytes = encode(gray(20, 20));
   const size_t frame = marker_offsets(bytes, 0xC0).front();
   bytes[frame + 11] = 0x3D;

@@ -11,8 +11,8 @@ namespace headrace {
 // convert("L") of an RGB row: 16-bit fixed-point ITU-R 601 weights, rounded.
 void gray_from_rgb_row(const uint8_t* rgb, uint8_t* gray, size_t count);
 
-// A row as libjpeg gives it for a four-component file, where Pillow takes Adobe's inverted ink for
-// granted: opened as CMYK, and that converted to RGB.
+// A row from libjpeg for a four-component file. Pillow assumes Adobe's inverted inks: as CMYK, and
+// converted to RGB.
 void cmyk_from_adobe_row(const uint8_t* adobe, uint8_t* cmyk, size_t count);
 void rgb_from_adobe_row(const uint8_t* adobe, uint8_t* rgb, size_t count);
 

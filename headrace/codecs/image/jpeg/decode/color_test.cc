@@ -9,7 +9,7 @@
 namespace headrace::jpeg_test {
 namespace {
 
-TEST(JpegColor, GrayIsPillowsConvertOfTheColors) {
+TEST(JpegColor, GrayEqualsPillowsConvertOfTheColors) {
   const Bytes jpeg = encode({.width = 70, .height = 50});
   const Pixels rgb = oracle(jpeg);
   Decoder decoder;

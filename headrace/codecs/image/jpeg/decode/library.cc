@@ -35,26 +35,26 @@ const ErrorCode kMissingRows{
 constexpr int kBlockRows = 16;  // rows handed to the sink at once; an iMCU row of 4:2:0
 
 // Note [Why rows are not aligned]
-// On x86 libjpeg-turbo's color conversion writes past the caches where a row starts at a multiple
-// of a vector. The sink reads the row at once and would wait for memory; 8 bytes off, the same
-// code writes into the cache.
+// On x86, libjpeg-turbo's color conversion bypasses the caches if a row starts at a multiple of a
+// vector. The sink reads the row at once and would wait for memory; with an offset of 8 bytes, the
+// same code writes into the cache.
 constexpr size_t kOffAlignment = 8;
 
-// The conversion of a row between libjpeg and the sink.
+// Converts a row between libjpeg and the sink.
 using ConvertRow = void (*)(const uint8_t* in, uint8_t* out, size_t count);
 
 }  // namespace
 
 struct JpegLibraryDecoder::Route {
   J_COLOR_SPACE library = JCS_RGB;  // requested from libjpeg
-  ConvertRow convert = nullptr;     // null: delivered as it is
+  ConvertRow convert = nullptr;     // null: delivered unchanged
   int channels = 3;                 // delivered
 };
 
 namespace {
 
 void gray_from_adobe_row(const uint8_t* adobe, uint8_t* gray, size_t count) {
-  // In pieces, so that the RGB between needs no buffer as long as the row.
+  // In pieces, so that the intermediate RGB needs no buffer as long as the row.
   constexpr size_t kPiece = 64;
   uint8_t rgb[3 * kPiece];
   for (size_t done = 0; done < count; done += kPiece) {
@@ -70,7 +70,7 @@ JpegLibraryDecoder::Route JpegLibraryDecoder::route_of(ColorMode mode, int compo
   if (components == 4) {
     switch (mode) {
       case ColorMode::kRGB:
-      case ColorMode::kRGBA:  // which nobody asks JPEGs for
+      case ColorMode::kRGBA:  // never requested for JPEGs
         return {JCS_CMYK, rgb_from_adobe_row, 3};
       case ColorMode::kGray:
         return {JCS_CMYK, gray_from_adobe_row, 1};
@@ -89,13 +89,13 @@ struct JpegLibraryDecoder::Columns {
 };
 
 // Note [Why a cropped decode equals the slice]
-// jpeg_crop_scanline makes libjpeg take the crop's edges for the picture's. Upsampling looks at one
-// neighboring chroma sample, so one more pixel on each side, cut off afterwards, makes that
-// invisible: the left edge then falls to a multiple of the iMCU below it. Two more traps: a crop
-// narrower than two chroma samples changes the upsampling filter, hence the least width; and block
-// smoothing of files whose scans are missing looks two blocks around, hence no crop for those.
-// Rows are skipped from the picture's top only, before anything was read: later skips are inexact
-// in released versions where they start inside a group of rows.
+// jpeg_crop_scanline makes libjpeg treat the crop's edges as the picture's. Upsampling reads one
+// neighboring chroma sample, so we decode one more pixel on each side and cut it off afterwards;
+// libjpeg also rounds the left edge down to a multiple of the iMCU. Two more traps: a crop narrower
+// than two chroma samples changes the upsampling filter, hence the minimum width; and block
+// smoothing of files with missing scans reads two blocks around, so those are not cropped. Rows are
+// skipped only from the picture's top, before anything was read: later skips are inexact in
+// released versions if they start inside a group of rows.
 JpegLibraryDecoder::Columns JpegLibraryDecoder::columns_of(const Window& window,
                                                            const jpeg_decompress_struct& cinfo) {
   const int picture = int(cinfo.image_width);
@@ -120,7 +120,7 @@ bool looks_down(const jpeg_decompress_struct& cinfo) {
   return std::any_of(cinfo.comp_info, cinfo.comp_info + cinfo.num_components, looks);
 }
 
-// True where libjpeg estimates coefficients that no scan has brought to full precision.
+// True if libjpeg estimates coefficients that no scan has brought to full precision.
 bool smooths_blocks(const jpeg_decompress_struct& cinfo) {
   if (!cinfo.progressive_mode || !cinfo.coef_bits) return false;
   for (int c = 0; c < cinfo.num_components; ++c) {
@@ -191,7 +191,7 @@ Result<JpegLibraryDecoder::Columns> JpegLibraryDecoder::crop(const Window& windo
   return columns;
 }
 
-// `left` is the window's first column among those that libjpeg gives.
+// `left` is the window's first column among those returned by libjpeg.
 Result<void> JpegLibraryDecoder::deliver(DecodeJob& job, const Route& route, int left) {
   jpeg_decompress_struct& cinfo = session_.cinfo();
   const size_t columns = size_t(job.window.width);
@@ -233,8 +233,8 @@ Result<void> JpegLibraryDecoder::deliver(DecodeJob& job, const Route& route, int
   return job.repair ? Result<void>() : check_rows(job.window);
 }
 
-// Note [Which rows a file has]: those of MCUs that the window takes, with those that upsampling
-// looks at below it.
+// Note [Which rows a file has]: the MCU rows that the window needs, including those that upsampling
+// reads below it.
 Result<void> JpegLibraryDecoder::check_rows(const Window& window) {
   const jpeg_decompress_struct& cinfo = session_.cinfo();
   const int missing = session_.first_missing_row();
@@ -252,11 +252,11 @@ Result<void> JpegLibraryDecoder::check_rows(const Window& window) {
                                  " of " + std::to_string(cinfo.image_height),
                .where = {.offset = session_.offset()},
                .hint =
-                   "fetch the file again, or leave it out (on_error=); damaged=\"repair\" "
+                   "download the file again, or leave it out (on_error=); damaged=\"repair\" "
                    "delivers gray where rows are missing"};
 }
 
-// The rows below the window and everything up to the end marker, for their warnings.
+// Reads the rows below the window and everything up to the end marker, for warnings.
 Result<void> JpegLibraryDecoder::finish_strictly() {
   jpeg_decompress_struct& cinfo = session_.cinfo();
   JSAMPROW row = rows_.data();

@@ -17,13 +17,13 @@ class JpegLibraryDecoder {
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes);
   // Fills in the job's result and warnings.
   void decode(DecodeJob& job);
-  // Only of files without any anomaly: what is stored for good must be what the encoder wrote.
+  // Only for files without any anomaly: what is stored permanently must be what the encoder wrote.
   Result<std::vector<CoefficientPlane>> coefficients(std::span<const uint8_t> bytes);
 
  private:
   struct Columns;
   struct Route;
-  // Whatever way a picture ends, libjpeg's memory for it goes back.
+  // Frees libjpeg's memory for a picture, however its decode ends.
   struct Closer {
     JpegSession& session;
     ~Closer() { session.close(); }

@@ -38,7 +38,7 @@ bool JpegProgressiveDecoder::begin(const DecodeJob& job) {
   const JpegFrame& frame = picture_.header.frame;
   if (!is_inside(job.window, frame.width, frame.height)) return false;
   for (int c = 0; c < frame.count; ++c) {
-    // libjpeg decodes what it calls unusual ratios.
+    // libjpeg also decodes ratios that it considers unusual.
     if (frame.component[c].h == 3 || frame.component[c].v == 3) return false;
     tables_[c].set(frame.component[c].quantization);
   }
@@ -138,7 +138,7 @@ bool JpegProgressiveDecoder::walk_row(Walk& walk, int m, bool keeps) {
     }
     return walk_mcus(walk, mcus, frame.mcus_wide);
   }
-  // One block an MCU, and none that only fill up an MCU of several.
+  // One block per MCU; components with several have no padding blocks.
   const JpegComponent& component = frame.component[scan.component[0]];
   const Plane& plane = planes_[scan.component[0]];
   const int rows = std::min(plane.rows, component.blocks_high - m * plane.rows);
@@ -194,7 +194,7 @@ bool JpegProgressiveDecoder::walk_blocks(Walk& walk, const ScanBlocks& blocks) {
   return true;
 }
 
-// How many of the next MCUs come before a restart; 0 where it is due now.
+// How many MCUs come before the next restart; 0 if it is due now.
 int JpegProgressiveDecoder::until_restart(const Walk& walk, int count) {
   const int64_t interval = walk.scan->restart_interval;
   if (interval == 0) return count;
@@ -204,7 +204,7 @@ int JpegProgressiveDecoder::until_restart(const Walk& walk, int count) {
 
 bool JpegProgressiveDecoder::cross_restart(Walk& walk) {
   const int expected = jpeg_marker::kRst0 + walk.restarts % 8;
-  // A marker of restarts alone, between the segments of a scan, has been found there.
+  // A restart marker outside of a segment has been found there.
   if (!walk.bits.at_end() || walk.scan->end - walk.next < 2) return false;
   if (bytes_[walk.next] != 0xFF || bytes_[walk.next + 1] != expected) return false;
   walk.next += 2;
@@ -237,8 +237,8 @@ void JpegProgressiveDecoder::free() {
 }
 
 size_t JpegProgressiveDecoder::working_bytes(size_t file_bytes, int width) {
-  // An MCU row has at most 32 rows; their coefficients, masks and samples, these with a row before
-  // and one behind.
+  // An MCU row has at most 32 rows: their coefficients, masks and samples, the latter with one row
+  // before and one after.
   constexpr size_t kRows = 32, kSample = sizeof(int16_t) + 1 + 3;
   const size_t padded = (size_t(width) + 31) / 32 * 32;
   return file_bytes + JpegFrame{}.component.size() * padded * kRows * kSample +

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own decoder of progressive JPEG files.
 //
-// Row r of a scan's blocks needs row r of the scans before it, and nothing else of them. So all
-// scans are walked side by side, an MCU row at a time: coefficients are kept for that one row
-// alone, its samples go through the same transform and rows as a baseline picture's, and nothing
-// below the window is walked. Above the window and beside it, blocks have only the masks that later
-// scans need.
+// Row r of a scan's blocks only depends on row r of the earlier scans. So all scans are decoded in
+// parallel, one MCU row at a time: coefficients are kept for that row alone, its samples go through
+// the same transform and rows as a baseline picture's, and nothing below the window is decoded.
+// Blocks above the window and next to it only keep the masks that later scans need.
 //
-// Anything suspicious ends a picture with kRefused; libjpeg then decodes it whole. Rows that went
-// to the sink before are right, and are not sent again (RemainingRows). For one thread.
+// Anything suspicious ends a picture with kRefused; libjpeg then decodes all of it. Rows already
+// delivered to the sink are correct, and are not sent again (RemainingRows). For one thread.
 #pragma once
 
 #include <array>
@@ -27,13 +26,13 @@ namespace headrace {
 class JpegProgressiveDecoder {
  public:
   using Task = JpegBaselineDecoder::Task;
-  // Leaves it refused where the picture is none of ours.
+  // Left refused if our decoder does not handle the picture.
   void decode(Task& task);
 
-  // Gives back what it keeps between pictures.
+  // Frees what it keeps between pictures.
   void free();
 
-  // Upper bound of the memory for decoding.
+  // Upper bound on the memory for decoding.
   static size_t working_bytes(size_t file_bytes, int width);
 
  private:
@@ -42,8 +41,8 @@ class JpegProgressiveDecoder {
     const JpegProgressiveScan* scan = nullptr;
     ProgressiveScan bits;
     uint8_t* unstuffed = nullptr;  // room for the whole scan's data
-    size_t next = 0;               // in the file, of what follows the data that is unstuffed
-    int64_t mcus = 0;              // walked so far, of its own
+    size_t next = 0;               // file offset after the data unstuffed so far
+    int64_t mcus = 0;              // decoded so far, in the scan's own MCUs
     int restarts = 0;
   };
   // A component's blocks of the current MCU row.

@@ -12,14 +12,14 @@ namespace {
 
 using namespace jpeg_marker;
 
-// The lowest bit that is known of each coefficient; kNone before its first scan.
+// The lowest known bit of each coefficient; kNone before its first scan.
 class KnownBits {
  public:
   KnownBits() {
     for (auto& component : low_) component.fill(kNone);
   }
 
-  // As libjpeg accepts them without a warning.
+  // Accepts what libjpeg accepts without a warning.
   bool allows(const JpegProgressiveScan& scan, int high) const {
     for (int c = 0; c < scan.count; ++c) {
       const auto& low = low_[scan.component[c]];
@@ -69,7 +69,7 @@ class ScanHeaderReader {
     if (low > 13 || (high > 0 && high != low + 1)) return false;
     for (int c = 0, of = 0; c < count; ++c, ++of) {
       while (of < frame.count && frame.component[of].id != body[size_t(1 + 2 * c)]) ++of;
-      if (of == frame.count) return false;  // none of the frame's, or not in its order
+      if (of == frame.count) return false;  // not a component of the frame, or out of order
       scan.component[size_t(c)] = uint8_t(of);
       if (!take_tables(body[size_t(2 + 2 * c)], of, scan, c)) return false;
     }
@@ -80,7 +80,7 @@ class ScanHeaderReader {
     return true;
   }
 
-  // Note [What scans may cost], with libjpeg's own bounds: it refuses the file.
+  // Note [What scans may cost], with libjpeg's own limits: libjpeg rejects such files.
   bool affordable(size_t bytes) const {
     int64_t all = 0, walked = 0;
     for (int c = 0; c < header_.frame.count; ++c) all += blocks_of(c);
@@ -103,7 +103,7 @@ class ScanHeaderReader {
     const int dc = slots >> 4, ac = slots & 15;
     if (dc > 3 || ac > 3) return false;
     JpegComponent& component = header_.frame.component[of];
-    if (!known_.begun(of)) {  // the first scan of a component says which steps it has
+    if (!known_.begun(of)) {  // quantization steps are fixed at the component's first scan
       if (!(tables.quantization_seen >> component.quantization_slot & 1)) return false;
       component.quantization = tables.quantization[component.quantization_slot];
     }
@@ -119,7 +119,7 @@ class ScanHeaderReader {
   KnownBits known_;
 };
 
-// Where the scan's data ends: at the first marker that is none of its restarts.
+// Where the scan's data ends: at the first marker other than its restarts.
 size_t end_of_scan(std::span<const uint8_t> bytes, size_t at, bool restarts) {
   while (at < bytes.size()) {
     const void* const found = std::memchr(bytes.data() + at, 0xFF, bytes.size() - at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure of the progressive JPEG files that our own decoder takes: Huffman-coded, one or
-// three components, whose scans together bring all bits of all coefficients in an order that the
+// The structure of the progressive JPEG files that our own decoder supports: Huffman-coded, one or
+// three components, whose scans together transmit all bits of all coefficients in an order that the
 // standard allows. Bounds-checked; for one thread.
 #pragma once
 
@@ -16,11 +16,11 @@ namespace headrace {
 
 struct JpegProgressiveScan {
   ScanForm form;
-  int count = 0;                        // of components
-  std::array<uint8_t, 4> component{};   // of the frame
-  std::array<HuffmanSpec, 4> tables{};  // by component of the scan; those that it uses
+  int count = 0;                        // number of components
+  std::array<uint8_t, 4> component{};   // indices in the frame
+  std::array<HuffmanSpec, 4> tables{};  // by component of the scan; only those that it uses are set
   int restart_interval = 0;             // in its own MCUs; 0: none
-  size_t first = 0, end = 0;            // of its data in the file, restart markers included
+  size_t first = 0, end = 0;            // range of its data in the file, restart markers included
   bool uses_tables() const { return !form.is_dc() || !form.refines; }
 };
 
@@ -31,8 +31,8 @@ struct JpegProgressiveHeader {
   std::vector<JpegProgressiveScan> scans;
 };
 
-// False for whatever is unusual, incomplete or damaged: that goes to libjpeg, whose errors and
-// warnings are then the ones that people see, and who smooths what an incomplete file lacks.
+// False for anything unusual, incomplete or damaged: that goes to libjpeg, so that users see its
+// errors and warnings, and because it smooths what an incomplete file lacks.
 bool read_progressive_header(std::span<const uint8_t> bytes, JpegProgressiveHeader& out);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own decoder of progressive files, at every level: any legal script, windows, damage, and
-// files left to libjpeg.
+// Our own decoder of progressive files, at every level: any legal scan script, windows, damage, and
+// files passed to libjpeg.
 #include "headrace/codecs/image/jpeg/decode/progressive.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class JpegProgressive : public testing::TestWithParam<SimdForm> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-// A window by our decoder alone.
+// A window decoded by our decoder alone.
 Pixels decode_alone(JpegProgressiveDecoder& decoder, const Bytes& bytes, const Window& window,
                     Outcome* outcome = nullptr) {
   Buffer file(bytes.size());
@@ -63,7 +63,7 @@ std::vector<jpeg_scan_info> random_script(Draw& draw, int components) {
       script.push_back(scan);
     }
   }
-  // After that each band of each component at its own pace.
+  // After that, each band of each component progresses independently.
   struct Band {
     int component, first, last, low;
     bool begun;
@@ -120,7 +120,7 @@ TEST_P(JpegProgressive, AnyLegalScriptGivesLibjpegsPixels) {
 }
 
 // Flat areas end their bands in runs over many blocks and rows; noise has none.
-TEST_P(JpegProgressive, LongRunsOfEndedBandsAndNone) {
+TEST_P(JpegProgressive, LongEndOfBandRunsAndNone) {
   JpegProgressiveDecoder decoder;
   const FileSpec spec{.width = 700, .height = 300, .progressive = true, .quality = 97};
   const auto flat = [](int x, int y, int c) {
@@ -136,7 +136,7 @@ TEST_P(JpegProgressive, LongRunsOfEndedBandsAndNone) {
   }
 }
 
-TEST_P(JpegProgressive, LeavesTheUnusualToLibjpeg) {
+TEST_P(JpegProgressive, LeavesUnusualFilesToLibjpeg) {
   JpegProgressiveDecoder decoder;
   const auto outcome_of = [&](const Bytes& bytes) {
     Outcome outcome = Outcome::kDecoded;
@@ -152,7 +152,7 @@ TEST_P(JpegProgressive, LeavesTheUnusualToLibjpeg) {
   FileSpec unusual = plain;
   unusual.sampling = {{3, 1}, {1, 1}, {1, 1}};
   EXPECT_EQ(outcome_of(encode(unusual)), Outcome::kRefused);
-  // Without its last scan a file is complete for those who smooth it.
+  // Without its last scan, libjpeg smooths a file, which our decoder does not.
   FileSpec coarse = plain;
   coarse.scans = {{3, {0, 1, 2}, 0, 0, 0, 0}, {1, {0}, 1, 63, 0, 1}};
   EXPECT_EQ(outcome_of(encode(coarse)), Outcome::kRefused);
@@ -160,8 +160,8 @@ TEST_P(JpegProgressive, LeavesTheUnusualToLibjpeg) {
   EXPECT_EQ(whole.whole(encode(coarse)).data, oracle(encode(coarse)).data);
 }
 
-// With libjpeg behind it: pixels, warnings and errors are the library's own.
-TEST_P(JpegProgressive, TruncatedAndMutatedFilesAreAsLibjpegHasThem) {
+// With fallback to libjpeg: pixels, warnings and errors are the library's own.
+TEST_P(JpegProgressive, TruncatedAndMutatedFilesEqualLibjpegs) {
   Decoder decoder;
   Draw draw(23);
   const auto check = [&](const Bytes& bytes, const std::string& what) {

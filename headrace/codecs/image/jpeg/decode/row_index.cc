@@ -13,7 +13,7 @@ namespace {
 constexpr uint8_t kRowIndexMagic = 'R', kRowsAlone = 1, kWithInner = 2;
 constexpr int kSpacingUnit = 64;
 constexpr size_t kRowBytes = 11;       // with three predictors
-constexpr uint8_t kNotSearched = 255;  // in place of a row's number of inner entries
+constexpr uint8_t kNotSearched = 255;  // instead of a row's number of inner entries
 
 void put_predictors(ByteWriter& out, const std::array<int16_t, 3>& predictor, int components) {
   for (int c = 0; c < components; ++c) out.number(predictor[size_t(c)]);
@@ -69,7 +69,7 @@ bool JpegRowIndex::parse(std::span<const uint8_t> bytes, const JpegRowLayout& la
     return false;
   }
   if (version == kWithInner) {
-    spacing_ = in.number<uint16_t>() * kSpacingUnit;  // entries say where they are
+    spacing_ = in.number<uint16_t>() * kSpacingUnit;  // entries state their positions
     if (in.number<uint8_t>() != layout.components || in.number<uint8_t>() != 0) return false;
   }
   if (in.good() && parse_rows(in, version == kWithInner, file_bytes)) return true;
@@ -79,7 +79,7 @@ bool JpegRowIndex::parse(std::span<const uint8_t> bytes, const JpegRowLayout& la
 
 bool JpegRowIndex::parse_rows(ByteReader& in, bool has_inner, size_t file_bytes) {
   rows_.reserve(size_t(layout_.mcus_high));
-  uint64_t last = 0;  // place of the row before, or of its last inner entry at least
+  uint64_t last = 0;  // position of the previous row, or of its last inner entry
   while (in.left() > 0) {
     if (size() == layout_.mcus_high) return false;
     JpegRowEntry entry;
@@ -92,7 +92,7 @@ bool JpegRowIndex::parse_rows(ByteReader& in, bool has_inner, size_t file_bytes)
     add(entry);
     if (!has_inner) continue;
     if (!parse_inner(in, rows_.back())) return false;
-    // Stuffing only makes the way there longer.
+    // Stuffing can only make the distance longer.
     if (rows_.back().inner > 0) last = uint64_t{entry.byte} * 8 + inner_.back().bit;
     if (last >= uint64_t{file_bytes} * 8) return false;
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the MCU rows of a baseline JPEG begin: byte, bit and DC predictors of each; and, in version
-// 2, where decoding may begin inside of them, every so many bits. With it a decoder starts at the
-// window instead of at the top, and a device walks a picture in short stretches. Its bytes:
-// docs/spec/dense-jpeg.md.
+// 2, positions within rows where decoding may begin, at regular distances in bits. With it a
+// decoder starts at the window instead of at the top, and a device decodes a picture in short
+// segments. Its format: docs/spec/dense-jpeg.md.
 //
-// Parsed as hostile input: offsets ascend and lie inside the file; a wrong index may cost time or
-// pixels of nothing but its own picture, never memory safety. That it belongs to the file is the
-// business of whoever keeps it (a hash of the bytes).
+// Parsed as hostile input: offsets ascend and lie inside the file; a wrong index may only affect
+// the speed and pixels of its own picture, never memory safety. Whoever stores the index ensures
+// that it belongs to the file (by a hash of the bytes).
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@
 
 namespace headrace {
 
-// A place inside a row, between two MCUs.
+// A position inside a row, between two MCUs.
 struct JpegInnerEntry {
-  uint32_t mcu = 0;                    // the next one, from the row's first
+  uint32_t mcu = 0;                    // the next MCU, counted from the row's first
   uint32_t bit = 0;                    // from the row's first byte, stuffing not counted
   std::array<int16_t, 3> predictor{};  // DC predictors there
 };
@@ -28,13 +28,13 @@ struct JpegInnerEntry {
 struct JpegRowEntry {
   uint32_t byte = 0;                   // offset in the file of the byte that holds the first bit
   uint8_t bit = 0;                     // 0..7, from the most significant
-  std::array<int16_t, 3> predictor{};  // DC predictors before the row
-  bool searched = false;               // for inner entries
-  uint8_t inner = 0;                   // how many there are
+  std::array<int16_t, 3> predictor{};  // whether inner entries were searched for
+  bool searched = false;               // number of inner entries
+  uint8_t inner = 0;                   // index among all inner entries
   uint32_t first_inner = 0;            // of all that the index has
 };
 
-// Facts with which an index has to agree.
+// Properties that an index must agree with.
 struct JpegRowLayout {
   int mcus_wide = 0, mcus_high = 0, restart_interval = 0, components = 0;
 
@@ -42,24 +42,24 @@ struct JpegRowLayout {
     const JpegFrame& frame = header.frame;
     return {frame.mcus_wide, frame.mcus_high, header.restart_interval, frame.count};
   }
-  // Whether a restart marker stands inside of the row: then it has no inner entries.
+  // Whether a restart marker is inside of the row: then it has no inner entries.
   bool restarts_inside(int row) const;
 };
 
 class JpegRowIndex {
  public:
-  // Inner entries are that many bits apart, or somewhat more; a multiple of 64.
+  // Inner entries are at least this many bits apart; a multiple of 64.
   static constexpr int kSpacing = 8192;
-  // At most: in a row, and MCUs and bits between two.
+  // Maximum number per row, and maximum distance of two in MCUs and bits.
   static constexpr int kMostInner = 254, kMostMcus = 255, kMostBits = 65535;
 
   void clear(const JpegRowLayout& layout, int spacing = kSpacing);
   void add(const JpegRowEntry& entry);
-  // To the last row, which counts as searched then.
-  // REQUIRES: it follows the row's last one, by at most kMostMcus and kMostBits.
+  // Adds to the last row, which then counts as searched. REQUIRES: it comes after the row's last
+  // entry, by at most kMostMcus and kMostBits.
   void add_inner(const JpegInnerEntry& entry);
-  // Fills in the rows that the bytes tell, of either version; false, and none, when they are no
-  // index of a picture with this layout, or do not fit into this file.
+  // Fills in the rows from an index of either version; false, with no rows, if it is not an index
+  // of a picture with this layout, or does not fit into this file.
   bool parse(std::span<const uint8_t> bytes, const JpegRowLayout& layout, size_t file_bytes);
   // In version 2.
   std::vector<uint8_t> bytes() const;
@@ -72,7 +72,7 @@ class JpegRowIndex {
   std::span<const JpegInnerEntry> inner(int m) const {
     return std::span(inner_).subspan(rows_[m].first_inner, rows_[m].inner);
   }
-  // How many of the row's inner entries lie at or before an MCU of it.
+  // How many of the row's inner entries are at or before an MCU of it.
   size_t inner_before(int m, int mcu) const;
 
  private:
@@ -85,8 +85,8 @@ class JpegRowIndex {
   std::vector<JpegInnerEntry> inner_;
 };
 
-// Whether bytes that are an index know every row of their picture: one that was learned may end at
-// the last row that was decoded. False for bytes that are no index.
+// Whether an index covers every row of its picture; one built while decoding may end at the last
+// decoded row. False if the bytes are not an index.
 bool knows_all_rows(std::span<const uint8_t> bytes);
 
 }  // namespace headrace

@@ -11,8 +11,8 @@
 namespace headrace {
 namespace {
 
-constexpr int kGroup = 8;  // rows delivered at once: they stay in the first-level cache
-// Kernels read and write beyond a row's samples, up to 64 bytes in front and 128 after.
+constexpr int kGroup = 8;  // rows delivered at once, few enough to stay in the L1 cache
+// Kernels read and write beyond a row's samples, up to 64 bytes before and 128 after.
 constexpr int kBehind = 192, kInFront = 64;
 
 constexpr ptrdiff_t rounded_up(ptrdiff_t value, ptrdiff_t to) { return (value + to - 1) / to * to; }
@@ -130,7 +130,7 @@ void JpegRows::finish(int m) {
   }
 }
 
-// Beyond the component's last column a block holds samples that nobody may see.
+// Beyond the component's last column a block holds samples that must not be visible.
 void JpegRows::repeat_edges(Plane& plane, int m) const {
   const int first = std::max(0, plane.top - m * plane.rows);
   const int end = std::min(plane.rows, plane.bottom + 1 - m * plane.rows);
@@ -215,8 +215,8 @@ void JpegRows::convert(const Rows& in, const OutRows& out) {
   }
 }
 
-// Pillow takes it for granted that inks are stored inverted, as Adobe does. YCCK is to libjpeg the
-// YCbCr of the inks' complement, so its conversion to RGB gives Pillow's inks.
+// Pillow assumes that inks are stored inverted, as Adobe does. To libjpeg, YCCK is the YCbCr of the
+// inks' complement, so its conversion to RGB gives Pillow's inks.
 void JpegRows::convert_inks(const Rows& in, const OutRows& out) {
   const int width = window_.width;
   uint8_t* const* const cmy = color_ == ColorMode::kStored ? out.data() : between_.data();

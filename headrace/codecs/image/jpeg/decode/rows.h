@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of blocks -> upsampled, converted rows of a window: shared by all our JPEG decoders once
-// they have coefficients. Equal to the slice of libjpeg-turbo's full decode with fancy
-// upsampling.
+// they have coefficients. Equal to the slice of libjpeg-turbo's full decode with fancy upsampling.
 //
 // The caller walks the MCU rows [first_mcu_row(), end_mcu_row()) from top to bottom. For each it
-// writes the samples of the blocks that are named here to where they belong (idct.h), and calls
-// finish(). Only a few rows of samples are kept. Owns its buffers between pictures; one thread.
+// writes the samples of the blocks requested here to their positions (idct.h), and calls finish().
+// Only a few rows of samples are kept. Owns its buffers between pictures; one thread.
 #pragma once
 
 #include <array>
@@ -21,11 +20,11 @@ namespace headrace {
 
 class JpegRows {
  public:
-  // REQUIRES: lay_out(frame) was true, the window lies inside the picture; frame and sink outlive
-  // the picture. Delivers rows in ColorMode's channels, planar (RowBlock::step 1).
+  // REQUIRES: lay_out(frame) was true, the window is inside the picture; frame and sink outlive the
+  // picture. Delivers rows in ColorMode's channels, planar (RowBlock::step 1).
   void begin(const JpegFrame& frame, const Window& window, ColorMode color, RowSink* sink);
 
-  // MCU rows that hold the window's rows and the neighbors that upsampling looks at.
+  // MCU rows that contain the window's rows and the neighbors that upsampling reads.
   int first_mcu_row() const { return first_mcu_row_; }
   int end_mcu_row() const { return end_mcu_row_; }
   // The block columns [first, end) of component c that are needed. `first` is a multiple of 4, so
@@ -35,18 +34,18 @@ class JpegRows {
     int count() const { return end - first; }
   };
   Columns columns(int c) const { return planes_[c].columns; }
-  // True when block row y of component c (y counts from the picture's top) holds needed samples.
+  // True if block row y of component c (y counts from the picture's top) contains needed samples.
   bool needs_block_row(int c, int y) const {
     return y >= planes_[c].top / 8 && y <= planes_[c].bottom / 8;
   }
-  // Where block row y of the current MCU row has its samples: 8 rows, `stride` bytes apart, the
-  // first sample that of block columns(c).first. Room for count() rounded up to 4 blocks.
+  // Where the samples of block row y of the current MCU row go: 8 rows, `stride` bytes apart,
+  // starting with block column columns(c).first. Room for count() rounded up to 4 blocks.
   struct Place {
     uint8_t* samples = nullptr;
     ptrdiff_t stride = 0;
   };
   Place place(int c, int y);
-  // All needed blocks of MCU row m are in place: delivers the rows that this completes.
+  // Called when all needed blocks of MCU row m are in place: delivers the rows that this completes.
   void finish(int m);
 
   // Bytes that a picture may need here; for ImageHeader::working_bytes.
@@ -57,21 +56,21 @@ class JpegRows {
  private:
   // The conversion of rows of full width.
   enum class Conversion : uint8_t {
-    kNone,         // delivered where they are, or after upsampling
+    kNone,         // delivered in place, or after upsampling
     kRgbFromYcc,   //
-    kGrayFromYcc,  // by way of RGB
+    kGrayFromYcc,  // via RGB
     kGrayFromRgb,
-    kInks,  // of four components: see convert_inks()
+    kInks,  // four components: see convert_inks()
   };
   using Rows = std::array<const uint8_t*, 4>;
   using OutRows = std::array<uint8_t*, 4>;
 
-  // The needed samples of a component: those of the current MCU row, under the last row of the one
-  // before.
+  // The needed samples of a component: the current MCU row, preceded by the last row of the
+  // previous one.
   struct Plane : JpegPlane {
     Columns columns;
-    // A row of samples becomes one of the window: from which column of the buffer, how many
-    // samples, and how many of their outputs lie in front of the window.
+    // How a row of samples becomes one of the window: the buffer's first column, the number of
+    // samples, and how many of their outputs are left of the window.
     int from = 0, count = 0, surplus = 0;
     uint8_t* samples = nullptr;  // row 0 of the MCU row, column columns.first * 8
     ptrdiff_t stride = 0;
@@ -93,17 +92,18 @@ class JpegRows {
   ColorMode color_ = ColorMode::kRGB;
   Conversion conversion_ = Conversion::kNone;
   RowSink* sink_ = nullptr;
-  int count_ = 0;            // of components
+  int count_ = 0;            // by component
   int channels_ = 0;         // delivered
   bool in_place_ = false;    // rows are delivered where they were decoded
-  bool looks_down_ = false;  // a row may wait for the next MCU row
+  bool looks_down_ = false;  // upsampling reads the row below, so a row may wait for the next MCU
+                             // row
   int mcu_height_ = 0;
   int first_mcu_row_ = 0, end_mcu_row_ = 0;
   int next_ = 0;  // row of the window
   std::array<Plane, 4> planes_;
-  Buffer memory_;                             // of all that follows
-  std::array<uint8_t*, 4> wide_{};            // a row of each component, upsampled
-  std::array<uint8_t*, 3> between_{};         // a row of RGB, on the way to gray
+  Buffer memory_;                             // for everything that follows
+  std::array<uint8_t*, 4> wide_{};            // an upsampled row per component
+  std::array<uint8_t*, 3> between_{};         // an RGB row, intermediate for gray
   std::array<uint8_t*, 4> delivered_{};       // the channels of the first row that is delivered
   ptrdiff_t row_ = 0, delivered_stride_ = 0;  // bytes of a row of one channel, and of all
 };

@@ -11,13 +11,15 @@
 #include <fstream>
 #include <string>
 
+#include "headrace/base/sweep_test_width.h"
 #include "headrace/codecs/image/jpeg/decode/color.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/idct.h"
+#include "headrace/kernels/level_test_names.h"
 
 namespace headrace::jpeg_test {
-namespace {
+namespace rows_test {
 
 std::vector<uint8_t> gray_of(const std::vector<uint8_t>& rgb) {
   std::vector<uint8_t> gray(rgb.size() / 3);
@@ -25,7 +27,7 @@ std::vector<uint8_t> gray_of(const std::vector<uint8_t>& rgb) {
   return gray;
 }
 
-// libjpeg's full decode, converted by the functions whose oracle is Pillow.
+// libjpeg's full decode, converted by the functions that are checked against Pillow.
 Pixels expected_pixels(const Bytes& bytes, int components, ColorMode color) {
   Pixels pixels =
       oracle(bytes, components == 1 && color != ColorMode::kRGB ? JCS_GRAYSCALE : JCS_RGB);
@@ -42,7 +44,7 @@ Pixels expected_pixels(const Bytes& bytes, int components, ColorMode color) {
   return pixels;
 }
 
-// A file's coefficients and geometry, both as libjpeg reads them.
+// A file's coefficients and geometry, both read by libjpeg.
 class Picture {
  public:
   explicit Picture(Bytes bytes) : bytes_(std::move(bytes)) {
@@ -97,7 +99,7 @@ class Picture {
     return pixels;
   }
 
-  // By way of JpegRows. Blocks that it does not ask for are full of nonsense.
+  // Using JpegRows. Blocks that it does not need are filled with garbage.
   Pixels window(JpegRows& rows, const Window& window, ColorMode color) {
     Collector sink(window.width, window.height, expected(color).channels);
     rows.begin(frame, window, color, &sink);
@@ -114,7 +116,7 @@ class Picture {
     return out;
   }
 
-  // Empty when equal, else where the first difference is.
+  // Empty if equal, otherwise the position of the first difference.
   std::string compare(JpegRows& rows, const Window& w, ColorMode color) {
     const Pixels got = window(rows, w, color), want = expected(color).slice(w);
     if (!want.ok) return "libjpeg: " + expected(color).error;
@@ -131,7 +133,7 @@ class Picture {
 
   JpegFrame frame;
   bool ok = false;
-  bool smoothed = false;  // scans are missing, whose coefficients libjpeg estimates
+  bool smoothed = false;  // scans are missing; libjpeg estimates their coefficients
 
  private:
   void place_row(JpegRows& rows, int c, int y) {
@@ -194,7 +196,7 @@ const std::vector<std::vector<Factors>>& samplings() {
 Bytes encoded(FileSpec spec) {
   int blocks = 0;
   for (const Factors& factors : spec.sampling) blocks += factors.h * factors.v;
-  if (blocks > 10) spec.one_scan_a_component = true;  // too many for an MCU
+  if (blocks > 10) spec.one_scan_a_component = true;  // too many blocks for an MCU
   return encode(spec);
 }
 
@@ -209,7 +211,7 @@ class Rows : public testing::TestWithParam<SimdLevel> {
   void SetUp() override { set_simd_level(GetParam()); }
   void TearDown() override { set_simd_level(available_levels().back()); }
 
-  // The whole picture and a few windows, in every color.
+  // The whole picture and a few windows, in every color mode.
   void expect_equal(Picture& picture, int windows) {
     const Window all{0, 0, picture.frame.width, picture.frame.height};
     for (const ColorMode mode : kModes) ASSERT_EQ(picture.compare(rows_, all, mode), "");
@@ -226,7 +228,7 @@ class Rows : public testing::TestWithParam<SimdLevel> {
   }
 
   Draw draw_{7};
-  JpegRows rows_;  // one for all pictures, as a decoder has it
+  JpegRows rows_;  // one for all pictures, as in a decoder
 };
 
 TEST_P(Rows, EqualTheSliceForEveryWidthAndHeight) {
@@ -238,7 +240,7 @@ TEST_P(Rows, EqualTheSliceForEveryWidthAndHeight) {
   }
 }
 
-TEST_P(Rows, EqualTheSliceOfLargerPictures) {
+TEST_P(Rows, EqualTheSliceOfLargerImages) {
   for (const std::vector<Factors>& sampling : samplings()) {
     for (int i = 0; i < 12; ++i) {
       expect_equal({.width = 71 + draw_.below(190),
@@ -283,13 +285,13 @@ TEST_P(Rows, EqualTheSliceInEveryColorSpace) {
   }
 }
 
-TEST_P(Rows, EqualTheSliceOfProgressivePictures) {
+TEST_P(Rows, EqualTheSliceOfProgressiveImages) {
   for (const std::vector<Factors>& sampling : samplings()) {
     expect_equal({.width = 61, .height = 83, .sampling = sampling, .progressive = true}, 20);
   }
 }
 
-TEST_P(Rows, HoldNoMoreMemoryThanAnnounced) {
+TEST_P(Rows, UseNoMoreMemoryThanAnnounced) {
   for (const std::vector<Factors>& sampling : samplings()) {
     for (const ColorMode mode : kModes) {
       const FileSpec spec{.width = 1 + draw_.below(300), .height = 40, .sampling = sampling};
@@ -310,7 +312,7 @@ TEST_P(Rows, HoldNoMoreMemoryThanAnnounced) {
   }
 }
 
-// With photos and every kind of file in the test data.
+// With photos and every type of file in the test data.
 TEST_P(Rows, EqualTheSliceOfRealFiles) {
   const char* const root = std::getenv("HEADRACE_TEST_DATA");
   if (!root) GTEST_SKIP() << "HEADRACE_TEST_DATA is not set";
@@ -322,24 +324,21 @@ TEST_P(Rows, EqualTheSliceOfRealFiles) {
       if (entry.is_regular_file()) paths.push_back(entry.path());
     }
     std::sort(paths.begin(), paths.end());
-    const size_t step = std::string(folder) == "photos" ? 8 : 1;
+    const size_t step = std::string(folder) == "photos" ? size_t(8 * kSweepStep) : 1;
     for (size_t i = 0; i < paths.size(); i += step) {
       SCOPED_TRACE(paths[i].filename().string());
       std::ifstream in(paths[i], std::ios::binary);
       Picture picture(Bytes(std::istreambuf_iterator<char>(in), {}));
-      // Others are damaged, or of a kind that is not decoded.
+      // Others are damaged, or of an unsupported type.
       if (!picture.ok || picture.smoothed || !picture.expected(ColorMode::kRGB).ok) continue;
       expect_equal(picture, 6);
       ++compared;
     }
   }
-  EXPECT_GT(compared, 100);
+  EXPECT_GT(compared, 100 / kSweepStep);
 }
 
-std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
-  return std::string(name_of(info.param));
-}
 INSTANTIATE_TEST_SUITE_P(Levels, Rows, testing::ValuesIn(available_levels()), level_name);
 
-}  // namespace
+}  // namespace rows_test
 }  // namespace headrace::jpeg_test

@@ -10,7 +10,7 @@ namespace headrace::jpeg_test {
 namespace {
 
 // A 5 kB file of 16,384 x 16,384 pixels with 500 scans kept a thread busy for a minute.
-TEST(JpegScans, ASmallFileCannotAskForManyWalksOverALargePicture) {
+TEST(JpegScans, ASmallFileCannotCauseManyPassesOverALargeImage) {
   FileSpec spec{.width = 16, .height = 16, .sampling = {{1, 1}}, .progressive = true};
   spec.scans = {{1, {0}, 0, 0, 0, 0}};
   for (int i = 0; i < 100; ++i) spec.scans.push_back({1, {0}, 1 + i % 63, 1 + i % 63, 0, 0});
@@ -24,11 +24,11 @@ TEST(JpegScans, ASmallFileCannotAskForManyWalksOverALargePicture) {
   Decoder decoder;
   EXPECT_FALSE(decoder.whole(file).ok);
   EXPECT_EQ(decoder.last_code(), "HR0306") << decoder.last_error.message();
-  EXPECT_NE(decoder.last_error.message().find("too small for so many"), std::string::npos);
+  EXPECT_NE(decoder.last_error.message().find("too small for that many"), std::string::npos);
   EXPECT_FALSE(decoder.coefficients(file));
 }
 
-TEST(JpegScans, AnHonestFileOfManyScansIsRead) {
+TEST(JpegScans, AValidFileWithManyScansIsRead) {
   for (const bool arithmetic : {false, true}) {
     FileSpec spec{.width = 1200, .height = 900, .sampling = {{1, 1}}, .progressive = true};
     spec.arithmetic = arithmetic;

@@ -46,7 +46,7 @@ const ErrorCode kNoMemory{
     "header announced. Progressive files keep all coefficients, six bytes per pixel for 4:4:4. "
     "Lower memory_limit= or threads=, or lower max_pixels= to reject such images."};
 
-// Beside what grows with the picture: modules, tables, the pools' slack.
+// In addition to what scales with the picture: modules, tables, the pools' overhead.
 constexpr size_t kSessionBytes = size_t{256} << 10;
 
 size_t round_up(size_t value, size_t multiple) {
@@ -68,7 +68,7 @@ void JpegSession::create() {
   static constexpr uint8_t kNoBytes[] = {0xFF, 0xD9};
   const bool created = guarded([this] {
     jpeg_create_decompress(&cinfo_);
-    // The first call allocates the source for good; later ones only set its pointers.
+    // The first call allocates the source for good; later calls only set its pointers.
     jpeg_mem_src(&cinfo_, kNoBytes, sizeof(kNoBytes));
   });
   if (!created) throw std::bad_alloc();
@@ -76,9 +76,9 @@ void JpegSession::create() {
   cinfo_.progress = &progress_;
   // Note [Why tables are allocated for one picture]
   // libjpeg keeps Huffman and quantization tables for the next picture, which would then decode
-  // without its own tables where a fresh decompressor reports an error: pixels would depend on what
-  // the thread decoded before. So close() forgets them, and as from here on they come from the
-  // picture's pool, nothing is left behind.
+  // without its own tables where a new decompressor reports an error: pixels would depend on what
+  // the thread decoded before. So close() drops them, and since they now come from the picture's
+  // pool, nothing remains.
   allocate_ = cinfo_.mem->alloc_small;
   cinfo_.mem->alloc_small = allocate_for_picture;
   keep_coefficients_here();
@@ -113,17 +113,17 @@ void JpegSession::on_error(j_common_ptr cinfo) {
 }
 
 // Note [When libjpeg makes rows up]
-// Where a scan ends too early, libjpeg fills what is left of it with zeros, which makes gray. It
-// ends at the file's end, where the library puts an end marker of its own, and at every marker but
-// the restarts that the file announced: after those it goes on. The moment shows in two places:
-// where bits are wanted in front of such a marker, and where a restart is looked for and another
-// marker is found. Arithmetic codes may go on after their end, so only the file's own end counts.
+// If a scan ends too early, libjpeg fills the rest of it with zeros, which gives gray. A scan ends
+// at the end of the file, where the library inserts an end marker, and at every marker except the
+// announced restarts: after those it continues. This is visible in two places: when bits are needed
+// before such a marker, and when a restart is expected and another marker is found. Arithmetic
+// codes may continue after their end, so only the end of the file counts for them.
 void JpegSession::note_end_of_scan() {
   const int marker = cinfo_.unread_marker;
   const bool is_restart = marker >= JPEG_RST0 && marker <= JPEG_RST0 + 7;
   if (marker == 0 || (is_restart && cinfo_.restart_interval > 0)) return;
-  // Later scans of a progressive file only add to rows that are there: what one of them lacks in
-  // front of a marker is damage, unless the file ends with it.
+  // Later scans of a progressive file only refine existing rows: data missing before a marker is
+  // damage, unless the file ends with it.
   const bool refines = cinfo_.progressive_mode && (cinfo_.Ss > 0 || cinfo_.Ah > 0);
   if (refines && !file_ended_) return;
   first_missing_row_ = std::min(first_missing_row_, int(cinfo_.input_iMCU_row));
@@ -135,8 +135,8 @@ boolean JpegSession::on_resync(j_decompress_ptr cinfo, int desired) {
   return resumed;
 }
 
-// For a file whose scans were all read. One that ends early may lack any number of them: it is
-// complete only if each coefficient has got its last bit.
+// For a file whose scans were all read. A truncated one may lack any number of them: it is complete
+// only if every coefficient has its last bit.
 void JpegSession::find_missing_scans() {
   for (int c = 0; c < cinfo_.num_components; ++c) {
     bool whole = cinfo_.comp_info[c].quant_table != nullptr;  // null: no scan had the component
@@ -149,7 +149,7 @@ void JpegSession::find_missing_scans() {
 }
 
 void JpegSession::on_message(j_common_ptr cinfo, int level) {
-  if (level >= 0) return;  // a trace
+  if (level >= 0) return;  // a trace message
   JpegSession& session = of(cinfo);
   if (cinfo->err->msg_code == JWRN_HIT_MARKER) session.note_end_of_scan();
   if (cinfo->err->msg_code == JWRN_JPEG_EOF) {
@@ -168,7 +168,7 @@ void JpegSession::on_progress(j_common_ptr cinfo) {
   JpegSession& session = of(cinfo);
   const jpeg_decompress_struct& picture = session.cinfo_;
   if (!session.reads_scans_) return;
-  // Called once a row of MCUs.
+  // Called once per MCU row.
   for (int c = 0; c < picture.comps_in_scan; ++c) {
     const jpeg_component_info& component = *picture.cur_comp_info[c];
     session.blocks_read_ += int64_t{component.width_in_blocks} * component.v_samp_factor;
@@ -192,7 +192,7 @@ int64_t JpegSession::allowed_blocks() const {
 
 int64_t JpegSession::offset() const {
   const auto* next = reinterpret_cast<const uint8_t*>(cinfo_.src->next_input_byte);
-  // At the end of the data libjpeg-turbo reads an end marker of its own.
+  // At the end of the data libjpeg-turbo inserts an end marker.
   const bool inside = next >= bytes_.data() && next <= bytes_.data() + bytes_.size();
   return inside ? next - bytes_.data() : int64_t(bytes_.size());
 }
@@ -252,7 +252,7 @@ Error JpegSession::failure(const ErrorCode& code) const {
                  .what = cinfo_.input_scan_number > kMaxScans
                              ? "more than " + std::to_string(kMaxScans) + " scans"
                              : "scan " + std::to_string(cinfo_.input_scan_number) +
-                                   " of a file that is too small for so many (" +
+                                   " in a file too small for that many (" +
                                    std::to_string(bytes_.size()) + " bytes for " +
                                    std::to_string(cinfo_.image_width) + " x " +
                                    std::to_string(cinfo_.image_height) + " pixels)",
@@ -315,7 +315,7 @@ size_t JpegSession::coefficient_bytes() const {
 }
 
 size_t JpegSession::pixel_bytes() const {
-  // Rows of one iMCU row with its context, and of the upsampled group of rows.
+  // Rows of one iMCU row with its context, and of the upsampled row group.
   size_t bytes = kSessionBytes;
   for (int i = 0; i < cinfo_.num_components; ++i) {
     const jpeg_component_info& component = cinfo_.comp_info[i];

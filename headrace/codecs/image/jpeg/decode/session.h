@@ -5,9 +5,9 @@
 // thread. Messages of the library are kept, never printed; nothing ends the process.
 //
 // Note [Why libjpeg is called through guarded()]
-// libjpeg reports a failure by a function that must not return, so it leaves by longjmp. That skips
-// destructors; therefore every call of the library stands in a step that owns nothing, and
-// guarded() is a function of its own, whose frame holds no variable that could be clobbered.
+// libjpeg reports a failure by a function that must not return, so that function uses longjmp. That
+// skips destructors; therefore every call of the library is in a step that owns nothing, and
+// guarded() is a separate function whose frame has no variable that could be clobbered.
 #pragma once
 
 #include <csetjmp>
@@ -29,10 +29,10 @@ class JpegSession {
   //
   // Note [What scans may cost]
   // libjpeg walks the whole picture for each scan, so a small file with a large size in its header
-  // and many empty scans could keep it busy for minutes. A walk must be paid for: by the file's
-  // bytes, of which each allows so many blocks, beyond a few walks that are free. A Huffman-coded
-  // file spends at least a bit on every block, which pays for 32 walks; the free ones are for
-  // arithmetic codes, which need less.
+  // and many empty scans could keep it busy for minutes. So the number of blocks walked
+  // is limited in proportion to the file's bytes, beyond a few free walks. A Huffman-coded file
+  // spends at least a bit on every block, which allows 32 walks; the free ones are for arithmetic
+  // codes, which need less.
   static constexpr int kMaxScans = 500;
   static constexpr int64_t kFreeWalks = 16, kBlocksPerByte = 256;
 
@@ -41,23 +41,22 @@ class JpegSession {
   JpegSession(const JpegSession&) = delete;
   JpegSession& operator=(const JpegSession&) = delete;
 
-  // Reads the header, up to the first scan; refuses what is not decoded here by name. Memory that
-  // the header's numbers make large is not allocated before start().
+  // Reads the header, up to the first scan; rejects unsupported types by name. Does not allocate
+  // memory in proportion to the header's numbers before start().
   Result<void> open(std::span<const uint8_t> bytes);
-  // Gives back what the open picture holds; harmless when none is open.
+  // Frees what the open picture holds; harmless if none is open.
   void close();
 
   // libjpeg's allocations: for pixels, or for all coefficients (always the whole picture's).
   size_t pixel_bytes() const;
   size_t coefficient_bytes() const;
-  bool multiple_scans() const { return multiple_scans_; }
 
-  // Lets the library allocate this much; anything beyond is an error.
+  // Lets the library allocate this much; exceeding it is an error.
   void limit_memory(size_t bytes);
   // Begins decoding to cinfo().out_color_space; reads all scans of a file that has several.
   Result<void> start();
 
-  // Runs a step that calls libjpeg; false when the library gave up: failure() tells why.
+  // Runs a step that calls libjpeg; false if the library failed: failure() has the reason.
   // REQUIRES: the step owns nothing with a destructor (Note [Why libjpeg is called through
   // guarded()]).
   template <class Step>
@@ -67,13 +66,13 @@ class JpegSession {
     return true;
   }
 
-  // The library's last failure; the code when it names no better one.
+  // The library's last failure; `code` unless a more specific one applies.
   Error failure(const ErrorCode& code) const;
   // The first warning, as an error.
   Error first_warning() const;
   int warnings() const;
-  // The first of libjpeg's rows of MCUs that the file has no data for, as far as was read; kNoRow
-  // where it has all. Of a file with several scans: one that is needed ends above it.
+  // The first of libjpeg's MCU rows that the file has no data for, as far as was read; kNoRow if it
+  // has all. For a file with several scans: the first row missing from a scan that is needed.
   static constexpr int kNoRow = 1 << 30;
   int first_missing_row() const { return first_missing_row_; }
   int64_t offset() const;  // of the next byte that the library will read
@@ -116,7 +115,7 @@ class JpegSession {
   char failure_text_[JMSG_LENGTH_MAX] = {}, warning_text_[JMSG_LENGTH_MAX] = {};
 };
 
-// Codes that both the pixels' and the coefficients' path raise.
+// Error codes that both the pixels' and the coefficients' path use.
 extern const ErrorCode kJpegHeader, kJpegNoPixels, kJpegDamaged;
 
 }  // namespace headrace

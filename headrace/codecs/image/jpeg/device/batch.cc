@@ -10,8 +10,8 @@
 namespace headrace {
 namespace {
 
-// How many of a batch's last codes and quantizations are compared with a picture's: files of one
-// camera or encoder share theirs.
+// How many of a batch's most recent codes and quantization tables are compared with a picture's:
+// files from one camera or encoder share theirs.
 constexpr size_t kCompared = 16;
 
 template <class T>
@@ -43,7 +43,7 @@ void add_pieces(std::vector<PieceJob>& jobs, uint32_t picture, uint32_t componen
   }
 }
 
-// A batch ends with its longest walk, which begins with the first of a group.
+// A batch ends when its longest walk ends, so the longest starts first in its group.
 std::vector<WalkGroup> longest_first(std::vector<WalkGroup> groups,
                                      const std::vector<RowJob>& jobs) {
   const auto bits = [&](const WalkGroup& group) {

@@ -2,8 +2,8 @@
 // Pictures that a device decodes together: drafts (draft.h) assembled into the input of the kernels
 // in kernels/device_jpeg/.
 //
-// add() refuses files that a device does not take, and a flag marks damaged ones: both are
-// decoded on the CPU, whose pixels are the same. For one thread.
+// add() rejects files that a device does not support, and a flag marks damaged ones: both are
+// decoded on the CPU, to the same pixels. For one thread.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ class JpegDeviceBatch {
  public:
   void clear();
 
-  // The next picture's window; false, and nothing is added, where the CPU has to decode it. As
-  // make_device_draft(). Its bytes are written with the rest.
+  // The next picture's window; false, and nothing is added, if the CPU has to decode it. Like
+  // make_device_draft(), with its bytes written to the rest.
   bool add(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index, const Window& window,
            ColorMode color);
-  // One whose bytes lie at a word of the streams that DeviceJpegMemory::streams will name.
-  // REQUIRES: no other was added by its bytes.
+  // Adds one whose bytes are already at `first_word` of the streams in DeviceJpegMemory::streams.
+  // REQUIRES: no picture was added by its bytes.
   void add(const JpegDeviceDraft& draft, uint32_t first_word);
 
   const DeviceJpegSizes& sizes() const { return sizes_; }
@@ -35,7 +35,7 @@ class JpegDeviceBatch {
   // Writes upload_bytes(sizes()) for place().
   void write(uint8_t* upload) const;
 
-  // Where row `y` of channel `c` of picture i begins, in the memory that is named `out`.
+  // Offset of row `y` of channel `c` of picture i in the memory `out`.
   int64_t row_offset(size_t i, int c, int y) const {
     const DevicePicture& picture = pictures_[i];
     return picture.out + int64_t{c} * picture.out_plane + int64_t{y} * picture.out_stride +

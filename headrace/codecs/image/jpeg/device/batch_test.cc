@@ -81,8 +81,8 @@ TEST(JpegDeviceBatch, EveryWindowEqualsTheSliceOfLibjpegs) {
   }
 }
 
-// Bits of which the window needs nothing do not cross, and no coefficient is made of them.
-TEST(JpegDeviceBatch, StretchesLeftAndRightOfTheWindowAreLeftOut) {
+// Data that the window does not need is neither transferred nor decoded.
+TEST(JpegDeviceBatch, SegmentsOutsideTheWindowAreSkipped) {
   const FileSpec spec{.width = 640, .height = 64, .sampling = {{1, 1}, {1, 1}, {1, 1}}};
   const Bytes bytes = encode(spec);
   const Window window{320, 0, 64, 64};
@@ -125,7 +125,7 @@ TEST(JpegDeviceBatch, CoefficientsEqualLibjpegs) {
   }
 }
 
-TEST(JpegDeviceBatch, ColorsBecomeWhatTheCpuMakesOfThem) {
+TEST(JpegDeviceBatch, ColorsEqualThoseOfTheCpu) {
   const FileSpec one_channel = gray(33, 19);
   const FileSpec rgb{
       .width = 33, .height = 19, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .file_space = JCS_RGB};
@@ -147,7 +147,7 @@ TEST(JpegDeviceBatch, ColorsBecomeWhatTheCpuMakesOfThem) {
   }
 }
 
-TEST(JpegDeviceBatch, PicturesOfABatchAreThoseThatAreDecodedAlone) {
+TEST(JpegDeviceBatch, ImagesOfABatchEqualThoseDecodedAlone) {
   Draw draw(3);
   DeviceBatch batch;
   std::vector<Pixels> alone;
@@ -159,7 +159,7 @@ TEST(JpegDeviceBatch, PicturesOfABatchAreThoseThatAreDecodedAlone) {
     const Bytes bytes = encode(spec);
     const Window window = draw.window(spec.width, spec.height);
     ASSERT_TRUE(batch.add(bytes, index_of(bytes), window));
-    // Refused ones leave nothing behind.
+    // Rejected pictures leave nothing in the batch.
     ASSERT_FALSE(batch.add(bytes, {}, window));
     ASSERT_FALSE(batch.add(Bytes(bytes.begin(), bytes.begin() + 30), index_of(bytes), window));
     alone.push_back(*on_device(bytes, index_of(bytes), window));
@@ -171,8 +171,8 @@ TEST(JpegDeviceBatch, PicturesOfABatchAreThoseThatAreDecodedAlone) {
   }
 }
 
-// A flat sky, then leaves: a batch waits for its longest stretch.
-TEST(JpegDeviceBatch, StretchesStayShortWhereDetailBegins) {
+// A flat sky, then leaves: a batch takes as long as its longest segment.
+TEST(JpegDeviceBatch, SegmentsStayShortWhereDetailBegins) {
   const FileSpec spec{.width = 1600, .height = 16, .quality = 95};
   const Bytes bytes = encode(spec, [](int x, int y, int c) {
     const auto noise = uint32_t(x * 7919 + y * 104729 + c * 1299709) * 2654435761u;
@@ -188,7 +188,7 @@ TEST(JpegDeviceBatch, StretchesStayShortWhereDetailBegins) {
   EXPECT_LT(longest, uint32_t{3 * JpegRowIndex::kSpacing});
 }
 
-TEST(JpegDeviceBatch, WhatIsNotPlainIsForTheCpu) {
+TEST(JpegDeviceBatch, UnusualFilesAreLeftToTheCpu) {
   const FileSpec plain{.width = 40, .height = 40};
   FileSpec progressive = plain, arithmetic = plain, scans = plain;
   progressive.progressive = true;
@@ -206,7 +206,7 @@ TEST(JpegDeviceBatch, WhatIsNotPlainIsForTheCpu) {
   EXPECT_TRUE(on_device(encode(plain), index, {0, 0, 40, 40}));
 }
 
-TEST(JpegDeviceBatch, RowsThatAreNotKnownAreForTheCpu) {
+TEST(JpegDeviceBatch, UnknownRowsAreLeftToTheCpu) {
   const FileSpec spec{.width = 64, .height = 96};
   const Bytes bytes = encode(spec);
   const std::vector<uint8_t> index = rows_alone(bytes, index_of(bytes), 3);  // of six

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: pictures decoded as a device does it, by its kernels on the CPU. Each piece of memory
-// is allocated by itself, so that the address sanitizer sees who leaves it.
+// For tests: pictures decoded as on a device, by its kernels on the CPU. Each buffer is allocated
+// separately, so that AddressSanitizer detects out-of-bounds accesses.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace headrace::jpeg_test {
 
-// With entries inside of rows even where these are short.
+// With entries inside of rows even if these are short.
 inline std::vector<uint8_t> fine_index(const Bytes& bytes, int spacing = 64) {
   thread_local JpegBaselineDecoder decoder;
   Buffer padded(bytes.size());
@@ -27,7 +27,7 @@ inline std::vector<uint8_t> fine_index(const Bytes& bytes, int spacing = 64) {
   return decoder.row_index(padded.bytes(), spacing);
 }
 
-// The first rows of an index in version 1, as older packs and caches have them.
+// The first rows of a version 1 index, as in older packs and caches.
 inline std::vector<uint8_t> rows_alone(const Bytes& bytes, const std::vector<uint8_t>& index,
                                        int most = INT_MAX) {
   JpegHeader header;
@@ -56,7 +56,7 @@ class DeviceBatch {
     return batch_.add(bytes, row_index, window, color);
   }
 
-  // Everything that the kernels make is full of a pattern before.
+  // Fills everything that the kernels write with a pattern first.
   void decode(Order order = Order::kForwards) {
     const DeviceJpegSizes& sizes = batch_.sizes();
     upload_.assign(size_t(upload_bytes(sizes)) + 256, 0);
@@ -123,7 +123,7 @@ class DeviceBatch {
   DeviceJpegMemory at_;
 };
 
-// One window; nothing where the device refuses it.
+// One window; none if the device rejects it.
 inline std::optional<Pixels> on_device(const Bytes& bytes, const std::vector<uint8_t>& row_index,
                                        const Window& window, ColorMode color = ColorMode::kRGB,
                                        Order order = Order::kForwards) {

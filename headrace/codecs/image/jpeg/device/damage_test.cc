@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For any bytes and any index, the device refuses a picture or gives the CPU's pixels.
+// For any bytes and any index, the device rejects a picture or gives the CPU's pixels.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -25,7 +25,7 @@ struct Verdicts {
   int refused = 0, shown = 0;
 };
 
-// The CPU, told the same index.
+// Compares with the CPU, using the same index.
 void compare(const Bytes& bytes, const std::vector<uint8_t>& index, const Window& window,
              Verdicts& verdicts) {
   const std::optional<Pixels> made = on_device(bytes, index, window);
@@ -41,7 +41,7 @@ void compare(const Bytes& bytes, const std::vector<uint8_t>& index, const Window
   ASSERT_EQ(made->data, expected.data);
 }
 
-TEST(JpegDeviceDamage, ChangedBytesAreRefusedOrShownAsTheCpuShowsThem) {
+TEST(JpegDeviceDamage, ChangedBytesAreRefusedOrDecodedAsOnTheCpu) {
   Draw draw(11);
   Verdicts verdicts;
   for (int i = 0; i < 1500; ++i) {
@@ -58,7 +58,7 @@ TEST(JpegDeviceDamage, ChangedBytesAreRefusedOrShownAsTheCpuShowsThem) {
   EXPECT_GT(verdicts.shown, 100);
 }
 
-TEST(JpegDeviceDamage, FilesThatEndEarlyAreRefusedOrShownAsTheCpuShowsThem) {
+TEST(JpegDeviceDamage, TruncatedFilesAreRefusedOrDecodedAsOnTheCpu) {
   Draw draw(12);
   Verdicts verdicts;
   for (int i = 0; i < 600; ++i) {
@@ -71,7 +71,7 @@ TEST(JpegDeviceDamage, FilesThatEndEarlyAreRefusedOrShownAsTheCpuShowsThem) {
   EXPECT_GT(verdicts.refused, 50);
 }
 
-TEST(JpegDeviceDamage, AWrongIndexIsRefusedOrShowsWhatItShowsOnTheCpu) {
+TEST(JpegDeviceDamage, AWrongIndexIsRefusedOrDecodedAsOnTheCpu) {
   Draw draw(13);
   Verdicts verdicts;
   for (int i = 0; i < 1500; ++i) {
@@ -89,8 +89,8 @@ TEST(JpegDeviceDamage, AWrongIndexIsRefusedOrShowsWhatItShowsOnTheCpu) {
   EXPECT_GT(verdicts.shown, 20);
 }
 
-// From values before the row that leave no room for its differences.
-TEST(JpegDeviceDamage, DcValuesThatLeave16BitsAreRefused) {
+// Starts from DC values close to the limit, so that the row's differences exceed it.
+TEST(JpegDeviceDamage, DcValuesBeyond16BitsAreRefused) {
   const FileSpec spec{
       .width = 400, .height = 64, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 95};
   const Bytes bytes = encode(spec);
@@ -108,7 +108,7 @@ TEST(JpegDeviceDamage, DcValuesThatLeave16BitsAreRefused) {
   }
 }
 
-// DC values of an entry inside of a row, from which only the device begins.
+// DC values of an entry inside of a row, which only the device uses.
 TEST(JpegDeviceDamage, EntriesWithWrongDcValuesAreRefused) {
   const FileSpec spec{.width = 300, .height = 40, .quality = 95};
   const Bytes bytes = encode(spec);
@@ -123,9 +123,9 @@ TEST(JpegDeviceDamage, EntriesWithWrongDcValuesAreRefused) {
   }
 }
 
-// Tables that belong to another picture, streams of noise: no walk takes more than 65 steps a
+// Tables that belong to another picture, streams of noise: decoding takes at most 65 steps per
 // block.
-TEST(JpegDeviceDamage, EveryWalkEnds) {
+TEST(JpegDeviceDamage, EveryPassTerminates) {
   Draw draw(14);
   for (int i = 0; i < 300; ++i) {
     const FileSpec spec = drawn_spec(draw);

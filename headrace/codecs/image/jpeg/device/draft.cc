@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// How many bits of index each entry of the first level leads on to: those of its longest code.
+// How many index bits follow each entry of the first level: those of its longest code.
 using SecondBits = std::array<uint8_t, WalkTables::kFirstSize>;
 
 SecondBits second_bits_of(const HuffmanSpec& spec) {
@@ -30,8 +30,8 @@ SecondBits second_bits_of(const HuffmanSpec& spec) {
   return bits;
 }
 
-// A Huffman code of a file in the form that a device makes its table from. False for a code that
-// libjpeg refuses, and for one whose long codes a device's table has no room for.
+// A file's Huffman code in the form from which a device builds its table. False for codes that
+// libjpeg rejects, and for those whose long codes exceed a device's table.
 bool make_device_code(const HuffmanSpec& spec, HuffmanUse use, DeviceCode& code) {
   if (!is_usable(spec, use)) return false;
   code = {};
@@ -48,7 +48,7 @@ bool make_device_code(const HuffmanSpec& spec, HuffmanUse use, DeviceCode& code)
     next <<= 1;
   }
 
-  // Codes ascend with their lengths, so entries of one number of bits stand together.
+  // Codes ascend with their lengths, so entries with the same number of bits are adjacent.
   const SecondBits bits = second_bits_of(spec);
   uint32_t first = 0, second_size = 0;
   while (first < bits.size() && bits[first] == 0) ++first;
@@ -90,7 +90,7 @@ const DeviceCode* JpegDrafting::code_of(const HuffmanSpec& spec, HuffmanUse use,
   return last.is_usable ? &last.code : nullptr;
 }
 
-// Two sets of codes, one a bit of the picture's pattern.
+// Two sets of codes, selected by a bit of the picture's pattern.
 bool JpegDrafting::find_codes(JpegDeviceDraft& draft) {
   const JpegHeader& header = header_;
   const JpegFrame& frame = header.frame;
@@ -152,7 +152,7 @@ void find_planes(const JpegFrame& frame, JpegDeviceDraft& draft, JpegDeviceRows&
     first_block += component.h * component.v;
     rows.first = std::min(rows.first, to.first_row >> to.v_shift);
     rows.end = std::max(rows.end, ((to.first_row + to.rows - 1) >> to.v_shift) + 1);
-    // The CPU begins there: with an index that lies, too, both are to begin with one entry.
+    // The CPU starts there: if the index is wrong, too, both start with the same entry.
     rows.left = std::min(rows.left, plane.first_column() >> to.h_shift);
     rows.right = std::max(rows.right, ((to.first_column + to.columns - 1) >> to.h_shift) + 1);
     // Values above 32767 wrap, as in libjpeg.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One picture for a device to decode: its header, row index and window as input of the kernels in
-// kernels/device_jpeg/, and the bytes of the rows that the window takes.
+// kernels/device_jpeg/, and the bytes of the rows that the window needs.
 //
-// A device takes plain baseline pictures with known rows; whatever it does not take the CPU
-// decodes, to the same pixels. Any thread may make drafts.
+// A device takes plain baseline pictures with known rows; the CPU decodes all others, to the same
+// pixels. Any thread may make drafts.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@
 
 namespace headrace {
 
-// As if it were alone in its batch: jobs, words and blocks are numbered from its own first.
+// A single picture, numbered as if alone in its batch: jobs, words and blocks count from its own
+// first.
 struct JpegDeviceDraft {
   DevicePicture picture{};
   std::array<DeviceCode, 4> codes;
@@ -30,32 +31,32 @@ struct JpegDeviceDraft {
   int64_t out_bytes() const;
 };
 
-// Makes drafts, one after the other, for one thread: first all but the rows' bytes, then these,
-// where there is room for them.
+// Makes drafts, one after the other, for one thread: first everything except the rows' bytes, then
+// the bytes, if there is room for them.
 class JpegDrafting {
  public:
   JpegDrafting() = default;
   JpegDrafting(const JpegDrafting&) = delete;
   JpegDrafting& operator=(const JpegDrafting&) = delete;
 
-  // False where the CPU has to decode the picture.
-  // REQUIRES: the row index is one of these bytes, as far as whoever keeps it can tell.
+  // False if the CPU has to decode the picture. REQUIRES: the row index belongs to these bytes, to
+  // the best of the index store's knowledge.
   bool begin(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index,
              const Window& window, ColorMode color, JpegDeviceDraft& draft);
-  // False where its row index has rows alone.
+  // False if its row index has no inner entries.
   bool is_searched() const { return walked_.are_searched; }
-  // Words and jobs that write() makes, at most.
+  // Maximum number of words and jobs that write() makes.
   size_t most_words() const { return walked_.words; }
   size_t most_jobs() const { return walked_.jobs; }
-  // Writes the rows' bytes, without stuffing, and the draft's jobs. Returns the words that the
-  // picture needs of these; 0 where the CPU has to decode it.
+  // Writes the rows' bytes, without stuffing, and the draft's jobs. Returns the number of words
+  // that the picture takes; 0 if the CPU has to decode it.
   size_t write(uint32_t* to, JpegDeviceDraft& draft) const {
     return write_device_rows(rows_, walked_, to, draft.row_jobs);
   }
 
  private:
   bool find_codes(JpegDeviceDraft& draft);
-  // Null where the code is unusable, or a device has no room for it.
+  // Null if the code is invalid, or too large for a device.
   const DeviceCode* code_of(const HuffmanSpec& spec, HuffmanUse use, size_t place);
 
   // The last picture's code: files of one encoder share theirs.
@@ -71,9 +72,9 @@ class JpegDrafting {
   JpegDeviceRows rows_{.bytes = {}, .header = header_, .index = index_};
 };
 
-// Appends the rows' bytes, without stuffing, to `streams`. False where the CPU has to decode the
-// picture; then `streams` is as it was.
-// REQUIRES: the row index is one of these bytes, as far as whoever keeps it can tell.
+// Appends the rows' bytes, without stuffing, to `streams`. False if the CPU has to decode the
+// picture; `streams` is then unchanged. REQUIRES: the row index belongs to these bytes, to the best
+// of the index store's knowledge.
 bool make_device_draft(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index,
                        const Window& window, ColorMode color, JpegDeviceDraft& draft,
                        std::vector<uint32_t>& streams);

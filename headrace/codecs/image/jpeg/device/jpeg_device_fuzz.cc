@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: JPEG files of arbitrary bytes as a device decodes them, with the row index that the
-// CPU finds, entries after every few bits, rows alone, and with ones that were changed. What the
-// device does not refuse must equal what the CPU shows, and its coefficients libjpeg-turbo's.
-// Nothing may crash, leak or hang.
+// libFuzzer: JPEG files of arbitrary bytes, decoded as on a device, with row indexes made by the
+// CPU (with entries after every few bits, or at row starts only) and with corrupted ones. Whatever
+// the device accepts must equal the CPU's result, and its coefficients libjpeg-turbo's. Nothing may
+// crash, leak or hang.
 #include <algorithm>
 #include <cstdlib>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr DecodeLimits kLimits{.max_pixels = 1 << 14};
 
-// Compares the blocks that the walk has found; the file is whole, so libjpeg finds the same.
+// Compares the decoded blocks; the file is complete, so libjpeg finds the same.
 void compare_coefficients(const jpeg_test::DeviceBatch& device,
                           const std::vector<CoefficientPlane>& expected) {
   const DevicePicture& picture = device.batch().picture(0);
@@ -42,7 +42,7 @@ void decode(const Bytes& bytes, const std::vector<uint8_t>& index, const Window&
             ColorMode color, int channels) {
   const std::optional<Pixels> made = jpeg_test::on_device(bytes, index, window, color);
   if (!made) return;
-  static jpeg_test::Decoder cpu;  // kept, as a thread of the engine keeps it
+  static jpeg_test::Decoder cpu;  // kept, like a thread of the engine does
   cpu.known = index;
   const Pixels expected = cpu.window(bytes, window, color, channels);
   if (!expected.ok || made->data != expected.data) std::abort();

@@ -11,28 +11,28 @@
 namespace headrace {
 namespace {
 
-// Words of zeros behind a run's bytes: a walk has three ahead of itself.
+// Words of zeros after a run's bytes: a walk reads three words ahead.
 constexpr size_t kZeroWords = RowJob::kWordsBehind + 1;
-// Bytes beyond the last one that unstuff() may write.
+// Bytes after the last one that unstuff() may write.
 constexpr size_t kUnstuffRoom = 64;
-// Limit per picture, so that its bits are counted in 32 of them.
+// Limit per picture, so that its bits can be counted in 32 bits.
 constexpr size_t kMostWords = size_t{1} << 25;
 
-// Without stuffing: `wanted` bytes or somewhat more, or those up to a marker or the end.
+// Unstuffed: `wanted` bytes or slightly more, or those up to a marker or the end.
 Unstuffed unstuff_some(std::span<const uint8_t> in, size_t wanted, uint8_t* out) {
-  constexpr size_t kAtOnce = 64;  // bytes, without a rest that would be taken one by one
+  constexpr size_t kAtOnce = 64;  // bytes, without a remainder that would be processed one by one
   Unstuffed all;
   for (bool more = true; more && all.written < wanted;) {
     size_t count = in.size() - all.read;
     const size_t missing = wanted - all.written;
     if (missing < count) {
-      const size_t stuffed = missing + missing / 128 + kAtOnce;  // about
+      const size_t stuffed = missing + missing / 128 + kAtOnce;  // approximate
       count = std::min(count, stuffed / kAtOnce * kAtOnce);
     }
     const Unstuffed copied = unstuff(in.subspan(all.read, count), out + all.written);
     all.read += copied.read;
     all.written += copied.written;
-    // An 0xFF at a piece's end waits for the byte after it.
+    // If a piece ends with 0xFF, the next byte is awaited.
     more = copied.read > 0 && copied.read + 1 >= count && all.read < in.size();
   }
   return all;
@@ -42,13 +42,13 @@ const JpegRowEntry* next_row(const JpegDeviceRows& rows, int row) {
   return row + 1 < rows.index.size() ? &rows.index.row(row + 1) : nullptr;
 }
 
-// Note [Which rows a file has]: the last row is walked to its end, whatever the window takes.
+// Note [Which rows a file has]: the last row is decoded to its end, whatever the window takes.
 int end_column(const JpegDeviceRows& rows, int row) {
   return next_row(rows, row) ? rows.right : rows.header.frame.mcus_wide;
 }
 
-// For bytes up to the file's end, which may be followed by anything: those up to a marker
-// that ends the scan.
+// For bytes up to the end of the file, which may be followed by anything: those up to a marker that
+// ends the scan.
 size_t scan_bytes(std::span<const uint8_t> bytes) {
   constexpr size_t kShort = 32 << 10;
   size_t at = 0;
@@ -62,8 +62,8 @@ size_t scan_bytes(std::span<const uint8_t> bytes) {
   return bytes.size();
 }
 
-// The byte after those that may belong to the row. The byte in which the next row begins may be
-// this row's last, and a stuffed zero follows it.
+// The end of the bytes that may belong to the row. The byte in which the next row begins may be
+// this row's last one, possibly followed by a stuffed zero.
 size_t end_byte(const JpegDeviceRows& rows, int row) {
   const JpegRowEntry* const next = next_row(rows, row);
   if (next) return std::min<size_t>(rows.bytes.size(), size_t{next->byte} + 2);
@@ -71,47 +71,48 @@ size_t end_byte(const JpegDeviceRows& rows, int row) {
   return begin + scan_bytes(rows.bytes.subspan(begin));
 }
 
-// The entries between which a run is walked that the whole row is.
+// The entries that bound the part of the row to decode.
 struct Entries {
   std::span<const JpegInnerEntry> all;
-  size_t first = 0, end = 0;  // the first rows of stretches other than the run's first
+  size_t first = 0, end = 0;  // the first segments' rows, except the run's first
 
   Entries(const JpegDeviceRows& rows, int row)
       : all(rows.index.inner(row)), first(rows.index.inner_before(row, rows.left)), end(first) {
     const auto end_mcu = uint32_t(end_column(rows, row));
     while (end < all.size() && all[end].mcu < end_mcu) ++end;
   }
-  // Where the walk begins; null: at the row's begin.
+  // Where decoding begins; null: at the row's start.
   const JpegInnerEntry* begin() const { return first > 0 ? &all[first - 1] : nullptr; }
   // The entry at the window's edge, or the first after it.
   const JpegInnerEntry* beyond() const { return end < all.size() ? &all[end] : nullptr; }
 };
 
-// Where the row's bytes are unstuffed.
+// Where the row's bytes are unstuffed to.
 uint8_t* row_room(size_t bytes) {
   thread_local std::vector<uint8_t> room;
   if (room.size() < bytes + kUnstuffRoom) room.resize(bytes + kUnstuffRoom);
   return room.data();
 }
 
-// One row on its way.
+// One row being processed.
 class DeviceRow {
  public:
   DeviceRow(const JpegDeviceRows& rows, int row, int columns, uint32_t* to,
             std::vector<RowJob>& jobs)
       : rows_(rows), row_(row), columns_(columns), to_(to), jobs_(jobs) {}
 
-  // False: for the CPU. `word` becomes the one after the row's last.
+  // False: decoded by the CPU. Moves `word` past the row's last one.
   bool add(size_t& word);
 
  private:
-  // Where a stretch begins: an entry of the row index, or the first MCU after a marker.
+  // Where a segment begins: an entry of the row index, or the first MCU after a marker.
   using Begin = JpegInnerEntry;
-  // Bytes of the row without stuffing: bit 0 of the first is `first_bit` of the picture's words.
+  // Bytes of the row without stuffing: bit 0 of the first byte is `first_bit` of the picture's
+  // words.
   struct Run {
     int64_t first_bit = 0;
     size_t written = 0;
-    int end = 0;                             // MCU after the run's last
+    int end = 0;                             // MCU after the run's last one
     const JpegInnerEntry* beyond = nullptr;  // the entry at `end`, or the first after it
   };
   bool add_run(const Begin& from, int end, size_t& word);
@@ -124,8 +125,8 @@ class DeviceRow {
   int row_, columns_;
   uint32_t* to_;
   std::vector<RowJob>& jobs_;
-  size_t at_ = 0, end_ = 0;  // bytes of the file: where a run begins, where the row ends at last
-  size_t read_ = 0;          // of the run's
+  size_t at_ = 0, end_ = 0;  // file offsets: start of the run, end of the row
+  size_t read_ = 0;          // bytes of the run that have been read
 };
 
 bool DeviceRow::add(size_t& word) {
@@ -151,7 +152,7 @@ bool DeviceRow::add(size_t& word) {
   return ends_in_file();
 }
 
-// A row has inner entries only where it is one run.
+// Rows with several runs have no inner entries.
 bool DeviceRow::add_run(const Begin& from, int end, size_t& word) {
   if (at_ >= end_) return false;
   const Entries entries(rows_, row_);
@@ -198,7 +199,7 @@ void DeviceRow::add_job(const Begin& from, const Run& run, int end, RowJob& job)
       uint32_t(((row_ - rows_.first) * columns_ + static_cast<int>(from.mcu)) * rows_.blocks);
 }
 
-// At which bit the run's last walk has to end, and with which DC values.
+// The bit at which the run's last segment has to end, and its final DC values.
 bool DeviceRow::find_end(const Run& run, RowJob& job) const {
   const JpegFrame& frame = rows_.header.frame;
   const int interval = rows_.header.restart_interval;
@@ -214,14 +215,14 @@ bool DeviceRow::find_end(const Run& run, RowJob& job) const {
   if (job.end <= job.begin) return false;
   job.slack = job.end - job.begin;
   if (end_mcu == int64_t{frame.mcus_wide} * frame.mcus_high) return true;
-  if (interval && end_mcu % interval == 0) {  // before a marker: up to seven bits of padding
+  if (interval && end_mcu % interval == 0) {  // a marker follows: up to seven bits of padding
     job.slack = std::min(job.slack, 7u);
     return true;
   }
   const JpegRowEntry* const next = next_row(rows_, row_);
   if (end_mcu % frame.mcus_wide || !next) return true;
-  // Where the next row begins. How many of the bytes from there on were written: two, but for a
-  // stuffed zero, or the first half of what may be a marker.
+  // Start of the next row. Counts the bytes written from there on: two, minus a stuffed zero, or
+  // the first half of what may be a marker.
   if (next->byte < at_ || next->byte >= end_ || at_ + read_ < next->byte) return false;
   const size_t behind = at_ + read_ - next->byte;
   const bool stuffed = behind == 2 && rows_.bytes[next->byte] == 0xFF;
@@ -247,20 +248,20 @@ bool DeviceRow::cross_restart(int64_t mcu) {
   return true;
 }
 
-// libjpeg reads some bytes ahead, and warns where the file ends there without a marker.
+// libjpeg reads some bytes ahead, and warns if the file ends there without a marker.
 bool DeviceRow::ends_in_file() const {
   const auto bytes = rows_.bytes;
   const size_t end = at_ + read_;
   return bytes.size() - end >= 2 && !(bytes[end] == 0xFF && bytes[end + 1] == 0xFF);
 }
 
-// Runs of a row, at most: one, or those between markers.
+// Maximum runs of a row: one, or the number between markers.
 size_t most_runs(const JpegDeviceRows& rows) {
   const int interval = rows.header.restart_interval;
   return interval ? size_t(rows.header.frame.mcus_wide / interval) + 2 : 1;
 }
 
-// The longest first, as far as bits tell: neighbors in a warp end at about the same time.
+// Longest first, measured in bits: neighbors in a warp then end at about the same time.
 void sort_jobs(std::vector<RowJob>& jobs, size_t first) {
   constexpr int kBits = 8, kLengths = 256;
   const auto number_of = [](const RowJob& job) {
@@ -280,7 +281,7 @@ void sort_jobs(std::vector<RowJob>& jobs, size_t first) {
 bool are_known(const JpegDeviceRows& rows) {
   const int64_t together = rows.header.rows_at_once;
   if (rows.end > rows.index.size()) return false;
-  // Rows that libjpeg reads as one are there together.
+  // Rows that libjpeg reads together must all exist.
   return together == 1 || (rows.end + together - 1) / together * together <= rows.index.size() - 1;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of MCUs that a window takes, as a device walks them: a job for each stretch between two
-// entries of the row index or two restart markers, and their bytes without stuffing. Stretches that
-// end left of the window are left out. Any thread may call it.
+// The MCU rows that a window needs, as decoded by a device: a job for each segment between two
+// entries of the row index or two restart markers, and their bytes without stuffing. Segments that
+// end left of the window are skipped. Any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,28 @@ struct JpegDeviceRows {
   std::span<const uint8_t> bytes;
   const JpegHeader& header;
   const JpegRowIndex& index;
-  int first = 0, end = 0;   // rows of MCUs
-  int left = 0, right = 0;  // MCUs of each that the window needs: the first, and the one after
-  int blocks = 0;           // of an MCU
+  int first = 0, end = 0;   // MCU rows
+  int left = 0, right = 0;  // range of MCUs per row that the window needs
+  int blocks = 0;           // blocks per MCU
 };
 
-// Whether the index knows the rows. REQUIRED by the functions below.
+// Whether the index covers the rows. REQUIRED by the functions below.
 bool are_known(const JpegDeviceRows& rows);
 
-// Facts about the rows from the index.
+// What the index says about the rows.
 struct JpegWalkedRows {
-  int first_column = 0;      // of MCUs, with which the walk begins: at most `left`
-  int64_t blocks = 0;        // a row of MCUs after the other, each from that column to `right`
-  size_t words = 0;          // upper bound of those made by write_device_rows(); hardly more
-  size_t jobs = 0;           // the same
+  int first_column = 0;      // MCU column where decoding begins: at most `left`
+  int64_t blocks = 0;        // total blocks: MCU rows, each from that column to `right`
+  size_t words = 0;          // tight upper bound on those written by write_device_rows()
+  size_t jobs = 0;           // whether all rows were searched for inner entries
   bool are_searched = true;  // for entries inside of rows, all of them
 };
 JpegWalkedRows walked_rows(const JpegDeviceRows& rows);
 
-// Writes the bytes of the rows and appends jobs, the longest first, whose words and blocks are
-// numbered as if the first walked column were 0. Returns the words; 0 where the CPU has to decode
-// the picture (some jobs may have been appended then): an entry is not of these bytes, the bytes
-// end, or a marker is not the one that belongs there.
+// Writes the bytes of the rows and appends jobs, longest first, whose words and blocks are numbered
+// as if the first decoded column were 0. Returns the number of words; 0 if the CPU has to decode
+// the picture (some jobs may have been appended then): an entry does not belong to these bytes, the
+// bytes end, or a marker is not the expected one.
 size_t write_device_rows(const JpegDeviceRows& rows, const JpegWalkedRows& walked, uint32_t* to,
                          std::vector<RowJob>& jobs);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of JPEGs through the streams of a device, two at a time: the host, one that does its work
-// late and out of order, and a GPU where there is one.
+// Batches of JPEGs through the streams of a device, two at a time: the host, a simulated device
+// that works late and out of order, and a GPU if there is one.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -31,13 +31,13 @@ class JpegDeviceStream : public testing::TestWithParam<Where> {
   }
 };
 
-// A batch on its way: what is uploaded, what the device works in, what comes back.
+// A batch in progress: what is uploaded, the device's working memory, what comes back.
 struct Flight {
   JpegDeviceBatch batch;
   std::vector<Pixels> expected;
   std::vector<bool> is_damaged;
   std::vector<uint8_t> upload, flags, out;
-  std::shared_ptr<void> there, scratch, rows;  // shared: as a Device hands them out
+  std::shared_ptr<void> there, scratch, rows;  // shared_ptr, because that is what Device returns
 };
 
 void fill(Flight& flight, Draw& draw) {
@@ -50,7 +50,7 @@ void fill(Flight& flight, Draw& draw) {
     Decoder decoder;
     const std::vector<uint8_t> index = decoder.row_index(bytes);
     const bool damaged = i == 5;
-    // All ones: no code is.
+    // All ones: not a valid code.
     if (damaged) {
       for (size_t k = bytes.size() / 2; k + 2 < bytes.size(); ++k) bytes[k] = k % 2 ? 0 : 0xFF;
     }

@@ -21,7 +21,7 @@ void add_segment(Bytes& file, int marker, std::initializer_list<int> body) {
   for (const int byte : body) file.push_back(uint8_t(byte));
 }
 
-// Everything that libjpeg looks at before it decides: the segments up to the first scan.
+// Everything that libjpeg considers before it decides: the segments up to the first scan.
 Bytes header_with(int count, const std::array<int, 4>& ids, bool jfif, int adobe_transform) {
   Bytes file = {0xFF, 0xD8};
   if (jfif) add_segment(file, 0xE0, {'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0});
@@ -40,7 +40,7 @@ Bytes header_with(int count, const std::array<int, 4>& ids, bool jfif, int adobe
 J_COLOR_SPACE libjpegs_guess(const Bytes& file) {
   jpeg_decompress_struct cinfo{};
   jpeg_error_mgr errors{};
-  cinfo.err = jpeg_std_error(&errors);  // an error here is the test's own fault and ends it
+  cinfo.err = jpeg_std_error(&errors);  // an error here is a bug in the test and aborts it
   errors.output_message = [](j_common_ptr) {};
   jpeg_create_decompress(&cinfo);
   jpeg_mem_src(&cinfo, file.data(), file.size());
@@ -66,7 +66,7 @@ J_COLOR_SPACE libjpegs_name(JpegColor color) {
   return JCS_UNKNOWN;
 }
 
-TEST(JpegColorSpace, IsTheOneThatLibjpegGuesses) {
+TEST(JpegColorSpace, EqualsTheOneLibjpegGuesses) {
   const std::array<std::array<int, 4>, 6> ids = {{{1, 2, 3, 4},
                                                   {0, 1, 2, 3},
                                                   {'R', 'G', 'B', 'A'},

@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-// The header of the one scan.
+// The header of the single scan.
 bool take_scan(std::span<const uint8_t> body, JpegHeader& header) {
   JpegFrame& picture = header.frame;
   const JpegTables& tables = header.tables;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers of the JPEG files that our own decoder takes: baseline (or extended with 8 bits),
-// Huffman-coded, one scan that holds all of one or three components. Bounds-checked; allocates
+// The headers of the JPEG files that our own decoder supports: baseline (or extended with 8 bits),
+// Huffman-coded, one scan that contains all of one or three components. Bounds-checked; allocates
 // nothing; any thread may call it.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace headrace {
 
 struct JpegHeader {
   JpegFrame frame;  // laid out
-  // Rows of MCUs that libjpeg reads as one: the vertical factor of a gray picture, which says
-  // nothing else.
+  // MCU rows that libjpeg reads as one: a gray picture's vertical factor, which has no other
+  // effect.
   int rows_at_once = 1;
   int restart_interval = 0;
   size_t scan = 0;  // offset of the first byte of entropy-coded data
@@ -24,8 +24,8 @@ struct JpegHeader {
   std::array<uint8_t, 4> dc_slot{}, ac_slot{};  // by component
 };
 
-// False for whatever is unusual, damaged, or not understood to the last byte: that goes to libjpeg,
-// whose errors and warnings are then the ones that people see.
+// False for anything unusual, damaged, or not fully understood: that goes to libjpeg, so that users
+// see its errors and warnings.
 bool read_jpeg_header(std::span<const uint8_t> bytes, JpegHeader& header);
 
 }  // namespace headrace

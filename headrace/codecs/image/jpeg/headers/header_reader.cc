@@ -60,11 +60,11 @@ bool JpegHeaderReader::take(const JpegSegment& segment) {
     case kApp0:
       if (body.size() < 14 || std::memcmp(body.data(), "JFIF", 5) != 0) return true;
       jfif_ = true;
-      return body[5] == 1;  // libjpeg warns of other major versions
+      return body[5] == 1;  // libjpeg warns about other major versions
     case kApp14:
       if (body.size() < 12 || std::memcmp(body.data(), "Adobe", 5) != 0) return true;
       adobe_ = body[11];
-      return adobe_ <= 1;  // and of other transforms
+      return adobe_ <= 1;  // and about other transforms
     default:
       return (segment.marker > kApp0 && segment.marker <= kApp15) || segment.marker == kCom;
   }

@@ -11,21 +11,21 @@
 
 namespace headrace {
 
-// The segment at `at`, which then is the end of it; false where there is none.
+// The segment at `at`, which is moved to its end; false if there is none.
 struct JpegSegment {
   int marker = 0;
-  std::span<const uint8_t> body;  // without its length
+  std::span<const uint8_t> body;  // without its length field
 };
 bool next_jpeg_segment(std::span<const uint8_t> bytes, size_t& at, JpegSegment& segment);
 
 class JpegHeaderReader {
  public:
   enum class Kind : uint8_t { kSequential, kProgressive };
-  // Forgets what the header says.
+  // Resets to an empty header.
   JpegHeaderReader(Kind kind, JpegHeader& header);
 
   bool take(const JpegSegment& segment);
-  // At the first scan: what the components' colors are.
+  // Called at the first scan: determines the components' colors.
   void find_color();
 
  private:
@@ -34,7 +34,7 @@ class JpegHeaderReader {
   Kind kind_;
   JpegHeader& header_;
   bool jfif_ = false;
-  int adobe_ = -1;  // the transform that an Adobe marker names
+  int adobe_ = -1;  // the transform of an Adobe marker
 };
 
 }  // namespace headrace

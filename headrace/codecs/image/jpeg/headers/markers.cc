@@ -12,12 +12,12 @@ namespace {
 using namespace jpeg_marker;
 
 bool is_frame(int marker) {
-  // These three lie among the frames and are none.
+  // These three codes are in the range of frames but are not frames.
   const bool other = marker == kDht || marker == kJpg || marker == kDac;
   return marker >= kSof0 && marker <= kSof15 && !other;
 }
 
-// The bytes after the name of a segment's kind; empty for another kind.
+// The bytes after a segment's identifier; empty if it has a different one.
 std::span<const uint8_t> after(std::string_view name, std::span<const uint8_t> body) {
   const bool is =
       body.size() > name.size() && std::memcmp(body.data(), name.data(), name.size()) == 0;
@@ -30,14 +30,14 @@ JpegMarkers read_jpeg_markers(std::span<const uint8_t> bytes) {
   using namespace std::string_view_literals;
   JpegMarkers found;
   bool saw_exif = false;
-  int by_exif = 0, by_xmp = 0;  // 0: not there
+  int by_exif = 0, by_xmp = 0;  // 0: absent
   const auto end = [&] {
     found.exif_orientation = by_exif ? by_exif : by_xmp ? by_xmp : 1;
     return found;
   };
   size_t at = 0;
   while (true) {
-    // As libjpeg does: garbage before a marker is passed over, fill bytes too.
+    // Like libjpeg: skips garbage and fill bytes before a marker.
     while (at < bytes.size() && bytes[at] != 0xFF) ++at;
     while (at < bytes.size() && bytes[at] == 0xFF) ++at;
     if (at >= bytes.size()) return end();

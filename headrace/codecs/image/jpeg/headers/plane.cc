@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-// Sizes up to 2 columns get no filter in libjpeg; h1v2 has one whatever the size.
+// Components up to 2 columns wide get no filter in libjpeg; h1v2 has one at any size.
 Upsampling upsampling_of(int h_ratio, int v_ratio, int width) {
   const bool filters_aside = h_ratio == 2 && width > 2;
   if (h_ratio == 1 && v_ratio == 1) return Upsampling::kNone;
@@ -30,7 +30,7 @@ JpegPlane jpeg_plane(const JpegFrame& frame, const JpegComponent& component, con
   const int right = window.x + window.width - 1, bottom = window.y + window.height - 1;
   plane.left = window.x / plane.h_ratio;
   plane.right = right / plane.h_ratio;
-  if (plane.looks_aside()) {  // of a sample's two outputs each looks to its own side
+  if (plane.looks_aside()) {  // each of a sample's two outputs reads the neighbor on its side
     if (window.x % 2 == 0) plane.left = std::max(0, plane.left - 1);
     if (right % 2 == 1) plane.right = std::min(plane.width - 1, plane.right + 1);
   }

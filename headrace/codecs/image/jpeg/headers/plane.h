@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a component that a window takes: how its samples are upsampled to the picture's
-// size, and which of them that reads. Plain data; any thread may call it.
+// The part of a component that a window needs: how its samples are upsampled to the picture's size,
+// and which samples that requires. Plain data; any thread may call it.
 #pragma once
 
 #include "headrace/codecs/codec.h"
@@ -11,9 +11,9 @@ namespace headrace {
 
 struct JpegPlane {
   Upsampling upsampling = Upsampling::kNone;
-  int h_ratio = 1, v_ratio = 1;  // the picture's size to the component's
-  int rows = 0;                  // of samples in an MCU row
-  int width = 0, height = 0;     // samples that exist
+  int h_ratio = 1, v_ratio = 1;  // ratio of the picture's size to the component's
+  int rows = 0;                  // samples per MCU row
+  int width = 0, height = 0;     // size in samples
   int left = 0, right = 0;       // first and last column, first and last row that are needed
   int top = 0, bottom = 0;
 
@@ -27,7 +27,7 @@ struct JpegPlane {
   }
 };
 
-// REQUIRES: lay_out(frame) was true, the window lies inside the picture.
+// REQUIRES: lay_out(frame) was true, the window is inside the picture.
 JpegPlane jpeg_plane(const JpegFrame& frame, const JpegComponent& component, const Window& window);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed pictures as a codec: rows of bit planes -> samples -> rows of a window. Reads nothing but
-// the groups of blocks that the window needs.
+// Packed pictures as a codec: rows of bit planes -> samples -> rows of a window. Reads only the
+// groups of blocks that the window needs.
 #include "headrace/codecs/codec.h"
 
 #include <algorithm>
@@ -117,7 +117,7 @@ Result<void> PackedJpegDecoder::decode_row(int c, int y) {
   return {};
 }
 
-// Every row of the picture, whatever the window.
+// Checks every row of the picture, whatever the window.
 Result<void> PackedJpegDecoder::check_all() {
   for (int c = 0; c < picture_.frame.count; ++c) {
     const JpegComponent& component = picture_.frame.component[c];

@@ -30,13 +30,15 @@ using Bytes = std::span<const uint8_t>;
 
 // docs/spec/dense-jpeg.md
 constexpr std::array<uint8_t, 4> kDenseMagic = {0x8A, 'H', 'R', 'J'};
-constexpr uint8_t kFirstVersion = 1, kDenseVersion = 2;  // the row index of the second has its own
-constexpr uint8_t kRemade = 1, kCompressed = 2;          // flags; above them the orientation
+constexpr uint8_t kFirstVersion = 1, kDenseVersion = 2;  // version 2 uses the second version of the
+                                                         // row index
+constexpr uint8_t kRemade = 1, kCompressed = 2;          // flags; the orientation is in the bits
+                                                         // above
 constexpr int kOrientationShift = 4;
 constexpr size_t kFixedBytes = 6;
 
 constexpr int kZstdLevel = 9;
-// Limits for the growth of a compressed remainder: lengths are checked before allocation.
+// Limits on the size of a decompressed remainder: lengths are checked before allocation.
 constexpr size_t kMostGrowth = 1024, kAlwaysAllowed = 64 << 10;
 
 Error damaged(std::string what) { return {.code = &kDamaged, .what = std::move(what)}; }
@@ -140,12 +142,13 @@ Result<std::vector<uint8_t>> remainder_of(const DenseParts& parts) {
 
 std::unique_ptr<ImageDecoder> jpeg_decoder() { return Registry<CodecRecord>::find("jpeg")->make(); }
 
-// Bits between entries of a pack's row index: fewer entries than an index file has, since a pack
-// has to stay within a twentieth of the files' bytes, those included that are made for progressive
-// ones.
+// Bits between entries of a pack's row index: fewer entries than in an index file, because a pack
+// may exceed the files' bytes by at most a twentieth, including those of baseline files made from
+// progressive ones.
 constexpr int kSpacing = 12288;
 
-// The row index of a JPEG; small ones have it, too, or a device could not decode them.
+// The row index of a JPEG; small ones have it, too, because a device could not decode them
+// otherwise.
 std::vector<uint8_t> row_index_of(Bytes jpeg) {
   Buffer padded(jpeg.size());
   std::memcpy(padded.data(), jpeg.data(), jpeg.size());
@@ -159,7 +162,7 @@ std::vector<uint8_t> kept(Bytes jpeg) {
   return blob({.row_index = index, .jpeg = jpeg});
 }
 
-// A baseline file that is made for a picture, and the rest of its original as it is stored.
+// A baseline file made from a picture, and the rest of the original as stored.
 struct Made {
   std::vector<uint8_t> jpeg, remainder;
   uint8_t flags = kRemade;
@@ -180,7 +183,7 @@ Result<Made> make(Bytes original, const JpegParts& parts) {
   return made;
 }
 
-// Whether our own decoder takes the file, which has one frame.
+// Whether our own decoder supports the file, which has one frame.
 bool is_ordinary(Bytes jpeg, const JpegParts& parts) {
   const int frame = read_jpeg_markers(jpeg).frame;
   return (frame == 0xC0 || frame == 0xC1) && parts.frame.count <= 3;
@@ -216,7 +219,7 @@ class DenseJpegDecoder final : public ImageDecoder {
     jpeg_->decode(inner_);
     for (size_t i = 0; i < inner_.size(); ++i) {
       DecodeJob& outer = *outer_[i];
-      inner_[i].bytes = outer.bytes;  // spans stay behind when they are moved
+      inner_[i].bytes = outer.bytes;  // moving a job does not move its spans
       inner_[i].row_index = outer.row_index;
       outer = std::move(inner_[i]);
     }
@@ -224,7 +227,7 @@ class DenseJpegDecoder final : public ImageDecoder {
 
   int lanes() const override { return jpeg_->lanes(); }
 
-  // For packs whose own has rows alone, or none.
+  // For packs whose own index has no inner entries, or that have no index.
   Result<std::vector<uint8_t>> row_index(Bytes bytes) override {
     const Result<DenseParts> parts = parse(bytes);
     if (!parts) return Error(parts.error());

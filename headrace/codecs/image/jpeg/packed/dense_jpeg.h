@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dense form of a packed JPEG: an ordinary baseline file, with the row index that lets our
 // decoder start at the window, and the data that restores the original file
-// (docs/spec/dense-jpeg.md). As small as JPEG files are. Its decoder is the codec "dense_jpeg". Any
+// (docs/spec/dense-jpeg.md). As small as a JPEG file. Its decoder is the codec "dense_jpeg". Any
 // thread may call these.
 #pragma once
 
@@ -14,17 +14,18 @@
 
 namespace headrace {
 
-// Verified: the file was seen to come back. An error's `what` is a short reason to count by.
+// Verified: the original file was reconstructed and compared. An error's `what` is a short reason,
+// used for statistics.
 Result<std::vector<uint8_t>> dense_from_jpeg(std::span<const uint8_t> jpeg);
-// The original file. The bytes may be hostile; HR0327 when they are damaged.
+// The original file. The bytes may be hostile; HR0327 if they are damaged.
 Result<std::vector<uint8_t>> jpeg_from_dense(std::span<const uint8_t> stored);
-// The baseline file inside, and its row index, which may be empty. Nothing where the bytes are
-// damaged. It borrows them.
+// The baseline file inside, and its row index, which may be empty. None if the bytes are damaged.
+// Borrows them.
 struct DenseJpegView {
   std::span<const uint8_t> jpeg, row_index;
 };
 std::optional<DenseJpegView> view_of_dense(std::span<const uint8_t> stored);
-// Whether the bytes begin as dense_from_jpeg()'s do. Needs the first 16.
+// Whether the bytes begin like the output of dense_from_jpeg(). Needs the first 16 bytes.
 bool is_dense_jpeg(std::span<const uint8_t> first_bytes);
 
 }  // namespace headrace

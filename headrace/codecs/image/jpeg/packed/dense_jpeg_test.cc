@@ -50,7 +50,7 @@ std::vector<Bytes> pictures() {
   return files;
 }
 
-// With the padding that every caller owes, and a codec that is found by the signature.
+// With the padding that every caller must provide, and a codec found by its signature.
 class Opened {
  public:
   explicit Opened(const Bytes& bytes) : bytes_(bytes.size()) {
@@ -85,7 +85,7 @@ class Opened {
   std::string_view name_;
 };
 
-TEST(DenseJpeg, GivesTheFileBackAndTheSamePixels) {
+TEST(DenseJpeg, RestoresTheFileAndThePixels) {
   jpeg_test::Draw draw(5);
   for (const Bytes& file : pictures()) {
     const Result<Bytes> stored = dense_from_jpeg(file);
@@ -117,7 +117,7 @@ TEST(DenseJpeg, GivesTheFileBackAndTheSamePixels) {
   }
 }
 
-// The contents of packs of earlier versions.
+// The contents of packs written by earlier versions.
 TEST(DenseJpeg, OfVersion1IsReadWithItsRows) {
   const Bytes file = jpeg_test::encode({.width = 321, .height = 203});
   const Bytes rows = jpeg_test::rows_alone(file, jpeg_test::fine_index(file));
@@ -150,13 +150,13 @@ TEST(DenseJpeg, IsAboutAsSmallAsTheFile) {
   }
 }
 
-// Tables made for the picture, and standard ones that nobody has to store.
+// Optimized tables, and standard ones that need not be stored.
 TEST(DenseJpeg, ASmallFileGetsSmaller) {
   const Bytes file = jpeg_test::encode({.width = 32, .height = 32});
   EXPECT_LT(dense_from_jpeg(file)->size(), file.size() * 5 / 6);
 }
 
-TEST(DenseJpeg, CoefficientsAreThoseOfTheFile) {
+TEST(DenseJpeg, CoefficientsEqualThoseOfTheFile) {
   const Bytes file = jpeg_test::encode({.progressive = true});
   Opened plain(file), dense(*dense_from_jpeg(file));
   Buffer bytes;
@@ -175,7 +175,7 @@ TEST(DenseJpeg, CoefficientsAreThoseOfTheFile) {
   }
 }
 
-TEST(DenseJpeg, WhatCannotBeTakenApartIsRefusedByReason) {
+TEST(DenseJpeg, FilesThatCannotBeConvertedAreRefusedWithAReason) {
   const Bytes file = jpeg_test::encode({});
   const auto reason = [](const Bytes& bytes) {
     const Result<Bytes> stored = dense_from_jpeg(bytes);
@@ -186,7 +186,7 @@ TEST(DenseJpeg, WhatCannotBeTakenApartIsRefusedByReason) {
   EXPECT_EQ(reason({}), "no JPEG");
 }
 
-TEST(DenseJpeg, DecodesManyAtOnceAndDamageStaysWhereItIs) {
+TEST(DenseJpeg, DecodesManyAtOnceAndDamageStaysLocal) {
   std::vector<Bytes> files;
   for (int width = 20; width < 300; width += 20) {
     files.push_back(*dense_from_jpeg(jpeg_test::encode({.width = width, .height = 90})));
@@ -214,7 +214,7 @@ TEST(DenseJpeg, DecodesManyAtOnceAndDamageStaysWhereItIs) {
   }
 }
 
-TEST(DenseJpeg, DamagedBytesAreAnErrorOrAnotherPictureAndNothingWorse) {
+TEST(DenseJpeg, DamagedBytesAreAnErrorOrAnotherImageAndNothingWorse) {
   for (const bool progressive : {false, true}) {
     FileSpec spec{.width = 161, .height = 120, .progressive = progressive, .quality = 98};
     const Result<Bytes> whole = dense_from_jpeg(with_orientation(jpeg_test::encode(spec), 3));

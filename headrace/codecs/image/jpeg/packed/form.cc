@@ -44,10 +44,11 @@ Result<size_t> parse_frame(PackedPicture& picture) {
   const size_t tables_at = kPackedHeaderBytes + kPackedComponentBytes * frame.count;
   const size_t end = tables_at + kPackedTableBytes * tables;
   if (bytes.size() < end) return damaged("the bytes end inside the tables", bytes.size());
-  if (bytes[11] > static_cast<uint8_t>(JpegColor::kYCCK)) return damaged("no such colors", 11);
+  if (bytes[11] > static_cast<uint8_t>(JpegColor::kYCCK)) return damaged("unknown color space", 11);
   frame.color = static_cast<JpegColor>(bytes[11]);
   constexpr std::array<int, 5> kComponents = {1, 3, 3, 4, 4};  // by color
-  if (kComponents[bytes[11]] != frame.count) return damaged("colors and components differ", 11);
+  if (kComponents[bytes[11]] != frame.count)
+    return damaged("color space and number of components do not match", 11);
   frame.width = field<uint16_t>(bytes, 12);
   frame.height = field<uint16_t>(bytes, 14);
   for (int c = 0; c < frame.count; ++c) {
@@ -57,13 +58,13 @@ Result<size_t> parse_frame(PackedPicture& picture) {
     component.h = picture.sampling[c][0] = bytes[at + 1] >> 4;
     component.v = picture.sampling[c][1] = bytes[at + 1] & 15;
     component.quantization_slot = bytes[at + 2];
-    if (bytes[at + 3] >= tables) return damaged("no such quantization table", at + 3);
+    if (bytes[at + 3] >= tables) return damaged("invalid quantization table", at + 3);
     const size_t table = tables_at + kPackedTableBytes * bytes[at + 3];
     for (int k = 0; k < 64; ++k) {
       component.quantization[kNaturalFromZigzag[k]] = field<uint16_t>(bytes, table + 2 * k);
     }
   }
-  if (!lay_out(frame)) return damaged("no JPEG image has such sizes and samplings", 12);
+  if (!lay_out(frame)) return damaged("invalid sizes or sampling factors", 12);
   return end;
 }
 
@@ -92,12 +93,12 @@ Result<void> parse_extents(PackedPicture& picture) {
     picture.longest_row = std::max(picture.longest_row, length);
     sum += length;
   }
-  size_t least = 0;  // so that a small file cannot ask for much memory
+  size_t least = 0;  // limits the memory that a small file can request
   for (int c = 0; c < picture.frame.count; ++c) {
     const JpegComponent& component = picture.frame.component[c];
     least += component.blocks_high * packed_row_tables(component.blocks_wide);
   }
-  if (least > rows_bytes) return damaged("rows have less bytes than their tables", 20);
+  if (least > rows_bytes) return damaged("rows are shorter than their tables", 20);
   if (sum != rows_bytes) return damaged("the rows' lengths do not add up", picture.lengths);
   picture.remainder = bytes.subspan(picture.rows_end);
   picture.remainder_bytes = field<uint32_t>(bytes, 28);
@@ -143,7 +144,7 @@ Result<PackedPicture> parse_packed_jpeg(std::span<const uint8_t> bytes) {
   picture.length_bytes = bytes[9] & kLongRows ? 4 : 2;
   picture.compressed = bytes[9] & kCompressedRemainder;
   picture.exif_orientation = bytes[16];
-  if (bytes[16] < 1 || bytes[16] > 8) return damaged("no such orientation", 16);
+  if (bytes[16] < 1 || bytes[16] > 8) return damaged("invalid orientation", 16);
   const Result<size_t> lengths = parse_frame(picture);
   if (!lengths) return Error(lengths.error());
   picture.lengths = *lengths;

@@ -18,56 +18,56 @@
 
 namespace headrace {
 
-// No ASCII, and line ends that a text mode would change: as PNG's.
+// Non-ASCII, and line ends that a text-mode transfer would change, like PNG's.
 constexpr std::array<uint8_t, 8> kPackedSignature = {0x8A, 'H', 'R', 'P', 'J', '\r', '\n', 0x1A};
 constexpr int kPackedVersion = 1;
 constexpr size_t kPackedHeaderBytes = 32, kPackedComponentBytes = 4, kPackedTableBytes = 128;
-// Whoever does not know a flag must not read on.
+// A reader must reject unknown flags.
 constexpr int kLongRows = 1, kCompressedRemainder = 2;
 
 bool is_packed_picture(std::span<const uint8_t> first_bytes);
 
-// A picture's bytes, understood; borrows them.
+// A parsed picture; borrows its bytes.
 struct PackedPicture {
   JpegFrame frame;                               // laid out
-  std::array<std::array<int, 2>, 4> sampling{};  // h, v as the file's frame header has them
+  std::array<std::array<int, 2>, 4> sampling{};  // h, v as in the file's frame header
   int exif_orientation = 1;
-  std::span<const uint8_t> bytes;  // all of them
-  size_t lengths = 0;              // offset of the table of rows
-  int length_bytes = 2;            // of one of its entries
-  size_t rows = 0, rows_end = 0;   // offsets of the first row and of the last one's end
+  std::span<const uint8_t> bytes;  // whole file
+  size_t lengths = 0;              // offset of the row table
+  int length_bytes = 2;            // bytes per entry
+  size_t rows = 0, rows_end = 0;   // offset of the first row, and end of the last one
   size_t longest_row = 0;
-  std::span<const uint8_t> remainder;  // as stored
-  size_t remainder_bytes = 0;          // when decompressed
+  std::span<const uint8_t> remainder;  // bytes as stored
+  size_t remainder_bytes = 0;          // bytes when decompressed
   bool compressed = false;
 };
 
-// Looks at the header and at the table of rows; allocates nothing.
+// Reads the header and the row table; allocates nothing.
 Result<PackedPicture> parse_packed_jpeg(std::span<const uint8_t> bytes);
 
 // Finds a picture's rows.
 class PackedRows {
  public:
-  // REQUIRES: Buffer::kPadding readable bytes after the picture's, which outlive the use.
+  // REQUIRES: Buffer::kPadding readable bytes after the picture's, which must outlive this object.
   void begin(const PackedPicture& picture);
-  // Block row y of component c, valid until the next open(). False where it cannot be a row.
+  // Block row y of component c, valid until the next open(). False if it is not a valid row.
   bool open(int c, int y, PackedRow& row);
-  // Its offset in the picture's bytes.
+  // The row's offset in the picture's bytes.
   size_t offset(int c, int y) const { return offsets_[number_of(c, y)]; }
   size_t held_bytes() const { return tail_.capacity() + offsets_.capacity() * sizeof(size_t); }
   void free() { *this = PackedRows(); }
 
  private:
-  // Rows stand by MCU rows, in these by components.
+  // Rows are stored by MCU row, and within it by component.
   int number_of(int c, int y) const;
 
   const PackedPicture* picture_ = nullptr;
-  std::vector<size_t> offsets_;  // of all rows and of their end
-  Buffer tail_;                  // a row near the end of the bytes, with room after it
+  std::vector<size_t> offsets_;  // offsets of all rows, and the end of the last one
+  Buffer tail_;                  // a copy of a row near the end of the bytes, with padding after it
 };
 
 Error damaged_row(const PackedRows& rows, int c, int y);
-// Damaged rows are an error, which names the offset of the first.
+// Damaged rows are an error, which contains the offset of the first.
 Result<std::vector<CoefficientPlane>> unpack_coefficients(const PackedPicture& picture);
 Result<std::vector<uint8_t>> unpack_remainder(const PackedPicture& picture);
 
@@ -77,10 +77,10 @@ struct PictureToPack {
   int exif_orientation = 1;
   std::span<const uint8_t> remainder;
 };
-// An error where a field of the form is too small for the picture.
+// An error if a field of the format is too small for the picture.
 Result<std::vector<uint8_t>> write_packed_jpeg(const PictureToPack& input);
 
-// Codes that several files raise.
+// Error codes shared by several files.
 extern const ErrorCode kPackedHeader, kPackedDamaged, kNotPacked;
 
 }  // namespace headrace

@@ -47,7 +47,7 @@ Result<std::vector<uint8_t>> pack_fast(std::span<const uint8_t> jpeg) {
   Result<std::vector<uint8_t>> packed = write_packed_jpeg(
       {parts->frame, parts->planes, read_jpeg_markers(jpeg).exif_orientation, parts->remainder});
   if (!packed) return packed;
-  // Data kept for good must be seen to come back; these parts are not verified so far.
+  // Permanently stored data must be verified by a round trip; these parts have not been so far.
   const Result<JpegParts> again = parts_of(padded(*packed).bytes());
   if (!again) return Error(again.error());
   if (!same_planes(again->planes, parts->planes)) return not_packed("coefficients differ");

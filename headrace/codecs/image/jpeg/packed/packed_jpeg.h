@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A JPEG file in a form made for decoding speed: its quantized coefficients as bit planes,
 // losslessly, plus the data that restores the file byte for byte (docs/spec/pack-format.md). The
-// decoder of that form is a codec like any other; here is the way in and the way back.
+// decoder of that form is an ordinary codec; this header has the conversion in both directions.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 namespace headrace {
 
 enum class PackLevel : uint8_t {
-  kFast,   // bit planes: about a tenth larger than the JPEG, the fastest to decode
+  kFast,   // bit planes: about a tenth larger than the JPEG, fastest to decode
   kDense,  // the entropy-coded data with a row index: the JPEG's size, slower to decode
 };
 
-// Verified: what comes back was decoded again, and unpacked to the same bytes. An error's `what` is
-// a short reason to count by, for files that are to be stored as they are.
+// Verified: the reconstructed file was decoded, and unpacked to the same bytes. An error's `what`
+// is a short reason, used for statistics, for files that are to be stored unchanged.
 Result<std::vector<uint8_t>> pack_jpeg(std::span<const uint8_t> jpeg, PackLevel level);
 // The original file. The bytes may be hostile.
 Result<std::vector<uint8_t>> unpack_jpeg(std::span<const uint8_t> packed);
-// Whether the bytes carry the signature of either level.
+// Whether the bytes have the signature of either level.
 bool is_packed_jpeg(std::span<const uint8_t> first_bytes);
 
 }  // namespace headrace

@@ -18,7 +18,7 @@ namespace {
 constexpr DecodeLimits kLimits{.max_pixels = 1 << 14};
 
 void read_packed(const Bytes& bytes) {
-  static jpeg_test::PackedDecoder decoder;  // kept, as a thread of the engine keeps it
+  static jpeg_test::PackedDecoder decoder;  // kept, like a thread of the engine does
   const Result<ImageHeader> header = decoder.header(bytes);
   if (!header || !check_limits(*header, kLimits)) return;
   uint32_t hash = 2166136261u;
@@ -40,7 +40,7 @@ void read_packed(const Bytes& bytes) {
   set_simd_level(best);
 }
 
-// If a file comes back, the pixels must be those of the file.
+// If a file is reconstructed, its pixels must be the same.
 void pack(const Bytes& file) {
   static jpeg_test::Decoder plain;
   const Result<ImageHeader> header = plain.header(file);

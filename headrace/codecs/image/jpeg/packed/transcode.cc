@@ -12,8 +12,8 @@ namespace headrace {
 namespace {
 
 constexpr int kCoefficientLevel = 9;
-// A remainder that swells more than this is stored as it is, and refused when it is read: nobody
-// should get memory by asking.
+// A remainder with a higher compression ratio is stored uncompressed, and rejected when read, to
+// prevent decompression bombs.
 constexpr size_t kMaxSwelling = 1024;
 
 template <class T>
@@ -25,7 +25,7 @@ Error too_large(const char* what) {
   return Error{.code = &kNotPacked, .what = std::string(what) + " larger than 4 GiB"};
 }
 
-// Number of each component's table among those that differ; appends these to `out`.
+// Index of each component's table among the distinct ones, which are appended to `out`.
 std::array<uint8_t, 4> put_tables(const PictureToPack& input, std::vector<uint8_t>& out) {
   std::array<uint8_t, 4> number{};
   uint8_t tables = 0;
@@ -69,7 +69,7 @@ std::vector<uint8_t> header_of(const PictureToPack& input) {
   return out;
 }
 
-// All rows in their order; their lengths.
+// All rows in order; their lengths.
 std::vector<uint32_t> pack_rows(const PictureToPack& input, std::vector<uint8_t>& rows) {
   std::vector<uint32_t> lengths;
   for (int m = 0; m < input.frame.mcus_high; ++m) {
@@ -171,12 +171,12 @@ Result<std::vector<uint8_t>> unpack_remainder(const PackedPicture& picture) {
                  .what = std::move(what),
                  .where = {.offset = static_cast<int64_t>(picture.rows_end)}};
   };
-  // Both sizes are the packer's: only where they agree is memory allocated.
+  // Both sizes come from the file: memory is only allocated if they agree.
   if (zstd_content_size(stored) != picture.remainder_bytes) {
     return bad("the remainder's size is not the header's");
   }
   if (picture.remainder_bytes / kMaxSwelling > stored.size())
-    return bad("the remainder swells too much");
+    return bad("the remainder expands too much");
   std::vector<uint8_t> out(picture.remainder_bytes);
   const std::string_view wrong = zstd_decompress_into(stored, out);
   if (!wrong.empty()) return bad("the remainder: " + std::string(wrong));

@@ -32,7 +32,7 @@ class BaselineWriter {
 
   Result<std::vector<uint8_t>> write() {
     if (blocks_in_mcu() > 10) return foreign_parts("too many blocks for one scan");
-    if (!make_tables()) return foreign_parts("coefficients that baseline cannot hold");
+    if (!make_tables()) return foreign_parts("coefficients outside the range of baseline JPEG");
     out_ = {0xFF, kSoi};
     color_segment();
     quantization_segments();
@@ -42,7 +42,7 @@ class BaselineWriter {
       huffman_segment(16 | group, ac_[group]);
     }
     scan_header();
-    if (!write_data()) return foreign_parts("coefficients that baseline cannot hold");
+    if (!write_data()) return foreign_parts("coefficients outside the range of baseline JPEG");
     out_.insert(out_.end(), {0xFF, kEoi});
     return std::move(out_);
   }
@@ -78,7 +78,7 @@ class BaselineWriter {
     out_.insert(out_.end(), rest.begin(), rest.end());
   }
 
-  // Makes readers see the same colors.
+  // Copies the markers that determine colors.
   void color_segment() {
     if (frame_.color == JpegColor::kGray || frame_.color == JpegColor::kYCbCr) {
       return segment(kApp0, {}, kJfifBody);
@@ -137,9 +137,9 @@ class BaselineWriter {
   const JpegFrame& frame_;
   StoredBlocks blocks_;
   JpegScan scan_;
-  std::array<int, 4> group_{};  // of Huffman tables: 1 for chrominance
-  std::array<int, 4> slot_{};   // of quantization tables
-  bool extended_ = false;       // steps beyond 255 are not baseline, but read by everybody
+  std::array<int, 4> group_{};  // index of the Huffman tables: 1 for chrominance
+  std::array<int, 4> slot_{};   // index of the quantization table
+  bool extended_ = false;       // steps above 255 are not baseline, but all readers support them
   std::array<HuffmanSpec, 2> dc_, ac_;
   std::vector<uint8_t> out_;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entropy-coded bytes of a JPEG scan -> bits, up to the next marker or the end.
-// After that it gives zeros and remembers that it did. Borrows the bytes; one
-// thread.
+// Entropy-coded bytes of a JPEG scan -> bits, up to the next marker or the end. After that it
+// returns zeros and remembers that it did. Borrows the bytes; one thread.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +14,7 @@ class JpegBitReader {
   explicit JpegBitReader(std::span<const uint8_t> bytes)
       : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}
 
-  // At least 48 bits can be looked at and skipped then.
+  // Afterwards at least 48 bits are available.
   void refill() {
     if (count_ >= 48) return;
     if (end_ - at_ >= 8) [[likely]] {
@@ -44,11 +43,10 @@ class JpegBitReader {
     skip(count);
     return bits;
   }
-  // True when more bits were used than there are.
+  // True if more bits were used than exist.
   bool overrun() const { return invented_ > count_; }
 
-  // The rest of the last byte. Only true when the next byte is a marker's, or
-  // none.
+  // The padding bits of the last byte. Only valid if a marker or nothing follows.
   struct Padding {
     bool ends_here = false;
     int count = 0;  // 0..7
@@ -63,8 +61,7 @@ class JpegBitReader {
     if (left > 0) padding.bits = uint8_t(look(left));
     return padding;
   }
-  // Goes on after a marker of two bytes that follows the padding. False when
-  // it is another one.
+  // Skips the padding and a two-byte marker. False if a different marker follows.
   bool take_marker(uint8_t code) {
     if (end_ - at_ < 2 || at_[0] != 0xFF || at_[1] != code) return false;
     at_ += 2;
@@ -96,7 +93,7 @@ class JpegBitReader {
   const uint8_t *begin_, *at_, *end_;
   uint64_t bits_ = 0;  // from the most significant bit; zeros after the valid ones
   int count_ = 0;      // valid bits
-  int invented_ = 0;   // of them; the last ones
+  int invented_ = 0;   // zero bits appended past the end
 };
 
 }  // namespace headrace

@@ -13,7 +13,7 @@ namespace headrace {
 class JpegBitWriter {
  public:
   explicit JpegBitWriter(std::vector<uint8_t>& out) : out_(out), at_(out.size()) {}
-  // The bytes are only complete after finish().
+  // The bytes are complete only after finish().
   ~JpegBitWriter() { out_.resize(at_); }
   JpegBitWriter(const JpegBitWriter&) = delete;
   JpegBitWriter& operator=(const JpegBitWriter&) = delete;
@@ -30,10 +30,9 @@ class JpegBitWriter {
     free_ += 64;
     held_ = bits & ((uint64_t{1} << over) - 1);
   }
-  // How many bits finish() has to fill up with, 0..7.
+  // How many padding bits finish() needs, 0..7.
   int missing() const { return free_ & 7; }
-  // Fills up the last byte with the low missing() bits of `padding` and writes
-  // everything out.
+  // Pads the last byte with the low missing() bits of `padding` and writes everything out.
   void finish(uint8_t padding) {
     const int count = missing();
     put(padding & ((1u << count) - 1), count);
@@ -42,7 +41,7 @@ class JpegBitWriter {
     free_ = 64;
     held_ = 0;
   }
-  // A marker. REQUIRES: finished, or nothing put yet.
+  // A marker. REQUIRES: finished, or nothing written yet.
   void marker(uint8_t code) {
     reserve();
     out_[at_++] = 0xFF;
@@ -61,7 +60,7 @@ class JpegBitWriter {
   }
   void emit(uint64_t eight) {
     reserve();
-    // A byte of ones carries into its top bit from one below: all ones or,
+    // A byte of all ones carries into its top bit from the byte below: finds all of them and,
     // rarely, a neighbor.
     constexpr uint64_t kLow = 0x0101010101010101u, kHigh = 0x8080808080808080u;
     if (eight & kHigh & ~(eight + kLow)) {
@@ -74,7 +73,7 @@ class JpegBitWriter {
   }
 
   std::vector<uint8_t>& out_;
-  size_t at_;          // bytes that are written; the vector is longer
+  size_t at_;          // number of bytes written; the vector is larger
   uint64_t held_ = 0;  // the low 64 - free_ bits
   int free_ = 64;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real and broken files from the wild, taken apart, put together, and made dense. The files are not
-// part of the project: HEADRACE_TEST_DATA names the folder that holds them; without it these tests
-// are skipped.
+// Real and broken files from the wild: split, joined, and converted to the dense form. The files
+// are not part of the project: HEADRACE_TEST_DATA is the folder that contains them; without it
+// these tests are skipped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 
+#include "headrace/base/sweep_test_width.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 #include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
 #include "headrace/codecs/image/jpeg/parts/parts.h"
@@ -22,7 +23,7 @@ using jpeg_test::Bytes;
 
 struct Folder {
   const char* name;
-  bool all;  // every file that libjpeg-turbo reads without a warning is taken apart
+  bool all;  // every file that libjpeg-turbo reads without a warning is split
 };
 
 class JpegPartsCorpus : public testing::TestWithParam<Folder> {
@@ -33,7 +34,8 @@ class JpegPartsCorpus : public testing::TestWithParam<Folder> {
     if (!parts) {
       const std::string& reason = parts.error().what;
       ++reasons_[reason];
-      // Files that libjpeg-turbo reads well are split, unless pixels are more than coefficients.
+      // Files that libjpeg-turbo reads without warnings are split, unless pixels depend on more
+      // than coefficients.
       if (expected && GetParam().all) {
         EXPECT_EQ(reason, "missing scans");
       }
@@ -61,7 +63,7 @@ class JpegPartsCorpus : public testing::TestWithParam<Folder> {
   size_t bytes_ = 0, dense_bytes_ = 0;
 };
 
-TEST_P(JpegPartsCorpus, EverySoundFileComesBackAndHoldsLibjpegsCoefficients) {
+TEST_P(JpegPartsCorpus, EveryIntactFileIsRestoredAndHasLibjpegsCoefficients) {
   const char* root = std::getenv("HEADRACE_TEST_DATA");
   if (!root) GTEST_SKIP() << "HEADRACE_TEST_DATA is not set";
   const fs::path folder = fs::path(root) / GetParam().name;
@@ -71,15 +73,17 @@ TEST_P(JpegPartsCorpus, EverySoundFileComesBackAndHoldsLibjpegsCoefficients) {
     if (entry.is_regular_file()) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  for (const fs::path& path : files) {
-    SCOPED_TRACE(path.string());
-    std::ifstream in(path, std::ios::binary);
+  for (size_t i = 0; i < files.size(); i += size_t(kSweepStep)) {
+    SCOPED_TRACE(files[i].string());
+    std::ifstream in(files[i], std::ios::binary);
     compare(Bytes(std::istreambuf_iterator<char>(in), {}));
   }
   RecordProperty("taken_apart", taken_apart_);
   for (const auto& [reason, count] : reasons_) RecordProperty(reason, count);
   EXPECT_GT(taken_apart_, 0);
-  EXPECT_LE(dense_bytes_, bytes_ * 105 / 100);
+  if (kSweepStep == 1) {  // all files, not a few
+    EXPECT_LE(dense_bytes_, bytes_ * 105 / 100);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Folders, JpegPartsCorpus,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of a JPEG file's parts, and the check with which all of them
-// begin.
+// Errors of a JPEG file's parts, and the check with which all functions on them begin.
 #pragma once
 
 #include <string_view>
@@ -10,17 +9,16 @@
 
 namespace headrace {
 
-// The file is not taken apart; a short reason to count by.
+// The file cannot be split; a short reason, used for statistics.
 Error not_taken_apart(std::string_view reason);
-// The parts do not belong together, or are damaged.
+// The parts are inconsistent or damaged.
 Error foreign_parts(std::string_view what);
 
 inline size_t block_count(const CoefficientPlane& plane) {
   return size_t(plane.blocks_wide) * size_t(plane.blocks_high);
 }
 
-// Lays out a copy of the frame; false unless there is a plane of the right size
-// for each component.
+// Lays out a copy of the frame; false unless each component has a plane of the right size.
 bool lay_out_parts(const JpegParts& parts, JpegFrame& frame);
 
 }  // namespace headrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: a JPEG file is taken apart only if it comes back, and its coefficients are libjpeg's;
-// parts that were changed, or made up, are put together or refused, and what is put together holds
-// the coefficients. The dense form gives files back too, and survives any change to it.
+// libFuzzer: a JPEG file is split only if it can be restored, and its coefficients are libjpeg's;
+// parts that were changed or made up are joined or rejected, and a joined file has the given
+// coefficients. The dense form also restores files, and survives any change to its bytes.
 #include <algorithm>
 #include <cstdlib>
 
@@ -29,7 +29,7 @@ bool same_coefficients(const std::vector<CoefficientPlane>& a,
   });
 }
 
-// Takes bytes from the input's front; zeros when there are none.
+// Takes bytes from the front of the input; zeros if there are none left.
 class Input {
  public:
   explicit Input(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -87,7 +87,7 @@ void take_apart(const Bytes& file, jpeg_test::Draw& draw) {
   }
 }
 
-// Bytes of the dense form with any index and any lengths: an error or pixels.
+// Bytes of the dense form with any index and any lengths give an error or pixels.
 void open_dense(const Bytes& stored) {
   (void)jpeg_from_dense(stored);
   static const auto decoder = Registry<CodecRecord>::find("dense_jpeg")->make();

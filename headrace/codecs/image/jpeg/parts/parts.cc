@@ -21,7 +21,7 @@ using namespace jpeg_marker;
 using Bytes = std::span<const uint8_t>;
 using Reason = std::string_view;
 
-// The planes that belong to a frame, without their coefficients.
+// The planes of a frame, without coefficients.
 CoefficientPlane empty_plane(const JpegFrame& frame, int c) {
   const JpegComponent& component = frame.component[c];
   CoefficientPlane plane;
@@ -32,7 +32,7 @@ CoefficientPlane empty_plane(const JpegFrame& frame, int c) {
   return plane;
 }
 
-// Walks through a file once.
+// Reads a file once.
 class Splitter {
  public:
   explicit Splitter(Bytes jpeg) : jpeg_(jpeg) {}
@@ -60,7 +60,7 @@ class Splitter {
   }
 
  private:
-  // A marker of the file with what follows it.
+  // A marker of the file and the data after it.
   struct Piece {
     int marker = 0;
     size_t fill = 0;
@@ -132,8 +132,8 @@ class Splitter {
       planes_[c].v_sampling = segments_.stored_v(c);
       blocks += block_count(planes_[c]);
     }
-    // Each block takes a bit at least, so a header cannot ask for much more
-    // than the file is long.
+    // Each block takes at least a bit, so the memory requested by a header is bounded by the file's
+    // size.
     if (blocks > 8 * uint64_t{jpeg_.size()}) return "truncated";
     for (CoefficientPlane& plane : planes_) plane.coefficients.resize(block_count(plane) * 64);
     blocks_.emplace(frame, planes_);
@@ -165,7 +165,8 @@ class Splitter {
   ScanReader reader_;
   std::vector<CoefficientPlane> planes_;
   std::optional<BlocksOf<CoefficientPlane>> blocks_;
-  int interleaved_ = 0;  // one bit a component: whether a scan holds its blocks beyond the edge
+  int interleaved_ = 0;  // one bit per component: whether a scan contains its blocks beyond the
+                         // edge
   std::vector<Piece> pieces_;
 };
 

@@ -16,8 +16,7 @@ using jpeg_test::FileSpec;
 
 class JpegPartsTest : public testing::Test {
  protected:
-  // Taken apart, put together, and the coefficients are those that libjpeg
-  // reads.
+  // Splits and joins the file, and compares the coefficients with libjpeg's.
   void expect_round_trip(const Bytes& file) {
     const Result<JpegParts> parts = split_jpeg(file);
     ASSERT_TRUE(parts) << parts.error().message();
@@ -50,9 +49,9 @@ class JpegPartsTest : public testing::Test {
   jpeg_test::Decoder decoder_;
 };
 
-constexpr uint8_t kEdgeItem = 3;  // the item of the remainder that says what such blocks hold
+constexpr uint8_t kEdgeItem = 3;  // the remainder's item that stores such blocks
 
-TEST_F(JpegPartsTest, EverySamplingWithEveryScriptAndRestartIntervalComesBack) {
+TEST_F(JpegPartsTest, EverySamplingScriptAndRestartIntervalIsRestored) {
   for (const std::vector<Factors>& sampling : test_samplings()) {
     for (const JpegScript& script : scripts_for(int(sampling.size()))) {
       for (const int interval : {0, 1, 2, 5, 1000}) {
@@ -71,7 +70,7 @@ TEST_F(JpegPartsTest, EverySamplingWithEveryScriptAndRestartIntervalComesBack) {
   }
 }
 
-TEST_F(JpegPartsTest, EverySmallSizeComesBack) {
+TEST_F(JpegPartsTest, EverySmallSizeIsRestored) {
   for (const std::vector<Factors>& sampling :
        {std::vector<Factors>{{1, 1}}, {{2, 2}, {1, 1}, {1, 1}}, {{4, 1}, {1, 1}, {1, 1}}}) {
     for (int height = 1; height <= 18; ++height) {
@@ -86,7 +85,7 @@ TEST_F(JpegPartsTest, EverySmallSizeComesBack) {
   }
 }
 
-TEST_F(JpegPartsTest, EveryQualityComesBack) {
+TEST_F(JpegPartsTest, EveryQualityIsRestored) {
   for (const int quality : {1, 5, 25, 50, 75, 95, 100}) {
     for (const bool progressive : {false, true}) {
       expect_round_trip(jpeg_test::encode(
@@ -96,21 +95,22 @@ TEST_F(JpegPartsTest, EveryQualityComesBack) {
 }
 
 // The example of docs/spec/jpeg-remainder.md.
-TEST_F(JpegPartsTest, AnOrdinaryFileIsTwentyFiveBytesBesideItsCoefficients) {
+TEST_F(JpegPartsTest, AnOrdinaryFileHasTwentyFiveBytesOfOverhead) {
   const Bytes expected = {1,    4, 0xDB, 1,    8, 0xDB, 1,    0x11, 0xC0, 0,    0xC4, 1,   8,
                           0xC4, 1, 0x14, 0xC4, 1, 0x19, 0xC4, 1,    0x25, 0xDA, 0,    0xD9};
   EXPECT_EQ(split_jpeg(jpeg_test::encode({.width = 17}))->remainder, expected);
 }
 
 // libjpeg ends a run of blocks early when its buffer of 1,000 correction bits may become too small.
-TEST_F(JpegPartsTest, RunsThatEndBecauseCorrectionsWaitComeBack) {
+TEST_F(JpegPartsTest, RunsEndedByPendingCorrectionsAreRestored) {
   for (const int quality : {10, 40, 75, 90}) {
     FileSpec spec{.width = 320, .height = 200, .quality = quality};
     for (const int interval : {0, 30}) {
       spec.restart_interval = interval;
       const Bytes file = doubled(jpeg_test::encode(spec));
       expect_round_trip(file);
-      // As predicted: only the last scan's header stands between its marker and the end's.
+      // Padding is as predicted: only the last scan's header is between its marker and the end
+      // marker.
       const Bytes remainder = split_jpeg(file)->remainder;
       EXPECT_EQ(remainder[remainder.size() - 9], 0xDA);
       EXPECT_EQ(remainder[remainder.size() - 8], 1);
@@ -119,14 +119,14 @@ TEST_F(JpegPartsTest, RunsThatEndBecauseCorrectionsWaitComeBack) {
 }
 
 // Longer than the 32,767 blocks that one symbol can end.
-TEST_F(JpegPartsTest, LongRunsOfEmptyBlocksComeBack) {
+TEST_F(JpegPartsTest, LongRunsOfEmptyBlocksAreRestored) {
   FileSpec spec{.width = 2400, .height = 1600, .sampling = {{1, 1}}, .quality = 2};
   spec.progressive = true;
   expect_round_trip(encode_flat(spec, 128));
   expect_round_trip(encode_flat(spec, 31));
 }
 
-TEST_F(JpegPartsTest, ColorsAreThoseThatLibjpegGuesses) {
+TEST_F(JpegPartsTest, ColorSpacesEqualLibjpegsGuess) {
   const auto color_of = [](const FileSpec& spec) {
     return split_jpeg(jpeg_test::encode(spec))->frame.color;
   };
@@ -138,7 +138,7 @@ TEST_F(JpegPartsTest, ColorsAreThoseThatLibjpegGuesses) {
   EXPECT_EQ(color_of(jpeg_test::cmyk(true, JCS_YCCK)), JpegColor::kYCCK);
 }
 
-TEST_F(JpegPartsTest, BytesBehindTheEndComeBack) {
+TEST_F(JpegPartsTest, BytesAfterTheEndAreRestored) {
   Bytes file = jpeg_test::encode({});
   const Bytes other = jpeg_test::encode(jpeg_test::gray(20, 20));
   file.insert(file.end(), other.begin(), other.end());
@@ -146,7 +146,7 @@ TEST_F(JpegPartsTest, BytesBehindTheEndComeBack) {
   expect_round_trip(file);
 }
 
-TEST_F(JpegPartsTest, FillBytesAndMarkersWithoutMeaningComeBack) {
+TEST_F(JpegPartsTest, FillBytesAndMeaninglessMarkersAreRestored) {
   const Bytes plain = jpeg_test::encode({.progressive = true});
   for (const int marker : {0xC4, 0xDA, 0xDB, 0xC2, 0xD9}) {
     for (const size_t at : jpeg_test::marker_offsets(plain, marker)) {
@@ -162,7 +162,7 @@ TEST_F(JpegPartsTest, FillBytesAndMarkersWithoutMeaningComeBack) {
   }
 }
 
-TEST_F(JpegPartsTest, TablesThatAreSentTwiceComeBack) {
+TEST_F(JpegPartsTest, RepeatedTablesAreRestored) {
   const Bytes plain = jpeg_test::encode({});
   for (const int marker : {0xC4, 0xDB}) {
     const size_t at = jpeg_test::marker_offsets(plain, marker)[0];
@@ -170,7 +170,7 @@ TEST_F(JpegPartsTest, TablesThatAreSentTwiceComeBack) {
     const Bytes segment(plain.begin() + ptrdiff_t(at), plain.begin() + ptrdiff_t(at + length));
     Bytes file = plain;
     file.insert(file.begin() + ptrdiff_t(at), segment.begin(), segment.end());
-    file[at + 10] ^= 1;  // the first of the two is another table, and overridden
+    file[at + 10] ^= 1;  // the first of the two is a different table, which is overridden
     if (marker == 0xDB) expect_round_trip(file);
     const size_t after = jpeg_test::marker_offsets(plain, 0xD9).back();
     file = plain;
@@ -179,8 +179,8 @@ TEST_F(JpegPartsTest, TablesThatAreSentTwiceComeBack) {
   }
 }
 
-// Encoders other than libjpeg fill up the last byte with zeros, or with what was left over.
-TEST_F(JpegPartsTest, AnyPaddingBitsComeBack) {
+// Encoders other than libjpeg pad the last byte with zeros, or with leftover bits.
+TEST_F(JpegPartsTest, AnyPaddingBitsAreRestored) {
   FileSpec spec{.width = 60, .height = 40, .sampling = {{1, 1}}};
   spec.restart_interval = 3;
   for (const bool progressive : {false, true}) {
@@ -189,7 +189,7 @@ TEST_F(JpegPartsTest, AnyPaddingBitsComeBack) {
     Bytes zeros = plain, mixed = plain;
     const std::vector<size_t> ends = interval_ends(plain);
     ASSERT_GT(ends.size(), 10u);
-    for (size_t i = ends.size(); i-- > 0;) {  // from the last, as bytes may go away
+    for (size_t i = ends.size(); i-- > 0;) {  // from the end, because bytes may be removed
       clear_padding(zeros, ends[i]);
       if (i % 2) clear_padding(mixed, ends[i]);
     }
@@ -200,9 +200,9 @@ TEST_F(JpegPartsTest, AnyPaddingBitsComeBack) {
   }
 }
 
-// A crop that only changes the size in the header leaves blocks beyond the edge that are like any
-// other; cameras write such ones.
-TEST_F(JpegPartsTest, BlocksBeyondTheEdgeComeBackWhateverTheyHold) {
+// A crop that only changes the size in the header leaves ordinary blocks beyond the edge; cameras
+// write such files.
+TEST_F(JpegPartsTest, AnyBlocksBeyondTheEdgeAreRestored) {
   for (const std::vector<Factors>& sampling : test_samplings()) {
     if (sampling.size() < 3) continue;
     FileSpec spec{.width = 64, .height = 64, .sampling = sampling};
@@ -218,15 +218,15 @@ TEST_F(JpegPartsTest, BlocksBeyondTheEdgeComeBackWhateverTheyHold) {
   }
 }
 
-// Only DC scans of progressive files hold such blocks, and spread their bits over several scans.
-TEST_F(JpegPartsTest, ProgressiveBlocksBeyondTheEdgeComeBackWhateverTheyHold) {
+// Only DC scans of progressive files contain such blocks, and spread their bits over several scans.
+TEST_F(JpegPartsTest, AnyProgressiveBlocksBeyondTheEdgeAreRestored) {
   FileSpec spec{.width = 37, .height = 41};  // 4:2:0: 5 x 6 blocks of luminance in 6 x 6
   for (const JpegScript& script : scripts_for(3)) {
     if (!script.interleaved) continue;
     SCOPED_TRACE(script.name);
     Result<JpegParts> parts = split_jpeg(encode_with(spec, script, false));
     ASSERT_TRUE(parts);
-    // Two blocks, the first and the fourth: 37 more, and 16 less than predicted; no AC.
+    // Two blocks, the first and the fourth: 37 more than predicted, and 16 less; no AC.
     const Bytes edge = {kEdgeItem, 2, 0, 74, 0, 2, 31, 0, 0, 0};
     ASSERT_NE(parts->remainder[1], kEdgeItem);
     parts->remainder.insert(parts->remainder.begin() + 1, edge.begin(), edge.end());
@@ -238,8 +238,8 @@ TEST_F(JpegPartsTest, ProgressiveBlocksBeyondTheEdgeComeBackWhateverTheyHold) {
   }
 }
 
-// Other encoders end a run of empty blocks when they like, down to one symbol a block.
-TEST_F(JpegPartsTest, RunsThatEndEarlyComeBack) {
+// Other encoders may end a run of empty blocks at any time, down to one symbol per block.
+TEST_F(JpegPartsTest, RunsThatEndEarlyAreRestored) {
   FileSpec spec{.width = 200, .height = 160, .sampling = {{1, 1}}};
   // Six empty blocks of seven.
   const auto sample = [](int x, int y, int c) {
@@ -254,7 +254,7 @@ TEST_F(JpegPartsTest, RunsThatEndEarlyComeBack) {
     give_last_scan_all_codes(parts->remainder);
     const Result<Bytes> usual = join_jpeg(*parts);
     ASSERT_TRUE(usual) << usual.error().message();
-    // At the end of the last scan: eight places, a gap of 9 blocks between them.
+    // At the end of the last scan: eight positions, with a gap of 9 blocks between them.
     Bytes& remainder = parts->remainder;
     remainder[remainder.size() - 8] |= 8;
     const Bytes breaks = {8, 9, 9, 9, 9, 9, 9, 9, 9};
@@ -268,7 +268,7 @@ TEST_F(JpegPartsTest, RunsThatEndEarlyComeBack) {
   EXPECT_GT(longer, 4);
 }
 
-TEST_F(JpegPartsTest, WhatIsNotTakenApartHasAReasonToCountBy) {
+TEST_F(JpegPartsTest, FilesThatAreNotConvertedHaveACountableReason) {
   const Bytes file = jpeg_test::encode({}), progressive = jpeg_test::encode({.progressive = true});
   const auto patched = [](Bytes bytes, int marker, size_t offset,
                           std::initializer_list<int> values) {
@@ -314,9 +314,9 @@ TEST_F(JpegPartsTest, WhatIsNotTakenApartHasAReasonToCountBy) {
   expect_reason(bad, "restart markers");
 }
 
-// Zeros that are spelled out up to the last coefficient mean the same and take
-// more bits: nothing else of the file says that they were written so.
-TEST_F(JpegPartsTest, UnusualCodesAreNotTakenApart) {
+// Explicit zeros up to the last coefficient mean the same and take more bits: this cannot be
+// predicted from the rest of the file.
+TEST_F(JpegPartsTest, UnusualCodesAreNotConverted) {
   // Gray, 8 x 8; AC code 0 = sixteen zeros, 10 = end of block; DC code 0 = no
   // difference.
   Bytes file = {0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0};
@@ -386,7 +386,7 @@ TEST_F(JpegPartsTest, PartsThatDoNotBelongTogetherAreAnError) {
   changed.frame.count = 1000;
   expect_refused(changed);
   changed = *parts;
-  changed.planes[1].coefficients[5] = -32768;  // no code is long enough
+  changed.planes[1].coefficients[5] = -32768;  // no code can be this long
   expect_refused(changed);
   EXPECT_FALSE(baseline_jpeg(changed));
 }

@@ -31,7 +31,7 @@ inline const std::vector<std::vector<jpeg_test::Factors>>& test_samplings() {
 struct JpegScript {
   std::string name = "one scan";
   std::vector<jpeg_scan_info> scans = {};  // empty: libjpeg's default
-  bool interleaved = true;                 // some scan holds several components, none with AC alone
+  bool interleaved = true;                 // some scan has several components, none has only AC
 };
 
 inline std::vector<JpegScript> scripts_for(int components) {
@@ -74,7 +74,8 @@ inline std::vector<JpegScript> scripts_for(int components) {
   return scripts;
 }
 
-// As jpeg_test::encode(), with a script and with optimized tables on wish; `sample` draws.
+// Like jpeg_test::encode(), with a scan script and optionally optimized tables; `sample` returns
+// the samples.
 template <class Sample>
 jpeg_test::Bytes encode_with(jpeg_test::FileSpec spec, const JpegScript& script, bool optimize,
                              Sample&& sample) {
@@ -89,20 +90,20 @@ inline jpeg_test::Bytes encode_with(const jpeg_test::FileSpec& spec, const JpegS
   return encode_with(spec, script, optimize, jpeg_test::test_sample);
 }
 
-// Almost empty: one level, and a dot every thousand samples.
+// Almost empty: constant, with a dot every thousand samples.
 inline jpeg_test::Bytes encode_flat(const jpeg_test::FileSpec& spec, int level) {
   return encode_with(spec, {}, false, [level](int x, int y, int) {
     return uint8_t((x * 7 + y * 613) % 100003 == 0 ? 255 - level : level);
   });
 }
 
-// The same picture with all coefficients doubled, progressive, by libjpeg's transcoder: in the last
-// scan no coefficient becomes nonzero, and the bits that correct the others wait in a buffer.
+// The same picture with all coefficients doubled, as progressive by libjpeg's transcoder: in the
+// last scan no coefficient becomes nonzero, and the correction bits of the others are buffered.
 inline jpeg_test::Bytes doubled(const jpeg_test::Bytes& file) {
   jpeg_decompress_struct in{};
   jpeg_compress_struct to{};
   jpeg_error_mgr errors{};
-  in.err = to.err = jpeg_std_error(&errors);  // an error is the test's own fault and ends it
+  in.err = to.err = jpeg_std_error(&errors);  // an error is a bug in the test and aborts it
   jpeg_create_decompress(&in);
   jpeg_create_compress(&to);
   jpeg_mem_src(&in, file.data(), file.size());
@@ -144,8 +145,8 @@ inline std::vector<size_t> interval_ends(const jpeg_test::Bytes& file) {
   return ends;
 }
 
-// Makes zeros of the ones that fill up the byte before a marker at `end`, which may cost a stuffed
-// byte. Padding is what can be cleared without a coefficient changing.
+// Clears the padding ones before a marker at `end`, which may create a stuffed byte. Bits count as
+// padding if clearing them changes no coefficient.
 inline void clear_padding(jpeg_test::Bytes& file, size_t end) {
   jpeg_test::Decoder decoder;
   const auto plane = [&](const jpeg_test::Bytes& bytes) {
@@ -168,8 +169,8 @@ inline void clear_padding(jpeg_test::Bytes& file, size_t end) {
   }
 }
 
-// In the remainder of a file that ends with a progressive scan of one component: its table becomes
-// one that has a code for each symbol, of 8 or 9 bits.
+// In the remainder of a file that ends with a progressive scan of one component: replaces its table
+// by one that has a code for each symbol, of 8 or 9 bits.
 inline void give_last_scan_all_codes(jpeg_test::Bytes& remainder) {
   const size_t scan = remainder.size() - 9;  // marker, flags, 6 bytes of header; the end marker
   for (size_t at = scan; at-- > 0;) {

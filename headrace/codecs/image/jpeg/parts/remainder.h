@@ -19,21 +19,18 @@ namespace headrace {
 
 class RemainderWriter {
  public:
-  // The frame as JpegSegments has it: with quantization, with the file's
-  // identifiers and slots.
+  // The frame as in JpegSegments: with quantization, and the file's identifiers and slots.
   explicit RemainderWriter(const JpegFrame& frame);
 
-  // Comes first: the blocks of component c beyond the edge that are not as
-  // predicted. `sent`: whether a scan holds such blocks at all. To be called
-  // for each component in order.
+  // Must be called first, for each component in order: writes the blocks of component c beyond the
+  // edge that differ from the prediction. `sent`: whether any scan contains such blocks.
   void edge_blocks(int c, BlocksOf<CoefficientPlane>& blocks, bool sent);
 
-  // Then the markers of the file, in order. `fill`: 0xFF bytes before it beside
-  // the usual one.
+  // Then the markers of the file, in order. `fill`: additional 0xFF bytes before it.
   void marker(int code, size_t fill);  // a standalone marker
   void segment(int code, size_t fill, std::span<const uint8_t> body);
   void scan(size_t fill, std::span<const uint8_t> header, const ScanChoices& choices);
-  // The end marker, and what lies after it.
+  // The end marker, and the data after it.
   void end(size_t fill, std::span<const uint8_t> after);
 
   std::vector<uint8_t> take() { return std::move(out_); }
@@ -63,15 +60,14 @@ struct RemainderItem {
 
 class RemainderReader {
  public:
-  // `frame`: as the parts have it.
+  // `frame`: from the parts.
   RemainderReader(const JpegFrame& frame, std::span<const uint8_t> bytes)
       : frame_(frame), in_(bytes) {}
 
-  // The form's version, and blocks beyond the edge: as predicted, or as stored.
-  // False when damaged, as is that of next().
+  // The format's version, and blocks beyond the edge: predicted, or as stored. False if damaged, as
+  // for next().
   bool begin(BlocksOf<const CoefficientPlane>& blocks);
-  // `header`: the frame as the items so far have it; its identifiers and slots
-  // are needed.
+  // `header`: the frame as known from the items so far; its identifiers and slots are needed.
   bool next(const JpegFrame& header, RemainderItem& item);
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codes of the remainder's form (docs/spec/jpeg-remainder.md), for its writer and
-// its reader.
+// Codes of the remainder's format (docs/spec/jpeg-remainder.md), for its writer and its reader.
 #pragma once
 
 #include <array>
@@ -13,9 +12,9 @@ namespace headrace::remainder_form {
 
 constexpr uint8_t kVersion = 1;
 
-// Item codes below those of markers. Markers stand for themselves.
+// Item codes, below the marker codes. Markers have their own code.
 constexpr uint8_t kFill = 0x02;        // a number of 0xFF bytes, before the next marker
-constexpr uint8_t kEdgeBlocks = 0x03;  // blocks beyond the edge that are not as predicted
+constexpr uint8_t kEdgeBlocks = 0x03;  // blocks beyond the edge that differ from the prediction
 constexpr uint8_t kJfif = 0x04;        // the JFIF segment that libjpeg writes by default
 constexpr std::array<uint8_t, 14> kJfifBody = {'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
 
@@ -28,7 +27,7 @@ constexpr uint8_t kOwnHeader = 1, kZeroPadding = 2, kListedPadding = 4, kRunBrea
 constexpr size_t kLongestBody = 65533;
 constexpr size_t kMostFill = 255;
 
-// The bodies of a frame and a scan header as most files have them.
+// The most common bodies of a frame and a scan header.
 inline std::vector<uint8_t> usual_frame_header(const JpegFrame& frame) {
   std::vector<uint8_t> body = {8,
                                uint8_t(frame.height >> 8),

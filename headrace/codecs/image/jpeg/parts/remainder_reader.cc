@@ -55,7 +55,7 @@ bool RemainderReader::begin(BlocksOf<const CoefficientPlane>& blocks) {
   for (int c = 0; c < frame_.count; ++c) {
     uint64_t left = 0, next = 0;
     if (stored && !number(left)) return false;
-    uint64_t wanted = UINT64_MAX;  // the next block that is stored
+    uint64_t wanted = UINT64_MAX;  // the next stored block
     const auto find_next = [&] {
       uint64_t gap = 0;
       wanted = UINT64_MAX;

@@ -14,8 +14,7 @@ using namespace remainder_form;
 using namespace jpeg_marker;
 using Bytes = std::span<const uint8_t>;
 
-// Bytes of a DHT table at the start of a body, which JpegSegments has found to
-// be sound.
+// Bytes of a DHT table at the start of a body, which JpegSegments has validated.
 size_t huffman_bytes(Bytes body) {
   size_t bytes = 17;
   for (int i = 1; i <= 16; ++i) bytes += body[i];

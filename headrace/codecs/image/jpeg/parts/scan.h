@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by reading and writing a scan: its parameters, the blocks
-// that it holds in their order, and what its writer was free to choose. Plain
-// data; nothing here reads bytes.
+// Shared by reading and writing a scan: its parameters, its blocks in order, and the choices that
+// the standard leaves to its writer. Plain data; nothing here reads bytes.
 #pragma once
 
 #include <array>
@@ -15,10 +14,10 @@
 
 namespace headrace {
 
-// A scan header (B.2.3), its components found in the frame.
+// A scan header (B.2.3), with its components looked up in the frame.
 struct JpegScan {
-  int count = 0;                   // of components
-  std::array<int, 4> component{};  // their numbers in the frame
+  int count = 0;                   // number of components
+  std::array<int, 4> component{};  // their indices in the frame
   std::array<int, 4> dc_slot{}, ac_slot{};
   int first = 0, last = 63;  // Ss, Se
   int high = 0, low = 0;     // Ah, Al
@@ -26,22 +25,21 @@ struct JpegScan {
   bool progressive = false;
 };
 
-// Choices that the standard leaves to the writer of a scan. By default those of
-// libjpeg.
+// Choices that the standard leaves to the writer of a scan. Defaults are libjpeg's.
 struct ScanChoices {
   enum Padding : uint8_t { kOnes, kZeros, kListed };
-  Padding padding = kOnes;           // of the last byte before a restart marker or the scan's end
-  std::vector<uint8_t> listed;       // the padding's bits for each such end
-  std::vector<uint32_t> run_breaks;  // blocks of the scan before which a run of
-                                     // ends of block stops
+  Padding padding = kOnes;           // padding of the last byte before a restart marker or the
+                                     // scan's end
+  std::vector<uint8_t> listed;       // the padding bits for each such end
+  std::vector<uint32_t> run_breaks;  // blocks of the scan before which an end-of-band run stops
 };
 
-// The blocks that fill up the MCUs of one component beyond the picture's right
-// and lower edge. Interleaved scans hold them, and nobody shows them.
+// The padding blocks of one component, which complete the MCUs at the picture's right and lower
+// edge. Interleaved scans contain them, but they are not visible.
 struct EdgeBlocks {
   int wide = 0, high = 0;                // blocks that are real
   int padded_wide = 0, padded_high = 0;  // whole MCUs
-  std::vector<int16_t> coefficients;     // right of each real row, then whole rows below
+  std::vector<int16_t> coefficients;     // to the right of each real row, then whole rows below
 
   size_t count() const { return coefficients.size() / 64; }
   // REQUIRES: inside the padded size, outside the real one.
@@ -86,11 +84,10 @@ class BlocksOf {
   std::array<EdgeBlocks, 4> edges_;
 };
 
-// Blocks beyond the edge as libjpeg's encoder makes them: no AC coefficients,
-// and the DC value of the block that precedes it in its MCU, so that the
-// difference is 0. Calls visit(ordinal, block, predicted DC) for each such
-// block of a component in the order of EdgeBlocks::index(); the block before
-// one is always complete when it is its turn.
+// Blocks beyond the edge as libjpeg's encoder makes them: no AC coefficients, and the DC value of
+// the previous block in the MCU, so that the difference is 0. Calls visit(ordinal, block, predicted
+// DC) for each such block of a component in the order of EdgeBlocks::index(); the previous block is
+// always complete by then.
 template <class Blocks, class Visit>
 void for_each_edge_block(const JpegFrame& frame, int c, Blocks& blocks, Visit&& visit) {
   EdgeBlocks& edge = blocks.edge(c);
@@ -105,9 +102,9 @@ void for_each_edge_block(const JpegFrame& frame, int c, Blocks& blocks, Visit&& 
   }
 }
 
-// Visits the blocks of a scan in their order: per_block(position in the scan,
-// block), and restart() between two restart intervals. Returns false, early,
-// when restart() does, or when go_on(), asked after each row, does.
+// Visits the blocks of a scan in order: per_block(position in the scan, block), and restart()
+// between two restart intervals. Returns false early if restart() does, or if go_on(), called after
+// each row, does.
 template <class Blocks, class PerBlock, class Restart, class GoOn>
 bool walk_scan(const JpegFrame& frame, const JpegScan& scan, Blocks& blocks, PerBlock&& per_block,
                Restart&& restart, GoOn&& go_on) {

@@ -9,7 +9,7 @@ namespace headrace {
 namespace {
 
 constexpr int kLongestRun = 0x7FFF;
-constexpr int kMostWaiting = 937;  // as in the writer
+constexpr int kMostWaiting = 937;  // same as in the writer
 
 // F.2.2.1: `size` additional bits as a number.
 int extended(uint32_t bits, int size) {
@@ -50,8 +50,8 @@ bool ScanCodes::build(const HuffmanSpec& spec, HuffmanUse use) {
   return true;
 }
 
-// Codes and numbers from bits. Damage is remembered, not returned: 0 goes on to
-// the block's end.
+// Codes and numbers from bits. Damage is recorded, not returned: zeros follow until the end of the
+// block.
 class ScanBits {
  public:
   explicit ScanBits(std::span<const uint8_t> bytes) : bits(bytes) {}
@@ -73,8 +73,7 @@ class ScanBits {
     damaged = true;
     return 0;
   }
-  // A run of zeros and the number after it; number 0 where the symbol stands
-  // for itself.
+  // A run of zeros and the number after it; number 0 for symbols without a number.
   struct Step {
     int run = 0, number = 0;
   };
@@ -204,8 +203,8 @@ class ScanDecoder {
     note_empty(corrections);
   }
 
-  // Before a restart marker and at the scan's end. A reason when the data does
-  // not end here.
+  // Called before a restart marker and at the scan's end. Returns a reason if the data does not end
+  // here.
   std::string_view end_interval() {
     const JpegBitReader::Padding padding = in_.bits.padding();
     if (in_.bits.overrun()) return "truncated";
@@ -227,14 +226,14 @@ class ScanDecoder {
   void correct(int16_t& value) {
     if (!in_.bits.take(1)) return;
     const int step = value < 0 ? -(1 << scan_.low) : 1 << scan_.low;
-    // A bit that is there already was no correction: libjpeg ignores it, a
-    // writer never has it.
+    // A correction of a bit that is already set: libjpeg ignores it, and a writer never produces
+    // it.
     if (value & (1 << scan_.low)) in_.damaged = true;
     value = narrowed(value + step, in_.damaged);
   }
   void begin_run(int size, bool first_in_block, uint32_t ordinal) {
     run_ = (1 << size) - 1 + (size ? int(in_.bits.take(size)) : 0);
-    // The usual writer would have gone on with the run before.
+    // The usual writer would have continued the previous run.
     if (first_in_block && usual_run_ > 0) {
       choices_.run_breaks.push_back(ordinal);
       usual_run_ = usual_waiting_ = 0;
@@ -262,7 +261,7 @@ class ScanDecoder {
   ScanBits& in_;
   ScanChoices& choices_;
   std::array<int, 4> predictor_{};
-  int run_ = 0;  // blocks that are still to end at once
+  int run_ = 0;  // remaining blocks of the end-of-band run
   uint32_t block_ = 0;
   int usual_run_ = 0, usual_waiting_ = 0;
   bool all_ones_ = true, all_zeros_ = true;

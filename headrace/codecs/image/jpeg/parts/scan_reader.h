@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Huffman-coded scan, sequential or progressive -> coefficients, and what
-// its writer chose where the standard leaves a choice (ISO/IEC 10918-1, F.2.2,
-// G.2). Not the decoder for pixels: this one looks at every bit, those of
-// padding too. A reader belongs to one thread; the bytes may be hostile.
+// One Huffman-coded scan, sequential or progressive -> coefficients, and the choices that the
+// standard left to its writer (ISO/IEC 10918-1, F.2.2, G.2). Not the decoder for pixels: this one
+// reads every bit, including padding. A reader belongs to one thread; the bytes may be hostile.
 #pragma once
 
 #include <array>
@@ -19,8 +18,7 @@ namespace headrace {
 // Lookup tables for one spec.
 class ScanCodes {
  public:
-  // False for a spec that libjpeg refuses. Building the spec that was built
-  // last costs nothing.
+  // False for a spec that libjpeg rejects. Building the same spec again is free.
   bool build(const HuffmanSpec& spec, HuffmanUse use);
 
  private:
@@ -28,14 +26,12 @@ class ScanCodes {
   static constexpr int kLookup = 10;
   HuffmanSpec spec_;
   bool built_ = false;
-  // For the next kLookup bits: a code's length << 8 | symbol; 0 where the code
-  // is longer.
+  // By the next kLookup bits: a code's length << 8 | symbol; 0 if the code is longer.
   std::array<uint16_t, 1 << kLookup> symbol_;
-  // And where its additional bits fit too: value << 16 | run << 8 | length of
-  // all; else 0.
+  // The same if its additional bits fit too: value << 16 | run << 8 | total length; otherwise 0.
   std::array<int32_t, 1 << kLookup> number_;
-  std::array<int32_t, 18> end_{};     // by length: after its last code, in 16 bits
-  std::array<int32_t, 17> offset_{};  // by length: from a code to the place of its symbol
+  std::array<int32_t, 18> end_{};     // by length: end of its codes, as 16 bits
+  std::array<int32_t, 17> offset_{};  // by length: difference between a code and its symbol's index
 };
 
 class ScanReader {
@@ -43,9 +39,9 @@ class ScanReader {
   ScanReader();
   ~ScanReader();
 
-  // `dc` and `ac` by position of the component in the scan, null where no table
-  // was defined. A short reason when the scan is damaged, else `read` is what
-  // it took, and a marker or the end of the bytes follows.
+  // `dc` and `ac` by position of the component in the scan, null if no table was defined. Returns a
+  // short reason if the scan is damaged, otherwise its content, and `read` is set to its size; a
+  // marker or the end of the bytes follows.
   std::string_view read(const JpegFrame& frame, const JpegScan& scan,
                         const std::array<const HuffmanSpec*, 4>& dc,
                         const std::array<const HuffmanSpec*, 4>& ac, std::span<const uint8_t> bytes,

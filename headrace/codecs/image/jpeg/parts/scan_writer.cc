@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// For four neighbors in natural order, a bit each: the bits of their places in zigzag order.
+// For four neighbors in natural order, one bit each: the bits of their positions in zigzag order.
 using ZigzagBits = std::array<std::array<uint64_t, 16>, 16>;
 const ZigzagBits kZigzagBits = [] {
   ZigzagBits bits{};
@@ -26,8 +26,8 @@ const ZigzagBits kZigzagBits = [] {
   return bits;
 }();
 
-// Bit k is set where coefficient k in zigzag order is not zero: most are zero, so a writer that
-// visits only the others is several times faster than one that looks at all.
+// Bit k is set if coefficient k in zigzag order is not zero. Most are zero, so a writer that visits
+// only the others is several times faster than one that visits all.
 uint64_t zigzag_mask(const int16_t* block) {
   constexpr uint64_t kLow15 = 0x7FFF7FFF7FFF7FFFu, kTop = 0x8000800080008000u;
   uint64_t mask = 0;
@@ -35,7 +35,7 @@ uint64_t zigzag_mask(const int16_t* block) {
     uint64_t four;
     std::memcpy(&four, block + 4 * i, sizeof(four));
     const uint64_t tops = (((four & kLow15) + kLow15) | four) & kTop;
-    // From bits 0, 16, 32 and 48 to 48, 49, 50 and 51; the other products stay apart below.
+    // Moves bits 0, 16, 32 and 48 to 48, 49, 50 and 51; the other partial products stay below.
     const uint64_t gathered = (tops >> 15) * (uint64_t{1} << 48 | uint64_t{1} << 33 | 1u << 18 | 8);
     mask |= kZigzagBits[i][gathered >> 48 & 15];
   }
@@ -43,12 +43,12 @@ uint64_t zigzag_mask(const int16_t* block) {
 }
 
 constexpr int kEndOfBlock = 0x00, kSixteenZeros = 0xF0;
-constexpr int kLongestEobRun = 0x7FFF;  // ends of block that one symbol may stand for (G.1.2.2)
+constexpr int kLongestEobRun = 0x7FFF;  // blocks that one end-of-band symbol may cover (G.1.2.2)
 constexpr int kMostWaitingBits = 937;   // libjpeg's MAX_CORR_BITS - DCTSIZE2 + 1
 
 int bits_of(uint32_t magnitude) { return 32 - std::countl_zero(magnitude | 1) - (magnitude == 0); }
 
-// Where symbols become codes.
+// Writes symbols as codes.
 class CodeSink {
  public:
   using Tables = ScanTables<const HuffmanCodes>;
@@ -68,7 +68,7 @@ class CodeSink {
   uint32_t bad_ = 0;
 };
 
-// Where they are counted.
+// Counts symbols.
 class CountSink {
  public:
   using Tables = ScanTables<SymbolCounts>;
@@ -130,8 +130,8 @@ class ScanCoder {
     break_run_here();
     typename Sink::Table* const table = tables_.ac[0];
     std::array<int, 64> magnitude;
-    uint64_t shown = 0;  // the coefficients that this scan and those before make nonzero
-    int last_new = 0;    // of them the last one that this scan does
+    uint64_t shown = 0;  // the coefficients that are nonzero after this scan
+    int last_new = 0;    // the last one that becomes nonzero in this scan
     for (uint64_t left = zigzag_mask(block) & band_; left; left &= left - 1) {
       const int k = std::countr_zero(left);
       magnitude[k] = std::abs(int{block[kNaturalFromZigzag[k]]}) >> scan_.low;
@@ -140,7 +140,7 @@ class ScanCoder {
       if (magnitude[k] == 1) last_new = k;
     }
     int run = 0, next = scan_.first;
-    size_t own = corrections_;  // where this block's own corrections begin
+    size_t own = corrections_;  // start of this block's own corrections
     for (; shown; shown &= shown - 1) {
       const int k = std::countr_zero(shown);
       run += k - next;
@@ -164,7 +164,7 @@ class ScanCoder {
     if (run_ == kLongestEobRun || corrections_ > kMostWaitingBits) end_run();
   }
 
-  // Before a restart marker, and at the end of the scan.
+  // Called before a restart marker, and at the end of the scan.
   void end_interval() {
     end_run();
     predictor_.fill(0);
@@ -177,13 +177,13 @@ class ScanCoder {
     predictor_[i] = value;
     number(tables_.dc[i], 0, difference);
   }
-  // Spells out long runs; the rest as the upper half of the next symbol.
+  // Writes symbols for long runs; the remainder is the upper half of the next symbol.
   int after_zeros(typename Sink::Table* table, int run) {
     for (; run > 15; run -= 16) sink_.symbol(table, kSixteenZeros, 0, 0);
     return run << 4;
   }
-  // F.1.2.1.1: the magnitude's number of bits, then these; of negative values
-  // one less.
+  // F.1.2.1.1: the number of bits of the magnitude, then these bits; for negative values, minus
+  // one.
   void number(typename Sink::Table* table, int run, int value) {
     const int sign = value >> 31;
     const int size = bits_of(uint32_t((value ^ sign) - sign));
@@ -199,7 +199,7 @@ class ScanCoder {
     }
     ++block_;
   }
-  // The blocks before that ended early, all at once; then their corrections.
+  // Writes the pending end-of-band run of the previous blocks, then their corrections.
   void end_run() {
     if (run_ == 0) return;
     const int size = bits_of(uint32_t(run_)) - 1;
@@ -208,8 +208,7 @@ class ScanCoder {
     send(0, corrections_);
     corrections_ = 0;
   }
-  // The same while the current block has corrections of its own after theirs,
-  // from `own` on.
+  // The same if the current block has corrections of its own after theirs, from `own` on.
   size_t end_run_before(size_t own) {
     if (run_ == 0) return own;
     const size_t kept = corrections_ - own;
@@ -271,7 +270,7 @@ bool code_scan(const JpegFrame& frame, const JpegScan& scan, StoredBlocks& block
   return end_interval(true) && coder.breaks_used();
 }
 
-// Each table that the scan's symbols come from must be there.
+// Every table used by the scan's symbols must exist.
 template <class Table>
 bool has_tables(const JpegScan& scan, const ScanTables<Table>& tables) {
   const bool dc = scan.first == 0 && scan.high == 0, ac = !scan.progressive || scan.first > 0;

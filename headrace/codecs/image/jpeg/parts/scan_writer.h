@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coefficients -> one Huffman-coded scan, sequential or progressive (ISO/IEC
-// 10918-1, F.1.2, G.1.2), with the choices that libjpeg's encoder makes where
-// the standard leaves one. Any thread may call these, with any coefficients.
+// Coefficients -> one Huffman-coded scan, sequential or progressive (ISO/IEC 10918-1, F.1.2,
+// G.1.2), with the same choices as libjpeg's encoder where the standard leaves one. Any thread may
+// call these, with any coefficients.
 #pragma once
 
 #include <array>
@@ -14,8 +14,7 @@
 
 namespace headrace {
 
-// By position of the component in the scan; what a scan does not need may be
-// null.
+// By position of the component in the scan; tables that a scan does not need may be null.
 template <class Table>
 struct ScanTables {
   std::array<Table*, 4> dc{}, ac{};
@@ -23,12 +22,12 @@ struct ScanTables {
 
 using StoredBlocks = BlocksOf<const CoefficientPlane>;
 
-// False when a symbol has no code, a value is beyond what the format holds, or
-// the choices do not fit the scan. Ends at the last bit of padding.
+// False if a symbol has no code, a value exceeds the format's range, or the choices do not fit the
+// scan. Ends with the last padding bit.
 bool write_scan(const JpegFrame& frame, const JpegScan& scan, StoredBlocks& blocks,
                 const ScanTables<const HuffmanCodes>& tables, const ScanChoices& choices,
                 JpegBitWriter& out);
-// Adds up the symbols that write_scan() would need.
+// Counts the symbols that write_scan() would write.
 bool count_scan(const JpegFrame& frame, const JpegScan& scan, StoredBlocks& blocks,
                 const ScanTables<SymbolCounts>& counts);
 

@@ -13,7 +13,7 @@ using namespace jpeg_marker;
 using Bytes = std::span<const uint8_t>;
 
 constexpr int kMostBlocks = 10;  // in an MCU of several components (B.2.3)
-constexpr int kMostScans = 500;  // as JpegSession::kMaxScans
+constexpr int kMostScans = 500;  // same as JpegSession::kMaxScans
 
 // Frames that are not Huffman-coded DCT with 8 bits.
 std::string_view other_frame(int marker) {
@@ -131,8 +131,7 @@ JpegSegments::Reason JpegSegments::scan_header(Bytes body) {
     while (c < frame_.count && frame_.component[c].id != body[1 + 2 * i]) ++c;
     const int dc = body[2 + 2 * i] >> 4, ac = body[2 + 2 * i] & 15;
     if (c == frame_.count || dc > 3 || ac > 3) return "damaged header";
-    // In the frame's order (B.2.3); libjpeg finds no component whose place in
-    // the scan is taken.
+    // In the frame's order (B.2.3); libjpeg does not find a component that is out of order.
     if (c < i || (i > 0 && c <= scan.component[i - 1])) return "damaged header";
     scan.component[i] = c;
     scan.dc_slot[i] = dc;
@@ -153,8 +152,7 @@ JpegSegments::Reason JpegSegments::scan_header(Bytes body) {
   scan.restart_interval = restart_interval_;
   scan.progressive = progressive_;
   scan_ = scan;
-  // libjpeg guesses at the first scan, and warns of transforms that it does not
-  // know.
+  // libjpeg decides at the first scan, and warns about unknown transforms.
   if (scans_ == 1) {
     frame_.color = color();
     const bool odd = (frame_.count == 3 && !jfif_ && adobe_ > 1) ||
@@ -178,7 +176,7 @@ JpegSegments::Reason JpegSegments::check_progression() {
   for (int i = 0; i < scan.count; ++i) {
     std::array<int8_t, 64>& left = bits_left_[scan.component[i]];
     if (scan.first > 0 && left[0] < 0) return "scan parameters";
-    if (!progressive_ && left[0] == 0) return "scan parameters";  // sent already
+    if (!progressive_ && left[0] == 0) return "scan parameters";  // already transmitted
     for (int k = scan.first; k <= scan.last; ++k) {
       if (scan.high != std::max<int>(left[k], 0)) return "scan parameters";
       left[k] = int8_t(scan.low);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JPEG file's marker segments up to its current scan. Taking a file
-// apart and putting it together both feed it every segment in order, so both
-// read and write a scan alike.
+// A JPEG file's marker segments up to its current scan. Splitting and joining a file both feed it
+// every segment in order, so that both treat a scan in the same way.
 //
-// Refuses what libjpeg-turbo refuses or warns of: parts are only made of files
-// without any anomaly, so that it never depends on how a picture is stored
-// whether it counts as damaged.
+// Rejects what libjpeg-turbo rejects or warns about: parts are only made of files without any
+// anomaly, so that whether a picture counts as damaged never depends on how it is stored.
 #pragma once
 
 #include <array>
@@ -21,26 +19,23 @@ namespace headrace {
 
 class JpegSegments {
  public:
-  // A short reason, empty when all is well.
+  // A short reason; empty if there is no problem.
   using Reason = std::string_view;
 
-  // Takes a segment, without marker and length. After SOS, scan() is the scan
-  // that follows.
+  // Takes a segment, without marker and length. After SOS, scan() describes the scan that follows.
   Reason take(int marker, std::span<const uint8_t> body);
-  // At the end marker: whether the scans have brought all there is to bring.
+  // Called at the end marker: whether the scans have transmitted everything.
   Reason complete() const;
 
-  // Laid out; a component's quantization is that of its first scan, as in
-  // libjpeg.
+  // Laid out; a component's quantization is that of its first scan, as in libjpeg.
   bool has_frame() const { return frame_.count > 0; }
   const JpegFrame& frame() const { return frame_; }
-  // Sampling factors as the file has them; those of a single component do not
-  // matter.
+  // Sampling factors as in the file; those of a single component have no effect.
   int stored_h(int c) const { return stored_h_[c]; }
   int stored_v(int c) const { return stored_v_[c]; }
   bool progressive() const { return progressive_; }
   const JpegScan& scan() const { return scan_; }
-  // Null where no such table was defined.
+  // Null if no such table was defined.
   const HuffmanSpec* dc_table(int slot) const {
     return tables_.dc_seen >> slot & 1 ? &tables_.dc[slot] : nullptr;
   }
@@ -62,8 +57,7 @@ class JpegSegments {
   int scans_ = 0;
   JpegTables tables_;
   int restart_interval_ = 0;
-  // Bits of each coefficient that are still to come: libjpeg's coef_bits, -1
-  // before the first scan.
+  // Bits of each coefficient not yet transmitted: libjpeg's coef_bits, -1 before the first scan.
   std::array<std::array<int8_t, 64>, 4> bits_left_;
   bool jfif_ = false;
   int adobe_ = -1;

@@ -8,17 +8,16 @@ namespace headrace {
 namespace {
 
 constexpr int kLongestCode = 16;
-constexpr int kReserved = 256;  // a symbol that takes the code of ones alone, then disappears
+constexpr int kReserved = 256;  // a symbol that takes the all-ones code and is then removed
 
-// Lengths of a Huffman code for the counts, kReserved counted once. Of equally
-// rare symbols the larger one goes first, as in K.2: any order is as good, this
-// one is libjpeg's.
+// Lengths of a Huffman code for the counts, with kReserved counted once. Among equally rare symbols
+// the larger one goes first, as in K.2: any order is equally good, this one is libjpeg's.
 std::array<int, 257> code_lengths(const SymbolCounts& counts) {
   // A heap would do, but the merged counts must keep their symbols' order among
   // equals.
   struct Node {
     uint64_t count;
-    int symbol;  // of a tree: that of its first member
+    int symbol;  // of a tree: the symbol of its first member
     bool operator<(const Node& other) const {
       return count != other.count ? count > other.count : symbol < other.symbol;
     }
@@ -74,8 +73,7 @@ HuffmanSpec optimal_spec(const SymbolCounts& counts) {
   std::array<int, 258> of_length{};
   for (const int l : length) ++of_length[l];
   of_length[0] = 0;
-  // Figure K.3: two leaves that are too deep move up, one that is not makes
-  // room.
+  // Figure K.3: two leaves that are too deep move up, and one that is not makes room for them.
   for (int l = 257; l > kLongestCode; --l) {
     while (of_length[l] > 0) {
       int shorter = l - 2;

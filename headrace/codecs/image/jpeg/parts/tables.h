@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Huffman tables from the writer's side: codes of symbols, the best table for
-// given counts, and the tables that most files carry. Any thread may call
-// these.
+// Huffman tables from the writer's side: codes of symbols, the optimal table for given counts, and
+// the standard tables. Any thread may call these.
 #pragma once
 
 #include <array>
@@ -12,25 +11,25 @@
 
 namespace headrace {
 
-// The code of each symbol, and its length: 0 where there is none.
+// The code of each symbol, and its length: 0 if there is none.
 struct HuffmanCodes {
   struct Code {
     uint16_t bits = 0;
     uint8_t length = 0;
   };
   std::array<Code, 256> code{};
-  // False for a spec that libjpeg refuses.
+  // False for a spec that libjpeg rejects.
   bool build(const HuffmanSpec& spec, HuffmanUse use);
 };
 
 // How often each symbol of a table occurs.
 using SymbolCounts = std::array<uint32_t, 256>;
 
-// The best code whose lengths do not exceed 16 and that has no code of ones
-// alone, as libjpeg finds it (Annex K.2). At least one count must not be 0.
+// The optimal code with lengths up to 16 and without an all-ones code, built like libjpeg does
+// (Annex K.2). At least one count must be nonzero.
 HuffmanSpec optimal_spec(const SymbolCounts& counts);
 
-// A table as a DHT segment holds it, after the byte that names its slot.
+// A table as stored in a DHT segment, after the byte with its class and slot.
 std::vector<uint8_t> huffman_body(const HuffmanSpec& spec);
 
 // The tables K.3 to K.6 of ISO/IEC 10918-1: DC luminance, AC luminance, DC

@@ -50,7 +50,8 @@ class TemplateBatches final : public Sampler {
 
  private:
   std::vector<std::vector<int64_t>> records_;        // by label
-  std::vector<std::pair<size_t, int64_t>> batches_;  // label, its first of the label's records
+  std::vector<std::pair<size_t, int64_t>> batches_;  // label, and the index of the label's first
+                                                     // record
   std::vector<int64_t> sizes_;
   int64_t largest_ = 0;
   uint64_t fingerprint_;

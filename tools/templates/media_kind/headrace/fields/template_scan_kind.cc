@@ -21,7 +21,7 @@ bool take_scan(Field& field) {
   return true;
 }
 
-// The header first: nothing is allocated of which a file only says that it is needed.
+// Checks the header first: does not allocate memory based on a file's claim alone.
 Result<void> begin_scan(const Beginning& from, FieldValue& value) {
   const Result<int64_t> count = template_scan_points(from.data.bytes);
   if (!count) return count.error();
@@ -53,7 +53,7 @@ const MediaRecord kTemplateScans{
     .noun = "scan",
     .order = 3,
     .without_library = "HRSCAN",
-    // One format; where there are several, each registers itself: registered_formats<Record>.
+    // A single format; if there are several, each registers itself: registered_formats<Record>.
     .formats = []() -> const std::vector<MediaFormat>& {
       static const std::vector<MediaFormat> all{
           {.name = "hrscan", .doc = "Points.", .oracle = "its test", .suffixes = {".hrscan"}}};

@@ -25,14 +25,15 @@ class TemplateInvert final : public PixelOp {
   void plan_image(FieldState& image) const override { plan_step({&kInvert, {}}, image); }
 };
 
-const OpRecord kTemplateInvert{.name = "TemplateInvert",
-                               .doc = "The negative of an image.\n\nuint8 images; they stay so.",
-                               .page = {.section = "Colors", .step = "T.TemplateInvert()"},
-                               .params = {},
-                               .oracle = "torchvision v2's invert, bit for bit",
-                               .make = [](const Arguments&) -> std::unique_ptr<Op> {
-                                 return std::make_unique<TemplateInvert>();
-                               }};
+const OpRecord kTemplateInvert{
+    .name = "TemplateInvert",
+    .doc = "The negative of an image.\n\nuint8 images; they stay so.",
+    .page = {.section = "Color transforms", .step = "T.TemplateInvert()"},
+    .params = {},
+    .oracle = "torchvision v2's invert, bit for bit",
+    .make = [](const Arguments&) -> std::unique_ptr<Op> {
+      return std::make_unique<TemplateInvert>();
+    }};
 const Register<OpRecord> registered_template_invert(kTemplateInvert);
 
 }  // namespace

@@ -14,7 +14,7 @@ std::string_view content_of(std::string_view path) {
   return path.substr(scheme_of(path).size() + 3);
 }
 
-// What is never replaced needs no more; of others a hash of the ETag, as the inode.
+// Data that is never replaced needs no more; for others, use a hash of the ETag as the inode.
 FileIdentity identity_of_path(std::string_view path) { return {.size = content_of(path).size()}; }
 
 class TemplateStorage final : public LaterStorage {
@@ -41,7 +41,7 @@ class TemplateStorage final : public LaterStorage {
     }
     const std::string_view content = content_of(request.piece.path);
     const std::span<uint8_t> room = room_for(request, content.size(), out);
-    out.got = room.size();  // as many as came: the rest is asked for
+    out.got = room.size();  // as many bytes as arrived; the rest is requested next
     if (room.empty()) return out;
     std::memcpy(room.data(), content.data() + request.piece.offset + request.begin, room.size());
     return out;
@@ -53,7 +53,8 @@ const StorageRecord kTemplateStorage{.name = "template",
                                      .example = "template://abc",
                                      .storage = []() -> const Storage& {
                                        static const auto* const storage = new TemplateStorage;
-                                       return *storage;  // never destroyed: reads may be under way
+                                       return *storage;  // never destroyed: reads may be in
+                                                         // progress
                                      }};
 const Register<StorageRecord> registered_template_storage(kTemplateStorage);
 

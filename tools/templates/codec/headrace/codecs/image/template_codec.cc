@@ -40,7 +40,7 @@ class TemplateDecoder final : public ImageDecoder {
       const size_t at = kHeader + size_t(job.window.y + y) * width + size_t(job.window.x);
       std::copy_n(job.bytes.data() + at, job.window.width, row_.data());
       RowBlock block{.y = y, .count = 1, .step = 1, .stride = job.window.width};
-      block.channel.fill(row_.data());  // gray, whatever is asked for
+      block.channel.fill(row_.data());  // gray, whatever is requested
       job.sink->rows(block);
     }
     job.warnings = 0;

@@ -10,9 +10,9 @@
 namespace headrace {
 
 bool begins_like_template_scan(std::span<const uint8_t> first_bytes);
-// How many points it says that it has. Allocates nothing.
+// The number of points according to the header. Allocates nothing.
 Result<int64_t> template_scan_points(std::span<const uint8_t> file);
-// x and y of each. REQUIRES: room for the points that template_scan_points() has found.
+// x and y of each. REQUIRES: room for the number of points returned by template_scan_points().
 Result<void> decode_template_scan(std::span<const uint8_t> file, float* points);
 
 }  // namespace headrace

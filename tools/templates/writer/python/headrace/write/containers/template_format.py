@@ -15,7 +15,7 @@ def _check(schema: Schema) -> None:
 
 
 class TemplateWriter(AppendingWriter):
-    """One byte a label."""
+    """One byte per label."""
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
         self.file.write(bytes([values["label"]]))

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests guarantees under stress a given number of times, and counts failures.
+
+    python bench/reliability [TRIAL...] [--hours N] [--seed N] [--json FILE] [--page FILE]
+
+Without --hours each trial runs to its full number. With it the time is divided among the trials,
+and the result states both the target and the number reached. Exit code 1: something failed.
+``--page`` writes the result as the page docs/internals/reliability.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import bad_records
+import exits
+import flipped
+import forked
+import interrupted
+import killed
+import limited
+import mutated
+import page
+import ranks
+import reopened
+import resumed
+from headrace.insight.measure import instructions
+from trial import Attempt, Trial
+
+import headrace as hr
+
+TRIALS: tuple[Trial, ...] = tuple(
+    module.TRIAL
+    for module in (
+        *(mutated, flipped, bad_records, resumed, ranks),
+        *(killed, interrupted, exits, forked, reopened, limited),
+    )
+)
+UNLIMITED = 1e9
+
+
+def main() -> int:
+    given = arguments()
+    chosen = [trial for trial in TRIALS if not given.trials or trial.name in given.trials]
+    weights = sum(trial.weight for trial in chosen)
+    results = []
+    for trial in chosen:
+        share = given.hours * 3600 * trial.weight / weights if given.hours else UNLIMITED
+        results.append(tried(trial, share, given.seed))
+        print(line(results[-1]), flush=True)
+    report = {**circumstances(given), "trials": results}
+    if given.json:
+        given.json.write_text(json.dumps(report, indent=2) + "\n")
+    if given.page:
+        given.page.write_text(page.text(report))
+    return 1 if any(result["failed"] for result in results) else 0
+
+
+def tried(trial: Trial, seconds: float, seed: int) -> dict[str, Any]:
+    """Runs a trial in a temporary folder."""
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix=f"headrace-{trial.name}-") as folder:
+        numbers = random.Random(f"{seed} {trial.name}")
+        attempt = Attempt(Path(folder), trial.target, seconds, numbers)
+        try:
+            trial.run(attempt)
+        except Exception as problem:
+            attempt.fails(f"the trial itself ended: {type(problem).__name__}: {problem}")
+    return {
+        "name": trial.name,
+        "promise": trial.promise,
+        "unit": trial.unit,
+        "inputs": attempt.inputs,
+        "target": trial.target,
+        "failed": attempt.failed,
+        "failures": attempt.failures,
+        "figures": attempt.figures,
+        "seconds": round(time.monotonic() - begun, 1),
+    }
+
+
+def circumstances(given: argparse.Namespace) -> dict[str, Any]:
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+    )
+    return {
+        "headrace": hr.__version__,
+        "commit": commit.stdout.strip() or None,
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "python": platform.python_version(),
+        "instructions": instructions.in_force(),
+        "seed": given.seed,
+        "hours": given.hours,
+    }
+
+
+def line(result: dict[str, Any]) -> str:
+    text = (
+        f"{result['name']:12} {result['inputs']:>8,} of {result['target']:,} {result['unit']}, "
+        f"{result['failed']} failed, {result['seconds']:,.0f} s"
+    )
+    return "\n".join([text, *(f"    {failure}" for failure in result["failures"])])
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="reliability", description=__doc__.partition("\n")[0])
+    names = [trial.name for trial in TRIALS]
+    parser.add_argument("trials", nargs="*", metavar="TRIAL", help=f"default: all of {names}")
+    parser.add_argument("--hours", type=float, help="how long all of them together may take")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="also write them as Markdown")
+    given = parser.parse_args()
+    for name in given.trials:
+        if name not in names:
+            parser.error(f"no trial {name!r}; there are {', '.join(names)}")
+    return given
+
+
+if __name__ == "__main__":
+    sys.exit(main())

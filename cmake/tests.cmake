@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# The C++ tests. Those of a folder are one program, FOLDER_tests, whose files are compiled together;
+# ctest runs it once per file, with the file's suites alone.
+enable_testing()
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS headrace/*_test.cc)
+list(FILTER test_sources INCLUDE REGEX "/headrace/(${HEADRACE_TESTS_IN})")
+foreach(source IN LISTS test_sources)
+  cmake_path(GET source PARENT_PATH folder)
+  cmake_path(GET source STEM name)
+  file(STRINGS ${source} suites REGEX "^(TYPED_)?TEST(_F|_P)?\\(")
+  list(TRANSFORM suites REPLACE ".*\\(([A-Za-z0-9_]+).*" "\\1")
+  list(REMOVE_DUPLICATES suites)
+  if(NOT suites)
+    message(FATAL_ERROR "${source}: no TEST at the beginning of a line")
+  endif()
+  # Alone, or once per parameter or type.
+  list(TRANSFORM suites REPLACE "(.+)" "\\1.*:*/\\1.*:\\1/*")
+  list(JOIN suites ":" filter)
+  if(CMAKE_CROSSCOMPILING)  # a death test would start a program for this machine
+    string(APPEND filter ":-*DeathTest*")
+  endif()
+  # `./dev gpu` takes these to other machines (tools/gpu_bundle.py finds them by the same words).
+  file(STRINGS ${source} has_gpu_form REGEX "batch_test_places[.]h|places\\(\\)|kGpu" LIMIT_COUNT 1)
+  if(has_gpu_form)
+    set(program ${name})
+  else()
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/headrace)
+    string(REPLACE "/" "_" program ${folder}_tests)
+  endif()
+  list(APPEND test_programs ${program})
+  list(APPEND sources_of_${program} ${source})
+  if(TEST ${name})  # kernels/resample/resample_test.cc and ops/resample_test.cc
+    cmake_path(GET folder FILENAME folder)
+    string(PREPEND name ${folder}_)
+  endif()
+  add_test(NAME ${name} COMMAND ${program} --gtest_filter=${filter}
+                                --gtest_output=xml:${CMAKE_BINARY_DIR}/results/${name}.xml)
+  if(HEADRACE_SANITIZE)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT HEADRACE_SWEEP_STEP=4)
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES test_programs)
+foreach(program IN LISTS test_programs)
+  add_executable(${program} ${sources_of_${program}})
+  target_link_libraries(${program} PRIVATE headrace JPEG::JPEG PNG::PNG ZLIB::ZLIB ${ZSTD_LIBRARY}
+                                           Threads::Threads GTest::gtest_main)
+  target_compile_options(${program} PRIVATE $<$<CONFIG:Release>:-O1>)  # they run for seconds, once
+  compile_together(${program} ${sources_of_${program}})
+  if(NOT first_program)
+    set(first_program ${program})
+    target_precompile_headers(${program} PRIVATE <gtest/gtest.h> ${headrace_standard_headers})
+  else()
+    target_precompile_headers(${program} REUSE_FROM ${first_program})
+  endif()
+endforeach()

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of token ids, one after the other in one integer type, and reading stretches of them.
+//
+// Files are read by position, never mapped: one that is truncated while it is open must give an
+// error of a record and not a signal. Const members may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
+#include "headrace/base/tensor.h"
+#include "headrace/storage/file_set.h"
+
+namespace headrace {
+
+// One file as its header, or its size, describes it.
+struct TokenFile {
+  std::string path;  // of the tokens
+  DType dtype = DType::kUInt16;
+  bool big_endian = false;
+  uint64_t offset = 0;  // of the first token, in bytes
+  int64_t tokens = 0;
+  // Where each document ends, in tokens, rising, the last at `tokens`; empty where it is unknown.
+  std::vector<int64_t> document_ends = {};
+  bool lacks_eos = false;  // it has none of the tokens with which documents were said to end
+};
+
+// How tokens are delivered.
+struct TokenForm {
+  DType to = DType::kInt64;
+  int64_t vocab_size = 0;  // ids are below it; 0: not checked
+};
+
+class TokenFiles {
+ public:
+  // Throws Exception: HR0424 where the types of the files differ, HR02xx.
+  TokenFiles(std::vector<TokenFile> files, TokenForm form);
+
+  size_t size() const { return files_.size(); }
+  const TokenFile& operator[](size_t file) const { return files_[file]; }
+  DType dtype() const { return files_.front().dtype; }
+  DType to() const { return form_.to; }
+  size_t item_bytes() const { return size_of(form_.to); }
+  int64_t tokens() const;
+  bool answers_later() const { return set_.answers_later(); }
+  // Of the files' sizes, and some of their tokens: all of files up to 64 KiB.
+  uint64_t fingerprint() const;
+
+  // Tokens [begin, begin + count) of a file, as they are delivered. `scratch` is for their bytes as
+  // stored. REQUIRES: they are in the file. HR02xx, HR1442.
+  Result<void> read(size_t file, int64_t begin, int64_t count, Buffer& scratch, uint8_t* out) const;
+  FilePiece piece(size_t file, int64_t begin, int64_t count) const;
+  uint64_t byte_of(size_t file, int64_t token) const {
+    return files_[file].offset + static_cast<uint64_t>(token) * size_of(dtype());
+  }
+
+ private:
+  // Parts of a file that its fingerprint is made of.
+  int64_t block_tokens(size_t file) const;
+  std::vector<int64_t> blocks_of(size_t file, int64_t block) const;
+  std::vector<LaterRead> far_blocks(size_t begin, size_t end) const;
+  Result<void> check(size_t file, int64_t begin, int64_t count, const uint8_t* stored) const;
+
+  std::vector<TokenFile> files_;
+  TokenForm form_;
+  FileSet set_;
+  // Ids outside of these are errors; none where all that the type has are fine.
+  std::optional<int64_t> lowest_, highest_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// VideoFramesAt: the frames at the times that the record lists.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/registry.h"
+#include "headrace/ops/picture_op.h"
+#include "headrace/ops/video/clip_frames.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNoFrameThere{
+    "HR0550", ErrorKind::kData, "no frame at this time",
+    "The record asks for the frame at a time, and no frame of the video begins within tolerance_s "
+    "of it. The times and the video do not belong together: another frame rate, a truncated or "
+    "re-encoded file, or timestamps that were recorded wrongly. Times are seconds on the file's own "
+    "clock. A larger tolerance_s= takes the nearest frame; on_error= leaves such records out."};
+
+// REQUIRES: float64, float32 or int64.
+std::vector<double> numbers_of(const FieldValue& value) {
+  if (value.bytes.empty()) return {static_cast<double>(value.scalar)};
+  const auto all = [&]<class T>(T number) {
+    std::vector<double> out(value.bytes.size() / sizeof(T));
+    for (size_t i = 0; i < out.size(); ++i) {
+      std::memcpy(&number, value.bytes.data() + i * sizeof(T), sizeof(T));
+      out[i] = static_cast<double>(number);
+    }
+    return out;
+  };
+  if (value.dtype == DType::kInt64) return all(int64_t{});
+  return value.dtype == DType::kFloat64 ? all(double{}) : all(float{});
+}
+
+double begin_of(const VideoTrack& track, size_t frame) {
+  return track.seconds(track.packets[track.frames[frame]].pts);
+}
+
+// The frame that begins nearest to that second; of two as near the first.
+size_t nearest_frame(const VideoTrack& track, double seconds) {
+  const auto after = std::ranges::partition_point(track.frames, [&](uint32_t packet) {
+    return track.seconds(track.packets[packet].pts) < seconds;
+  });
+  const auto number = static_cast<size_t>(after - track.frames.begin());
+  if (number == 0) return 0;
+  if (number == track.frames.size()) return number - 1;
+  const bool is_later = begin_of(track, number) - seconds < seconds - begin_of(track, number - 1);
+  return is_later ? number : number - 1;
+}
+
+class VideoFramesAt final : public Op {
+ public:
+  explicit VideoFramesAt(const Arguments& arguments)
+      : tolerance_(arguments.number("tolerance_s")), hdr_(arguments.flag("hdr")) {
+    form_.at_each = true;
+    form_.channels_before_time = arguments.text("layout") == "CTHW";
+    if (!arguments.is_none("times")) form_.at = arguments.text("times");
+  }
+  bool takes(FieldKind kind) const override { return kind == FieldKind::kVideo; }
+  bool measures() const override { return true; }
+  const ClipForm* clip() const override { return &form_; }
+
+  std::unique_ptr<Op> with_times(std::string field, const Shape& shape) const override {
+    auto out = std::make_unique<VideoFramesAt>(*this);
+    out->form_.at = std::move(field);
+    out->form_.frames = shape.empty() ? 1 : shape[0];
+    out->form_.is_image = shape.empty();
+    return out;
+  }
+
+  void plan(FieldState& video) const override {
+    if (video.kind == FieldKind::kVideo) return;
+    raise_misfit("VideoFramesAt",
+                 "\"" + video.name + "\" is " +
+                     (video.clip_frame < 0 ? text_of(video) : "a clip already") +
+                     ", and frames are taken of videos",
+                 "kinds={\"" + video.name + "\": \"video\"} declares files to be videos");
+  }
+
+  Result<void> apply(OpContext& context) const override {
+    std::vector<FieldValue>& values = context.record.fields;
+    const FieldValue& video = values[size_t(context.fields[0])];
+    const VideoTrack& track = *video.video.track;
+    const std::vector<double> times = numbers_of(values[size_t(context.fields.back())]);
+    const std::span<const int> pictures = context.fields.subspan(1, context.fields.size() - 2);
+    if (times.size() != pictures.size()) {
+      return Error{.code = &kNoFrameThere,
+                   .what = "\"" + form_.at + "\" has " + std::to_string(times.size()) +
+                           " times for " + std::to_string(pictures.size()) + " frames"};
+    }
+    std::vector<uint32_t> frames;
+    for (const double time : times) {
+      const size_t frame = std::isfinite(time) ? nearest_frame(track, time) : 0;
+      const double begin = begin_of(track, frame);
+      if (!(std::abs(begin - time) <= tolerance_)) return missing(track, time, frame);
+      frames.push_back(static_cast<uint32_t>(frame));
+    }
+    return take_frames(video, frames, hdr_, pictures, context.record, context.renderer);
+  }
+
+ private:
+  Error missing(const VideoTrack& track, double time, size_t nearest) const {
+    const size_t last = track.frames.size() - 1;
+    return {.code = &kNoFrameThere,
+            .what = "\"" + form_.at + "\" has " + std::to_string(time) +
+                    " s, and the nearest frame, " + std::to_string(nearest) + ", begins at " +
+                    std::to_string(begin_of(track, nearest)) + " s; the last one, " +
+                    std::to_string(last) + ", at " + std::to_string(begin_of(track, last)) +
+                    " s; tolerance_s is " + std::to_string(tolerance_)};
+  }
+
+  ClipForm form_;
+  double tolerance_ = 0;
+  bool hdr_ = false;
+};
+
+const OpRecord kVideoFramesAt{
+    .name = "VideoFramesAt",
+    .doc =
+        "Takes the frames of a video at the times that a field of the record lists, in any "
+        "order.\n\n"
+        "The field has one second per frame, (T,), and the video becomes (T, C, H, W) uint8, RGB, "
+        "upright; or it is one second, and the video becomes an image, (C, H, W). Each is the "
+        "frame that begins nearest to its time, and an error (HR0550) if that is more than "
+        "tolerance_s away. The field of times is used up. hr.lerobot makes such records.",
+    .page = {.unseen = "it works on videos: [video](video.md)"},
+    .params = {{.name = "times",
+                .type = ParamType::kString,
+                .doc = "The field of times, in seconds on the file's own clock; default: "
+                       "`<video>_times`, for each video its own."},
+               {.name = "tolerance_s",
+                .type = ParamType::kFloat,
+                .doc = "How far from its time a frame may begin, in seconds.",
+                .fallback = 1e-4,
+                .minimum = 0.0,
+                .maximum = 1e6},
+               {.name = "layout",
+                .type = ParamType::kString,
+                .doc = "Order of the axes. Frames are contiguous in memory, so \"CTHW\" is a view "
+                       "with strides.",
+                .fallback = std::string("TCHW"),
+                .choices = {"TCHW", "CTHW"}},
+               {.name = "hdr",
+                .type = ParamType::kBool,
+                .doc = "Interpret HDR frames (PQ, HLG) as if they were SDR. Otherwise such a video "
+                       "is a bad record.",
+                .fallback = false}},
+    .oracle = "the frames of the whole video whose times are nearest",
+    .example = {{"times", std::string("seconds")}, {"tolerance_s", 0.01}, {"hdr", true}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<VideoFramesAt>(arguments);
+    }};
+const Register<OpRecord> registered_video_frames_at(kVideoFramesAt);
+
+}  // namespace
+}  // namespace headrace

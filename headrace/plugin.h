@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plug-ins: transforms of your own in a shared library, built with this header alone.
+ *
+ *     cc -shared -fPIC -I"$(python -c 'import headrace; print(headrace.include_dir())')" \
+ *        mine.c -o libmine.so
+ *     python -c 'import headrace as hr; print(hr.load_plugin("libmine.so"))'
+ *
+ * C99, and C++ as well (headrace/plugin.hpp has classes for it). A plug-in calls no function of the
+ * engine but those that a headrace_record points to, so it links with nothing.
+ *
+ * Who owns what. The plug-in owns its table and all that it points to, for the life of the process:
+ * libraries are never unloaded. The engine owns what it passes to a function, until that returns.
+ *
+ * Threads. create() and destroy() are called by any thread, one at a time for each object. shape()
+ * and run() are called by many threads at once on the same object, which they must not change.
+ *
+ * Versions. HEADRACE_PLUGIN_ABI changes when a plug-in has to be compiled again; the engine refuses
+ * any other. Within a version, members are only ever appended: the sizes in the tables say how many
+ * of them a plug-in knows, `struct_size` says it of what the engine passes. */
+#ifndef HEADRACE_PLUGIN_H_
+#define HEADRACE_PLUGIN_H_
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define HEADRACE_PLUGIN_ABI 1
+
+#if defined(__GNUC__)
+#define HEADRACE_EXPORT __attribute__((visibility("default")))
+#define HEADRACE_PRINTF __attribute__((format(printf, 3, 4), unused))
+#else
+#define HEADRACE_EXPORT
+#define HEADRACE_PRINTF
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+/* What a function returns. Anything else but zero is HEADRACE_FAILED. */
+enum {
+  HEADRACE_OK = 0,
+  HEADRACE_BAD_RECORD = 1,    /* this record's own; the loader's on_error= decides */
+  HEADRACE_BAD_ARGUMENTS = 2, /* create(), and shape() without a record: refused before a run */
+  HEADRACE_FAILED = 3         /* the run ends */
+};
+
+/* Where a function says what is wrong: headrace_fail(). */
+typedef struct headrace_error {
+  uint32_t struct_size;
+  uint32_t capacity; /* bytes of text, its terminating zero included */
+  char* text;        /* UTF-8 */
+} headrace_error;
+
+/* DLPack's DLDataType. */
+typedef struct headrace_dtype {
+  uint8_t code; /* HEADRACE_UINT ... */
+  uint8_t bits;
+  uint16_t lanes; /* 1 */
+} headrace_dtype;
+
+enum { /* DLPack's DLDataTypeCode */
+       HEADRACE_INT = 0,
+       HEADRACE_UINT = 1,
+       HEADRACE_FLOAT = 2,
+       HEADRACE_BFLOAT = 4,
+       HEADRACE_BOOL = 6
+};
+
+/* DLPack's DLTensor, member by member: memory that somebody else owns. Strides are in elements. */
+typedef struct headrace_view {
+  void* data;
+  int32_t device_type; /* 1: the host */
+  int32_t device_id;
+  int32_t ndim;
+  headrace_dtype dtype;
+  int64_t* shape;
+  int64_t* strides;     /* never NULL */
+  uint64_t byte_offset; /* 0 */
+} headrace_view;
+
+enum { HEADRACE_MOST_AXES = 8 };
+
+/* Kinds of fields; bits, of which headrace_transform.kinds has several. The axes of their views: */
+enum {
+  HEADRACE_IMAGE = 1,      /* (height, width, channels) */
+  HEADRACE_MASK = 2,       /* (height, width, 1): class ids */
+  HEADRACE_LABEL = 4,      /* a number, (), or an array */
+  HEADRACE_TENSOR = 8,     /* any */
+  HEADRACE_BOXES = 16,     /* (rows, 4), or 5 and 8 where they are rotated: box_format */
+  HEADRACE_KEYPOINTS = 32, /* (..., 2 or more): x, y, and what else there is */
+  HEADRACE_MASKS = 64,     /* (..., height, width): (rows, height, width), or one plane */
+  HEADRACE_AUDIO = 128     /* (channels, frames), float32: sample_rate */
+};
+
+/* One field of a record, before a transform or after it. */
+typedef struct headrace_field {
+  uint32_t struct_size;
+  int32_t kind;     /* one of the above */
+  const char* name; /* "image" */
+  /* Images and masks are planar today: view.strides[1] is 1, and each channel is a plane. Go by the
+   * strides. All other values are dense. */
+  headrace_view view;
+  /* The size of the record's images, in whose coordinates boxes, keypoints and masks are; of the
+   * output, their size after the transform. -1 where the transform does not take the images, or
+   * where these differ in size. */
+  int64_t canvas_height, canvas_width;
+  const char* box_format; /* of boxes: "xyxy", "xywh", "cxcywh", ...; "" of other fields */
+  int64_t sample_rate;    /* of audio, frames per second; 0 of other fields */
+} headrace_field;
+
+/* ---- A record's random numbers ----------------------------------------------------------------
+ */
+
+typedef struct headrace_draws headrace_draws;
+
+/* The record that a transform is applied to. Its numbers are a pure function of the loader's seed,
+ * the epoch, the record's position and the transform's place in the list: the same on any number of
+ * threads and processes, and after a resume. Every field of a record, and shape() as well as run(),
+ * starts with the same numbers, so an image and its mask are treated alike. */
+typedef struct headrace_record {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int64_t index;    /* in its source */
+  int64_t position; /* in the epoch */
+  uint64_t seed;    /* for a generator of your own; 0 without HEADRACE_RANDOM */
+  headrace_draws* draws;
+  uint32_t (*bits)(headrace_draws* draws);            /* 32 random bits */
+  double (*uniform)(headrace_draws* draws);           /* [0, 1) */
+  int64_t (*below)(headrace_draws* draws, int64_t n); /* 0 ... n-1; 0 where n < 1 */
+} headrace_record;
+
+static inline double headrace_uniform(const headrace_record* record, double low, double high) {
+  return low + (high - low) * record->uniform(record->draws);
+}
+
+static inline int64_t headrace_below(const headrace_record* record, int64_t n) {
+  return record->below(record->draws, n);
+}
+
+static inline int headrace_coin(const headrace_record* record, double probability) {
+  return record->uniform(record->draws) < probability;
+}
+
+/* ---- Parameters -------------------------------------------------------------------------------
+ */
+
+enum {
+  HEADRACE_PARAM_BOOL = 1,   /* headrace_value.integer, 0 or 1 */
+  HEADRACE_PARAM_INT = 2,    /* .integer */
+  HEADRACE_PARAM_FLOAT = 3,  /* .number */
+  HEADRACE_PARAM_TEXT = 4,   /* .text; one of `choices` where there are some */
+  HEADRACE_PARAM_INTS = 5,   /* .integers, .count of them; one integer counts as a list of one */
+  HEADRACE_PARAM_FLOATS = 6, /* .numbers, likewise */
+  HEADRACE_PARAM_REQUIRED = 1
+};
+
+/* The value of a parameter. Gets no further members: create() receives an array of them. */
+typedef struct headrace_value {
+  int32_t type; /* HEADRACE_PARAM_BOOL ... */
+  uint32_t count;
+  int64_t integer;
+  double number;
+  const char* text;
+  const int64_t* integers;
+  const double* numbers;
+} headrace_value;
+
+typedef struct headrace_param {
+  const char* name; /* an argument's in Python: "strength" */
+  const char* help; /* one sentence */
+  int32_t type;
+  uint32_t flags;          /* HEADRACE_PARAM_REQUIRED, or 0 and `fallback` is the default */
+  headrace_value fallback; /* its type need not be set */
+  /* Of numbers, and of each number of a list; both included. Both 0: any. -INFINITY and INFINITY
+   * leave a side open. */
+  double minimum, maximum;
+  const char* const* choices; /* of a text, or NULL */
+  uint32_t choice_count;
+  uint32_t min_count, max_count; /* of a list; 0: any */
+  uint32_t reserved;
+} headrace_param;
+
+/* ---- Transforms -------------------------------------------------------------------------------
+ */
+
+enum {
+  /* One of these two. What it says is checked. */
+  HEADRACE_VALUES = 1, /* changes values: images keep height and width, nothing in them moves */
+  HEADRACE_MOVES =
+      2, /* flips, cuts, resizes or bends: what the record has in the image's coordinates
+            (boxes, masks, keypoints) has to be among `kinds`, or it is refused. Others that it
+            takes (a label that says "left") come with the images, and never without */
+  HEADRACE_RANDOM = 4 /* draws; without it a record has no numbers */
+};
+
+enum { /* headrace_transform.image_dtypes */
+       HEADRACE_U8 = 1,
+       HEADRACE_U16 = 2,
+       HEADRACE_F16 = 4,
+       HEADRACE_BF16 = 8,
+       HEADRACE_F32 = 16
+};
+
+typedef struct headrace_params {
+  const headrace_param* data;
+  uint32_t count;
+  uint32_t size; /* of one: sizeof(headrace_param) */
+} headrace_params;
+
+typedef struct headrace_transform {
+  const char* name; /* its class in Python: "Vignette" */
+  const char* help; /* what it does; shapes, dtypes, ranges */
+  uint32_t flags;
+  uint32_t kinds;        /* HEADRACE_IMAGE | HEADRACE_BOXES ... */
+  uint32_t image_dtypes; /* of images and masks, HEADRACE_U8 | HEADRACE_F32 ...; 0: any */
+  uint32_t reserved;
+  headrace_params params;
+  /* An object with these parameters, in the order in which they are declared; they are valid during
+   * the call. NULL is an object like any other. create may be NULL: then it is always NULL. */
+  int32_t (*create)(const headrace_value* values, uint32_t count, void** self,
+                    headrace_error* error);
+  void (*destroy)(void* self); /* or NULL */
+  /* The result's shape and dtype, in output->view.shape (room for HEADRACE_MOST_AXES), .ndim and
+   * .dtype, which are the input's at first; no view has data. NULL: they stay.
+   *
+   * Without a record (NULL) this is planning: the input may have extents of -1, those that differ
+   * between records, and so may the output. With a record, all are known, and must be those that
+   * were planned. */
+  int32_t (*shape)(const void* self, const headrace_record* record, const headrace_field* input,
+                   headrace_field* output, headrace_error* error);
+  /* Fills the output, all of it, from the input, which it may not change. */
+  int32_t (*run)(const void* self, const headrace_record* record, const headrace_field* input,
+                 headrace_field* output, headrace_error* error);
+} headrace_transform;
+
+typedef struct headrace_transforms {
+  const headrace_transform* data;
+  uint32_t count;
+  uint32_t size; /* of one: sizeof(headrace_transform) */
+} headrace_transforms;
+
+/* .params = HEADRACE_LIST(array): the array, its length, and the size of an element. */
+#define HEADRACE_LIST(array) \
+  {(array), (uint32_t)(sizeof(array) / sizeof((array)[0])), (uint32_t)sizeof((array)[0])}
+
+/* ---- The table --------------------------------------------------------------------------------
+ */
+
+typedef struct headrace_plugin {
+  uint32_t abi;         /* HEADRACE_PLUGIN_ABI */
+  uint32_t struct_size; /* sizeof(headrace_plugin) */
+  const char* name;     /* "mine": small letters, digits, - and _ */
+  const char* version;  /* "1.0" */
+  const char* help;     /* one sentence, or NULL */
+  headrace_transforms transforms;
+} headrace_plugin;
+
+/* The one symbol that a plug-in exports. `abi` is the engine's; NULL refuses it. */
+HEADRACE_EXPORT const headrace_plugin* headrace_plugin_table(uint32_t abi);
+
+/* ---- For plug-ins -----------------------------------------------------------------------------
+ */
+
+/* return headrace_fail(error, HEADRACE_BAD_RECORD, "the image is %d pixels high", height); */
+HEADRACE_PRINTF static inline int32_t headrace_fail(headrace_error* error, int32_t code,
+                                                    const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(error->text, error->capacity, format, arguments);
+  va_end(arguments);
+  return code;
+}
+
+static inline int headrace_is(headrace_dtype dtype, int code, int bits) {
+  return dtype.code == code && dtype.bits == bits && dtype.lanes == 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HEADRACE_PLUGIN_H_ */

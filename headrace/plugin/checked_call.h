@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of a plug-in that is checked: hr.load_plugin(path, check=True).
+//
+// Note [Checked calls]
+// A plug-in runs in this process, so it can do anything. Violations that are
+// visible from outside are checked on request, at several times the cost. Each call is made twice:
+// on a copy of the input that ends at an inaccessible page, and into outputs surrounded by a byte
+// pattern, filled with ones for one call and with zeros for the other. This detects whether the
+// input was changed or read beyond its end, whether too much was written to the output or not all
+// of it, and whether the result depends on anything but the input and the draws. During a call its
+// thread records what it does, so that a fatal signal names transform and record (name_crashes())
+// before the previous handler is called.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+namespace headrace {
+
+// Makes the call twice, as said above; `call(input, output)` returns the plug-in's status. Fills
+// `output` with the first result where the status is 0. `broken` receives what it did wrong, or "".
+// `name`: for a crash, "transform Vignette of the plug-in mine, record 5".
+int32_t checked_call(std::span<const uint8_t> input, std::span<uint8_t> output, size_t item_bytes,
+                     const std::string& name,
+                     const std::function<int32_t(const void* input, void* output)>& call,
+                     std::string& broken);
+
+// Installs the handler of SIGSEGV and its like, once. Any thread.
+void name_crashes();
+
+}  // namespace headrace

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/plugin/loaded_plugins.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+
+#include "headrace/base/mutex.h"
+#include "headrace/base/number_text.h"
+#include "headrace/base/registry.h"
+#include "headrace/kernels/content_hash.h"
+#include "headrace/plugin/checked_call.h"
+#include "headrace/plugin/shared_library.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNoFile{
+    "HR0576", ErrorKind::kConfig, "plug-in not found",
+    "hr.load_plugin() takes the path of a shared library, or the name of an entry point in the "
+    "group headrace.plugins of an installed Python distribution. There is no such file."};
+
+const ErrorCode kChanged{
+    "HR0577", ErrorKind::kConfig, "plug-in has changed",
+    "A plug-in is loaded once per process and stays loaded, since transforms in use point into it. "
+    "Its file has changed since. Start a new process, or give the new file another path and its "
+    "transforms other names."};
+
+const ErrorCode kOther{
+    "HR0578", ErrorKind::kConfig, "plug-in has a different fingerprint",
+    "A pickled transform or a loader's description contains the path of the plug-in's file and a "
+    "fingerprint of its contents. The file found here has different contents: another version or "
+    "build. Use the same file, or create the transform again. A description is plain data, and "
+    "loads no library: call hr.load_plugin() before Loader.from_description()."};
+
+std::string text_of_wanted(const OpOrigin& wanted) {
+  return wanted.plugin + " " + wanted.version + " (" + wanted.fingerprint + ")";
+}
+
+class Loaded {
+ public:
+  // `wanted`: null, or the one that it has to be.
+  const Plugin& load(const std::string& given, bool checked, const OpOrigin* wanted = nullptr)
+      EXCLUDES_LOCK(mutex_) {
+    std::error_code failed;
+    const std::filesystem::path path = std::filesystem::absolute(given, failed);
+    if (failed || !std::filesystem::exists(path, failed))
+      raise(kNoFile, "there is no file " + (failed ? given : path.string()));
+    if (!std::filesystem::is_regular_file(path, failed))
+      raise(kNoFile, path.string() + " is not a file", "pass the path of the .so itself");
+    Buffer file;
+    if (!read_file(path.string(), file, {.max_bytes = std::numeric_limits<uint64_t>::max()}))
+      raise(kNoFile, path.string() + " cannot be read");
+    const std::string fingerprint = hex_text(content_hash(file.bytes()));
+    if (wanted && wanted->fingerprint != fingerprint) {  // before anything of it runs
+      raise(kOther, path.string() + " has the fingerprint " + fingerprint + ", expected is " +
+                        text_of_wanted(*wanted));
+    }
+    MutexLock lock(mutex_);
+    for (const std::unique_ptr<Plugin>& each : plugins_) {
+      if (each->origin.fingerprint == fingerprint) return with_checks(*each, checked);
+      if (each->origin.path != path.string()) continue;
+      raise(kChanged, path.string() + " has changed since this process loaded it",
+            "start a new process to load the new file");
+    }
+    const headrace_plugin* const table = plugin_table(path.string(), file.bytes());
+    plugins_.push_back(declared(*table, path.string(), fingerprint, where_taken));
+    for (const auto& transform : plugins_.back()->transforms) {
+      Registry<OpRecord>::add(transform->record);
+    }
+    return with_checks(*plugins_.back(), checked);
+  }
+
+  const Plugin& require(const OpOrigin& wanted, bool may_load) EXCLUDES_LOCK(mutex_) {
+    for (const Plugin* each : all()) {
+      if (each->origin.fingerprint == wanted.fingerprint) return *each;
+    }
+    if (may_load) return load(wanted.path, false, &wanted);
+    raise(kOther, "the plug-in " + text_of_wanted(wanted) + " is not loaded",
+          "hr.load_plugin(\"" + wanted.path + "\") first, if you trust that file");
+  }
+
+ private:
+  std::vector<const Plugin*> all() EXCLUDES_LOCK(mutex_) {
+    MutexLock lock(mutex_);
+    std::vector<const Plugin*> out;
+    for (const std::unique_ptr<Plugin>& each : plugins_) out.push_back(each.get());
+    return out;
+  }
+
+  static const Plugin& with_checks(Plugin& plugin, bool checked) {
+    if (!checked) return plugin;
+    name_crashes();
+    plugin.checked = true;
+    return plugin;
+  }
+
+  static std::string where_taken(const std::string& name) {
+    // Names of headrace.transforms that are no operators, what it imports included.
+    for (const char* const own : {"Any", "Iterable", "Mapping", "Python", "Transform"}) {
+      if (name == own) return "Headrace's own";
+    }
+    const OpRecord* const known = Registry<OpRecord>::find(name);
+    if (!known) return {};
+    return known->origin ? "in the " + text_of(*known->origin) : "Headrace's own";
+  }
+
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Plugin>> plugins_ GUARDED_BY(mutex_);
+};
+
+Loaded& loaded() {
+  static Loaded* const plugins = new Loaded;  // records outlive static destructors
+  return *plugins;
+}
+
+}  // namespace
+
+const Plugin& load_plugin(const std::string& path, bool checked) {
+  return loaded().load(path, checked);
+}
+
+const Plugin& require_plugin(const OpOrigin& wanted, bool may_load) {
+  return loaded().require(wanted, may_load);
+}
+
+}  // namespace headrace

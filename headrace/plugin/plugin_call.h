@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a function of a plug-in is given, and what it says: a record with its draws, the values of
+// parameters, a message. For one call each, on its thread.
+#pragma once
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "headrace/ops/op.h"
+#include "headrace/plugin.h"
+
+// The random draws of a plug-in, which only knows the type's name.
+struct headrace_draws {
+  headrace::Draws draws;
+  bool allowed, misused;  // by a transform that does not say that it is random
+};
+
+namespace headrace {
+
+// A record as a plug-in sees it, with draws that begin anew.
+class PluginRecord {
+ public:
+  PluginRecord(const Record& record, const Draws& draws, bool random);
+  PluginRecord(const PluginRecord&) = delete;
+  PluginRecord& operator=(const PluginRecord&) = delete;
+  const headrace_record* get() const { return &record_; }
+  bool misused() const { return draws_.misused; }
+
+ private:
+  headrace_draws draws_;
+  headrace_record record_{};
+};
+
+// Where the plug-in says what is wrong, and what it has said.
+class PluginMessage {
+ public:
+  PluginMessage() { text_[0] = 0; }
+  PluginMessage(const PluginMessage&) = delete;
+  PluginMessage& operator=(const PluginMessage&) = delete;
+  headrace_error* get() { return &error_; }
+  // Calls the plug-in; an exception that leaves it is a failure, and threw().
+  template <class Call>
+  int32_t status_of(const Call& call) {
+    try {
+      return call();
+    } catch (const std::exception& thrown) {
+      std::snprintf(text_, sizeof text_, "%s", thrown.what());
+    } catch (...) {
+      text_[0] = 0;
+    }
+    threw_ = true;
+    return HEADRACE_FAILED;
+  }
+  bool threw() const { return threw_; }
+  // As UTF-8, whatever it wrote.
+  std::string text() const;
+
+ private:
+  bool threw_ = false;
+  static constexpr size_t kMost = 1024;
+  char text_[kMost];
+  headrace_error error_{sizeof(headrace_error), kMost, text_};
+};
+
+// By parameter, in their order. The texts and lists stay those of `arguments`.
+std::vector<headrace_value> values_of(const std::vector<Param>& params, const Arguments& arguments);
+
+}  // namespace headrace

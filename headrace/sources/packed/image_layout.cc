@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/packed/image_layout.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "headrace/sources/wording.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kPlaceholders{
+    "HR1453", ErrorKind::kData, "placeholders do not match the images",
+    "Each image of a document has one placeholder among its tokens (expand=True), or one for each "
+    "of its tokens (expand=False). A document with more or fewer is damaged, lacks images, or was "
+    "tokenized for images of other sizes."};
+
+}  // namespace
+
+Result<ImageLayout> image_layout(std::span<const int64_t> ids, std::span<const ImageForm> forms,
+                                 int64_t placeholder, bool expand) {
+  const int64_t count = std::ssize(ids);
+  ImageLayout out{.runs = {}, .positions = {}, .length = count};
+  if (forms.empty()) {
+    out.runs.push_back({.begin = 0, .count = count});
+    return out;
+  }
+  int64_t images = 0, wanted = 0;
+  for (const ImageForm& form : forms) {
+    images += form.tokens > 0;
+    wanted += expand ? form.tokens > 0 : form.tokens;
+  }
+  const auto total = std::ranges::count(ids, placeholder);
+  if (total != wanted) {
+    return Error{.code = &kPlaceholders,
+                 .what = counted(total, "placeholder") + " (id " + std::to_string(placeholder) +
+                         ") for " + counted(images, "image") +
+                         (expand ? "" : " of " + counted(wanted, "token"))};
+  }
+  int64_t begin = 0, found = 0, rest = 0;
+  auto next = forms.begin();
+  for (int64_t at = 0; at < count && found < total; ++at) {
+    if (ids[static_cast<size_t>(at)] != placeholder) continue;
+    ++found;
+    if (rest > 0) {  // of an image that has begun
+      --rest;
+      continue;
+    }
+    while (next->tokens == 0) ++next;
+    const int64_t tokens = (next++)->tokens;
+    out.positions.push_back(at + out.length - count);
+    if (expand) {
+      out.runs.push_back({.begin = begin, .count = at - begin, .image_tokens = tokens});
+      begin = at + 1;
+      out.length += tokens - 1;
+    } else {
+      rest = tokens - 1;
+    }
+  }
+  out.runs.push_back({.begin = begin, .count = count - begin});
+  return out;
+}
+
+void spread(const ImageLayout& layout, std::span<const uint8_t> values, size_t item,
+            std::span<const uint8_t> filler, Buffer& out) {
+  out.resize(static_cast<size_t>(layout.length) * item);
+  uint8_t* at = out.data();
+  for (const Run& run : layout.runs) {
+    const uint8_t* const begin = values.data() + static_cast<size_t>(run.begin) * item;
+    const size_t bytes = static_cast<size_t>(run.count) * item;
+    if (bytes > 0) std::memcpy(at, begin, bytes);
+    at += bytes;
+    const uint8_t* const one = filler.empty() ? begin + bytes : filler.data();
+    for (int64_t i = 0; i < run.image_tokens; ++i, at += item) std::memcpy(at, one, item);
+  }
+}
+
+}  // namespace headrace

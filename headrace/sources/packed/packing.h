@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Documents of different lengths put into rows of one length. Lengths only, never tokens; a pure
+// function of its arguments.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace headrace {
+
+enum class PackMethod : uint8_t {
+  kBestFit,     // longest first, each into the fullest row that it fits
+  kFirstFit,    // in order, each into the first row that it fits
+  kSequential,  // in order; a row ends where the next document does not fit
+  kSplit,       // in order, and cut wherever a row is full
+};
+
+// The treatment of documents that are longer than a row. (kSplit cuts them anyway.)
+enum class LongDocument : uint8_t { kSplit, kTruncate, kDrop };
+
+struct RowPacking {
+  int64_t length = 4096;  // of a row
+  PackMethod method = PackMethod::kBestFit;
+  LongDocument too_long = LongDocument::kSplit;
+  uint64_t seed = 0;  // which of equally long documents comes first (kBestFit)
+
+  bool truncates() const {
+    return too_long == LongDocument::kTruncate && method != PackMethod::kSplit;
+  }
+};
+
+// Elements [begin, begin + count) of a document.
+struct PackedPiece {
+  int64_t begin;
+  uint32_t document : 31;
+  uint32_t continues : 1;  // the document has elements after these
+  int32_t count;
+};
+
+struct DocumentRows {
+  std::vector<PackedPiece> pieces;  // row by row
+  std::vector<int64_t> row_ends;    // number of pieces up to the end of each row
+  int64_t tokens = 0;               // in all rows, padding left out
+  int64_t cut = 0;                  // documents that were truncated or split
+  int64_t dropped = 0;              // documents, empty ones too
+  int64_t tokens_left_out = 0;      // of documents that were truncated or dropped
+  int64_t most_pieces = 0;          // of a row; padding counts as one, too
+
+  int64_t rows() const { return static_cast<int64_t>(row_ends.size()); }
+};
+
+// In a row, pieces are in the order of documents. O(n log n) at most. REQUIRES: lengths are not
+// negative, fewer than 2^31 documents, 1 <= length < 2^31.
+DocumentRows pack_documents(const std::vector<int64_t>& lengths, const RowPacking& options);
+
+}  // namespace headrace

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace doctor --system`: what a bug report needs to know about this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.cli import output
+
+
+def show(json: bool) -> int:
+    from headrace.insight.measure import system
+
+    facts = system.look()
+    if json:
+        output.print_json(facts)
+    else:
+        for topic, found in facts.items():
+            print_topic(topic, found)
+    return output.GOOD
+
+
+def print_topic(topic: str, found: Mapping[str, Any]) -> None:
+    output.console().print(f"[bold]{topic}[/]")
+    if not found:
+        output.console().print("  none")
+        return
+    unset = "no limit" if topic == "limits" else "-"
+    named = topic in ("packages", "environment")  # named by others: unchanged
+    lines = {
+        f"  {name if named else label_of(name)}": text_of(name, value, unset)
+        for name, value in found.items()
+    }
+    output.facts(lines, gap=2)
+
+
+def label_of(key: str) -> str:
+    return key.removesuffix("_bytes").replace("_", " ")
+
+
+def text_of(name: str, value: Any, unset: str) -> str:
+    if value is None:
+        return "no limit" if "limit" in name else unset
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return "; ".join(map(str, value)) or "none"
+    if name.endswith("_bytes"):
+        return output.size_text(value)
+    return str(value)

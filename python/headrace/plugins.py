@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plug-ins: transforms in shared libraries of yours, built with the headers of ``include_dir()``.
+
+A library is loaded once in a process and stays. Its transforms are classes as those of
+``headrace.transforms``: they have a signature and a docstring, pickle, and become configurations.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from headrace import _core
+from headrace import transforms as T
+from headrace.errors import declare, nearest, warn
+
+GROUP = "headrace.plugins"
+_SECONDS = 60  # for a process that loads a plug-in to see whether it crashes
+
+_NOT_FOUND = declare(
+    "HR0579",
+    "config",
+    "no plug-in of this name",
+    "A name without a / that does not end in .so is that of an entry point in the group "
+    "headrace.plugins of one installed distribution, else of a file in the current folder. The "
+    "entry point refers to the path of the shared library, or to a function without arguments that "
+    "returns it. If two distributions have one of this name, uninstall one, or give the path.",
+)
+_CRASHED = declare(
+    "HR0580",
+    "config",
+    "plug-in crashes when it is loaded",
+    "With check=True a plug-in is first loaded in a separate process, which crashed, or did not "
+    "end within a minute. The cause is in its constructors or in headrace_plugin_table, or the "
+    "file is damaged.",
+)
+
+
+class Plugin:
+    """A loaded plug-in. Its transforms are its attributes: ``mine.Vignette(strength=0.3)``.
+
+    Attributes:
+        name, version, help: as it declares them.
+        path: of the library, absolute.
+        fingerprint: of the file's contents.
+        transforms: the names of its transforms.
+    """
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self.name: str = facts["name"]
+        self.version: str = facts["version"]
+        self.help: str = facts["help"]
+        self.path: str = facts["path"]
+        self.fingerprint: str = facts["fingerprint"]
+        self.transforms: tuple[str, ...] = tuple(facts["transforms"])
+
+    def __getattr__(self, name: str) -> type[T.Transform]:
+        names = self.__dict__.get("transforms", ())
+        if name in names:
+            kind: type[T.Transform] = getattr(T, name)
+            return kind
+        near = nearest(name, names)
+        raise AttributeError(
+            f"the plug-in {self.__dict__.get('name')} has no transform {name!r}; "
+            + (f"did you mean {near!r}?" if near else f"it has {', '.join(names)}")
+        )
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.transforms})
+
+    def __repr__(self) -> str:
+        return f"<plug-in {self.name} {self.version}: {', '.join(self.transforms)}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plugin) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (vars(self),)
+
+
+def _again(facts: dict[str, Any]) -> Plugin:
+    T.require(facts, load=True)
+    return Plugin(facts)
+
+
+def load_plugin(library: str | os.PathLike[str], *, check: bool = False) -> Plugin:
+    """Loads a plug-in: a shared library that was built with the headers of ``include_dir()``.
+
+    Args:
+        library: path of the library, or the name of an entry point in the group
+            ``headrace.plugins`` of an installed distribution. A name without a ``/`` that does not
+            end in ``.so`` is that of a file only if no distribution has it.
+        check: look at each call from now on, at several times its cost: whether it writes beyond
+            its output or leaves some of it unwritten, changes its input, or gives two results for
+            one input. A crash then names transform and record.
+
+    Returns:
+        The plug-in; the same one where a library of these contents is loaded already.
+
+    Raises:
+        hr.ConfigError: HR0570 to HR0580 for what is no plug-in, or one that cannot be loaded.
+    """
+    path = _path_of(library)
+    if check:
+        _try_elsewhere(path)
+    return Plugin(_core.load_plugin(path, bool(check)))
+
+
+def include_dir() -> str:
+    """The folder of ``headrace/plugin.h`` and ``headrace/plugin.hpp``: for ``cc -I``."""
+    return str(Path(__file__).parent / "include")
+
+
+def installed() -> dict[str, str]:
+    """Plug-ins that ``load_plugin()`` finds by name, and the distributions that have them."""
+    out = {}
+    for point in metadata.entry_points(group=GROUP):
+        out[point.name] = point.dist.name if point.dist else point.value
+    return out
+
+
+def _path_of(library: str | os.PathLike[str]) -> str:
+    path = os.fsdecode(os.fspath(library))
+    if isinstance(library, os.PathLike) or os.sep in path or path.endswith(".so"):
+        return os.path.abspath(path)
+    points = {
+        (point.dist.name if point.dist else "", point.value): point
+        for point in metadata.entry_points(group=GROUP, name=path)
+    }
+    if len(points) > 1:
+        raise _NOT_FOUND.error(
+            f"{path!r} is a plug-in of {' and of '.join(sorted(name for name, _ in points))}",
+            hint="uninstall one of them, or give the path of the library",
+        )
+    if not points and os.path.isfile(path):
+        return os.path.abspath(path)
+    if not points:
+        names = sorted(installed())
+        raise _NOT_FOUND.error(
+            f"{path!r} is neither a file nor an installed plug-in",
+            hint=f"installed are {', '.join(names)}" if names else "pass the path of the library",
+        )
+    found: Any = next(iter(points.values())).load()
+    return os.path.abspath(os.fsdecode(os.fspath(found() if callable(found) else found)))
+
+
+def _try_elsewhere(path: str) -> None:
+    """ConfigError HR0580 where a process that loads it ends, or does not in time. What is an error
+    is one here, too. A warning where there is no such process."""
+    code = (
+        "import sys; from headrace import _core\n"
+        "print('ready', flush=True)\n"
+        "try: _core.load_plugin(sys.argv[1], False)\n"
+        "except Exception: pass"
+    )
+    if not sys.executable:
+        warn(f"{path} is not tried in another process first: sys.executable is empty")
+        return
+    status: int | None = None
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", code, path],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_SECONDS,
+        )
+        status, out, err = ended.returncode, ended.stdout, ended.stderr
+    except subprocess.TimeoutExpired as expired:
+        out, err = expired.stdout or b"", expired.stderr or b""
+    except OSError as error:
+        out, err = b"", str(error).encode()
+    if status == 0:
+        return
+    said = err.decode(errors="replace").strip().splitlines()
+    if not out.startswith(b"ready"):
+        warn(
+            f"{path} is not tried in another process first: {sys.executable} cannot import headrace"
+            + (f": {said[-1]}" if said else "")
+        )
+        return
+    if status is None:
+        raise _CRASHED.error(
+            f"a process that loads {path} has not ended after {_SECONDS} seconds",
+            hint="its constructors or headrace_plugin_table may be blocked",
+        )
+    number = -status
+    named = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    how = f"by {named}" if number > 0 else f"with exit status {status}"
+    raise _CRASHED.error(
+        f"a process that loaded {path} ended {how}" + (f": {said[-1]}" if said else ""),
+        hint="a debugger shows where: gdb --args python -c 'import ctypes; ctypes.CDLL(...)'",
+    )

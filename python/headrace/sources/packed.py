@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents of different lengths packed into rows of one length, for language models.
+
+>>> import headrace as hr
+>>> documents = [{"tokens": [5, 6, 7]}, {"tokens": [8, 9]}]
+>>> src = hr.packed(hr.open(documents, shapes={"tokens": (-1,)}), length=6, pad=1)
+>>> row = src[0]
+>>> row["tokens"].tolist(), row["targets"].tolist()
+([5, 6, 7, 8, 9, 1], [6, 7, -100, 9, -100, -100])
+>>> row["position_ids"].tolist(), row["cu_seqlens"].tolist()
+([0, 1, 2, 0, 1, 0], [0, 3, 5, 6])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from headrace import _core, arguments
+from headrace.dtypes import dtype_name
+from headrace.errors import declare
+from headrace.sources.opening import open
+from headrace.sources.packed_samples import Preparation
+from headrace.sources.packed_stream import pack_stream
+from headrace.sources.recipe import Recipe, makes_sources
+from headrace.sources.source import Progress, Source
+from headrace.sources.stream import Stream
+
+_NO_TOKENS = declare(
+    "HR0192",
+    "config",
+    "field of tokens not found",
+    "hr.packed() packs a field of integers with one dimension per record. Where a source has "
+    "several, or none that is called input_ids or tokens, name it: hr.packed(src, tokens=...).",
+)
+
+_METHODS = ("best-fit", "first-fit", "sequential", "split")
+_DTYPES = ("int64", "int32", "uint16", "uint32")
+_OF_ENGINE = ("tokens", "length", "method", "too_long", "along", "pad", "ignore_index", "seed")
+
+
+@makes_sources
+def packed(
+    source: Any,
+    tokens: str | None = None,
+    *,
+    length: int = 4096,
+    method: str = "best-fit",
+    too_long: str | None = None,
+    shift: int | None = 1,
+    labels: str | None = None,
+    along: Iterable[str] = (),
+    to: Any = "int64",
+    pad: int = 0,
+    ignore_index: int = -100,
+    seed: int = 0,
+    mask: str | None = None,
+    ignore_tokens: Iterable[int] = (),
+    vocab_size: int | None = None,
+    images: str | Iterable[str] = (),
+    placeholder: int | None = None,
+    expand: bool = True,
+    image_transforms: Any = (),
+    image_tokens: int | None = None,
+    patches_per_token: int = 1,
+    bad_images: str = "error",
+    exif_orientation: bool | None = None,
+    buffer: int = 1000,
+    rows: int | None = None,
+    progress: Progress | None = None,
+) -> Source:
+    """Rows of ``length`` tokens, each filled with documents: a source whose records are rows.
+
+    source: documents, what ``open`` takes: a field of integers, one dimension per record.
+    tokens: that field. None: ``input_ids``, ``tokens``, or the only one.
+    method: "best-fit": the longest document first, each into the fullest row that it fits;
+    "first-fit": in order, each into the first row that it fits; "sequential": in order, a row ends
+    where the next document does not fit; "split": in order, and cut wherever a row is full.
+    too_long: what becomes of a document that is longer than a row: "split", "truncate", "drop" (it
+    is left out) or "error". "split" as a method cuts every document anyway. None: "split", and with
+    images, which are not cut, "error".
+    shift: 1: ``targets``, the token that follows in the document. 0: ``input_ids`` and ``labels``
+    for models that shift labels themselves, as those of Hugging Face. None: no labels.
+    labels: a field with a label for each token, -100 in prompts. None: ``labels``, if there is such
+    a field, else the tokens.
+    along: further fields with a value for each token; 0 in padding.
+    to: dtype of tokens and labels. pad: id in the padding. ignore_index: label of what is not to be
+    predicted: after a document's end, in padding.
+    seed: of documents of the same length, which comes first ("best-fit").
+    mask: a field with a boolean or integer for each token: labels of those with 0 become
+    ignore_index. ignore_tokens: ids whose labels do, too. vocab_size: checks every id (HR1455).
+    images: fields of encoded images. The document's tokens have one ``placeholder`` id for each
+    image that is not empty, in the order of the fields, which becomes as many as the image has
+    tokens; with expand=False it has that many already. Those tokens are never labels.
+    image_transforms: the list that T.EachImage in the loader has: an image has as many tokens as
+    its patches divided by patches_per_token, by the size in its header; or ``image_tokens`` of
+    them. bad_images: an image whose header cannot be read, or that the transforms cannot take, is
+    an "error" (HR1454), or its document is left out ("drop"). exif_orientation: whether images are
+    rotated as their Exif orientation says, here and, unless it or T.EachImage says otherwise, in
+    the loader. None: as a loader of ``source`` would.
+    buffer, rows: of streams (``hr.stream``): documents that are read before their rows are chosen;
+    and rows per epoch over all ranks, as ``length=`` of hr.stream.
+    Further fields: ``position_ids``, from 0 in each document; ``segment_ids``, 1, 2, ... and 0 in
+    padding; ``cu_seqlens``, int32, where documents begin. With images: ``images``, the row's, for
+    T.EachImage; ``image_positions``, int64 (images), where the tokens of each begin in the row;
+    ``image_sizes``, int64 (images, 2), height and width after the transforms.
+    The rows are decided once, from the lengths: each epoch has each row once, shuffled by the
+    loader. ``repr`` has the share of tokens, and what was split or left out. ConfigError HR1450.
+    """
+    documents = open(source)
+    found = tokens if tokens is not None else _tokens_of(documents)
+    if labels is None and shift is not None and _is_row(documents, "labels") and found != "labels":
+        labels = "labels"
+    preparation = Preparation(
+        mask=mask,
+        ignore_tokens=ignore_tokens,
+        vocab_size=vocab_size,
+        images=images,
+        placeholder=placeholder,
+        expand=expand,
+        image_transforms=image_transforms,
+        image_tokens=image_tokens,
+        patches_per_token=patches_per_token,
+        bad_images=bad_images,
+        exif_orientation=exif_orientation,
+    )
+    preparation.check_labels(shift, labels)
+    further = [along] if isinstance(along, str) else [str(name) for name in along]
+    call: dict[str, Any] = {
+        "tokens": found,
+        "length": arguments.integer("length", length, 1, arguments.INT32 - 1),
+        "method": arguments.one_of("method", method, _METHODS),
+        "too_long": preparation.too_long(too_long, method),
+        "shift": None if shift is None else arguments.integer("shift", shift, 0, 1),
+        "labels": labels,
+        "along": further,
+        "to": arguments.one_of("to", dtype_name(to), _DTYPES),
+        "pad": arguments.integer("pad", pad, -arguments.INT64),
+        "ignore_index": arguments.integer("ignore_index", ignore_index, -arguments.INT64),
+        "seed": arguments.seed(seed),
+        **preparation.arguments,
+    }
+    arguments.integer("buffer", buffer, 1, arguments.INT32)
+    if isinstance(documents, Stream):
+        made = pack_stream(
+            documents, lambda window: _rows_of(window, call, preparation, None), call, buffer, rows
+        )
+        made.upright = preparation.upright(documents)
+        return made
+    if rows is not None:
+        raise arguments.BAD_VALUE.error(
+            f"rows={rows} is for streams; {documents.facts().text} has numbered records"
+        )
+    return _rows_of(documents, call, preparation, progress)[0]
+
+
+def _rows_of(
+    documents: Source, call: Mapping[str, Any], preparation: Preparation, progress: Progress | None
+) -> tuple[Source, dict[str, int]]:
+    """The rows, and what of the documents is not in them. call: the arguments of ``packed``,
+    checked."""
+    engine, lost = _core.packed(
+        documents.engine,
+        **{name: call[name] for name in _OF_ENGINE},
+        shift=-1 if call["shift"] is None else call["shift"],
+        labels=call["labels"] or "",
+        to=_core.DType.__members__[call["to"]],
+        samples=preparation.of(documents, progress),
+        progress=progress,
+    )
+    recipe = Recipe(packed, {"source": documents, **call})
+    rows = Source(engine, made_of=[documents], recipe=recipe)
+    rows.upright = preparation.upright(documents)
+    return rows, lost
+
+
+def _is_row(source: Source, name: str) -> bool:
+    return any(field.name == name and _holds_integers(field) for field in source.schema)
+
+
+def _holds_integers(field: _core.Field) -> bool:
+    return (
+        not field.encoded
+        and len(field.shape) == 1
+        and field.kind == "tensor"
+        and "int" in field.dtype
+    )
+
+
+def _tokens_of(source: Source) -> str:
+    rows = [field.name for field in source.schema if _holds_integers(field)]
+    for usual in ("input_ids", "tokens"):
+        if usual in rows:
+            return usual
+    if len(rows) == 1:
+        return rows[0]
+    fields = ", ".join(f"{field.name} {field.kind}" for field in source.schema)
+    raise _NO_TOKENS.error(
+        f"{'no field' if not rows else f'{len(rows)} fields'} of integers in one dimension, among "
+        f"{fields}",
+        hint=f'tokens="{rows[0]}"' if rows else "text has to be tokenized first",
+    )

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests/test_plugins_refused.py: an exception that nobody catches before it leaves the library.
+#include <headrace/plugin.h>
+
+#include <stdexcept>
+
+namespace {
+
+int32_t run(const void*, const headrace_record*, const headrace_field*, headrace_field*,
+            headrace_error*) {
+  throw std::runtime_error("out");
+}
+
+void destroy(void*) { throw std::runtime_error("out of destroy"); }
+
+}  // namespace
+
+extern "C" HEADRACE_EXPORT const headrace_plugin* headrace_plugin_table(uint32_t) {
+  static headrace_transform transform{};
+  transform.name = "Throwing";
+  transform.help = "Throws.";
+  transform.run = run;
+  transform.destroy = destroy;
+  transform.flags = HEADRACE_VALUES;
+  transform.kinds = HEADRACE_IMAGE;
+  static headrace_plugin plugin{HEADRACE_PLUGIN_ABI,
+                                sizeof(headrace_plugin),
+                                "throwing",
+                                "1",
+                                nullptr,
+                                {&transform, 1, sizeof transform}};
+  return &plugin;
+}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace doctor --system` prints everything that a bug report needs, and no secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+from pathlib import Path
+
+import numpy as np
+import pytest
+from headrace.insight.measure import system
+from processes import run_code, run_command
+
+import headrace as hr
+
+
+def test_the_json_object_has_each_topic() -> None:
+    done = run_command("doctor", "--system", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["headrace"]["version"] == hr.__version__
+    assert facts["python"]["version"] == platform.python_version()
+    assert facts["packages"]["numpy"] == np.__version__
+    assert facts["cpu"]["cores_allowed"] == len(os.sched_getaffinity(0))
+    assert facts["limits"]["open_files"] == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    assert set(facts) == {
+        *("headrace", "python", "packages", "system", "cpu", "memory", "limits", "devices"),
+        *("libraries", "environment", "cache"),
+    }
+    assert {"webp", "tiff", "flac", "mp3"} <= set(facts["libraries"])
+
+
+def test_the_text_fits_a_terminal_and_names_the_topics() -> None:
+    done = run_command("doctor", "--system")
+    assert done.returncode == 0, done.stderr
+    for topic in ("headrace", "cpu", "limits", "libraries"):
+        assert f"\n{topic}\n" in f"\n{done.stdout}"
+    assert "open files" in done.stdout
+
+
+def test_a_source_given_with_system_is_an_error(tmp_path: Path) -> None:
+    done = run_command("doctor", "--system", str(tmp_path))
+    assert done.returncode == 2
+    assert "--system takes no SOURCE" in done.stderr
+
+
+def test_variables_that_may_be_secrets_are_not_shown() -> None:
+    given = {"AWS_SECRET_ACCESS_KEY": "x", "HF_TOKEN": "x", "OMP_NUM_THREADS": "4", "HOME": "/x"}
+    assert system.environment(given) == {"OMP_NUM_THREADS": "4"}
+
+
+def test_an_invalid_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE", "relative")
+    assert "relative" in system.look()["cache"]["problems"][0]
+
+
+def test_system_facts_come_from_system_files(tmp_path: Path) -> None:
+    files = {
+        "etc/os-release": 'NAME="Other"\nPRETTY_NAME="Other Linux 3"\n',
+        "proc/cpuinfo": "processor : 0\nmodel name\t: Quick 9000\n",
+        "proc/driver/nvidia/version": "NVRM version: 999.1\nGCC version: 12\n",
+        "run/.containerenv": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    facts = system.look(tmp_path)
+    assert facts["system"]["distribution"] == "Other Linux 3"
+    assert facts["system"]["container"] == "podman"
+    assert facts["cpu"]["model"] == "Quick 9000"
+    assert facts["devices"]["driver"] == "NVRM version: 999.1"
+
+
+def test_an_unset_limit_is_none() -> None:
+    assert system.limit_of("RLIMIT_FSIZE") in (None, resource.getrlimit(resource.RLIMIT_FSIZE)[0])
+
+
+def test_packages_are_not_imported() -> None:
+    done = run_code(
+        "import sys; from headrace.insight.measure import system; system.look(); "
+        "print([name for name in ('torch', 'jax', 'tensorflow', 'PIL') if name in sys.modules])"
+    )
+    assert done.stdout.strip() == "[]", done.stderr

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`./dev reliability`: each trial runs and passes; one that fails is counted, shown and reflected
+in the exit code."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "bench" / "reliability"
+TRIALS = (
+    *("mutated", "flipped", "bad-records", "resumed", "ranks", "killed", "interrupted", "exits"),
+    *("forked", "reopened", "limited"),
+)
+SHORT = 0.0002  # hours; each trial runs at least once
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Imports a module of the command."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(FOLDER), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_a_trial_passes(name: str, tmp_path: Path) -> None:
+    kept = tmp_path / "results.json"
+    done = run(name, "--hours", SHORT, "--json", kept)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (result,) = json.loads(kept.read_text())["trials"]
+    assert result["inputs"] > 0 and result["failed"] == 0 and result["failures"] == []
+
+
+def test_an_unknown_trial_name_lists_the_trials() -> None:
+    done = run("sunk")
+    assert done.returncode == 2
+    assert all(name in done.stderr for name in TRIALS)
+
+
+def attempt_of(modules: Any, folder: Path) -> Any:
+    return modules("trial").Attempt(folder, 3, 60.0, random.Random(1))
+
+
+def test_a_silent_change_is_found(modules: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    flipped = modules("flipped")
+    values = iter([[[("x", b"1")]], [[("x", b"2")]]])  # intact, then changed without an error
+    monkeypatch.setattr(flipped, "values_of", lambda _: next(values))
+    file = tmp_path / "file"
+    file.write_bytes(b"12345678")
+    attempt = attempt_of(modules, tmp_path)
+    assert not flipped.flip(attempt, file, flipped.values_of(file))
+    assert attempt.failed == 1 and "no error" in attempt.failures[0]
+    assert file.read_bytes() == b"12345678"
+
+
+def test_a_crash_is_a_failure_and_the_other_results_are_read(modules: Any, tmp_path: Path) -> None:
+    mutated, child = modules("mutated"), modules("child")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "read_mutated.py").write_text(
+        "import os, sys\n"
+        "for n in range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[3])):\n"
+        "    os.abort() if n == 2 else print(n, 'read', flush=True)\n"
+    )
+    before, child.PROGRAMS = child.PROGRAMS, programs
+    try:
+        attempt = attempt_of(modules, tmp_path)
+        told = mutated.read(attempt, tmp_path / "seed", 0, 5)
+    finally:
+        child.PROGRAMS = before
+    assert attempt.failed == 1 and "ends by -6" in attempt.failures[0]
+    assert sorted(told) == [0, 1, 2, 3, 4]
+
+
+def test_a_trial_that_fails_is_an_exit_code_and_a_line_of_the_page(modules: Any) -> None:
+    page = modules("page")
+    result = {
+        "name": "sunk",
+        "promise": "It swims",
+        "unit": "ships",
+        "inputs": 3,
+        "target": 5,
+        "failed": 1,
+        "failures": ["ship 2: sank"],
+        "figures": {"deepest_metres": 11_000},
+        "seconds": 1.0,
+    }
+    report = {
+        "trials": [result],
+        **dict(seed=1, hours=0.5, date="2026-01-01", commit="abc", python="3.11.2"),
+        "instructions": "avx2",
+    }
+    text = page.text(report)
+    assert "| `sunk` | It swims | 3 of 5 ships | 1 | deepest metres 11,000 |" in text
+    assert "- `sunk`: ship 2: sank" in text
+    assert "./dev reliability --seed 1 --hours 0.5" in text
