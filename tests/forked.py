@@ -31,6 +31,9 @@ for name, value in OFFLINE.items():
     os.environ.setdefault(name, value)
 
 
+_alive = (-1, -1)  # a pipe whose writing end each rank of this run holds
+
+
 def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -41,7 +44,9 @@ def ranks(run: Callable[[], None], count: int = 2, timeout: int = 300) -> list[i
     """Runs it in this many processes with torchrun's variables, or for 0 in one without them.
     Returns exit codes; -9: killed.
     """
+    global _alive
     port = str(free_port())
+    reader, writer = _alive = os.pipe()
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": port}
     processes = []
     for rank in range(max(count, 1)):
@@ -57,6 +62,8 @@ def ranks(run: Callable[[], None], count: int = 2, timeout: int = 300) -> list[i
                 os.environ.update(address | {name: str(value) for name, value in where.items()})
             _run_and_exit(run, timeout)
         processes.append(pid)
+    os.close(reader)
+    os.close(writer)
     return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in processes]
 
 
@@ -76,6 +83,10 @@ def _run_and_exit(run: Callable[[], None], timeout: int) -> None:
 
 
 def kill_this_rank() -> None:
+    """With the others: a rank that learns that its peer is gone would fail instead."""
+    reader, writer = _alive
+    os.close(writer)
+    os.read(reader, 1)  # returns when every rank has closed its end
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -150,7 +150,7 @@ def test_a_forked_process_releases_the_decoding_processes(folder: Path) -> None:
         finally:
             os._exit(0 if good else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert decoding() == ours
+    assert decoding() >= ours  # another may have started meanwhile
     rest = [np.asarray(batch["video"]) for batch in batches]
     np.testing.assert_array_equal(rest, expected[1:])
 
