@@ -8,6 +8,7 @@ run sees it appends to a file, so that what was seen before a SIGKILL is there.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,11 @@ def notes_of(folder: Path, name: str, rank: int) -> list[Any]:
 
 
 # The test's side.
+
+
+def joined(batches: Iterable[list[Any]]) -> list[Any]:
+    """The records of several batches, or of the parts of one that ranks have."""
+    return list(itertools.chain.from_iterable(batches))
 
 
 def output_of(program: str, *arguments: object, cwd: Path) -> str:

@@ -33,7 +33,7 @@ NO_RECORDS = declare(
     "subset=.",
 )
 
-_TRAINERS = ("grain", "huggingface", "lightning", "timm", "torchtitan", "ultralytics")
+_TRAINERS = ("dcp", "grain", "huggingface", "lightning", "timm", "torchtitan", "ultralytics")
 
 
 def __getattr__(name: str) -> Any:

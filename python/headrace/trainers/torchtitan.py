@@ -20,6 +20,7 @@ from torchtitan.components.dataloader import BaseDataLoader
 
 from headrace.loader import Loader
 from headrace.trainers import MISFIT
+from headrace.trainers.dcp import LoaderState
 
 
 def _tokens(batch: Any) -> Any:
@@ -73,11 +74,11 @@ class DataLoader(BaseDataLoader):  # type: ignore[misc]
                 return
 
     def state_dict(self) -> dict[str, Any]:
-        return dict(self._loader.state_dict())
+        return dict(LoaderState(self._loader).state_dict())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         if state_dict:  # {}: torchtitan begins anew
-            self._loader.load_state_dict(state_dict)
+            LoaderState(self._loader).load_state_dict(state_dict)
 
     def close(self) -> None:
         self._loader.close()
