@@ -26,6 +26,9 @@ from typing import Any
 
 COMMAND_LINE = (
     "headrace.cli.app",
+    *(f"headrace.cli.{name}" for name in ("bench", "cache", "doctor", "info", "scan", "index")),
+    *(f"headrace.cli.{name}" for name in ("pack", "unpack", "convert", "merge", "formats")),
+    *(f"headrace.cli.{name}" for name in ("operators", "explain")),
     "headrace.insight.measure.regions",
     "pydantic",  # typer imports it if it is installed
     "rich.progress",

@@ -122,7 +122,7 @@ os.environ["HEADRACE_CACHE"] = sys.argv[1]
 import numpy as np
 from headrace import _core
 from headrace.drawing.png import png_from_pixels
-from headrace.cli.app import app
+from headrace.cli.app import application
 import headrace as hr
 from headrace import transforms as T
 
@@ -145,7 +145,7 @@ def small(source, **given):
 def answer(action):
     sys.stdout = io.StringIO()
     try:
-        app(["cache", action, "--json"])
+        application()(["cache", action, "--json"])
     except SystemExit as ended:
         assert ended.code == 0
     told, sys.stdout = sys.stdout.getvalue(), sys.__stdout__

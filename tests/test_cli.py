@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from processes import COMMAND, run_command, run_on_terminal
+from processes import COMMAND, run_code, run_command, run_on_terminal
 from sounds import wav_of, waves
 
 pytest.importorskip("typer")
@@ -443,3 +443,16 @@ def test_names_from_files_do_not_move_the_cursor(tmp_path: Path) -> None:
     with pytest.raises(hr.ConfigError) as caught:
         hr.open(tmp_path / "a.npz", fields=["b"])
     assert "\x1b" not in str(caught.value)
+
+
+def test_a_command_imports_no_other_command() -> None:
+    done = run_code(
+        "import sys; sys.argv[1:] = ['explain', 'HR0305']\n"
+        "import atexit; from headrace.cli import main\n"
+        "known = lambda: sorted(m for m in sys.modules if m in "
+        "('headrace.cli.bench', 'headrace.cli.doctor', 'headrace.migrate', 'multiprocessing'))\n"
+        "atexit.register(lambda: print('imported', known()))\n"
+        "main()"
+    )
+    assert done.returncode == 0 and done.stdout.startswith("HR0305"), done.stderr
+    assert done.stdout.endswith("imported []\n")

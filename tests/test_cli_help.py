@@ -16,7 +16,7 @@ import headrace as hr
 pytest.importorskip("rich")
 testing = pytest.importorskip("typer.testing")
 
-from headrace.cli.app import app  # noqa: E402  (needs typer)
+from headrace.cli.app import application  # noqa: E402  (needs typer)
 
 PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
 
@@ -37,7 +37,7 @@ def step(batch):
 def told(*arguments: str) -> str:
     """A command's output at 80 columns."""
     done = testing.CliRunner().invoke(
-        app, arguments, prog_name="headrace", env={"COLUMNS": "80", "TERM": "dumb"}
+        application(), arguments, prog_name="headrace", env={"COLUMNS": "80", "TERM": "dumb"}
     )
     assert done.exit_code == 0, done.output
     return str(done.output)

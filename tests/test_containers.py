@@ -13,7 +13,7 @@ from typing import Any
 import mds_writer
 import numpy as np
 import pytest
-from headrace.cli.app import app
+from headrace.cli.app import application
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -203,10 +203,10 @@ def test_every_way_to_read_gives_the_same(container: Path) -> None:
 
 
 def test_commands_accept_it(container: Path) -> None:
-    facts = CliRunner().invoke(app, ["info", str(container), "--json"])
+    facts = CliRunner().invoke(application(), ["info", str(container), "--json"])
     assert facts.exit_code == 0, facts.output
     assert json.loads(facts.stdout)["records"] == RECORDS
-    scan = CliRunner().invoke(app, ["scan", str(container), "--json"])
+    scan = CliRunner().invoke(application(), ["scan", str(container), "--json"])
     assert scan.exit_code == 0, scan.output
     assert json.loads(scan.stdout)["bad"] == 0
 
@@ -240,6 +240,6 @@ def test_a_bad_record_does_not_end_a_run(container: Path, folder: Path, tmp_path
     with pytest.raises(hr.DataError):
         values_of(loader(bad))
     lines = tmp_path / "bad.jsonl"
-    scan = CliRunner().invoke(app, ["scan", str(bad), "-o", str(lines)])
+    scan = CliRunner().invoke(application(), ["scan", str(bad), "-o", str(lines)])
     assert scan.exit_code == 1
     assert [json.loads(line)["record"] for line in lines.read_text().splitlines()] == [12]

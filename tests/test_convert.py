@@ -188,17 +188,17 @@ def test_verification_finds_a_byte_that_changed(
 
 
 def test_the_command_prints_its_report(pictures: Path, tmp_path: Path) -> None:
-    from headrace.cli.app import app
+    from headrace.cli.app import application
     from typer.testing import CliRunner
 
     out = tmp_path / "x.tfrecord"
     call = ["convert", str(pictures), "-o", str(out), "--to", "tfrecord", "--verify", "--json"]
-    result = CliRunner().invoke(app, call)
+    result = CliRunner().invoke(application(), call)
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     assert report["records"] == len(hr.open(pictures))
     assert report["verified"] and report["bytes"] == out.stat().st_size
-    assert CliRunner().invoke(app, call).exit_code == 2  # now it exists
+    assert CliRunner().invoke(application(), call).exit_code == 2  # now it exists
 
 
 @pytest.mark.parametrize(("to", "package"), [("hdf5", "h5py"), ("lmdb", "lmdb")])

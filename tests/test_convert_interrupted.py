@@ -105,9 +105,9 @@ import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-from headrace.cli.app import app
+from headrace.cli.app import application
 sys.argv[1:] = sys.argv[2:]
-app()
+application()()
 """
 
 

@@ -189,7 +189,7 @@ def markdown(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_reference_has_a_page_for_everything_registered(markdown: Path) -> None:
-    from headrace.cli.app import app
+    from headrace.cli.app import application
 
     from headrace import _core, errors
 
@@ -202,7 +202,9 @@ def test_the_reference_has_a_page_for_everything_registered(markdown: Path) -> N
     transforms = "".join(page.read_text() for page in (reference / "transforms").glob("*.md"))
     assert [name for name in _core.operators() if f"## {name}\n" not in transforms] == []
     commands = (reference / "command-line.md").read_text()
-    assert [c.name for c in app.registered_commands if f"## {c.name}\n" not in commands] == []
+    assert [
+        c.name for c in application().registered_commands if f"## {c.name}\n" not in commands
+    ] == []
 
 
 def test_every_page_is_in_a_table_of_contents(markdown: Path) -> None:

@@ -50,7 +50,7 @@ def test_a_bucket_is_planned_from_its_listing_without_reading_data(
     """The figures equal those of the same files on a disk, and the suggested order makes the fewest
     requests."""
     pytest.importorskip("typer")
-    from headrace.cli.app import app
+    from headrace.cli.app import application
 
     draws = np.random.default_rng(1)
     source = hr.records(
@@ -65,7 +65,7 @@ def test_a_bucket_is_planned_from_its_listing_without_reading_data(
         told = []
         for more in (["--json"], []):
             with pytest.raises(SystemExit) as ended:
-                app([*given, *more])
+                application()([*given, *more])
             assert not ended.value.code
             told.append(capsys.readouterr().out)
         return json.loads(told[0]), told[1]
@@ -100,12 +100,12 @@ def test_a_bucket_is_planned_from_its_listing_without_reading_data(
 def test_the_command_line_shows_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("typer")
     pytest.importorskip("rich")
-    from headrace.cli.app import app
+    from headrace.cli.app import application
 
     np.save(tmp_path / "image.npy", np.zeros((64, 3, 32, 32), np.uint8))
     for more in ([], ["--json"]):
         with pytest.raises(SystemExit) as ended:
-            app(
+            application()(
                 [
                     "doctor",
                     str(tmp_path / "image.npy"),

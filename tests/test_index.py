@@ -440,9 +440,9 @@ import resource, signal, sys
 import headrace as hr
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
-from headrace.cli.app import app
+from headrace.cli.app import application
 sys.argv[1:] = sys.argv[2:]
-app()
+application()()
 """
 
 

@@ -318,10 +318,10 @@ def _command(arguments: Iterable[object]) -> int:
     """Its exit code."""
     pytest.importorskip("typer")
     pytest.importorskip("rich")
-    from headrace.cli.app import app
+    from headrace.cli.app import application
 
     with pytest.raises(SystemExit) as ended:
-        app([str(argument) for argument in arguments])
+        application()([str(argument) for argument in arguments])
     return int(ended.value.code or 0)
 
 

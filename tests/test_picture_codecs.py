@@ -182,11 +182,11 @@ def test_a_missing_library_is_named_with_its_package(kind: str, tmp_path: Path) 
 
 
 def test_formats_lists_what_a_codec_needs() -> None:
-    from headrace.cli.app import app
+    from headrace.cli.app import application
     from typer.testing import CliRunner
 
     for name, package in libraries().items():
-        told: Any = CliRunner().invoke(app, ["formats", name])
+        told: Any = CliRunner().invoke(application(), ["formats", name])
         assert told.exit_code == 0
         assert f"{package}, installed" in " ".join(told.output.split())
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.cli.app import app
+from headrace.cli.app import application
 from servers.object_server import Fault, Keys, ObjectServer, Request
 from typer.testing import CliRunner
 
@@ -219,7 +219,7 @@ def test_shards_in_a_bucket_need_no_request_for_their_size(bucket: ObjectServer,
     before = len(bucket.requests)
     assert len(hr.open("s3://photos/train")) == 5 * 23  # the index is cached
     assert len(bucket.requests) - before <= 1
-    result = CliRunner().invoke(app, ["info", "s3://photos/train"])
+    result = CliRunner().invoke(application(), ["info", "s3://photos/train"])
     assert result.exit_code == 0 and "115" in result.output, result.output
 
 

@@ -134,9 +134,9 @@ def errors_page(codes: dict[str, Record]) -> str:
 def commands_page() -> str:
     """Every command with its arguments and options, as typer knows them."""
     import typer
-    from headrace.cli.app import app
+    from headrace.cli.app import application
 
-    group: Any = typer.main.get_command(app)
+    group: Any = typer.main.get_command(application())
     parts = ["# Command line reference", group.help, group.epilog or ""]
     parts.append("[The command line](../tools/cli.md) explains what the commands are for.")
     for name, command in sorted(group.commands.items()):

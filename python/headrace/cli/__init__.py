@@ -21,6 +21,7 @@ def main() -> None:
             f"headrace: the command line needs {error.name}; run: pip install typer rich\n"
         )
         sys.exit(EXIT_ENVIRONMENT)
-    from headrace.cli.app import app
+    from headrace.cli.app import COMMANDS, application
 
-    app(prog_name="headrace")
+    asked = [name for name in COMMANDS if name in sys.argv[1:2]]
+    application(asked or COMMANDS)(prog_name="headrace")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -88,6 +87,8 @@ def _prints_elsewhere() -> Iterator[Callable[[], None]]:
 
 
 def _end(code: int) -> NoReturn:
+    import multiprocessing
+
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

@@ -29,10 +29,13 @@ def run(
 
     Exit code 2 if the code is unknown.
     """
-    from headrace import errors
+    from headrace import _core, errors
     from headrace.absent import no_such_code
 
-    codes = {key: {"id": key, **record} for key, record in errors.all_codes().items()}
+    found = _core.error_codes()
+    if code is None or code.upper() not in found:  # declared by a module not imported yet
+        found = errors.all_codes()
+    codes = {key: {"id": key, **record} for key, record in found.items()}
     if code is None:
         if json:
             output.print_json([codes[key] for key in sorted(codes)])
