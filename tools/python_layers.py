@@ -25,7 +25,7 @@ PACKAGE = "headrace"
 # itself; a name with a dot is a subpackage with layers of its own.
 LAYERS = (
     ("_core",),
-    ("errors", "printable", "plain_json", "dtypes", "plain_array", "readable", "whole_file"),
+    ("errors", "log", "printable", "plain_json", "dtypes", "plain_array", "readable", "whole_file"),
     ("drawing",),
     (
         "arguments",

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.log import WARNING, frames_up, log
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,11 +93,9 @@ class Warning(UserWarning):
 
 
 def warn(message: str) -> None:
-    """Warns at the line that requests the batch, skipping our own frames."""
-    frame, level = sys._getframe(), 1
-    while frame.f_back and frame.f_globals["__name__"].startswith("headrace."):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, Warning, stacklevel=level)
+    """Warns at the line that requests the batch, skipping our own frames; also in the log."""
+    log(WARNING, "warning", message)
+    warnings.warn(message, Warning, stacklevel=frames_up(sys._getframe()))
 
 
 _CLASSES: dict[str, type[Error]] = {

@@ -22,10 +22,12 @@ from headrace.loader.form import Form
 from headrace.loader.iteration import Iteration, exiting, live, refuse_dataloader_worker
 from headrace.loader.lending import lent_rows
 from headrace.loader.loaded_state import LoadedState
+from headrace.loader.logged import LoaderLog
 from headrace.loader.numpy_arrays import hand_over
 from headrace.loader.outputs import Outputs
 from headrace.loader.shard import Shard, resolve_shard
 from headrace.loader.turn import Turn
+from headrace.log import is_heard
 from headrace.per_record import Layout
 from headrace.sources import Source
 from headrace.sources import open as open_source
@@ -80,6 +82,7 @@ class Loader(Outputs):
         self._turn = Turn()
         self._loop = LoopTurn(self)
         self._loaded = LoadedState()
+        self._log = LoaderLog()
         self._delivery = self._delivered()
         self._unused: _Unused | None = None
         self._latest: _Unused | None = None  # the iterator that was begun last
@@ -145,6 +148,7 @@ class Loader(Outputs):
             self._lent.begin()
         self._unused = self._latest = _Unused(self._turn.number, form)
         self._last_seen = time.perf_counter()
+        self._log.begins(self._assembly)
         self._loop.begin()
         return Iteration(self._next, self._turn, form)
 
@@ -176,11 +180,13 @@ class Loader(Outputs):
         if not iteration.has_ended():
             self._unused = None
             self._loop.come_in()
-            batch = None
+            batch, failed = None, True
             try:
                 batch = self._take(iteration)
+                failed = False
             finally:
                 self._loop.go_out(batch is not None)
+                self._write_log(iteration, batch is None, failed)
         if iteration.has_ended():
             raise iteration.ended()
         self._loaded.forget()
@@ -188,6 +194,14 @@ class Loader(Outputs):
         self._wall_seconds += now - self._last_seen
         self._last_seen = now
         return batch
+
+    def _write_log(self, iteration: Iteration, no_batch: bool, failed: bool) -> None:
+        if iteration.has_ended() or not is_heard():
+            return
+        state = self._delivery.received() or self._assembly.engine().state()
+        self._log.goes_on(state, self._assembly, failed)
+        if no_batch and not failed:
+            self._log.ends(state["epoch"] - 1, self._assembly)
 
     def _take(self, iteration: Iteration) -> Any:
         """A batch in its form; None at the end of the epoch. A batch whose delivery fails was not
@@ -325,6 +339,7 @@ class Loader(Outputs):
         loaded = resume_state.state_from(state, assembly.engine().state())
         with assembly.streams_of(loaded):
             self._loaded.load(loaded, assembly)
+        self._log.loaded(loaded)
         if assembly.stream is not None:
             assembly.stream.reader.load(loaded["epoch"], state.get("stream"))
         assembly.given["seed"] = loaded["seed"]  # for everything made from this loader from now on

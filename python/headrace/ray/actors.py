@@ -11,6 +11,7 @@ from collections.abc import Hashable
 from typing import Any, Protocol
 
 from headrace.errors import declare
+from headrace.log import WARNING, log
 from headrace.ray.maker import Maker
 from headrace.ray.parcel import packed
 from headrace.sources.recipe import current_folder
@@ -170,6 +171,7 @@ class Actors:
 
     def _replace(self, number: int, failure: Exception) -> None:
         self._died += 1
+        log(WARNING, "worker", f"remote worker {number} died, and is replaced: {failure}")
         self._deaths = 0 if number in self._made else self._deaths + 1
         if self._deaths == _DEATHS:
             raise _DIE.error(f"{_DEATHS} of them, the last: {failure}")

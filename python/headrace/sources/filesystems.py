@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.errors import declare
+from headrace.log import WARNING, log
+from headrace.steps import describe
 
 _NOT_A_FILESYSTEM = declare(
     "HR0198",
@@ -258,8 +260,20 @@ _NUMBERS = (
 )
 
 
+_PERMANENT = (0, errno.ENOENT, errno.EACCES, errno.EISDIR, errno.ENOTDIR, errno.ENOMEM)
+
+
 def error_number(raised: BaseException) -> int:
     """The error as errno for the engine; 0: a failure for which retrying is useless."""
+    number = _number_of(raised)
+    if number not in _PERMANENT:
+        file = getattr(raised, "filename", None)
+        text = f"a filesystem object failed, and is asked again: {describe(raised)}"
+        log(WARNING, "retry", text, file=str(file or ""))
+    return number
+
+
+def _number_of(raised: BaseException) -> int:
     for kind, number in _NUMBERS:
         if isinstance(raised, kind):
             return number
