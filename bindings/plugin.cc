@@ -9,9 +9,13 @@ namespace {
 nb::dict facts_of(const Plugin& plugin) {
   nb::dict out = describe(plugin.origin);
   out["help"] = plugin.help;
-  nb::list names;
-  for (const auto& transform : plugin.transforms) names.append(nb::cast(transform->record.name));
-  out["transforms"] = names;
+  const auto names = [](const auto& parts) {
+    nb::list list;
+    for (const auto& part : parts) list.append(nb::cast(part->record.name));
+    return list;
+  };
+  out["transforms"] = names(plugin.transforms);
+  out["codecs"] = names(plugin.codecs);
   return out;
 }
 
@@ -31,9 +35,10 @@ void require(nb::handle name, nb::handle version, nb::handle path, nb::handle fi
 }  // namespace
 
 void bind_plugin(nb::module_& module) {
-  module.def("load_plugin", &loaded, nb::arg("path"), nb::arg("check"),
-             nb::sig("def load_plugin(path: str, check: bool) -> dict[str, typing.Any]"),
-             "Loads a plug-in: its name, version, path, fingerprint, help and transforms.");
+  module.def(
+      "load_plugin", &loaded, nb::arg("path"), nb::arg("check"),
+      nb::sig("def load_plugin(path: str, check: bool) -> dict[str, typing.Any]"),
+      "Loads a plug-in: its name, version, path, fingerprint, help, and the names of its parts.");
   module.def(
       "require_plugin", &require, nb::arg("name"), nb::arg("version"), nb::arg("path"),
       nb::arg("fingerprint"), nb::arg("load"),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plug-ins: transforms of your own in a shared library, built with this header alone.
+/* Plug-ins: transforms and image codecs of your own in a shared library, built with this header
+ * alone.
  *
  *     cc -shared -fPIC -I"$(python -c 'import headrace; print(headrace.include_dir())')" \
  *        mine.c -o libmine.so
@@ -11,8 +12,9 @@
  * Who owns what. The plug-in owns its table and all that it points to, for the life of the process:
  * libraries are never unloaded. The engine owns what it passes to a function, until that returns.
  *
- * Threads. create() and destroy() are called by any thread, one at a time for each object. shape()
- * and run() are called by many threads at once on the same object, which they must not change.
+ * Threads. create() and destroy() are called by any thread, one at a time for each object. A
+ * function that takes a `const void* self` is called by many threads at once on the same object,
+ * which it must not change; one that takes a `void* self` by one thread at a time.
  *
  * Versions. HEADRACE_PLUGIN_ABI changes when a plug-in has to be compiled again; the engine refuses
  * any other. Within a version, members are only ever appended: the sizes in the tables say how many
@@ -248,16 +250,105 @@ typedef struct headrace_transforms {
 #define HEADRACE_LIST(array) \
   {(array), (uint32_t)(sizeof(array) / sizeof((array)[0])), (uint32_t)sizeof((array)[0])}
 
+/* ---- Codecs -----------------------------------------------------------------------------------
+ */
+
+/* The bytes of a file. None after them may be read. */
+typedef struct headrace_bytes {
+  const uint8_t* data;
+  uint64_t size;
+} headrace_bytes;
+
+enum { HEADRACE_SIGNATURE_BYTES = 16 };
+
+/* How files of a codec begin. Gets no further members. */
+typedef struct headrace_signature {
+  const uint8_t* bytes;
+  const uint8_t* mask; /* as many: the bits that count, 16 or more in all; NULL: all of them */
+  uint32_t offset;     /* of `bytes` in the file */
+  uint32_t length;     /* offset + length is at most HEADRACE_SIGNATURE_BYTES */
+} headrace_signature;
+
+typedef struct headrace_signatures {
+  const headrace_signature* data;
+  uint32_t count;
+  uint32_t size; /* of one: sizeof(headrace_signature) */
+} headrace_signatures;
+
+enum { HEADRACE_MOST_CHANNELS = 16 };
+
+enum {                        /* headrace_image_header.flags */
+       HEADRACE_CMYK = 1,     /* 4 channels of uint8 are amounts of ink */
+       HEADRACE_NO_COLORS = 2 /* the channels are neither gray nor colors, and none is alpha */
+};
+
+/* An image, from the first bytes of its file. */
+typedef struct headrace_image_header {
+  uint32_t struct_size;
+  int32_t width, height;  /* 1 or more */
+  int32_t channels;       /* 1: gray, 2: gray and alpha, 3: RGB, 4: RGB and alpha. Any other number,
+                             HEADRACE_MOST_CHANNELS at most, has no colors: such images are
+                             delivered with mode="stored" only */
+  headrace_dtype dtype;   /* of decode()'s output: uint8, uint16 or float32 (mode="stored" only) */
+  int32_t bits;           /* per channel in the file; 0: as many as dtype has */
+  int32_t orientation;    /* Exif's, 1 to 8; 0: unknown */
+  uint32_t flags;         /* HEADRACE_ALPHA | ... */
+  uint64_t working_bytes; /* of memory that decode() allocates */
+} headrace_image_header;
+
+typedef struct headrace_decode {
+  uint32_t struct_size;
+  uint32_t reserved;
+  headrace_bytes file;
+  const headrace_image_header* header; /* what read_header() has just said of it */
+  int64_t x, y; /* of the output's first pixel in the image; both 0 without HEADRACE_WINDOWS */
+  /* (height, width, channels) of header->dtype, interleaved: strides[2] is 1. Go by the strides.
+   * All of it is written. */
+  headrace_view output;
+} headrace_decode;
+
+enum {
+  /* decode() fills any window of an image. Without it the output is always the whole image, of
+   * which the engine takes what is visible. */
+  HEADRACE_WINDOWS = 1
+};
+
+/* An image codec. What it returns for a file: HEADRACE_BAD_RECORD for a damaged one, for which
+ * on_error= decides as for a damaged JPEG; HEADRACE_FAILED ends the run. */
+typedef struct headrace_codec {
+  const char* name;            /* "qoi": small letters, digits and _ */
+  const char* help;            /* what it reads */
+  const char* const* suffixes; /* ".qoi", lower case; the first one names new files */
+  uint32_t suffix_count;
+  uint32_t flags;                 /* HEADRACE_WINDOWS */
+  headrace_signatures signatures; /* one of them: a file is recognized by its content only */
+  /* A decoder, which one thread uses for many images. create may be NULL: then it is NULL. */
+  int32_t (*create)(void** self, headrace_error* error);
+  void (*destroy)(void* self); /* or NULL */
+  /* Sets all members from `width` on, which are 0 at first. Reads only the header, and allocates
+   * nothing in proportion to its numbers. */
+  int32_t (*read_header)(void* self, const headrace_bytes* file, headrace_image_header* header,
+                         headrace_error* error);
+  int32_t (*decode)(void* self, const headrace_decode* work, headrace_error* error);
+} headrace_codec;
+
+typedef struct headrace_codecs {
+  const headrace_codec* data;
+  uint32_t count;
+  uint32_t size; /* of one: sizeof(headrace_codec) */
+} headrace_codecs;
+
 /* ---- The table --------------------------------------------------------------------------------
  */
 
 typedef struct headrace_plugin {
-  uint32_t abi;         /* HEADRACE_PLUGIN_ABI */
-  uint32_t struct_size; /* sizeof(headrace_plugin) */
-  const char* name;     /* "mine": small letters, digits, - and _ */
-  const char* version;  /* "1.0" */
-  const char* help;     /* one sentence, or NULL */
-  headrace_transforms transforms;
+  uint32_t abi;                   /* HEADRACE_PLUGIN_ABI */
+  uint32_t struct_size;           /* sizeof(headrace_plugin) */
+  const char* name;               /* "mine": small letters, digits, - and _ */
+  const char* version;            /* "1.0" */
+  const char* help;               /* one sentence, or NULL */
+  headrace_transforms transforms; /* lists may be empty, but not all of them */
+  headrace_codecs codecs;
 } headrace_plugin;
 
 /* The one symbol that a plug-in exports. `abi` is the engine's; NULL refuses it. */

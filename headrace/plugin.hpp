@@ -437,13 +437,16 @@ template <class... Ts>
   try {
     static const std::array<headrace_transform, sizeof...(Ts)> transforms = {
         Transform<Ts>::table()...};
-    static const headrace_plugin plugin = {
-        HEADRACE_PLUGIN_ABI,
-        uint32_t(sizeof(headrace_plugin)),
-        name,
-        version,
-        nullptr,
-        {transforms.data(), uint32_t(sizeof...(Ts)), uint32_t(sizeof(headrace_transform))}};
+    static const headrace_plugin plugin = [&] {
+      headrace_plugin out{};
+      out.abi = HEADRACE_PLUGIN_ABI;
+      out.struct_size = sizeof out;
+      out.name = name;
+      out.version = version;
+      out.transforms = {transforms.data(), uint32_t(sizeof...(Ts)),
+                        uint32_t(sizeof(headrace_transform))};
+      return out;
+    }();
     return &plugin;
   } catch (...) {
     return nullptr;

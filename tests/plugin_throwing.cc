@@ -23,11 +23,11 @@ extern "C" HEADRACE_EXPORT const headrace_plugin* headrace_plugin_table(uint32_t
   transform.destroy = destroy;
   transform.flags = HEADRACE_VALUES;
   transform.kinds = HEADRACE_IMAGE;
-  static headrace_plugin plugin{HEADRACE_PLUGIN_ABI,
-                                sizeof(headrace_plugin),
-                                "throwing",
-                                "1",
-                                nullptr,
-                                {&transform, 1, sizeof transform}};
+  static headrace_plugin plugin{};
+  plugin.abi = HEADRACE_PLUGIN_ABI;
+  plugin.struct_size = sizeof plugin;
+  plugin.name = "throwing";
+  plugin.version = "1";
+  plugin.transforms = {&transform, 1, sizeof transform};
   return &plugin;
 }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -49,9 +50,28 @@ LAYOUT = {
          "create 48", "destroy 56", "shape 64", "run 72"],
     ),
     "headrace_transforms": (16, ["data 0", "count 8", "size 12"]),
+    "headrace_bytes": (16, ["data 0", "size 8"]),
+    "headrace_signature": (24, ["bytes 0", "mask 8", "offset 16", "length 20"]),
+    "headrace_signatures": (16, ["data 0", "count 8", "size 12"]),
+    "headrace_image_header": (
+        40,
+        ["struct_size 0", "width 4", "height 8", "channels 12", "dtype 16", "bits 20",
+         "orientation 24", "flags 28", "working_bytes 32"],
+    ),
+    "headrace_decode": (
+        96,
+        ["struct_size 0", "reserved 4", "file 8", "header 24", "x 32", "y 40", "output 48"],
+    ),
+    "headrace_codec": (
+        80,
+        ["name 0", "help 8", "suffixes 16", "suffix_count 24", "flags 28", "signatures 32",
+         "create 48", "destroy 56", "read_header 64", "decode 72"],
+    ),
+    "headrace_codecs": (16, ["data 0", "count 8", "size 12"]),
     "headrace_plugin": (
-        48,
-        ["abi 0", "struct_size 4", "name 8", "version 16", "help 24", "transforms 32"],
+        64,
+        ["abi 0", "struct_size 4", "name 8", "version 16", "help 24", "transforms 32",
+         "codecs 48"],
     ),
 }  # fmt: skip
 VALUES = {
@@ -64,6 +84,8 @@ VALUES = {
     "HEADRACE_PARAM_TEXT": 4, "HEADRACE_PARAM_INTS": 5, "HEADRACE_PARAM_FLOATS": 6,
     "HEADRACE_PARAM_REQUIRED": 1, "HEADRACE_VALUES": 1, "HEADRACE_MOVES": 2, "HEADRACE_RANDOM": 4,
     "HEADRACE_U8": 1, "HEADRACE_U16": 2, "HEADRACE_F16": 4, "HEADRACE_BF16": 8, "HEADRACE_F32": 16,
+    "HEADRACE_SIGNATURE_BYTES": 16, "HEADRACE_MOST_CHANNELS": 16, "HEADRACE_CMYK": 1,
+    "HEADRACE_NO_COLORS": 2, "HEADRACE_WINDOWS": 1,
 }  # fmt: skip
 
 
@@ -82,6 +104,14 @@ def test_the_interface_of_version_1_stays(tmp_path: Path, compiler: str) -> None
     command = f"{compiler} -pedantic -Wall -Wextra -Werror -fsyntax-only -I{hr.include_dir()}"
     done = subprocess.run([*command.split(), str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_struct_is_listed() -> None:
+    header = (ROOT / "headrace" / "plugin.h").read_text()
+    structs = set(re.findall(r"typedef struct (\w+) \{", header))
+    constants = set(re.findall(r"^ +(HEADRACE_\w+) =", header, re.M))
+    constants |= set(re.findall(r"^enum \{ (HEADRACE_\w+) =", header, re.M))
+    assert structs == set(LAYOUT) and constants <= set(VALUES)
 
 
 def test_a_view_is_laid_out_as_dlpacks_tensor(tmp_path: Path) -> None:

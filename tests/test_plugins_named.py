@@ -182,16 +182,20 @@ def test_cmake_builds_the_examples(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
     code = (
         "import sys, headrace as hr; "
-        "print(*(name for path in sys.argv[1:] for name in hr.load_plugin(path).transforms))"
+        "print(*(hr.load_plugin(path) for path in sys.argv[1:]), sep='\\n')"
     )
-    paths = [str(tmp_path / f"lib{name}.so") for name in ("vignette", "transpose")]
+    paths = [str(tmp_path / f"lib{name}.so") for name in ("vignette", "transpose", "qoi")]
     done = run_code(code, *paths)
-    assert done.stdout == "Vignette RandomTranspose\n"
+    assert done.stdout == (
+        "<plug-in vignette 1.0: Vignette>\n"
+        "<plug-in transpose 1.0: RandomTranspose>\n"
+        "<plug-in qoi 1.0: qoi>\n"
+    )
 
 
 def test_the_examples_on_the_page_work(tmp_path: Path, pictures: Path) -> None:
     """Its C, its commands and its Python, one after another, and its C++."""
-    page = (ROOT / "docs/guide/transforms/plugins.md").read_text()
+    page = (ROOT / "docs/guide/plugins.md").read_text()
 
     def block(language: str) -> str:
         return str(re.search(rf"^```{language}\n(.*?)^```", page, re.M | re.S)[1])  # type: ignore[index]

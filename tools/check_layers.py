@@ -34,7 +34,7 @@ from python_layers import check_package, is_type_checking
 # loader/.
 LAYERS = (
     "base", "device", "storage", "kernels", "codecs", "image", "fields", "sources", "formats",
-    "ops", "plugin", "sampling", "pipeline", "finish", "executor", "delivery", "loader",
+    "ops", "sampling", "plugin", "pipeline", "finish", "executor", "delivery", "loader",
     "bindings",
 )  # fmt: skip
 FRAMEWORKS = {

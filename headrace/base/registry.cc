@@ -2,10 +2,16 @@
 #include "headrace/base/registry.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
 namespace headrace {
+namespace {
+
+constinit std::atomic<uint64_t> registered = 0;
+
+}  // namespace
 
 struct NameTable::Entries {
   using Entry = std::pair<std::string_view, const void*>;
@@ -22,7 +28,10 @@ NameTable::NameTable() : entries_(new Entries) {}
 void NameTable::add(std::string_view name, const void* record) {
   std::lock_guard lock(entries_->mutex);
   entries_->sorted.insert(entries_->at(name), {name, record});
+  registered.fetch_add(1, std::memory_order_release);
 }
+
+uint64_t registered_records() { return registered.load(std::memory_order_acquire); }
 
 std::vector<const void*> NameTable::all() const {
   std::lock_guard lock(entries_->mutex);

@@ -3,9 +3,10 @@
 //
 // A record is a constant that lives as long as its library; it registers itself at the end of the
 // file that declares it: `static const Register<OpRecord> registered(kFlip);`. Registration happens
-// while libraries load; afterwards the registry is read by any thread.
+// while libraries load, and when a plug-in is loaded; any thread may read at any time.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +38,9 @@ class NameTable {
   struct Entries;
   Entries* const entries_;  // never freed: records outlive static destructors
 };
+
+// Number of records in all registries.
+uint64_t registered_records();
 
 template <class Record>
 class Registry {

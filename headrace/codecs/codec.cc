@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "headrace/base/registry.h"
+#include "headrace/base/from_registries.h"
 
 namespace headrace {
 namespace {
@@ -60,8 +60,13 @@ Result<std::vector<CoefficientPlane>> ImageDecoder::coefficients(std::span<const
 }
 
 const CodecRecord* codec_of(std::span<const uint8_t> first_bytes) {
-  static const std::vector<const CodecRecord*> codecs = Registry<CodecRecord>::all();
-  for (const CodecRecord* codec : codecs) {
+  static FromRegistries<std::vector<const CodecRecord*>> codecs;
+  const auto& known = codecs.get([] {
+    std::vector<const CodecRecord*> out = Registry<CodecRecord>::all();
+    std::ranges::stable_partition(out, [](const CodecRecord* codec) { return !codec->plugged; });
+    return out;
+  });
+  for (const CodecRecord* codec : known) {
     if (codec->sniff(first_bytes)) return codec;
   }
   return nullptr;

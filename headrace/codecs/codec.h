@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -147,13 +148,14 @@ struct CodecRecord {
   std::string_view oracle;  // the library whose pixels it matches, and the tolerance
   std::vector<std::string_view>
       suffixes;  // ".jpg", lower case; a hint for listings, never decisive
-  bool (*sniff)(std::span<const uint8_t> first_bytes);
-  std::unique_ptr<ImageDecoder> (*make)();
+  std::function<bool(std::span<const uint8_t> first_bytes)> sniff;
+  std::function<std::unique_ptr<ImageDecoder>()> make;
   bool enters_rows = false;  // decoding starts at a window's first row, skipping those above it
   bool opaque = false;       // has no alpha, and REQUIRES a ColorMode other than kRGBA
   // A library that is loaded when the codec is first used; null if it is linked, or the codec is
   // built in.
   const RunTimeLibrary& (*library)() = nullptr;
+  bool plugged = false;  // by a plug-in; asked after all others
 };
 
 // The codec whose signature the content has, or null. Needs the first 16 bytes.

@@ -22,14 +22,14 @@ std::string suffix_in(std::string_view path) {
 using BySuffix = std::map<std::string_view, std::vector<const MediaRecord*>, std::less<>>;
 
 const BySuffix& by_suffix() {
-  static const BySuffix table = [] {
+  static FromRegistries<BySuffix> table;
+  return table.get([] {
     BySuffix out;
     for (const MediaRecord* media : all_media()) {
       for (const std::string_view suffix : suffixes_of(*media)) out[suffix].push_back(media);
     }
     return out;
-  }();
-  return table;
+  });
 }
 
 }  // namespace
@@ -51,14 +51,15 @@ const MediaRecord* media_of(FieldKind kind) {
 }
 
 std::span<const MediaRecord* const> media_by_suffix(std::string_view name) {
-  const auto found = by_suffix().find(std::string_view(suffix_in(name)));
-  if (found == by_suffix().end()) return {};
+  const BySuffix& table = by_suffix();
+  const auto found = table.find(std::string_view(suffix_in(name)));
+  if (found == table.end()) return {};
   return found->second;
 }
 
 bool has_suffix_of(FieldKind kind, std::string_view name) {
-  return std::ranges::find(media_by_suffix(name), kind, &MediaRecord::kind) !=
-         media_by_suffix(name).end();
+  return std::ranges::any_of(media_by_suffix(name),
+                             [&](const MediaRecord* media) { return media->kind == kind; });
 }
 
 const MediaRecord* media_that_begins(std::span<const uint8_t> first_bytes) {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "headrace/base/error.h"
-#include "headrace/base/registry.h"
+#include "headrace/base/from_registries.h"
 #include "headrace/fields/field.h"
 #include "headrace/storage/byte_ranges.h"
 
@@ -95,7 +95,8 @@ std::string missing_package(std::string_view suffix);
 // MediaRecord::formats of codecs or containers that register records of this type.
 template <class Record>
 const std::vector<MediaFormat>& registered_formats() {
-  static const std::vector<MediaFormat> all = [] {
+  static FromRegistries<std::vector<MediaFormat>> all;
+  return all.get([] {
     std::vector<MediaFormat> out;
     for (const Record* record : Registry<Record>::all()) {
       MediaFormat format{.name = record->name, .doc = record->doc, .oracle = {}, .suffixes = {}};
@@ -105,8 +106,7 @@ const std::vector<MediaFormat>& registered_formats() {
       out.push_back(format);
     }
     return out;
-  }();
-  return all;
+  });
 }
 
 }  // namespace headrace

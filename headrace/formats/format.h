@@ -3,6 +3,7 @@
 // registers a FormatRecord, so that open_source() recognizes its paths.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,13 +19,16 @@ struct FormatRecord {
   std::string_view doc;
   std::string_view example;  // one line of Python
   std::vector<Param> params;
-  bool (*recognizes)(const std::string& path);  // cheap: a stat, a few bytes
-  SourcePtr (*open)(const std::string& path, const Arguments& arguments, const Progress& progress);
+  std::function<bool(const std::string& path)> recognizes;  // cheap: a stat, a few bytes
+  std::function<SourcePtr(const std::string& path, const Arguments& arguments,
+                          const Progress& progress)>
+      open;
   bool general = false;      // tried last: it accepts files that no other format claims
   bool shards = false;       // opens several files as one (shard_files.h)
   bool knows_kinds = false;  // its writer has declared which images are masks
   // The suffix of files whose index is at their end, which are looked at there first.
   std::string_view index_at_end = {};
+  bool plugged = false;  // by a plug-in; asked after all others
 };
 
 // Opens by content, or by the format given in arguments["format"]; arguments["kinds"] are those of

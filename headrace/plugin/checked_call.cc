@@ -55,11 +55,6 @@ void on_crash(int signal, siginfo_t*, void*) {
   raise(signal);
 }
 
-struct Running {
-  explicit Running(const std::string& name) { running = name.c_str(); }
-  ~Running() { running = nullptr; }
-};
-
 // Bytes that end where a page begins that no thread may touch, as far as `align` allows.
 class EndOfPage {
  public:
@@ -125,17 +120,21 @@ std::string difference(const uint8_t* ones, const uint8_t* zeros, size_t bytes) 
 
 }  // namespace
 
+RunningCall::RunningCall(const std::string& name) : before_(running) { running = name.c_str(); }
+RunningCall::~RunningCall() { running = before_; }
+
 int32_t checked_call(std::span<const uint8_t> input, std::span<uint8_t> output, size_t item_bytes,
                      const std::string& name,
                      const std::function<int32_t(const void* input, void* output)>& call,
-                     std::string& broken) {
+                     std::string& broken, const uint64_t* written) {
   const EndOfPage copy(input, item_bytes);
   Guarded ones(output.size(), 0xFF), zeros(output.size(), 0);
+  size_t bytes = output.size();
   broken.clear();
   for (Guarded* out : {&ones, &zeros}) {
     int32_t status;
     {
-      const Running running(name);
+      const RunningCall running(name);
       status = call(copy.data(), out->data());
     }
     if (broken = out->written_outside(); !broken.empty()) return status;
@@ -144,9 +143,10 @@ int32_t checked_call(std::span<const uint8_t> input, std::span<uint8_t> output, 
       return status;
     }
     if (status != 0) return status;
+    if (written) bytes = std::min<uint64_t>(bytes, *written);
   }
-  broken = difference(ones.data(), zeros.data(), output.size());
-  if (!output.empty()) std::memcpy(output.data(), ones.data(), output.size());
+  broken = difference(ones.data(), zeros.data(), bytes);
+  if (bytes > 0) std::memcpy(output.data(), ones.data(), bytes);
   return 0;
 }
 

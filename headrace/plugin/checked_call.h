@@ -21,11 +21,24 @@ namespace headrace {
 
 // Makes the call twice, as said above; `call(input, output)` returns the plug-in's status. Fills
 // `output` with the first result where the status is 0. `broken` receives what it did wrong, or "".
-// `name`: for a crash, "transform Vignette of the plug-in mine, record 5".
+// `name`: for a crash, "transform Vignette of the plug-in mine, record 5". `written`: how many
+// bytes of the output the last call says that it has filled; null: all.
 int32_t checked_call(std::span<const uint8_t> input, std::span<uint8_t> output, size_t item_bytes,
                      const std::string& name,
                      const std::function<int32_t(const void* input, void* output)>& call,
-                     std::string& broken);
+                     std::string& broken, const uint64_t* written = nullptr);
+
+// What this thread calls, as long as it lives: for a crash. The name outlives it.
+class RunningCall {
+ public:
+  explicit RunningCall(const std::string& name);
+  ~RunningCall();
+  RunningCall(const RunningCall&) = delete;
+  RunningCall& operator=(const RunningCall&) = delete;
+
+ private:
+  const char* const before_;
+};
 
 // Installs the handler of SIGSEGV and its like, once. Any thread.
 void name_crashes();

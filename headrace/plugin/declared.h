@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in's table, checked and turned into operators as the engine declares them.
+// A plug-in's table, checked and turned into records as the engine's own parts register them.
 //
 // Made once and never freed. Immutable but for `checked`, which any thread may set.
 #pragma once
@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "headrace/codecs/codec.h"
 #include "headrace/ops/op.h"
 #include "headrace/plugin.h"
+#include "headrace/plugin/declaring.h"
 
 namespace headrace {
 
@@ -24,20 +26,32 @@ struct PluginTransform {
   std::deque<std::string> texts;  // what the record points to
 };
 
+struct PluginCodec {
+  const Plugin* plugin = nullptr;
+  headrace_codec table{};
+  CodecRecord record;
+  std::deque<std::string> texts;
+};
+
 struct Plugin {
   OpOrigin origin;
   std::string help;
   std::vector<std::unique_ptr<PluginTransform>> transforms;
+  std::vector<std::unique_ptr<PluginCodec>> codecs;
   std::atomic<bool> checked = false;  // Note [Checked calls] in checked_call.h
 };
 
 // Throws HR0572 for a table that breaks the rules of headrace/plugin.h: names, missing functions,
-// parameters, sizes. `taken(name)`: where a transform of this name is from; "" where it is free.
+// parameters, sizes. Registers nothing.
 std::unique_ptr<Plugin> declared(const headrace_plugin& table, const std::string& path,
-                                 const std::string& fingerprint,
-                                 std::string (*taken)(const std::string& name));
+                                 const std::string& fingerprint);
+// The last line of the documentation of its parts.
+std::string origin_line(const Plugin& plugin);
+// Registers its parts.
+void register_parts(const Plugin& plugin);
 
-// "plug-in mine (/path/libmine.so)", for messages.
-std::string text_of(const OpOrigin& origin);
+// From plugin_codec.cc.
+std::unique_ptr<PluginCodec> declared_codec(Declaring& declaring, const headrace_codec& table,
+                                            const Plugin& plugin);
 
 }  // namespace headrace

@@ -7,7 +7,6 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/base/number_text.h"
-#include "headrace/base/registry.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/plugin/checked_call.h"
 #include "headrace/plugin/shared_library.h"
@@ -65,10 +64,8 @@ class Loaded {
             "start a new process to load the new file");
     }
     const headrace_plugin* const table = plugin_table(path.string(), file.bytes());
-    plugins_.push_back(declared(*table, path.string(), fingerprint, where_taken));
-    for (const auto& transform : plugins_.back()->transforms) {
-      Registry<OpRecord>::add(transform->record);
-    }
+    plugins_.push_back(declared(*table, path.string(), fingerprint));
+    register_parts(*plugins_.back());
     return with_checks(*plugins_.back(), checked);
   }
 
@@ -94,16 +91,6 @@ class Loaded {
     name_crashes();
     plugin.checked = true;
     return plugin;
-  }
-
-  static std::string where_taken(const std::string& name) {
-    // Names of headrace.transforms that are no operators, what it imports included.
-    for (const char* const own : {"Any", "Iterable", "Mapping", "Python", "Transform"}) {
-      if (name == own) return "Headrace's own";
-    }
-    const OpRecord* const known = Registry<OpRecord>::find(name);
-    if (!known) return {};
-    return known->origin ? "in the " + text_of(*known->origin) : "Headrace's own";
   }
 
   Mutex mutex_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -14,43 +13,21 @@
 #include "headrace/ops/pixel_op.h"
 #include "headrace/plugin/checked_call.h"
 #include "headrace/plugin/plugin_call.h"
+#include "headrace/plugin/plugin_error.h"
 #include "headrace/plugin/plugin_view.h"
 
 namespace headrace {
 namespace {
 
-const ErrorCode kRefusedArguments{
-    "HR0573", ErrorKind::kConfig, "plug-in rejected its arguments",
-    "A plug-in's transform rejected its arguments, or the fields it was applied to. The message "
-    "comes from the plug-in."};
-
-const ErrorCode kBadRecord{
-    "HR0574", ErrorKind::kData, "plug-in rejected a record",
-    "A plug-in's transform returned HEADRACE_BAD_RECORD for this record, with this message. "
-    "on_error= decides, as for a damaged file."};
-
-const ErrorCode kBroken{
-    "HR0575", ErrorKind::kConfig, "plug-in failed",
-    "A plug-in's transform failed, or violated its declaration: another shape or dtype, an "
-    "exception thrown across the C interface, bytes written outside its output. The run ends, "
-    "because memory may be corrupt. hr.load_plugin(path, check=True) checks each call more "
-    "closely."};
+PluginPart part_of(const PluginTransform& transform) {
+  return {"transform", std::string(transform.record.name), &transform.plugin->origin};
+}
 
 class PluginOp final : public Op {
  public:
   PluginOp(const PluginTransform& transform, void* self)
-      : transform_(transform), table_(transform.table), self_(self) {}
-  ~PluginOp() override {
-    if (!table_.destroy) return;
-    PluginMessage message;
-    message.status_of([&] {
-      table_.destroy(self_);
-      return 0;
-    });
-    if (!message.threw()) return;
-    std::fprintf(stderr, "Headrace: destroy() of the transform %s threw an exception: %s\n",
-                 std::string(transform_.record.name).c_str(), message.text().c_str());
-  }
+      : transform_(transform), table_(transform.table), part_(part_of(transform)), self_(self) {}
+  ~PluginOp() override { destroy_plugin_object(part_, table_.destroy, self_); }
   PluginOp(const PluginOp&) = delete;
   PluginOp& operator=(const PluginOp&) = delete;
 
@@ -75,8 +52,6 @@ class PluginOp final : public Op {
   };
 
   bool random() const { return (table_.flags & HEADRACE_RANDOM) != 0; }
-  std::string who() const { return "[" + std::string(transform_.record.name) + "] "; }
-  std::string plugin() const { return "it is of the " + text_of(transform_.plugin->origin); }
   [[noreturn]] void misfit(const std::string& what, const std::string& hint = {}) const {
     raise_misfit(transform_.record.name, what, hint);
   }
@@ -92,10 +67,7 @@ class PluginOp final : public Op {
                       const Shape& after) const;
   std::string why_not_picture(FieldKind kind, DType dtype, const Shape& before, DType made,
                               const Shape& after) const;
-  Error failure(int32_t status, const PluginMessage& message, std::string_view what) const;
-  Error broken(const std::string& what) const {
-    return {.code = &kBroken, .what = who() + what, .hint = plugin()};
-  }
+  Error broken(const std::string& what) const { return broken_plugin(part_, what); }
 
   // Sets the form of the output for this record. `planned`: null where nothing is.
   Result<void> shape_output(OpContext& context, const PluginView& input, FieldKind kind,
@@ -107,6 +79,7 @@ class PluginOp final : public Op {
 
   const PluginTransform& transform_;
   const headrace_transform& table_;
+  const PluginPart part_;
   void* const self_;
 };
 
@@ -139,22 +112,6 @@ std::string PluginOp::why_not(FieldKind kind, DType dtype, const Shape& before, 
       return "that is larger than the address space";
   }
   return {};
-}
-
-Error PluginOp::failure(int32_t status, const PluginMessage& message, std::string_view what) const {
-  std::string said = message.text();
-  const bool silent = said.empty();
-  if (silent) said = "it gives no reason (status " + std::to_string(status) + ")";
-  if (status == HEADRACE_BAD_RECORD) {
-    return {.code = &kBadRecord, .what = who() + said, .hint = plugin()};
-  }
-  if (message.threw()) {
-    return broken(std::string(what) + " threw an exception" + (silent ? "" : ": " + said) +
-                  "; none may cross the C interface: headrace/plugin.hpp catches them");
-  }
-  if (status == HEADRACE_FAILED || status == HEADRACE_BAD_ARGUMENTS) return broken(said);
-  return broken(std::string(what) + " returned the status " + std::to_string(status) +
-                ", which is undefined" + (silent ? "" : ": " + said));
 }
 
 void PluginOp::plan(FieldState& field) const {
@@ -193,9 +150,9 @@ void PluginOp::plan(FieldState& field) const {
   const int32_t status = message.status_of(
       [&] { return table_.shape(self_, nullptr, &input.field(), &output.field(), message.get()); });
   if (status == HEADRACE_BAD_ARGUMENTS || status == HEADRACE_BAD_RECORD) {
-    raise(kRefusedArguments, who() + name + ": " + message.text());
+    throw Exception(rejected_arguments(part_, name + ": " + message.text()));
   }
-  if (status != HEADRACE_OK) throw Exception(failure(status, message, "shape()"));
+  if (status != HEADRACE_OK) throw Exception(plugin_failure(part_, status, message, "shape()"));
   const std::optional<Shape> shape = output.shape();
   if (!shape) throw Exception(broken("shape() planned an invalid shape for " + name));
   const std::string why = why_not(field.kind, field.dtype, field.shape, *output.dtype(), *shape);
@@ -222,7 +179,7 @@ Result<void> PluginOp::shape_output(OpContext& context, const PluginView& input,
     return table_.shape(self_, planned ? record.get() : nullptr, &input.field(), &output.field(),
                         message.get());
   });
-  if (status != HEADRACE_OK) return failure(status, message, "shape()");
+  if (status != HEADRACE_OK) return plugin_failure(part_, status, message, "shape()");
   if (record.misused()) return broken("it draws random numbers without declaring HEADRACE_RANDOM");
   const std::optional<Shape> shape = output.shape();
   if (!shape) return broken("shape() returned an invalid shape for this record");
@@ -264,8 +221,7 @@ Result<void> PluginOp::call(OpContext& context, PluginView& input, std::span<con
   };
   int32_t status = 0;
   if (transform_.plugin->checked.load(std::memory_order_relaxed)) {
-    const std::string name = "transform " + std::string(transform_.record.name) + " of the " +
-                             text_of(transform_.plugin->origin) + ", record " +
+    const std::string name = part_.text() + " of the " + text_of(*part_.origin) + ", record " +
                              std::to_string(context.record.index) + ", field \"" +
                              input.field().name + "\"";
     std::string wrong;
@@ -274,7 +230,7 @@ Result<void> PluginOp::call(OpContext& context, PluginView& input, std::span<con
   } else {
     status = run(in.data(), out.data());
   }
-  if (status != HEADRACE_OK) return failure(status, message, "run()");
+  if (status != HEADRACE_OK) return plugin_failure(part_, status, message, "run()");
   if (misused) return broken("it draws random numbers without declaring HEADRACE_RANDOM");
   return {};
 }
@@ -409,19 +365,9 @@ std::unique_ptr<Op> make_plugin_op(const PluginTransform& transform, const Argum
   const std::vector<headrace_value> values = values_of(transform.record.params, arguments);
   void* self = nullptr;
   if (table.create) {
-    PluginMessage message;
-    const int32_t status = message.status_of(
-        [&] { return table.create(values.data(), uint32_t(values.size()), &self, message.get()); });
-    const std::string who = "[" + std::string(transform.record.name) + "] ";
-    const std::string said = message.text();
-    if (message.threw()) {
-      raise(kBroken, who + "create() threw an exception: " + said,
-            "headrace/plugin.hpp catches them");
-    }
-    if (status != HEADRACE_OK) {
-      raise(kRefusedArguments, who + (said.empty() ? "it gives no reason" : said),
-            "it is of the " + text_of(transform.plugin->origin));
-    }
+    create_plugin_object(part_of(transform), [&](headrace_error* error) {
+      return table.create(values.data(), uint32_t(values.size()), &self, error);
+    });
   }
   return std::make_unique<PluginOp>(transform, self);
 }

@@ -89,8 +89,7 @@ std::optional<Shape> PluginView::shape() const {
   return is_picture(kind_) ? Shape{out[2], out[0], out[1]} : out;
 }
 
-std::optional<DType> PluginView::dtype() const {
-  const headrace_dtype dtype = field_.view.dtype;
+std::optional<DType> dtype_from(const headrace_dtype& dtype) {
   for (const auto& each : kDtypes) {
     if (headrace_is(dtype, each.form.code, each.form.bits)) return each.dtype;
   }

@@ -13,6 +13,9 @@ namespace headrace {
 // HEADRACE_IMAGE of kImage; 0 of kinds that plug-ins do not see.
 uint32_t plugin_kind(FieldKind kind);
 
+// Nothing for a dtype that the engine does not have.
+std::optional<DType> dtype_from(const headrace_dtype& dtype);
+
 // One field; the pointers in it are to itself, so it stays where it is.
 class PluginView {
  public:
@@ -28,7 +31,7 @@ class PluginView {
   // The axes and dtype that are in it now, as the engine has them; nothing where they are none:
   // too many axes, extents below -1, an unknown dtype.
   std::optional<Shape> shape() const;
-  std::optional<DType> dtype() const;
+  std::optional<DType> dtype() const { return dtype_from(field_.view.dtype); }
 
  private:
   const FieldKind kind_;

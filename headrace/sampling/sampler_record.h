@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -60,7 +61,7 @@ struct SamplerRecord {
   // Checks what ranges cannot express. Throws Exception; null if ranges suffice.
   void (*check)(const Arguments& arguments) = nullptr;
   // Throws Exception if these records have no such order.
-  SamplerPtr (*make)(SamplerData data, const Arguments& arguments);
+  std::function<SamplerPtr(SamplerData data, const Arguments& arguments)> make;
 };
 
 extern const ErrorCode kUnusableOrder;  // HR0722

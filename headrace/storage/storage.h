@@ -119,7 +119,7 @@ struct StorageRecord {
   std::string_view name;  // "memory": of paths that begin with memory://
   std::string_view doc;
   std::string_view example;  // a path
-  const Storage& (*storage)();
+  std::function<const Storage&()> storage;
 };
 
 // The storage of a path.

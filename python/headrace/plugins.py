@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plug-ins: transforms in shared libraries of yours, built with the headers of ``include_dir()``.
+"""Plug-ins: shared libraries of yours, built with the headers of ``include_dir()``.
 
 A library is loaded once in a process and stays. Its transforms are classes as those of
 ``headrace.transforms``: they have a signature and a docstring, pickle, and become configurations.
+Its codecs read images wherever Headrace finds them.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Plugin:
         path: of the library, absolute.
         fingerprint: of the file's contents.
         transforms: the names of its transforms.
+        codecs: the names of its image codecs.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -59,6 +61,7 @@ class Plugin:
         self.path: str = facts["path"]
         self.fingerprint: str = facts["fingerprint"]
         self.transforms: tuple[str, ...] = tuple(facts["transforms"])
+        self.codecs: tuple[str, ...] = tuple(facts["codecs"])
 
     def __getattr__(self, name: str) -> type[T.Transform]:
         names = self.__dict__.get("transforms", ())
@@ -68,14 +71,15 @@ class Plugin:
         near = nearest(name, names)
         raise AttributeError(
             f"the plug-in {self.__dict__.get('name')} has no transform {name!r}; "
-            + (f"did you mean {near!r}?" if near else f"it has {', '.join(names)}")
+            + (f"did you mean {near!r}?" if near else f"it has {', '.join(names) or 'none'}")
         )
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.transforms})
 
     def __repr__(self) -> str:
-        return f"<plug-in {self.name} {self.version}: {', '.join(self.transforms)}>"
+        parts = (*self.transforms, *self.codecs)
+        return f"<plug-in {self.name} {self.version}: {', '.join(parts)}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plugin) and self.fingerprint == other.fingerprint

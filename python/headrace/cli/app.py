@@ -51,5 +51,19 @@ def options(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Load this plug-in before the command: a path, or the name of an installed one "
+            "(repeatable)."
+        ),
+    ] = None,
 ) -> None:
     """Feed training loops fast: load, decode, augment and batch datasets."""
+    if plugin:
+        from headrace.cli.output import exits
+        from headrace.plugins import load_plugin
+
+        with exits():
+            for library in plugin:
+                load_plugin(library)

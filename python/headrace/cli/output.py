@@ -77,23 +77,30 @@ def command(body: Callable[P, int | None]) -> Callable[P, None]:
 
     @functools.wraps(body)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            with warnings_as_lines():
-                code = body(*args, **kwargs)
+        with exits():
+            code = body(*args, **kwargs)
             sys.stdout.flush()
-        except BrokenPipeError:
-            # The reader of a pipe is gone (`| head`): nothing more to say, and not an error.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(GOOD) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
-        except ImportError as error:
-            fail(f"headrace: {error}", ENVIRONMENT)
-        except Exception as error:
-            fail(f"headrace: {error}", exit_code_of(error))
         raise typer.Exit(code or GOOD)
 
     return run
+
+
+@contextmanager
+def exits() -> Iterator[None]:
+    """Prints an error and ends the program with its exit code."""
+    try:
+        with warnings_as_lines():
+            yield
+    except BrokenPipeError:
+        # The reader of a pipe is gone (`| head`): nothing more to say, and not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(GOOD) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except ImportError as error:
+        fail(f"headrace: {error}", ENVIRONMENT)
+    except Exception as error:
+        fail(f"headrace: {error}", exit_code_of(error))
 
 
 @contextmanager

@@ -13,17 +13,17 @@ from typing import Any
 
 from headrace import _core
 
-MEDIA = _core.media()
-MEDIA_KINDS = (*MEDIA, "mask")
+MEDIA_KINDS = (*_core.media(), "mask")
 # A path under these names is a file, whatever its suffix.
 FILE_FIELDS = {kind: kind for kind in MEDIA_KINDS} | {"images": "image", "masks": "mask"}
 
 
-@functools.cache
-def _suffixes() -> dict[str, str]:
+@functools.lru_cache(1)
+def _suffixes(records: int) -> dict[str, str]:
+    """The kinds by suffix, of so many registered records: a plug-in may add a codec."""
     return {
         suffix: kind
-        for kind, media in reversed(MEDIA.items())  # a GIF is an image first
+        for kind, media in reversed(_core.media().items())  # a GIF is an image first
         for codec in media["formats"].values()
         for suffix in codec["suffixes"]
     }
@@ -31,7 +31,9 @@ def _suffixes() -> dict[str, str]:
 
 def kind_by_suffix(path: Any) -> str:
     """image, audio or video; empty for other suffixes."""
-    return _suffixes().get(os.path.splitext(os.fspath(path))[1].lower(), "")
+    return _suffixes(_core.registered_records()).get(
+        os.path.splitext(os.fspath(path))[1].lower(), ""
+    )
 
 
 def is_media_path(value: Any) -> bool:
