@@ -4,11 +4,14 @@
 // for many records per acquisition of the GIL.
 
 #include <dlfcn.h>
+#include <nanobind/stl/tuple.h>
 
 #include <cstring>
 
 #include "bindings/bindings.h"
+#include "bindings/stored_files.h"
 #include "headrace/formats/python/python_formats.h"
+#include "headrace/sources/record_groups.h"
 
 namespace headrace::python {
 namespace {
@@ -145,6 +148,52 @@ class PythonSource final : public Source {
   const std::string description_;
 };
 
+// A group of records that Python decodes, from bytes that the engine has read.
+Result<SourcePtr> decoded_group(const OwnedObject& decode, int64_t group, std::vector<Buffer> bytes,
+                                const std::string& description) {
+  EngineGil gil;
+  try {
+    nb::list arrays;
+    for (Buffer& each : bytes) arrays.append(array_from_bytes(std::move(each)));
+    return nb::cast<SourceHandle>(decode.get()(group, arrays)).source;
+  } catch (const std::exception& failure) {
+    rethrow_keyboard_interrupt(failure);
+    if (std::optional<Error> error = error_from_exception(failure)) return std::move(*error);
+    return Error{
+        .code = &kRecordFailed, .what = first_line_of(failure), .where = {.file = description}};
+  }
+}
+
+using Group = std::tuple<int64_t, std::vector<StoredRange>, uint64_t>;
+
+SourceHandle source_of_python_groups(const StoredFiles& files, const std::vector<Group>& groups,
+                                     uint64_t memory, const std::vector<Field>& schema,
+                                     std::vector<std::string> classes, uint64_t fingerprint,
+                                     std::string description, nb::object decode,
+                                     nb::object integer_column) {
+  // shared: std::function copies what it holds.
+  const auto decoder = std::make_shared<OwnedObject>(std::move(decode));
+  const auto column = std::make_shared<OwnedObject>(std::move(integer_column));
+  RecordGroups out{.files = files.set,
+                   .memory = memory,
+                   .schema = schema,
+                   .classes = std::move(classes),
+                   .fingerprint = fingerprint,
+                   .description = std::move(description)};
+  for (const auto& [end, ranges, decoded_bytes] : groups) {
+    out.groups.push_back(
+        {.end = end, .ranges = files.checked(ranges), .decoded_bytes = decoded_bytes});
+  }
+  out.decode = [decoder, description = out.description](int64_t group, std::vector<Buffer> bytes) {
+    return decoded_group(*decoder, group, std::move(bytes), description);
+  };
+  out.integer_column = [column](std::string_view field) {
+    EngineGil gil;
+    return nb::cast<std::vector<int64_t>>(column->get()(nb::str(field.data(), field.size())));
+  };
+  return {source_of_groups(std::move(out))};
+}
+
 Field make_field(std::string name, std::string_view kind, DType dtype, Shape shape, bool encoded) {
   return {std::move(name), kind_from_name(kind), dtype, std::move(shape), encoded};
 }
@@ -199,6 +248,19 @@ void bind_python_source(nb::module_& module) {
       nb::arg("fingerprint"), nb::arg("description"),
       "A source over an object with read(indices, wanted), key(index) and integer_column(field). "
       "What read() gives is iterated over, and each record taken before the next is asked for.");
+  bind_stored_files(module);
+  module.def(
+      "source_of_groups", &source_of_python_groups, nb::arg("files"), nb::arg("groups"),
+      nb::arg("memory"), nb::arg("schema"), nb::arg("classes"), nb::arg("fingerprint"),
+      nb::arg("description"), nb::arg("decode"), nb::arg("integer_column"),
+      nb::sig("def source_of_groups(files: StoredFiles, groups: Sequence[tuple[int, "
+              "Sequence[tuple[int, int, int]], int]], memory: int, schema: Sequence[Field], "
+              "classes: Sequence[str], fingerprint: int, description: str, decode: "
+              "typing.Callable[[int, list[Array]], Source], integer_column: "
+              "typing.Callable[[str], list[int]]) -> Source"),
+      "A source of records that are decoded in groups: for each (the number of the record after "
+      "its last, ranges of the files, bytes when decoded). decode(group, bytes of the ranges) "
+      "returns its source. memory: bytes for decoded groups.");
   module.def("set_python_opener", &set_opener, nb::arg("function"),
              "Who opens formats that a library of Python reads: (format, files, arguments).");
 }

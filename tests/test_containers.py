@@ -143,10 +143,6 @@ def test_epochs_from_remote_storage_are_the_same(
     container: Path, folder: Path, faults: dict[str, int]
 ) -> None:
     volume, path = far(container, **faults)
-    if container.suffix == ".parquet":
-        with pytest.raises(hr.UnsupportedError, match="HR0214"):
-            hr.open(path)
-        return
     expected, run = loader(folder), loader(path, threads=3)
     for _epoch in range(3):
         assert values_of(run) == values_of(expected)

@@ -13,9 +13,10 @@ namespace {
 
 const ErrorCode kOnlyLocal{
     "HR0214", ErrorKind::kUnsupported, "only local files supported",
-    "The code that reads or writes this path supports only the local file system: another library "
-    "(pyarrow, h5py), or a writer. Copy the files to a local folder, or mount their storage, and "
-    "give that path."};
+    "The code that reads or writes this path supports only the local file system: h5py "
+    "(hr.hdf5(..., trusted=True)), or a writer. Copy the files to a local folder, or mount their "
+    "storage, and give that path; or convert them where they are local (`headrace pack`): packs and "
+    "all other formats are read from any storage, and kept on a local disk with disk_cache=."};
 
 // The whole of it, or the piece that it names.
 Result<void> read_now(const Storage& storage, LaterRead& read) {
@@ -61,7 +62,8 @@ const Storage& storage_of(std::string_view path) {
 const std::string& local_path(const std::string& path, std::string_view who) {
   if (&storage_of(path) == &LocalFiles::instance()) return path;
   raise(kOnlyLocal, std::string(who) + " cannot take " + path,
-        "copy it to a local folder, or mount its storage as one");
+        "copy it to a local folder, or mount its storage; what is read often: pack it there, and "
+        "upload the pack");
 }
 
 }  // namespace headrace

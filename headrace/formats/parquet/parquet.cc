@@ -50,7 +50,8 @@ const FormatRecord kParquet{
           .decides = Decides::kReading}},
     .recognizes = is_parquet,
     .open = open_parquet,
-    .shards = true};
+    .shards = true,
+    .index_at_end = ".parquet"};
 const Register<FormatRecord> registered_parquet_format(kParquet);
 
 }  // namespace

@@ -35,6 +35,7 @@ _MEANINGS = {
     "mask": ("mask", "masks"),
     "label": ("label", "labels", "target", "targets"),
 }
+_MEDIA = {"Image": "image", "Audio": "audio", "Video": "video"}  # Hugging Face's features
 
 
 def pyarrow(module: str = "pyarrow") -> Any:
@@ -104,6 +105,7 @@ class Column(NamedTuple):
     column: str  # in the table
     name: str  # of the field
     classes: list[str]
+    media: str = ""  # "image", "audio" or "video", if the dataset's features say so
 
 
 def chosen_columns(schema: Any, fields: Sequence[str] | None) -> list[Column]:
@@ -126,8 +128,10 @@ def chosen_columns(schema: Any, fields: Sequence[str] | None) -> list[Column]:
         if not name:
             name = next((m for m, words in _MEANINGS.items() if column in words), column)
             name = _word(column if name in taken else name)
-        classes = features.get(column, {}).get("names") or []
-        chosen.append(Column(column, name, [str(each) for each in classes]))
+        feature = features.get(column, {})
+        classes = [str(each) for each in feature.get("names") or []]
+        media = _MEDIA.get(str(feature.get("_type")), "")
+        chosen.append(Column(column, name, classes, "mask" if media and name == "mask" else media))
     return chosen
 
 
@@ -205,7 +209,9 @@ def add_column(
     values: Any,
     place: Place,
     buffers: Buffers | None = None,
+    media: str = "",
 ) -> None:
+    """media: the kind of bytes, where it is known: that of the first values, else."""
     pa = pyarrow()
     buffers = buffers or Buffers()
     buffers.fill(values, whole=column.name == "label")
@@ -213,7 +219,7 @@ def add_column(
     values = _plain(values, column)
     kind = values.type
     if pa.types.is_struct(kind):
-        _add_struct(columns, column, values, place, buffers)
+        _add_struct(columns, column, values, place, buffers, media)
     elif is_text(kind):
         if column.name == "label":
             _no_nulls(values, column)
@@ -221,7 +227,8 @@ def add_column(
         else:
             _add_blobs(columns, column, values, "text", buffers)
     elif _is_binary(kind):
-        _add_blobs(columns, column, values, _kind_of_bytes(values, column, buffers), buffers)
+        media = media or _kind_of_bytes(values, column, buffers)
+        _add_blobs(columns, column, values, media, buffers)
     elif _is_list(kind):
         _add_vectors(columns, column, values)
     else:
@@ -298,6 +305,17 @@ def is_text(kind: Any) -> bool:
 def _is_binary(kind: Any) -> bool:
     pa = pyarrow()
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def is_bytes(kind: Any) -> bool:
+    """Whether a column holds bytes, whose content may be an image."""
+    pa = pyarrow()
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    binary = _is_binary(kind) or pa.types.is_fixed_size_binary(kind) or str(kind) == "binary_view"
+    return bool(binary or pa.types.is_struct(kind))
 
 
 def _is_list(kind: Any) -> bool:
@@ -429,7 +447,12 @@ def _struct_parts(values: Any, column: Column) -> tuple[Any, Any]:
 
 
 def _add_struct(
-    columns: _core.ColumnList, column: Column, values: Any, place: Place, buffers: Buffers
+    columns: _core.ColumnList,
+    column: Column,
+    values: Any,
+    place: Place,
+    buffers: Buffers,
+    media: str,
 ) -> None:
     data, path = _struct_parts(values, column)
     if path is not None and len(values) and data.null_count == len(data):
@@ -439,7 +462,7 @@ def _add_struct(
     data = _plain(data, column)
     if not _is_binary(data.type):
         raise refused(column, f"holds its bytes as {data.type}")
-    _add_blobs(columns, column, data, _kind_of_bytes(data, column, buffers), buffers)
+    _add_blobs(columns, column, data, media or _kind_of_bytes(data, column, buffers), buffers)
 
 
 def _kind_of_bytes(values: Any, column: Column, buffers: Buffers) -> str:

@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet files that do not fit into memory, row group by row group."""
+"""The row groups of Parquet files, as tables."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import bisect
+import itertools
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from headrace import _core
 from headrace.sources.arrow_files.columns import (
     LEAST_UNPACKED,
-    Column,
-    Place,
-    add_column,
-    is_text,
+    TABLE,
     pyarrow,
     reading,
-    refused,
     unpacked_bytes,
     unpacks_too_far,
 )
 from headrace.sources.arrow_files.parquet_files import ParquetFiles
+from headrace.sources.arrow_files.ranges import Range, merged
 
-_GROUPS_HELD = 4  # decoded row groups
+Known = Sequence[tuple[int, Any]]  # offsets in a file and the bytes there
+
 _USUAL_MEMORY = 1 << 30
+_READ_AT_ONCE = 64 << 20  # bytes of groups that are requested together
+_MIXED = 48  # groups: shuffle="blocks" draws from 32, and requests the next ones
 _PLACES, _PEEKED = 32, 256  # groups that marks() looks into, and bytes of each column
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
@@ -39,7 +39,7 @@ class RowGroups:
     """
 
     def __init__(self, files: ParquetFiles, memory: int | None) -> None:
-        self._memory = _USUAL_MEMORY if memory is None else memory
+        self._memory = memory
         self._least = max(memory or 0, LEAST_UNPACKED)
         self.files = files
         self.places = [
@@ -52,6 +52,10 @@ class RowGroups:
     def __len__(self) -> int:
         return len(self.places)
 
+    def rows(self) -> list[int]:
+        """Of each group."""
+        return [end - begin for begin, end in itertools.pairwise(self.starts)]
+
     def schema(self) -> Any:
         return self.files.schemas[0]
 
@@ -60,16 +64,14 @@ class RowGroups:
         chunks = [chunk for i in range(len(self)) for chunk in self._chunks(i, columns)]
         size = sum(map(_decoded_bytes, chunks))
         share = max(self._least, 64 * sum(chunk.total_compressed_size for chunk in chunks))
-        return bool(size <= min(self._memory, share))
+        return bool(size <= min(_USUAL_MEMORY if self._memory is None else self._memory, share))
 
     def _read_by_dictionary(
-        self, f: int, g: int, columns: Sequence[str], strings: list[str], most: int
+        self, f: int, g: int, columns: Sequence[str], strings: list[str], most: int, known: Known
     ) -> Any:
         """Reads each value once, until the size of a copy for every row is known."""
-        pq = pyarrow("pyarrow.parquet")
-        path = self.files.paths[f]
-        with pq.ParquetFile(path, read_dictionary=strings) as file:
-            table = file.read_row_group(g, columns=list(columns))
+        file = self.files.open(f, known, read_dictionary=strings)
+        table = file.read_row_group(g, columns=list(columns))
         schema = self.files.schemas[f]
         for i, name in enumerate(table.column_names):
             column, kind = table.column(i), schema.field(name).type
@@ -80,17 +82,33 @@ class RowGroups:
         return table
 
     def _read_in_pieces(
-        self, f: int, g: int, columns: Sequence[str], longest: int, most: int
+        self, f: int, g: int, columns: Sequence[str], longest: int, most: int, known: Known
     ) -> Any:
         """Reads so few rows at a time that a value shared by all of them is not too large."""
         at_once = min(max(most // 8 // longest, 1), 1 << 16)
         batches, size = [], 0
-        for batch in self.files.open(f).iter_batches(at_once, [g], list(columns)):
+        for batch in self.files.open(f, known).iter_batches(at_once, [g], list(columns)):
             size += batch.nbytes
             if size > most:
                 raise unpacks_too_far(self.files.paths[f], most)
             batches.append(batch)
         return pyarrow().Table.from_batches(batches)
+
+    def ranges(self, group: int, columns: Sequence[str]) -> list[Range]:
+        """Where the columns of a group lie."""
+        f = self.places[group][0]
+        size = self.files.files.size(f)
+        out = []
+        for chunk in self._chunks(group, columns):
+            begin, count = _begin_of(chunk), chunk.total_compressed_size
+            if not 0 <= begin <= begin + count <= size:
+                raise TABLE.error(
+                    f"the footer of {self.files.paths[f]} names bytes {begin} to {begin + count}, "
+                    f"and it has {size}",
+                    hint="copy the file again, or write it again",
+                )
+            out.append((f, begin, count))
+        return merged(out) or [(f, 0, 0)]
 
     def _chunks(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
         f, g = self.places[group]
@@ -107,23 +125,45 @@ class RowGroups:
         for f, g in self.places:
             group = self.files.footers[f].row_group(g)
             out.append((group.num_rows, group.total_byte_size))
+        peeks = []
         for group in range(0, len(self), max(len(self) // _PLACES, 1)):
-            path = self.files.paths[self.places[group][0]]
-            with reading(path), open(path, "rb") as file:
-                for chunk in self._chunks(group, columns):
-                    begin = _begin_of(chunk)
-                    for at in (begin, begin + max(chunk.total_compressed_size - _PEEKED, 0)):
-                        file.seek(at)
-                        out.append(file.read(_PEEKED))
+            f = self.places[group][0]
+            size = self.files.files.size(f)
+            for chunk in self._chunks(group, columns):
+                begin = _begin_of(chunk)
+                for at in (begin, begin + max(chunk.total_compressed_size - _PEEKED, 0)):
+                    at = min(max(at, 0), size)
+                    peeks.append((f, at, min(_PEEKED, size - at)))
+        asked = merged(peeks)
+        read = [memoryview(each) for each in self.files.read(asked)]
+        for f, at, count in peeks:
+            i = bisect.bisect_right(asked, (f, at, sys.maxsize)) - 1
+            begin = at - asked[i][1]
+            out.append(bytes(read[i][begin : begin + count]))
         return out
 
     def table(self, columns: Sequence[str]) -> Any:
         """A ``pyarrow.Table`` of all groups, with these columns in this order."""
-        parts = [self.read(group, columns) for group in range(len(self))]
-        tables = parts or [self.schema().empty_table()]
-        return pyarrow().concat_tables([table.select(columns) for table in tables])
+        parts = list(self.each(columns)) or [self.schema().empty_table()]
+        return pyarrow().concat_tables([table.select(columns) for table in parts])
 
-    def read(self, group: int, columns: Sequence[str]) -> Any:
+    def each(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The table of each group; the bytes of several are requested at once."""
+        ranges = [self.ranges(group, columns) for group in range(len(self))]
+        first = 0
+        while first < len(self):
+            last, size = first, 0
+            while last < len(self) and (last == first or size < _READ_AT_ONCE):
+                size += sum(count for _, _, count in ranges[last])
+                last += 1
+            asked = [one for group in range(first, last) for one in ranges[group]]
+            read = iter(self.files.read(asked))
+            for group in range(first, last):
+                yield self.read(group, columns, [next(read) for _ in ranges[group]])
+            first = last
+
+    def read(self, group: int, columns: Sequence[str], parts: Sequence[Any]) -> Any:
+        """A group's table; parts: the bytes of its :meth:`ranges`."""
         f, g = self.places[group]
         path = self.files.paths[f]
         chunks = list(self._chunks(group, columns))
@@ -135,13 +175,34 @@ class RowGroups:
         large = sum(each.total_uncompressed_size for each in chunks)
         if max(numbers, large) > most:
             raise unpacks_too_far(path, most)
+        begins = [begin for _, begin, _ in self.ranges(group, columns)]
+        known = list(zip(begins, parts, strict=True))
         with reading(path):
             if numbers + rows * longest <= most:
-                return self.files.open(f).read_row_group(g, columns=list(columns))
-            strings = [path for path, size in repeated.items() if size]
-            if large > LEAST_UNPACKED or any("." in path for path in strings):
-                return self._read_in_pieces(f, g, columns, longest, most)
-            return self._read_by_dictionary(f, g, columns, strings, most)
+                table = self.files.open(f, known).read_row_group(g, columns=list(columns))
+            else:
+                strings = [path for path, size in repeated.items() if size]
+                if large > LEAST_UNPACKED or any("." in path for path in strings):
+                    table = self._read_in_pieces(f, g, columns, longest, most, known)
+                else:
+                    table = self._read_by_dictionary(f, g, columns, strings, most, known)
+        if table.num_rows != rows:
+            raise TABLE.error(
+                f"row group {g} of {path} has {table.num_rows:,} rows, its footer names {rows:,}",
+                hint="copy the file again, or write it again",
+            )
+        return table
+
+    def memory(self, columns: Sequence[str]) -> int:
+        """Bytes for groups that are decoded on demand."""
+        if self._memory is not None:
+            return self._memory
+        largest = max((self.decoded_bytes(group, columns) for group in range(len(self))), default=0)
+        share = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+        return max(_USUAL_MEMORY, min(_MIXED * largest, share))
+
+    def decoded_bytes(self, group: int, columns: Sequence[str]) -> int:
+        return sum(map(_decoded_bytes, self._chunks(group, columns)))
 
 
 def _decoded_bytes(chunk: Any) -> int:
@@ -151,8 +212,8 @@ def _decoded_bytes(chunk: Any) -> int:
 
 
 def _begin_of(chunk: Any) -> int:
-    dictionary = chunk.dictionary_page_offset
-    return int(chunk.data_page_offset if dictionary is None else dictionary)
+    dictionary, data = chunk.dictionary_page_offset, int(chunk.data_page_offset)
+    return data if dictionary is None or not 0 < dictionary < data else int(dictionary)
 
 
 def _longest_repeated(chunk: Any) -> int:
@@ -165,68 +226,3 @@ def _longest_repeated(chunk: Any) -> int:
         times = {"UNCOMPRESSED": 1, "SNAPPY": 22}.get(chunk.compression, 1 << 20)
         page = min(page, max(packed, 0) * times)
     return int(page)
-
-
-class OnDemand:
-    """Reads records of row groups that are decoded on demand; called on one thread. Each group
-    becomes an in-memory source, so that its records are the same as there.
-    """
-
-    def __init__(self, groups: RowGroups, chosen: Sequence[Column], place: Place) -> None:
-        self._groups, self._chosen, self._place = groups, chosen, place
-        self._held: OrderedDict[int, _core.Source] = OrderedDict()
-        for column in chosen:
-            if column.name == "label" and is_text(groups.schema().field(column.column).type):
-                raise refused(
-                    column,
-                    "holds names of classes, which take a look at all rows",
-                    'raise memory=, or read it as text: fields=["class_name=' + column.column,
-                )
-        self.fields = list(self._group(0).schema)
-        self._starts = np.array(groups.starts)
-
-    def read(self, indices: Sequence[int], wanted: Sequence[bool]) -> list[Any]:
-        out: list[Any] = [None] * len(indices)
-        groups = np.searchsorted(self._starts, indices, side="right") - 1
-        for at in np.argsort(groups, kind="stable").tolist():
-            group = int(groups[at])
-            try:
-                record = self._group(group).read(int(indices[at]) - self._groups.starts[group])
-            except Exception as error:
-                out[at] = str(error)
-                continue
-            out[at] = [
-                _crossing(record[field.name]) if take else None
-                for field, take in zip(self.fields, wanted, strict=True)
-            ]
-        return out
-
-    def key(self, index: int) -> str:
-        return str(index)
-
-    def integer_column(self, name: str) -> list[int]:
-        columns = [column for column in self._chosen if column.name == name]
-        if not columns or not any(f.name == name and f.dtype == "int64" for f in self.fields):
-            return []
-        values: list[int] = []
-        for group in range(len(self._groups)):
-            table = self._groups.read(group, [columns[0].column])
-            values += table.column(0).to_pylist()
-        return [-1 if value is None else value for value in values]  # a bad record, as elsewhere
-
-    def _group(self, group: int) -> _core.Source:
-        if group in self._held:
-            self._held.move_to_end(group)
-            return self._held[group]
-        while len(self._held) >= _GROUPS_HELD:
-            self._held.popitem(last=False)
-        columns = _core.ColumnList()
-        table = self._groups.read(group, [column.column for column in self._chosen])
-        for column in self._chosen:
-            add_column(columns, column, table.column(column.column), self._place)
-        self._held[group] = columns.source("")
-        return self._held[group]
-
-
-def _crossing(value: Any) -> Any:
-    return np.asarray(value) if isinstance(value, _core.Array) else value

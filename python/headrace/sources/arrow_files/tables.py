@@ -2,8 +2,8 @@
 """Parquet and Arrow files, and datasets of Hugging Face, through pyarrow.
 
 Columns become columns of the engine, which reads them without Python: variable-length values stay
-in Arrow's memory. Only Parquet files that do not fit into ``memory`` are read by Python, row group
-by row group.
+in Arrow's memory. Row groups of Parquet files that do not fit into ``memory`` become columns when
+one of their records is read.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from headrace.sources.arrow_files.columns import (
     source_of_table,
     with_agreed_classes,
 )
+from headrace.sources.arrow_files.on_demand import OnDemand
 from headrace.sources.arrow_files.parquet_files import ParquetFiles
-from headrace.sources.arrow_files.row_groups import OnDemand, RowGroups
+from headrace.sources.arrow_files.row_groups import RowGroups
 from headrace.sources.fingerprint import fingerprint_of
 
 
@@ -95,11 +96,7 @@ def _open_parquet(
         return source_of_table(groups.table(wanted), chosen, place, title)
     reader = OnDemand(groups, chosen, place)
     text = repr(
-        (groups.marks(wanted), [tuple(column) for column in chosen], str(opened.schemas[0]))
+        (groups.marks(wanted), [tuple(column[:3]) for column in chosen], str(opened.schemas[0]))
     )
-    print_ = fingerprint_of(text)
-    rows = groups.starts[-1]
     classes = next((column.classes for column in chosen if column.classes), [])
-    return _core.python_source(
-        reader, rows, reader.fields, classes, print_, f"{title} ({rows:,} records, on demand)"
-    )
+    return reader.source(classes, fingerprint_of(text), title)

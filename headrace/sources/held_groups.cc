@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/held_groups.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "headrace/storage/read_deadline.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kLeastHeld = 4;
+constexpr size_t kMostAnnounced = 4096;
+// Requested ahead of an order that reads one group after the other.
+constexpr uint64_t kAheadBytes = uint64_t{64} << 20;
+
+}  // namespace
+
+HeldGroups::HeldGroups(const RecordGroups& groups)
+    : groups_(groups), later_(groups.files->answers_later()), process_(::getpid()) {}
+
+uint64_t HeldGroups::cost_of(int64_t group) const {
+  const RecordGroups::Group& of = groups_.groups[static_cast<size_t>(group)];
+  uint64_t bytes = 0;
+  for (const FileRange& range : of.ranges) bytes += range.bytes;
+  return std::max(bytes, of.decoded_bytes);
+}
+
+int64_t HeldGroups::size_of(int64_t group) const {
+  const auto at = static_cast<size_t>(group);
+  return groups_.groups[at].end - (at == 0 ? 0 : groups_.groups[at - 1].end);
+}
+
+bool HeldGroups::has_room(uint64_t bytes) const {
+  return held_.size() < kLeastHeld ||
+         (counted_ < groups_.memory && bytes <= groups_.memory - counted_);
+}
+
+void HeldGroups::make_room(uint64_t bytes, bool of_read_ones) {
+  while (!has_room(bytes)) {
+    auto victim = held_.end();
+    for (auto each = held_.begin(); each != held_.end(); ++each) {
+      const Held& held = *each->second;
+      const bool is_busy = held.state == State::kComing || held.state == State::kDecoding;
+      if (is_busy || held.awaited || (of_read_ones && held.unread > 0)) continue;
+      const auto rank = [](const Held& of) { return std::pair(of.unread > 0, of.last_used); };
+      if (victim == held_.end() || rank(held) < rank(*victim->second)) victim = each;
+    }
+    if (victim == held_.end()) return;
+    counted_ -= victim->second->counted;
+    held_.erase(victim);
+  }
+}
+
+HeldGroups::HeldPtr HeldGroups::enter(int64_t group) {
+  auto held = std::make_shared<Held>();
+  held->counted = cost_of(group);
+  held->last_used = ++clock_;
+  held->unread = size_of(group);
+  held_[group] = held;
+  counted_ += held->counted;
+  ++coming_;
+  return held;
+}
+
+void HeldGroups::request(int64_t group, const HeldPtr& held) {
+  fetch_ranges(*groups_.files, groups_.groups[static_cast<size_t>(group)].ranges,
+               [self = shared_from_this(), group, held](RangeBytes bytes) {
+                 self->arrived(group, *held, std::move(bytes));
+               });
+}
+
+void HeldGroups::arrived(int64_t group, Held& held, RangeBytes bytes) {
+  MutexLock lock(mutex_);
+  --coming_;
+  if (bytes) {
+    held.bytes = std::move(*bytes);
+    held.state = State::kHere;
+  } else {
+    fail(group, held, std::move(bytes.error()));
+  }
+  changed_.notify_all();
+}
+
+void HeldGroups::fail(int64_t group, Held& held, Error error) {
+  const auto found = held_.find(group);
+  const bool was_read = held.state == State::kDecoding;
+  const bool is_current = found != held_.end() && found->second.get() == &held;
+  if (is_current) counted_ -= std::exchange(held.counted, 0);
+  held.state = State::kFailed;
+  held.failure = std::move(error);
+  held.unread = 0;
+  held.awaited = false;
+  const bool stays = was_read && held.failure->code->kind != ErrorKind::kStorage;
+  if (is_current && !stays) held_.erase(found);
+}
+
+// By one thread at a time, without the lock.
+void HeldGroups::decode(int64_t group, Held& held) {
+  try {
+    end_decoding(group, held, groups_.decode(group, std::move(held.bytes)));
+  } catch (...) {  // Ctrl-C, which is not this group's failure
+    MutexLock lock(mutex_);
+    decoding_ = false;
+    --coming_;
+    counted_ -= held.counted;
+    held_.erase(group);
+    changed_.notify_all();
+    throw;
+  }
+}
+
+void HeldGroups::end_decoding(int64_t group, Held& held, Result<SourcePtr> decoded) {
+  MutexLock lock(mutex_);
+  decoding_ = false;
+  --coming_;
+  held.bytes.clear();
+  held.awaited = false;
+  if (decoded) {
+    held.source = std::move(*decoded);
+    held.state = State::kDecoded;
+  } else {
+    fail(group, held, std::move(decoded.error()));
+  }
+  changed_.notify_all();
+}
+
+// A child has neither the threads that bring them nor the one that decodes.
+void HeldGroups::forget_requests_of_parent() {
+  const int process = ::getpid();
+  if (std::exchange(process_, process) == process) return;
+  for (auto each = held_.begin(); each != held_.end();) {
+    const State state = each->second->state;
+    const bool stays = state == State::kDecoded || state == State::kHere;
+    if (!stays) counted_ -= each->second->counted;
+    each = stays ? std::next(each) : held_.erase(each);
+  }
+  coming_ = 0;
+  decoding_ = false;
+}
+
+HeldGroups::Next HeldGroups::next(int64_t group, HeldPtr& held) {
+  forget_requests_of_parent();
+  if (held && held->failure) return Next::kFail;
+  const auto found = held_.find(group);
+  if (found == held_.end()) {
+    const uint64_t cost = cost_of(group);
+    make_room(cost, /*of_read_ones=*/false);
+    if (!has_room(cost) && coming_ > 0) return Next::kWait;
+    std::erase(announced_, group);
+    held = enter(group);
+    held->awaited = true;
+    return Next::kRequest;
+  }
+  held = found->second;
+  held->last_used = ++clock_;
+  if (held->state == State::kDecoded) return Next::kUse;
+  if (held->state == State::kFailed) return Next::kFail;
+  held->awaited = true;
+  if (held->state != State::kHere || decoding_) return Next::kWait;
+  held->state = State::kDecoding;
+  decoding_ = true;
+  ++coming_;
+  return Next::kDecode;
+}
+
+// Returns whether announced groups may have room, or there are more of them.
+bool HeldGroups::use(int64_t group, Held& held) {
+  const bool is_first = held.unread == size_of(group);
+  --held.unread;
+  if (is_first) {
+    const bool in_turn = std::exchange(last_, group) == group - 1;
+    const auto count = static_cast<int64_t>(groups_.groups.size());
+    uint64_t bytes = 0;
+    for (int64_t ahead = group + 1; later_ && in_turn && ahead < count && bytes < kAheadBytes;
+         ++ahead) {
+      bytes += cost_of(ahead);
+      if (!held_.contains(ahead) && announced_.size() < kMostAnnounced &&
+          std::ranges::find(announced_, ahead) == announced_.end()) {
+        announced_.push_back(ahead);
+      }
+    }
+  }
+  return !announced_.empty() && (is_first || held.unread == 0);
+}
+
+Result<void> HeldGroups::wait(int64_t group) {
+  if (const ReadDeadline* const deadline = ReadDeadline::of_thread();
+      deadline && deadline->is_over()) {
+    const FileRange& range = groups_.groups[static_cast<size_t>(group)].ranges.front();
+    return deadline->error(groups_.files->path(range.file), static_cast<int64_t>(range.offset));
+  }
+  ReadDeadline::wait(changed_, mutex_);
+  return {};
+}
+
+Result<SourcePtr> HeldGroups::take(int64_t group) {
+  for (HeldPtr held;;) {
+    Next step;
+    bool requests_more = false;
+    {
+      MutexLock lock(mutex_);
+      step = next(group, held);
+      if (step == Next::kFail) return *held->failure;
+      if (step == Next::kUse) requests_more = use(group, *held);
+      if (step == Next::kWait) {
+        if (Result<void> in_time = wait(group); !in_time) return std::move(in_time.error());
+      }
+    }
+    if (step == Next::kRequest) request(group, held);
+    if (step == Next::kDecode) decode(group, *held);
+    if (requests_more) request_announced();
+    if (step == Next::kUse) return held->source;
+  }
+}
+
+void HeldGroups::announce(int64_t begin, int64_t end) {
+  if (!later_) {
+    for (int64_t group = begin; group < end; ++group) {
+      for (const FileRange& range : groups_.groups[static_cast<size_t>(group)].ranges) {
+        groups_.files->will_read(range.file, range.offset, range.bytes);
+      }
+    }
+    return;
+  }
+  {
+    MutexLock lock(mutex_);
+    for (; begin < end && announced_.size() < kMostAnnounced; ++begin) announced_.push_back(begin);
+  }
+  request_announced();
+}
+
+void HeldGroups::request_announced() {
+  for (;;) {
+    int64_t group = 0;
+    HeldPtr held;
+    {
+      MutexLock lock(mutex_);
+      while (!announced_.empty() && held_.contains(announced_.front())) announced_.pop_front();
+      if (announced_.empty()) return;
+      group = announced_.front();
+      const uint64_t cost = cost_of(group);
+      make_room(cost, /*of_read_ones=*/true);
+      if (!has_room(cost)) return;
+      announced_.pop_front();
+      held = enter(group);
+    }
+    request(group, held);
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/record_groups.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "headrace/sources/held_groups.h"
+#include "headrace/sources/labeled_files.h"
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kBlockBytes = uint64_t{8} << 20;  // a block of shuffle="blocks", or one group
+
+class GroupedSource final : public Source {
+ public:
+  explicit GroupedSource(RecordGroups groups)
+      : groups_(std::move(groups)), held_(std::make_shared<HeldGroups>(groups_)) {}
+
+  int64_t size() const override { return groups_.groups.empty() ? 0 : groups_.groups.back().end; }
+  const Schema& schema() const override { return groups_.schema; }
+  ReadStyle read_style() const override { return ReadStyle::kFiles; }
+  std::vector<std::string> classes() const override { return groups_.classes; }
+  uint64_t fingerprint() const override { return groups_.fingerprint; }
+  std::string description() const override { return groups_.description; }
+  std::string key(int64_t index) const override { return std::to_string(index); }
+  Where where(int64_t index) const override {
+    const FileRange& range = groups_.groups[group_of(index)].ranges.front();
+    return {.file = groups_.files->path(range.file), .record = index};
+  }
+  std::vector<int64_t> integer_column(std::string_view field) const override {
+    return groups_.integer_column(field);
+  }
+
+  std::vector<int64_t> block_ends() const override {
+    std::vector<int64_t> ends;
+    uint64_t bytes = 0;
+    size_t file = 0;
+    for (const RecordGroups::Group& group : groups_.groups) {
+      uint64_t more = 0;
+      for (const FileRange& range : group.ranges) more += range.bytes;
+      const bool joins =
+          bytes > 0 && group.ranges.front().file == file && bytes + more <= kBlockBytes;
+      file = group.ranges.front().file;
+      bytes = joins ? bytes + more : more;
+      if (joins || (!ends.empty() && ends.back() == group.end)) {
+        ends.back() = group.end;
+      } else {
+        ends.push_back(group.end);
+      }
+    }
+    return ends;
+  }
+
+  void will_read(int64_t begin, int64_t end) const override {
+    if (begin >= end) return;
+    held_->announce(static_cast<int64_t>(group_of(begin)),
+                    static_cast<int64_t>(group_of(end - 1)) + 1);
+  }
+
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const override {
+    for (size_t i = 0; i < out.size(); ++i) {
+      const size_t group = group_of(indices[i]);
+      Result<SourcePtr> source = held_->take(static_cast<int64_t>(group));
+      if (source) {
+        const int64_t inner = indices[i] - (group == 0 ? 0 : groups_.groups[group - 1].end);
+        (*source)->read({&inner, 1}, wanted, out.subspan(i, 1));
+        keep(out[i]);
+        out[i].index = indices[i];
+      } else {
+        begin_record(indices[i], groups_.schema.size(), 0, out[i]);
+        out[i].result = std::move(source.error());
+      }
+      if (!out[i].result) out[i].result.error().where.record = indices[i];
+    }
+  }
+
+ private:
+  size_t group_of(int64_t index) const {
+    return static_cast<size_t>(
+        std::ranges::upper_bound(groups_.groups, index, {}, &RecordGroups::Group::end) -
+        groups_.groups.begin());
+  }
+
+  // Copies values that lie in the group's memory, which may go before the record does.
+  static void keep(RecordData& out) {
+    const size_t fields = out.fields.size();
+    const size_t begin = 2 * fields;  // no column has more than two buffers of its own
+    if (out.owned.size() < begin + fields) out.owned.resize(begin + fields);
+    for (size_t i = 0; i < fields; ++i) {
+      std::span<const uint8_t>& bytes = out.fields[i].bytes;
+      const bool is_own = std::ranges::any_of(std::span(out.owned).first(begin), [&](auto& own) {
+        return bytes.data() >= own.data() && bytes.data() < own.data() + own.size();
+      });
+      if (bytes.empty() || is_own) continue;
+      Buffer& copy = out.owned[begin + i];
+      copy.resize(bytes.size());
+      std::memcpy(copy.data(), bytes.data(), bytes.size());
+      bytes = copy.bytes();
+    }
+  }
+
+  const RecordGroups groups_;
+  const std::shared_ptr<HeldGroups> held_;  // shared: with its requests
+};
+
+}  // namespace
+
+SourcePtr source_of_groups(RecordGroups groups) {
+  return std::make_shared<GroupedSource>(std::move(groups));
+}
+
+}  // namespace headrace
