@@ -205,3 +205,25 @@ def test_a_port_that_is_taken_is_an_error_with_a_hint(monkeypatch: Any) -> None:
             pass
         assert len(list(loader)) == 5
     assert type(loader) is Numbers and seen.stats()["batches"] == 5
+
+
+def test_without_opentelemetry_the_error_names_the_package(monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    monkeypatch.delitem(sys.modules, "headrace.insight.live.otel", raising=False)
+    with hr.watch(Numbers(), **QUIET) as seen:
+        with pytest.raises(hr.UnsupportedError, match=r"HR0916(.|\n)*opentelemetry-sdk"):
+            seen.opentelemetry()
+        assert len(list(seen)) == 5
+
+
+def test_bad_records_are_exported_by_code(tmp_path: Path) -> None:
+    for number, file in enumerate(sorted(PICTURES.glob("*.jpg"))):
+        (tmp_path / f"{number}.jpg").write_bytes(file.read_bytes())
+    (tmp_path / "1.jpg").write_bytes(b"no image")
+    loader = hr.Loader(tmp_path, [T.Resize((8, 8))], batch_size=2, on_error="skip", error_budget=9)
+    with hr.watch(loader, name="train", **QUIET) as seen:
+        list(loader)
+        families = parsed(seen.prometheus())
+    (entry,) = loader.quarantine
+    expected = f'code="{entry["code"]}",loader="train"'
+    assert families["headrace_loader_errors_total"] == [("", expected, 1)]

@@ -177,8 +177,11 @@ def all_codes() -> dict[str, dict[str, str]]:
     import pkgutil
 
     # These declare none; libheadrace is the engine's library, which looks like a module,
-    # insight.live.metrics needs an extra, and each module of trainers needs its trainer.
-    none = ("cli", "drawing", "insight.demo", "insight.live.metrics", "libheadrace", "trainers.")
+    # insight.live.metrics and otel need an extra, and each module of trainers needs its trainer.
+    none = (
+        *("cli", "drawing", "insight.demo", "insight.live.metrics", "insight.live.otel"),
+        *("libheadrace", "trainers."),
+    )
     silent = tuple(f"headrace.{name}" for name in none)
     for module in pkgutil.walk_packages([os.path.dirname(__file__)], "headrace."):
         if not module.name.startswith(silent):

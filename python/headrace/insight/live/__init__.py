@@ -3,5 +3,6 @@
 
 `meter` times the loop, batch by batch; `tap` puts it into the loader's own iteration; `window` says
 what the last half minute was like; `stalls` notices when the input falls behind. `status` is the
-line, `exposition` and `endpoint` what Prometheus reads; `seen` holds it together.
+line, `exported` the table of what monitoring systems read, `metrics` and `endpoint` for Prometheus,
+`otel` for OpenTelemetry; `seen` holds it together.
 """

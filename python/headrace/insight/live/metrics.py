@@ -16,7 +16,7 @@ from prometheus_client.core import (
     Metric,
 )
 
-from headrace.counters import LOADER, WORK, number
+from headrace.insight.live.exported import EXPORTED, Exported, Samples
 from headrace.insight.live.histogram import BOUNDS, ROUND
 from headrace.insight.live.window import Moment
 
@@ -36,47 +36,22 @@ class _Collector:
         self._moment = moment
 
     def collect(self) -> Iterator[Metric]:
-        moment = self._moment
-        label, figures, recent = {"loader": moment.name}, moment.now.figures, moment.recent
-        reading, stats = moment.reading, moment.loader
-        plain: list[tuple[str, str, float | None]] = [
-            ("batches_total", "Batches that the loop took.", figures.batches),
-            ("records_total", "Records in these batches.", figures.records),
-            ("epochs_total", "Completed epochs.", figures.epochs),
-            ("waiting_seconds", "Seconds that the current wait has lasted.", figures.waiting),
-            ("first_batch_seconds", "Seconds until the first batch.", figures.first_batch),
-            ("recent_wait_ratio", "Share of the recent loop's time spent waiting, 0 to 1.",
-             recent.figures.wait_share),
-            ("stalls_total", "Number of times that the loop began to stall.", moment.stalls),
-            ("gil_held_ratio", "Share of recent time in which Python's GIL was held.",
-             recent.gil_share),
-            ("resident_memory_bytes", "Resident memory of the process.", reading.resident_bytes),
-            ("workers_resident_memory_bytes", "Resident memory of processes it started.",
-             reading.child_bytes),
-            ("cpu_seconds_total", "CPU seconds used by the process since it started.",
-             reading.cpu_seconds),
-            *((f"loader_{entry['metric']}", entry["doc"], number(stats, name))
-              for name, entry in LOADER.items() if entry["metric"]),
-        ]  # fmt: skip
-        for name, text, value in plain:
-            if value is not None:
-                yield family(name, text, [(label, value)])
+        label, figures = {"loader": self._moment.name}, self._moment.now.figures
+        for one in EXPORTED:
+            samples = one.samples(self._moment)
+            if samples:
+                yield family(one, [({**label, **more}, value) for more, value in samples])
         yield durations("wait_seconds", "Seconds that the loop waited for a batch.", label,
                         figures.waits, figures.wait_sum)  # fmt: skip
         yield durations("step_seconds", "Seconds between receiving a batch and requesting the "
                                         "next one.", label,
                         figures.steps, figures.step_sum)  # fmt: skip
-        stages = stats.get("stages", {}).items()
-        parts = [({**label, "stage": name}, spent) for name, spent in stages if name in WORK]
-        if parts:
-            text = "Seconds that the loader's threads spent in each stage."
-            yield family("loader_stage_seconds_total", text, parts)
 
 
-def family(name: str, text: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Metric:
-    """A counter if the name ends in _total, otherwise a gauge; all samples have the same labels."""
-    kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
-    found = kind(f"headrace_{name}", text, labels=list(samples[0][0]))
+def family(one: Exported, samples: Samples) -> Metric:
+    """All samples have the same labels."""
+    kind = CounterMetricFamily if one.grows else GaugeMetricFamily
+    found = kind(f"headrace_{one.name}", one.text, labels=list(samples[0][0]))
     for labels, value in samples:
         found.add_metric(list(labels.values()), float(value))
     return found

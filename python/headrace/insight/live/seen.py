@@ -14,6 +14,7 @@ from headrace.counters import counted_up
 from headrace.delivery.prefetch import Prefetch
 from headrace.errors import declare, warn
 from headrace.insight.live import stalls, tap
+from headrace.insight.live.exported import BadCodes
 from headrace.insight.live.histogram import spread
 from headrace.insight.live.meter import Figures, Meter
 from headrace.insight.live.ranks import Ranks, words
@@ -60,6 +61,15 @@ NO_CLIENT = declare(
     "the same figures without it.",
 )
 
+NO_OPENTELEMETRY = declare(
+    "HR0916",
+    "unsupported",
+    "OpenTelemetry missing",
+    "seen.opentelemetry() exports metrics and spans through OpenTelemetry's own packages, which "
+    "are not installed with Headrace: `pip install opentelemetry-sdk`, or the extra "
+    "`headrace[otel]`. seen.stats() has the same figures without them.",
+)
+
 _TICK = 1.0  # seconds between looks at the process and the loop
 _ASK_EVERY = 0.5  # seconds between requests for the GIL, on average
 _MOMENTS = 256  # number of memory readings that are kept
@@ -89,6 +99,8 @@ class Watch:
         self._stalls = None if warn is None else stalls.Stalls(float(warn))
         self._address = None if port is None else (host, arguments.integer("port", port))
         self._endpoint: Any = None
+        self._telemetry: Any = None
+        self._codes = BadCodes()
         self._sampler: ProcessSampler | None = None
         self._ranks = Ranks()
         self._process = os.getpid()
@@ -138,6 +150,8 @@ class Watch:
         self._final = self.stats()
         if self._endpoint is not None:
             self._endpoint.close()
+        if self._telemetry is not None:
+            self._telemetry.close(self._last_moment)
         self._say_goodbye()
 
     def _say_goodbye(self) -> None:
@@ -228,17 +242,31 @@ class Watch:
         moment = self._moment()
         return _text_of()(moment)
 
+    def opentelemetry(self, meter_provider: Any = None, tracer_provider: Any = None) -> None:
+        """Exports the figures as OpenTelemetry metrics, and each stall as a span, from now on.
+
+        The providers are by default the global ones, which the program has configured.
+        UnsupportedError HR0916 without opentelemetry-api, ConfigError HR0913 before it is open.
+        """
+        self._require_open()
+        if self._telemetry is None and self._final is None:
+            look = weakref.WeakMethod(self._moment)  # so that the export keeps no loader alive
+            self._telemetry = _telemetry()(self._name(), look, meter_provider, tracer_provider)
+
+    def _name(self) -> str:
+        return self.name or type(tap.inner_loader(self.loader)).__name__
+
     def _moment(self) -> Moment:
-        """The values for Prometheus."""
+        """The values for monitoring systems."""
         if self._last_moment is not None:
             return self._last_moment
         self._require_open()
         now = self._snapshot()
-        name = self.name or type(tap.inner_loader(self.loader)).__name__
         stalled = self._stalls.count if self._stalls else 0
+        codes = self._codes.of(self.loader, self._counted.get("bad_records", 0))
         return Moment(
-            name, now.since(self._begin), self._recent.until(now), self._last_beat(), stalled,
-            self._counted,
+            self._name(), now.since(self._begin), self._recent.until(now), self._last_beat(),
+            stalled, self._counted, codes,
         )  # fmt: skip
 
     def _require_open(self) -> None:
@@ -285,7 +313,7 @@ class Watch:
     def _judge(self, window: Snapshot) -> None:
         if self._stalls is None:
             return
-        share = window.figures.wait_share
+        share, text = window.figures.wait_share, ""
         if self._stalls.begins(share):
             text = stalls.message(self._good, window, _who(self.name))
             if self._writer is not None:
@@ -296,6 +324,8 @@ class Watch:
                 Writer(0).write(f"headrace: {text}")
         elif share is not None and share <= self._stalls.share:
             self._good = window
+        if self._telemetry is not None:
+            self._telemetry.judged(self._stalls.stalled, text)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise OF_THIS_PROCESS.error("it cannot be pickled or copied", hint="seen.stats()")
@@ -323,6 +353,14 @@ def _text_of() -> Callable[[Moment], str]:
     except ImportError as error:
         raise NO_CLIENT.error(str(error), hint="pip install prometheus-client") from error
     return text_of
+
+
+def _telemetry() -> Any:
+    try:
+        from headrace.insight.live.otel import Telemetry
+    except ImportError as error:
+        raise NO_OPENTELEMETRY.error(str(error), hint="pip install opentelemetry-sdk") from error
+    return Telemetry
 
 
 def _loop(figures: Figures) -> dict[str, Any]:

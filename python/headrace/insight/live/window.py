@@ -46,6 +46,7 @@ class Moment(NamedTuple):
     reading: Reading
     stalls: int
     loader: Mapping[str, Any]  # its stats()
+    codes: Mapping[str, int]  # its bad records by code
 
 
 class Recent:
