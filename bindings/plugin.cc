@@ -16,6 +16,8 @@ nb::dict facts_of(const Plugin& plugin) {
   };
   out["transforms"] = names(plugin.transforms);
   out["codecs"] = names(plugin.codecs);
+  out["storages"] = names(plugin.storages);
+  out["samplers"] = names(plugin.samplers);
   return out;
 }
 

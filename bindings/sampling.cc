@@ -129,6 +129,7 @@ nb::dict samplers() {
     if (sampler->per_record != PerRecord::kNothing) params.append(describe(sampler->given));
     for (const Param& param : sampler->params) params.append(describe(param));
     entry["params"] = params;
+    if (sampler->origin) entry["plugin"] = describe(*sampler->origin);
     out[nb::cast(sampler->name)] = entry;
   }
   return out;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plug-ins: transforms and image codecs of your own in a shared library, built with this header
- * alone.
+/* Plug-ins: transforms, image codecs, storage and samplers of your own in a shared library, built
+ * with this header alone.
  *
  *     cc -shared -fPIC -I"$(python -c 'import headrace; print(headrace.include_dir())')" \
  *        mine.c -o libmine.so
@@ -48,7 +48,11 @@ enum {
   HEADRACE_OK = 0,
   HEADRACE_BAD_RECORD = 1,    /* this record's own; the loader's on_error= decides */
   HEADRACE_BAD_ARGUMENTS = 2, /* create(), and shape() without a record: refused before a run */
-  HEADRACE_FAILED = 3         /* the run ends */
+  HEADRACE_FAILED = 3,        /* the run ends */
+  /* Of a storage's functions: */
+  HEADRACE_NOT_FOUND = 4,   /* nothing is at the path */
+  HEADRACE_NOT_ALLOWED = 5, /* this user may not read it */
+  HEADRACE_TRY_AGAIN = 6 /* may pass: the engine calls again after a pause, three times at most */
 };
 
 /* Where a function says what is wrong: headrace_fail(). */
@@ -338,6 +342,119 @@ typedef struct headrace_codecs {
   uint32_t size; /* of one: sizeof(headrace_codec) */
 } headrace_codecs;
 
+/* ---- Storage ----------------------------------------------------------------------------------
+ */
+
+enum { HEADRACE_FILE = 1, HEADRACE_FOLDER = 2 };
+
+/* What is at a path. Two files with the same size, version and time are the same: a file that has
+ * changed since it was opened is an error. */
+typedef struct headrace_path_status {
+  uint32_t struct_size;
+  int32_t kind;        /* HEADRACE_FILE or HEADRACE_FOLDER */
+  uint64_t size;       /* of a file, in bytes */
+  uint64_t version;    /* another one after a change: a hash of an ETag; 0: unknown */
+  int64_t modified_ns; /* nanoseconds since 1970; 0: unknown */
+} headrace_path_status;
+
+typedef struct headrace_entries headrace_entries;
+
+/* Where list() puts the entries of a folder. */
+typedef struct headrace_listing {
+  uint32_t struct_size;
+  uint32_t reserved;
+  headrace_entries* entries;
+  /* `name`: without the path. Returns 0 where no further entry is needed. */
+  int32_t (*add)(headrace_entries* entries, const char* name, int32_t kind);
+} headrace_listing;
+
+/* A storage: files whose paths begin with SCHEME://. Each path is passed whole. Its functions may
+ * block: they are called by the threads that read ahead, by many at once. */
+typedef struct headrace_storage {
+  const char* scheme;  /* "mine": small letters, digits, +, - and . */
+  const char* help;    /* what it is */
+  const char* example; /* a path: "mine://bucket/train" */
+  uint32_t flags;      /* 0 */
+  uint32_t reserved;
+  /* An object for the life of the process, made when the first path is used. create may be NULL:
+   * then it is NULL. */
+  int32_t (*create)(void** self, headrace_error* error);
+  /* Sets all members from `kind` on, which are 0 at first. Links are followed. */
+  int32_t (*look_at)(const void* self, const char* path, headrace_path_status* status,
+                     headrace_error* error);
+  /* Adds each entry of a folder, in any order, without "." and ".."; an incomplete list is an
+   * error. NULL: there are no listings, and folders cannot be opened. */
+  int32_t (*list)(const void* self, const char* path, const headrace_listing* listing,
+                  headrace_error* error);
+  /* Reads up to `bytes` bytes from `offset` on to `out`; *got: how many, which may be fewer, and 0
+   * only at the end of the file. `known`: the file as look_at() described it, for a conditional
+   * request. */
+  int32_t (*read)(const void* self, const char* path, const headrace_path_status* known,
+                  uint64_t offset, void* out, uint64_t bytes, uint64_t* got, headrace_error* error);
+} headrace_storage;
+
+typedef struct headrace_storages {
+  const headrace_storage* data;
+  uint32_t count;
+  uint32_t size; /* of one: sizeof(headrace_storage) */
+} headrace_storages;
+
+/* ---- Samplers ---------------------------------------------------------------------------------
+ */
+
+enum { /* headrace_sampler.per_record: the first argument of its class */
+       HEADRACE_NOTHING = 0,
+       HEADRACE_WEIGHTS = 1, /* a number per record */
+       HEADRACE_LABELS = 2,  /* an integer or text per record, or the name of a field */
+       HEADRACE_LENGTHS = 3  /* a number per record, or the name of a field */
+};
+
+/* The records that a sampler orders. */
+typedef struct headrace_records {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int64_t count;
+  /* One each, or NULL; valid as long as the object that create() makes. */
+  const double* weights;
+  const int64_t* integers; /* labels, of texts their number in sorted order; or lengths */
+  int64_t parts;           /* lengths count one of so many of the user's unit: 1, or 1000000 */
+} headrace_records;
+
+enum {                           /* headrace_sampler.flags */
+       HEADRACE_REPLACEMENT = 1, /* a record may come several times in an epoch */
+       HEADRACE_ANY_POSITION = 2 /* order() finds any position at little cost */
+};
+
+/* A sampler: which record is at which position of an epoch, as a function of seed and epoch that is
+ * the same in every process. */
+typedef struct headrace_sampler {
+  const char* name; /* its class in hr.sampling: "strided" */
+  const char* help;
+  uint32_t flags;
+  int32_t per_record; /* HEADRACE_NOTHING ... */
+  headrace_params params;
+  /* create may be NULL where there are no arguments: then the object is NULL. */
+  int32_t (*create)(const headrace_value* values, uint32_t count, const headrace_records* records,
+                    void** self, headrace_error* error);
+  void (*destroy)(void* self); /* or NULL */
+  /* Positions of an epoch, the same number in every one. NULL: as many as there are records. */
+  int64_t (*size)(const void* self);
+  /* Fills `out` with the records, from 0 on, at `count` positions from `begin` on: all of an epoch,
+   * which the engine keeps while it lasts; with HEADRACE_ANY_POSITION a few. */
+  int32_t (*order)(const void* self, uint64_t seed, uint64_t epoch, int64_t begin, int64_t count,
+                   int64_t* out, headrace_error* error);
+  /* Batches of sizes of its own: *sizes, which the object owns, add up to size(). The same in every
+   * epoch. NULL: the loader's batch_size counts. */
+  int32_t (*batches)(const void* self, const int64_t** sizes, int64_t* count,
+                     headrace_error* error);
+} headrace_sampler;
+
+typedef struct headrace_samplers {
+  const headrace_sampler* data;
+  uint32_t count;
+  uint32_t size; /* of one: sizeof(headrace_sampler) */
+} headrace_samplers;
+
 /* ---- The table --------------------------------------------------------------------------------
  */
 
@@ -349,6 +466,8 @@ typedef struct headrace_plugin {
   const char* help;               /* one sentence, or NULL */
   headrace_transforms transforms; /* lists may be empty, but not all of them */
   headrace_codecs codecs;
+  headrace_storages storages;
+  headrace_samplers samplers;
 } headrace_plugin;
 
 /* The one symbol that a plug-in exports. `abi` is the engine's; NULL refuses it. */

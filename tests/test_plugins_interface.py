@@ -68,10 +68,29 @@ LAYOUT = {
          "create 48", "destroy 56", "read_header 64", "decode 72"],
     ),
     "headrace_codecs": (16, ["data 0", "count 8", "size 12"]),
-    "headrace_plugin": (
+    "headrace_path_status": (
+        32, ["struct_size 0", "kind 4", "size 8", "version 16", "modified_ns 24"]
+    ),
+    "headrace_listing": (24, ["struct_size 0", "reserved 4", "entries 8", "add 16"]),
+    "headrace_storage": (
         64,
+        ["scheme 0", "help 8", "example 16", "flags 24", "reserved 28", "create 32", "look_at 40",
+         "list 48", "read 56"],
+    ),
+    "headrace_storages": (16, ["data 0", "count 8", "size 12"]),
+    "headrace_records": (
+        40, ["struct_size 0", "reserved 4", "count 8", "weights 16", "integers 24", "parts 32"]
+    ),
+    "headrace_sampler": (
+        80,
+        ["name 0", "help 8", "flags 16", "per_record 20", "params 24", "create 40", "destroy 48",
+         "size 56", "order 64", "batches 72"],
+    ),
+    "headrace_samplers": (16, ["data 0", "count 8", "size 12"]),
+    "headrace_plugin": (
+        96,
         ["abi 0", "struct_size 4", "name 8", "version 16", "help 24", "transforms 32",
-         "codecs 48"],
+         "codecs 48", "storages 64", "samplers 80"],
     ),
 }  # fmt: skip
 VALUES = {
@@ -85,7 +104,10 @@ VALUES = {
     "HEADRACE_PARAM_REQUIRED": 1, "HEADRACE_VALUES": 1, "HEADRACE_MOVES": 2, "HEADRACE_RANDOM": 4,
     "HEADRACE_U8": 1, "HEADRACE_U16": 2, "HEADRACE_F16": 4, "HEADRACE_BF16": 8, "HEADRACE_F32": 16,
     "HEADRACE_SIGNATURE_BYTES": 16, "HEADRACE_MOST_CHANNELS": 16, "HEADRACE_CMYK": 1,
-    "HEADRACE_NO_COLORS": 2, "HEADRACE_WINDOWS": 1,
+    "HEADRACE_NO_COLORS": 2, "HEADRACE_WINDOWS": 1, "HEADRACE_NOT_FOUND": 4,
+    "HEADRACE_NOT_ALLOWED": 5, "HEADRACE_TRY_AGAIN": 6, "HEADRACE_FILE": 1, "HEADRACE_FOLDER": 2,
+    "HEADRACE_NOTHING": 0, "HEADRACE_WEIGHTS": 1, "HEADRACE_LABELS": 2, "HEADRACE_LENGTHS": 3,
+    "HEADRACE_REPLACEMENT": 1, "HEADRACE_ANY_POSITION": 2,
 }  # fmt: skip
 
 

@@ -11,10 +11,13 @@ namespace headrace {
 namespace {
 
 // Of version 1; later ones append. Members up to here have to be there.
-constexpr uint32_t kFirstPlugin = 48, kFirstTransform = 80, kFirstCodec = 80;
+constexpr uint32_t kFirstPlugin = 48, kFirstTransform = 80, kFirstCodec = 80, kFirstStorage = 64,
+                   kFirstSampler = 80;
 static_assert(sizeof(headrace_plugin) >= kFirstPlugin);
 static_assert(sizeof(headrace_transform) >= kFirstTransform);
 static_assert(sizeof(headrace_codec) >= kFirstCodec);
+static_assert(sizeof(headrace_storage) >= kFirstStorage);
+static_assert(sizeof(headrace_sampler) >= kFirstSampler);
 
 constexpr uint32_t kKinds = 255, kImageDtypes = 31;
 constexpr uint32_t kFlags = HEADRACE_VALUES | HEADRACE_MOVES | HEADRACE_RANDOM;
@@ -139,13 +142,22 @@ std::unique_ptr<Plugin> declared(const headrace_plugin& given, const std::string
   declare_all(declaring, table.transforms, kFirstTransform, "transforms", *out, out->transforms,
               declared_transform);
   declare_all(declaring, table.codecs, kFirstCodec, "codecs", *out, out->codecs, declared_codec);
-  if (out->transforms.empty() && out->codecs.empty()) declaring.refuse("it has no parts");
+  declare_all(declaring, table.storages, kFirstStorage, "storages", *out, out->storages,
+              declared_storage);
+  declare_all(declaring, table.samplers, kFirstSampler, "samplers", *out, out->samplers,
+              declared_sampler);
+  if (out->transforms.empty() && out->codecs.empty() && out->storages.empty() &&
+      out->samplers.empty()) {
+    declaring.refuse("it has no parts");
+  }
   return out;
 }
 
 void register_parts(const Plugin& plugin) {
   for (const auto& part : plugin.transforms) Registry<OpRecord>::add(part->record);
   for (const auto& part : plugin.codecs) Registry<CodecRecord>::add(part->record);
+  for (const auto& part : plugin.storages) Registry<StorageRecord>::add(part->record);
+  for (const auto& part : plugin.samplers) Registry<SamplerRecord>::add(part->record);
 }
 
 }  // namespace headrace

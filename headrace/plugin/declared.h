@@ -14,6 +14,8 @@
 #include "headrace/ops/op.h"
 #include "headrace/plugin.h"
 #include "headrace/plugin/declaring.h"
+#include "headrace/sampling/sampler_record.h"
+#include "headrace/storage/storage.h"
 
 namespace headrace {
 
@@ -33,11 +35,28 @@ struct PluginCodec {
   std::deque<std::string> texts;
 };
 
+struct PluginStorage {
+  const Plugin* plugin = nullptr;
+  headrace_storage table{};
+  StorageRecord record;
+  std::deque<std::string> texts;
+  std::shared_ptr<const Storage> files;  // shared: with the record's function
+};
+
+struct PluginSampler {
+  const Plugin* plugin = nullptr;
+  headrace_sampler table{};
+  SamplerRecord record;
+  std::deque<std::string> texts;
+};
+
 struct Plugin {
   OpOrigin origin;
   std::string help;
   std::vector<std::unique_ptr<PluginTransform>> transforms;
   std::vector<std::unique_ptr<PluginCodec>> codecs;
+  std::vector<std::unique_ptr<PluginStorage>> storages;
+  std::vector<std::unique_ptr<PluginSampler>> samplers;
   std::atomic<bool> checked = false;  // Note [Checked calls] in checked_call.h
 };
 
@@ -50,8 +69,12 @@ std::string origin_line(const Plugin& plugin);
 // Registers its parts.
 void register_parts(const Plugin& plugin);
 
-// From plugin_codec.cc.
+// From plugin_codec.cc, plugin_storage.cc and plugin_sampler.cc.
 std::unique_ptr<PluginCodec> declared_codec(Declaring& declaring, const headrace_codec& table,
                                             const Plugin& plugin);
+std::unique_ptr<PluginStorage> declared_storage(Declaring& declaring, const headrace_storage& table,
+                                                const Plugin& plugin);
+std::unique_ptr<PluginSampler> declared_sampler(Declaring& declaring, const headrace_sampler& table,
+                                                const Plugin& plugin);
 
 }  // namespace headrace

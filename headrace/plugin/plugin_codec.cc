@@ -339,7 +339,8 @@ std::vector<std::string_view> suffixes_of(const Declaring& declaring, const head
     }
     for (const MediaRecord* media : media_by_suffix(suffix)) {
       if (media->kind != FieldKind::kImage)
-        declaring.refuse("the suffix \"" + suffix + "\" is one of " + std::string(media->noun) + "s");
+        declaring.refuse("the suffix \"" + suffix + "\" is one of " + std::string(media->noun) +
+                         "s");
     }
     out.push_back(suffix);
   }

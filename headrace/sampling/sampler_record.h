@@ -49,6 +49,8 @@ struct SamplerData {
   int64_t global_batch = 1, machines = 1, streams = 0;
 };
 
+struct OpOrigin;  // ops/op.h
+
 struct SamplerRecord {
   std::string_view name;  // "buckets", as in hr.sampling.buckets
   std::string_view doc;
@@ -62,6 +64,7 @@ struct SamplerRecord {
   void (*check)(const Arguments& arguments) = nullptr;
   // Throws Exception if these records have no such order.
   std::function<SamplerPtr(SamplerData data, const Arguments& arguments)> make;
+  const OpOrigin* origin = nullptr;  // the plug-in that it is from
 };
 
 extern const ErrorCode kUnusableOrder;  // HR0722

@@ -3,7 +3,8 @@
 
 A library is loaded once in a process and stays. Its transforms are classes as those of
 ``headrace.transforms``: they have a signature and a docstring, pickle, and become configurations.
-Its codecs read images wherever Headrace finds them.
+Its codecs read images wherever Headrace finds them, paths of its storages work like local ones, and
+its samplers are classes of ``headrace.sampling``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from headrace import _core
+from headrace import _core, sampling
 from headrace import transforms as T
 from headrace.errors import declare, nearest, warn
 
@@ -52,6 +53,8 @@ class Plugin:
         fingerprint: of the file's contents.
         transforms: the names of its transforms.
         codecs: the names of its image codecs.
+        storages: the schemes of its storages: "mine" of mine://.
+        samplers: the names of its samplers, which are attributes, too: ``mine.strided()``.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -62,23 +65,27 @@ class Plugin:
         self.fingerprint: str = facts["fingerprint"]
         self.transforms: tuple[str, ...] = tuple(facts["transforms"])
         self.codecs: tuple[str, ...] = tuple(facts["codecs"])
+        self.storages: tuple[str, ...] = tuple(facts["storages"])
+        self.samplers: tuple[str, ...] = tuple(facts["samplers"])
 
-    def __getattr__(self, name: str) -> type[T.Transform]:
-        names = self.__dict__.get("transforms", ())
-        if name in names:
-            kind: type[T.Transform] = getattr(T, name)
-            return kind
+    def __getattr__(self, name: str) -> Any:
+        transforms = self.__dict__.get("transforms", ())
+        samplers = self.__dict__.get("samplers", ())
+        if name in transforms or name in samplers:
+            return getattr(T if name in transforms else sampling, name)
+        names = (*transforms, *samplers)
         near = nearest(name, names)
         raise AttributeError(
-            f"the plug-in {self.__dict__.get('name')} has no transform {name!r}; "
+            f"the plug-in {self.__dict__.get('name')} has no transform or sampler {name!r}; "
             + (f"did you mean {near!r}?" if near else f"it has {', '.join(names) or 'none'}")
         )
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.transforms})
+        return sorted({*super().__dir__(), *self.transforms, *self.samplers})
 
     def __repr__(self) -> str:
-        parts = (*self.transforms, *self.codecs)
+        schemes = (f"{scheme}://" for scheme in self.storages)
+        parts = (*self.transforms, *self.codecs, *schemes, *self.samplers)
         return f"<plug-in {self.name} {self.version}: {', '.join(parts)}>"
 
     def __eq__(self, other: object) -> bool:

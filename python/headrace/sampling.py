@@ -2,8 +2,8 @@
 """Samplers: which record is at which position of an epoch.
 
 Every order is a pure function of (seed, epoch, position), so all of them resume exactly and are
-split over ranks without overlap. The classes are made from the registry; nothing here names
-one of them but ``per_epoch``, whose orders are decided in Python.
+split over ranks without overlap. The classes are made from the registry, to which plug-ins add;
+nothing here names one of them but ``per_epoch``, whose orders are decided in Python.
 
     >>> import headrace as hr
     >>> hr.sampling.balanced("label")
@@ -312,6 +312,7 @@ def _make_class(record: Mapping[str, Any]) -> type[RecordedSampling]:
             "__module__": __name__,
             "record": record,
             "shuffles": record["shuffles"],
+            **({"__reduce__": _reduced} if "plugin" in record else {}),
         },
         frozen=True,
         repr=False,
@@ -325,9 +326,21 @@ __all__ = ["Batches", "Records", "Sampling", "per_epoch", *sorted(_SAMPLERS)]
 
 def __getattr__(name: str) -> Any:
     """The class of a sampler, made when it is first asked for."""
-    if name not in _SAMPLERS:
+    record = _SAMPLERS.get(name) or _core.samplers().get(name)  # that of a plug-in is new
+    if record is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, _make_class(_SAMPLERS[name]))
+    return globals().setdefault(name, _make_class(record))
+
+
+def _reduced(order: RecordedSampling) -> tuple[Any, ...]:
+    """How a plug-in's order is pickled: with the plug-in to load."""
+    return _from_plugin, (dict(order.record["plugin"]), order.record["name"], dict(vars(order)))
+
+
+def _from_plugin(plugin: Mapping[str, str], name: str, arguments: Mapping[str, Any]) -> Any:
+    facts = (plugin[key] for key in ("name", "version", "path", "fingerprint"))
+    _core.require_plugin(*facts, load=True)
+    return __getattr__(name)(**arguments)
 
 
 def __dir__() -> list[str]:

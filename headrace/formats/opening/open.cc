@@ -47,7 +47,7 @@ Result<PathStatus> looked_at(const std::string& path) {
   if (!scheme.empty() && !Registry<StorageRecord>::find(scheme)) {
     raise(kNothingThere,
           "\"" + path + "\" is a URL, and " + scheme + ":// is not a supported storage",
-          "download it, or mount it as a folder");
+          "download it, mount it as a folder, or load the plug-in that reads it (hr.load_plugin)");
   }
   if (path.starts_with('~')) {
     raise(kNothingThere, "nothing found at \"" + path + "\"",

@@ -78,7 +78,7 @@ def describe(assembly: Assembly) -> dict[str, Any]:
     if pipeline.by_field or pipeline.dropped:
         steps = {**pipeline.by_field, **dict.fromkeys(pipeline.dropped)}
     given = deciding(assembly.given)
-    plugins = {"plugins": found} if (found := _plugins(pipeline.all_steps())) else {}
+    plugins = {"plugins": found} if (found := _plugins([pipeline.all_steps(), given])) else {}
     return {
         "description": _VERSION,
         "headrace": _core.__version__,
@@ -92,8 +92,9 @@ def describe(assembly: Assembly) -> dict[str, Any]:
     }
 
 
-def _plugins(steps: Any) -> list[dict[str, Any]]:
-    """The plug-ins of these steps and of those in their arguments: path and fingerprint of each."""
+def _plugins(parts: Any) -> list[dict[str, Any]]:
+    """The plug-ins of these steps and samplers, and of those in their arguments: path and
+    fingerprint of each."""
     found: dict[str, dict[str, Any]] = {}
 
     def look(value: Any) -> None:
@@ -102,12 +103,12 @@ def _plugins(steps: Any) -> list[dict[str, Any]]:
         if isinstance(value, (list, tuple)):
             for each in value:
                 look(each)
-        elif isinstance(value, Transform):
+        elif isinstance(value, (Transform, sampling.RecordedSampling)):
             if plugin := value.record.get("plugin"):
                 found[plugin["fingerprint"]] = dict(plugin)
-            look(value.arguments)
+            look(value.arguments if isinstance(value, Transform) else vars(value))
 
-    look(steps)
+    look(parts)
     return list(found.values())
 
 
