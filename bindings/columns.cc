@@ -180,7 +180,8 @@ void bind_columns(nb::module_& module) {
       .def(
           "source",
           [](ColumnList& self, const std::string& title) {
-            return SourceHandle{records(std::move(self.columns), title)};
+            return SourceHandle{
+                waited_for([&] { return records(std::move(self.columns), title); })};
           },
           nb::arg("title") = "", "The source; the list is empty then. title: how it is described.");
 }

@@ -282,8 +282,8 @@ def test_arrow_values_are_read_by_position(tmp_path: Path, stream: bool) -> None
     with open("/proc/self/maps") as maps:  # of an open source
         source = hr.open(path)
         assert str(path) not in maps.read()
-    places = FilesByPosition()
-    raw = places.table(str(path)).column("raw")
+    places = FilesByPosition([str(path)])
+    raw = places.tables()[0].column("raw")
     before = bytes_read()
     places.fill(raw, whole=False)
     assert bytes_read() - before < 10_000

@@ -39,9 +39,8 @@ SourcePtr open_in_python(const std::string& format, const std::vector<std::strin
         "files of the format \"" + format + "\" are read by pyarrow, from Python only",
         "`headrace pack` makes a pack of them, which C++ opens too"));
   }
-  if (format != "parquet") {
-    const std::string_view library = format == "hdf5" ? "h5py (trusted=True)" : "pyarrow";
-    for (const std::string& file : files) local_path(file, library);
+  if (format == "hdf5") {
+    for (const std::string& file : files) local_path(file, "h5py (trusted=True)");
   }
   return the_opener()(format, files, arguments);
 }

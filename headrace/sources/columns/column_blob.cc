@@ -2,10 +2,10 @@
 #include "headrace/sources/columns/column_blob.h"
 
 #include <algorithm>
-#include <array>
 
 #include "headrace/base/text.h"
 #include "headrace/fields/media.h"
+#include "headrace/storage/file_ranges.h"
 
 namespace headrace {
 namespace {
@@ -49,16 +49,27 @@ Field make_blobs(BlobColumn& blobs, const Column& column, Cell& cell) {
 
 void add_blobs(const Cell& cell, int64_t count, Fingerprint& print) {
   constexpr int64_t kPlaces = 64;
-  std::array<uint8_t, 64> begin;
+  constexpr size_t kBegin = 64;
+  std::vector<std::optional<Blob>> blobs;
+  std::vector<FileRange> ranges;  // of those in files, which are read together
   for (int64_t i = 0; i < std::min(kPlaces, count); ++i) {
-    const std::optional<Blob> blob = blob_of(cell, count <= kPlaces ? i : count / kPlaces * i);
+    blobs.push_back(blob_of(cell, count <= kPlaces ? i : count / kPlaces * i));
+    if (const auto& blob = blobs.back(); blob && blob->file >= 0) {
+      ranges.push_back({.file = static_cast<size_t>(blob->file),
+                        .offset = blob->position,
+                        .bytes = std::min(blob->bytes, kBegin)});
+    }
+  }
+  RangeBytes read = std::vector<Buffer>();
+  if (!ranges.empty()) read = read_ranges(*cell.blobs.files, ranges);
+  if (!read) throw Exception(std::move(read.error()));
+  auto next = read->begin();
+  for (const std::optional<Blob>& blob : blobs) {
     print.add(blob ? uint64_t{blob->bytes} : UINT64_MAX);
     if (!blob) continue;
-    const std::span<uint8_t> first = std::span(begin).first(std::min(blob->bytes, begin.size()));
-    if (Result<void> read = blob->read(cell.blobs, first); !read) {
-      throw Exception(std::move(read.error()));
-    }
-    print.add(text_from_bytes(first));
+    print.add(text_from_bytes(blob->file >= 0
+                                  ? (next++)->bytes()
+                                  : std::span(blob->data, std::min(blob->bytes, kBegin))));
   }
 }
 

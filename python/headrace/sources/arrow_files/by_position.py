@@ -11,14 +11,27 @@ from __future__ import annotations
 
 import bisect
 import mmap
-import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from headrace.sources.arrow_files.columns import Buffers, FilePlace, large_values, pyarrow
+import numpy as np
+
+from headrace import _core
+from headrace.sources.arrow_files.columns import (
+    Buffers,
+    FilePlace,
+    large_values,
+    pyarrow,
+    reading,
+)
 from headrace.sources.arrow_files.packed_batches import check_unpacked_size
+from headrace.sources.arrow_files.ranges import HeadersFile, Range, RangesFile
 
 LARGE = 1 << 20  # bytes; what is less is read at once
 _LONGEST_HEADER = 64 << 20
+_FILES_AT_ONCE = 32  # far away: headers of a file are read one after the other
+_READ_AT_ONCE = 64 << 20  # bytes
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 
 
@@ -26,40 +39,52 @@ class _Body(NamedTuple):
     address: int
     size: int
     memory: mmap.mmap
-    path: str
+    file: int
     position: int  # in the file
 
 
 class FilesByPosition(Buffers):
     """The tables of some files, and the positions of their values in them."""
 
-    def __init__(self) -> None:
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = paths
+        self._files = _core.StoredFiles(list(paths))
         self._bodies: list[_Body] = []  # by address
 
-    def table(self, path: str) -> Any:
-        """The file's table, whose large buffers are not read. Raises pyarrow's errors and OSError.
+    def tables(self) -> list[Any]:
+        """The files' tables, whose large buffers are not read. Raises pyarrow's errors and OSError.
 
         Files with compressed batches or dictionaries are read completely, since their values cannot
         be used in place.
         """
+        numbers = range(len(self.paths))
+        if self._files.later and len(self.paths) > 1:
+            with ThreadPoolExecutor(_FILES_AT_ONCE) as threads:
+                read = list(threads.map(self._table, numbers))
+        else:
+            read = [self._table(number) for number in numbers]
+        self._bodies = sorted((body for _, bodies in read for body in bodies), key=_address)
+        return [table for table, _ in read]
+
+    def _table(self, number: int) -> tuple[Any, list[_Body]]:
         pa = pyarrow()
-        begin = check_unpacked_size(path)
-        try:
-            reads = _Reads(path)
-            with reads.file:
-                table = reads.table(begin)
-            for body in reads.bodies:
-                bisect.insort(self._bodies, body)
-            return table
-        except (_NotPlain, pa.ArrowException, OSError):  # which read_all() tells, where it is real
-            pass
-        with pa.OSFile(path) as file:
+        path = self.paths[number]
+        with reading(path):
+            headers = HeadersFile(self._files, number)
+            begin = check_unpacked_size(headers, path)
+            reads = _Reads(self._files, number, headers)
+            try:
+                return reads.table(begin), reads.bodies
+            except (_NotPlain, pa.ArrowException, OSError):  # which read_all() tells, where it is
+                pass  # real
+            file = pa.PythonFile(RangesFile(self._files, number), mode="r")
             reader, count = _stream(file, begin)
             batches = list(reader)
             _check_count(batches, count)
-            return pa.Table.from_batches(batches, reader.schema)
+            return pa.Table.from_batches(batches, reader.schema), []
 
     def fill(self, values: Any, whole: bool) -> None:
+        wanted: list[tuple[_Body, int, int]] = []
         for chunk in values.chunks:
             left = None if whole else large_values(chunk)
             for buffer in chunk.buffers():
@@ -67,17 +92,28 @@ class FilesByPosition(Buffers):
                 stays = left is not None and body is not None and buffer.address == left.address
                 if body is not None and not (stays and buffer.size > LARGE):
                     begin = buffer.address - body.address
-                    with open(body.path, "rb", buffering=0) as file:
-                        _read_into(file.fileno(), body, begin, begin + buffer.size)
+                    for at in range(begin, begin + buffer.size, _READ_AT_ONCE):
+                        count = min(_READ_AT_ONCE, begin + buffer.size - at)
+                        wanted.append((body, at, count))
+        while wanted:
+            size = 0
+            several: list[tuple[_Body, int, int]] = []
+            while wanted and (not several or size < _READ_AT_ONCE):
+                several.append(wanted.pop())
+                size += several[-1][2]
+            ranges: list[Range] = [(b.file, b.position + at, count) for b, at, count in several]
+            for (body, at, count), part in zip(several, self._files.read(ranges), strict=True):
+                body.memory[at : at + count] = np.asarray(part).tobytes()
 
     def place_of(self, buffer: Any) -> FilePlace | None:
         body = self._body_of(buffer)
         if body is None or buffer.size <= LARGE:
             return None
-        return FilePlace(body.path, body.position + buffer.address - body.address)
+        position = body.position + buffer.address - body.address
+        return FilePlace(self._files, body.file, self.paths[body.file], position)
 
     def _body_of(self, buffer: Any) -> _Body | None:
-        at = bisect.bisect_right(self._bodies, buffer.address, key=lambda body: body.address) - 1
+        at = bisect.bisect_right(self._bodies, buffer.address, key=_address) - 1
         if at < 0:
             return None
         body = self._bodies[at]
@@ -105,15 +141,12 @@ class _NotPlain(Exception):
     """The file does not store the values in the form in which they are used."""
 
 
-class _Reads:
-    """A file for pyarrow that does not read large pieces."""
+class _Reads(RangesFile):
+    """A file for pyarrow that does not read large pieces. headers: some that were read before."""
 
-    closed = False
-
-    def __init__(self, path: str) -> None:
-        self.file = open(path, "rb", buffering=0)  # noqa: SIM115, the owner of the table closes it
-        self._path = path
-        self._size = os.fstat(self.file.fileno()).st_size
+    def __init__(self, files: _core.StoredFiles, number: int, headers: HeadersFile) -> None:
+        super().__init__(files, number)
+        self._headers = headers
         self.bodies: list[_Body] = []
 
     def table(self, begin: int) -> Any:
@@ -155,56 +188,20 @@ class _Reads:
                     raise _NotPlain
         return batch
 
-    def read(self, count: int | None = -1) -> Any:
-        at = self.file.tell()
-        left = max(self._size - at, 0)
-        count = left if count is None or count < 0 else min(count, left)
-        self.file.seek(at + count)
+    def read_at(self, begin: int, count: int) -> Any:
         if count <= LARGE:
-            return _bytes_at(self.file.fileno(), at, count)
+            return self._headers.read_at(begin, count)
         memory = mmap.mmap(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
-        body = _Body(pyarrow().py_buffer(memory).address, count, memory, self._path, at)
-        self.bodies.append(body)
+        address = pyarrow().py_buffer(memory).address
+        self.bodies.append(_Body(address, count, memory, self.number, begin))
         # A message in a file is requested completely: a mark, the length of its header, the header,
         # its body.
-        begin = _bytes_at(self.file.fileno(), at, 8)
-        header = 8 + int.from_bytes(begin[4:], "little")
-        if begin[:4] == b"\xff\xff\xff\xff" and header <= min(count, _LONGEST_HEADER):
-            _read_into(self.file.fileno(), body, 0, header)
+        first = bytes(self._headers.read_at(begin, 8))
+        header = 8 + int.from_bytes(first[4:], "little")
+        if first[:4] == b"\xff\xff\xff\xff" and header <= min(count, _LONGEST_HEADER):
+            memory[:header] = bytes(self._headers.read_at(begin, header))
         return memory
 
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self.file.seek(offset, whence)
 
-    def tell(self) -> int:
-        return self.file.tell()
-
-    def close(self) -> None:
-        pass
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-
-def _bytes_at(descriptor: int, at: int, count: int) -> bytes:
-    out = bytearray(count)
-    _fill(descriptor, at, memoryview(out))
-    return bytes(out)
-
-
-def _read_into(descriptor: int, body: _Body, begin: int, end: int) -> None:
-    with memoryview(body.memory) as memory, memory[begin:end] as part:
-        _fill(descriptor, body.position + begin, part)
-
-
-def _fill(descriptor: int, at: int, out: memoryview) -> None:
-    done = 0
-    while done < len(out):
-        with out[done:] as rest:
-            count = os.preadv(descriptor, [rest], at + done)
-        if count == 0:
-            raise OSError("the file was truncated while it was read")
-        done += count
+def _address(body: _Body) -> int:
+    return body.address

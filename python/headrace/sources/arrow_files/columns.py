@@ -74,6 +74,8 @@ def reading(path: str) -> Iterator[None]:
 
 
 class FilePlace(NamedTuple):
+    files: _core.StoredFiles
+    number: int
     path: str
     position: int
 
@@ -493,6 +495,5 @@ def _first_values(values: Any, buffers: Buffers) -> Iterator[bytes]:
                 continue
             ends = np.frombuffer(offsets, np.int64 if wide else np.int32)
             begin, end = ends[chunk.offset + row : chunk.offset + row + 2].tolist()
-            with open(place.path, "rb") as file:
-                file.seek(place.position + begin)
-                yield file.read(end - begin)
+            wanted = (place.number, place.position + begin, end - begin)
+            yield np.asarray(place.files.read([wanted])[0]).tobytes()

@@ -6,48 +6,50 @@ begins with its decompressed size. pyarrow allocates that size without checking 
 
 from __future__ import annotations
 
-import os
 import struct
-from typing import BinaryIO
 
 from headrace.sources.arrow_files.columns import LEAST_UNPACKED, unpacks_too_far
+from headrace.sources.arrow_files.ranges import RangesFile
 
 _SIGNATURE = b"ARROW1\0\0"
 _LONGEST_HEADER = 64 << 20
 _DICTIONARY, _RECORD_BATCH = 2, 3  # types of a message's header
 
 
-def check_unpacked_size(path: str) -> int:
+def check_unpacked_size(file: RangesFile, path: str) -> int:
     """The offset of the file's message stream. Reads the headers, and a few bytes of the bodies.
     Error HR0499 if they would decompress to more than the file can justify. Other invalid files are
     left to pyarrow's checks.
     """
-    most = max(LEAST_UNPACKED, 64 * os.path.getsize(path))
+    most = max(LEAST_UNPACKED, 64 * file.size)
     total = 0
-    with open(path, "rb") as file:
-        begin = 8 if file.read(8) == _SIGNATURE else 0
-        file.seek(begin)
-        while header := _next_header(file):
-            body = file.tell()
-            message = _Table((memoryview(header), struct.unpack_from("<I", header, 0)[0]))
-            total += _unpacked(message, file, body)
-            if total > most:
-                raise unpacks_too_far(
-                    path,
-                    most,
-                    "select the fields you need with fields=, or write the file uncompressed",
-                )
-            size = message.field(3)
-            file.seek(body + max(struct.unpack_from("<q", header, size)[0], 0) if size else body)
+    begin = 8 if _read(file, 8) == _SIGNATURE else 0
+    file.seek(begin)
+    while header := _next_header(file):
+        body = file.tell()
+        message = _Table((memoryview(header), struct.unpack_from("<I", header, 0)[0]))
+        total += _unpacked(message, file, body)
+        if total > most:
+            raise unpacks_too_far(
+                path,
+                most,
+                "select the fields you need with fields=, or write the file uncompressed",
+            )
+        size = message.field(3)
+        file.seek(body + max(struct.unpack_from("<q", header, size)[0], 0) if size else body)
     return begin
 
 
-def _next_header(file: BinaryIO) -> bytes:
-    mark = file.read(4)
+def _read(file: RangesFile, count: int) -> bytes:
+    return bytes(memoryview(file.read(count)))
+
+
+def _next_header(file: RangesFile) -> bytes:
+    mark = _read(file, 4)
     if mark == b"\xff\xff\xff\xff":
-        mark = file.read(4)
+        mark = _read(file, 4)
     size = int.from_bytes(mark, "little")
-    return file.read(size) if 4 <= size <= _LONGEST_HEADER else b""
+    return _read(file, size) if 4 <= size <= _LONGEST_HEADER else b""
 
 
 class _Table(tuple[memoryview, int]):
@@ -69,7 +71,7 @@ class _Table(tuple[memoryview, int]):
         return at + int(struct.unpack_from("<I", self[0], at)[0]) if at else 0
 
 
-def _unpacked(message: _Table, file: BinaryIO, body: int) -> int:
+def _unpacked(message: _Table, file: RangesFile, body: int) -> int:
     """The total declared decompressed size of a message's compressed buffers."""
     header, at = message[0], message.field(1)
     kind = header[at] if at else 0
@@ -86,6 +88,6 @@ def _unpacked(message: _Table, file: BinaryIO, body: int) -> int:
         offset, length = struct.unpack_from("<qq", header, buffers + 4 + 16 * i)
         if length >= 8:
             file.seek(body + max(offset, 0))
-            size = int.from_bytes(file.read(8), "little", signed=True)
+            size = int.from_bytes(_read(file, 8), "little", signed=True)
             total += max(size, 0)  # -1: it is not packed
     return total

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import bisect
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +14,8 @@ from headrace import _core
 
 Range = tuple[int, int, int]  # file, offset, bytes
 
+_WINDOW, _WIDE_WINDOW = 4 << 10, 8 << 20  # bytes
+_MOST_WINDOWS = 1024
 NEAR = 64 << 10  # bytes between two ranges that are read with them, as one request
 
 
@@ -37,7 +41,7 @@ class RangesFile:
     def __init__(
         self, files: _core.StoredFiles, number: int, known: Sequence[tuple[int, Any]] = ()
     ) -> None:
-        self._files, self._number = files, number
+        self._files, self.number = files, number
         self._known = [(begin, np.asarray(each)) for begin, each in known]
         self._at = 0
         self.size = files.size(number)
@@ -52,7 +56,7 @@ class RangesFile:
         for first, part in self._known:
             if first <= begin and begin + count <= first + len(part):
                 return part[begin - first : begin - first + count]
-        return np.asarray(self._files.read([(self._number, begin, count)])[0])
+        return np.asarray(self._files.read([(self.number, begin, count)])[0])
 
     def seek(self, offset: int, whence: int = 0) -> int:
         self._at = offset + (0, self._at, self.size)[whence]
@@ -75,3 +79,36 @@ class RangesFile:
 
     def flush(self) -> None:
         pass
+
+
+class HeadersFile(RangesFile):
+    """A file whose headers are read with some bytes after them, which are kept for the next reads:
+    4 KiB, or where small parts follow each other 8 MiB.
+    """
+
+    def __init__(self, files: _core.StoredFiles, number: int) -> None:
+        super().__init__(files, number)
+        self._windows: OrderedDict[int, Any] = OrderedDict()
+        self._begins: list[int] = []  # sorted
+
+    def read_at(self, begin: int, count: int) -> Any:
+        at = bisect.bisect_right(self._begins, begin) - 1
+        if at >= 0:
+            first = self._begins[at]
+            window = self._windows[first]
+            if begin + count <= first + len(window):
+                return window[begin - first : begin - first + count]
+            follows = begin <= first + len(window) + _WINDOW
+        else:
+            follows = False
+        wide = _WIDE_WINDOW if follows else _WINDOW
+        window = super().read_at(begin, min(max(count, wide), self.size - begin))
+        if begin not in self._windows:
+            bisect.insort(self._begins, begin)
+        self._windows[begin] = window
+        kept = sum(len(each) for each in self._windows.values()) if follows else 0
+        while len(self._windows) > _MOST_WINDOWS or kept > 4 * _WIDE_WINDOW:
+            oldest, gone = self._windows.popitem(last=False)
+            self._begins.remove(oldest)
+            kept -= len(gone)
+        return window[:count]

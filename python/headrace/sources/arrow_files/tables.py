@@ -76,11 +76,8 @@ def _chosen(
 def _open_arrow(
     files: Sequence[str], arguments: Mapping[str, Any], place: Place, title: str
 ) -> _core.Source:
-    buffers = FilesByPosition()
-    tables = []
-    for path in files:
-        with reading(path):
-            tables.append(buffers.table(path))
+    buffers = FilesByPosition(files)
+    tables = buffers.tables()
     chosen = _chosen([table.schema for table in tables], files, arguments)
     return source_of_table(pyarrow().concat_tables(tables), chosen, place, title, buffers)
 
