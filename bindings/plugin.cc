@@ -18,6 +18,7 @@ nb::dict facts_of(const Plugin& plugin) {
   out["codecs"] = names(plugin.codecs);
   out["storages"] = names(plugin.storages);
   out["samplers"] = names(plugin.samplers);
+  out["formats"] = names(plugin.formats);
   return out;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plug-ins: transforms, image codecs, storage and samplers of your own in a shared library, built
- * with this header alone.
+/* Plug-ins: transforms, image codecs, storage, samplers and formats of your own in a shared
+ * library, built with this header alone.
  *
  *     cc -shared -fPIC -I"$(python -c 'import headrace; print(headrace.include_dir())')" \
  *        mine.c -o libmine.so
@@ -455,6 +455,98 @@ typedef struct headrace_samplers {
   uint32_t size; /* of one: sizeof(headrace_sampler) */
 } headrace_samplers;
 
+/* ---- Formats ----------------------------------------------------------------------------------
+ */
+
+enum { HEADRACE_TEXT = 256, HEADRACE_BYTES = 512 }; /* further kinds, of columns only */
+
+/* A field of a format's records. */
+typedef struct headrace_column {
+  uint32_t struct_size;
+  /* HEADRACE_IMAGE, HEADRACE_MASK, HEADRACE_AUDIO: an encoded file. HEADRACE_LABEL: an integer.
+   * HEADRACE_TENSOR: numbers. HEADRACE_TEXT: UTF-8. HEADRACE_BYTES */
+  int32_t kind;
+  const char* name; /* "image" */
+  /* Of tensors: */
+  headrace_dtype dtype;
+  int32_t ndim;
+  int64_t shape[HEADRACE_MOST_AXES]; /* -1: differs from record to record */
+} headrace_column;
+
+typedef struct headrace_opened headrace_opened;
+
+/* What open() reads with, from any storage, and tells about the records. Each function returns
+ * HEADRACE_OK or a status with a message in `error`, with which open() returns in turn. */
+typedef struct headrace_opening {
+  uint32_t struct_size;
+  uint32_t reserved;
+  headrace_opened* opened;
+  int32_t (*look_at)(headrace_opened* opened, const char* path, headrace_path_status* status,
+                     headrace_error* error);
+  /* Calls each() for the entries of a folder, sorted by name, until it returns 0. */
+  int32_t (*list)(headrace_opened* opened, const char* path,
+                  int32_t (*each)(void* context, const char* name, int32_t kind), void* context,
+                  headrace_error* error);
+  /* Fills `out`; a file that ends before that is an error. */
+  int32_t (*read)(headrace_opened* opened, const char* path, uint64_t offset, void* out,
+                  uint64_t bytes, headrace_error* error);
+  int32_t (*add_column)(headrace_opened* opened, const headrace_column* column,
+                        headrace_error* error);
+  /* A file with records, and a record in the file added last: a range of its bytes. */
+  int32_t (*add_file)(headrace_opened* opened, const char* path, headrace_error* error);
+  int32_t (*add_record)(headrace_opened* opened, uint64_t offset, uint64_t bytes,
+                        headrace_error* error);
+} headrace_opening;
+
+/* A field of a record, for parse() to fill. Gets no further members. */
+typedef struct headrace_cell {
+  const uint8_t* data; /* in the record's bytes, or from allocate() */
+  uint64_t bytes;
+  int64_t integer;                   /* of a HEADRACE_LABEL, which has no bytes */
+  int64_t shape[HEADRACE_MOST_AXES]; /* of a tensor: its column's at first */
+  uint32_t wanted;                   /* 0: leave it */
+  uint32_t reserved;
+} headrace_cell;
+
+/* A record to parse. The engine has read its bytes. */
+typedef struct headrace_parse {
+  uint32_t struct_size;
+  uint32_t count; /* of cells: one per column */
+  int64_t record;
+  headrace_bytes bytes;
+  headrace_cell* cells;
+  headrace_opened* opened;
+  /* Memory for a cell's data, until the next record; NULL where there is none. Once per cell. */
+  uint8_t* (*allocate)(headrace_opened* opened, uint32_t cell, uint64_t bytes);
+} headrace_parse;
+
+/* A format: containers whose records are ranges of bytes, which the engine reads ahead, from any
+ * storage. parse() finds the fields in them. */
+typedef struct headrace_format {
+  const char* name;    /* a function of the plug-in: "rows" */
+  const char* help;    /* what it reads */
+  const char* example; /* one line of Python */
+  uint32_t flags;      /* 0 */
+  uint32_t reserved;
+  headrace_params params;
+  /* 1 where it is of this format. `first`: its first bytes, 64 at most; NULL of a folder. Asked
+   * where no format of Headrace recognizes the path. */
+  int32_t (*recognizes)(const char* path, const headrace_bytes* first);
+  /* Adds the columns, files and records. The object, which may be NULL, lives as long as the
+   * source. */
+  int32_t (*open)(const headrace_value* values, uint32_t count, const char* path,
+                  const headrace_opening* opening, void** self, headrace_error* error);
+  void (*close)(void* self); /* or NULL */
+  /* Fills the wanted cells. */
+  int32_t (*parse)(const void* self, const headrace_parse* record, headrace_error* error);
+} headrace_format;
+
+typedef struct headrace_formats {
+  const headrace_format* data;
+  uint32_t count;
+  uint32_t size; /* of one: sizeof(headrace_format) */
+} headrace_formats;
+
 /* ---- The table --------------------------------------------------------------------------------
  */
 
@@ -468,6 +560,7 @@ typedef struct headrace_plugin {
   headrace_codecs codecs;
   headrace_storages storages;
   headrace_samplers samplers;
+  headrace_formats formats;
 } headrace_plugin;
 
 /* The one symbol that a plug-in exports. `abi` is the engine's; NULL refuses it. */

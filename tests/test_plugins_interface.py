@@ -87,10 +87,33 @@ LAYOUT = {
          "size 56", "order 64", "batches 72"],
     ),
     "headrace_samplers": (16, ["data 0", "count 8", "size 12"]),
+    "headrace_column": (
+        88, ["struct_size 0", "kind 4", "name 8", "dtype 16", "ndim 20", "shape 24"]
+    ),
+    "headrace_opening": (
+        64,
+        ["struct_size 0", "reserved 4", "opened 8", "look_at 16", "list 24", "read 32",
+         "add_column 40", "add_file 48", "add_record 56"],
+    ),
+    "headrace_cell": (
+        96, ["data 0", "bytes 8", "integer 16", "shape 24", "wanted 88", "reserved 92"]
+    ),
+    "headrace_parse": (
+        56,
+        ["struct_size 0", "count 4", "record 8", "bytes 16", "cells 32", "opened 40",
+         "allocate 48"],
+    ),
+    "headrace_format": (
+        80,
+        ["name 0", "help 8", "example 16", "flags 24", "reserved 28", "params 32",
+         "recognizes 48", "open 56", "close 64", "parse 72"],
+    ),
+    "headrace_formats": (16, ["data 0", "count 8", "size 12"]),
     "headrace_plugin": (
-        96,
+        112,
         ["abi 0", "struct_size 4", "name 8", "version 16", "help 24", "transforms 32",
-         "codecs 48", "storages 64", "samplers 80"],
+         "codecs 48", "storages 64", "samplers 80",
+         "formats 96"],
     ),
 }  # fmt: skip
 VALUES = {
@@ -107,7 +130,8 @@ VALUES = {
     "HEADRACE_NO_COLORS": 2, "HEADRACE_WINDOWS": 1, "HEADRACE_NOT_FOUND": 4,
     "HEADRACE_NOT_ALLOWED": 5, "HEADRACE_TRY_AGAIN": 6, "HEADRACE_FILE": 1, "HEADRACE_FOLDER": 2,
     "HEADRACE_NOTHING": 0, "HEADRACE_WEIGHTS": 1, "HEADRACE_LABELS": 2, "HEADRACE_LENGTHS": 3,
-    "HEADRACE_REPLACEMENT": 1, "HEADRACE_ANY_POSITION": 2,
+    "HEADRACE_TEXT": 256, "HEADRACE_BYTES": 512, "HEADRACE_REPLACEMENT": 1,
+    "HEADRACE_ANY_POSITION": 2,
 }  # fmt: skip
 
 

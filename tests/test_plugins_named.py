@@ -184,13 +184,17 @@ def test_cmake_builds_the_examples(tmp_path: Path) -> None:
         "import sys, headrace as hr; "
         "print(*(hr.load_plugin(path) for path in sys.argv[1:]), sep='\\n')"
     )
-    paths = [str(tmp_path / f"lib{name}.so") for name in ("vignette", "transpose", "qoi", "split")]
+    paths = [
+        str(tmp_path / f"lib{name}.so")
+        for name in ("vignette", "transpose", "qoi", "split", "frames")
+    ]
     done = run_code(code, *paths)
     assert done.stdout == (
         "<plug-in vignette 1.0: Vignette>\n"
         "<plug-in transpose 1.0: RandomTranspose>\n"
         "<plug-in qoi 1.0: qoi>\n"
         "<plug-in split 1.0: split://>\n"
+        "<plug-in frames 1.0: frames>\n"
     )
 
 

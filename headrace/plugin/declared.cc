@@ -12,12 +12,13 @@ namespace {
 
 // Of version 1; later ones append. Members up to here have to be there.
 constexpr uint32_t kFirstPlugin = 48, kFirstTransform = 80, kFirstCodec = 80, kFirstStorage = 64,
-                   kFirstSampler = 80;
+                   kFirstSampler = 80, kFirstFormat = 80;
 static_assert(sizeof(headrace_plugin) >= kFirstPlugin);
 static_assert(sizeof(headrace_transform) >= kFirstTransform);
 static_assert(sizeof(headrace_codec) >= kFirstCodec);
 static_assert(sizeof(headrace_storage) >= kFirstStorage);
 static_assert(sizeof(headrace_sampler) >= kFirstSampler);
+static_assert(sizeof(headrace_format) >= kFirstFormat);
 
 constexpr uint32_t kKinds = 255, kImageDtypes = 31;
 constexpr uint32_t kFlags = HEADRACE_VALUES | HEADRACE_MOVES | HEADRACE_RANDOM;
@@ -146,8 +147,10 @@ std::unique_ptr<Plugin> declared(const headrace_plugin& given, const std::string
               declared_storage);
   declare_all(declaring, table.samplers, kFirstSampler, "samplers", *out, out->samplers,
               declared_sampler);
+  declare_all(declaring, table.formats, kFirstFormat, "formats", *out, out->formats,
+              declared_format);
   if (out->transforms.empty() && out->codecs.empty() && out->storages.empty() &&
-      out->samplers.empty()) {
+      out->samplers.empty() && out->formats.empty()) {
     declaring.refuse("it has no parts");
   }
   return out;
@@ -158,6 +161,7 @@ void register_parts(const Plugin& plugin) {
   for (const auto& part : plugin.codecs) Registry<CodecRecord>::add(part->record);
   for (const auto& part : plugin.storages) Registry<StorageRecord>::add(part->record);
   for (const auto& part : plugin.samplers) Registry<SamplerRecord>::add(part->record);
+  for (const auto& part : plugin.formats) Registry<FormatRecord>::add(part->record);
 }
 
 }  // namespace headrace

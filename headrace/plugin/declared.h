@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headrace/codecs/codec.h"
+#include "headrace/formats/format.h"
 #include "headrace/ops/op.h"
 #include "headrace/plugin.h"
 #include "headrace/plugin/declaring.h"
@@ -50,6 +51,13 @@ struct PluginSampler {
   std::deque<std::string> texts;
 };
 
+struct PluginFormat {
+  const Plugin* plugin = nullptr;
+  headrace_format table{};
+  FormatRecord record;
+  std::deque<std::string> texts;
+};
+
 struct Plugin {
   OpOrigin origin;
   std::string help;
@@ -57,6 +65,7 @@ struct Plugin {
   std::vector<std::unique_ptr<PluginCodec>> codecs;
   std::vector<std::unique_ptr<PluginStorage>> storages;
   std::vector<std::unique_ptr<PluginSampler>> samplers;
+  std::vector<std::unique_ptr<PluginFormat>> formats;
   std::atomic<bool> checked = false;  // Note [Checked calls] in checked_call.h
 };
 
@@ -69,12 +78,14 @@ std::string origin_line(const Plugin& plugin);
 // Registers its parts.
 void register_parts(const Plugin& plugin);
 
-// From plugin_codec.cc, plugin_storage.cc and plugin_sampler.cc.
+// From plugin_codec.cc, plugin_storage.cc and so on.
 std::unique_ptr<PluginCodec> declared_codec(Declaring& declaring, const headrace_codec& table,
                                             const Plugin& plugin);
 std::unique_ptr<PluginStorage> declared_storage(Declaring& declaring, const headrace_storage& table,
                                                 const Plugin& plugin);
 std::unique_ptr<PluginSampler> declared_sampler(Declaring& declaring, const headrace_sampler& table,
                                                 const Plugin& plugin);
+std::unique_ptr<PluginFormat> declared_format(Declaring& declaring, const headrace_format& table,
+                                              const Plugin& plugin);
 
 }  // namespace headrace

@@ -54,6 +54,11 @@ def _make_function(record: Mapping[str, Any]) -> Callable[..., Source]:
     return function
 
 
+def function_of(name: str) -> Callable[..., Source]:
+    """The function of a plug-in's format."""
+    return _make_function(_core.formats()[name])
+
+
 def _register(formats: Mapping[str, Mapping[str, Any]]) -> list[str]:
     names = sorted(set(formats) - NOT_FUNCTIONS)
     for name in names:

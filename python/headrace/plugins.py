@@ -4,7 +4,7 @@
 A library is loaded once in a process and stays. Its transforms are classes as those of
 ``headrace.transforms``: they have a signature and a docstring, pickle, and become configurations.
 Its codecs read images wherever Headrace finds them, paths of its storages work like local ones, and
-its samplers are classes of ``headrace.sampling``.
+its samplers are classes of ``headrace.sampling``. Its formats are recognized by ``headrace.open``.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Plugin:
         codecs: the names of its image codecs.
         storages: the schemes of its storages: "mine" of mine://.
         samplers: the names of its samplers, which are attributes, too: ``mine.strided()``.
+        formats: the names of its formats, likewise: ``mine.rows(path)``.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -67,25 +68,31 @@ class Plugin:
         self.codecs: tuple[str, ...] = tuple(facts["codecs"])
         self.storages: tuple[str, ...] = tuple(facts["storages"])
         self.samplers: tuple[str, ...] = tuple(facts["samplers"])
+        self.formats: tuple[str, ...] = tuple(facts["formats"])
 
     def __getattr__(self, name: str) -> Any:
         transforms = self.__dict__.get("transforms", ())
         samplers = self.__dict__.get("samplers", ())
         if name in transforms or name in samplers:
             return getattr(T if name in transforms else sampling, name)
-        names = (*transforms, *samplers)
+        formats = self.__dict__.get("formats", ())
+        if name in formats:
+            from headrace.formats import function_of  # late
+
+            return function_of(name)
+        names = (*transforms, *samplers, *formats)
         near = nearest(name, names)
         raise AttributeError(
-            f"the plug-in {self.__dict__.get('name')} has no transform or sampler {name!r}; "
+            f"the plug-in {self.__dict__.get('name')} has no part {name!r}; "
             + (f"did you mean {near!r}?" if near else f"it has {', '.join(names) or 'none'}")
         )
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.transforms, *self.samplers})
+        return sorted({*super().__dir__(), *self.transforms, *self.samplers, *self.formats})
 
     def __repr__(self) -> str:
         schemes = (f"{scheme}://" for scheme in self.storages)
-        parts = (*self.transforms, *self.codecs, *schemes, *self.samplers)
+        parts = (*self.transforms, *self.codecs, *schemes, *self.samplers, *self.formats)
         return f"<plug-in {self.name} {self.version}: {', '.join(parts)}>"
 
     def __eq__(self, other: object) -> bool:

@@ -99,14 +99,13 @@ const ErrorCode kOneFile{
     "them one by one and combine them with hr.concat(...)."};
 
 const FormatRecord& format_of(const std::string& path) {
-  const FormatRecord* general = nullptr;
-  for (const FormatRecord* format : Registry<FormatRecord>::all()) {
-    if (format->general && general) continue;
-    if (!format->recognizes(path)) continue;
-    if (!format->general) return *format;
-    general = format;
+  std::vector<const FormatRecord*> formats = Registry<FormatRecord>::all();
+  std::ranges::stable_sort(formats, {}, [](const FormatRecord* format) {
+    return format->general ? 2 : format->plugged ? 1 : 0;
+  });
+  for (const FormatRecord* format : formats) {
+    if (format->recognizes(path)) return *format;
   }
-  if (general) return *general;
   const auto found = media_by_suffix(path);
   const MediaRecord* const media = found.empty() ? nullptr : found.front();
   raise(

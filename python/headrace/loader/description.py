@@ -103,8 +103,8 @@ def _plugins(parts: Any) -> list[dict[str, Any]]:
         if isinstance(value, (list, tuple)):
             for each in value:
                 look(each)
-        elif isinstance(value, (Transform, sampling.RecordedSampling)):
-            if plugin := value.record.get("plugin"):
+        elif isinstance(value, (Transform, sampling.Sampling)):
+            if plugin := getattr(value, "record", {}).get("plugin"):
                 found[plugin["fingerprint"]] = dict(plugin)
             look(value.arguments if isinstance(value, Transform) else vars(value))
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/plugin/plugin_opening.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "headrace/plugin/plugin_view.h"
+#include "headrace/sources/field_names.h"
+#include "headrace/storage/file.h"
+#include "headrace/storage/folder_entries.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kMostColumns = 1000;
+constexpr uint32_t kFirstColumn = 88;  // bytes in version 1
+static_assert(sizeof(headrace_column) >= kFirstColumn);
+
+int32_t say(headrace_error* error, int32_t code, const std::string& what) {
+  return headrace_fail(error, code, "%s", what.c_str());
+}
+
+// An error of reading, with which the plug-in returns: open() throws it as it is.
+int32_t say(headrace_opened* opened, headrace_error* error, const Error& failed) {
+  opened->failed = failed;
+  return say(error, HEADRACE_FAILED, failed.message());
+}
+
+int32_t look_at(headrace_opened* opened, const char* path, headrace_path_status* status,
+                headrace_error* error) {
+  const Result<PathStatus> found = storage_of(path).look_at(path);
+  if (!found) return say(opened, error, found.error());
+  status->kind = found->kind == PathKind::kFile     ? HEADRACE_FILE
+                 : found->kind == PathKind::kFolder ? HEADRACE_FOLDER
+                                                    : 0;
+  status->size = found->identity.size;
+  status->version = found->identity.inode;
+  status->modified_ns = found->identity.modified_ns;
+  return HEADRACE_OK;
+}
+
+int32_t list(headrace_opened* opened, const char* path,
+             int32_t (*each)(void* context, const char* name, int32_t kind), void* context,
+             headrace_error* error) {
+  try {
+    std::vector<FolderEntry> entries = entries_in(path);
+    std::ranges::sort(entries, {}, &FolderEntry::name);
+    for (const FolderEntry& entry : entries) {
+      if (!each(context, entry.name.c_str(), entry.is_folder ? HEADRACE_FOLDER : HEADRACE_FILE))
+        break;
+    }
+  } catch (const Exception& failed) {
+    return say(opened, error, failed.error());
+  }
+  return HEADRACE_OK;
+}
+
+int32_t read(headrace_opened* opened, const char* path, uint64_t offset, void* out, uint64_t bytes,
+             headrace_error* error) {
+  const Result<File> file = File::open(path);
+  if (!file) return say(opened, error, file.error());
+  Result<void> done = file->read(offset, {static_cast<uint8_t*>(out), size_t(bytes)});
+  return done ? HEADRACE_OK : say(opened, error, done.error());
+}
+
+int32_t broke(headrace_opened* opened, headrace_error* error, const std::string& what) {
+  opened->wrong = what;
+  return say(error, HEADRACE_FAILED, what);
+}
+
+std::optional<FieldKind> kind_of_column(int32_t kind) {
+  switch (kind) {
+    case HEADRACE_IMAGE:
+      return FieldKind::kImage;
+    case HEADRACE_MASK:
+      return FieldKind::kMask;
+    case HEADRACE_AUDIO:
+      return FieldKind::kAudio;
+    case HEADRACE_LABEL:
+      return FieldKind::kLabel;
+    case HEADRACE_TENSOR:
+      return FieldKind::kTensor;
+    case HEADRACE_TEXT:
+      return FieldKind::kText;
+    case HEADRACE_BYTES:
+      return FieldKind::kBytes;
+    default:
+      return {};
+  }
+}
+
+int32_t add_column(headrace_opened* opened, const headrace_column* given, headrace_error* error) {
+  if (given->struct_size < kFirstColumn)
+    return broke(opened, error, "a column has " + std::to_string(given->struct_size) + " bytes");
+  const std::string name(given->name ? given->name : "",
+                         given->name ? strnlen(given->name, 256) : 0);
+  if (!is_field_name(name) || opened->schema.size() == kMostColumns)
+    return broke(opened, error, "a column is called \"" + name + "\"");
+  if (field_number(opened->schema, name) < opened->schema.size())
+    return broke(opened, error, "two columns are called \"" + name + "\"");
+  const std::optional<FieldKind> kind = kind_of_column(given->kind);
+  if (!kind)
+    return broke(opened, error,
+                 "the column \"" + name + "\" has the kind " + std::to_string(given->kind));
+  Field field{.name = name, .kind = *kind};
+  if (given->kind == HEADRACE_IMAGE || given->kind == HEADRACE_MASK ||
+      given->kind == HEADRACE_AUDIO) {
+    field.kind = FieldKind::kBytes;
+    record_of(*kind).take(field);
+  }
+  if (*kind == FieldKind::kLabel) field.dtype = DType::kInt64;
+  if (*kind == FieldKind::kTensor) {
+    const std::optional<DType> dtype = dtype_from(given->dtype);
+    if (!dtype || given->ndim < 0 || given->ndim > HEADRACE_MOST_AXES)
+      return broke(opened, error, "the column \"" + name + "\" has an invalid dtype or shape");
+    field.dtype = *dtype;
+    for (int i = 0; i < given->ndim; ++i) {
+      if (given->shape[i] < -1 || given->shape[i] > INT32_MAX)
+        return broke(opened, error, "the column \"" + name + "\" has an invalid shape");
+      field.shape.push_back(given->shape[i]);
+    }
+  }
+  opened->schema.push_back(std::move(field));
+  return HEADRACE_OK;
+}
+
+int32_t add_file(headrace_opened* opened, const char* path, headrace_error* error) {
+  if (!path || !*path) return broke(opened, error, "a file has no path");
+  if (!opened->files.empty()) opened->index.records.end_file();
+  opened->files.emplace_back(path);
+  return HEADRACE_OK;
+}
+
+int32_t add_record(headrace_opened* opened, uint64_t offset, uint64_t bytes,
+                   headrace_error* error) {
+  if (opened->files.empty()) return broke(opened, error, "a record was added before a file");
+  if (bytes > uint64_t{INT64_MAX} || offset > uint64_t{INT64_MAX} - bytes)
+    return broke(opened, error, "a record is at byte " + std::to_string(offset));
+  opened->index.records.add(offset, bytes);
+  return HEADRACE_OK;
+}
+
+}  // namespace
+
+headrace_opening opening_of(headrace_opened& opened) {
+  return {.struct_size = sizeof(headrace_opening),
+          .reserved = 0,
+          .opened = &opened,
+          .look_at = look_at,
+          .list = list,
+          .read = read,
+          .add_column = add_column,
+          .add_file = add_file,
+          .add_record = add_record};
+}
+
+uint8_t* allocate_cell(headrace_opened* opened, uint32_t cell, uint64_t bytes) {
+  if (cell >= opened->buffers.size()) {
+    opened->wrong = "it allocates memory for the cell " + std::to_string(cell);
+    return nullptr;
+  }
+  try {
+    opened->buffers[cell].resize(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  return opened->buffers[cell].data();
+}
+
+}  // namespace headrace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plug-in's format calls: while it opens a path, to read and to add columns, files and
+// records; while it parses a record, for memory. One for each call, on its thread.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/formats/shards/container_index.h"
+#include "headrace/plugin.h"
+#include "headrace/sources/schema.h"
+
+// What it has added, or the buffers of the record. A plug-in only knows the type's name.
+struct headrace_opened {
+  headrace::Schema schema = {};
+  std::vector<std::string> files = {};
+  headrace::ContainerIndex index = {};
+  std::string wrong = {};                      // which rule it broke
+  std::optional<headrace::Error> failed = {};  // of reading
+  std::span<headrace::Buffer> buffers = {};
+};
+
+namespace headrace {
+
+// The functions that add to `opened`, which outlives them.
+headrace_opening opening_of(headrace_opened& opened);
+// headrace_parse::allocate.
+uint8_t* allocate_cell(headrace_opened* opened, uint32_t cell, uint64_t bytes);
+
+}  // namespace headrace
