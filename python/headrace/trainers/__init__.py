@@ -33,7 +33,16 @@ NO_RECORDS = declare(
     "subset=.",
 )
 
-_TRAINERS = ("dcp", "grain", "huggingface", "lightning", "timm", "torchtitan", "ultralytics")
+_TRAINERS = (
+    "dcp",
+    "grain",
+    "huggingface",
+    "lightning",
+    "rfdetr",
+    "timm",
+    "torchtitan",
+    "ultralytics",
+)
 
 
 def __getattr__(name: str) -> Any:
