@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader over its parts: options (resolved_options.h), reading (read_path.h), making batches
-// (batch_maker.h) and the consumer's position (position.h).
+// The loader over its parts: options (resolved_options.h), reading (read_path.h), where the work is
+// done (work_placement.h), making batches (batch_maker.h) and the consumer's position (position.h).
 #include "headrace/loader.h"
 
 #include <algorithm>
@@ -10,15 +10,12 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/executor/caught_error.h"
-#include "headrace/executor/decode_trial.h"
-#include "headrace/finish/coded_rows.h"
-#include "headrace/finish/coded_share.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/loader/position.h"
 #include "headrace/loader/read_path.h"
-#include "headrace/loader/resident_batches.h"
 #include "headrace/loader/resolved_options.h"
-#include "headrace/loader/streaming_batches.h"
+#include "headrace/loader/warnings.h"
+#include "headrace/loader/work_placement.h"
 #include "headrace/sampling/shuffled_by_source.h"
 #include "headrace/sources/stored_media.h"
 
@@ -71,15 +68,13 @@ class Loader::Impl {
   Impl(SourcePtr source, const Pipeline& pipeline, LoaderOptions given)
       : resolved_(resolve(std::move(given), *source)),
         plan_(make_plan(source->schema(), pipeline, options().plan)),
-        decode_(choose_decode(decode_question(*source))),
-        finish_(choose_finish(*plan_, options().finish,
-                              options().device ? options().device->name() : std::string(),
-                              decode_.on_device)),
+        placement_(options(), *plan_, source),
         path_(source, plan_->wanted(), options()),
         sampler_(sampler_of(options(), source)),
         layout_(layout_of(options(), *sampler_, plan_->batch_group())),
         bad_records_(options().error_budget, options().error_rate, options().quarantine,
                      options().warn),
+        warnings_(options().warn),
         maker_(make_maker(source, pipeline)),
         position_(options().seed, layout_, options().world_size,
                   mix64(mix64(path_.source()->fingerprint(), sampler_->fingerprint()),
@@ -101,8 +96,7 @@ class Loader::Impl {
     if (sampler_->size() > 0) sampler_->index(position_.seed(), static_cast<uint64_t>(epoch), 0);
   }
 
-  // Who makes the batches. Throws Exception where the memory is too small, now rather than at the
-  // first batch.
+  // Throws Exception where the memory is too small, now rather than at the first batch.
   std::unique_ptr<BatchMaker> make_maker(const SourcePtr& source, const Pipeline& pipeline) {
     if (layout_.batches() == 0 && sampler_->size() > 0) {
       raise(kBadLoaderOption,
@@ -111,110 +105,28 @@ class Loader::Impl {
                 std::to_string(layout_.global_batch()),
             "a smaller batch_size, or last_batch=\"keep\"");
     }
-    decode_ = choose_decode(decode_question(*source), finish_);
-    EngineOptions engine{.task = {.source = path_.source(),
-                                  .plan = plan_,
-                                  .sampler = sampler_,
-                                  .layout = layout_,
-                                  .seed = options().seed,
-                                  .on_error = options().on_error,
-                                  .left = {finish_.places, decode_.on_device ? finish_.decodable
-                                                                             : std::vector<bool>()},
-                                  .decoding = decoding_,
-                                  .sounds = known_sound_forms(*source)},
-                         .threads = options().threads,
-                         .python_workers = options().python_workers,
-                         .memory_limit = options().memory_limit - path_.cache_bytes(),
-                         .warn = options().warn,
-                         .device = options().device,
-                         .patience_seconds = options().patience_seconds,
-                         .record_timeout = options().record_timeout,
-                         .on_demand = options().on_demand};
+    EngineOptions engine = engine_options(*source);
     auto residence =
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
-    const auto divide = [&](const DeviceWork& left) {
-      divide_memory(engine.memory_limit - residence->bytes(),
-                    {.plan = *plan_,
-                     .rows = layout_.rank_batch(),
-                     .left = left,
-                     .threads = options().threads,
-                     .reads_ahead = path_.source()->read_style() != ReadStyle::kMemory,
-                     .reads_far = path_.source()->read_style() == ReadStyle::kLater});
-    };
-    const auto fits = [&](const DeviceWork& left) {
-      try {
-        divide(left);
-      } catch (const Exception&) {
-        return false;
-      }
-      return true;
-    };
-    divide({});
-    if (finish_.any() && residence->is_on()) {
-      leave_nothing("with resident: where batches are cut", engine);
-    }
-    if (decode_.on_device && finish_.any()) {
-      engine.task.left.coded_row = coded_share(*source, *plan_);
-      if (engine.task.left.coded_row > CodedRows::kUsualRow && !fits(engine.task.left)) {
-        engine.task.left.coded_row = CodedRows::kUsualRow;
-      }
-      if (options().decode == DecodeUse::kAuto) try_device(engine.task);
-    }
-    if (decode_.on_device && finish_.any()) {
-      try {
-        divide(engine.task.left);
-      } catch (const Exception&) {
-        if (options().decode == DecodeUse::kDevice) throw;
-        decode_ = {false, "cpu: memory_limit has no room for coded bytes"};
-        engine.task.left.decoded.clear();
-      }
-    }
-    if (finish_.any()) {
-      try {
-        divide(engine.task.left);
-      } catch (const Exception&) {  // beside the bytes there is no room for rows of another kind
-        if (options().finish == FinishUse::kDevice || finish_.asked) throw;
-        leave_nothing("host: memory_limit has no room for both forms of a batch", engine);
-      }
-    }
-    if (options().lends) {
-      not_lent_ = residence->is_on() ? "resident= makes batches" : why_not_lent(engine.task);
-      engine.lends = not_lent_.empty();
-    }
-    if (!residence->is_on()) {
-      return std::make_unique<StreamingBatches>(std::move(engine), bad_records_, residence->text());
-    }
-    return std::make_unique<ResidentBatches>(std::move(residence), std::move(engine), bad_records_);
+    return placement_.maker(std::move(engine), std::move(residence), bad_records_);
   }
 
-  DecodeQuestion decode_question(const Source& source) const {
-    return {.use = options().decode,
-            .finish = options().finish,
-            .device = options().device.get(),
-            .encoded = std::ranges::any_of(source.schema(), &Field::encoded),
-            .strict = options().plan.strict};
-  }
-  // Leaves decoding to the CPU where the device could decode too few of some pictures.
-  void try_device(RowTask& task) {
-    decode_ = choose_decode(decode_, DecodedShare(try_decoding(task)), index_hint());
-    if (decode_.on_device) return;
-    finish_ = choose_finish(*plan_, options().finish, options().device->name());
-    task.left = {finish_.places};
-  }
-  // The command that makes a row index.
-  std::string index_hint() const {
-    if (options().row_index == RowIndexUse::kOff) return "index=False leaves it out";
-    return "`headrace index PATH` or hr.index(source) makes one";
-  }
-  // Images so far that a device did not decode, and why; empty if it decoded all.
-  std::string left_to_cpu() const {
-    return decode_.on_device ? DecodedShare(decoding_->counts()).text(index_hint()) : std::string();
-  }
-
-  void leave_nothing(const std::string& why, EngineOptions& engine) {
-    finish_ = {{}, why};
-    if (decode_.on_device) decode_ = {false, "cpu: " + why};
-    engine.task.left = {};
+  EngineOptions engine_options(const Source& source) const {
+    return {.task = {.source = path_.source(),
+                     .plan = plan_,
+                     .sampler = sampler_,
+                     .layout = layout_,
+                     .seed = options().seed,
+                     .on_error = options().on_error,
+                     .sounds = known_sound_forms(source)},
+            .threads = options().threads,
+            .python_workers = options().python_workers,
+            .memory_limit = options().memory_limit - path_.cache_bytes(),
+            .warn = options().warn,
+            .device = options().device,
+            .patience_seconds = options().patience_seconds,
+            .record_timeout = options().record_timeout,
+            .on_demand = options().on_demand};
   }
 
   ResidenceQuestion resident_question(const SourcePtr& source, const Pipeline& pipeline,
@@ -249,28 +161,12 @@ class Loader::Impl {
     ask_for_order(at.epoch);
     last_next_ = now();
     load_resident(interrupted);
-    look_at_files();
-    pass_on_caution();
+    if (const auto changed = path_.look_at_files()) warnings_.changed_file(*changed);
+    warnings_.of_cache(path_.caution());
     maker_->start(at.epoch, at.batch, interrupted);
     bad_records_.begin_epoch(at.bad_records);
     position_.begin_iteration(made());
     started_ = true;
-  }
-
-  void pass_on_caution() {
-    if (const std::string caution = path_.caution(); !caution.empty() && options().warn) {
-      options().warn(caution);
-    }
-  }
-
-  // Warns, once, where a file that cached records were read from has changed.
-  void look_at_files() {
-    const std::optional<std::string> changed = path_.look_at_files();
-    if (!changed || std::exchange(said_changed_, true) || !options().warn) return;
-    options().warn(
-        "cached records were older than their files: " + *changed +
-        " has changed since it was read. They are read again; open the source again if more "
-        "than pixels changed.");
   }
 
   std::optional<Batch> next(const Interrupted& interrupted) {
@@ -288,8 +184,13 @@ class Loader::Impl {
         not_received(interrupted);
         throw;
       }
-      say_ignored_orientations(interrupted);
-      say_left_to_cpu(interrupted, !batch);
+      try {
+        warnings_.ignored_orientations(delivered().remarks.exif_ignored);
+        warnings_.left_to_cpu(placement_, options(), !batch);
+      } catch (...) {
+        not_received(interrupted);
+        throw;
+      }
       // From one call's end to the next one's: what the consumer does is part of the iteration.
       const double time = now();
       wall_seconds_ = wall_seconds_ + time - std::exchange(last_next_, time);
@@ -303,53 +204,14 @@ class Loader::Impl {
     return batch;
   }
 
-  // Once: boxes, and what a network learns of up and down, depend on it.
-  void say_ignored_orientations(const Interrupted& interrupted) {
-    if (said_orientation_ || !options().warn || delivered().remarks.exif_ignored == 0) return;
-    said_orientation_ = true;
-    try {
-      options().warn(
-          "some images are rotated or mirrored according to their "
-          "Exif tags; they are delivered as stored (exif_orientation=True rotates them upright, "
-          "exif_orientation=False accepts this; stats()[\"exif_ignored\"] counts them)");
-    } catch (...) {  // warnings may be errors
-      not_received(interrupted);
-      throw;
-    }
-  }
-
-  // Once, where the device was asked for and decodes the fewest.
-  void say_left_to_cpu(const Interrupted& interrupted, bool at_end) {
-    constexpr int64_t kEnoughToSay = 1024;
-    if (said_left_to_cpu_ || !options().warn || !decode_.on_device) return;
-    if (options().decode != DecodeUse::kDevice) return;
-    const DecodedShare share(decoding_->counts());
-    if (share.pictures < kEnoughToSay && !at_end) return;
-    said_left_to_cpu_ = true;
-    if (2 * share.on_device >= share.pictures) return;
-    try {
-      options().warn("decode=\"device\", but the CPU decodes most images: " +
-                     share.text(index_hint()));
-    } catch (...) {  // warnings may be errors
-      not_received(interrupted);
-      throw;
-    }
-  }
-
-  // Warnings are given at the end of the epoch.
   void end_epoch(const Interrupted& interrupted) {
     const Position::Place at = position_.place();
     if (!at.received && at.bad_records > 0) {
       halt(interrupted);
       throw Exception(nothing_left(at));
     }
-    const int64_t its = position_.take_repaired(made());
-    if (its > 0 && options().warn) {  // where it throws, the next call finds the end again
-      options().warn(std::to_string(its) + (its == 1 ? " image" : " images") + " of epoch " +
-                     std::to_string(at.epoch) +
-                     " had damage that the decoder repaired (`headrace scan --strict` lists them; "
-                     "strict=True makes it an error)");
-    }
+    // Where a warning throws, the next call finds the end again.
+    warnings_.repaired(position_.take_repaired(made()), at.epoch);
     set_epoch(at.epoch + 1, interrupted);
   }
 
@@ -446,7 +308,7 @@ class Loader::Impl {
     out.bad_records = bad_records_.total();
     out.wall_seconds = wall_seconds_;
     out.resident_bytes = made.resident_bytes;
-    out.decoded = decoding_->counts();
+    out.decoded = placement_.decoded();
     out.memory_used += out.cache.bytes;
     out.memory_peak += out.cache.bytes;
     return out;
@@ -462,11 +324,11 @@ class Loader::Impl {
     }
     if (option == "row_index") return text_of(path_.row_index());
     if (option == "resident") return maker_->resident_text();
-    if (option == "finish") return finish_.text;
-    if (option == "decode") return decode_.text;
-    if (option == "decode_note") return left_to_cpu();
+    if (option == "finish") return placement_.finish_text();
+    if (option == "decode") return placement_.decode_text();
+    if (option == "decode_note") return placement_.left_to_cpu();
     if (option == "order") return sampler_->description();
-    if (option == "workers") return not_lent_;  // why rows are not lent
+    if (option == "workers") return placement_.why_not_lent();
     return {};
   }
 
@@ -481,7 +343,7 @@ class Loader::Impl {
   }
 
   const Plan& plan() const { return *plan_; }
-  bool leaves_unfinished() const { return finish_.any(); }
+  bool leaves_unfinished() const { return placement_.finishes_on_device(); }
   const LoaderOptions& options() const { return resolved_.options; }
   const BatchLayout& layout() const { return layout_; }
   double weight(int64_t index) const {
@@ -501,18 +363,14 @@ class Loader::Impl {
 
   const ResolvedOptions resolved_;
   const std::shared_ptr<const Plan> plan_;  // shared: batches under way outlive a closed loader
-  // shared: with the engine and its batches.
-  const std::shared_ptr<DeviceDecoding> decoding_ = std::make_shared<DeviceDecoding>();
-  DecodeChoice decode_;
-  FinishChoice finish_;
-  std::string not_lent_;
+  WorkPlacement placement_;
   ReadPath path_;
   const SamplerPtr sampler_;
   const BatchLayout layout_;
   BadRecords bad_records_;
+  Warnings warnings_;
   const std::unique_ptr<BatchMaker> maker_;
   Position position_;
-  bool said_orientation_ = false, said_changed_ = false, said_left_to_cpu_ = false;
   bool loaded_ = false;
   // stats() and stop_workers() are called by other threads, too.
   std::atomic<bool> started_ = false;
