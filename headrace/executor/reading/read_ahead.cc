@@ -28,6 +28,7 @@ ReadAhead::ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_by
       python_(source_->read_style() == ReadStyle::kPython),
       memory_(source_->read_style() == ReadStyle::kMemory),
       later_(source_->read_style() == ReadStyle::kLater),
+      planned_(share_bytes),
       share_(share_bytes, later_),
       inbox_(std::make_shared<Inbox>()) {
   if (!memory_ && !later_) share_.reserve_spares();
@@ -59,7 +60,9 @@ ReadAhead::~ReadAhead() {
 void ReadAhead::start(ReadOrder order) {
   {
     MutexLock lock(mutex_);
-    if (later_ && order.spread > 1 && block_ends_.empty()) block_ends_ = source_->block_ends();
+    if (later_ && order.spread > 1 && !planned_.is_divided()) {
+      planned_.divide_at(source_->block_ends());
+    }
     // A stream that goes on numbers its records after the last stream's. Another stream takes
     // numbers for which nothing was read.
     const int64_t base = order.goes_on ? base_ + count_ : std::max(next_, base_ + count_);
@@ -69,7 +72,7 @@ void ReadAhead::start(ReadOrder order) {
     sent_ = std::max(sent_, base_);
     spread_ = order.spread;
     at_once_ = order.at_once;
-    first_end_ = order.goes_on ? 0 : base_ + at_once_;
+    planned_.hurry(order.goes_on ? 0 : base_ + at_once_);
     alone_.clear();
     index_of_ = std::move(order.index_of);
     count_ = order.count;
@@ -108,10 +111,7 @@ void ReadAhead::drop(int64_t below) {
 void ReadAhead::drop_one(std::map<int64_t, Entry>::iterator entry) {
   share_.held -= entry->second.bytes;
   share_.dropped += entry->second.arriving;
-  for (const Planned::iterator piece : entry->second.unsent) {
-    planned_bytes_ -= piece->second.reserved;
-    planned_.erase(piece);
-  }
+  for (const PlannedPieces::Iterator piece : entry->second.unsent) planned_.erase(piece);
   entries_.erase(entry);
 }
 
@@ -245,7 +245,7 @@ bool ReadAhead::is_full() const {
 
 size_t ReadAhead::held_bytes() const {
   MutexLock lock(mutex_);
-  return share_.in_use() - planned_bytes_;
+  return share_.in_use() - planned_.reserved_bytes();
 }
 
 ReadCounts ReadAhead::counts() const {

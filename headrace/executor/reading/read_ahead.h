@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "headrace/base/mutex.h"
+#include "headrace/executor/reading/planned_pieces.h"
 #include "headrace/executor/reading/read_counts.h"
 #include "headrace/executor/reading/read_depth.h"
 #include "headrace/executor/reading/read_share.h"
@@ -97,21 +98,6 @@ class ReadAhead {
   ReadCounts counts() const EXCLUDES_LOCK(mutex_);
 
  private:
-  // Pieces that are claimed and not yet requested, by position.
-  struct Place {
-    std::string path;
-    uint64_t offset;
-    int64_t number;
-    auto operator<=>(const Place&) const = default;
-  };
-  struct PlannedPiece {
-    FilePiece piece;
-    size_t reserved;
-    int64_t index;
-    bool begins_request = false;  // neighborhood.h
-    bool shared = false;          // two fields of the record have the same bytes
-  };
-  using Planned = std::map<Place, PlannedPiece>;
   // `number`: over all streams of this ReadAhead, so that none occurs twice.
   struct Entry {
     bool ready = false;
@@ -122,7 +108,7 @@ class ReadAhead {
     int missing = 0;                       // of these
     bool failed = false;                   // one could not be read: its worker reads the record
     size_t arriving = 0;                   // of `bytes`, what is reserved for them
-    std::vector<Planned::iterator> unsent = {};  // of its pieces
+    std::vector<PlannedPieces::Iterator> unsent = {};  // of its pieces
   };
   struct Neighbors;
   using NeighborsPtr = std::shared_ptr<Neighbors>;  // shared: with the read, which may outlive this
@@ -150,19 +136,15 @@ class ReadAhead {
   void start_readers() REQUIRES_LOCK(mutex_);
 
   // By submitting (read_ahead_later.cc).
-  Error too_late(int64_t index) const;
   size_t fetch_later(int64_t number, int64_t index, RecordData& out, bool may_wait)
       EXCLUDES_LOCK(mutex_);
   void submit(int64_t needed) EXCLUDES_LOCK(mutex_);
-  std::pair<int64_t, int64_t> block_of(int64_t index) const REQUIRES_LOCK(mutex_);
   void claim_reads(int64_t needed, std::vector<NeighborsPtr>& out) REQUIRES_LOCK(mutex_);
   void claim_alone(int64_t number) REQUIRES_LOCK(mutex_);
   bool may_claim_on(int64_t depth) const REQUIRES_LOCK(mutex_);
   bool claim_read(bool needed) REQUIRES_LOCK(mutex_);
-  void send(Planned::iterator piece, std::vector<NeighborsPtr>& out) REQUIRES_LOCK(mutex_);
-  std::pair<Planned::iterator, Planned::iterator> together(Planned::iterator piece)
-      REQUIRES_LOCK(mutex_);
-  PlacedRead read_of(const NeighborsPtr& neighbors);
+  void send(PlannedPieces::Iterator piece, std::vector<NeighborsPtr>& out) REQUIRES_LOCK(mutex_);
+  static PlacedRead read_of(const NeighborsPtr& neighbors, std::shared_ptr<Inbox> inbox);
   void arrived(Neighbors& neighbors, LaterRead* read) EXCLUDES_LOCK(mutex_);
 
   const SourcePtr source_;
@@ -181,10 +163,7 @@ class ReadAhead {
   int64_t next_ GUARDED_BY(mutex_) = 0;  // first number whose reading has not begun
   int64_t sent_ GUARDED_BY(mutex_) = 0;  // first of these whose pieces are not all requested
   int64_t spread_ GUARDED_BY(mutex_) = 0, at_once_ GUARDED_BY(mutex_) = 0;
-  int64_t first_end_ GUARDED_BY(mutex_) = 0;  // after the last number that nothing may delay
-  Planned planned_ GUARDED_BY(mutex_);
-  std::vector<int64_t> block_ends_ GUARDED_BY(mutex_);  // Source::block_ends, of mixed blocks
-  size_t planned_bytes_ GUARDED_BY(mutex_) = 0;
+  PlannedPieces planned_ GUARDED_BY(mutex_);        // of entries, `unsent`
   bool have_neighbors_ GUARDED_BY(mutex_) = false;  // the records, in their files
   int64_t awaited_ GUARDED_BY(mutex_) = -1;         // last number that a worker waits for
   std::map<int64_t, Entry> entries_ GUARDED_BY(mutex_);

@@ -11,22 +11,23 @@
 #include <utility>
 
 #include "headrace/base/clock.h"
-#include "headrace/executor/reading/neighborhood.h"
 #include "headrace/executor/reading/read_ahead_parts.h"
 #include "headrace/storage/read_deadline.h"
 
 namespace headrace {
 namespace {
 
-// Neighbors become one read of so much at most: of more, a request costs no less per byte. What
-// lies between two is read as well, where it is no more than this and no more than the second one.
-constexpr uint64_t kMostTogether = uint64_t{8} << 20, kNear = uint64_t{64} << 10;
-// Of the first batch, which waits for all of them.
-constexpr uint64_t kFirstTogether = uint64_t{1} << 20;
 // Pieces that are claimed and not asked for; each takes about 300 bytes.
 constexpr int64_t kMostPlanned = 1 << 16;
 
-bool is_whole(const FilePiece& piece) { return piece.bytes == FilePiece::kWhole; }
+// That of ReadDeadline, for a record of a source.
+Error too_late(const Source& source, const std::vector<bool>& wanted, int64_t index) {
+  std::vector<FilePiece> pieces;
+  source.pieces(index, wanted, pieces);
+  Error error = ReadDeadline::of_thread()->error(pieces.empty() ? "" : pieces.front().path, -1);
+  error.where.record = index;
+  return error;
+}
 
 }  // namespace
 
@@ -66,7 +67,7 @@ bool ReadAhead::may_claim_on(int64_t depth) const {
   if (std::ssize(entries_) < depth) return true;
   const int64_t planned = next_ - sent_;
   return have_neighbors_ && planned < std::min<int64_t>(kMostPlanned, share_bytes_ / 4096) &&
-         (planned < spread_ || planned_bytes_ < 2 * kMostTogether);
+         (planned < spread_ || planned_.reserved_bytes() < 2 * PlannedPieces::kMostTogether);
 }
 
 // Claims the next record. False where there is no room for it.
@@ -101,19 +102,14 @@ bool ReadAhead::claim_read(bool needed) {
   try {
     for (FilePiece& piece : pieces) {
       const size_t reserved = reserved_for(piece);
-      Place place{.path = piece.path, .offset = piece.offset, .number = next_};
-      const auto [planned, is_new] = planned_.try_emplace(
-          std::move(place),
-          PlannedPiece{.piece = std::move(piece), .reserved = reserved, .index = index});
-      if (!is_new) {  // the same bytes for two of its fields
-        planned->second.shared = true;
+      if (const auto planned = planned_.add(
+              {.piece = std::move(piece), .reserved = reserved, .number = next_, .index = index})) {
+        claimed->second.unsent.push_back(*planned);
+      } else {
         --claimed->second.missing;
         claimed->second.bytes -= reserved;
         share_.held -= reserved;
-        continue;
       }
-      claimed->second.unsent.push_back(planned);
-      planned_bytes_ += reserved;
     }
   } catch (...) {
     drop_one(claimed);
@@ -125,48 +121,9 @@ bool ReadAhead::claim_read(bool needed) {
   return true;
 }
 
-// The records of a record's block. Of another block, only some may be claimed yet: it is a request
-// of its own later.
-std::pair<int64_t, int64_t> ReadAhead::block_of(int64_t index) const {
-  const auto end = std::ranges::upper_bound(block_ends_, index);
-  if (end == block_ends_.end()) return {0, INT64_MAX};
-  return {end == block_ends_.begin() ? 0 : *std::prev(end), *end};
-}
-
-// What is asked for together with a piece: it and pieces around it, from the begin of a run of
-// neighbors on in steps of the most that a request brings.
-std::pair<ReadAhead::Planned::iterator, ReadAhead::Planned::iterator> ReadAhead::together(
-    Planned::iterator piece) {
-  const FilePiece& due = piece->second.piece;
-  // A local file beside far ones is no storage's that takes several places.
-  if (is_whole(due) || !answers_later(due.path)) return {piece, std::next(piece)};
-  const int64_t first_end = first_end_;
-  const bool first = piece->first.number < first_end;
-  const uint64_t most =
-      std::min<uint64_t>(first ? kFirstTogether : kMostTogether, share_bytes_ / 8);
-  const auto block = block_of(piece->second.index);
-  const auto in_block = [&](const PlannedPiece& each) {
-    return each.index >= block.first && each.index < block.second;
-  };
-  const auto are_near = [&](const Planned::value_type& a, const Planned::value_type& b) {
-    const FilePiece &one = a.second.piece, &next = b.second.piece;
-    if (is_whole(next) || next.path != one.path || next.known != one.known) return false;
-    if (!in_block(a.second) || !in_block(b.second)) return false;
-    const uint64_t after = one.offset + one.bytes;
-    const bool same = next.offset == one.offset && next.bytes == one.bytes;  // drawn twice
-    return (same || (next.offset >= after && next.offset - after <= std::min(kNear, next.bytes))) &&
-           (!first || (a.first.number < first_end && b.first.number < first_end));
-  };
-  const auto fits = [&](const Planned::value_type& begin, const Planned::value_type& end) {
-    return end.first.offset + end.second.piece.bytes - begin.first.offset <= most;
-  };
-  const auto mark = [](Planned::value_type& each) -> bool& { return each.second.begins_request; };
-  return neighborhood_of(planned_, piece, are_near, fits, mark);
-}
-
 // Asks for a piece and for what is claimed of its neighborhood.
-void ReadAhead::send(Planned::iterator piece, std::vector<NeighborsPtr>& out) {
-  const auto [begin, end] = together(piece);
+void ReadAhead::send(PlannedPieces::Iterator piece, std::vector<NeighborsPtr>& out) {
+  const auto [begin, end] = planned_.request_around(piece);
   const auto made = std::make_shared<Neighbors>();
   Neighbors& read = *made;
   read.whole = begin->second.piece;
@@ -179,11 +136,10 @@ void ReadAhead::send(Planned::iterator piece, std::vector<NeighborsPtr>& out) {
     if (!is_whole(bytes)) {
       read.whole.bytes = std::max(read.whole.bytes, bytes.offset + bytes.bytes - read.whole.offset);
     }
-    Entry& entry = entries_.find(each->first.number)->second;
+    Entry& entry = entries_.find(each->second.number)->second;
     entry.arriving += reserved;
-    planned_bytes_ -= reserved;
     std::erase(entry.unsent, each);
-    read.parts.push_back({.number = each->first.number,
+    read.parts.push_back({.number = each->second.number,
                           .piece = std::move(bytes),
                           .reserved = reserved,
                           .shared = each->second.shared});
@@ -202,7 +158,7 @@ void ReadAhead::claim_alone(int64_t number) {
 
 // Several parts have memory of their own each, and what lies between them needs none. One alone,
 // whose size may not be known, comes as it is.
-PlacedRead ReadAhead::read_of(const NeighborsPtr& neighbors) {
+PlacedRead ReadAhead::read_of(const NeighborsPtr& neighbors, std::shared_ptr<Inbox> inbox) {
   PlacedRead out{.read = {.piece = neighbors->whole, .max_bytes = neighbors->max_bytes},
                  .places = {}};
   uint64_t at = neighbors->whole.offset;
@@ -220,7 +176,7 @@ PlacedRead ReadAhead::read_of(const NeighborsPtr& neighbors) {
     out.places.add(part.memory->data(), part.piece.bytes);
     at = part.piece.offset + part.piece.bytes;
   }
-  out.read.done = [inbox = inbox_, neighbors](LaterRead done) {
+  out.read.done = [inbox = std::move(inbox), neighbors](LaterRead done) {
     MutexLock lock(inbox->mutex);
     if (inbox->owner) inbox->owner->arrived(*neighbors, &done);
   };
@@ -245,7 +201,7 @@ void ReadAhead::submit(int64_t needed) {
     each->submitted = begin;
     try {
       const Storage& storage = storage_of(each->whole.path);
-      PlacedRead read = read_of(each);
+      PlacedRead read = read_of(each, inbox_);
       if (read.places.empty()) {
         whole[&storage].push_back(std::move(read.read));
       } else {  // pieces are of such storages
@@ -298,14 +254,6 @@ void ReadAhead::arrived(Neighbors& neighbors, LaterRead* read) {
   if (anybody && wait_for_reads_ > 0) changed_.notify_all();
 }
 
-Error ReadAhead::too_late(int64_t index) const {
-  std::vector<FilePiece> pieces;
-  source_->pieces(index, wanted_, pieces);
-  Error error = ReadDeadline::of_thread()->error(pieces.empty() ? "" : pieces.front().path, -1);
-  error.where.record = index;
-  return error;
-}
-
 size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bool may_wait) {
   submit(number);
   Entry entry;
@@ -319,7 +267,7 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
       if (record_timeout_ > 0 && deadline.is_over()) {
         drop_one(found);  // its answer is dropped
         room_changed();
-        out.result = too_late(index);
+        out.result = too_late(*source_, wanted_, index);
         return 0;
       }
       ++wait_for_reads_;

@@ -83,143 +83,21 @@ bool is_harmless(std::string_view name) {
   return std::ranges::count(kNames, name) > 0 || dtype_named(name).has_value();
 }
 
-// A stack machine in which each node comes from one opcode: memory is proportional to the pickle.
-class PickleReader {
+Error damaged_pickle(const std::string& path, const std::string& what, size_t at) {
+  return damaged_array(path, "its pickle: " + what, static_cast<int64_t>(at));
+}
+
+// What opcodes and their arguments are read from. After an error, which goes to `error`, all is
+// zeros.
+class PickleBytes {
  public:
-  PickleReader(std::span<const uint8_t> bytes, const std::string& path)
-      : bytes_(bytes), path_(path) {}
+  PickleBytes(std::span<const uint8_t> bytes, const std::string& path, std::optional<Error>& error)
+      : bytes_(bytes), path_(path), error_(error) {}
 
-  Result<TorchContents> read() {
-    while (!error_ && !stopped_) step();
-    if (error_) return std::move(*error_);
-    return contents_of(result_);
-  }
-
- private:
-  void step() {
-    const size_t at = at_;
-    const auto opcode = static_cast<uint8_t>(number(1));
-    switch (opcode) {
-      case 0x80:  // PROTO
-        number(1);
-        return;
-      case 0x95:  // FRAME
-        number(8);
-        return;
-      case '(':
-        return push({.kind = NodeKind::kMark});
-      case '.':
-        result_ = pop();
-        stopped_ = true;
-        return;
-      case '0':
-        pop();
-        return;
-      case 'N':
-      case 0x88:
-      case 0x89:
-        return push({});
-      case 'K':
-        return push_integer(number(1));
-      case 'M':
-        return push_integer(number(2));
-      case 'J':
-        return push_integer(static_cast<int32_t>(number(4)));
-      case 0x8a:
-        return push_long(number(1));
-      case 'G':
-        number(8);
-        return push({});
-      case 'X':
-        return push_text(number(4));
-      case 0x8c:
-        return push_text(number(1));
-      case 0x8d:
-        return push_text(number(8));
-      case 'U':
-      case 'C':
-        return push_bytes(number(1));
-      case 'T':
-      case 'B':
-        return push_bytes(number(4));
-      case 0x8e:
-        return push_bytes(number(8));
-      case ']':
-      case ')':
-        return push({.kind = NodeKind::kList});
-      case '}':
-        return push({.kind = NodeKind::kDict});
-      case 't':
-        return push({.kind = NodeKind::kList, .items = pop_to_mark()});
-      case 0x85:
-        return push_tuple(1);
-      case 0x86:
-        return push_tuple(2);
-      case 0x87:
-        return push_tuple(3);
-      case 'q':
-        return put(number(1));
-      case 'r':
-        return put(number(4));
-      case 0x94:
-        return put(memo_.size());
-      case 'h':
-        return get(number(1));
-      case 'j':
-        return get(number(4));
-      case 'a':
-        return add({pop()}, NodeKind::kList);
-      case 'e':
-        return add(pop_to_mark(), NodeKind::kList);
-      case 's': {
-        const size_t value = pop(), key = pop();
-        return add({key, value}, NodeKind::kDict);
-      }
-      case 'u':
-        return add(pop_to_mark(), NodeKind::kDict);
-      case 'c': {
-        const std::string module = line(), name = line();
-        return push_global(module + "." + name);
-      }
-      case 0x93: {
-        const size_t name = pop(), module = pop();
-        if (error_) return;
-        return push_global(nodes_[module].text + "." + nodes_[name].text);
-      }
-      case 'Q':
-        return push_storage(pop());
-      case 'R':
-        return reduce();
-      case 'b': {  // the state of a dictionary (a model's _metadata) is ignored
-        pop();
-        if (const size_t of = top(); !error_ && nodes_[of].kind != NodeKind::kDict) {
-          fail(damaged("a state for an object without one", at));
-        }
-        return;
-      }
-      default:
-        return fail(unsupported_array(path_,
-                                      "its pickle has an opcode " + std::to_string(opcode) +
-                                          ", which torch.save does not write",
-                                      kWayOut));
-    }
-  }
-
-  static constexpr const char* kWayOut =
-      "torch.save({\"image\": images, \"label\": labels}, path), or safetensors";
-
-  Error damaged(const std::string& what, size_t at) const {
-    return damaged_array(path_, "its pickle: " + what, static_cast<int64_t>(at));
-  }
-  void fail(Error error) {
-    if (!error_) error_ = std::move(error);
-  }
-
-  // --- Bytes. After an error they are zeros.
-
+  size_t at() const { return at_; }
   std::span<const uint8_t> take(uint64_t count) {
     if (count > bytes_.size() - at_) {
-      fail(damaged("it ends early", at_));
+      fail("it ends early");
       at_ = bytes_.size();
       return {};
     }
@@ -237,11 +115,152 @@ class PickleReader {
     const auto rest = bytes_.subspan(at_);
     const auto end = std::ranges::find(rest, '\n');
     if (end == rest.end()) {
-      fail(damaged("a name without an end", at_));
+      fail("a name without an end");
       return {};
     }
     const auto bytes = take(static_cast<uint64_t>(end - rest.begin()) + 1);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size() - 1};
+  }
+
+ private:
+  void fail(const char* what) {
+    if (!error_) error_ = damaged_pickle(path_, what, at_);
+  }
+
+  const std::span<const uint8_t> bytes_;
+  const std::string& path_;
+  std::optional<Error>& error_;
+  size_t at_ = 0;
+};
+
+// A stack machine in which each node comes from one opcode: memory is proportional to the pickle.
+class PickleReader {
+ public:
+  PickleReader(std::span<const uint8_t> bytes, const std::string& path)
+      : path_(path), bytes_(bytes, path_, error_) {}
+
+  Result<TorchContents> read() {
+    while (!error_ && !stopped_) step();
+    if (error_) return std::move(*error_);
+    return contents_of(result_);
+  }
+
+ private:
+  void step() {
+    const size_t at = bytes_.at();
+    const auto opcode = static_cast<uint8_t>(bytes_.number(1));
+    switch (opcode) {
+      case 0x80:  // PROTO
+        bytes_.number(1);
+        return;
+      case 0x95:  // FRAME
+        bytes_.number(8);
+        return;
+      case '(':
+        return push({.kind = NodeKind::kMark});
+      case '.':
+        result_ = pop();
+        stopped_ = true;
+        return;
+      case '0':
+        pop();
+        return;
+      case 'N':
+      case 0x88:
+      case 0x89:
+        return push({});
+      case 'K':
+        return push_integer(bytes_.number(1));
+      case 'M':
+        return push_integer(bytes_.number(2));
+      case 'J':
+        return push_integer(static_cast<int32_t>(bytes_.number(4)));
+      case 0x8a:
+        return push_long(bytes_.number(1));
+      case 'G':
+        bytes_.number(8);
+        return push({});
+      case 'X':
+        return push_text(bytes_.number(4));
+      case 0x8c:
+        return push_text(bytes_.number(1));
+      case 0x8d:
+        return push_text(bytes_.number(8));
+      case 'U':
+      case 'C':
+        return push_bytes(bytes_.number(1));
+      case 'T':
+      case 'B':
+        return push_bytes(bytes_.number(4));
+      case 0x8e:
+        return push_bytes(bytes_.number(8));
+      case ']':
+      case ')':
+        return push({.kind = NodeKind::kList});
+      case '}':
+        return push({.kind = NodeKind::kDict});
+      case 't':
+        return push({.kind = NodeKind::kList, .items = pop_to_mark()});
+      case 0x85:
+        return push_tuple(1);
+      case 0x86:
+        return push_tuple(2);
+      case 0x87:
+        return push_tuple(3);
+      case 'q':
+        return put(bytes_.number(1));
+      case 'r':
+        return put(bytes_.number(4));
+      case 0x94:
+        return put(memo_.size());
+      case 'h':
+        return get(bytes_.number(1));
+      case 'j':
+        return get(bytes_.number(4));
+      case 'a':
+        return add({pop()}, NodeKind::kList);
+      case 'e':
+        return add(pop_to_mark(), NodeKind::kList);
+      case 's': {
+        const size_t value = pop(), key = pop();
+        return add({key, value}, NodeKind::kDict);
+      }
+      case 'u':
+        return add(pop_to_mark(), NodeKind::kDict);
+      case 'c': {
+        const std::string module = bytes_.line(), name = bytes_.line();
+        return push_global(module + "." + name);
+      }
+      case 0x93: {
+        const size_t name = pop(), module = pop();
+        if (error_) return;
+        return push_global(nodes_[module].text + "." + nodes_[name].text);
+      }
+      case 'Q':
+        return push_storage(pop());
+      case 'R':
+        return reduce();
+      case 'b': {  // the state of a dictionary (a model's _metadata) is ignored
+        pop();
+        if (const size_t of = top(); !error_ && nodes_[of].kind != NodeKind::kDict) {
+          fail(damaged_pickle(path_, "a state for an object without one", at));
+        }
+        return;
+      }
+      default:
+        return fail(unsupported_array(path_,
+                                      "its pickle has an opcode " + std::to_string(opcode) +
+                                          ", which torch.save does not write",
+                                      kWayOut));
+    }
+  }
+
+  static constexpr const char* kWayOut =
+      "torch.save({\"image\": images, \"label\": labels}, path), or safetensors";
+
+  Error damaged(const std::string& what) const { return damaged_pickle(path_, what, bytes_.at()); }
+  void fail(Error error) {
+    if (!error_) error_ = std::move(error);
   }
 
   // --- The stack.
@@ -255,7 +274,7 @@ class PickleReader {
   void push_integer(int32_t value) { push_integer(int64_t{value}); }
   void push_integer(int64_t value) { push({.kind = NodeKind::kInt, .integer = value}); }
   void push_long(uint64_t count) {
-    const auto bytes = take(count);
+    const auto bytes = bytes_.take(count);
     if (bytes.size() > 8) return push({});  // no size has this many digits
     int64_t value = 0;
     if (!bytes.empty()) std::memcpy(&value, bytes.data(), bytes.size());
@@ -265,11 +284,11 @@ class PickleReader {
     push_integer(value);
   }
   void push_text(uint64_t count) {
-    const auto bytes = take(count);
+    const auto bytes = bytes_.take(count);
     push({.kind = NodeKind::kText, .text = std::string(text_from_bytes(bytes))});
   }
   void push_bytes(uint64_t count) {
-    take(count);
+    bytes_.take(count);
     push({});
   }
   void push_tuple(size_t count) {
@@ -282,7 +301,7 @@ class PickleReader {
     if (!is_harmless(name)) {
       return fail({.code = &kCallsCode,
                    .what = "it names " + name.substr(0, 80) + ", which is not part of a tensor",
-                   .where = {.file = path_, .offset = static_cast<int64_t>(at_)},
+                   .where = {.file = path_, .offset = static_cast<int64_t>(bytes_.at())},
                    .hint = kWayOut});
     }
     push({.kind = NodeKind::kGlobal, .text = std::move(name)});
@@ -290,7 +309,7 @@ class PickleReader {
 
   size_t top() {
     if (!stack_.empty() && !error_) return stack_.back();
-    fail(damaged("an empty stack", at_));
+    fail(damaged("an empty stack"));
     return 0;
   }
   size_t pop() {
@@ -313,14 +332,14 @@ class PickleReader {
   }
   void get(uint64_t slot) {
     const auto found = memo_.find(slot);
-    if (found == memo_.end()) return fail(damaged("a reference to an unknown value", at_));
+    if (found == memo_.end()) return fail(damaged("a reference to an unknown value"));
     if (!error_) stack_.push_back(found->second);
   }
   void add(const std::vector<size_t>& items, NodeKind kind) {
     const size_t to = top();
     if (error_) return;
     if (nodes_[to].kind != kind || (kind == NodeKind::kDict && items.size() % 2 != 0)) {
-      return fail(damaged("items for an object without any", at_));
+      return fail(damaged("items for an object without any"));
     }
     nodes_[to].items.insert(nodes_[to].items.end(), items.begin(), items.end());
   }
@@ -342,7 +361,7 @@ class PickleReader {
     const Node* const key = item(given, 2, NodeKind::kText);
     if (given.kind != NodeKind::kList || !what || what->text != "storage" || !type || !key ||
         key->text.size() > kMostNameBytes) {
-      return fail(damaged("a persistent value that is not a storage", at_));
+      return fail(damaged("a persistent value that is not a storage"));
     }
     push({.kind = NodeKind::kStorage, .text = key->text, .dtype = dtype_named(type->text)});
   }
@@ -353,7 +372,7 @@ class PickleReader {
     const Node& given = nodes_[arguments];
     const std::string& name = nodes_[function].text;
     if (nodes_[function].kind != NodeKind::kGlobal || given.kind != NodeKind::kList) {
-      return fail(damaged("a call of a non-function", at_));
+      return fail(damaged("a call of a non-function"));
     }
     if (name == "collections.OrderedDict" && given.items.empty()) {
       return push({.kind = NodeKind::kDict});
@@ -375,10 +394,10 @@ class PickleReader {
     const Node* const sizes = item(given, 2, NodeKind::kList);
     const Node* const strides = item(given, 3, NodeKind::kList);
     if (!storage || !offset || !sizes || !strides) {
-      return fail(damaged("a tensor without a storage, sizes and strides", at_));
+      return fail(damaged("a tensor without a storage, sizes and strides"));
     }
     if (std::max(sizes->items.size(), strides->items.size()) > kMostAxes) {
-      return fail(damaged("a tensor of too many dimensions", at_));
+      return fail(damaged("a tensor of too many dimensions"));
     }
     std::optional<DType> dtype = storage->dtype;
     if (function.ends_with("_v3")) {
@@ -396,7 +415,7 @@ class PickleReader {
          {std::pair(sizes, &node.tensor.sizes), std::pair(strides, &node.tensor.strides)}) {
       for (size_t i = 0; i < from->items.size(); ++i) {
         const Node* const size = item(*from, i, NodeKind::kInt);
-        if (!size) return fail(damaged("a size that is not a number", at_));
+        if (!size) return fail(damaged("a size that is not a number"));
         to->push_back(size->integer);
       }
     }
@@ -405,7 +424,7 @@ class PickleReader {
 
   Result<TorchContents> contents_of(size_t number) const {
     const Node& root = nodes_[number];
-    if (root.items.size() > 2 * kMostEntries) return damaged("too many entries", at_);
+    if (root.items.size() > 2 * kMostEntries) return damaged("too many entries");
     TorchContents out;
     const auto take = [&](std::string name, const Node& node) {
       if (node.kind != NodeKind::kTensor) return out.others.push_back(std::move(name));
@@ -420,7 +439,7 @@ class PickleReader {
       for (size_t i = 0; i + 1 < root.items.size(); i += 2) {
         const Node& key = nodes_[root.items[i]];
         if (key.kind != NodeKind::kText || key.text.size() > kMostNameBytes) {
-          return damaged("a name that is not text, or too long", at_);
+          return damaged("a name that is not text, or too long");
         }
         take(key.text, nodes_[root.items[i + 1]]);
       }
@@ -432,14 +451,14 @@ class PickleReader {
     return out;
   }
 
-  const std::span<const uint8_t> bytes_;
   const std::string path_;
-  size_t at_ = 0, result_ = 0;
+  std::optional<Error> error_;
+  PickleBytes bytes_;
+  size_t result_ = 0;
   bool stopped_ = false;
   std::vector<Node> nodes_;
   std::vector<size_t> stack_;        // indices of nodes
   std::map<uint64_t, size_t> memo_;  // likewise
-  std::optional<Error> error_;
 };
 
 }  // namespace

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces of files that are claimed and not requested yet, by position, and the requests that they
+// become: a piece that is due is requested together with its neighbors. Guarded by its owner.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+inline bool is_whole(const FilePiece& piece) { return piece.bytes == FilePiece::kWhole; }
+
+class PlannedPieces {
+ public:
+  struct Planned {
+    FilePiece piece;
+    size_t reserved = 0;          // bytes kept free for it
+    int64_t number = 0;           // its record's, in all streams
+    int64_t index = 0;            // its record's, in the source
+    bool shared = false;          // two fields of the record have the same bytes
+    bool begins_request = false;  // neighborhood.h
+  };
+  struct Place {
+    std::string path;
+    uint64_t offset;
+    int64_t number;
+    auto operator<=>(const Place&) const = default;
+  };
+  using Iterator = std::map<Place, Planned>::iterator;
+  // No request is larger than this; of more than this, one costs no less per byte.
+  static constexpr uint64_t kMostTogether = uint64_t{8} << 20;
+
+  // share_bytes: memory for all that is read ahead.
+  explicit PlannedPieces(size_t share_bytes) : share_bytes_(share_bytes) {}
+
+  // Source::block_ends of an order that mixes records of several blocks: requests end where blocks
+  // do. Empty: it mixes none.
+  void divide_at(std::vector<int64_t> block_ends) { block_ends_ = std::move(block_ends); }
+  bool is_divided() const { return !block_ends_.empty(); }
+  // Requests for numbers below this are small, and contain no others: a batch waits for all of
+  // them.
+  void hurry(int64_t first_end) { first_end_ = first_end; }
+
+  // Nothing if its record has planned the same bytes: they are read once, for both of its fields.
+  std::optional<Iterator> add(Planned piece);
+  // The pieces of the request that contains this one: [first, second).
+  std::pair<Iterator, Iterator> request_around(Iterator piece);
+  Iterator erase(Iterator piece);
+
+  size_t reserved_bytes() const { return reserved_bytes_; }
+
+ private:
+  std::pair<int64_t, int64_t> block_of(int64_t index) const;
+
+  const size_t share_bytes_;
+  std::map<Place, Planned> pieces_;
+  size_t reserved_bytes_ = 0;
+  std::vector<int64_t> block_ends_;
+  int64_t first_end_ = 0;
+};
+
+}  // namespace headrace
