@@ -10,14 +10,6 @@
 namespace headrace {
 namespace {
 
-// A run should last about this long: short enough to balance the end of an epoch, long enough that
-// claiming costs nothing.
-constexpr double kRunSeconds = 4e-3;
-constexpr int kLongestRun = 256;
-constexpr size_t kSpareRuns = 256;  // whose memory is used again
-// Near the end of a batch the rest is shared out, but not in pieces so small that a decoder of
-// several lanes has nothing to do side by side.
-constexpr int kLeastShare = 8;
 // Batches of so many bytes, with so many rows for each thread, do with two buffers where they can.
 constexpr size_t kLargeBatch = 16 << 20;
 constexpr int kManyRows = 32;
@@ -46,10 +38,8 @@ OpenBatches::OpenBatches(const RowTask& task, const RecordOrder& order, const Sl
           .left = task.left,
           .finished = [&rings](size_t output, size_t) { return rings.take_finished(output); },
           .decoding = task.decoding},
-      values_(shares.lists + shares.assembled) {
-  MutexLock lock(mutex_);
-  spare_.reserve(kSpareRuns);
-}
+      values_(shares.lists + shares.assembled),
+      runs_(makers_.threads, makers_.python_workers, task.layout.rank_batch()) {}
 
 // --- The stream ----------------------------------------------------------------------------------
 
@@ -85,7 +75,7 @@ bool OpenBatches::delivers() const {
 
 bool OpenBatches::wait_idle(std::chrono::milliseconds time) {
   const auto is_idle = [&]() REQUIRES_LOCK(mutex_) {
-    return active_.empty() && assembling_ == 0 && !any_arrives();
+    return runs_.empty() && assembling_ == 0 && !any_arrives();
   };
   MutexLock lock(mutex_);
   if (!is_idle()) progress_.wait_for(mutex_, time);
@@ -111,26 +101,9 @@ bool OpenBatches::may_grow_lists() const {
          batch.ledger.claimed_ < batch.builder.rows();
 }
 
-int OpenBatches::length_of_run(int left) const {
-  const int fair = std::max<int>(1, (left + makers_.threads - 1) / makers_.threads);
-  const int long_enough =
-      static_cast<int>(std::clamp(kRunSeconds / record_seconds_, 1.0, double{kLongestRun}));
-  const int rows = std::min({left, std::max(fair, kLeastShare), long_enough});
-  if (makers_.python_workers == 0) return rows;
-  // A run goes to one of them as a whole.
-  const int batch = static_cast<int>(task_.layout.rank_batch());
-  return std::min(rows, std::max(1, batch / (2 * makers_.python_workers)));
-}
-
 std::unique_ptr<RecordRun> OpenBatches::claim() {
   MutexLock lock(mutex_);
-  // Runs that lack memory come before new ones, which would take it from them.
-  for (auto* queue : {&continued_, &parked_}) {
-    if (queue->empty()) continue;
-    std::unique_ptr<RecordRun> run = std::move(queue->front());
-    queue->pop_front();
-    return run;
-  }
+  if (std::unique_ptr<RecordRun> run = runs_.take_on()) return run;
   if (!running_ || !may_grow_lists()) return nullptr;
   if (!recalled_.empty()) {
     Loan& loan = recalled_.front();
@@ -161,24 +134,13 @@ OpenBatch* OpenBatches::next_to_claim() {
 // Up to so many rows. Those that are not in the stream any more are read one by one.
 std::unique_ptr<RecordRun> OpenBatches::new_run(OpenBatch& batch, int first, int most,
                                                 bool streamed) {
-  std::unique_ptr<RecordRun> run;
-  if (spare_.empty()) {
-    run = std::make_unique<RecordRun>();
-  } else {
-    run = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  run->begun = false;
-  run->to = &batch.builder;
-  run->of = &batch;
-  run->rows = {.epoch = epoch_,
-               .batch = batch.builder.index(),
-               .position = batch.builder.range().begin,
-               .sequence = streamed ? batch.ledger.first_sequence_ : -1,
-               .first = first,
-               .count = length_of_run(most)};
-  active_.push_back(run.get());
-  return run;
+  return runs_.begin(batch, batch.builder,
+                     {.epoch = epoch_,
+                      .batch = batch.builder.index(),
+                      .position = batch.builder.range().begin,
+                      .sequence = streamed ? batch.ledger.first_sequence_ : -1,
+                      .first = first,
+                      .count = most});
 }
 
 // --- Opening -------------------------------------------------------------------------------------
@@ -277,9 +239,7 @@ void OpenBatches::finish(std::unique_ptr<RecordRun>& run, Stands stands) {
     MutexLock lock(mutex_);
     run->activity.kind = RunActivity::Kind::kWaits;
     stats_.stages += report.stages;
-    if (report.settled > 0) {
-      record_seconds_ += (report.seconds / report.settled - record_seconds_) / 4;
-    }
+    runs_.note(report);
     OpenBatch& batch = *run->of;
     batch.ledger.done_ += report.settled;
     batch.ledger.remarks_ += report.remarks;
@@ -287,11 +247,10 @@ void OpenBatches::finish(std::unique_ptr<RecordRun>& run, Stands stands) {
     if (is_full) to_assemble = begin_assembly();
     consumer_waits = consumer_waits_;
     if (stands == Stands::kLacksMemory) {
-      parked_.push_back(std::move(run));
+      runs_.lacks_memory(std::move(run));
     } else if (stands == Stands::kDone) {
-      std::erase(active_, run.get());
-      if (spare_.size() < spare_.capacity()) spare_.push_back(std::move(run));
-      if (active_.empty() || is_full) progress_.notify_all();
+      runs_.end(std::move(run));
+      if (runs_.empty() || is_full) progress_.notify_all();
     }
   }
   if (to_assemble) assemble(*to_assemble);
@@ -303,7 +262,7 @@ void OpenBatches::go_on(std::vector<std::unique_ptr<RecordRun>>& runs, double py
   stats_.stages.python += python_seconds;
   for (auto& run : runs) {
     run->activity.kind = RunActivity::Kind::kWaits;
-    continued_.push_back(std::move(run));
+    runs_.back_from_python(std::move(run));
   }
 }
 
@@ -317,7 +276,7 @@ void OpenBatches::break_off(std::unique_ptr<RecordRun> run, std::exception_ptr e
   }
   MutexLock lock(mutex_);
   if (!broken_) broken_ = std::move(error);
-  std::erase(active_, run.get());
+  runs_.lose(run.get());
   progress_.notify_all();
 }
 
@@ -499,15 +458,8 @@ int OpenBatches::open() const {
 // --- What there is to see ------------------------------------------------------------------------
 
 std::vector<Doing> OpenBatches::doing() const {
-  std::vector<Doing> all;
   MutexLock lock(mutex_);
-  for (const RecordRun* run : active_) {
-    Doing doing = doing_of(*run);
-    if (doing.kind != RunActivity::Kind::kWaits && !doing.records.empty()) {
-      all.push_back(std::move(doing));
-    }
-  }
-  return all;
+  return runs_.doing();
 }
 
 EngineStats OpenBatches::stats() const {

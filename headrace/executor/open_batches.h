@@ -29,6 +29,7 @@
 #include "headrace/executor/record_run.h"
 #include "headrace/executor/row_task.h"
 #include "headrace/executor/rows_elsewhere.h"
+#include "headrace/executor/runs.h"
 #include "headrace/executor/waits_for.h"
 
 namespace headrace {
@@ -148,7 +149,6 @@ class OpenBatches {
  private:
   using Assembly = BatchLedger::Assembly;
   bool may_grow_lists() const REQUIRES_LOCK(mutex_);
-  int length_of_run(int left) const REQUIRES_LOCK(mutex_);
   bool may_use_spare() const REQUIRES_LOCK(mutex_);
   bool open_next() REQUIRES_LOCK(mutex_);
   OpenBatch* next_to_claim() REQUIRES_LOCK(mutex_);
@@ -187,13 +187,10 @@ class OpenBatches {
   int64_t next_sequence_ GUARDED_BY(mutex_) = 0;    // of its first row
   std::optional<Prediction> predicted_ GUARDED_BY(mutex_);  // of its ragged fields, once known
   std::deque<std::unique_ptr<OpenBatch>> open_ GUARDED_BY(mutex_);
-  size_t list_bytes_ GUARDED_BY(mutex_) = 0;                             // of open_
-  size_t assembled_bytes_ GUARDED_BY(mutex_) = 0;                        // of open_
-  int assembling_ GUARDED_BY(mutex_) = 0;                                // threads
-  std::deque<std::unique_ptr<RecordRun>> continued_ GUARDED_BY(mutex_);  // back from Python
-  std::deque<std::unique_ptr<RecordRun>> parked_ GUARDED_BY(mutex_);     // they lack memory
-  std::vector<std::unique_ptr<RecordRun>> spare_ GUARDED_BY(mutex_);     // to be used again
-  std::vector<const RecordRun*> active_ GUARDED_BY(mutex_);              // claimed, not finished
+  size_t list_bytes_ GUARDED_BY(mutex_) = 0;       // of open_
+  size_t assembled_bytes_ GUARDED_BY(mutex_) = 0;  // of open_
+  int assembling_ GUARDED_BY(mutex_) = 0;          // threads
+  Runs runs_ GUARDED_BY(mutex_);
   struct Loan {
     OpenBatch* of = nullptr;
     int first = 0, count = 0;
@@ -203,8 +200,7 @@ class OpenBatches {
   std::map<int64_t, Loan> lent_ GUARDED_BY(mutex_);  // by number
   std::deque<Loan> recalled_ GUARDED_BY(mutex_);     // for workers to make
   int64_t next_loan_ GUARDED_BY(mutex_) = 0;
-  std::exception_ptr broken_ GUARDED_BY(mutex_);     // the exception that stopped a worker
-  double record_seconds_ GUARDED_BY(mutex_) = 1e-4;  // running mean, for the length of runs
+  std::exception_ptr broken_ GUARDED_BY(mutex_);  // the exception that stopped a worker
   EngineStats stats_ GUARDED_BY(mutex_);
 };
 

@@ -13,11 +13,6 @@
 
 namespace headrace {
 
-// The plan's steps on a record that is at `step`, as by Plan::advance(); their time, except for
-// rendering, which counts itself, counts as transforms.
-Result<int> advance_timed(const RowTask& task, int step, Record& record, Renderer& renderer,
-                          int64_t epoch, int end = -1);
-
 class Partners {
  public:
   Partners(const RowTask& task, const RecordOrder& order, const RecordBytes& bytes,

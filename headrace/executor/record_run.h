@@ -61,10 +61,11 @@ struct PartnerRead {
 
 // One row's record, from reading to writing.
 struct InFlight {
-  // kIdle: to be read. kBegun: its header is read; its memory may not be reserved yet, and it may
-  // be at a step that waits for pixels. kReady: may continue, or is at the end. kAtPython: it waits
-  // at a Python step. kBad: its substitute is to be started. kSettled: written, dropped or failed.
-  enum class State : uint8_t { kIdle, kBegun, kReady, kAtPython, kBad, kSettled };
+  // kIdle: to be read. kBegun: its header is read, and it needs memory. kGoing: it has memory, and
+  // may take its next step, for which it may be waiting for pixels. kAtPython: it waits at a Python
+  // step. kAtEnd: it may be written. kBad: its substitute is to be started. kSettled: written,
+  // dropped or failed.
+  enum class State : uint8_t { kIdle, kBegun, kGoing, kAtPython, kAtEnd, kBad, kSettled };
   State state = State::kIdle;
   int row = 0;         // of the batch
   bool alone = false;  // read individually, not in the order of the stream
@@ -81,6 +82,8 @@ struct InFlight {
   int attempt = 0;      // number of the attempt at a substitute
 
   bool begun() const { return state == State::kBegun; }
+  bool going() const { return state == State::kGoing; }
+  bool at_end() const { return state == State::kAtEnd; }
   bool bad() const { return state == State::kBad; }
   bool at_python() const { return state == State::kAtPython; }
   bool settled() const { return state == State::kSettled; }

@@ -5,6 +5,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/executor/caught_error.h"
+#include "headrace/executor/timed_steps.h"
 
 namespace headrace {
 namespace {
@@ -79,6 +80,7 @@ RecordWorker::RecordWorker(const RowTask& task, const RecordOrder& order, const 
       limits_(limits),
       means_(means),
       partners_(task, order, bytes, means.reads, means.kept, means.stop),
+      has_partners_(order.partners() > 0),
       has_python_steps_(task.plan->has_python_steps()) {}
 
 void RecordWorker::prepare(Renderer& renderer) const {
@@ -135,7 +137,7 @@ Stands RecordWorker::next_group(RecordRun& run, Renderer& renderer) const {
 // Only the first one may wait for memory: it holds none itself. Returns how many there are.
 int RecordWorker::begin_group(RecordRun& run, Renderer& renderer) const {
   const int left = run.rows.count - run.taken;
-  int most = order_.partners() > 0 ? 1 : left;
+  int most = has_partners_ ? 1 : left;
   size_t bytes = 0;
   int count = 0;
   while (count < most && (count == 0 || (bytes < kGroupBytes && !means_.reads.is_full()))) {
@@ -146,7 +148,7 @@ int RecordWorker::begin_group(RecordRun& run, Renderer& renderer) const {
         flight.row = run.rows.first + run.taken + count;
         begin(run, flight, renderer, bytes_.asks_early() ? count == 0 : bytes == 0);
       }
-      if (bytes_.asks_early() && flight.begun() && !reserve(run, flight, count == 0)) break;
+      if (flight.begun() && !reserve(run, flight, count == 0)) break;
     } catch (const std::exception&) {
       fail_by_exception(run, {&flight, 1});
     }
@@ -165,13 +167,13 @@ void RecordWorker::advance_group(RecordRun& run, std::span<InFlight> group,
   do {
     asked_for.clear();
     for (InFlight& flight : group) {
-      if (!flight.begun()) continue;
+      if (!flight.going()) continue;
       try {
         advance(run, flight, renderer, together);
       } catch (const std::exception&) {
         fail_by_exception(run, {&flight, 1});
       }
-      if (!flight.begun()) continue;
+      if (!flight.going()) continue;
       for (Recipe& picture : flight.requests.pictures) {
         if (!picture.pixels()) asked_for.push_back(&picture);
       }
@@ -243,11 +245,12 @@ void RecordWorker::go_on(RecordRun& run, InFlight& flight, Renderer& renderer) c
         break;
       case State::kBegun:
         if (!reserve(run, flight, /*may_wait=*/false)) return;
-        if (flight.begun()) flight.state = State::kReady;
         break;
-      case State::kReady:
+      case State::kGoing:
         advance(run, flight, renderer, /*together=*/false);
-        if (flight.state == State::kReady) write(run, {&flight, 1}, renderer);
+        break;
+      case State::kAtEnd:
+        write(run, {&flight, 1}, renderer);
         break;
       case State::kAtPython:
       case State::kSettled:
@@ -259,7 +262,7 @@ void RecordWorker::go_on(RecordRun& run, InFlight& flight, Renderer& renderer) c
 }
 
 void RecordWorker::return_from_python(RecordRun& run, InFlight& flight) const {
-  flight.state = State::kReady;
+  flight.state = State::kGoing;
   PythonCall call = std::move(*flight.call);
   flight.call.reset();
   if (!call.result) return fail(run, flight, std::move(call.result.error()));
@@ -289,18 +292,17 @@ RowsReport RecordWorker::fill(const Rows& rows, BatchBuilder& to, Renderer& rend
 // REQUIRES: nothing else that this thread has in hand holds memory.
 void RecordWorker::make_alone(RecordRun& run, InFlight& flight, Renderer& renderer) const {
   begin(run, flight, renderer, /*may_wait=*/true);
-  if (bytes_.asks_early() && flight.begun()) reserve(run, flight, /*may_wait=*/true);
-  while (flight.begun() || flight.at_python()) {
-    if (flight.begun()) {
+  if (flight.begun()) reserve(run, flight, /*may_wait=*/true);
+  while (flight.going() || flight.at_python()) {
+    if (flight.going()) {
       advance(run, flight, renderer, /*together=*/false);
       continue;
     }
     PythonCall* const call = &*flight.call;
     means_.python.call(flight.step, {&call, 1});
     return_from_python(run, flight);
-    if (flight.state == State::kReady) flight.state = State::kBegun;
   }
-  if (flight.state == State::kReady) write(run, {&flight, 1}, renderer);
+  if (flight.at_end()) write(run, {&flight, 1}, renderer);
 }
 
 // One that is bad gets all that the worker has, as no other record of its group holds memory now;
@@ -334,7 +336,7 @@ void RecordWorker::begin(RecordRun& run, InFlight& flight, Renderer& renderer,
   read(run.rows, flight, may_wait);
   // All of them, also where the row's own record is bad: no other worker takes them out of the
   // read-ahead.
-  partners_.read(run.rows, flight);
+  if (has_partners_) partners_.read(run.rows, flight);
   const double end = timed ? now() : 0;
   run.activity.begin(RunActivity::Kind::kMakes, record.index, end);
   renderer.seconds().read += end - begin;
@@ -345,7 +347,7 @@ void RecordWorker::begin(RecordRun& run, InFlight& flight, Renderer& renderer,
   for (FieldValue& value : record.fields) {
     value.video.decoding.stop = value.sound.decoding.stop = &means_.stop;
   }
-  begun = partners_.begin(flight, renderer);
+  if (has_partners_) begun = partners_.begin(flight, renderer);
   if (!begun) return fail(run, flight, std::move(begun.error()));
 }
 
@@ -357,8 +359,13 @@ void RecordWorker::read(const Rows& rows, InFlight& flight, bool may_wait) const
 }
 
 // Everything until it is written at once: a record that holds some must not ask for more, while it
-// waits at a Python step above all. False where the memory is not free now.
+// waits at a Python step above all. False where the memory is not free now. Nothing where only
+// writing needs memory, which then asks for it.
 bool RecordWorker::reserve(RecordRun& run, InFlight& flight, bool may_wait) const {
+  if (!bytes_.asks_early()) {
+    flight.state = State::kGoing;
+    return true;
+  }
   size_t bytes = bytes_.until_written(flight.record);
   for (const PartnerRead& partner : flight.partners) {
     if (partner.kept) bytes += partner.kept->reserved;
@@ -370,16 +377,18 @@ bool RecordWorker::reserve(RecordRun& run, InFlight& flight, bool may_wait) cons
   std::optional<GateHold> hold = may_wait
                                      ? means_.gate.acquire(run.rows.sequence_of(flight.row), bytes)
                                      : means_.gate.try_acquire(bytes);
-  if (hold) flight.reserved = std::move(*hold);
-  return hold.has_value();
+  if (!hold) return false;
+  flight.reserved = std::move(*hold);
+  flight.state = State::kGoing;
+  return true;
 }
 
-// To the end of the plan (kReady), to a Python step (kAtPython), or, where it goes together with
-// others, to a step that asks for pixels (kBegun).
+// To the end of the plan (kAtEnd), to a Python step (kAtPython), or, where it goes together with
+// others, to a step that asks for pixels (kGoing).
 void RecordWorker::advance(RecordRun& run, InFlight& flight, Renderer& renderer,
                            bool together) const {
   const Plan& plan = *task_.plan;
-  if (flight.step == 0) {
+  if (flight.step == 0 && has_partners_) {
     Result<void> ready = partners_.advance(run.rows, flight, renderer);
     if (!ready) return fail(run, flight, std::move(ready.error()));
   }
@@ -390,8 +399,10 @@ void RecordWorker::advance(RecordRun& run, InFlight& flight, Renderer& renderer,
   if (!stopped) return fail(run, flight, std::move(stopped.error()));
   flight.step = *stopped;
   if (flight.requests.waits) return;
-  flight.state = State::kReady;
-  if (flight.step == std::ssize(plan.steps())) return;
+  if (flight.step == std::ssize(plan.steps())) {
+    flight.state = State::kAtEnd;
+    return;
+  }
   Result<PythonCall> call = plan.python_call(flight.step, flight.record, renderer, task_.seed,
                                              static_cast<uint64_t>(run.rows.epoch));
   if (!call) return fail(run, flight, std::move(call.error()));
@@ -405,7 +416,7 @@ void RecordWorker::write(RecordRun& run, std::span<InFlight> flights, Renderer& 
   sources.clear();
   size_t bytes = 0;
   for (InFlight& flight : flights) {
-    if (flight.settled() || flight.bad()) continue;
+    if (!flight.at_end()) continue;
     if (!bytes_.asks_early()) {  // else it has what it needs
       const size_t encoded = encoded_bytes(flight.data);
       const size_t whole = working_bytes(flight.record) + encoded;

@@ -102,7 +102,7 @@ class RecordWorker {
   const RecordLimits limits_;
   const RecordMeans means_;
   const Partners partners_;
-  const bool has_python_steps_;
+  const bool has_partners_, has_python_steps_;
 };
 
 }  // namespace headrace

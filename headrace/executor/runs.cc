@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/runs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headrace {
+namespace {
+
+// A run should last about this long: short enough to balance the end of an epoch, long enough that
+// claiming costs nothing.
+constexpr double kRunSeconds = 4e-3;
+constexpr int kLongestRun = 256;
+constexpr size_t kSpareRuns = 256;  // whose memory is used again
+// Near the end of a batch the rest is shared out, but not in pieces so small that a decoder of
+// several lanes has nothing to do side by side.
+constexpr int kLeastShare = 8;
+
+}  // namespace
+
+Runs::Runs(int threads, int python_workers, int64_t batch_rows)
+    : threads_(threads), python_workers_(python_workers), batch_rows_(batch_rows) {
+  spare_.reserve(kSpareRuns);
+}
+
+int Runs::length_of(int rows) const {
+  const int fair = std::max<int>(1, (rows + threads_ - 1) / threads_);
+  const int long_enough =
+      static_cast<int>(std::clamp(kRunSeconds / record_seconds_, 1.0, double{kLongestRun}));
+  const int length = std::min({rows, std::max(fair, kLeastShare), long_enough});
+  if (python_workers_ == 0) return length;
+  // A run goes to one of them as a whole.
+  const int batch = static_cast<int>(batch_rows_);
+  return std::min(length, std::max(1, batch / (2 * python_workers_)));
+}
+
+std::unique_ptr<RecordRun> Runs::begin(OpenBatch& batch, BatchBuilder& to, Rows rows) {
+  std::unique_ptr<RecordRun> run;
+  if (spare_.empty()) {
+    run = std::make_unique<RecordRun>();
+  } else {
+    run = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  run->begun = false;
+  run->to = &to;
+  run->of = &batch;
+  run->rows = rows;
+  run->rows.count = length_of(rows.count);
+  active_.push_back(run.get());
+  return run;
+}
+
+std::unique_ptr<RecordRun> Runs::take_on() {
+  for (auto* queue : {&continued_, &parked_}) {
+    if (queue->empty()) continue;
+    std::unique_ptr<RecordRun> run = std::move(queue->front());
+    queue->pop_front();
+    return run;
+  }
+  return nullptr;
+}
+
+void Runs::end(std::unique_ptr<RecordRun> run) {
+  std::erase(active_, run.get());
+  if (spare_.size() < spare_.capacity()) spare_.push_back(std::move(run));
+}
+
+void Runs::note(const RowsReport& report) {
+  if (report.settled == 0) return;
+  record_seconds_ += (report.seconds / report.settled - record_seconds_) / 4;
+}
+
+std::vector<Doing> Runs::doing() const {
+  std::vector<Doing> all;
+  for (const RecordRun* run : active_) {
+    Doing doing = doing_of(*run);
+    if (doing.kind != RunActivity::Kind::kWaits && !doing.records.empty()) {
+      all.push_back(std::move(doing));
+    }
+  }
+  return all;
+}
+
+}  // namespace headrace
