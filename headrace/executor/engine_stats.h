@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "headrace/executor/reading/read_counts.h"
-#include "headrace/image/render.h"
+#include "headrace/image/render_counts.h"
 
 namespace headrace {
 

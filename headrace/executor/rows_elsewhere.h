@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "headrace/executor/bad_records.h"
-#include "headrace/image/render.h"
+#include "headrace/image/render_counts.h"
 
 namespace headrace {
 

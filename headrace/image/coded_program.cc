@@ -32,7 +32,8 @@ void add_pass(std::vector<CodedStage>& stages, const PendingPass& pass) {
 }  // namespace
 
 std::optional<CodedProgram> coded_program_of(const Recipe& recipe, NotCoded& why_not) {
-  if (!recipe.steps_.are_coded() || !keeps_channels(recipe.steps_, recipe.source_channels())) {
+  if (!recipe.form().steps.are_coded() ||
+      !keeps_channels(recipe.form().steps, recipe.form().source_channels())) {
     why_not = NotCoded::kColors;
     return std::nullopt;
   }
@@ -44,7 +45,7 @@ std::optional<CodedProgram> coded_program_of(const Recipe& recipe, NotCoded& why
   } else {
     const PendingPicture* const picture = recipe.pending_in_place();
     const bool same_size = picture && picture->from.size() == picture->size;
-    if (!same_size || !recipe.map_->is_identity() || !recipe.erased_.empty()) {
+    if (!same_size || !recipe.form().map->is_identity() || !recipe.form().erased.empty()) {
       why_not = NotCoded::kPixels;
       return std::nullopt;
     }
@@ -53,7 +54,7 @@ std::optional<CodedProgram> coded_program_of(const Recipe& recipe, NotCoded& why
     out = std::move(*before);
     add_pass(out.stages, picture->pass);
   }
-  add_steps(out.stages, recipe.steps_);
+  add_steps(out.stages, recipe.form().steps);
   if (out.stages.size() > CodedProgram::kMostStages) {
     why_not = NotCoded::kColors;
     return std::nullopt;

@@ -89,45 +89,46 @@ ResizeWindow CodedWindow::resize(int64_t first, int64_t row, int64_t channel) co
 
 std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not,
                                            bool before_steps) {
-  const auto* picture = std::get_if<EncodedPicture>(&recipe.source_);
+  const RecipeForm& form = recipe.form();
+  const auto* picture = recipe.encoded();
   std::optional<NotCoded> refusal = refusal_of(picture);
-  const bool has_steps = !recipe.steps_.empty();
+  const bool has_steps = !form.steps.empty();
   // A border that was added after the steps has their colors already.
-  const bool border_after = has_steps && recipe.padded_ && !recipe.first_fill_;
-  if (!refusal && ((has_steps && !before_steps) || border_after || !recipe.map_->is_identity())) {
+  const bool border_after = has_steps && form.padded && !form.first_fill;
+  if (!refusal && ((has_steps && !before_steps) || border_after || !form.map->is_identity())) {
     refusal = NotCoded::kColors;
   }
-  if (!refusal && !recipe.erased_.empty()) refusal = NotCoded::kRectangles;
-  if (!refusal && recipe.frame_) refusal = NotCoded::kResizedBorder;
+  if (!refusal && !form.erased.empty()) refusal = NotCoded::kRectangles;
+  if (!refusal && form.frame) refusal = NotCoded::kResizedBorder;
   if (refusal) {
     why_not = *refusal;
     return std::nullopt;
   }
-  const Window& shown = recipe.range_;
+  const Window& shown = form.range;
   const auto place = [](bool flip, int at, int extent, int whole) {
     return flip ? whole - at - extent : at;
   };
   CodedWindow out{
       .picture = *picture,
       .decoded = {},
-      .source = recipe.window_,
-      .transpose = recipe.transpose_,
-      .flip_x = recipe.flip_x_before_,
-      .flip_y = recipe.flip_y_before_,
-      .resized = recipe.oriented(),
+      .source = form.window,
+      .transpose = form.transpose,
+      .flip_x = form.flip_x_before,
+      .flip_y = form.flip_y_before,
+      .resized = form.oriented(),
       .shown = shown,
-      .mirrored = recipe.flip_x_after_,
-      .upside_down = recipe.flip_y_after_,
-      .at_top = place(recipe.flip_y_after_, recipe.range_y_, shown.height, recipe.canvas_.height),
-      .at_left = place(recipe.flip_x_after_, recipe.range_x_, shown.width, recipe.canvas_.width)};
-  for (size_t c = 0; c < out.fill.size(); ++c) out.fill[c] = static_cast<uint8_t>(recipe.fill_[c]);
-  if (has_steps && recipe.padded_) out.fill = *recipe.first_fill_;
-  if (recipe.resize_) {
-    out.filter = recipe.resize_->filter;
-    out.resized = recipe.resize_->to;
+      .mirrored = form.flip_x_after,
+      .upside_down = form.flip_y_after,
+      .at_top = place(form.flip_y_after, form.range_y, shown.height, form.canvas.height),
+      .at_left = place(form.flip_x_after, form.range_x, shown.width, form.canvas.width)};
+  for (size_t c = 0; c < out.fill.size(); ++c) out.fill[c] = static_cast<uint8_t>(form.fill[c]);
+  if (has_steps && form.padded) out.fill = *form.first_fill;
+  if (form.resize) {
+    out.filter = form.resize->filter;
+    out.resized = form.resize->to;
   }
-  if (std::max({out.resized.height, out.resized.width, recipe.canvas_.height,
-                recipe.canvas_.width}) > kMostResizedSide) {
+  if (std::max({out.resized.height, out.resized.width, form.canvas.height, form.canvas.width}) >
+      kMostResizedSide) {
     why_not = NotCoded::kTooLarge;
     return std::nullopt;
   }

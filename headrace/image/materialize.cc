@@ -9,6 +9,7 @@
 #include "headrace/image/collage.h"
 #include "headrace/image/pending_picture.h"
 #include "headrace/image/render.h"
+#include "headrace/image/render_bytes.h"
 
 namespace headrace {
 namespace {
@@ -37,36 +38,16 @@ Result<void> Renderer::check_growth(size_t before, size_t after) const {
                        std::to_string(after)};
 }
 
-// Size of the pixels with which a recipe begins, decoded or to be decoded.
-size_t Renderer::source_bytes(const Recipe& recipe) {
-  if (const auto* encoded = std::get_if<EncodedPicture>(&recipe.source_)) {
-    return size_t(encoded->header.height) * size_t(encoded->header.width) *
-           size_t(recipe.source_channels()) * size_of(encoded->sample);
-  }
-  if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&recipe.source_)) {
-    const Size size = source_size(**warped);
-    return size_t(size.height) * size_t(size.width) * size_t(source_channels(**warped)) *
-           size_of(dtype_of(**warped));
-  }
-  if (const auto* collage = std::get_if<std::shared_ptr<const Collage>>(&recipe.source_)) {
-    return canvas_bytes(**collage);
-  }
-  if (const auto* pending = std::get_if<std::shared_ptr<const PendingPicture>>(&recipe.source_)) {
-    return source_bytes((*pending)->from);
-  }
-  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
-  return picture ? (*picture)->pixels.size() : 0;
-}
-
 // As the step would have done it at once.
 Result<void> Renderer::do_pending(Recipe& recipe) {
-  const auto pending = std::get<std::shared_ptr<const PendingPicture>>(recipe.source_);
+  const auto pending = std::get<std::shared_ptr<const PendingPicture>>(recipe.form().source);
   Recipe from = pending->from;
   if (Result<void> made = materialize(from); !made) return made;
   Recipe outcome = pending->pass.function->apply(pending->pass, from.pixels());
-  if (recipe.start_from(outcome)) return {};
+  if (recipe.replace_pending(outcome)) return {};
   if (Result<void> made = materialize(outcome); !made) return made;
-  recipe.start_from(outcome);  // has no steps now
+  [[maybe_unused]] const bool replaced = recipe.replace_pending(outcome);  // has no steps now
+  assert(replaced);
   return {};
 }
 

@@ -47,86 +47,98 @@ std::array<uint8_t, 4> bytes_of(const ChannelValues& values) {
   return bytes;
 }
 
+// The color that the table maps to this one, if there is such a color.
+std::optional<ChannelValues> before_table(ChannelValues fill, const ColorTable& table,
+                                          int channels) {
+  for (size_t c = 0; c < size_t(channels); ++c) {
+    const auto& values = table.of[c];
+    const auto found = std::ranges::find(values, static_cast<uint8_t>(fill[c]));
+    if (found == values.end()) return std::nullopt;
+    fill[c] = static_cast<double>(found - values.begin());
+  }
+  return fill;
+}
+
 }  // namespace
 
 Recipe::Recipe(EncodedPicture picture)
-    : source_(picture),
-      window_{0, 0, picture.header.width, picture.header.height},
-      map_(PixelMap::identity(picture.sample)) {
+    : form_{.source = picture,
+            .window = {0, 0, picture.header.width, picture.header.height},
+            .map = PixelMap::identity(picture.sample)} {
   take_all();
 }
 
 Recipe::Recipe(std::shared_ptr<const Picture> picture)
-    : window_{0, 0, picture->width, picture->height}, map_(PixelMap::identity(picture->dtype)) {
-  source_ = std::move(picture);
+    : form_{.source = picture,
+            .window = {0, 0, picture->width, picture->height},
+            .map = PixelMap::identity(picture->dtype)} {
   take_all();
 }
 
 Recipe::Recipe(std::shared_ptr<const WarpedPicture> picture)
-    : window_{0, 0, picture->warp.to.width, picture->warp.to.height},
-      map_(PixelMap::identity(dtype_of(*picture))) {
-  source_ = std::move(picture);
+    : form_{.source = picture,
+            .window = {0, 0, picture->warp.to.width, picture->warp.to.height},
+            .map = PixelMap::identity(dtype_of(*picture))} {
   take_all();
 }
 
 Recipe::Recipe(std::shared_ptr<const Collage> collage)
-    : window_{0, 0, collage->size.width, collage->size.height} {
-  source_ = std::move(collage);
+    : form_{.source = collage, .window = {0, 0, collage->size.width, collage->size.height}} {
   take_all();
 }
 
 Recipe::Recipe(std::shared_ptr<const PendingPicture> picture)
-    : window_{0, 0, picture->size.width, picture->size.height} {
-  source_ = std::move(picture);
+    : form_{.source = picture, .window = {0, 0, picture->size.width, picture->size.height}} {
   take_all();
 }
 
-Size Recipe::size() const { return canvas_; }
+Size Recipe::size() const { return form_.canvas; }
 
-int Recipe::channels() const { return steps_.channels(source_channels()); }
+int Recipe::channels() const { return form_.steps.channels(form_.source_channels()); }
 
-int Recipe::source_channels() const {
+int RecipeForm::source_channels() const {
   return std::visit(
-      []<class Source>(const Source& source) {
+      []<class Source>(const Source& from) {
         if constexpr (std::is_same_v<Source, EncodedPicture>) {
-          return channels_of(source.color, source.header);
+          return channels_of(from.color, from.header);
         } else if constexpr (std::is_same_v<Source, std::shared_ptr<const WarpedPicture>>) {
-          return headrace::source_channels(*source);
+          return headrace::source_channels(*from);
         } else if constexpr (std::is_same_v<Source, std::shared_ptr<const PendingPicture>>) {
-          return source->from.channels();
+          return from->from.channels();
         } else if constexpr (std::is_same_v<Source, std::monostate>) {
           return 0;
         } else {
-          return source->channels;
+          return from->channels;
         }
       },
-      source_);
+      source);
 }
 
 bool Recipe::is_derived() const {
-  return std::holds_alternative<std::shared_ptr<const WarpedPicture>>(source_) ||
-         std::holds_alternative<std::shared_ptr<const Collage>>(source_) || is_pending();
+  return std::holds_alternative<std::shared_ptr<const WarpedPicture>>(form_.source) ||
+         std::holds_alternative<std::shared_ptr<const Collage>>(form_.source) || is_pending();
 }
 
 bool Recipe::is_pending() const {
-  return std::holds_alternative<std::shared_ptr<const PendingPicture>>(source_);
+  return std::holds_alternative<std::shared_ptr<const PendingPicture>>(form_.source);
 }
 
 bool Recipe::left_to_device() const {
-  const auto* const encoded = std::get_if<EncodedPicture>(&source_);
+  const auto* const encoded = std::get_if<EncodedPicture>(&form_.source);
   const bool starts_there = encoded ? encoded->on_device && encoded->sample == DType::kUInt8
                                     : pending_in_place() != nullptr;
-  return starts_there && !frame_ && map_->is_identity() && erased_.empty() && steps_.are_coded() &&
-         channels() == source_channels();
+  return starts_there && !form_.frame && form_.map->is_identity() && form_.erased.empty() &&
+         form_.steps.are_coded() && channels() == form_.source_channels();
 }
 
 const PendingPicture* Recipe::pending_in_place() const {
-  const auto* const source = std::get_if<std::shared_ptr<const PendingPicture>>(&source_);
-  if (!source || resized_or_padded() || transpose_ || flip_x_before_ || flip_y_before_) {
+  const auto* const source = std::get_if<std::shared_ptr<const PendingPicture>>(&form_.source);
+  if (!source || form_.resized_or_padded() || form_.transpose || form_.flip_x_before ||
+      form_.flip_y_before) {
     return nullptr;
   }
   const PendingPicture& picture = **source;
-  const bool whole = window_ == Window{0, 0, picture.size.width, picture.size.height};
+  const bool whole = form_.window == Window{0, 0, picture.size.width, picture.size.height};
   return whole ? &picture : nullptr;
 }
 
@@ -134,23 +146,21 @@ const PendingPicture* Recipe::pending_in_place() const {
 // decoding does it.
 bool Recipe::mirror_pending(bool (Recipe::*flip)()) {
   const PendingPicture* const picture = pending_in_place();
-  if (!picture || !erased_.empty() || !picture->pass.function->keeps_mirrored) return false;
+  if (!picture || !form_.erased.empty() || !picture->pass.function->keeps_mirrored) return false;
   PendingPicture mirrored = *picture;
   if (!(mirrored.from.*flip)()) return false;
-  source_ = std::make_shared<const PendingPicture>(std::move(mirrored));
+  form_.source = std::make_shared<const PendingPicture>(std::move(mirrored));
   return true;
 }
 
-// In place of the pending pass what it comes to, of the same size: pixels or a warp, and steps on
-// them. False, and nothing is changed, where one recipe cannot hold these and what follows.
-bool Recipe::start_from(const Recipe& source) {
-  if (resize_ && !source.steps_.empty()) return false;  // they come before it
-  PixelSteps steps = source.steps_;
-  for (const PixelStep& step : steps_.all()) {
+bool Recipe::replace_pending(const Recipe& outcome) {
+  if (form_.resize && !outcome.form_.steps.empty()) return false;  // they come before it
+  PixelSteps steps = outcome.form_.steps;
+  for (const PixelStep& step : form_.steps.all()) {
     if (!steps.add(step)) return false;
   }
-  source_ = source.source_;
-  steps_ = std::move(steps);
+  form_.source = outcome.form_.source;
+  form_.steps = std::move(steps);
   return true;
 }
 
@@ -161,135 +171,139 @@ Recipe pending(Recipe recipe, PendingPass pass) {
 }
 
 bool Recipe::takes_as_it_is() const {
-  return !resized_or_padded() && !transpose_ && !flip_x_before_ && !flip_y_before_ &&
-         steps_.empty() && map_->is_identity() && erased_.empty();
+  return !form_.resized_or_padded() && !form_.transpose && !form_.flip_x_before &&
+         !form_.flip_y_before && form_.steps.empty() && form_.map->is_identity() &&
+         form_.erased.empty();
 }
 
 Recipe::View Recipe::view() const {
-  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
+  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&form_.source);
   if (!picture || !takes_as_it_is()) return {};
-  return {picture->get(), window_};
+  return {picture->get(), form_.window};
 }
 
 std::shared_ptr<const Picture> Recipe::pixels() const {
-  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
+  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&form_.source);
   if (!picture || !takes_as_it_is()) return nullptr;
-  return window_ == Window{0, 0, (*picture)->width, (*picture)->height} ? *picture : nullptr;
+  return form_.window == Window{0, 0, (*picture)->width, (*picture)->height} ? *picture : nullptr;
 }
 
 std::shared_ptr<const Collage> Recipe::collage() const {
-  const auto* collage = std::get_if<std::shared_ptr<const Collage>>(&source_);
+  const auto* collage = std::get_if<std::shared_ptr<const Collage>>(&form_.source);
   if (!collage || !takes_as_it_is()) return nullptr;
   const Size size = (*collage)->size;
-  return window_ == Window{0, 0, size.width, size.height} ? *collage : nullptr;
+  return form_.window == Window{0, 0, size.width, size.height} ? *collage : nullptr;
 }
 
 bool Recipe::same_source(const Recipe& other) const {
-  if (source_.index() != other.source_.index()) return false;
-  if (const auto* encoded = std::get_if<EncodedPicture>(&source_)) {
-    return encoded->bytes.data() == std::get<EncodedPicture>(other.source_).bytes.data();
+  if (form_.source.index() != other.form_.source.index()) return false;
+  if (const auto* encoded = std::get_if<EncodedPicture>(&form_.source)) {
+    return encoded->bytes.data() == std::get<EncodedPicture>(other.form_.source).bytes.data();
   }
   return std::visit(
       [&]<class Source>(const Source& source) {
         if constexpr (requires { source.get(); }) {
-          return source == std::get<Source>(other.source_);
+          return source == std::get<Source>(other.form_.source);
         } else {
           return true;  // neither has any
         }
       },
-      source_);
+      form_.source);
 }
 
 bool Recipe::crop(const Window& window) {
-  if (has_noise()) return false;
+  if (form_.has_noise()) return false;
   crop_pixels(window);
   crop_erased(window);
   return true;
 }
 
 void Recipe::crop_pixels(const Window& window) {
-  if (!resized_or_padded()) {
+  if (!form_.resized_or_padded()) {
     narrow(window);
     take_all();
     return;
   }
   const Window on_canvas = unflipped_after(window);
-  canvas_ = {window.height, window.width};
-  const Window left = common(on_canvas, {range_x_, range_y_, range_.width, range_.height});
+  form_.canvas = {window.height, window.width};
+  const Window left =
+      common(on_canvas, {form_.range_x, form_.range_y, form_.range.width, form_.range.height});
   if (left.empty()) {  // nothing but border
-    range_ = {0, 0, 0, 0};
-    range_x_ = range_y_ = 0;
+    form_.range = {0, 0, 0, 0};
+    form_.range_x = form_.range_y = 0;
     return;
   }
-  range_ = seen_from(range_x_ - range_.x, range_y_ - range_.y, left);
-  range_x_ = left.x - on_canvas.x;
-  range_y_ = left.y - on_canvas.y;
-  if (!resize_) {  // then the range is pixels of the source: read no others
-    narrow(range_);
-    range_.x = range_.y = 0;
+  form_.range = seen_from(form_.range_x - form_.range.x, form_.range_y - form_.range.y, left);
+  form_.range_x = left.x - on_canvas.x;
+  form_.range_y = left.y - on_canvas.y;
+  if (!form_.resize) {  // then the range is pixels of the source: read no others
+    narrow(form_.range);
+    form_.range.x = form_.range.y = 0;
   }
   drop_empty_canvas();
 }
 
 // To where they lie in the cropped picture, as far as they do.
 void Recipe::crop_erased(const Window& window) {
-  std::erase_if(erased_, [&](Erased& erased) {
+  std::erase_if(form_.erased, [&](Erased& erased) {
     erased.window = seen_from(window.x, window.y, common(erased.window, window));
     return erased.window.empty();
   });
 }
 
-bool Recipe::has_noise() const {
-  return std::ranges::any_of(erased_, [](const Erased& part) { return part.noise.has_value(); });
+bool RecipeForm::has_noise() const {
+  return std::ranges::any_of(erased, [](const Erased& part) { return part.noise.has_value(); });
 }
 
 bool Recipe::erase(const Erased& part) {
-  erased_.push_back(part);
+  form_.erased.push_back(part);
   return true;
 }
 
 bool Recipe::flip_horizontal() {
-  if (has_noise()) return false;
+  if (form_.has_noise()) return false;
   if (mirror_pending(&Recipe::flip_horizontal)) return true;
-  bool& flip = resized_or_padded() ? flip_x_after_ : flip_x_before_;
+  bool& flip = form_.resized_or_padded() ? form_.flip_x_after : form_.flip_x_before;
   flip = !flip;
-  for (Erased& erased : erased_) {
+  for (Erased& erased : form_.erased) {
     Window& part = erased.window;
-    part.x = canvas_.width - part.x - part.width;
+    part.x = form_.canvas.width - part.x - part.width;
   }
   return true;
 }
 
 bool Recipe::flip_vertical() {
-  if (has_noise()) return false;
+  if (form_.has_noise()) return false;
   if (mirror_pending(&Recipe::flip_vertical)) return true;
-  bool& flip = resized_or_padded() ? flip_y_after_ : flip_y_before_;
+  bool& flip = form_.resized_or_padded() ? form_.flip_y_after : form_.flip_y_before;
   flip = !flip;
-  for (Erased& erased : erased_) {
+  for (Erased& erased : form_.erased) {
     Window& part = erased.window;
-    part.y = canvas_.height - part.y - part.height;
+    part.y = form_.canvas.height - part.y - part.height;
   }
   return true;
 }
 
 bool Recipe::transpose() {
-  if (resized_or_padded() || !erased_.empty()) return false;
-  transpose_ = !transpose_;
-  std::swap(flip_x_before_, flip_y_before_);  // transposing a mirrored row mirrors a column
+  if (form_.resized_or_padded() || !form_.erased.empty()) return false;
+  form_.transpose = !form_.transpose;
+  std::swap(form_.flip_x_before,
+            form_.flip_y_before);  // transposing a mirrored row mirrors a column
   take_all();
   return true;
 }
 
 bool Recipe::resize(Size to, Filter filter) {
   if (to == size()) return true;
-  if (resize_ || !steps_.empty() || !map_->is_identity() || !erased_.empty()) return false;
-  if (padded_ && map_->input() != DType::kUInt8) return false;
-  if (padded_ && range_.width == 0) {  // border alone
-    canvas_ = to;
-  } else if (padded_) {
+  if (form_.resize || !form_.steps.empty() || !form_.map->is_identity() || !form_.erased.empty())
+    return false;
+  if (form_.padded && form_.map->input() != DType::kUInt8) return false;
+  if (form_.padded && form_.range.width == 0) {  // border alone
+    form_.canvas = to;
+  } else if (form_.padded) {
     frame_and_resize(to, filter);
   } else {
-    resize_ = Resize{to, filter};
+    form_.resize = RecipeForm::Resize{to, filter};
     take_all();
   }
   return true;
@@ -298,108 +312,133 @@ bool Recipe::resize(Size to, Filter filter) {
 // The border becomes the frame, and of the outcome what none of the picture's pixels reach becomes
 // border: Pillow's weights leave one color as it is.
 void Recipe::frame_and_resize(Size to, Filter filter) {
-  flip_x_before_ ^= flip_x_after_;
-  flip_y_before_ ^= flip_y_after_;
+  form_.flip_x_before ^= form_.flip_x_after;
+  form_.flip_y_before ^= form_.flip_y_after;
   const auto mirrored = [](bool mirror, int at, int extent, int whole) {
     return mirror ? whole - at - extent : at;
   };
-  Frame frame{canvas_, 0, 0, {}};
+  RecipeForm::Frame frame{form_.canvas, 0, 0, {}};
   // Where the picture lies in what is resized; the frame's own place is that before the flips.
-  const int x =
-      mirrored(std::exchange(flip_x_after_, false), range_x_, range_.width, canvas_.width);
-  const int y =
-      mirrored(std::exchange(flip_y_after_, false), range_y_, range_.height, canvas_.height);
-  frame.x = mirrored(flip_x_before_, x, range_.width, canvas_.width);
-  frame.y = mirrored(flip_y_before_, y, range_.height, canvas_.height);
-  for (size_t c = 0; c < fill_.size(); ++c) frame.fill[c] = static_cast<uint8_t>(fill_[c]);
-  const Part across = outputs_of(filter, canvas_.width, to.width, x, x + range_.width);
-  const Part down = outputs_of(filter, canvas_.height, to.height, y, y + range_.height);
-  frame_ = frame;
-  resize_ = Resize{to, filter};
-  canvas_ = to;
-  range_ = {across.begin, down.begin, across.end - across.begin, down.end - down.begin};
-  if (range_.width <= 0 || range_.height <= 0) range_ = {0, 0, 0, 0};
-  range_x_ = range_.x;
-  range_y_ = range_.y;
+  const int x = mirrored(std::exchange(form_.flip_x_after, false), form_.range_x, form_.range.width,
+                         form_.canvas.width);
+  const int y = mirrored(std::exchange(form_.flip_y_after, false), form_.range_y,
+                         form_.range.height, form_.canvas.height);
+  frame.x = mirrored(form_.flip_x_before, x, form_.range.width, form_.canvas.width);
+  frame.y = mirrored(form_.flip_y_before, y, form_.range.height, form_.canvas.height);
+  for (size_t c = 0; c < form_.fill.size(); ++c)
+    frame.fill[c] = static_cast<uint8_t>(form_.fill[c]);
+  const Part across = outputs_of(filter, form_.canvas.width, to.width, x, x + form_.range.width);
+  const Part down = outputs_of(filter, form_.canvas.height, to.height, y, y + form_.range.height);
+  form_.frame = frame;
+  form_.resize = RecipeForm::Resize{to, filter};
+  form_.canvas = to;
+  form_.range = {across.begin, down.begin, across.end - across.begin, down.end - down.begin};
+  if (form_.range.width <= 0 || form_.range.height <= 0) form_.range = {0, 0, 0, 0};
+  form_.range_x = form_.range.x;
+  form_.range_y = form_.range.y;
   drop_empty_canvas();
 }
 
 bool Recipe::pad(int left, int top, int right, int bottom, std::span<const double> fill) {
   if (left == 0 && top == 0 && right == 0 && bottom == 0) return true;
-  if (!map_->is_identity() || !erased_.empty()) return false;
+  if (!form_.map->is_identity() || !form_.erased.empty()) return false;
   ChannelValues wanted{};
   std::copy_n(fill.begin(), std::min(fill.size(), wanted.size()), wanted.begin());
-  if (padded_ && wanted != fill_) return false;
-  if (flip_x_after_) std::swap(left, right);
-  if (flip_y_after_) std::swap(top, bottom);
-  if (!padded_) first_fill_.reset();
-  padded_ = true;
-  fill_ = wanted;
-  canvas_ = {canvas_.height + top + bottom, canvas_.width + left + right};
-  range_x_ += left;
-  range_y_ += top;
+  if (form_.padded && wanted != form_.fill) return false;
+  if (form_.flip_x_after) std::swap(left, right);
+  if (form_.flip_y_after) std::swap(top, bottom);
+  if (!form_.padded) form_.first_fill.reset();
+  form_.padded = true;
+  form_.fill = wanted;
+  form_.canvas = {form_.canvas.height + top + bottom, form_.canvas.width + left + right};
+  form_.range_x += left;
+  form_.range_y += top;
   return true;
 }
 
+Recipe::End Recipe::take_end() {
+  // After a pass over pixels a flip is the last step, too, where no border follows.
+  const bool is_last = is_pending() && !form_.resized_or_padded();
+  bool& flip = is_last ? form_.flip_x_before : form_.flip_x_after;
+  End end{.flip = std::exchange(flip, false),
+          .map = std::exchange(form_.map, PixelMap::identity(DType::kUInt8))};
+  if (!form_.erased.empty()) end.erased = form_.erased.front();
+  form_.erased.clear();
+  std::shared_ptr<const QuickTable> table = form_.steps.last_table();
+  if (!table) return end;
+  if (form_.padded) {
+    const auto fill = before_table(form_.fill, *table, channels());
+    if (!fill) return end;
+    form_.fill = *fill;
+  }
+  form_.steps.drop_last();
+  end.table = std::move(table);
+  return end;
+}
+
 std::optional<Recipe::Shown> Recipe::shown() const {
-  if (!padded_ || !map_->is_identity() || !erased_.empty() || range_.width == 0) return {};
-  return Shown{unflipped_after({range_x_, range_y_, range_.width, range_.height}), fill_};
+  if (!form_.padded || !form_.map->is_identity() || !form_.erased.empty() || form_.range.width == 0)
+    return {};
+  return Shown{
+      unflipped_after({form_.range_x, form_.range_y, form_.range.width, form_.range.height}),
+      form_.fill};
 }
 
 bool Recipe::compute(const PixelStep& step) {
   const int before = channels();
-  const bool before_any = steps_.empty();
+  const bool before_any = form_.steps.empty();
   PixelStep its = step;
-  if (map_->input() != DType::kUInt8) its.table.reset();  // a table is of bytes
-  if (!map_->is_identity() || !erased_.empty() || !steps_.add(its)) return false;
-  if (!padded_) return true;
-  if (before_any && map_->input() == DType::kUInt8) first_fill_ = bytes_of(fill_);
+  if (form_.map->input() != DType::kUInt8) its.table.reset();  // a table is of bytes
+  if (!form_.map->is_identity() || !form_.erased.empty() || !form_.steps.add(its)) return false;
+  if (!form_.padded) return true;
+  if (before_any && form_.map->input() == DType::kUInt8) form_.first_fill = bytes_of(form_.fill);
   PixelSteps alone;
   alone.add(its);
-  fill_ = alone.of_pixel(fill_, map_->input(), before);
+  form_.fill = alone.of_pixel(form_.fill, form_.map->input(), before);
   return true;
 }
 
 bool Recipe::map(const MapStep& step) {
-  const PixelMap* const map = map_->then(step);
-  if (!erased_.empty() && map != map_) return false;
-  map_ = map;
+  const PixelMap* const map = form_.map->then(step);
+  if (!form_.erased.empty() && map != form_.map) return false;
+  form_.map = map;
   return true;
 }
 
-Size Recipe::oriented() const {
-  return transpose_ ? Size{window_.width, window_.height} : Size{window_.height, window_.width};
+Size RecipeForm::oriented() const {
+  return transpose ? Size{window.width, window.height} : Size{window.height, window.width};
 }
 
 void Recipe::narrow(Window window) {
-  const Size size = oriented();
-  if (flip_x_before_) window.x = size.width - window.x - window.width;
-  if (flip_y_before_) window.y = size.height - window.y - window.height;
-  if (transpose_) window = {window.y, window.x, window.height, window.width};
-  window_ = {window_.x + window.x, window_.y + window.y, window.width, window.height};
+  const Size size = form_.oriented();
+  if (form_.flip_x_before) window.x = size.width - window.x - window.width;
+  if (form_.flip_y_before) window.y = size.height - window.y - window.height;
+  if (form_.transpose) window = {window.y, window.x, window.height, window.width};
+  form_.window = {form_.window.x + window.x, form_.window.y + window.y, window.width,
+                  window.height};
 }
 
 void Recipe::take_all() {
-  canvas_ = resize_ ? resize_->to : oriented();
-  range_ = {0, 0, canvas_.width, canvas_.height};
-  range_x_ = range_y_ = 0;
+  form_.canvas = form_.resize ? form_.resize->to : form_.oriented();
+  form_.range = {0, 0, form_.canvas.width, form_.canvas.height};
+  form_.range_x = form_.range_y = 0;
 }
 
 Window Recipe::unflipped_after(Window window) const {
-  if (flip_x_after_) window.x = canvas_.width - window.x - window.width;
-  if (flip_y_after_) window.y = canvas_.height - window.y - window.height;
+  if (form_.flip_x_after) window.x = form_.canvas.width - window.x - window.width;
+  if (form_.flip_y_after) window.y = form_.canvas.height - window.y - window.height;
   return window;
 }
 
 // A crop may have cut every border off again; then a resize may follow and flips need not wait.
 void Recipe::drop_empty_canvas() {
-  if (canvas_ != Size{range_.height, range_.width}) return;
-  padded_ = false;
-  fill_ = {};
-  first_fill_.reset();
-  if (resize_) return;
-  flip_x_before_ ^= std::exchange(flip_x_after_, false);
-  flip_y_before_ ^= std::exchange(flip_y_after_, false);
+  if (form_.canvas != Size{form_.range.height, form_.range.width}) return;
+  form_.padded = false;
+  form_.fill = {};
+  form_.first_fill.reset();
+  if (form_.resize) return;
+  form_.flip_x_before ^= std::exchange(form_.flip_x_after, false);
+  form_.flip_y_before ^= std::exchange(form_.flip_y_after, false);
 }
 
 }  // namespace headrace

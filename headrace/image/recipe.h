@@ -69,10 +69,47 @@ struct EncodedPicture {
 
 struct Collage;         // collage.h, which is made of recipes
 struct PendingPicture;  // pending_picture.h, likewise
-struct CodedProgram;
-struct CodedWindow;
-enum class NotCoded : uint8_t;
-struct RecipeEdit;
+
+// The normal form. Only a Recipe changes it; what renders it, or translates it for a device, reads
+// it.
+struct RecipeForm {
+  struct Resize {
+    Size to;
+    Filter filter;
+  };
+  // The border of a picture that is resized with it.
+  struct Frame {
+    Size size;         // with the picture
+    int x = 0, y = 0;  // of the oriented window, before the flips
+    std::array<uint8_t, kMostChannels> fill{};
+  };
+
+  std::variant<std::monostate, EncodedPicture, std::shared_ptr<const Picture>,
+               std::shared_ptr<const WarpedPicture>, std::shared_ptr<const Collage>,
+               std::shared_ptr<const PendingPicture>>
+      source = {};
+  Window window = {};                                 // in the source's stored coordinates
+  bool transpose = false;                             // of the window
+  bool flip_x_before = false, flip_y_before = false;  // of the (transposed) window
+  std::optional<Frame> frame = {};                    // of what is resized; else none
+  std::optional<Resize> resize = {};
+  Window range = {};  // of the resized picture, not flipped; may be empty under a canvas
+  bool padded = false;
+  Size canvas = {};              // equal to the range's size where not padded
+  int range_x = 0, range_y = 0;  // where the range lies on the canvas
+  ChannelValues fill{};          // of the canvas, as the pixel steps leave it
+  // The fill after the pixel steps that came after it; in bytes.
+  std::optional<std::array<uint8_t, 4>> first_fill = {};
+  bool flip_x_after = false, flip_y_after = false;
+  PixelSteps steps = {};
+  const PixelMap* map = PixelMap::identity(DType::kUInt8);
+  std::vector<Erased> erased = {};  // in order; most recipes have none
+
+  int source_channels() const;
+  Size oriented() const;  // of the window, after the orientation
+  bool resized_or_padded() const { return resize.has_value() || padded; }
+  bool has_noise() const;
+};
 
 class Recipe {
  public:
@@ -88,7 +125,7 @@ class Recipe {
   // The current size, i.e. that of the rendered result.
   [[nodiscard]] Size size() const;
   [[nodiscard]] int channels() const;
-  [[nodiscard]] DType dtype() const { return map_->output(); }
+  [[nodiscard]] DType dtype() const { return form_.map->output(); }
 
   [[nodiscard]] bool crop(const Window& window);  // REQUIRES: inside size(), not empty
   [[nodiscard]] bool flip_horizontal();
@@ -130,70 +167,46 @@ class Recipe {
   [[nodiscard]] bool is_derived() const;
   // The encoded image that it starts from; else null.
   [[nodiscard]] const EncodedPicture* encoded() const {
-    return std::get_if<EncodedPicture>(&source_);
+    return std::get_if<EncodedPicture>(&form_.source);
   }
   // A device is to decode it, if its steps allow that. REQUIRES: encoded().
-  void leave_to_device() { std::get<EncodedPicture>(source_).on_device = true; }
+  void leave_to_device() { std::get<EncodedPicture>(form_.source).on_device = true; }
   // Whether a pass over all pixels may be noted (pending_picture.h) in place of being done: a
   // device decodes the image, and nothing so far keeps it from doing the rest.
   [[nodiscard]] bool left_to_device() const;
   // Whether it starts from such a pass.
   [[nodiscard]] bool is_pending() const;
+  // The pending pass if each pixel stays at its position; else null.
+  [[nodiscard]] const PendingPicture* pending_in_place() const;
+  // Puts what the pending pass comes to, of the same size, in its place: pixels or a warp, and
+  // steps on them. False, and nothing is changed, if one recipe cannot hold these and what follows.
+  [[nodiscard]] bool replace_pending(const Recipe& outcome);
+
+  // Takes off the last steps that need no neighboring pixels; rendering the rest and then doing
+  // these gives the same. REQUIRES: at most one rectangle is erased, not by noise, and the map
+  // starts from bytes.
+  struct End {
+    bool flip = false;  // horizontally
+    std::shared_ptr<const QuickTable> table = {};
+    const PixelMap* map = nullptr;
+    std::optional<Erased> erased = {};
+  };
+  End take_end();
+
+  const RecipeForm& form() const { return form_; }
 
  private:
-  friend class Renderer;
-  friend std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source);
-  friend std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not);
-  friend std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not,
-                                                    bool before_steps);
-  friend std::optional<CodedProgram> coded_program_of(const Recipe& recipe, NotCoded& why_not);
-  struct Resize {
-    Size to;
-    Filter filter;
-  };
-  // The border of a picture that is resized with it.
-  struct Frame {
-    Size size;         // with the picture
-    int x = 0, y = 0;  // of the oriented window, before the flips
-    std::array<uint8_t, kMostChannels> fill{};
-  };
-  int source_channels() const;
   bool takes_as_it_is() const;  // the window's pixels
-  // The pending pass if each pixel stays at its position; else null.
-  const PendingPicture* pending_in_place() const;
   bool mirror_pending(bool (Recipe::*flip)());
-  bool start_from(const Recipe& source);
   void frame_and_resize(Size to, Filter filter);
-  bool resized_or_padded() const { return resize_.has_value() || padded_; }
   void crop_pixels(const Window& window);
   void crop_erased(const Window& window);
-  bool has_noise() const;
-  Size oriented() const;                        // of the window, after the orientation
   void narrow(Window window);                   // of the oriented window
   void take_all();                              // range and canvas = all of what precedes them
   Window unflipped_after(Window window) const;  // from the present picture to the canvas
   void drop_empty_canvas();
 
-  std::variant<std::monostate, EncodedPicture, std::shared_ptr<const Picture>,
-               std::shared_ptr<const WarpedPicture>, std::shared_ptr<const Collage>,
-               std::shared_ptr<const PendingPicture>>
-      source_;
-  Window window_;                                       // in the source's stored coordinates
-  bool transpose_ = false;                              // of the window
-  bool flip_x_before_ = false, flip_y_before_ = false;  // of the (transposed) window
-  std::optional<Frame> frame_;                          // of what is resized; else none
-  std::optional<Resize> resize_;
-  Window range_;  // of the resized picture, not flipped; may be empty under a canvas
-  bool padded_ = false;
-  Size canvas_;                    // equal to the range's size where not padded
-  int range_x_ = 0, range_y_ = 0;  // where the range lies on the canvas
-  ChannelValues fill_{};           // of the canvas, as the pixel steps leave it
-  // The fill after the pixel steps that came after it; in bytes.
-  std::optional<std::array<uint8_t, 4>> first_fill_;
-  bool flip_x_after_ = false, flip_y_after_ = false;
-  PixelSteps steps_;
-  const PixelMap* map_ = PixelMap::identity(DType::kUInt8);
-  std::vector<Erased> erased_;  // in order; most recipes have none
+  RecipeForm form_;
 };
 
 }  // namespace headrace

@@ -42,70 +42,49 @@ void note_cut(const Erased& erased, DType dtype, PictureEdit& edit) {
   }
 }
 
-// The color that the table maps to this one, if there is such a color.
-std::optional<ChannelValues> before_table(ChannelValues fill, const ColorTable& table,
-                                          int channels) {
-  for (size_t c = 0; c < size_t(channels); ++c) {
-    const auto& values = table.of[c];
-    const auto found = std::ranges::find(values, static_cast<uint8_t>(fill[c]));
-    if (found == values.end()) return std::nullopt;
-    fill[c] = static_cast<double>(found - values.begin());
-  }
-  return fill;
-}
-
 }  // namespace
 
 std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source) {
-  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
-  if (!picture || picture->get() != &source || recipe.resize_ || recipe.transpose_ ||
-      !recipe.steps_.empty() || recipe.erased_.size() > 1 || recipe.has_noise() ||
-      recipe.flip_y_before_ != recipe.flip_y_after_) {
+  const RecipeForm& form = recipe.form();
+  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&form.source);
+  if (!picture || picture->get() != &source || form.resize || form.transpose ||
+      !form.steps.empty() || form.erased.size() > 1 || form.has_noise() ||
+      form.flip_y_before != form.flip_y_after) {
     return std::nullopt;
   }
-  const Window &window = recipe.window_, &range = recipe.range_;
+  const Window &window = form.window, &range = form.range;
   const std::optional<int> left =
-      first_place({source.width, window.x, window.width, range.x, range.width, recipe.range_x_,
-                   recipe.canvas_.width, recipe.flip_x_before_});
+      first_place({source.width, window.x, window.width, range.x, range.width, form.range_x,
+                   form.canvas.width, form.flip_x_before});
   const std::optional<int> top =
-      first_place({source.height, window.y, window.height, range.y, range.height, recipe.range_y_,
-                   recipe.canvas_.height, recipe.flip_y_before_});
+      first_place({source.height, window.y, window.height, range.y, range.height, form.range_y,
+                   form.canvas.height, form.flip_y_before});
   if (!left || !top) return std::nullopt;
   RecipeEdit out{
-      .edit = {.top = *top, .left = *left, .flip = recipe.flip_x_before_ != recipe.flip_x_after_},
-      .size = recipe.canvas_,
-      .map = recipe.map_,
-      .fill = recipe.fill_,
-      .is_filled = recipe.padded_};
-  if (!recipe.erased_.empty()) note_cut(recipe.erased_.front(), recipe.map_->output(), out.edit);
+      .edit = {.top = *top, .left = *left, .flip = form.flip_x_before != form.flip_x_after},
+      .size = form.canvas,
+      .map = form.map,
+      .fill = form.fill,
+      .is_filled = form.padded};
+  if (!form.erased.empty()) note_cut(form.erased.front(), form.map->output(), out.edit);
   return out;
 }
 
 std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not) {
-  why_not = recipe.map_->input() != DType::kUInt8             ? "floats"
+  const RecipeForm& form = recipe.form();
+  why_not = form.map->input() != DType::kUInt8                ? "floats"
             : recipe.channels() > PictureBatch::kMostChannels ? "more than four channels"
-            : recipe.has_noise()                              ? "a rectangle of noise"
-            : recipe.erased_.size() > 1                       ? "several rectangles"
+            : form.has_noise()                                ? "a rectangle of noise"
+            : form.erased.size() > 1                          ? "several rectangles"
                                                               : "";
   if (!why_not.empty()) return std::nullopt;
-  // After a pass over pixels a flip is the last step, too, where no border follows.
-  const bool is_last = recipe.is_pending() && !recipe.resized_or_padded();
-  bool& last_flip = is_last ? recipe.flip_x_before_ : recipe.flip_x_after_;
-  RecipeEdit out{
-      .edit = {.flip = last_flip}, .size = recipe.canvas_, .map = recipe.map_, .fill = {}};
-  if (!recipe.erased_.empty()) note_cut(recipe.erased_.front(), recipe.map_->output(), out.edit);
-  last_flip = false;
-  recipe.map_ = PixelMap::identity(DType::kUInt8);
-  recipe.erased_.clear();
-  const std::shared_ptr<const QuickTable> table = recipe.steps_.last_table();
-  if (!table) return out;
-  if (recipe.padded_) {
-    const auto fill = before_table(recipe.fill_, *table, recipe.channels());
-    if (!fill) return out;
-    recipe.fill_ = *fill;
-  }
-  recipe.steps_.drop_last();
-  out.table = table;
+  Recipe::End end = recipe.take_end();
+  RecipeEdit out{.edit = {.flip = end.flip},
+                 .size = form.canvas,
+                 .map = end.map,
+                 .fill = {},
+                 .table = std::move(end.table)};
+  if (end.erased) note_cut(*end.erased, end.map->output(), out.edit);
   return out;
 }
 

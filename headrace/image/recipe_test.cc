@@ -8,6 +8,7 @@
 #include <random>
 
 #include "headrace/image/recipe_test_pictures.h"
+#include "headrace/image/render_bytes.h"
 
 namespace headrace {
 namespace {
@@ -253,7 +254,7 @@ TEST(Recipe, ResizeOfAPaddedImageReadsNoPixelOfTheBorder) {
   ASSERT_TRUE(recipe.pad(4000, 2000, 0, 0, kRed));
   EXPECT_TRUE(recipe.resize({50, 50}, Filter::kBilinear));
   EXPECT_EQ(recipe.size(), (Size{50, 50}));
-  EXPECT_LT(Renderer::working_bytes(recipe), size_t{4} << 20) << "of 24 MB that the border had";
+  EXPECT_LT(working_bytes(recipe), size_t{4} << 20) << "of 24 MB that the border had";
   EXPECT_EQ(render(recipe).at(0, 3, 3), kRed[0]);
 }
 

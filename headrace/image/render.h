@@ -15,45 +15,11 @@
 #include "headrace/image/field_memory.h"
 #include "headrace/image/fused_pass.h"
 #include "headrace/image/recipe.h"
+#include "headrace/image/render_counts.h"
+#include "headrace/image/render_task.h"
 #include "headrace/image/value_memory.h"
 
 namespace headrace {
-
-// Where a picture goes: dense (C, H, W) or (H, W, C) of the recipe's size, channels and dtype.
-struct RenderTarget {
-  void* data = nullptr;
-  MemoryFormat format = MemoryFormat::kChannelsFirst;
-  bool batch = true;   // one of many, read when all are there; not a picture that is used at once
-  bool border = true;  // stores the border, too; else what is there stays
-};
-
-// Seconds spent by stage; counters of one thread.
-struct StageSeconds {
-  double read = 0, entropy = 0, coded = 0, transform = 0, resample = 0, store = 0, python = 0;
-
-  StageSeconds& operator+=(const StageSeconds& more) {
-    read += more.read;
-    entropy += more.entropy;
-    coded += more.coded;
-    transform += more.transform;
-    resample += more.resample;
-    store += more.store;
-    python += more.python;
-    return *this;
-  }
-  StageSeconds operator-(const StageSeconds& less) const {
-    return {read - less.read,           entropy - less.entropy,   coded - less.coded,
-            transform - less.transform, resample - less.resample, store - less.store,
-            python - less.python};
-  }
-};
-
-struct RenderTask {
-  const Recipe* recipe = nullptr;
-  RenderTarget target;
-  Result<void> result;
-  int warnings = 0;
-};
 
 // Pixels that a step has asked for and that are decoded with those of other records, in the order
 // in which it asks: Note [Pixels together] in executor/record_worker.h.
@@ -65,20 +31,7 @@ struct PixelRequests {
   void clear() { *this = {}; }
 };
 
-// Warnings about pictures that were delivered all the same; counters of one thread.
-struct PictureRemarks {
-  int64_t repaired = 0;      // damage that their decoder repaired
-  int64_t exif_ignored = 0;  // an Exif orientation without a setting whether to apply it
-
-  PictureRemarks& operator+=(const PictureRemarks& more) {
-    repaired += more.repaired;
-    exif_ignored += more.exif_ignored;
-    return *this;
-  }
-  PictureRemarks operator-(const PictureRemarks& less) const {
-    return {repaired - less.repaired, exif_ignored - less.exif_ignored};
-  }
-};
+struct RenderLane;  // render_lane.h
 
 // Decoders, resample tables and row buffers, kept by a thread between pictures. Not thread-safe.
 class Renderer {
@@ -109,9 +62,6 @@ class Renderer {
   void materialize_views(std::vector<Recipe*> views);
   // Where requests for pictures that would be decoded go now; null: nowhere.
   PixelRequests* requests() { return requests_; }
-  // Bytes that rendering it may need beside the target, buffers of this object included; for the
-  // memory budget.
-  static size_t working_bytes(const Recipe& recipe);
   // Gives back buffers above the cap, after an unusually large picture.
   void trim(size_t keep_bytes);
   size_t held_bytes() const;
@@ -141,16 +91,11 @@ class Renderer {
 
  private:
   friend class Collecting;
-  static size_t source_bytes(const Recipe& recipe);
   // REQUIRES: recipe.is_pending(), which it is no more.
   Result<void> do_pending(Recipe& recipe);
   void render_pending(RenderTask& task);
-  static size_t painting_bytes(const Collage& collage);
-  struct Lane;
-  struct SharedDecode;
   struct Scratch;
   ImageDecoder& decoder(const CodecRecord& codec);
-  static PassJob job_of(const Recipe& recipe, const RenderTarget& target);
   void render_warped(RenderTask& task, const WarpedPicture& picture, const PassJob& job);
   void render_collage(RenderTask& task, const Collage& collage, const PassJob& job);
   // A part of it; valid until the next one is painted.
@@ -158,18 +103,12 @@ class Renderer {
   void take_seconds(FusedPass& pass);
   double counted_seconds() const;  // of passes
   // `picture` holds that window of the recipe's source.
-  void render_picture(Lane& lane, const Recipe& recipe, const Picture& picture,
+  void render_picture(RenderLane& lane, const Recipe& recipe, const Picture& picture,
                       const Window& window, const PassJob& job);
-  // False if no part of the picture is needed, and everything is done.
-  bool begin_lane(Lane& lane, RenderTask& task, const PassJob& job);
-  bool shares_source(const Recipe& recipe) const;
-  void join(Lane& lane);
-  void decode(const CodecRecord& codec, std::span<SharedDecode> decodes);
-  static DecodeJob job_for(SharedDecode& decode);
-  void decode_alone(const CodecRecord& codec, Lane& lane);
-  void finish_lane(Lane& lane, DecodeJob& job);
-  void render_kept(Lane& lane);
-  Lane& lane(size_t number);
+  void decode_shared(const CodecRecord& codec);
+  void decode_alone(const CodecRecord& codec, RenderLane& lane);
+  void finish_lane(RenderLane& lane, DecodeJob& job);
+  void render_kept(RenderLane& lane);
   std::unique_ptr<Scratch> scratch_;
   std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;
   StageSeconds seconds_;

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "headrace/base/registry.h"
+#include "headrace/image/render_bytes.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace {
@@ -370,7 +371,7 @@ TEST(Render, UsesNoMoreMemoryThanAnnouncedAndReturnsIt) {
     Recipe recipe{test_picture(200 + seed, 300, 3)};
     random_steps(recipe, seed);
     rendered(fresh, recipe);
-    EXPECT_LE(fresh.held_bytes(), Renderer::working_bytes(recipe) + 4096) << seed;
+    EXPECT_LE(fresh.held_bytes(), working_bytes(recipe) + 4096) << seed;
     rendered(renderer, recipe);
   }
   EXPECT_GT(renderer.held_bytes(), 10000u);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "headrace/image/render_bytes.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace {
@@ -105,8 +106,8 @@ Result<void> ImagePlan::apply(const RowImage& image, int64_t number, uint64_t se
     return other("it has " + text_of(size) + ", the packing expects " +
                  std::to_string(image.height) + " x " + std::to_string(image.width));
   }
-  if (Renderer::working_bytes(value.picture) > renderer.largest_value()) {
-    return other("decoding it takes " + std::to_string(Renderer::working_bytes(value.picture)) +
+  if (working_bytes(value.picture) > renderer.largest_value()) {
+    return other("decoding it takes " + std::to_string(working_bytes(value.picture)) +
                  " bytes, more than memory_limit leaves");
   }
   if (Result<int> done = plan_->advance(0, record, renderer, seed, 0); !done) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "headrace/image/render_bytes.h"
+
 namespace headrace {
 
 RecordBytes::RecordBytes(const Plan& plan)
@@ -22,7 +24,7 @@ size_t RecordBytes::of_one(const Record& record) const {
     const size_t pixels = before_end_.bytes_of(picture);
     const size_t copies = crosses_to_python_ ? 4 : 2;
     bytes += std::max(copies * pixels + before_end_.scratch_bytes(picture),
-                      pixels + Renderer::working_bytes(picture));
+                      pixels + working_bytes(picture));
     const int views = before_end_.views[i];  // each has its pixels, one of them a step at a time
     if (views > 1) bytes += size_t(views - 1) * pixels;
   }
@@ -44,7 +46,7 @@ size_t made_bytes(const Record& record) {
 size_t working_bytes(const Record& record) {
   size_t bytes = made_bytes(record);
   for (const FieldValue& value : record.fields) {
-    bytes += Renderer::working_bytes(value.picture) + value.sound.header.working_bytes;
+    bytes += working_bytes(value.picture) + value.sound.header.working_bytes;
   }
   return bytes;
 }
