@@ -2,14 +2,8 @@
 #include "headrace/storage/remote/range_client.h"
 
 #include <pthread.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cmath>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -22,10 +16,11 @@
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
 #include "headrace/storage/burst_threads.h"
+#include "headrace/storage/remote/curl_loop.h"
 #include "headrace/storage/remote/pace.h"
 #include "headrace/storage/remote/per_process.h"
+#include "headrace/storage/remote/redirect.h"
 #include "headrace/storage/remote/transfer.h"
-#include "headrace/storage/remote/url.h"
 #include "headrace/storage/storage_errors.h"
 
 namespace headrace {
@@ -64,20 +59,10 @@ std::string seconds_text(double seconds) {
 // By which Hedges compares requests: how long a body is whose size is asked for.
 uint64_t bytes_of(const Fetch& fetch) { return fetch.room ? fetch.range.bytes : 0; }
 
-bool same_server(const Url& a, const Url& b) { return a.scheme == b.scheme && a.host == b.host; }
-
-// The name without the port.
-std::string_view name_of_host(std::string_view host) {
-  const size_t colon = host.rfind(':');
-  const bool has_port = colon != std::string_view::npos && host.find(']', colon) == host.npos;
-  return has_port ? host.substr(0, colon) : host;
-}
-
 }  // namespace
 
 struct RangeClient::Loop {
-  Loop();
-  ~Loop();
+  ~Loop() { stop(); }
 
   void submit(Fetch fetch) EXCLUDES_LOCK(mutex);
   void stop() EXCLUDES_LOCK(mutex);
@@ -89,7 +74,6 @@ struct RangeClient::Loop {
     std::optional<FetchResult> refused;  // where it is not new
   };
   void put(Arrival arrival) EXCLUDES_LOCK(mutex);
-  void wake() const;
 
   // All below belongs to the thread.
   void run();
@@ -99,7 +83,6 @@ struct RangeClient::Loop {
   bool begin(const Job& job, Server& server);  // whether a request was sent
   void begin_copy(const Job& job, Server& server);
   void wait_and_act();
-  void collect();
   void finish(Transfer& transfer, int code);
   void release(Transfer& transfer);
   void again(const Job& job, const std::string& why, std::optional<double> asked);
@@ -110,50 +93,23 @@ struct RangeClient::Loop {
   void look_for_slow_ones();
   void end_all();
   Server& server_of(const FetchJob& job);
-  static int on_socket(Curl::Handle*, int socket, int what, void* loop, void* known);
-  static int on_timer(Curl::Multi*, long milliseconds, void* loop);
 
-  const Curl* curl = nullptr;
-  std::optional<Error> missing;  // libcurl
-  int epoll = -1, event = -1;
+  CurlLoop curl;
 
   Mutex mutex;
   std::vector<Arrival> inbox GUARDED_BY(mutex);
   std::thread thread GUARDED_BY(mutex);
   bool stopping GUARDED_BY(mutex) = false;
 
-  Curl::Multi* multi = nullptr;
   std::map<std::string, Server, std::less<>> servers;
   std::vector<std::unique_ptr<Transfer>> idle;
   std::map<Transfer*, std::unique_ptr<Transfer>> active;
   std::multimap<double, Job> pauses;
-  std::optional<double> curl_due;
   double next_tick = 0;
   bool over = false;
   std::minstd_rand random{std::random_device{}()};
   BurstThreads renewals{kRenewals};
 };
-
-RangeClient::Loop::Loop() {
-  Result<const Curl*> opened = Curl::opened();
-  if (!opened) {
-    missing = std::move(opened.error());
-    return;
-  }
-  curl = *opened;
-  epoll = epoll_create1(EPOLL_CLOEXEC);
-  event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  epoll_event wanted{.events = EPOLLIN, .data = {.fd = event}};
-  if (epoll < 0 || event < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, event, &wanted) != 0) {
-    missing = storage_error(errno, "read", "");
-  }
-}
-
-RangeClient::Loop::~Loop() {
-  stop();
-  if (event >= 0) close(event);
-  if (epoll >= 0) close(epoll);
-}
 
 void RangeClient::Loop::stop() {
   std::thread running;
@@ -161,19 +117,14 @@ void RangeClient::Loop::stop() {
     MutexLock lock(mutex);
     stopping = true;
     running.swap(thread);
-    if (running.joinable()) wake();
+    if (running.joinable()) curl.wake();
   }
   if (running.joinable()) running.join();
 }
 
-void RangeClient::Loop::wake() const {
-  const uint64_t one = 1;
-  (void)!write(event, &one, sizeof one);
-}
-
 void RangeClient::Loop::submit(Fetch fetch) {
   auto job = std::make_shared<FetchJob>(std::move(fetch), remote_options());
-  if (missing) return job->fetch.done(failure(*missing));
+  if (curl.missing()) return job->fetch.done(failure(*curl.missing()));
   put({.job = std::move(job), .refused = {}});
 }
 
@@ -186,7 +137,7 @@ void RangeClient::Loop::put(Arrival arrival) {
         thread = std::thread([this] { run(); });
       }
       inbox.push_back(std::move(arrival));
-      if (inbox.size() == 1) wake();
+      if (inbox.size() == 1) curl.wake();
       return;
     }
   }
@@ -207,22 +158,18 @@ Server& RangeClient::Loop::server_of(const FetchJob& job) {
 
 void RangeClient::Loop::run() {
   pthread_setname_np(pthread_self(), "hr-remote");
-  multi = curl->multi_init();
-  (void)curl->multi_setopt(multi, Curl::kSocketFunction, &Loop::on_socket);
-  (void)curl->multi_setopt(multi, Curl::kSocketData, static_cast<void*>(this));
-  (void)curl->multi_setopt(multi, Curl::kTimerFunction, &Loop::on_timer);
-  (void)curl->multi_setopt(multi, Curl::kTimerData, static_cast<void*>(this));
-  (void)curl->multi_setopt(multi, Curl::kPipelining, 0L);
-  (void)curl->multi_setopt(multi, Curl::kMaxConnects, static_cast<long>(kMostIdle));
+  curl.begin(kMostIdle);
   while (!over) {
     take_arrivals();
     begin_waiting();  // right after others were collected: no round of waiting between
     wait_and_act();
-    collect();
+    while (const auto done = curl.next_done()) {
+      finish(*static_cast<Transfer*>(done->transfer), done->code);
+    }
     look_for_slow_ones();
   }
   end_all();
-  (void)curl->multi_cleanup(multi);
+  curl.end();
 }
 
 void RangeClient::Loop::take_arrivals() {
@@ -295,86 +242,28 @@ bool RangeClient::Loop::begin(const Job& job, Server& server) {
     transfer = std::move(idle.back());
     idle.pop_back();
   } else {
-    transfer = std::make_unique<Transfer>(*curl, curl->easy_init());
+    transfer = std::make_unique<Transfer>(curl.curl(), curl.curl().easy_init());
   }
   transfer->begin(job, call, std::move(*request), time);
   ++server.under_way;
   job->transfers.push_back(transfer.get());
-  (void)curl->multi_add_handle(multi, transfer->handle());
+  curl.add(transfer->handle());
   active.emplace(transfer.get(), std::move(transfer));
   return true;
 }
 
-int RangeClient::Loop::on_socket(Curl::Handle*, int socket, int what, void* loop, void* known) {
-  auto& self = *static_cast<Loop*>(loop);
-  if (what == Curl::kPollRemove) {
-    (void)epoll_ctl(self.epoll, EPOLL_CTL_DEL, socket, nullptr);
-    return 0;
-  }
-  epoll_event wanted{.events = 0, .data = {.fd = socket}};
-  if (what & Curl::kPollIn) wanted.events |= EPOLLIN;
-  if (what & Curl::kPollOut) wanted.events |= EPOLLOUT;
-  (void)epoll_ctl(self.epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &wanted);
-  if (!known) (void)self.curl->multi_assign(self.multi, socket, &self);
-  return 0;
-}
-
-int RangeClient::Loop::on_timer(Curl::Multi*, long milliseconds, void* loop) {
-  auto& self = *static_cast<Loop*>(loop);
-  if (milliseconds < 0) {
-    self.curl_due.reset();
-  } else {
-    self.curl_due = now() + static_cast<double>(milliseconds) * 1e-3;
-  }
-  return 0;
-}
-
 void RangeClient::Loop::wait_and_act() {
-  double due = now() + 3600;
-  if (curl_due) due = std::min(due, *curl_due);
+  double due = over ? 0 : now() + 3600;
   if (!active.empty()) due = std::min(due, next_tick);
   if (!pauses.empty()) due = std::min(due, pauses.begin()->first);
   for (const auto& [name, server] : servers) {  // the limit grows with time
     if (!server.waiting.empty()) due = std::min(due, now() + 1);
   }
-  const double left = std::max(0.0, due - now());
-  std::array<epoll_event, 256> events;
-  const int count = over ? 0
-                         : epoll_wait(epoll, events.data(), events.size(),
-                                      static_cast<int>(std::ceil(left * 1e3)));
-  int running = 0;
-  for (int i = 0; i < count; ++i) {
-    const int socket = events[i].data.fd;
-    if (socket == event) {
-      uint64_t ignored = 0;
-      (void)!read(event, &ignored, sizeof ignored);
-      continue;
-    }
-    const uint32_t what = events[i].events;
-    const int bits = ((what & EPOLLIN) ? Curl::kSelectIn : 0) |
-                     ((what & EPOLLOUT) ? Curl::kSelectOut : 0) |
-                     ((what & (EPOLLERR | EPOLLHUP)) ? Curl::kSelectError : 0);
-    (void)curl->multi_socket_action(multi, socket, bits, &running);
-  }
-  if (curl_due && *curl_due <= now()) {
-    curl_due.reset();
-    (void)curl->multi_socket_action(multi, Curl::kSocketTimeout, 0, &running);
-  }
-}
-
-void RangeClient::Loop::collect() {
-  int left = 0;
-  while (const Curl::Message* message = curl->multi_info_read(multi, &left)) {
-    if (message->kind != Curl::kMessageDone) continue;
-    const int code = message->data.result;
-    void* transfer = nullptr;
-    (void)curl->easy_getinfo(message->handle, Curl::kInfoPrivate, &transfer);
-    finish(*static_cast<Transfer*>(transfer), code);
-  }
+  curl.wait(due);
 }
 
 void RangeClient::Loop::release(Transfer& transfer) {
-  (void)curl->multi_remove_handle(multi, transfer.handle());
+  curl.remove(transfer.handle());
   --server_of(transfer.job()).under_way;
   std::erase(transfer.job().transfers, &transfer);
   auto node = active.extract(&transfer);
@@ -447,39 +336,19 @@ void RangeClient::Loop::again(const Job& job, const std::string& why, std::optio
 
 void RangeClient::Loop::redirect(const Job& job, const HttpRequest& from,
                                  const HttpResponse& response) {
-  const std::optional<Url> base = parse_url(from.url);
-  const std::optional<Url> to = base ? resolved(*base, response.location) : std::nullopt;
-  const auto refuse = [&](const std::string& why) {
-    answer(job,
-           failure(request_error(
-               job->fetch.path, "the server redirects " + why,
-               "open that address itself, or allow it: hr.remote.configure(redirects=\"any\")")));
-  };
-  if (!to) return refuse("to an invalid address");
-  const bool same = same_server(*base, *to);
-  const bool down = base->scheme == "https" && to->scheme != "https";
-  if (to->scheme != "https" && to->scheme != "http") return refuse("to " + to->scheme + "://");
-  if (!job->options->any_redirect) {
-    const std::string server = to->scheme + "://" + to->host;
-    if (down) return refuse("to a server without TLS, " + server);
-    const bool gains_tls = base->scheme != to->scheme;
-    const bool same_host = name_of_host(base->host) == name_of_host(to->host);
-    if (!from.any_host && !same && !(gains_tls && same_host)) {
-      return refuse("to another server, " + server);
-    }
+  Result<HttpRequest> moved = redirected(from, response.location, job->options->any_redirect);
+  if (moved && ++job->redirects > kMostRedirects) moved = Error{.what = "in a circle"};
+  if (!moved) {
+    return answer(
+        job, failure(request_error(job->fetch.path, "the server redirects " + moved.error().what,
+                                   "open that address itself, or allow it: "
+                                   "hr.remote.configure(redirects=\"any\")")));
   }
-  if (++job->redirects > kMostRedirects) return refuse("in a circle");
-  HttpRequest moved{.url = to->text(),
-                    .user = same ? from.user : "",
-                    .version = from.version,
-                    .asks_version = from.asks_version,
-                    .any_host = from.any_host};
-  if (same) moved.headers = from.headers;  // credentials are for the named server only
   if (job->fetch.redirected) {
-    std::string version = job->fetch.redirected(job->fetch.path, response, moved.url);
-    if (!version.empty()) moved.version = std::move(version);
+    std::string version = job->fetch.redirected(job->fetch.path, response, moved->url);
+    if (!version.empty()) moved->version = std::move(version);
   }
-  job->moved = std::move(moved);
+  job->moved = std::move(*moved);
   --job->tries;
   server_of(*job).waiting.push_front(job);
 }
