@@ -130,7 +130,7 @@ def test_a_hanging_request_is_sent_again(server: ObjectServer, tar: Path) -> Non
         (Fault(headers={"Content-Range": "bytes 0-4095/*"}), "HR0223"),
         (Fault(headers={"Content-Encoding": "gzip"}), "HR0223"),
         (Fault(longer=b"more"), "HR0223"),
-        (Fault(status=403), "HR0221"),
+        (Fault(status=403), "HR0231"),
         (Fault(status=418), "HR0221"),
         (Fault(status=404), "HR0201"),
         (Fault(status=412), "HR0208"),

@@ -97,7 +97,7 @@ def test_a_folder_of_save_to_disk_in_a_bucket(bucket: ObjectServer) -> None:
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
-        (Fault(status=403), "HR0221"),
+        (Fault(status=403), "HR0231"),
         (Fault(status=404), "HR0201"),
         (Fault(whole=True), "HR0222"),
         (Fault(headers={"Content-Range": "bytes 0-99/5000"}), "HR0223"),

@@ -83,7 +83,7 @@ def test_an_expired_token_of_google_is_renewed(tar: Path, monkeypatch: pytest.Mo
         assert source[20]["label"] is not None
         assert given == 2
         server.token = "never"
-        with pytest.raises(hr.StorageError, match=r"HR0221.*401"):
+        with pytest.raises(hr.StorageError, match=r"HR0231.*401"):
             source[21]
 
 
@@ -128,7 +128,7 @@ def test_azure_errors_name_the_cause_without_the_signature(
         monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", server.endpoint)
         monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", SAS.replace("secret", "other"))
         server.objects["/account/photos/train.tar"] = tar.read_bytes()
-        with pytest.raises(hr.StorageError, match=r"HR0221.*403 \(AuthenticationFailed") as raised:
+        with pytest.raises(hr.StorageError, match=r"HR0231.*403 \(AuthenticationFailed") as raised:
             hr.open("az://photos/train.tar")
         assert "other" not in str(raised.value)
 

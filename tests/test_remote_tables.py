@@ -198,7 +198,7 @@ def test_temporary_faults_change_nothing(
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
-        (Fault(status=403), "HR0221"),
+        (Fault(status=403), "HR0231"),
         (Fault(status=503), "HR0221"),
         (Fault(status=404), "HR0201"),
         (Fault(whole=True), "HR0222"),

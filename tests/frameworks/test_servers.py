@@ -169,7 +169,7 @@ def test_moto_accepts_signatures(moto: Any, folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", own["SecretAccessKey"])
     is_that_of_the_disk("s3://photos", folder)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-    with pytest.raises(hr.StorageError, match=r"HR0221.*403"):
+    with pytest.raises(hr.StorageError, match=r"HR0231.*403"):
         hr.open("s3://photos/train.tar?")
 
 
@@ -183,7 +183,7 @@ def test_moto_accepts_session_tokens(
     monkeypatch.setenv("AWS_SESSION_TOKEN", session["SessionToken"])
     is_that_of_the_disk("s3://photos", folder)
     monkeypatch.delenv("AWS_SESSION_TOKEN")
-    with pytest.raises(hr.StorageError, match=r"HR0221.*40[03]"):
+    with pytest.raises(hr.StorageError, match=r"HR02[23]1.*40[03]"):
         hr.open("s3://photos/train.tar?")
 
 
@@ -215,7 +215,7 @@ def test_rclone_serves_a_bucket(
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
         is_that_of_the_disk("s3://photos", folder)
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-        with pytest.raises(hr.StorageError, match=r"HR0221.*403"):
+        with pytest.raises(hr.StorageError, match=r"HR0231.*403"):
             hr.open("s3://photos/train.tar?")
 
 

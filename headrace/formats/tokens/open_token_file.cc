@@ -84,7 +84,7 @@ bool is_there_or_throws(const std::string& path) {
   const Result<FileIdentity> found = identity_of(path);
   if (found) return true;
   const Error& error = found.error();
-  if (error.code->id == "HR0201" || error.what.starts_with("the server answered 403")) return false;
+  if (error.code->id == "HR0201" || error.code->id == "HR0231") return false;
   throw Exception(error);
 }
 

@@ -15,9 +15,15 @@ namespace {
 const ErrorCode kRequestFailed{
     "HR0221", ErrorKind::kStorage, "request failed",
     "The server refused a request, or did not answer, even after retries with growing pauses "
-    "(hr.remote.configure(retries=...)). The message contains its answer. For status 401 and 403, "
-    "check the credentials and their permissions. Without an answer, check the address, the "
-    "network and its proxies. The data is not at fault, so this never counts as a bad record."};
+    "(hr.remote.configure(retries=...)). The message contains its answer. Without an answer, check "
+    "the address, the network and its proxies. The data is not at fault, so this never counts as a "
+    "bad record."};
+
+const ErrorCode kDenied{
+    "HR0231", ErrorKind::kStorage, "access denied by the server",
+    "The server answered 401 or 403: the credentials are missing or wrong, or they may not read "
+    "this object. Buckets also answer so for an object that does not exist, to users who may not "
+    "list them. Check the credentials and their permissions, and the address."};
 
 const ErrorCode kNoRanges{
     "HR0222", ErrorKind::kStorage, "server does not support ranges",
@@ -295,10 +301,13 @@ FetchResult Transfer::refused() const {
   std::string what = "the server answered " + std::to_string(response_.status);
   const std::string code = service_code(), message = element_of_error("Message");
   if (!code.empty()) what += " (" + code + (message.empty() ? "" : ": " + message) + ")";
-  const bool credentials = response_.status == 401 || response_.status == 403;
   FetchResult out;
-  out.result = request_error(job_->fetch.path, std::move(what),
-                             credentials ? "check the credentials, and that they may read it" : "");
+  Error error = request_error(job_->fetch.path, std::move(what));
+  if (response_.status == 401 || response_.status == 403) {
+    error.code = &kDenied;
+    error.hint = "check the credentials, and that they may read it";
+  }
+  out.result = std::move(error);
   return out;
 }
 

@@ -191,7 +191,7 @@ def _array_of(name: str, value: Any) -> np.ndarray[Any, Any]:
             raise _NOT_ARRAYS.error(
                 f"{name} is {failure}",
                 hint="keep uint8 or float32, and convert in the transforms: ToDtype('bfloat16')"
-                if "bfloat16" in str(failure)
+                if "bfloat16" in str(getattr(value, "dtype", ""))
                 else "",
             ) from None
     if array.dtype.name not in _core.DType.__members__ or not array.ndim:
