@@ -5,14 +5,15 @@
 
 CPU time of the process, one thread, alternating whole epochs: medians of the rounds. The pixels are
 in memory. `RandomInvert` is a table in the pass that writes the batch, which also covers a ToDtype
-after it; a plug-in gets an image and makes another, before that pass. The codec copies the samples
-of a binary PPM, as the built-in one does: the difference is that of the calls, and of decoding
-whole images to memory of their own.
+after it; a plug-in gets an image and makes another, before that pass. The codec copies samples that
+are not compressed, so that what is left is the cost of its calls; built-in ones of uncompressed
+files (BMP, PPM) and an array are next to it.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import statistics
 import subprocess
 import tempfile
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 import headrace as hr
 from headrace import transforms as T
@@ -122,12 +124,21 @@ def compare_transforms(plugin: Any, size: int, records: int, rounds: int) -> Non
 
 
 def compare_codecs(size: int, records: int, rounds: int) -> None:
-    samples = np.random.default_rng(0).integers(0, 256, (size, size, 3), dtype=np.uint8).tobytes()
-    loaders = {}
-    for name, magic in (("pnm", b"P6"), ("plug-in", b"QP6")):
-        image = magic + b" %05d %05d 255\n" % (size, size) + samples
-        source = hr.open({"image": [image] * records})
-        loaders[name] = hr.Loader(source, [T.CenterCrop(size)], batch_size=250, threads=1)
+    pixels = np.random.default_rng(0).integers(0, 256, (size, size, 3), dtype=np.uint8)
+    head = b" %05d %05d 255\n" % (size, size)
+    bmp = io.BytesIO()
+    Image.fromarray(pixels).save(bmp, "BMP")
+    encoded = {
+        "pnm": b"P6" + head + pixels.tobytes(),
+        "bmp": bmp.getvalue(),
+        "plug-in": b"QP6" + head + pixels.tobytes(),
+    }
+    sources: dict[str, Any] = {"array": np.stack([pixels.transpose(2, 0, 1)] * records)}
+    sources |= {name: [data] * records for name, data in encoded.items()}
+    loaders = {
+        name: hr.Loader(hr.open({"image": images}), [T.CenterCrop(size)], batch_size=250, threads=1)
+        for name, images in sources.items()
+    }
     compare(loaders, rounds, f"codec     {size:4} x {size}")
 
 
