@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import resource
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def test_the_json_object_has_each_topic() -> None:
     assert facts["limits"]["open_files"] == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     assert set(facts) == {
         *("headrace", "python", "packages", "system", "cpu", "memory", "limits", "devices"),
-        *("libraries", "environment", "cache"),
+        *("libraries", "environment", "secret_environment", "cache"),
     }
     assert {"webp", "tiff", "flac", "mp3"} <= set(facts["libraries"])
 
@@ -50,6 +51,26 @@ def test_a_source_given_with_system_is_an_error(tmp_path: Path) -> None:
 def test_variables_that_may_be_secrets_are_not_shown() -> None:
     given = {"AWS_SECRET_ACCESS_KEY": "x", "HF_TOKEN": "x", "OMP_NUM_THREADS": "4", "HOME": "/x"}
     assert system.environment(given) == {"OMP_NUM_THREADS": "4"}
+    assert system.hidden(given) == ["AWS_SECRET_ACCESS_KEY", "HF_TOKEN"]
+    assert system.hidden({"https_proxy": "http://me:x@proxy"}) == ["https_proxy"]
+    assert system.printable_url("https://me:x@host/headrace.git") == "https://host/headrace.git"
+
+
+def test_how_it_was_installed_is_told() -> None:
+    facts = system.look()["headrace"]
+    assert facts["installer"] == "pip"
+    assert re.fullmatch(r"cp3\d+-(abi3|cp3\d+)-\w+", facts["wheel"])
+
+
+def test_folders_are_told_with_their_disk_and_free_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "not" / "made"))
+    facts = system.look()
+    pattern = r".+ \([^()]+(\([^()]+\))?, [\d.]+ GB free\)"
+    assert re.fullmatch(pattern, facts["cache"]["folder"])
+    assert facts["cache"]["folder"].startswith(f"{tmp_path}/not/made (")
+    assert re.fullmatch(pattern, facts["system"]["temporary_folder"])
 
 
 def test_an_invalid_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +83,8 @@ def test_system_facts_come_from_system_files(tmp_path: Path) -> None:
         "etc/os-release": 'NAME="Other"\nPRETTY_NAME="Other Linux 3"\n',
         "proc/cpuinfo": "processor : 0\nmodel name\t: Quick 9000\n",
         "proc/driver/nvidia/version": "NVRM version: 999.1\nGCC version: 12\n",
+        "proc/driver/nvidia/gpus/0000:01:00.0/information": "Model: \t\t NVIDIA H900\nIRQ: 5\n",
+        "proc/loadavg": "1.50 1.00 0.50 2/300 999\n",
         "run/.containerenv": "",
     }
     for name, text in files.items():
@@ -72,6 +95,8 @@ def test_system_facts_come_from_system_files(tmp_path: Path) -> None:
     assert facts["system"]["container"] == "podman"
     assert facts["cpu"]["model"] == "Quick 9000"
     assert facts["devices"]["driver"] == "NVRM version: 999.1"
+    assert facts["devices"]["models"] == ["NVIDIA H900"]
+    assert facts["system"]["load"] == "1.50 1.00 0.50 2/300 999"
 
 
 def test_an_unset_limit_is_none() -> None:

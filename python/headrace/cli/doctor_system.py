@@ -22,7 +22,7 @@ def show(json: bool) -> int:
 
 
 def print_topic(topic: str, found: Mapping[str, Any]) -> None:
-    output.console().print(f"[bold]{topic}[/]")
+    output.console().print(f"[bold]{label_of(topic)}[/]")
     if not found:
         output.console().print("  none")
         return

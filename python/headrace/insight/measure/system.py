@@ -3,16 +3,22 @@
 
 Only reads small files, and queries CUDA's driver for its devices. Packages are
 looked up by their metadata, not imported. Of the environment, only the variables of Headrace,
-OpenMP, CUDA and malloc are reported: others may hold secrets.
+OpenMP, CUDA, the allocator and the launcher are reported: others may hold secrets. Of those for
+object stores and proxies the names are.
 """
 
 from __future__ import annotations
 
+import json
+import multiprocessing
 import os
 import platform
+import re
 import resource
+import shutil
 import sys
 import sysconfig
+import tempfile
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -26,7 +32,10 @@ PACKAGES = (
     *("numpy", "torch", "torchvision", "torchaudio", "tensorflow", "keras", "jax", "paddlepaddle"),
     *("mxnet", "lightning", "accelerate", "transformers", "timm", "ultralytics", "albumentations"),
     *("opencv-python", "opencv-python-headless", "pillow", "pyarrow", "datasets", "webdataset"),
-    *("ray", "botocore", "google-auth", "azure-identity", "huggingface_hub", "typer", "rich"),
+    *("ray", "grain", "torchtitan", "h5py", "lmdb", "pandas", "soundfile", "pycocotools"),
+    *("fsspec", "s3fs", "gcsfs", "obstore", "multi-storage-client", "botocore", "google-auth"),
+    *("azure-identity", "huggingface_hub", "prometheus-client", "opentelemetry-sdk", "typer"),
+    *("rich", "headrace-media"),
 )
 LIMITS = {
     "open_files": "RLIMIT_NOFILE",
@@ -39,7 +48,13 @@ MEMORY = (
     *("memory_bytes", "memory_available_bytes", "memory_limit_bytes"),
     *("shm_bytes", "shm_size_bytes"),
 )
-_READ = ("HEADRACE_", "OMP_", "GOMP_", "KMP_", "CUDA_VISIBLE", "NVIDIA_VISIBLE", "MALLOC_")
+_READ = (
+    *("HEADRACE_", "OMP_", "GOMP_", "KMP_", "CUDA_VISIBLE", "NVIDIA_VISIBLE", "MALLOC_"),
+    *("LD_PRELOAD", "PYTHONMALLOC", "PYTHONDEVMODE", "PYTHON_GIL", "TMPDIR"),
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+)
+# Decide where and how remote files are read; their values may be secrets.
+_SECRET = ("AWS_", "GOOGLE_", "AZURE_", "HF_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_")
 
 
 def look(root: str | os.PathLike[str] = "/") -> dict[str, Any]:
@@ -57,7 +72,8 @@ def look(root: str | os.PathLike[str] = "/") -> dict[str, Any]:
         "devices": _devices(top),
         "libraries": _libraries(),
         "environment": environment(os.environ),
-        "cache": _cache(),
+        "secret_environment": {"set": hidden(os.environ)},
+        "cache": _cache(top),
     }
 
 
@@ -69,7 +85,30 @@ def _ours() -> dict[str, Any]:
         "folder": str(folder),
         "module": Path(_core.__file__ or "").name,
         "engine": engine[0] if engine else "inside the module",
+        **_installed(),
     }
+
+
+def _installed() -> dict[str, Any]:
+    """From the package's metadata: what it was built for, what installed it, and from where."""
+    try:
+        package = metadata.distribution("headrace")
+    except metadata.PackageNotFoundError:  # a checkout that is imported in place
+        return {"wheel": None, "installer": None, "origin": None}
+    tags = re.findall(r"^Tag: (.+)$", package.read_text("WHEEL") or "", re.MULTILINE)
+    origin = json.loads(package.read_text("direct_url.json") or "{}")
+    commit = origin.get("vcs_info", {}).get("commit_id")
+    parts = (printable_url(origin.get("url", "")), commit)
+    return {
+        "wheel": ", ".join(tags) or None,
+        "installer": (package.read_text("INSTALLER") or "").strip() or None,
+        "origin": " at ".join(filter(None, parts)) or None,
+    }
+
+
+def printable_url(url: str) -> str:
+    """Without a user's name and password."""
+    return re.sub(r"//[^/@]*@", "//", url)
 
 
 def _python() -> dict[str, Any]:
@@ -78,6 +117,7 @@ def _python() -> dict[str, Any]:
         "implementation": platform.python_implementation(),
         "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
         "executable": sys.executable,
+        "start_method": multiprocessing.get_all_start_methods()[0],
     }
 
 
@@ -100,6 +140,9 @@ def _system(top: Path) -> dict[str, Any]:
         "kernel": platform.release(),
         "libc": " ".join(platform.libc_ver()).strip() or None,
         "container": _container(top),
+        "load": (machine.text_of(top / "proc/loadavg") or "").strip() or None,
+        "huge_pages": machine.text_of(top / "sys/kernel/mm/transparent_hugepage/enabled"),
+        "temporary_folder": _folder(tempfile.gettempdir(), top),
     }
 
 
@@ -147,6 +190,10 @@ def _devices(top: Path) -> dict[str, Any]:
         "cuda_devices": count,
         "why_none": why_none or None,
         "driver": driver[0].strip() if driver else None,
+        "models": [
+            _value_in(file, ":", "Model") or "unknown"
+            for file in sorted(top.glob("proc/driver/nvidia/gpus/*/information"))
+        ],
         "links": [str(link) for link in machine.gpu_links(top)],
     }
 
@@ -171,10 +218,28 @@ def environment(variables: Any) -> dict[str, str]:
     return {name: variables[name] for name in sorted(variables) if name.startswith(_READ)}
 
 
-def _cache() -> dict[str, Any]:
+def hidden(variables: Any) -> list[str]:
+    """Names of those that affect how remote files are read."""
+    return [name for name in sorted(variables) if name.upper().startswith(_SECRET)]
+
+
+def _cache(top: Path) -> dict[str, Any]:
     from headrace.environment import complaints
 
+    folder = _core.cache_folder()
     return {
-        "folder": _core.cache_folder() or None,
+        "folder": _folder(folder, top) if folder else None,
         "problems": list(complaints(os.environ)),
     }
+
+
+def _folder(path: str, top: Path) -> str:
+    """A folder with what it is on, and its free space: "/tmp (solid state, 12.0 GB free)"."""
+    there = Path(path)
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    try:
+        free = f"{shutil.disk_usage(there).free / 1e9:.1f} GB free"
+    except OSError as problem:
+        free = str(problem.strerror)
+    return f"{path} ({machine.disk_kind(str(there), top) or 'unknown disk'}, {free})"
