@@ -16,8 +16,8 @@ import pytest
 
 FOLDER = Path(__file__).parent.parent / "bench" / "reliability"
 TRIALS = (
-    *("mutated", "flipped", "bad-records", "resumed", "ranks", "killed", "interrupted", "exits"),
-    *("forked", "reopened", "limited"),
+    *("mutated", "flipped", "bad-records", "unreadable", "device-lost", "resumed", "ranks"),
+    *("killed", "interrupted", "exits", "forked", "reopened", "soak", "limited"),
 )
 SHORT = 0.0002  # hours; each trial runs at least once
 
@@ -82,6 +82,62 @@ def test_a_crash_is_a_failure_and_the_other_results_are_read(modules: Any, tmp_p
         child.PROGRAMS = before
     assert attempt.failed == 1 and "ends by -6" in attempt.failures[0]
     assert sorted(told) == [0, 1, 2, 3, 4]
+
+
+def test_a_refused_allocation_is_tried_in_a_program_of_its_own(
+    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(modules("refused"), "OPERATIONS", ("open a folder",))
+    attempt = attempt_of(modules, tmp_path)
+    modules("refused").run(attempt)
+    assert attempt.inputs == 10 and sum(attempt.figures["outcomes"].values()) == 10
+    assert attempt.figures["outcomes"]["MemoryError"] > 0
+    assert attempt.figures["allocations"]["open a folder"] > 20
+
+
+def test_crashes_hangs_and_wrong_values_under_faults_are_failures(
+    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preloaded, child = modules("preloaded"), modules("child")
+    (tmp_path / "failing.py").write_text(
+        "import os, sys, time\n"
+        "for n in range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[3])):\n"
+        "    print('next', n, f'fault {n}', flush=True)\n"
+        "    if n == 1: os.abort()\n"
+        "    if n == 2: time.sleep(60)\n"
+        "    print('done', n, 'WRONG: other values' if n == 3 else 'MemoryError', flush=True)\n"
+    )
+    monkeypatch.setattr(child, "PROGRAMS", tmp_path)
+    monkeypatch.setattr(preloaded, "PATIENCE", 2.0)
+    attempt = attempt_of(modules, tmp_path)
+    found = preloaded.run(attempt, tmp_path / "none.so", "failing", ["x"], 5, "made up")
+    assert attempt.inputs == 5 and attempt.failed == 3
+    assert found == {"MemoryError": 2, "WRONG": 1, "ends by -6": 1, "hangs": 1}
+    assert attempt.failures[0].startswith("made up, 1 fault 1: ends by -6")
+    assert attempt.failures[1].startswith("made up, 2 fault 2: hangs")
+    assert attempt.failures[2] == "made up, 3 fault 3: WRONG: other values"
+
+
+def test_fuzz_targets_are_run_where_they_are_built(
+    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fuzzed = modules("fuzzed")
+    monkeypatch.setattr(fuzzed, "BUILD", tmp_path)
+    attempt = attempt_of(modules, tmp_path)
+    fuzzed.run(attempt)
+    assert attempt.inputs == 0 and "./dev fuzz" in attempt.figures["not_run"]
+    for name, code in (("good", 0), ("bad", 77)):
+        target = tmp_path / f"{name}_fuzz"
+        told = "echo 'stat::number_of_executed_units: 5' >&2"
+        target.write_text(
+            f"#!/bin/sh\n{told}\necho 'ERROR: heap-buffer-overflow' >&2\nexit {code}\n"
+        )
+        target.chmod(0o755)
+    attempt = attempt_of(modules, tmp_path)
+    attempt.target = 10
+    fuzzed.run(attempt)
+    assert attempt.inputs == 10 and attempt.failed == 1
+    assert "bad_fuzz" in attempt.failures[0] and "heap-buffer-overflow" in attempt.failures[0]
 
 
 def test_a_trial_that_fails_is_an_exit_code_and_a_line_of_the_page(modules: Any) -> None:

@@ -25,17 +25,22 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import bad_records
+import device_lost
 import exits
 import flipped
 import forked
+import fuzzed
 import interrupted
 import killed
 import limited
 import mutated
 import page
 import ranks
+import refused
 import reopened
 import resumed
+import soak
+import unreadable
 from headrace.insight.measure import instructions
 from trial import Attempt, Trial
 
@@ -44,8 +49,8 @@ import headrace as hr
 TRIALS: tuple[Trial, ...] = tuple(
     module.TRIAL
     for module in (
-        *(mutated, flipped, bad_records, resumed, ranks),
-        *(killed, interrupted, exits, forked, reopened, limited),
+        *(mutated, fuzzed, flipped, bad_records, unreadable, refused, device_lost),
+        *(resumed, ranks, killed, interrupted, exits, forked, reopened, soak, limited),
     )
 )
 UNLIMITED = 1e9

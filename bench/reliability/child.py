@@ -4,22 +4,30 @@
 from __future__ import annotations
 
 import os
+import selectors
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 PROGRAMS = Path(__file__).parent / "programs"
 
 
-def start(program: str, *arguments: object, cache: Path) -> subprocess.Popen[str]:
-    """A file of programs/, in a process group of its own, with a cache folder of its own."""
+def start(
+    program: str, *arguments: object, cache: Path, preload: Path | None = None
+) -> subprocess.Popen[str]:
+    """A file of programs/, in a process group of its own, with a cache folder of its own.
+    preload: a library loaded before all others.
+    """
+    preloaded = {} if preload is None else {"LD_PRELOAD": str(preload)}
     command = [sys.executable, str(PROGRAMS / f"{program}.py"), *map(str, arguments)]
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "HEADRACE_CACHE": str(cache)},
+        env={**os.environ, "HEADRACE_CACHE": str(cache), **preloaded},
         start_new_session=True,
     )
 
@@ -33,6 +41,27 @@ def ended(process: subprocess.Popen[str], seconds: float) -> tuple[int | None, s
         process.kill()
         out, err = process.communicate()
         return None, out, err
+
+
+def lines_of(process: subprocess.Popen[str], patience: float) -> Iterator[str]:
+    """Its output line by line; a process that is silent for so many seconds is killed."""
+    assert process.stdout
+    os.set_blocking(process.stdout.fileno(), False)
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        rest, since = "", time.monotonic()
+        while True:
+            if not selector.select(1.0):
+                if time.monotonic() - since > patience:
+                    process.kill()
+                    return
+                continue
+            text = os.read(process.stdout.fileno(), 65536).decode()
+            if not text:
+                return
+            since = time.monotonic()
+            *whole, rest = (rest + text).split("\n")
+            yield from whole
 
 
 def last_lines(text: str, count: int = 6) -> str:

@@ -9,11 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import selectors
 import signal
-import subprocess
-import time
 import wave
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +65,7 @@ def read(
         process = child.start(
             "read_mutated", seed, number, start + count - number, cache=attempt.folder / "cache"
         )
-        for line in lines_of(process):
+        for line in child.lines_of(process, PATIENCE):
             found, _, outcome = line.partition(" ")
             told[int(found)] = outcome
             number = int(found) + 1
@@ -84,27 +80,6 @@ def read(
     if not repeated:
         attempt.inputs += count
     return told
-
-
-def lines_of(process: subprocess.Popen[str]) -> Iterator[str]:
-    """Its output line by line; a process that is silent for too long is killed."""
-    assert process.stdout
-    os.set_blocking(process.stdout.fileno(), False)
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        rest, since = "", time.monotonic()
-        while True:
-            if not selector.select(1.0):
-                if time.monotonic() - since > PATIENCE:
-                    process.kill()
-                    return
-                continue
-            text = os.read(process.stdout.fileno(), 65536).decode()
-            if not text:
-                return
-            since = time.monotonic()
-            *whole, rest = (rest + text).split("\n")
-            yield from whole
 
 
 def seed_files(attempt: Attempt) -> Iterator[Path]:
