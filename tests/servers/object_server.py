@@ -132,6 +132,7 @@ class ObjectServer:
         self.bucket = bucket  # buckets for which "/bucket?list-type=2" returns a listing
         self.page = 1000  # maximum number of entries
         self.twice = ""  # a key that occurs twice in listings
+        self.begins = True  # listings begin after `start-after`
         self.repeats = False  # the folder that ends a page of a listing also begins the next one
         self.fault: Callable[[Request], Fault | None] = lambda request: None
         self.requests: list[Request] = []
@@ -322,7 +323,8 @@ class ObjectServer:
 
     def listing(self, query: dict[str, str]) -> bytes:
         most = min(int(query.get("max-keys", "1000")), self.page)
-        after = query.get("continuation-token", "")
+        begin = query.get("start-after", "") if self.begins else ""
+        after = query.get("continuation-token", begin)
         entries = self.entries(query.get("prefix", ""), query.get("delimiter", ""), after)
         out = ['<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult>']
         out.append(

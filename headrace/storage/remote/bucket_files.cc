@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "headrace/base/mutex.h"
 #include "headrace/storage/remote/known_objects.h"
+#include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/storage_errors.h"
 
 namespace headrace {
@@ -28,10 +30,164 @@ std::optional<ListPage> known_page(const ListQuery& query) {
   return known_objects().first_page(query.folder);
 }
 
+// A listing of everything below a folder: what is still to be asked for, and what of a page counts.
+class Listing {
+ public:
+  Listing(const Cloud& cloud, std::string root, const Storage::EachEntry& each)
+      : cloud_(cloud), root_(std::move(root)), each_(each) {
+    waiting_.push_back({.folder = root_});
+  }
+
+  bool is_there() const { return is_there_; }
+  bool has_next() const { return goes_on_ && !waiting_.empty(); }
+  bool goes_on() const { return goes_on_; }
+  ListQuery next() {
+    ListQuery out = std::move(waiting_.front());
+    waiting_.pop_front();
+    return out;
+  }
+  Result<void> take(const ListQuery& query, ListPage page) {
+    is_there_ |= page.has_keys;
+    return query.flat ? take_flat(query, std::move(page)) : take_level(query, std::move(page));
+  }
+
+ private:
+  // Few folders are listed one level at a time; once there are enough, each with everything below
+  // it. Many in a single page may hold few files each: one flat page tells.
+  Result<void> take_level(const ListQuery& query, ListPage page) {
+    std::erase_if(page.entries, [&](const RemoteEntry& entry) {
+      return entry.is_folder && entry.name == query.last_folder;
+    });
+    const bool is_whole = page.next.empty() && query.next.empty();
+    ask_for_rest(query, page);
+    std::vector<std::string> folders;
+    for (const RemoteEntry& entry : page.entries) {
+      if (entry.is_folder) folders.push_back(entry.name + "/");
+      hand_over(query, entry);
+    }
+    folders_known_ += folders.size();
+    if (is_whole && folders.size() >= kEnoughFolders) {
+      std::ranges::sort(folders);
+      folders_.emplace(query.folder, std::move(folders));
+      waiting_.push_back({.folder = query.folder, .flat = true});
+      return {};
+    }
+    for (std::string& folder : folders) {
+      folder.pop_back();
+      waiting_.push_back(
+          {.folder = query.folder + "/" + folder, .flat = folders_known_ >= kEnoughFolders});
+    }
+    return {};
+  }
+
+  Result<void> take_flat(const ListQuery& query, ListPage page) {
+    // Of folders that are listed together: the first page, and all that begin after a name.
+    const auto together = folders_.find(query.folder);
+    if (together == folders_.end()) {
+      ask_for_rest(query, page);
+      for (const RemoteEntry& entry : page.entries) hand_over(query, entry);
+      return {};
+    }
+    const std::vector<std::string>& folders = together->second;
+    const bool is_first = query.next.empty(), in_order = is_in_order(page, query.after);
+    const bool probes = is_first && query.after.empty() && query.until.empty();
+    if (probes && !page.next.empty()) {
+      const size_t whole = in_order && !page.entries.empty()
+                               ? count_before(folders, name_of(page.entries.back()))
+                               : 0;
+      // The last folder that it meets may go on.
+      if (whole < 3 || !cloud_.lists_after(query.folder)) return ask_for_each(query, folders);
+      return ask_together(query, std::move(page), folders, whole - 1);
+    }
+    if (!in_order && (!query.after.empty() || !query.until.empty())) {
+      if (!is_first) return bad_listing("its keys are not in the order of their names");
+      return ask_for_each(query, folders);  // a server that does not begin there
+    }
+    return take_part(query, std::move(page));
+  }
+
+  // Each so many folders, about a page, are listed together.
+  Result<void> ask_together(const ListQuery& query, ListPage page,
+                            const std::vector<std::string>& folders, size_t at_once) {
+    for (size_t i = at_once; i < folders.size(); i += at_once) {
+      ListQuery part{.folder = query.folder, .flat = true, .after = folders[i]};
+      if (i + at_once < folders.size()) part.until = folders[i + at_once];
+      waiting_.push_back(std::move(part));
+    }
+    ListQuery first = query;
+    first.until = folders[at_once];
+    return take_part(first, std::move(page));
+  }
+
+  Result<void> take_part(const ListQuery& query, ListPage page) {
+    const bool is_over = !query.until.empty() && !page.entries.empty() &&
+                         name_of(page.entries.back()) >= query.until;
+    if (is_over) page.next.clear();
+    ask_for_rest(query, page);
+    for (const RemoteEntry& entry : page.entries) {
+      // Files of the folder itself came with its folders.
+      const bool is_below = entry.is_folder || entry.name.find('/') != std::string::npos;
+      if (is_below && (query.until.empty() || name_of(entry) < query.until)) {
+        hand_over(query, entry);
+      }
+    }
+    return {};
+  }
+
+  Result<void> ask_for_each(const ListQuery& query, const std::vector<std::string>& folders) {
+    for (const std::string& folder : folders) {
+      if (folder < query.after || (!query.until.empty() && folder >= query.until)) continue;
+      waiting_.push_back(
+          {.folder = query.folder + "/" + folder.substr(0, folder.size() - 1), .flat = true});
+    }
+    return {};
+  }
+
+  void ask_for_rest(const ListQuery& query, ListPage& page) {
+    if (page.next.empty()) return;
+    ListQuery more = query;
+    more.next = std::move(page.next);
+    const auto folder =
+        std::ranges::find_if(page.entries.rbegin(), page.entries.rend(), &RemoteEntry::is_folder);
+    if (folder != page.entries.rend()) more.last_folder = folder->name;
+    waiting_.push_front(std::move(more));
+  }
+
+  void hand_over(const ListQuery& query, const RemoteEntry& entry) {
+    const std::string path = query.folder + "/" + entry.name;
+    const auto kind = entry.is_folder ? PathKind::kFolder : PathKind::kFile;
+    goes_on_ = goes_on_ && each_(std::string_view(path).substr(root_.size() + 1), kind);
+  }
+
+  // As in the key.
+  static std::string name_of(const RemoteEntry& entry) {
+    return entry.is_folder ? entry.name + "/" : entry.name;
+  }
+  static bool is_in_order(const ListPage& page, std::string before) {
+    for (const RemoteEntry& entry : page.entries) {
+      std::string name = name_of(entry);
+      if (name < before) return false;
+      before = std::move(name);
+    }
+    return true;
+  }
+  // How many of the folders begin up to this name.
+  static size_t count_before(const std::vector<std::string>& folders, const std::string& name) {
+    return static_cast<size_t>(std::ranges::upper_bound(folders, name) - folders.begin());
+  }
+
+  const Cloud& cloud_;
+  const std::string root_;
+  const Storage::EachEntry& each_;
+  std::deque<ListQuery> waiting_;
+  // Those of folders that are listed together with what is below them, by the names in keys.
+  std::map<std::string, std::vector<std::string>> folders_;
+  size_t folders_known_ = 0;
+  bool is_there_ = false, goes_on_ = true;
+};
+
 }  // namespace
 
-// Pages of many folders are requested concurrently. Few folders are listed one level at a time;
-// once there are enough, each with everything below it.
 Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachEntry& each) const {
   const std::string root = without_slash(given);
   struct Arrivals {
@@ -40,40 +196,13 @@ Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachE
     std::deque<std::pair<ListQuery, FetchResult>> pages GUARDED_BY(mutex);
   };
   const auto arrivals = std::make_shared<Arrivals>();  // shared: with requests under way
-  std::deque<ListQuery> waiting = {{.folder = root}};
-  size_t under_way = 0, folders_known = 0;
-  bool is_there = false, goes_on = true;
-  const auto take = [&](const ListQuery& query, Result<ListPage> page) -> Result<void> {
-    if (!page) return std::move(page.error());
-    is_there |= page->has_keys;
-    std::erase_if(page->entries, [&](const RemoteEntry& entry) {
-      return entry.is_folder && entry.name == query.last_folder;
-    });
-    if (!page->next.empty()) {
-      ListQuery more = query;
-      more.next = std::move(page->next);
-      const auto folder = std::ranges::find_if(page->entries.rbegin(), page->entries.rend(),
-                                               &RemoteEntry::is_folder);
-      if (folder != page->entries.rend()) more.last_folder = folder->name;
-      waiting.push_front(std::move(more));
-    }
-    folders_known += static_cast<size_t>(std::ranges::count_if(
-        page->entries, [&](const RemoteEntry& entry) { return entry.is_folder && !query.flat; }));
-    const bool flat = folders_known >= kEnoughFolders;
-    for (RemoteEntry& entry : page->entries) {
-      std::string path = query.folder + "/" + entry.name;
-      if (entry.is_folder && !query.flat) waiting.push_back({.folder = path, .flat = flat});
-      const auto kind = entry.is_folder ? PathKind::kFolder : PathKind::kFile;
-      goes_on = goes_on && each(std::string_view(path).substr(root.size() + 1), kind);
-    }
-    return {};
-  };
-  while (goes_on && (!waiting.empty() || under_way > 0)) {
-    while (!waiting.empty() && under_way < kListingsAtOnce) {
-      const ListQuery query = std::move(waiting.front());
-      waiting.pop_front();
+  Listing listing(cloud(), root, each);
+  size_t under_way = 0;
+  while (listing.goes_on() && (listing.has_next() || under_way > 0)) {
+    while (listing.has_next() && under_way < kListingsAtOnce) {
+      const ListQuery query = listing.next();
       if (std::optional<ListPage> known = known_page(query)) {
-        if (Result<void> taken = take(query, std::move(*known)); !taken) {
+        if (Result<void> taken = listing.take(query, std::move(*known)); !taken) {
           return std::move(taken.error());
         }
         continue;
@@ -97,11 +226,14 @@ Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachE
     }
     for (auto& [query, got] : pages) {
       --under_way;
-      Result<void> taken = take(query, page_from(query, std::move(got)));
-      if (!taken) return std::move(taken.error());
+      Result<ListPage> page = page_from(query, std::move(got));
+      if (!page) return std::move(page.error());
+      if (Result<void> taken = listing.take(query, std::move(*page)); !taken) {
+        return std::move(taken.error());
+      }
     }
   }
-  if (!is_there) return storage_error(ENOENT, "list", given);
+  if (!listing.is_there()) return storage_error(ENOENT, "list", given);
   return folder_status(root);
 }
 

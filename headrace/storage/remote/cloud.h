@@ -35,6 +35,8 @@ struct ListQuery {
   std::string folder;     // a path
   std::string next = {};  // ListPage::next of the previous page
   bool flat = false;      // all files below the folder, instead of its files and folders
+  // Of a flat listing: only names after `after` and before `until`; empty: no bound.
+  std::string after = {}, until = {};
   // The folder that the previous page named last: some stores name it again on the next one.
   std::string last_folder = {};
 };
@@ -67,6 +69,11 @@ class Cloud {
 
   // Folders are prefixes of keys. Otherwise, a path is a file or nothing.
   virtual bool lists() const { return false; }
+  // Whether flat listings are in the order of names, and can begin after one: ListQuery::after.
+  virtual bool lists_after(const std::string& path) const {
+    (void)path;
+    return false;
+  }
   // Whether the path is a whole bucket, and so a folder.
   virtual bool is_root(const std::string& path) const;
   virtual Result<HttpRequest> listing(const ListQuery& query, const HttpCall& call) const {

@@ -52,6 +52,8 @@ class GoogleStorage final : public Cloud {
     return request(bucket, "/" + escaped(key, "/"), "", call);
   }
 
+  bool lists_after(const std::string& /*path*/) const override { return true; }
+
   Result<HttpRequest> listing(const ListQuery& query, const HttpCall& call) const override {
     return request(bucket_and_key(query.folder).bucket, "", list_query_of_xml(query), call);
   }

@@ -94,8 +94,11 @@ Result<ListPage> page_of_entries(std::vector<Entry> entries, std::string_view pr
 std::string list_query_of_xml(const ListQuery& query) {
   std::string out = query.next.empty() ? "" : "continuation-token=" + escaped(query.next) + "&";
   if (!query.flat) out += "delimiter=%2F&";
-  return out + "encoding-type=url&list-type=2&max-keys=" + std::to_string(kMostListed) +
-         "&prefix=" + escaped(prefix_of(query.folder));
+  const std::string prefix = prefix_of(query.folder);
+  out += "encoding-type=url&list-type=2&max-keys=" + std::to_string(kMostListed) +
+         "&prefix=" + escaped(prefix);
+  const bool begins = query.next.empty() && !query.after.empty();
+  return begins ? out + "&start-after=" + escaped(prefix + query.after) : out;
 }
 
 Result<ListPage> list_page_of_xml(std::string_view body, std::string_view prefix, bool flat) {

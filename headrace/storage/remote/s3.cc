@@ -67,6 +67,11 @@ class S3 final : public Cloud {
     return request(bucket, escaped(key, "/"), "", call);
   }
 
+  // Directory buckets have another order.
+  bool lists_after(const std::string& path) const override {
+    return !bucket_and_key(path).bucket.ends_with("--x-s3");
+  }
+
   Result<HttpRequest> listing(const ListQuery& query, const HttpCall& call) const override {
     return request(bucket_and_key(query.folder).bucket, "", list_query_of_xml(query), call);
   }
