@@ -65,6 +65,7 @@ struct LoaderOptions {
   double fraction = 1;             // of resident records that stay on `device`, where there is one
   bool resident_on_device = true;  // false: resident data stays on the host, whatever `device` is
   size_t cache = 0;                // bytes of it for records that stay in memory once they are read
+  CacheScope cache_scope = CacheScope::kAuto;  // the processes that share these bytes
   // Disk space for blocks of files in asynchronous storages, in this machine's cache folder
   // (storage/block_cache.h); 0: as HEADRACE_DISK_CACHE says.
   uint64_t disk_cache = 0;
@@ -132,7 +133,7 @@ struct LoaderStats : EngineStats {
   size_t memory_limit = 0, resident_bytes = 0;
   RowIndexStats row_index;
   DeviceDecoding::Counts decoded{};
-  RecordCache::Counts cache;      // shared by the loaders of the process that read the same
+  RecordCache::Counts cache;      // shared by the loaders that read the same
   BlockCache::Counts disk_cache;  // of all that the process reads
 };
 

@@ -9,14 +9,11 @@
 #include "headrace/base/cores.h"
 
 namespace headrace {
-namespace {
 
 int local_world_size() {
   const char* text = std::getenv("LOCAL_WORLD_SIZE");
   return text ? std::max(1, std::atoi(text)) : 1;
 }
-
-}  // namespace
 
 ResolvedThreads threads_from(const AllowedCores& allowed, int ranks) {
   const int cores = allowed.count();

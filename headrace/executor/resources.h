@@ -10,6 +10,9 @@
 
 namespace headrace {
 
+// LOCAL_WORLD_SIZE; 1 where it is not set.
+int local_world_size();
+
 // A default, and in words where it came from.
 struct ResolvedThreads {
   int threads;

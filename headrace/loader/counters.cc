@@ -108,15 +108,17 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
     {"index.learned", "images", "Images added to the index.",
      value_of<&S::row_index, &RowIndexStats::learned>},
 
-    // The cache, which loaders of a process share that read the same records.
-    {"cache.records", "records", "Records in the cache (cache=).",
-     value_of<&S::cache, &RecordCache::Counts::records>, Tells::kNow},
-    {"cache.bytes", "bytes", "Memory used by the cache.",
-     value_of<&S::cache, &RecordCache::Counts::bytes>, Tells::kNow},
+    // The cache, which loaders share that read the same records. Ranks that share one all count it.
+    {"cache.records", "records", "Records in the cache (cache=), of all processes that share it.",
+     value_of<&S::cache, &RecordCache::Counts::records>, Tells::kNow, Adds::kMost},
+    {"cache.bytes", "bytes", "Memory used by the cache, of all processes that share it.",
+     value_of<&S::cache, &RecordCache::Counts::bytes>, Tells::kNow, Adds::kMost},
     {"cache.limit", "bytes", "Limit for the cache's memory.",
-     value_of<&S::cache, &RecordCache::Counts::limit>, Tells::kNow},
+     value_of<&S::cache, &RecordCache::Counts::limit>, Tells::kNow, Adds::kMost},
     {"cache.hits", "records", "Records served from the cache.",
      value_of<&S::cache, &RecordCache::Counts::hits>},
+    {"cache.shared_hits", "records", "The part of these hits that another process had read.",
+     value_of<&S::cache, &RecordCache::Counts::shared_hits>},
     {"cache.misses", "records", "Records not found in the cache.",
      value_of<&S::cache, &RecordCache::Counts::misses>},
     {"cache.read_bytes", "bytes", "Bytes read into the cache.",

@@ -309,8 +309,8 @@ class Loader::Impl {
     out.wall_seconds = wall_seconds_;
     out.resident_bytes = made.resident_bytes;
     out.decoded = placement_.decoded();
-    out.memory_used += out.cache.bytes;
-    out.memory_peak += out.cache.bytes;
+    out.memory_used += path_.cache_bytes_used();
+    out.memory_peak += path_.cache_bytes_used();
     return out;
   }
 
@@ -323,6 +323,7 @@ class Loader::Impl {
              ")";
     }
     if (option == "row_index") return text_of(path_.row_index());
+    if (option == "cache") return path_.cache_text();
     if (option == "resident") return maker_->resident_text();
     if (option == "finish") return placement_.finish_text();
     if (option == "decode") return placement_.decode_text();

@@ -3,17 +3,18 @@
 
 #include <algorithm>
 
+#include "headrace/loader/resolved_options.h"
 #include "headrace/sources/files_read.h"
 
 namespace headrace {
 
 ReadPath::ReadPath(const SourcePtr& source, const std::vector<bool>& wanted,
                    const LoaderOptions& options)
-    : cache_limit_(options.cache),
+    : cache_use_(cache_options(options)),
       wanted_(wanted),
       disk_cache_use_(options.disk_cache > 0 ? BlockCache::use(options.disk_cache) : nullptr),
       disk_cache_(BlockCache::in_use()),
-      cache_(with_record_cache(source, wanted, options.cache)),
+      cache_(with_record_cache(source, wanted, cache_use_)),
       row_index_(with_row_index(cache_.source, options.row_index, options.row_index_file)) {}
 
 RecordCache::Counts ReadPath::cache() const {
@@ -24,7 +25,14 @@ BlockCache::Counts ReadPath::disk_cache() const {
   return disk_cache_ ? disk_cache_->counts() : BlockCache::Counts{};
 }
 
-std::string ReadPath::caution() const { return disk_cache_ ? disk_cache_->caution() : ""; }
+std::string ReadPath::cache_text() const {
+  return cache_.cache ? cache_.cache->text() : "none: the records are in memory already";
+}
+
+std::string ReadPath::caution() const {
+  std::string caution = cache_.cache ? cache_.cache->caution() : "";
+  return caution.empty() && disk_cache_ ? disk_cache_->caution() : caution;
+}
 
 std::optional<std::string> ReadPath::look_at_files() {
   if (!cache_.cache) return {};

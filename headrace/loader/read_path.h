@@ -18,11 +18,14 @@ class ReadPath {
   ReadPath(const SourcePtr& source, const std::vector<bool>& wanted, const LoaderOptions& options);
 
   const SourcePtr& source() const { return row_index_.source; }
-  // The part of the loader's memory limit for records as they are stored.
-  size_t cache_bytes() const { return cache_.cache ? cache_limit_ : 0; }
+  // The part of the loader's memory limit for records as they are stored, and what of it is used.
+  size_t cache_bytes() const { return cache_.cache ? cache_use_.part_of(cache_use_.bytes) : 0; }
+  size_t cache_bytes_used() const { return cache_use_.part_of(cache().bytes); }
   RecordCache::Counts cache() const;
+  // "64 MiB, shared by the processes of this machine"
+  std::string cache_text() const;
   BlockCache::Counts disk_cache() const;
-  // Why the disk cache keeps nothing, once; else empty.
+  // Why a cache keeps less than it should, once; else empty.
   std::string caution() const;
   RowIndexStats row_index() const EXCLUDES_LOCK(mutex_);
   // Has records that are kept read again where their files have changed since; the path of one.
@@ -31,7 +34,7 @@ class ReadPath {
   void keep();
 
  private:
-  const size_t cache_limit_;
+  const RecordCacheOptions cache_use_;
   const std::vector<bool> wanted_;
   const BlockCache::UsePtr disk_cache_use_;  // null: this loader asks for none
   BlockCache* const disk_cache_;             // the process's, which is never destroyed; null: none

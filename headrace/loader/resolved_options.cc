@@ -84,6 +84,10 @@ BatchLayout layout_of(const LoaderOptions& options, const Sampler& sampler, int6
   return {sizes, options.rank, options.world_size, group};
 }
 
+RecordCacheOptions cache_options(const LoaderOptions& options) {
+  return {.bytes = options.cache, .scope = options.cache_scope, .ranks = local_world_size()};
+}
+
 ResolvedOptions resolve(LoaderOptions options, const Source& source) {
   check(options, source);
   ResolvedOptions out;
@@ -97,9 +101,11 @@ ResolvedOptions resolve(LoaderOptions options, const Source& source) {
     options.memory_limit = found.bytes;
     out.memory_origin = found.origin;
   }
-  if (options.cache >= options.memory_limit) {
+  const size_t cache = cache_options(options).part_of(options.cache);
+  if (cache >= options.memory_limit) {
     raise(kBadLoaderOption,
-          "the cache of " + std::to_string(options.cache >> 20) + " MiB leaves nothing of " +
+          "the cache of " + std::to_string(cache >> 20) + " MiB" +
+              (cache < options.cache ? " per rank" : "") + " leaves nothing of " +
               std::to_string(options.memory_limit >> 20) + " MiB of memory_limit (" +
               out.memory_origin + ")",
           "use a smaller cache=, or a memory_limit= large enough for it and the batches");

@@ -21,6 +21,8 @@ struct ResolvedOptions {
 // Throws Exception HR0710 for options that make no sense together or with this source.
 ResolvedOptions resolve(LoaderOptions options, const Source& source);
 
+RecordCacheOptions cache_options(const LoaderOptions& options);
+
 // The positions of each batch. Throws Exception HR0710, and as BatchLayout does.
 BatchLayout layout_of(const LoaderOptions& options, const Sampler& sampler, int64_t group);
 

@@ -1,176 +1,230 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/sources/record_cache.h"
 
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <map>
-#include <new>
+#include <random>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "headrace/base/pages.h"
+#include "headrace/base/mutex.h"
+#include "headrace/base/number_text.h"
 #include "headrace/base/random.h"
 #include "headrace/sources/files_read.h"
-#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/identity.h"
+#include "headrace/sources/kept_record.h"
 #include "headrace/sources/source_around.h"
 #include "headrace/sources/subset.h"
+#include "headrace/storage/paths.h"
 
-// Note [How a record is kept]: one piece of memory: the number of fields, for each field its bytes'
-// offset and count, its scalar and its shape, then the bytes, each field's at a multiple of 64, and
-// 64 readable bytes after the last, which decoders may touch. It is written before its address is
-// published, and never changed.
+// Note [A cache for the ranks of a machine]: the table and the records are in pages that processes
+// share (shared_pages.h), and any of them may be killed at any time. There is no lock in them: a
+// process claims a record in the table, takes memory by adding to one counter, writes, and
+// publishes the offset. If it dies in between, this record is not kept, its memory is lost for the
+// others, and nothing else happens. A dataset is recognized by Source::identity(), which has the
+// paths, sizes and times of what was opened, and two limits are two caches. Files may have been
+// written again since another process read them, so a record of another process is compared with
+// its files before it is used for the first time (one look, instead of a read).
 
 namespace headrace {
 namespace {
 
-constexpr size_t kSlabBytes = size_t{4} << 20;
-constexpr size_t kAlignment = Buffer::kAlignment;
+const ErrorCode kNoCache{
+    "HR0299", ErrorKind::kConfig, "cache not possible",
+    "cache= keeps records in memory that the system gives by memfd_create; its table takes 8 bytes "
+    "per record of the dataset. The ranks of a machine find their common cache through /proc, and "
+    "share the records of datasets that were opened from files with known versions. "
+    "cache_scope=\"auto\" gives each rank its part of the bytes where they cannot share, "
+    "cache_scope=\"node\" is an error then. The message says what is missing."};
 
-constexpr size_t aligned(size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+constexpr char kForm[] = "headrace-records-1";  // the form of the pages
+
+std::string mebibytes(size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+uint64_t random_number() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
 }
 
-struct KeptField {
-  uint64_t offset = 0, bytes = 0;
-  int64_t scalar = 0;
-  uint32_t shape_offset = 0, rank = 0;  // sizes as int64
-  int32_t annotated_width = 0, annotated_height = 0;
-};
-
-struct KeptRecord {
-  uint64_t fields = 0;
-  uint64_t files = 0;  // digest_of_files()
-};
+FilesDigest digest_of_later(const Source& source, int64_t record, const std::vector<bool>& wanted) {
+  std::vector<FilePiece> pieces;
+  source.pieces(record, wanted, pieces);
+  FilesDigest out{.is_known = pieces.empty() ? 0u : 1u};
+  for (const FilePiece& piece : pieces) {
+    const FileIdentity known = piece.known.value_or(FileIdentity{});
+    if (known.inode == 0 && known.modified_ns == 0) out.is_known = 0;
+    for (const uint64_t number :
+         {hash_name(lasting_path(piece.path)), piece.offset, piece.bytes, known.inode, known.size,
+          static_cast<uint64_t>(known.modified_ns)}) {
+      out.value = mix64(out.value, number);
+    }
+  }
+  return out;
+}
 
 }  // namespace
 
-struct RecordCache::Slab {
-  uint8_t* memory = nullptr;
-  size_t bytes = 0, used = 0;
-};
-
-RecordCache::RecordCache(int64_t records, size_t limit)
-    : places_(static_cast<size_t>(records)), limit_(limit) {
-  taken_ = places_.size() * sizeof places_[0];
-}
-
-RecordCache::~RecordCache() {
-  for (const Slab& slab : slabs_) unmap_pages(slab.memory, slab.bytes);
-}
-
-void RecordCache::allow(size_t limit) {
-  MutexLock lock(mutex_);
-  limit_ = std::max(limit_, limit);
-}
-
-void* RecordCache::allocate(size_t bytes) {
-  MutexLock lock(mutex_);
-  if (!slabs_.empty() && bytes <= slabs_.back().bytes - slabs_.back().used) {
-    Slab& last = slabs_.back();
-    return last.memory + std::exchange(last.used, last.used + bytes);
-  }
-  // The last slabs are as small as the room that is left.
-  const size_t left = limit_ - std::min(limit_, taken_);
-  if (bytes > left) return nullptr;
-  const size_t slab = std::min(std::max(bytes, kSlabBytes), left);
-  try {
-    slabs_.push_back({static_cast<uint8_t*>(map_pages(slab)), slab, bytes});
-  } catch (const std::bad_alloc&) {
-    limit_ = taken_;  // the system has no more: this is the share then
-    return nullptr;
-  }
-  taken_ += slab;
-  return slabs_.back().memory;
-}
-
-bool RecordCache::find(int64_t record, RecordData& out) const {
-  const uint8_t* kept = places_[static_cast<size_t>(record)].load(std::memory_order_acquire);
-  if (!kept) {
-    misses_.fetch_add(1, std::memory_order_relaxed);
-    return false;
-  }
-  hits_.fetch_add(1, std::memory_order_relaxed);
-  const auto& head = *reinterpret_cast<const KeptRecord*>(kept);
-  const auto* fields = reinterpret_cast<const KeptField*>(kept + sizeof head);
-  begin_record(record, head.fields, 0, out);
-  for (size_t i = 0; i < head.fields; ++i) {
-    FieldData& field = out.fields[i];
-    field.bytes = {kept + fields[i].offset, fields[i].bytes};
-    field.scalar = fields[i].scalar;
-    field.annotated_width = fields[i].annotated_width;
-    field.annotated_height = fields[i].annotated_height;
-    const auto* sizes = reinterpret_cast<const int64_t*>(kept + fields[i].shape_offset);
-    field.shape.assign(sizes, sizes + fields[i].rank);
-  }
-  return true;
-}
-
-void RecordCache::keep(int64_t record, const RecordData& data, uint64_t files) {
-  std::atomic<const uint8_t*>& place = places_[static_cast<size_t>(record)];
-  size_t values = 0, sizes = 0;
-  for (const FieldData& field : data.fields) {
-    values += aligned(field.bytes.size());
-    sizes += field.shape.size();
-  }
-  read_bytes_.fetch_add(values, std::memory_order_relaxed);
-  if (place.load(std::memory_order_acquire)) return;
-  const size_t head = sizeof(KeptRecord) + data.fields.size() * sizeof(KeptField);
-  const size_t begin = aligned(head + sizes * sizeof(int64_t));
-  auto* memory = static_cast<uint8_t*>(allocate(begin + values + Buffer::kPadding));
-  if (!memory) return;
-  *reinterpret_cast<KeptRecord*>(memory) = {data.fields.size(), files};
-  auto* fields = reinterpret_cast<KeptField*>(memory + sizeof(KeptRecord));
-  size_t at = begin, shape_at = head;
-  for (size_t i = 0; i < data.fields.size(); ++i) {
-    const FieldData& field = data.fields[i];
-    fields[i] = {.offset = at,
-                 .bytes = field.bytes.size(),
-                 .scalar = field.scalar,
-                 .shape_offset = static_cast<uint32_t>(shape_at),
-                 .rank = static_cast<uint32_t>(field.shape.size()),
-                 .annotated_width = field.annotated_width,
-                 .annotated_height = field.annotated_height};
-    if (!field.bytes.empty()) std::memcpy(memory + at, field.bytes.data(), field.bytes.size());
-    if (!field.shape.empty()) {
-      std::memcpy(memory + shape_at, field.shape.data(), field.shape.size() * sizeof(int64_t));
-    }
-    at += aligned(field.bytes.size());
-    shape_at += field.shape.size() * sizeof(int64_t);
-  }
-  place.store(memory, std::memory_order_release);
-  ++kept_;
-}
-
-uint64_t digest_of_files(const Source& source, int64_t record, const std::vector<bool>& wanted) {
-  uint64_t digest = 0;
+FilesDigest digest_of_files(const Source& source, int64_t record, const std::vector<bool>& wanted) {
+  if (source.read_style() == ReadStyle::kLater) return digest_of_later(source, record, wanted);
+  FilesDigest out;
   std::string last;
   for (size_t field = 0; field < wanted.size(); ++field) {
     if (!wanted[field]) continue;
     std::string file = file_of(source, record, field);
     if (file == last) continue;
     last = std::move(file);
-    digest = mix64(digest, digest_of_file(last).value_or(0));
+    const std::optional<uint64_t> digest = digest_of_file(last);
+    if (!digest) out.is_known = 0;
+    out.value = mix64(out.value, digest.value_or(0));
   }
-  return digest;
+  return out;
+}
+
+namespace {
+
+// Empty where other processes can tell that a record of theirs is the same.
+std::string why_not_shared(const Source& source, const std::vector<bool>& wanted) {
+  if (!is_known_elsewhere(source)) {
+    return "other processes cannot recognize this source, only files and folders that were opened";
+  }
+  if (!digest_of_files(source, 0, wanted).is_known) return "the version of its files is not known";
+  return {};
+}
+
+std::string name_of(const Source& source, const std::vector<bool>& wanted, size_t bytes) {
+  std::string text = source.identity() + "\n" + std::to_string(source.size()) + "\n" +
+                     std::to_string(bytes) + "\n";
+  for (const bool each : wanted) text += each ? '1' : '0';
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return kForm + ("-" + hex_text(hash.high64)) + hex_text(hash.low64);
+}
+
+}  // namespace
+
+RecordCache::RecordCache(int64_t records, std::unique_ptr<SharedPages> pages, bool is_shared,
+                         std::string why_alone)
+    : records_(records),
+      pages_(std::move(pages)),
+      is_shared_(is_shared),
+      why_alone_(std::move(why_alone)),
+      keeper_(random_number()),
+      data_(table_bytes(records)),
+      compared_(is_shared ? static_cast<size_t>(records + 63) / 64 : 0) {}
+
+size_t RecordCache::table_bytes(int64_t records) {
+  return kept_bytes((kHeadWords + static_cast<size_t>(records)) * sizeof(uint64_t));
+}
+
+std::string RecordCache::text() const {
+  return mebibytes(pages_->size()) +
+         (is_shared_ ? ", shared by the processes of this machine" : ", of this process") +
+         (why_alone_.empty() ? "" : " alone: " + why_alone_);
+}
+
+const KeptRecord* RecordCache::kept_at(uint64_t offset, size_t fields) const {
+  if (offset < data_ || offset % Buffer::kAlignment != 0 || offset > pages_->size()) return nullptr;
+  return kept_record(pages_->memory() + offset, pages_->size() - offset, fields);
+}
+
+bool RecordCache::is_of_these_files(int64_t record, const KeptRecord& kept, const Source& source,
+                                    const std::vector<bool>& wanted) {
+  if (kept.keeper == keeper_) return true;
+  if (!is_shared_) return false;
+  std::atomic<uint64_t>& bits = compared_[static_cast<size_t>(record) / 64];
+  const uint64_t bit = uint64_t{1} << (record % 64);
+  if (bits.load(std::memory_order_relaxed) & bit) return true;
+  const FilesDigest now = digest_of_files(source, record, wanted);
+  if (!now.is_known || now != kept.files) return false;
+  bits.fetch_or(bit, std::memory_order_relaxed);
+  return true;
+}
+
+const KeptRecord* RecordCache::usable(int64_t record, const Source& source,
+                                      const std::vector<bool>& wanted) {
+  const KeptRecord* const kept =
+      kept_at(place(record).load(std::memory_order_acquire), wanted.size());
+  return kept && is_of_these_files(record, *kept, source, wanted) ? kept : nullptr;
+}
+
+bool RecordCache::find(int64_t record, const Source& source, const std::vector<bool>& wanted,
+                       RecordData& out) {
+  const KeptRecord* const kept = usable(record, source, wanted);
+  if (!kept || !read_kept(*kept, record, out)) {
+    misses_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  hits_.fetch_add(1, std::memory_order_relaxed);
+  if (kept->keeper != keeper_) shared_hits_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+// 0: there is no room.
+uint64_t RecordCache::allocate(size_t bytes) {
+  const size_t room = pages_->size() - data_;
+  uint64_t taken = word(kTaken).load(std::memory_order_relaxed);
+  do {
+    if (taken > room || bytes > room - taken) return 0;
+  } while (!word(kTaken).compare_exchange_weak(taken, taken + bytes, std::memory_order_relaxed));
+  return data_ + taken;
+}
+
+void RecordCache::keep(int64_t record, const RecordData& data, const FilesDigest& files) {
+  for (const FieldData& field : data.fields) {
+    read_bytes_.fetch_add(kept_bytes(field.bytes.size()), std::memory_order_relaxed);
+  }
+  if (place(record).load(std::memory_order_relaxed) != kNothing) return;
+  const Buffer head = head_of_kept(data, files, keeper_);
+  uint64_t nothing = kNothing;
+  if (!place(record).compare_exchange_strong(nothing, kClaimed, std::memory_order_relaxed)) return;
+  const uint64_t offset = allocate(reinterpret_cast<const KeptRecord*>(head.data())->bytes);
+  if (offset == 0 || !write(offset, head.bytes(), data)) {
+    place(record).store(kNothing, std::memory_order_relaxed);
+    Room some = Room::kSome;
+    if (offset != 0) room_.compare_exchange_strong(some, Room::kNone);
+    return;
+  }
+  place(record).store(offset, std::memory_order_release);
+  word(kRecords).fetch_add(1, std::memory_order_relaxed);
+}
+
+bool RecordCache::write(uint64_t offset, std::span<const uint8_t> head,
+                        const RecordData& data) const {
+  static constexpr std::array<uint8_t, Buffer::kPadding> kZeros{};
+  if (!pages_->write(offset, head)) return false;
+  offset += head.size();
+  for (const FieldData& field : data.fields) {
+    if (!pages_->write(offset, field.bytes)) return false;
+    offset += kept_bytes(field.bytes.size());
+  }
+  return pages_->write(offset, kZeros);
 }
 
 std::optional<std::string> RecordCache::forget_changed(const Source& source,
                                                        const std::vector<bool>& wanted,
                                                        size_t most_looks) {
   std::optional<std::string> changed;
+  const auto records = static_cast<size_t>(records_);
   size_t looks = 0;
-  for (size_t passed = 0; passed < places_.size(); ++passed) {
-    const size_t record = next_look_.fetch_add(1, std::memory_order_relaxed) % places_.size();
-    const uint8_t* kept = places_[record].load(std::memory_order_acquire);
-    if (!kept) continue;
-    const auto index = static_cast<int64_t>(record);
-    const uint64_t files = digest_of_files(source, index, wanted);
-    if (reinterpret_cast<const KeptRecord*>(kept)->files != files) {
+  for (size_t passed = 0; passed < records; ++passed) {
+    const auto record =
+        static_cast<int64_t>(next_look_.fetch_add(1, std::memory_order_relaxed) % records);
+    uint64_t offset = place(record).load(std::memory_order_acquire);
+    const KeptRecord* const kept = kept_at(offset, wanted.size());
+    if (!kept || (kept->keeper != keeper_ && !kept->files.is_known)) continue;
+    if (kept->files != digest_of_files(source, record, wanted)) {
       if (!changed) passed = 0;
-      if (!changed) changed = source.where(index).file;
-      places_[record].store(nullptr, std::memory_order_release);
-      --kept_;
+      if (!changed) changed = source.where(record).file;
+      // Another process may have forgotten it meanwhile.
+      if (place(record).compare_exchange_strong(offset, kNothing, std::memory_order_relaxed)) {
+        word(kRecords).fetch_sub(1, std::memory_order_relaxed);
+      }
     }
     if (++looks >= most_looks && !changed) break;
   }
@@ -178,31 +232,69 @@ std::optional<std::string> RecordCache::forget_changed(const Source& source,
 }
 
 RecordCache::Counts RecordCache::counts() const {
-  MutexLock lock(mutex_);
-  return {.records = kept_,
-          .bytes = taken_,
-          .limit = limit_,
+  const uint64_t room = pages_->size() - data_;
+  // A process that was killed may have published a record without counting it.
+  const auto records = static_cast<int64_t>(word(kRecords).load(std::memory_order_relaxed));
+  return {.records = std::max(records, int64_t{0}),
+          .bytes = data_ + std::min(room, word(kTaken).load(std::memory_order_relaxed)),
+          .limit = pages_->size(),
           .hits = hits_,
           .misses = misses_,
+          .shared_hits = shared_hits_,
           .read_bytes = read_bytes_};
 }
 
+std::string RecordCache::caution() {
+  Room none = Room::kNone;
+  if (!room_.compare_exchange_strong(none, Room::kSaid)) return {};
+  return "the system has no memory for more records in the cache: " + mebibytes(counts().bytes) +
+         " of " + mebibytes(pages_->size()) + " are in use";
+}
+
 std::shared_ptr<RecordCache> RecordCache::of(const Source& source, const std::vector<bool>& wanted,
-                                             size_t limit) {
-  using Key = std::tuple<std::string, int64_t, std::vector<bool>>;
+                                             const RecordCacheOptions& options) {
+  // A forked process has memory of its own.
+  using Key = std::tuple<pid_t, std::string, int64_t, std::vector<bool>, size_t, CacheScope>;
   static Mutex mutex;
   static std::map<Key, std::weak_ptr<RecordCache>>& known =
       *new std::map<Key, std::weak_ptr<RecordCache>>;
   MutexLock lock(mutex);
   std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
-  auto& place = known[{source.identity(), source.size(), wanted}];
-  std::shared_ptr<RecordCache> cache = place.lock();
-  if (cache) {
-    cache->allow(limit);
-  } else {
-    cache = std::make_shared<RecordCache>(source.size(), limit);
-    place = cache;
+  const CacheScope scope = options.for_node() ? options.scope : CacheScope::kProcess;
+  auto& place = known[{::getpid(), source.identity(), source.size(), wanted, options.bytes, scope}];
+  if (std::shared_ptr<RecordCache> cache = place.lock()) return cache;
+  const size_t table = table_bytes(source.size());
+  const auto check = [&](size_t bytes) {
+    if (bytes > table) return;
+    raise(kNoCache,
+          "a cache of " + std::to_string(bytes) + " bytes has no room for a table of " +
+              std::to_string(source.size()) + " records (" + std::to_string(table) + " bytes)",
+          "a larger cache=, or none");
+  };
+  std::unique_ptr<SharedPages> pages;
+  std::string why;
+  if (scope != CacheScope::kProcess) {
+    check(options.bytes);
+    why = why_not_shared(source, wanted);
+    if (why.empty()) {
+      const std::string name = name_of(source, wanted, options.bytes);
+      pages = SharedPages::shared(name, options.bytes, table, why);
+    }
+    if (!pages && scope == CacheScope::kNode) {
+      raise(kNoCache, "cache_scope=\"node\": " + why,
+            "cache_scope=\"process\" gives each process a cache of its own");
+    }
   }
+  const bool is_shared = pages != nullptr;
+  if (!pages) {
+    const size_t bytes = options.part_of(options.bytes);
+    check(bytes);
+    std::string refused;
+    pages = SharedPages::alone(bytes, table, refused);
+    if (!pages) raise(kNoCache, refused, "leave out cache=");
+  }
+  auto cache = std::make_shared<RecordCache>(source.size(), std::move(pages), is_shared, why);
+  place = cache;
   return cache;
 }
 
@@ -218,16 +310,19 @@ class CachedSource final : public SourceAround {
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {
     for (size_t begin = 0; begin < out.size();) {
-      if (cache_->find(indices[begin], out[begin])) {
+      const auto find = [&](size_t i) {
+        return cache_->find(indices[i], *inner(), wanted, out[i]);
+      };
+      if (find(begin)) {
         ++begin;
         continue;
       }
       // Records that are read anyway are read together.
       size_t end = begin + 1;
-      while (end < out.size() && !cache_->find(indices[end], out[end])) ++end;
+      while (end < out.size() && !find(end)) ++end;
       // Bytes are what is kept.
       for (RecordData& record : out.subspan(begin, end - begin)) record.by_range = nullptr;
-      std::vector<uint64_t> files;
+      std::vector<FilesDigest> files;
       for (size_t i = begin; i < end; ++i) {
         files.push_back(digest_of_files(*inner(), indices[i], wanted));
       }
@@ -241,7 +336,7 @@ class CachedSource final : public SourceAround {
 
   void pieces(int64_t index, const std::vector<bool>& wanted,
               std::vector<FilePiece>& out) const override {
-    if (!cache_->has(index)) inner()->pieces(index, wanted, out);
+    if (!cache_->has(index, *inner(), wanted)) inner()->pieces(index, wanted, out);
   }
 
  private:
@@ -251,11 +346,11 @@ class CachedSource final : public SourceAround {
 }  // namespace
 
 WithRecordCache with_record_cache(const SourcePtr& source, const std::vector<bool>& wanted,
-                                  size_t limit) {
+                                  const RecordCacheOptions& options) {
   WithRecordCache out{.source = source, .cached = nullptr, .cache = nullptr};
-  if (limit == 0 || source->read_style() == ReadStyle::kMemory) return out;
+  if (options.bytes == 0 || source->read_style() == ReadStyle::kMemory) return out;
   out.source = with_viewed(source, [&](const SourcePtr& viewed) -> SourcePtr {
-    out.cache = RecordCache::of(*viewed, wanted, limit);
+    out.cache = RecordCache::of(*viewed, wanted, options);
     out.cached = viewed;
     return std::make_shared<CachedSource>(viewed, out.cache);
   });

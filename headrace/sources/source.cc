@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "headrace/sources/identity.h"
+
 namespace headrace {
 
 uint64_t Source::next_serial() {
@@ -11,7 +13,15 @@ uint64_t Source::next_serial() {
   return ++last;
 }
 
-std::string Source::identity() const { return "source " + std::to_string(serial_); }
+namespace {
+constexpr char kObject[] = "object of this process: ";
+}
+
+std::string Source::identity() const { return kObject + std::to_string(serial_); }
+
+bool is_known_elsewhere(const Source& source) {
+  return source.identity().find(kObject) == std::string::npos;
+}
 
 std::vector<int64_t> Source::block_ends() const {
   constexpr int64_t kUsual = 256;

@@ -312,6 +312,7 @@ def describe(loader: ViewedLoader) -> str:
         "shard": f"rank {shard.rank} of {shard.world_size} ({shard.origin}{settled})",
         "threads": engine.resolved("threads"),
         "memory_limit": engine.resolved("memory_limit"),
+        **({"cache": engine.resolved("cache")} if given["cache"] else {}),
         "resident": engine.resolved("resident"),
         "finish": engine.resolved("finish"),
         "decode": engine.resolved("decode") + (f"; on the CPU, {on_cpu}" if on_cpu else ""),
