@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
+from headrace import _core
 from headrace import transforms as T
 
 HELD: list[Any] = []
@@ -36,7 +37,7 @@ def batches(photos: str, options: list[str]) -> Any:
     )
     if "held" in chosen:
         HELD.append(loader)
-    return hr.prefetch(loader.numpy(), "cpu") if "prefetch" in chosen else loader
+    return loader.dlpack(device=_core.open_device("cpu")) if "prefetch" in chosen else loader
 
 
 def received(photos: str, options: list[str]) -> tuple[Any, Any]:
