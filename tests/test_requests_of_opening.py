@@ -91,6 +91,39 @@ def test_an_index_next_to_the_data_is_one_request(
     assert not twice(bucket)
 
 
+def tar_of_large_members(count: int, size: int) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for number in range(count):
+            member = tarfile.TarInfo(f"{number:03}.bin")
+            member.size = size
+            tar.addfile(member, io.BytesIO(bytes(size)))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("size", [1_000, 30_000])
+def test_an_index_that_was_made_is_kept_by_etag(
+    bucket: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: int
+) -> None:
+    """The headers are read in few large requests; the second opening reads none of them."""
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
+    for shard in range(3):
+        bucket.objects[f"/photos/train/{shard}.tar"] = tar_of_large_members(400, size)
+    assert len(hr.open("s3://photos/train")) == 1200
+    scans = len(bucket.requests) - len(listings(bucket))
+    whole = sum(map(len, bucket.objects.values()))
+    assert scans <= 3 * (2 + whole / 3 / (1 << 20)), "in pieces of a megabyte and more"
+    for _ in range(2):
+        forget()
+        bucket.requests.clear()
+        assert len(hr.open("s3://photos/train")) == 1200
+        reads = [request for request in bucket.requests if request.path.endswith(".tar")]
+        assert len(reads) <= 1, "the beginning of the first one, which tells the format"
+    bucket.objects["/photos/train/1.tar"] = tar_of_large_members(200, 2 * size)
+    forget()
+    assert len(hr.open("s3://photos/train")) == 1000, "another version, another index"
+
+
 def saved_archive(first: str) -> bytes:
     """As torch.save lays it out (its pickle is not a valid one), or with another member first."""
     out = io.BytesIO()

@@ -7,7 +7,10 @@
 #include <utility>
 
 #include "headrace/base/cores.h"
+#include "headrace/base/number_text.h"
+#include "headrace/sources/fingerprint.h"
 #include "headrace/sources/in_order.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
@@ -22,6 +25,22 @@ struct Work {
 uint64_t bytes_of_file(const std::string& path) {
   const Result<FileIdentity> identity = identity_of(path);
   return identity ? identity->size : 0;
+}
+
+// The cache's entry that says that none of these files, in these versions, is compressed; empty: a
+// version is unknown.
+std::string plain_name(const std::vector<std::string>& paths) {
+  Fingerprint print;
+  for (const std::string& path : paths) {
+    const Result<FileIdentity> identity = identity_of(path);
+    if (!identity || (identity->inode == 0 && identity->modified_ns == 0)) return {};
+    print.add(lasting_path(path));
+    for (const uint64_t part : {identity->device, identity->inode, identity->size,
+                                static_cast<uint64_t>(identity->modified_ns)}) {
+      print.add(part);
+    }
+  }
+  return "plain-" + hex_text(print.value());
 }
 
 void unpack(const std::vector<Work>& work, UnpackedFiles& files, const CacheDirectory& cache,
@@ -138,7 +157,12 @@ UnpackedFiles unpacked_files(std::vector<std::string> paths, IsPlain is_plain,
   };
   const auto count = static_cast<int64_t>(files.names.size());
   if (count > 1 && answers_later(files.names.front())) {
+    const std::string name = plain_name(files.names);
+    Buffer kept;
+    if (!name.empty() && cache.read(name, kept)) return files;
     each_in_order(0, count, kFarFilesAtOnce, look, take);
+    constexpr uint8_t kPlain[] = {1};
+    if (!name.empty() && work.empty()) (void)cache.write(name, kPlain);
   } else {
     for (int64_t i = 0; i < count; ++i) take(look(i));
   }
