@@ -529,8 +529,9 @@ typedef struct headrace_format {
   uint32_t flags;      /* 0 */
   uint32_t reserved;
   headrace_params params;
-  /* 1 where it is of this format. `first`: its first bytes, 64 at most; NULL of a folder. Asked
-   * where no format of Headrace recognizes the path. */
+  /* 1 where it is of this format. `first`: its first bytes, 64 at most; NULL of a folder, so look
+   * at the path's name. Asked where no format of Headrace recognizes the path, but before a folder
+   * is taken as one of images. */
   int32_t (*recognizes)(const char* path, const headrace_bytes* first);
   /* Adds the columns, files and records. The object, which may be NULL, lives as long as the
    * source. */

@@ -185,6 +185,26 @@ def test_a_crash_is_named(tmp_path: Path, crash: str, call: str) -> None:
     assert f"Headrace: SIGABRT in {call} of the format boom" in done.stderr
 
 
+def test_built_in_formats_are_asked_first(tmp_path: Path) -> None:
+    """Else a plug-in that claims all paths would take those of others."""
+    flags = ['-DPLUGIN="greedy"', "-DRECOGNIZES=everything"]
+    library = compiled(CASES, tmp_path / "libgreedy.so", *flags)
+    (tmp_path / "files.csv").write_text("image,label\na.png,1\n")
+    Image.new("RGB", (3, 2)).save(tmp_path / "a.png")
+    np.save(tmp_path / "numbers.npy", np.arange(6))
+    (tmp_path / "unknown.xyz").write_bytes(b"greedy" + records())
+    code = (
+        "import sys, headrace as hr\n"
+        "hr.load_plugin(sys.argv[1])\n"
+        "print(*(repr(hr.open(path)).split()[1] for path in sys.argv[2:]))"
+    )
+    paths = [str(tmp_path / name) for name in ("numbers.npy", "files.csv", "unknown.xyz")]
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(library), *paths], capture_output=True, text=True
+    )
+    assert done.stdout == "npy list greedy\n", done.stderr
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -7,7 +7,6 @@
 
 #include "headrace/plugin/plugin_view.h"
 #include "headrace/sources/field_names.h"
-#include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
 
 namespace headrace {
@@ -58,9 +57,12 @@ int32_t list(headrace_opened* opened, const char* path,
 
 int32_t read(headrace_opened* opened, const char* path, uint64_t offset, void* out, uint64_t bytes,
              headrace_error* error) {
-  const Result<File> file = File::open(path);
-  if (!file) return say(opened, error, file.error());
-  Result<void> done = file->read(offset, {static_cast<uint8_t*>(out), size_t(bytes)});
+  if (!opened->file || opened->file->path() != path) {
+    Result<File> file = File::open(path);
+    if (!file) return say(opened, error, file.error());
+    opened->file = std::move(*file);
+  }
+  Result<void> done = opened->file->read(offset, {static_cast<uint8_t*>(out), size_t(bytes)});
   return done ? HEADRACE_OK : say(opened, error, done.error());
 }
 

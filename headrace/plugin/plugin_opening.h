@@ -11,6 +11,7 @@
 #include "headrace/formats/shards/container_index.h"
 #include "headrace/plugin.h"
 #include "headrace/sources/schema.h"
+#include "headrace/storage/file.h"
 
 // What it has added, or the buffers of the record. A plug-in only knows the type's name.
 struct headrace_opened {
@@ -19,6 +20,7 @@ struct headrace_opened {
   headrace::ContainerIndex index = {};
   std::string wrong = {};                      // which rule it broke
   std::optional<headrace::Error> failed = {};  // of reading
+  std::optional<headrace::File> file = {};     // read last
   std::span<headrace::Buffer> buffers = {};
 };
 

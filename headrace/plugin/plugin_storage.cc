@@ -2,13 +2,14 @@
 // Storage of plug-ins: synchronous requests by the threads that need the bytes, and by read-ahead's
 // threads when these turn out to wait (executor/reading/read_ahead.h).
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <thread>
 
+#include "headrace/base/mutex.h"
 #include "headrace/base/random.h"
 #include "headrace/base/registry.h"
 #include "headrace/plugin/checked_call.h"
@@ -89,9 +90,9 @@ class PluginFiles final : public Storage {
   const PluginStorage& storage_;
   const headrace_storage& table_;
   const PluginPart part_;
-  mutable std::mutex mutex_;
-  mutable bool created_ = false;  // both under the mutex until create() has returned
-  mutable void* self_ = nullptr;
+  mutable Mutex mutex_;  // of the thread that creates
+  mutable std::atomic<bool> created_ = false;
+  mutable void* self_ = nullptr;  // written before created_ is true
 };
 
 class PluginFile final : public OpenFile {
@@ -129,8 +130,9 @@ FileIdentity identity_from(const std::string& path, const headrace_path_status& 
 }
 
 Result<void> PluginFiles::create() const {
-  const std::lock_guard lock(mutex_);
-  if (created_) return {};
+  if (created_.load(std::memory_order_acquire)) return {};
+  const MutexLock lock(mutex_);
+  if (created_.load(std::memory_order_relaxed)) return {};
   try {
     if (table_.create) {
       create_plugin_object(part_,
@@ -139,7 +141,7 @@ Result<void> PluginFiles::create() const {
   } catch (const Exception& failed) {
     return failed.error();
   }
-  created_ = true;
+  created_.store(true, std::memory_order_release);
   return {};
 }
 
