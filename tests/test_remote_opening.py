@@ -92,6 +92,14 @@ def test_both_ends_of_a_pack_are_read_in_one_round_trip(server: ObjectServer, pa
     assert batches_of(path) == batches_of(packs / "one.hrpack")
 
 
+def test_shards_that_a_list_names_are_looked_at_together(server: ObjectServer, packs: Path) -> None:
+    content = (packs / "all.tar").read_bytes()
+    paths = [f"{server.url}/{i}.tar" for i in range(12)]
+    server.objects.update({f"/{i}.tar": content for i in range(12)})
+    server.fault = looks = Together(12, lambda request: request.path in server.objects)
+    assert len(hr.open(paths, format="webdataset")) == 12 * RECORDS and looks.came
+
+
 def test_the_records_of_the_first_batch_are_asked_for_together(
     server: ObjectServer, packs: Path
 ) -> None:

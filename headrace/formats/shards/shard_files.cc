@@ -125,7 +125,7 @@ std::vector<std::string> files_in(const std::string& folder,
   return out;
 }
 
-// For web servers, which have no listings. The results are cached.
+// Where no listing tells: together. The results are cached.
 void look_at_all(const std::vector<std::string>& names) {
   const auto look = [&](int64_t i) { return int{is_there(names[static_cast<size_t>(i)])}; };
   each_in_order(0, std::ssize(names), kFarFilesAtOnce, look, [](int) {});
@@ -228,12 +228,14 @@ bool is_shard_path(const std::string& path, const std::vector<std::string_view>&
 
 std::vector<std::string> shard_files(const std::string& path,
                                      const std::vector<std::string_view>& suffixes) {
-  std::vector<std::string> out;
+  std::vector<std::string> lines, out;
   for (size_t begin = 0; begin <= path.size();) {
     const size_t end = std::min(path.find('\n', begin), path.size());
-    if (end > begin) add_files_of(path.substr(begin, end - begin), suffixes, out);
+    if (end > begin) lines.push_back(path.substr(begin, end - begin));
     begin = end + 1;
   }
+  if (lines.size() > 1 && answers_later(lines.front())) look_at_all(lines);
+  for (const std::string& line : lines) add_files_of(line, suffixes, out);
   if (out.empty()) bad_pattern(path, "no file");
   return out;
 }
