@@ -10,6 +10,8 @@ import struct
 import subprocess
 import sys
 import tarfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -290,6 +292,30 @@ def signed(text: str, more: str = "") -> dict[str, str]:
 def test_invalid_codecs_are_refused(tmp_path: Path, change: dict[str, str], message: str) -> None:
     with pytest.raises(hr.ConfigError, match=f"HR0572(.|\n)*{message}"):
         case(tmp_path, **change)
+
+
+def test_plugins_are_loaded_while_images_are_decoded(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    picture(1).save(out, "PNG")
+    data, expected = out.getvalue(), np.asarray(picture(1))
+    stop = threading.Event()
+
+    def decode() -> int:
+        count = 0
+        while not stop.is_set() or count == 0:
+            assert np.array_equal(hr.decode(data), expected)
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(3) as pool:
+        running = [pool.submit(decode) for _ in range(3)]
+        try:
+            for _ in range(5):
+                _, magic = case(tmp_path)
+                assert np.array_equal(hr.decode(raw(magic, samples(3))), samples(3))
+        finally:
+            stop.set()
+        assert all(each.result() > 0 for each in running)
 
 
 def test_two_plugins_of_one_signature_are_refused(tmp_path: Path) -> None:

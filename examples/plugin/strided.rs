@@ -61,10 +61,18 @@ struct List<T> {
 }
 
 impl<T> List<T> {
-    const EMPTY: List<T> = List { data: null(), count: 0, size: 0 };
+    const EMPTY: List<T> = List {
+        data: null(),
+        count: 0,
+        size: 0,
+    };
 
     const fn of<const N: usize>(array: &'static Constant<[T; N]>) -> List<T> {
-        List { data: &array.0 as *const [T; N] as *const T, count: N as u32, size: std::mem::size_of::<T>() as u32 }
+        List {
+            data: &array.0 as *const [T; N] as *const T,
+            count: N as u32,
+            size: std::mem::size_of::<T>() as u32,
+        }
     }
 }
 
@@ -85,11 +93,22 @@ struct Sampler {
     flags: u32,
     per_record: i32,
     params: List<Param>,
-    create: Option<unsafe extern "C" fn(*const Value, u32, *const Records, *mut *mut c_void, *mut Error) -> i32>,
+    create: Option<
+        unsafe extern "C" fn(
+            *const Value,
+            u32,
+            *const Records,
+            *mut *mut c_void,
+            *mut Error,
+        ) -> i32,
+    >,
     destroy: Option<unsafe extern "C" fn(*mut c_void)>,
     size: Option<unsafe extern "C" fn(*const c_void) -> i64>,
-    order: Option<unsafe extern "C" fn(*const c_void, u64, u64, i64, i64, *mut i64, *mut Error) -> i32>,
-    batches: Option<unsafe extern "C" fn(*const c_void, *mut *const i64, *mut i64, *mut Error) -> i32>,
+    order: Option<
+        unsafe extern "C" fn(*const c_void, u64, u64, i64, i64, *mut i64, *mut Error) -> i32,
+    >,
+    batches:
+        Option<unsafe extern "C" fn(*const c_void, *mut *const i64, *mut i64, *mut Error) -> i32>,
 }
 
 #[repr(C)]
@@ -128,7 +147,11 @@ struct Strided {
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
+    if b == 0 {
+        a
+    } else {
+        gcd(b, a % b)
+    }
 }
 
 /// SplitMix64: the first record of an epoch.
@@ -148,7 +171,10 @@ unsafe extern "C" fn create(
 ) -> i32 {
     let (count, stride) = ((*records).count, (*values).integer);
     if gcd(stride, count) != 1 {
-        let message = format!("stride {} and {} records have a common factor", stride, count);
+        let message = format!(
+            "stride {} and {} records have a common factor",
+            stride, count
+        );
         return fail(error, BAD_ARGUMENTS, &message);
     }
     *object = Box::into_raw(Box::new(Strided { count, stride })) as *mut c_void;
@@ -187,7 +213,9 @@ unsafe extern "C" fn order(
 
 static PARAMS: Constant<[Param; 1]> = Constant([Param {
     name: text!("stride"),
-    help: text!("Distance from a record to the next one; has no factor in common with their number."),
+    help: text!(
+        "Distance from a record to the next one; has no factor in common with their number."
+    ),
     kind: PARAM_INT,
     flags: 0,
     fallback: Value {
