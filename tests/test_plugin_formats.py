@@ -61,6 +61,9 @@ def test_fields_of_records(tmp_path: Path, check: bool) -> None:
         assert np.array_equal(record["rest"], np.full(7 - len(word), 42, np.uint8))
         assert record["twice"].dtype == np.int32 and record["twice"].tolist() == [2 * len(word), i]
         assert record["length"] == len(word)
+    assert source.column("length").tolist() == [len(word) for word in WORDS]
+    points = hr.open(path, kinds={"twice": "keypoints"})
+    assert "twice keypoints" in repr(points) and points[1]["twice"].tolist() == [2, 1]
     for threads in (1, 4):
         assert words_of(source, threads=threads) == WORDS
     shuffled = hr.Loader(source, [], batch_size=1, fields="word", shuffle=True, seed=1)
