@@ -203,6 +203,30 @@ def test_the_world_changes_in_mid_epoch() -> None:
     assert next(batches).i.tolist() == [6, 7]
 
 
+class BeginsAgain(Stateful):
+    """Like a Loader of torchdata's nodes: from a state at its end, it begins again."""
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.begin = state["at"] % len(self.records)
+
+
+@pytest.mark.parametrize("make", [Stateful, BeginsAgain])
+@pytest.mark.parametrize("buffer", [0, 3])
+def test_a_resume_at_the_end_of_an_epoch_of_whole_batches(make: Any, buffer: int) -> None:
+    def new() -> hr.Loader:
+        return hr.Loader(hr.stream(make(numbers(24)), shuffle_buffer=buffer), batch_size=4)
+
+    whole = new()
+    expected = [ids(whole) for _ in range(3)]
+    run = new()
+    states = [run.state_dict() for _ in range(2) for _ in run]
+    for step in (6, 12):
+        resumed = new()
+        resumed.load_state_dict(states[step - 1])
+        assert ids(resumed) == [], "the epoch has ended"
+        assert ids(resumed) == expected[step // 6]
+
+
 def test_an_iterator_with_a_state_works_for_many_epochs() -> None:
     loader = hr.Loader(hr.stream(_Cursor(numbers(5))), batch_size=2)
     assert ids(loader) == ids(loader) == [[0, 1], [2, 3], [4]]

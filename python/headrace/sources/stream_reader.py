@@ -129,7 +129,7 @@ class StreamReader:
         self.close()
         shares = Shares(epoch, self._terms.rank, self._terms.world_size)
         self._pass, looked_at = self._looked_at.open_pass(shares, snapshot.state)
-        self._epoch, self._next, self._number = epoch, position - left_out, 0
+        self._epoch, self._next, self._number = epoch, position - left_out, snapshot.number
         self._low = self._received = position
         self.end, self.failure = None, None
         self._held, self._first = {}, {}
@@ -349,10 +349,11 @@ class StreamReader:
         waiting = list(looked_at)
         while True:
             due = number > 0 and number % self._terms.global_batch == 0
+            snapshot = None
             if due and opened.has_state and opened is self._pass and not waiting:
                 known = self._snapshots[-1].number if self._snapshots else 0
                 if number > known:
-                    self._snapshots.append(_Snapshot(number, opened.state()))
+                    snapshot = _Snapshot(number, opened.state())
             try:
                 record = waiting.pop(0) if waiting else own(next(opened))
             except StopIteration:
@@ -363,6 +364,8 @@ class StreamReader:
                     f"{describe(failure)}"
                 ) from failure
             self.counted["read"] += 1
+            if snapshot is not None:  # from a state at their end, some begin again
+                self._snapshots.append(snapshot)
             if opened is self._pass:
                 self._number = number + 1
             if number >= first:
