@@ -254,7 +254,7 @@ def test_formats_names_the_video_decoder_and_what_it_reads() -> None:
     assert {"mp4", "mkv", "gif"} <= {record["name"] for record in listed["videos"]}
     text = run_command("formats").stdout
     assert "headrace-av" in text and "h264, hevc" in text
-    pictures = text[text.index("Images in them") : text.index("Audio clips in them")]
+    pictures = text[text.index("Formats of images") : text.index("Formats of audio clips")]
     assert "\ngif " in pictures and "\nwebp " in pictures, "which are videos, too"
     assert "headrace-av" in run_command("formats", "mp4").stdout
     assert "libavcodec" in run_command("formats", "headrace-av").stdout

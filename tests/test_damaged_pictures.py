@@ -177,7 +177,7 @@ def test_damage_that_decoders_repair_is_reported(tmp_path: Path) -> None:
 
 
 def test_strict_and_repair_contradict_each_other(pictures: Path) -> None:
-    with pytest.raises(hr.ConfigError, match="strict=True refuses"):
+    with pytest.raises(hr.ConfigError, match="strict=True rejects"):
         loaded(pictures, strict=True, damaged="repair")
 
 

@@ -156,7 +156,7 @@ def test_demo_without_images_says_so_and_exits_with_4(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "headrace.insight.demo", "--pictures", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 4
-    assert "name a folder of photos" in done.stdout
+    assert "give a folder of photos" in done.stdout
 
 
 def test_demo_with_a_missing_path_exits_with_3(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_the_place_where_our_loader_hangs_is_reported() -> None:
             report = hr.doctor(loader, nothing, seconds=0.2, patience=0.2)
         finally:
             hung.set()
-    assert_told(report, "The loader had given ")
+    assert_told(report, "The loader had delivered ")
     assert any("of epoch 0; the next begins with record" in note for note in report.notes)
 
 
@@ -260,7 +260,7 @@ def test_a_worker_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_told(report, "ended early")
     # torch reports one or the other, depending on what remained in the worker's pipe.
     told = str(report.notes)
-    assert "DataLoader worker" in told or "a process that makes batches has ended" in told
+    assert "DataLoader worker" in told or "a worker process has died" in told
     assert report.verdict == "unsure" or report.rates
 
 
@@ -270,7 +270,7 @@ def test_a_workers_exit_is_described_in_words(error: Exception) -> None:
         raise error
 
     report = hr.doctor(Batches(make), nothing, seconds=0.3)
-    assert_told(report, "a process that makes batches has ended")
+    assert_told(report, "a worker process has died")
 
 
 # Steps.

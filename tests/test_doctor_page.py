@@ -78,7 +78,7 @@ def full() -> Report:
         slowest=[{"key": "a/b.jpg", "ms": 9.5, "record": 3}],
         samples=[Sample("a/b.jpg", 9.5, True, np.zeros((3, 4, 6), np.uint8)),
                  Sample("c.jpg", 1.5, False, None)],
-        storage={"record bytes": 110_000.0, "random reads a second": {1: 400.0, 8: 900.0}},
+        storage={"record bytes": 110_000.0, "random reads per second": {1: 400.0, 8: 900.0}},
         copies={"host": 20e9},
         host={"cores": 2, "memory_bytes": 16 * 10**9, "memory_limit_bytes": 2 * 10**9},
         sweep=[{"workers": 1, "rate": 1000.0, "start_s": 0.1},

@@ -343,7 +343,7 @@ def test_a_new_iterator_for_each_batch_is_noticed(tmp_path: Path) -> None:
             train_on(x, y)
         """,
     )
-    assert "A new iterator is made for nearly every batch" in notes(done), done
+    assert "A new iterator is created for nearly every batch" in notes(done), done
     assert done.report["rates"]["real"] > 0
 
 
@@ -444,7 +444,7 @@ def test_it_ends_a_script_that_catches_everything(tmp_path: Path) -> None:
         """,
     )
     assert done.report["rates"]["real"] > 0 and done.code in (0, 1), done
-    assert "catches what ends it" in notes(done)
+    assert "catches the exception that ends it" in notes(done)
 
 
 def test_finally_blocks_run_but_exit_handlers_do_not(tmp_path: Path) -> None:

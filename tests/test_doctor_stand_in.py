@@ -140,7 +140,9 @@ def examined(clock: VirtualClock, seconds: float, step: StandIn) -> Any:
 def test_a_slow_copy_is_found_without_a_gpu(clock: VirtualClock) -> None:
     report = examined(clock, 0.0001, StandIn(0.002, copy_bytes_per_second=2e6))
     assert report.verdict == "copy", report
-    assert not any("for real" in note for note in report.notes), "nothing of a stand-in's changes"
+    assert not any("actually ran" in note for note in report.notes), (
+        "nothing of a stand-in's changes"
+    )
     assert report.rates["ceiling"] == pytest.approx(4 / 0.002, rel=0.05)
     assert report.rates["cached"] == pytest.approx(4 / 0.006, rel=0.05)
     assert report.case.copy_seconds == pytest.approx(0.001, rel=0.05)
@@ -177,7 +179,7 @@ def test_a_copy_hidden_by_the_step_is_not_the_limit(clock: VirtualClock) -> None
     report = examined(clock, 0.0001, step)
     assert report.verdict == "consumer"
     assert report.copy_hidden == pytest.approx(1, abs=0.1)
-    assert "under the steps, not waited for" in str(report)
+    assert "hidden behind steps" in str(report)
 
 
 def test_a_slow_loader_is_not_mistaken_for_a_slow_copy(clock: VirtualClock) -> None:
@@ -199,4 +201,4 @@ def test_the_command_takes_a_time_for_a_step() -> None:
 def test_a_rate_of_copying_needs_a_stand_in() -> None:
     pytest.importorskip("typer")
     done = run_command("doctor", PICTURES, "--device-copy", "12GB/s")
-    assert (done.returncode, "--step that is a time" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "--step that is a duration" in done.stderr) == (2, True), done.stderr

@@ -167,7 +167,7 @@ def test_views_of_frameworks_are_kept() -> None:
 def test_remedies_left_to_the_user_say_so() -> None:
     with loader_of() as loader:
         made = verify.verify(findings(loader, "resize once"), "resize once", 0.2)
-    assert "left to you" in made.reason
+    assert "up to you" in made.reason
 
 
 def test_workers_and_transforms_of_a_dataloader_are_applied() -> None:
@@ -200,7 +200,7 @@ def test_workers_and_transforms_of_a_dataloader_are_applied() -> None:
 def test_an_iterable_is_prefetched() -> None:
     batches = [np.zeros((4, 2), np.float32)] * 20
     assert_applied(verify.verify(findings(batches, "prefetch"), "prefetch", 0.1))
-    assert "left to you" in verify.verify(findings(batches, "pack"), "pack", 0.1).reason
+    assert "up to you" in verify.verify(findings(batches, "pack"), "pack", 0.1).reason
 
 
 # The entry points.
@@ -231,4 +231,4 @@ def test_an_unknown_remedy_is_refused_at_once() -> None:
 
 def test_untried_remedies_predict_nothing() -> None:
     made = verify.verify(findings([np.zeros((2, 2))] * 9, "prefetch"), "pack", 0.1)
-    assert "no prediction" in made.reason
+    assert "not predicted" in made.reason

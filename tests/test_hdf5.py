@@ -300,7 +300,7 @@ def test_fields_name_datasets(tmp_path: Path) -> None:
         (["my name=train/images"], "'my name' cannot be a field's name"),
         (["a=train/images", "a=train/labels"], "two fields are called 'a'"),
         ([], "fields= names 0 datasets"),
-        (["loop"], "soft links that lead to each other"),
+        (["loop"], "cyclic soft links"),
     ]:
         with pytest.raises(hr.Error, match=message):
             hr.open(tmp_path / "a.h5", fields=fields)

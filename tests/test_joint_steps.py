@@ -191,9 +191,9 @@ def test_boxes_of_another_canvas_or_format_are_detected() -> None:
 @pytest.mark.parametrize(
     ("fields", "kinds", "text"),
     [
-        (("image", "boxes"), {"boxes": "boxes"}, "format of .boxes. is not known"),
-        (("boxes",), {"boxes": "boxes:xyxy"}, "no image to which boxes"),
-        (("mask", "boxes", "labels"), {"boxes": "boxes:xyxy"}, "first tensor for one"),
+        (("image", "boxes"), {"boxes": "boxes"}, "format of .boxes. is unknown"),
+        (("boxes",), {"boxes": "boxes:xyxy"}, "boxes and points have no image"),
+        (("mask", "boxes", "labels"), {"boxes": "boxes:xyxy"}, "first tensor as one"),
         (("image", "name"), {}, ".name. is not a number"),
     ],
 )

@@ -192,7 +192,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "one call for two views": (lambda: sets.Mixed(), "than what transform returned"),
     "images without a transform": (
         lambda: sets.SameSize(),
-        "without a transform that makes tensors",
+        "without a transform that makes them tensors",
     ),
 }
 
@@ -215,7 +215,7 @@ def test_an_untraceable_dataset_stays_in_python_and_the_report_says_why(
 ) -> None:
     loader = translated(DataLoader(made(), batch_size=4))
     (part,) = loader.report.python
-    assert part.note.startswith("left as it is: ")
+    assert part.note.startswith("left unchanged: ")
     assert re.search(reason, part.note), part.note
     assert next(iter(loader.torch()))
 
@@ -241,7 +241,7 @@ def test_a_dataset_that_counts_calls_gives_the_same_as_in_a_dataloader(
 
 def test_tracing_can_be_disabled() -> None:
     loader = translated(DataLoader(sets.Usual(), batch_size=4), trace=False)
-    assert "does not know this class" in loader.report.python[0].note
+    assert "unknown class" in loader.report.python[0].note
 
 
 def test_tracing_that_takes_too_long_is_skipped_and_the_report_says_how_to_allow_it() -> None:
@@ -484,7 +484,7 @@ def test_files_decoded_to_other_pixels_stay_in_python(monkeypatch: pytest.Monkey
     """As a library's own decoder may."""
     monkeypatch.setattr(traced, "opened", lambda path, ops: sets.load(path).rotate(180))
     loader = translated(DataLoader(sets.Usual(), batch_size=4))
-    assert "decoded to other pixels" in loader.report.python[0].note
+    assert "has other pixels" in loader.report.python[0].note
 
 
 def test_a_record_of_a_hundred_thousand_takes_little_memory() -> None:
@@ -525,7 +525,7 @@ def test_the_report_has_the_cost_of_a_python_step() -> None:
     assert "images that it opens are decoded, resized and cropped by the engine" in part.note
     assert "hr.records(image=paths, label=labels)" in part.way
     (part,) = translated(DataLoader(Numbers(), batch_size=4)).report.python
-    assert "not faster than a DataLoader with num_workers=0, perhaps slower" in part.cost
+    assert "no faster than a DataLoader with num_workers=0, perhaps slower" in part.cost
     (part,) = translated(DataLoader(WithBoxes(), batch_size=4)).report.python
     assert part.way.startswith('hr.Loader(hr.coco("instances.json")')
     text = str(loader.report).splitlines()

@@ -147,7 +147,7 @@ KEPT = {
     "uses .size of its image": wide_ones,
     "too rare to compare": rarely,
     "uses a random number twice": twice,
-    "in a way that Headrace does not know": normally,
+    "in an unsupported way": normally,
     "does something else with real images": not_stand_ins,
 }
 

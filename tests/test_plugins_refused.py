@@ -462,6 +462,6 @@ def test_a_failing_check_process_is_not_reported_as_a_crash(
         library, name = case(tmp_path)
         with monkeypatch.context() as here:
             here.setattr(sys, "executable", executable)
-            with pytest.warns(hr.Warning, match=f"is not tried in another process.*{message}"):
+            with pytest.warns(hr.Warning, match=f"is not tested in another process.*{message}"):
                 plugin = hr.load_plugin(library, check=True)
         assert plugin.transforms == (name,)

@@ -303,7 +303,7 @@ def test_records_of_another_shape_are_refused_with_a_hint() -> None:
     with pytest.raises(hr.DataError, match=r'shapes=\{"boxes": \(-1, 4\)\}\) allows both') as bad:
         list(hr.Loader(boxes, batch_size=1))
     assert "shapes={'boxes'" not in str(bad.value)
-    with pytest.raises(hr.DataError, match="another number of axes"):
+    with pytest.raises(hr.DataError, match="a different number of axes"):
         list(hr.Loader([{"x": np.zeros((2, 2))}, {"x": np.zeros(2)}], batch_size=1))
 
 

@@ -72,13 +72,13 @@ def test_short_forms_and_a_configurations_own_lists() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ("Resize", "not a list of steps"),
+        ("Resize", "not a list of transforms"),
         ([{"Resise": {"size": 8}}], "HR0177.*no transform 'Resise'.*\n.*Resize"),
-        ([{"Resize": 8}], "not arguments by name"),
-        ([{"Resize": {"size": 8}, "Pad": {}}], "not one step"),
+        ([{"Resize": 8}], "not a dictionary of arguments"),
+        ([{"Resize": {"size": 8}, "Pad": {}}], "not a transform"),
         ([{"Resize": {"sice": 8}}], "HR0151.*sice"),
         ([{"Resize": {"size": -8}}], "Resize"),
-        ([{"RandomApply": {"transforms": "Resize"}}], "not a list of steps"),
+        ([{"RandomApply": {"transforms": "Resize"}}], "not a list of transforms"),
         (["Transform"], "no transform"),
         (["to_config"], "no transform"),
     ],

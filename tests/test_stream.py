@@ -444,7 +444,7 @@ def test_a_bad_record_of_a_shuffled_stream_has_the_iterables_number() -> None:
 
 @pytest.mark.parametrize("records", [[], ()])
 def test_an_empty_stream(records: Any) -> None:
-    with pytest.raises(hr.DataError, match=r"HR0694.*gave no record"):
+    with pytest.raises(hr.DataError, match=r"HR0694.*returned no record"):
         hr.stream(lambda: iter(records))
 
 
@@ -518,7 +518,7 @@ def test_transforms_that_take_other_records_are_refused() -> None:
 
 @pytest.mark.parametrize("given", [3, None, object()])
 def test_objects_that_are_not_streams(given: Any) -> None:
-    with pytest.raises(hr.ConfigError, match=r"HR0154.*neither iterable nor a function"):
+    with pytest.raises(hr.ConfigError, match=r"HR0154.*neither an iterable nor a function"):
         hr.stream(given)
 
 

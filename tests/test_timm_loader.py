@@ -144,7 +144,7 @@ def test_bytes_are_normalized_as_the_prefetcher_does(files: list[Path]) -> None:
     theirs = prefetch(files)
     loader = translated(theirs)
     assert not loader.report.python and loader.source.classes == ["cat", "dog", "eel"]
-    assert "where timm takes the next one" in str(loader.report)
+    assert "whereas timm takes the next one" in str(loader.report)
     for (images, labels), (expected, targets) in zip(loader.torch(), theirs, strict=True):
         torch.testing.assert_close(images, expected, rtol=0, atol=2e-6)
         assert torch.equal(labels, targets)

@@ -667,7 +667,7 @@ def test_opening_a_watch_twice_is_an_error() -> None:
     assert "not open" in repr(watch)
     with watch:
         pass
-    with pytest.raises(hr.ConfigError, match="opened before"), watch:
+    with pytest.raises(hr.ConfigError, match="entered before"), watch:
         pass
 
 

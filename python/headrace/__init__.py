@@ -130,11 +130,11 @@ _LATE = {
     "watch": "headrace.insight",
     "write_tokens": "headrace.token_writer",
 }
-_LATE_MODULES = ("jobs", "ray", "trainers")  # attributes from then on
+_LATE_MODULES = ("jobs", "ray", "trainers")  # module attributes once imported
 
 
 def __getattr__(name: str) -> Any:
-    """Imports attributes with many modules when they are first used."""
+    """Imports an attribute at its first use if it needs many modules."""
     from importlib import import_module
 
     if name in _LATE_MODULES:
@@ -146,5 +146,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, without modules: prompts complete them."""
+    """The public names, without modules: what an interactive prompt completes."""
     return [*__all__, *(name for name in globals() if name.startswith("__"))]

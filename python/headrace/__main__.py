@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m headrace``: the command line; torchrun starts it in this way, too."""
+"""``python -m headrace``: the command line, also as started by torchrun."""
 
 from headrace.cli import main
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hints for unknown names of operators, formats and error codes: what to write instead.
 
-Of torchvision's transforms, by name, where no operator has it:
+For torchvision's transforms that have no operator of the same name:
 
 >>> print(instead_of("LinearTransformation"))
 torchvision's own runs as a Python transform: put v2.LinearTransformation(...) into the list
@@ -36,7 +36,7 @@ _NO_SUCH_FORMAT = declare(
     "This build has no container and no codec of this name. `headrace formats` lists all of them.",
 )
 
-# Classes whose effect is built in, or which the list itself replaces.
+# Classes that are not needed: their effect is built in, or the list of transforms replaces them.
 _OTHERWISE = {
     "ToTensor": 'write ToDtype("float32", scale=True)',
     "ConvertImageDtype": "write ToDtype(dtype, scale=True)",
@@ -46,9 +46,9 @@ _OTHERWISE = {
     "Identity": "leave it out",
     "Lambda": "put the function itself into the list; its arguments are names of fields",
 }
-# For one picture: runs unchanged.
+# Transforms of a single image: they run unchanged.
 _PICTURES = frozenset(("LinearTransformation", "RGB"))
-_MORE = frozenset(("UniformTemporalSubsample",))  # of more than a picture
+_MORE = frozenset(("UniformTemporalSubsample",))  # of several images
 NAMES = _PICTURES | _MORE | set(_OTHERWISE)
 
 
@@ -62,18 +62,18 @@ def instead_of(name: str) -> str | None:
 
 
 def no_such_transform(name: str, known: Iterable[str]) -> Error:
-    """Error HR0153 for a name that is not among ``known``."""
+    """Error HR0153 for a transform that is not in ``known``."""
     hint = instead_of(name) or did_you_mean(name, known)
     return _NO_SUCH_TRANSFORM.error(f"no transform is named {name!r}", hint=hint)
 
 
 def no_such_format(name: str, known: Iterable[str]) -> Error:
-    """Error HR0197 for a name that is not among ``known``, formats and codecs."""
+    """Error HR0197 for a format or codec that is not in ``known``."""
     return _NO_SUCH_FORMAT.error(f"{name!r}", hint=did_you_mean(name, known))
 
 
 def no_such_code(id: str, known: Iterable[str]) -> Error:
-    """Error HR0196 for a code that is not among ``known``; the list is too long to print."""
+    """Error HR0196 for a code that is not in ``known``, a list too long to print."""
     near = nearest(id.upper(), known)
     hint = f"did you mean {near}?" if near else "`headrace explain` lists them all"
     return _NO_SUCH_CODE.error(f"{id!r}", hint=hint)

@@ -116,7 +116,7 @@ def coco_from_voc(
 
 
 def _pictures(folder: StrPath) -> list[tuple[str, tuple[int, int]]]:
-    """For each image its name below the folder, and (width, height)."""
+    """The path of each image relative to the folder, with its (width, height)."""
     found = sorted(path for path in Path(folder).rglob("*") if kind_by_suffix(path) == "image")
     if not found:
         raise BAD_ANNOTATIONS.error(f"{os.fspath(folder)} has no images")
@@ -175,7 +175,8 @@ def _voc_tree(file: Path) -> xml.etree.ElementTree.Element:
 
 
 def _voc_image(images: StrPath, file: Path, tree: xml.etree.ElementTree.Element) -> str:
-    """By the file's own name first: tools write the name that the image had elsewhere."""
+    """Looks for the annotation file's own name first: the name inside may be from another
+    folder."""
     stated = Path(tree.findtext("filename") or "").name
     for name in (f"{file.stem}.jpg", f"{file.stem}{Path(stated).suffix}", stated):
         if name and Path(images, name).is_file():

@@ -20,11 +20,11 @@ BAD_VALUE = declare(
     "The value has the wrong type or is not one of the choices. The message gives both.",
 )
 
-INT32, INT64, UINT64 = (1 << 31) - 1, (1 << 63) - 1, (1 << 64) - 1  # that the engine holds
+INT32, INT64, UINT64 = (1 << 31) - 1, (1 << 63) - 1, (1 << 64) - 1  # limits of the engine
 
 
 def integer(name: str, value: Any, minimum: int = 0, maximum: int = INT64) -> int:
-    """Checks for a whole number in the range; NumPy's are fine, bool and float are not."""
+    """Checks for an integer in the range, of Python or NumPy; bool and float are rejected."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -37,7 +37,7 @@ def integer(name: str, value: Any, minimum: int = 0, maximum: int = INT64) -> in
 
 
 def seed(value: Any) -> int:
-    """Checks for a seed: any non-negative number of 64 bits."""
+    """Checks for a seed: an unsigned 64-bit integer."""
     return integer("seed", value, maximum=UINT64)
 
 
@@ -80,7 +80,7 @@ def seconds(name: str, value: Any) -> float:
 
 
 def amount(name: str, value: Any, most: float) -> float:
-    """Checks for a number from 0 to ``most``."""
+    """Checks for a number between 0 and ``most``."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most:
         return float(value)
     raise BAD_VALUE.error(f"{name} must be a number from 0 to {most:,.0f} (got {value!r})")

@@ -9,8 +9,8 @@ they walk nested batches; a plain ``collections.namedtuple`` cannot index by nam
     >>> b["label"], b.image, tuple(b)
     (2, 1, (1, 2))
 
-``per_record`` of a batch gives a list of dictionaries, one a record; ``detection`` and
-``segmentation`` what torchvision's models take.
+``per_record`` of a batch gives a list of dictionaries, one per record; ``detection`` and
+``segmentation`` give what torchvision's models take.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from headrace.torchvision_batches import detection, segmentation
 
 
 def field_of_records(batch: Any) -> int | None:
-    """The index of a field with one entry per record; None without one, or if it is not a loader's
-    batch.
+    """The index of a field with one entry per record; None if no field has, or if it is not a
+    loader's batch.
     """
     layout = getattr(type(batch), "_layout", None)
     if not isinstance(layout, Layout):
@@ -39,9 +39,7 @@ def field_of_records(batch: Any) -> int | None:
 
 
 def records_in(batch: Any) -> int | None:
-    """How many records a loader's batch has, or a dictionary of packed rows; None for anything
-    else.
-    """
+    """Number of records in a loader's batch, or in a dictionary of packed rows; None for others."""
     if isinstance(batch, Mapping):
         return _records_of_packed(batch) or _records_of_lists(batch)
     number = field_of_records(batch)
@@ -55,8 +53,9 @@ def records_in(batch: Any) -> int | None:
 
 
 def _records_of_lists(batch: Mapping[Any, Any]) -> int | None:
-    """Where a list is the first value: arrays of differing rows are an entry a record; others may
-    be views of a record, so that an array elsewhere says how many there are."""
+    """If the first value is a list: arrays that differ in length are one per record; arrays of
+    equal length may be views of one record, so the first plain array gives the number of records.
+    """
     first = next(iter(batch.values()), None)
     if not isinstance(first, list) or not all(getattr(each, "shape", ()) for each in first):
         return None
@@ -67,14 +66,14 @@ def _records_of_lists(batch: Mapping[Any, Any]) -> int | None:
 
 
 def _records_of_packed(batch: Mapping[Any, Any]) -> int | None:
-    """By where each record's rows begin, and the last one's end: "boxes_offsets" beside "boxes"."""
+    """From the row offsets of packed fields, one more than records: "boxes_offsets" for "boxes"."""
     for name, rows in batch.items():
         offsets: Any = batch.get(f"{name}_offsets") if isinstance(name, str) else None
         if not hasattr(rows, "shape") or not str(getattr(offsets, "dtype", "")).endswith("int64"):
             continue
         if len(offsets.shape) != 1 or offsets.shape[0] == 0 or len(rows.shape) == 0:
             continue
-        # A device is not asked for a number, since it would first complete all queued work.
+        # Not read from a device, since that would wait for all queued work.
         on_host = str(getattr(offsets, "device", "cpu")) == "cpu"
         if not on_host or int(offsets[-1]) in rows.shape:
             return int(offsets.shape[0]) - 1
@@ -131,10 +130,9 @@ def _replace(self: Any, **named: Any) -> Any:
 
 
 def _per_record(self: Any, *fields: str) -> list[dict[str, Any]]:
-    """A dictionary a record of these fields, or of all: torchvision's targets.
-
-    What was padded or packed comes as the record's own part, a view where the framework has views.
-    On a device this waits for the lengths or offsets. ConfigError HR0743 for an unknown field.
+    """A dictionary per record with these fields, or all fields: torchvision's targets. Padding is
+    removed and packed fields are split, as views if the framework has views. On a device this waits
+    for the lengths or offsets. ConfigError HR0743 for an unknown field.
     """
     return per_record(type(self)._layout, _asdict(self), fields)
 
@@ -142,10 +140,10 @@ def _per_record(self: Any, *fields: str) -> list[dict[str, Any]]:
 def _detection(self: Any, image: str = "image") -> tuple[list[Any], list[dict[str, Any]]]:
     """``images, targets`` as torchvision's detectors take them.
 
-    images: a list of (C, H, W). targets: a dictionary a record with all other fields: boxes (N, 4)
-    xyxy, labels (N,) from 1, image_id as int, area and iscrowd (COCO's areas and crowd), masks,
-    keypoints. On a device this waits for the labels. ConfigError HR0744 where boxes are of another
-    format, or a label is 0, which these models take for the background.
+    images: a list of (C, H, W). targets: a dictionary per record with all other fields: boxes (N,
+    4) xyxy, labels (N,) from 1, image_id as int, area and iscrowd (COCO's areas and crowd), masks,
+    keypoints. On a device this waits for the labels. ConfigError HR0744 if boxes have another
+    format, or if a label is 0, which these models take for the background.
     """
     return detection(type(self)._layout, _asdict(self), image)
 
@@ -153,7 +151,7 @@ def _detection(self: Any, image: str = "image") -> tuple[list[Any], list[dict[st
 def _segmentation(self: Any, image: str = "image", mask: str = "mask") -> tuple[Any, Any]:
     """``images, masks`` as torchvision's segmentation models take them: (B, H, W) int64 class ids.
 
-    ConfigError HR0744 where masks are not one tensor (B, 1, H, W).
+    ConfigError HR0744 if masks are not one tensor (B, 1, H, W).
     """
     return segmentation(type(self)._layout, _asdict(self), image, mask)
 
@@ -170,7 +168,7 @@ def _reduce(self: Any) -> tuple[Any, ...]:
 
 
 def with_attributes(batch: Any, **attributes: Any) -> Any:
-    """The same batch with these as attributes, which are not fields."""
+    """The same batch with these values as attributes instead of fields."""
     out = batch_class(batch._layout, inspected=True)._make(batch)
     out.__dict__.update(attributes)
     return out

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials of clouds, from the clouds' own libraries: the engine asks for them when the
-environment's variables name none, and again before they expire."""
+"""Cloud credentials from the providers' own libraries: the engine requests them if no environment
+variable has them, and again before they expire.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from headrace.errors import declare
 _NO_LIBRARY = declare(
     "HR0226",
     "config",
-    "credentials library missing",
-    "The environment names credentials that a Python library reads, and it is not installed. "
-    "Without it requests would be sent without credentials, which is never done silently.",
+    "missing credentials library",
+    "The environment refers to credentials that need a Python library, which is not installed. "
+    "Without it, requests would be sent without credentials, which is never done silently.",
 )
 
 
@@ -74,7 +75,9 @@ def of_google() -> Keys | None:
 
 
 def of_azure() -> Keys | None:
-    """azure-identity's chain: a service principal, workload and managed identities, az's login."""
+    """azure-identity's chain: a service principal, workload and managed identities, the login of
+    az.
+    """
     try:
         from azure.identity import CredentialUnavailableError, DefaultAzureCredential
     except ImportError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transforms on one image or record, without a loader.
 
-Behind each form of record (names, kinds, dtypes) stands a loader over one record, which the next
-call fills again: the engine's plan is made once, and a call costs the transforms and about 0.2 ms.
+Each form of record (names, kinds, dtypes) has a loader over one record, whose values are replaced
+by each call: the engine's plan is made once, and a call costs the transforms plus about 0.2 ms.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NEEDS_OTHERS = declare(
 
 _PICTURES = ("image", "mask")
 _SAMPLES = ("uint8", "uint16", "float16", "float32")
-_MOST_FORMS = 8  # that a thread keeps a loader for
+_MOST_FORMS = 8  # forms of records for which a thread keeps loaders
 
 
 class Compose:
@@ -46,9 +46,8 @@ class Compose:
 
     Args:
         transforms: as those of a loader: transforms, callables, lists of them; except those that
-            need other records.
-        kinds: kinds of the record's fields, where their names do not determine them, as in
-            ``hr.open``.
+            combine several records.
+        kinds: kinds of fields whose names do not determine them, as in ``hr.open``.
 
     >>> from headrace import transforms as T
     >>> crop = Compose([T.RandomCrop(4), T.RandomHorizontalFlip()])
@@ -69,23 +68,24 @@ class Compose:
 
         Args:
             value: an image, or a dictionary of fields as ``hr.open`` takes them (``"image"``,
-                ``"mask"``, ``"boxes"``, ``"label"`` ...). An image is one of Pillow, an array of
-                shape (H, W, C), (C, H, W) or (H, W), a tensor of shape (C, H, W), or an image
-                file's bytes, of which no more is decoded than the transforms use. Of an array of
-                three axes, the one of 1, 3 or 4 is the channels', the first where both are; where
-                neither is, the array is refused. Pillow's images are those of ``convert("RGB")``
-                (palettes are looked up, alpha is dropped), but of the modes L, I;16 and F; a mask
-                of mode P keeps its class ids.
-            seed: the draws are a function of it. None: it is drawn from torch's global generator
-                where torch is imported, else from Python's ``random``, so a DataLoader's workers
+                ``"mask"``, ``"boxes"``, ``"label"`` ...). An image is a Pillow image, an array of
+                shape (H, W, C), (C, H, W) or (H, W), a tensor of shape (C, H, W), or the bytes of
+                an image file, of which only the part that the transforms use is decoded. In an
+                array of three axes, the channel axis is the first one if its length is 1, 3 or 4,
+                otherwise the last one; if neither length is 1, 3 or 4, the array is rejected.
+                Pillow images are converted as by ``convert("RGB")`` (palettes are applied, alpha is
+                dropped), except for the modes L, I;16 and F; a mask of mode P keeps its class ids.
+            seed: the draws are a function of it. None: it is drawn from torch's global generator if
+                torch is imported, otherwise from Python's ``random``, so a DataLoader's workers
                 differ.
 
         Returns:
-            What came in, in its form: Pillow's images (of uint8; else an array (C, H, W)), arrays
-            with their channels where they were, tensors; of encoded bytes an array (C, H, W).
+            The result in the form of the input: Pillow images (of uint8; other dtypes become arrays
+            (C, H, W)), arrays with the same channel axis, tensors; for encoded bytes an array (C,
+            H, W).
 
         Raises:
-            hr.DataError: an image that cannot be decoded, a value that a transform refuses.
+            hr.DataError: an image that cannot be decoded, a value that a transform rejects.
         """
         is_record = isinstance(value, Mapping)
         record = dict(value) if is_record else {"image": value}
@@ -102,7 +102,7 @@ class Compose:
     __hash__ = None  # type: ignore[assignment]
 
     def _loader(self, record: Mapping[str, Any]) -> _OneRecord:
-        """This thread's, for records of this form."""
+        """This thread's loader for records of this form."""
         kept: dict[Any, _OneRecord] = _threads.__dict__.setdefault("kept", {})
         key = (os.getpid(), id(self), *(self._form(*item) for item in record.items()))
         found = kept.pop(key, None)
@@ -114,7 +114,8 @@ class Compose:
         return found
 
     def _form(self, name: str, value: Any) -> tuple[Any, ...]:
-        """The part of a value that decides the plan: type, dtype, axes, and extents that stay."""
+        """The properties of a value that the plan depends on: type, dtype, axes and fixed
+        extents."""
         if is_pillow(value):
             return (name, "pillow", value.mode)
         if isinstance(value, (bytes, str, int, float)):
@@ -123,7 +124,7 @@ class Compose:
         shape: Any = array.shape
         stays = (shape[0] in CHANNEL_COUNTS, *shape[1:]) if array.ndim == 3 else shape[1:]
         if self.kinds.get(name, name) in _PICTURES and array.dtype.name in _SAMPLES:
-            channels = _shape(value)  # the other two may differ
+            channels = _shape(value)  # the other two extents may differ
             stays = channels and (channels[0], shape[0] == channels[0])
         return (name, type(value), array.dtype.str, array.ndim, stays)
 
@@ -139,7 +140,7 @@ def _drawn() -> int:
 
 
 class _OneRecord:
-    """A loader over one record, whose values come with each call."""
+    """A loader over one record, whose values are given at each call."""
 
     def __init__(self, owner: Compose, record: Mapping[str, Any]) -> None:
         self.owner = owner
@@ -195,8 +196,9 @@ class _OneRecord:
 
 
 def _shape(image: Any) -> tuple[int, ...] | None:
-    """(C, -1, -1) of an array of three axes; None of what is none. HR0615 where the axes do not
-    say which is the channels'."""
+    """(C, -1, -1) of an array of three axes; None for anything else. HR0615 if the channel axis is
+    ambiguous.
+    """
     shape = tuple(getattr(image, "shape", ()))
     if len(shape) != 3:
         return None
@@ -211,12 +213,12 @@ def _shape(image: Any) -> tuple[int, ...] | None:
 
 
 def _opened(field: Any) -> tuple[int, ...]:
-    """The field's shape, with those axes open by which records may differ."""
+    """The field's shape, with -1 for the axes in which records may differ."""
     is_picture = str(field.kind) in _core.picture_kinds()
     return (field.shape[0], -1, -1) if is_picture else (-1, *field.shape[1:])
 
 
 def _pillow(planes: np.ndarray[Any, Any]) -> Any:
-    """The image of (C, H, W), where Pillow has one of that dtype."""
+    """A Pillow image of (C, H, W), if Pillow has a mode for that dtype."""
     is_image = planes.dtype == np.uint8 and len(planes) in CHANNEL_COUNTS
     return pillow_of(planes) if is_image else np.array(planes)

@@ -28,14 +28,15 @@ _WRONG_OPTION = declare(
     "config",
     "invalid conversion option",
     "convert() writes the containers listed by `headrace convert --help`, to a local path. Not "
-    "every container can hold every field: a folder, RecordIO and LMDB hold an image and a label.",
+    "every container can hold every field: a folder, RecordIO and LMDB hold only an image and a "
+    "label.",
 )
 _NO_PACKAGE = declare(
     "HR0297",
     "unsupported",
     "package missing for this container",
     "HDF5 files are written by h5py and LMDB environments by lmdb, which are not installed with "
-    "Headrace. Reading either needs neither.",
+    "Headrace. Reading these files does not need them.",
 )
 
 
@@ -58,7 +59,7 @@ def convert(
     verify: read everything back and compare it with the source, record by record.
     overwrite: replace a file, or a folder that was written entirely by conversions; never the
     source's own files.
-    progress: called with (records done, records); twice as many if they are verified.
+    progress: called with (records done, records); both count twice with verify.
     part: (3, 256) or "3/256" writes the fourth of 256 equal parts into the folder ``dest``, or
     keeps it if it exists and is complete; ``headrace.jobs.merge(dest)`` completes the job.
 
@@ -85,7 +86,7 @@ def convert(
         if shards != 1 or overwrite:
             raise _WRONG_OPTION.error(
                 f"part={part!r} with {'overwrite=' if overwrite else 'shards='}",
-                hint="a part is one file, and a complete one is kept",
+                hint="a part is one file, and a complete part is kept",
             )
         return _convert_part(src, dest, to, part, threads, verify, progress)
     target = os.path.abspath(os.fspath(dest))
@@ -107,7 +108,7 @@ def _converted(
     progress: Progress | None,
     records: range | None = None,
 ) -> dict[str, Any]:
-    # Threads, hashes and paths are imported by conversions, not by importing Headrace.
+    # Imported here, so that importing Headrace does not load threads, hashes and paths.
     from headrace.write.conversion import Conversion, Told
     from headrace.write.verification import verify_all
 
@@ -127,7 +128,7 @@ def _converted(
 
 
 def _container(src: Source, to: str) -> WriterRecord:
-    """HR0414, HR0297 where it cannot have the source's records."""
+    """HR0414 or HR0297 if it cannot hold the source's records."""
     from headrace import write
 
     container = write.container(to)

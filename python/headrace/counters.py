@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counters of a loader and of its copies to devices, as the engine's tables declare them.
 
-``stats()`` has the values; which of them count up, their unit, and what those of several ranks
-or devices come to, is known here to all who show them.
+``stats()`` has the values; this module knows which of them only grow, their units, and how those of
+several ranks or devices are combined.
 
 >>> added([{"bytes": 3, "batches": 2}, {"bytes": 4, "batches": 2}], COPIES)
 {'batches': 2, 'bytes': 7}
@@ -25,7 +25,7 @@ WORK = {stage: LOADER[f"stages.{stage}"]["work"] for stage in STAGES if stage !=
 
 
 def number(stats: Mapping[str, Any], name: str) -> float | None:
-    """A counter's value; None if these ``stats()`` do not have it."""
+    """A counter's value; None if ``stats()`` does not have it."""
     value: Any = stats
     for part in name.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None

@@ -40,9 +40,9 @@ def decode(
 
     Args:
         encoded: ``bytes`` or any other contiguous buffer.
-        mode: ``"RGB"``, ``"L"`` or ``"RGBA"``, as Pillow's ``convert()`` makes them; ``"stored"``
+        mode: ``"RGB"``, ``"L"`` or ``"RGBA"``, converted as by Pillow's ``convert()``; ``"stored"``
             keeps the file's channels and its depth: uint8, uint16 or float32.
-        window: ``(top, left, height, width)`` in pixels, inside of the image; None: all of it.
+        window: ``(top, left, height, width)`` in pixels, inside the image; None: the whole image.
         size: ``(height, width)`` to which the window is resized, as Pillow does, or None.
         interpolation: of ``size``: ``"nearest"``, ``"bilinear"``, ``"bicubic"``, ``"box"``,
             ``"hamming"`` or ``"lanczos"``.
@@ -55,8 +55,8 @@ def decode(
         An array of shape (H, W, C) or (C, H, W); it belongs to the caller.
 
     Raises:
-        hr.DataError: bytes that cannot be decoded, or a window outside of the image.
-        hr.ConfigError: an invalid argument.
+        hr.DataError: bytes that cannot be decoded, or a window outside the image. hr.ConfigError:
+        an invalid argument.
 
     >>> encoded = open("examples/pictures/cat.jpg", "rb").read()
     >>> decode(encoded, window=(10, 20, 64, 96), size=(32, 48)).shape
@@ -122,7 +122,7 @@ def _decoded(
 
 
 def _integers(name: str, values: Sequence[int], count: int, minimum: int) -> Any:
-    """A tuple of so many."""
+    """A tuple of ``count`` integers."""
     numbers = tuple(values)
     if len(numbers) != count:
         raise arguments.BAD_VALUE.error(f"{name} must be {count} integers (got {values!r})")

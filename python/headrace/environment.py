@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variables of the environment that Headrace reads. Unknown and invalid ones give a warning,
-once, at import."""
+"""The environment variables that Headrace reads. Unknown and invalid ones cause one warning, at
+import.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ from pathlib import Path
 
 from headrace.errors import warn
 
-# Each with the form of its values. HEADRACE_DISK_CACHE (HR0298) and HEADRACE_SIMD (HR0341) are
-# checked where they are used.
+# Each variable with the form of its values. HEADRACE_DISK_CACHE (HR0298) and HEADRACE_SIMD (HR0341)
+# are checked where they are used.
 VARIABLES = {
-    "HEADRACE_CACHE": "an absolute path of a folder, or empty to keep nothing",
+    "HEADRACE_CACHE": "an absolute path of a folder, or empty to disable the cache",
     "HEADRACE_DISK_CACHE": '"200GB", "1.5TiB" or a number of bytes',
     "HEADRACE_SIMD": "scalar, avx2, avx2-slow-pdep, avx512 or neon",
 }
@@ -23,9 +24,9 @@ _OF_THE_CHECKOUT = ("HEADRACE_BENCH_PHOTOS", "HEADRACE_TEST_DATA", "HEADRACE_VID
 
 
 def warn_of_unread() -> None:
-    """Warns of variables that have no effect, or another than their text says."""
-    processes = sys.modules.get("multiprocessing.process")  # its workers have imported it
-    if processes is None or processes.parent_process() is None:  # a worker's parent did
+    """Warns of variables that are unknown or invalid."""
+    processes = sys.modules.get("multiprocessing.process")  # workers have imported it
+    if processes is None or processes.parent_process() is None:  # a worker's parent has warned
         for what in complaints(os.environ):
             warn(what)
 
@@ -47,15 +48,15 @@ def _problem_of(cache: str) -> str:
         return "is relative, so it is another folder in each working directory"
     nearest = next((path for path in (folder, *folder.parents) if _exists(path)), Path("/"))
     if not nearest.is_dir():
-        return f"cannot be a folder, {nearest} is a file: nothing is kept"
+        return f"cannot be a folder, {nearest} is a file: nothing is cached"
     # An existing folder may be filled by another user for this one to read.
     if nearest != folder and not os.access(nearest, os.W_OK | os.X_OK):
-        return f"cannot be made, {nearest} is not writable: nothing is kept"
+        return f"cannot be made, {nearest} is not writable: nothing is cached"
     return ""
 
 
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # the name is too long, or a folder may not be searched
+    except OSError:  # the name is too long, or a folder is not accessible
         return False

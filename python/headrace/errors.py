@@ -140,7 +140,7 @@ class Code(NamedTuple):
     title: str
 
     def error(self, what: str, *, hint: str = "", note: str = "") -> Error:
-        """An exception with this code, worded as the engine words its own."""
+        """An exception with this code, in the engine's wording."""
         message = f"{self.id} {self.title}: {what}"
         if note:
             message += f"\n  note: {note}"
@@ -156,7 +156,7 @@ def declare(id: str, kind: str, title: str, explanation: str) -> Code:
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that is most similar to a name, if any is similar."""
+    """The candidate most similar to a name, if any is similar."""
     import difflib
 
     near = difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)
@@ -164,7 +164,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """'did you mean "threads"?', or the whole list if nothing is similar."""
+    """'did you mean "threads"?', or all candidates if none is similar."""
     known = sorted(candidates)
     near = nearest(name, known)
     if near:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that fail together: an error of one of them ends all, with its message, instead of leaving
-them in a collective that it will never join.
+"""Makes ranks fail together: an error in one of them ends all, with its message, instead of leaving
+the others in a collective that it will never join.
 
-Each rank has a thread that looks twice a second for a message in the process group's store. What
-waits in Python is interrupted; what waits in a collective gets ``grace`` seconds to notice that its
-peer is gone, and is ended with the message on standard error after that.
+Each rank has a thread that looks twice a second for a message in the process group's store. A rank
+that waits in Python is interrupted; one that waits in a collective gets ``grace`` seconds to notice
+that its peer is gone, then its process ends with the message on standard error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FailTogether:
     message. Without a process group of torch.distributed, or with one rank, it does nothing.
 
     grace: seconds that a rank may remain in a collective; after that its process ends with exit
-    status 1 and a message on standard error. All ranks must enter it at the same places in the
+    status 1 and a message on standard error. All ranks must enter it at the same point of the
     program.
     """
 
@@ -66,13 +66,13 @@ class FailTogether:
             try:
                 found = self._look()
             except Exception:
-                return  # the store went with its rank: collectives fail by themselves
+                return  # the store is gone with its rank, which makes collectives fail
             if found:
                 self._interrupt()
                 return
 
     def _look(self) -> bool:
-        """Whether another rank has failed; its message is kept then, and it is told so."""
+        """Whether another rank has failed; if so, stores its message and acknowledges it."""
         if not self._message and self._store.check(["failed"]):
             self._message = self._store.get("failed").decode()
             self._store.add("seen", 1)
@@ -115,7 +115,8 @@ class FailTogether:
             raise self._error() from error
 
     def _wait_for_the_others(self) -> None:
-        """Until each of them has the message: the store ends with the rank that holds it."""
+        """Waits until all ranks have the message, since the store ends with the rank that holds
+        it."""
         stop = time.monotonic() + self._grace
         while self._store.add("seen", 0) < self._ranks - 1 and time.monotonic() < stop:
             time.sleep(_POLL / 10)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done when an object is dropped, without losing a Ctrl-C that arrives meanwhile.
-
-Python calls finalizers between two statements of whatever program runs, and ignores what they
-raise: a KeyboardInterrupt, too, after which a loop goes on as if nobody had pressed Ctrl-C.
+"""Finalizers that do not lose a Ctrl-C. Python calls finalizers between two statements of the
+running program and ignores their exceptions, even a KeyboardInterrupt: the program would continue
+as if Ctrl-C had not been pressed.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from types import FrameType
 
-_PAUSE = 0.02  # seconds between two looks at what the main thread runs
+_PAUSE = 0.02  # seconds between two checks of what the main thread runs
 
 
 def on_drop(owner: object, function: Callable[..., object], *arguments: object) -> None:
@@ -32,13 +31,13 @@ def _whole(function: Callable[..., object], *arguments: object) -> None:
 
 
 def _interrupt_after_finalizers() -> None:
-    import signal  # loaded when needed: few programs get here
+    import signal  # imported when needed: few programs get here
 
     main = threading.main_thread().ident
     assert main is not None
     while _finalizes(sys._current_frames().get(main)):
         time.sleep(_PAUSE)
-    # A real one: _thread.interrupt_main() does not end a wait in the system, such as time.sleep.
+    # A real signal: _thread.interrupt_main() does not end a system call such as time.sleep.
     signal.pthread_kill(main, signal.SIGINT)
 
 

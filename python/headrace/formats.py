@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formats: one function for each container that can be opened, ``headrace.tfrecord`` and so on.
 
-``headrace.open`` recognizes a container by its content; these name it, and document its parameters:
+``headrace.open`` recognizes a container by its content; these functions select one explicitly and
+document its parameters:
 
     >>> import headrace as hr
     >>> print(hr.folder.__doc__.splitlines()[0])
     A folder of images. With folders in it, each is a class (their names, sorted) and is ...
 
 Where the format takes several files, a path may be a pattern of them ("train-{0000..0146}.tar",
-"train-*.tar") or a list of paths. The functions are made from the engine's registry; nothing here
-names one of them.
+"train-*.tar") or a list of paths. The functions are made from the engine's registry; no container
+is named here.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TOO_MANY = declare(
     "config",
     "wrong arguments for a format",
     "The call has more positional arguments than the format has parameters, or gives one twice. "
-    "`help(headrace.NAME)` prints them with meaning, default and range.",
+    "`help(headrace.NAME)` describes each parameter with its default and range.",
 )
 
 

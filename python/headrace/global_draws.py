@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Global generators of torch, NumPy and Python, from which both training loops and steps draw.
-
-A Python transform that draws from them runs on a thread of the engine's: they are seeded for the
-record before it, and put back after it. A loop that draws meanwhile would get the record's numbers,
-and the step the loop's. So they take turns: while a loop that draws is outside of its loader, these
-steps wait, as they do with DataLoader(num_workers=0), but never where another thread waits for a
-batch. Whether a loop draws is seen at its first batches, and the first of each epoch, between which
-the steps wait in any case; afterwards it is looked at now and then.
+"""The global generators of torch, NumPy and Python, used by both training loops and transforms. A
+Python transform that draws from them runs on a thread of the engine: they are seeded for the record
+before it and restored after it. A training loop that draws in the meantime would get the record's
+numbers, and the transform the loop's. So they take turns: while such a loop is outside its loader,
+these transforms wait, as with DataLoader(num_workers=0), except when another thread waits for a
+batch. Whether a loop draws is determined during its first batches and the first batches of each
+epoch, during which transforms wait in any case; afterwards it is checked now and then.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import numpy as np
 from headrace import _core, finalizers, twisters
 from headrace.errors import warn
 
-_FIRST = 16  # batches between which steps wait, whatever the loop does
+_FIRST = 16  # first batches, between which transforms always wait
 _AGAIN = 2  # so many in later epochs
 _LOOK = 16  # one batch out of this many is checked afterwards
 _SLICE = 0.05  # seconds between two checks for waiting threads
@@ -37,7 +36,7 @@ _Place: TypeAlias = tuple[int, int]
 
 
 class _Global(NamedTuple):
-    """A generator that all threads share. take: its state."""
+    """A generator that all threads share. take: returns its state."""
 
     take: Callable[[], Any]
     put: Callable[[Any], None]
@@ -47,7 +46,7 @@ class _Global(NamedTuple):
 
 @functools.lru_cache(2)
 def _globals(torch: Any) -> dict[str, _Global]:
-    """torch: the module, where the process has it."""
+    """torch: the module, if the process has imported it."""
     python: Any = random.random
     numpy: Any = np.random.random_sample
     out = {
@@ -73,12 +72,13 @@ def _present() -> dict[str, _Global]:
 
 
 class _Turns:
-    """Whose generators they are: a step's that runs, or those of loops. The condition's lock is
-    held by the one that uses them."""
+    """Whether the generators belong to a running transform or to training loops. Their user holds
+    the condition's lock.
+    """
 
     def __init__(self) -> None:
-        self.loops: dict[int, int] = {}  # outside of their loaders: their threads
-        self.inside: set[int] = set()  # threads that wait for batches, which may need steps
+        self.loops: dict[int, int] = {}  # loops outside their loaders, with their threads
+        self.inside: set[int] = set()  # threads that wait for batches, which may need transforms
         self.leaving: dict[int, _Place] = {}  # threads that free a loader, and where
         self.drawing: set[str] = set()  # generators from which a loop has drawn
         self.are_used = False  # by steps
@@ -91,11 +91,11 @@ class _Turns:
             threads.clear()
 
     def are_loops(self) -> bool:
-        """Whether some may draw now, and no thread waits for a batch."""
+        """Whether a loop may draw now, and no thread waits for a batch."""
         return bool(self.loops) and not self.inside and not self._are_leaving()
 
     def _are_leaving(self) -> bool:
-        """Whether a thread still frees a loader, which waits for its steps."""
+        """Whether a thread is still freeing a loader, which waits for its transforms."""
         if self.leaving:
             frames = _frames_beside()
             for thread, place in list(self.leaving.items()):
@@ -104,21 +104,22 @@ class _Turns:
         return bool(self.leaving)
 
     def come_in(self) -> None:
-        """This thread is inside a loader."""
+        """Marks this thread as inside a loader."""
         self.inside.add(threading.get_ident())
         if self.loops and self.are_used:
             with self.condition:
                 self.condition.notify_all()
 
     def await_loops(self) -> None:
-        """Returns when no loop is outside, or a thread of the program waits for Headrace: it may be
-        for this step. REQUIRES: the lock is held."""
+        """Returns when no loop is outside its loader, or when a thread of the program waits for
+        Headrace, maybe for this transform. REQUIRES: the lock is held.
+        """
         self.are_used = True
         waiting: set[_Place] = set()
         while self.are_loops():
             alive = set(sys._current_frames())
             for loop, thread in list(self.loops.items()):
-                if thread not in alive:  # it has ended
+                if thread not in alive:  # the thread has ended
                     self.loops.pop(loop, None)
             before, waiting = waiting, _inside_headrace()
             if waiting & before or not self.are_loops():
@@ -126,7 +127,9 @@ class _Turns:
             self.condition.wait(_SLICE)
 
     def forget(self, loop: int) -> None:
-        """Its loader goes; in the middle of an epoch, it waits for its steps."""
+        """The loop's loader is being freed; in the middle of an epoch, that waits for its
+        transforms.
+        """
         if self.loops.pop(loop, None) is not None:
             for frame in _outwards(sys._getframe()):
                 if frame.f_code.co_filename not in _FINALIZING:
@@ -146,21 +149,23 @@ def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _frames_beside() -> dict[int, FrameType]:
-    """Where the other threads are. Not to be kept while this one waits: a frame keeps what its
-    function uses, a loader for instance. Its own would be kept by itself until it is collected."""
+    """The frames of the other threads. Do not hold them while waiting: a frame keeps the objects of
+    its function alive, for instance a loader. This thread's own is left out: it would be a cycle.
+    """
     frames = sys._current_frames()
     frames.pop(threading.get_ident(), None)
     return frames
 
 
 def _place(frame: FrameType) -> _Place:
-    """While it is the same, the frame's thread is in one call, or has come back to it."""
+    """While it is unchanged, the frame's thread is in the same call, or has returned to it."""
     return id(frame), frame.f_lasti
 
 
 def _inside_headrace() -> set[_Place]:
-    """Where the program's other threads are in a function of Headrace. The engine's threads begin
-    in such a function; those of insight/ never wait for a step."""
+    """The calls of Headrace that the program's other threads are in. Not the engine's threads,
+    which begin in such a function, nor those of insight/, which never wait for a transform.
+    """
     found = set()
     insight = {each.ident for each in threading.enumerate() if each.name.startswith("headrace-")}
     for thread, innermost in _frames_beside().items():
@@ -177,8 +182,8 @@ def _inside_headrace() -> set[_Place]:
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Inside, the global generators belong to the caller; loops that draw wait. On an engine thread
-    it starts when these loops are inside their loaders.
+    """Inside, the global generators belong to the caller, and loops that draw wait. On an engine
+    thread, entering waits until these loops are inside their loaders.
     """
     with _turns.condition:
         if _core.on_engine_thread():
@@ -188,8 +193,8 @@ def turn() -> Iterator[None]:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Inside, global generators are seeded from ``seed``; they are restored afterwards. One thread
-    is inside at a time.
+    """Inside, the global generators are seeded from ``seed``; afterwards they are restored. One
+    thread at a time.
     """
     with turn():
         own = _present()
@@ -204,16 +209,16 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 class LoopTurn:
-    """The loop over one loader; between two batches it is outside of the loader."""
+    """The training loop over one loader; between two batches it is outside the loader."""
 
     def __init__(self, loader: object) -> None:
-        self._left: dict[str, Any] = {}  # states of the generators when it left
-        self._waited = False  # steps have waited since then
+        self._left: dict[str, Any] = {}  # the generators' states when the loop left
+        self._waited = False  # transforms have waited since then
         self._batches = 0
         finalizers.on_drop(loader, _turns.forget, id(self))
 
     def begin(self) -> None:
-        """It has an iterator."""
+        """The loop has an iterator."""
         self._left = {}
         self._batches = min(self._batches, _FIRST - _AGAIN)
         if self._waits:
@@ -221,7 +226,7 @@ class LoopTurn:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """It is ended from inside."""
+        """The loop ends from inside the loader."""
         _turns.loops.pop(id(self), None)
         self._left = {}
         _turns.come_in()
@@ -231,10 +236,10 @@ class LoopTurn:
             _turns.inside.discard(threading.get_ident())
 
     def come_in(self) -> None:
-        """It requests a batch."""
+        """The loop requests a batch."""
         if self._left:
             own, left = _present(), self._left
-            with _turns.condition:  # otherwise they may be those of a running step
+            with _turns.condition:  # otherwise they may belong to a running transform
                 drawn = [n for n in left if not own[n].equal(left[n], own[n].take())]
             if not self._waited and not _turns.drawing.issuperset(drawn):
                 warn(_BOTH.format(" and ".join(drawn)))
@@ -243,7 +248,7 @@ class LoopTurn:
         _turns.come_in()
 
     def go_out(self, goes_on: bool) -> None:
-        """It has its batch, or there are no more; waits for the running step."""
+        """The loop has its batch, or there are no more; waits for the running transform."""
         own = threading.get_ident()
         self._batches += 1
         self._waited = self._waits
@@ -264,7 +269,7 @@ class LoopTurn:
 
 
 _BOTH = (
-    "the training loop draws from {0}, and Python transforms ran on another thread: either may "
-    "have got the other's numbers. From now on these transforms wait while the loop runs; "
-    "python_workers=1 runs them next to it"
+    "the training loop draws from {0}, and Python transforms ran on another thread: each may have "
+    "received the other's numbers. From now on these transforms wait while the loop runs; "
+    "python_workers=1 runs them in parallel"
 )

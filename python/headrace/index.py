@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Row indexes: where the rows of each JPEG image begin, so that decoding can start at a crop; and
-indexes next to the data: where each record of remote containers is, for all machines.
-
-A loader uses the index of its dataset by itself where there is one; pixels do not depend on it.
+indexes next to the data, which hold the position of each record of remote containers for all
+machines. A loader automatically uses the index of its dataset if there is one; pixels are the same.
 
 >>> import headrace as hr, os, tempfile
 >>> out = os.path.join(tempfile.mkdtemp(), "x.rows")
@@ -30,8 +29,9 @@ _NOTHING_BESIDE = declare(
     "config",
     "nothing to store next to the data",
     "An index next to the data holds the positions of records in remote containers: tar, "
-    "TFRecord, RecordIO and MDS in a bucket or on a web server. Others need none: local "
-    "containers are scanned quickly, packs contain their index, and folders of files are listed.",
+    "TFRecord, RecordIO and MDS in a bucket or on a web server. Other datasets do not need one: "
+    "local containers are scanned quickly, packs contain their index, and folders of files are "
+    "listed.",
 )
 
 
@@ -56,8 +56,8 @@ def index(
     rows: in the folder ``.headrace`` next to the data, where every machine that opens it finds
     them; or, for read-only storages, in this local folder, to be uploaded there.
 
-    The index of a subset covers the source that it is a part of. For a combination (concat, mix,
-    join) each source has its own in the cache; with ``out`` they are one file. Returns the numbers
+    The index of a subset covers the whole source. For a combination (concat, mix, join), each
+    source has its own index in the cache; with ``out``, all are in one file. Returns the numbers
     that ``headrace index --json`` prints. Raises ConfigError if records have no encoded images,
     StorageError if the file cannot be written; bad records are counted and left out.
     """
@@ -79,7 +79,7 @@ def index(
 
 
 def _store_beside(engine: _core.Source, local: Path | None) -> list[dict[str, Any]]:
-    """Where each index is now, its bytes, and whether it was not there before."""
+    """The path of each index, its size, and whether it is new."""
     indexes = _core.indexes_beside(engine)
     if not indexes:
         raise _NOTHING_BESIDE.error(
@@ -109,7 +109,7 @@ def _index_part(
     if not out:
         raise arguments.BAD_VALUE.error("part= needs a folder", hint="out=DEST (-o DEST)")
     part = part_from(given)
-    engine = _core.indexed_source(engine)  # for a subset, of the whole source
+    engine = _core.indexed_source(engine)  # for a subset, the index of the whole source
     part.of(len(engine))
     name = part.name + ".rows"
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inspection of a loader: its plan, one record step by step, images, times, and their meaning."""
+"""Inspection of a loader: its plan, one record after each transform, images, times, and their
+meaning."""
 
 from __future__ import annotations
 
@@ -95,7 +96,7 @@ _ONE_RECORD = {
     "threads": 1,
     "shard": False,
     "fields": None,
-    "for_inspection": True,  # at fields that the loader does not deliver, too
+    "for_inspection": True,  # includes fields that the loader does not deliver
     "ragged": "list",
     "pad_value": None,
     "last_batch": "keep",
@@ -109,7 +110,8 @@ _ONE_RECORD = {
 
 
 def has_scope(step: Any, scopes: Collection[str]) -> bool:
-    """Whether the step, or one of those that it chooses from, works on "batch" or "partners"."""
+    """Whether the scope of the transform, or of one inside it, is among these: "batch",
+    "partners"."""
     record = getattr(step, "record", {})
     inner = getattr(step, "arguments", {}).get("transforms", ())
     return record.get("scope") in scopes or any(
@@ -120,10 +122,11 @@ def has_scope(step: Any, scopes: Collection[str]) -> bool:
 
 
 def trace(loader: ViewedLoader, position: int) -> Trace:
-    """See Loader.trace. The draws are the run's own: keyed by position, not by batch."""
+    """See Loader.trace. The random draws are those of the run: they depend on the position, not on
+    the batch."""
     epoch = loader.epoch
     steps = loader.assembly.pipeline.all_steps()
-    while steps and has_scope(steps[-1], ("batch",)):  # one record cannot be mixed
+    while steps and has_scope(steps[-1], ("batch",)):  # a single record cannot be mixed
         steps.pop()
     stages = Trace()
     classes = getattr(loader.source, "classes", None)
@@ -141,7 +144,7 @@ def trace(loader: ViewedLoader, position: int) -> Trace:
         if picture is None:
             picture = _clip_or_sound(record, outputs, steps[:count])
         else:
-            scale = scale or enlargement(picture)  # one, so that sizes can be compared
+            scale = scale or enlargement(picture)  # the same for all, so that sizes can be compared
             fields = {n: value for n, value in record.items() if can_be_drawn(outputs[n])}
             over = overlay_of(fields, outputs, picture.shape[1:], classes)
             picture = draw(picture, over, scale)
@@ -149,7 +152,7 @@ def trace(loader: ViewedLoader, position: int) -> Trace:
     return stages
 
 
-_SHOWN = ("image", "video", "audio")  # the first of them that there is
+_SHOWN = ("image", "video", "audio")  # the first one that exists
 
 
 def show(loader: ViewedLoader, count: int, draws: bool = True, columns: int | None = None) -> Grid:
@@ -166,7 +169,7 @@ def show(loader: ViewedLoader, count: int, draws: bool = True, columns: int | No
         raise ValueError("show() needs a field that is an image, a video or audio")
     kind = outputs[image]["kind"]
     over = [n for n, output in outputs.items() if draws and can_be_drawn(output)]
-    # Outputs that play along with a clip: the times of its frames, and audio of its record.
+    # Outputs that belong to a clip: the times of its frames, and the audio of its record.
     times = f"{image}_times" if kind == "video" and f"{image}_times" in outputs else None
     heard = next((n for n in shown if kind == "video" and outputs[n]["kind"] == "audio"), None)
     beside = [name for name in (times, heard) if name is not None and name not in over]
@@ -209,7 +212,7 @@ def value_rows(value: Any) -> list[Any]:
 
 
 def _readable(value: Any) -> Any:
-    """An array of the engine for NumPy; bfloat16 by way of float32."""
+    """An array of the engine as NumPy's; bfloat16 becomes float32."""
     if not isinstance(value, _core.Array):
         return value
     if value.dtype != "bfloat16":
@@ -224,7 +227,7 @@ def _first(value: Any) -> Any:
 
 
 def _normalization(steps: list[Any]) -> tuple[Any, Any]:
-    """Mean and std of the last Normalize, to undo it for the eye."""
+    """Mean and std of the last Normalize, to undo it for display."""
     for step in reversed(steps):
         if step.name == "Normalize":
             return step.arguments.get("mean"), step.arguments.get("std")
@@ -262,7 +265,7 @@ _ADVICE = {
 def bottleneck(stats: Stats, packs: bool = True) -> str:
     """See Loader.bottleneck. packs: whether the records have images, so that packing would help."""
     if not stats["batches"] or not stats["wall_seconds"]:
-        return "Nothing is known yet: no batch was taken."
+        return "Nothing is known yet: no batch was delivered."
     waited = stats["wait_seconds"] / stats["wall_seconds"]
     work = {name: seconds for name, seconds in stats["stages"].items() if name in _ADVICE}
     total = sum(work.values())
@@ -281,7 +284,7 @@ def bottleneck(stats: Stats, packs: bool = True) -> str:
     )
 
 
-# Keywords that stand on the line of another: "batch_size", "batches" or "order".
+# Keywords that are shown on another's line: "batch_size", "batches" or "order".
 _WITH_OTHERS = {"global_batch_size", "last_batch", "shuffle", "shuffle_window", "seed", "sampler"}
 
 
@@ -316,7 +319,7 @@ def describe(loader: ViewedLoader) -> str:
         "resident": engine.resolved("resident"),
         "finish": engine.resolved("finish"),
         "decode": engine.resolved("decode") + (f"; on the CPU, {on_cpu}" if on_cpu else ""),
-        "python_workers": f"{workers.processes} for {workers.count} asked"
+        "python_workers": f"{workers.processes} of {workers.count} requested"
         if workers.count
         else "0: Python transforms run on one thread",
         "index": engine.resolved("row_index"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overlays of a record's image: which fields are drawn, and where."""
+"""Overlays of a record's image: selects the fields to draw, and converts their coordinates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.drawing.drawn import Overlay
 
 Numbers = np.ndarray[Any, Any]
 
-# Corners (left, top, right, bottom) of boxes by what their numbers are.
+# Corners (left, top, right, bottom) of boxes, by box format.
 _CORNERS: dict[str, Callable[[Numbers], Sequence[Numbers]]] = {
     "xyxy": lambda b: (b[:, 0], b[:, 1], b[:, 2], b[:, 3]),
     "xywh": lambda b: (b[:, 0], b[:, 1], b[:, 0] + b[:, 2], b[:, 1] + b[:, 3]),
@@ -24,13 +24,13 @@ _CORNERS: dict[str, Callable[[Numbers], Sequence[Numbers]]] = {
         b[:, 1] + b[:, 3] / 2,
     ),
 }
-# The same of rotated boxes: x, y of all four corners, around the box.
+# The same for rotated boxes: x, y of all four corners, in order around the box.
 _TURNED: dict[str, Callable[[Numbers], Sequence[Numbers]]] = {
     "xyxyxyxy": lambda b: list(b.T),
     "xywhr": lambda b: _from_corner(*b.T),
     "cxcywhr": lambda b: _from_center(*b.T),
 }
-_SHARES = "_normalized"  # of formats whose numbers are shares of the picture's sides
+_SHARES = "_normalized"  # suffix of formats relative to the image's size
 _NAMES = ("labels", "label", "category_ids", "categories", "class_ids", "classes")
 
 
@@ -65,7 +65,7 @@ def overlay_of(
             ids.append(value[0])
         elif kind == "keypoints":
             rows = value if value.ndim > 2 else value[None]
-            each = math.prod(rows.shape[1:-1])  # which -1 would not say of no rows
+            each = math.prod(rows.shape[1:-1])  # -1 would be ambiguous without rows
             points.append(rows.reshape(len(rows), each, rows.shape[-1]))
         elif value.dtype.kind in "iu":
             names = [_called(int(number), classes) for number in value]
@@ -73,8 +73,8 @@ def overlay_of(
 
 
 def _around(boxes: Numbers, box_format: str, size: tuple[int, int]) -> Numbers:
-    """(n, 4), of rotated boxes (n, 5 or 8) -> the corners (n, 4, 2) in pixels, one after the other
-    around each box."""
+    """(n, 4), or (n, 5 or 8) for rotated boxes -> the corners (n, 4, 2) in pixels, in order around
+    each box."""
     numbers = boxes.astype(np.float64)
     if box_format.endswith(_SHARES):
         numbers *= (size[1], size[0]) * (numbers.shape[1] // 2)

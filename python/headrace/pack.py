@@ -65,7 +65,7 @@ def pack(
     prints.
     """
     if level not in LEVELS:
-        raise _WRONG_OPTION.error(f"there is no level {level!r}", hint=did_you_mean(level, LEVELS))
+        raise _WRONG_OPTION.error(f"unknown level {level!r}", hint=did_you_mean(level, LEVELS))
     if not 1 <= shards <= MOST_SHARDS:
         raise _WRONG_OPTION.error(f"shards must be 1 to {MOST_SHARDS:,} (got {shards})")
     engines = [open_source(source).engine for source in _listed(sources)]
@@ -73,7 +73,7 @@ def pack(
         if shards != 1 or overwrite:
             raise _WRONG_OPTION.error(
                 f"part={part!r} with {'overwrite=' if overwrite else 'shards='}",
-                hint="a part is one shard, and a complete one is kept",
+                hint="a part is one shard, and a complete part is kept",
             )
         return _pack_part(engines, out, level, threads or 0, progress, part)
     summary = _core.pack(
@@ -90,7 +90,7 @@ def _pack_part(
     progress: Progress | None,
     given: Any,
 ) -> dict[str, Any]:
-    """The bytes of the shard are those that ``shards=`` gives it."""
+    """Writes one shard, with the same bytes as ``shards=`` would."""
     from headrace.jobs.folder import plan_of, write_part
     from headrace.jobs.part import part_from
 
@@ -136,7 +136,7 @@ def unpack(
 
 
 def _listed(sources: Any) -> Sequence[Any]:
-    """The sources one by one. A list of anything else is a source itself: its records."""
+    """The sources one by one. A list of anything else is a single source: its items are records."""
     several = isinstance(sources, (list, tuple)) and all(
         isinstance(item, (str, os.PathLike, Source)) for item in sources
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``batch.per_record("boxes", "labels")``: a batch as one dictionary per record.
 
-What a record has of a field is found by how the field is batched, which the loader knows: an item
-of a list, a row of a tensor, the part of a padded row that is its own, rows between two offsets.
-Parts are views where the framework has views.
+How to find a record's part depends on how the field is batched, which the loader knows: an item of
+a list, a row of a tensor, a padded row without its padding, or the rows between two offsets. Parts
+are views where the framework has views.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Rows(NamedTuple):
     """How the records of a field are laid out in a batch."""
 
     how: str = "stack"  # also "list", "pad", "packed", "nested"
-    companion: str = ""  # the field with their extents or places
+    companion: str = ""  # the field with their lengths or offsets
     shape: tuple[int, ...] = ()  # of a record's value, -1 where records differ
     is_companion: bool = False
-    form: Nested | None = None  # of lists and dictionaries of fields
-    kind: str = ""  # of the field: "image", "boxes" and so on
+    form: Nested | None = None  # for lists and dictionaries of fields
+    kind: str = ""  # kind of the field: "image", "boxes" and so on
     box_format: str = ""
 
 
@@ -48,7 +48,7 @@ class Layout(NamedTuple):
     """A batch's fields in order, and how their records are laid out in it."""
 
     fields: tuple[str, ...]
-    rows: tuple[Rows, ...] = ()  # empty: one row a record in each
+    rows: tuple[Rows, ...] = ()  # empty: one row per record in each field
 
     @classmethod
     def of(cls, outputs: Sequence[Mapping[str, Any]]) -> Layout:
@@ -72,18 +72,18 @@ class Layout(NamedTuple):
 
 
 def per_record(layout: Layout, values: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
-    """One dictionary per record: of the fields ``names``, or of all except companions."""
+    """One dictionary per record, with the fields ``names``, or all except companions."""
     rows = layout.by_name()
     for name in names:
         if name not in rows or rows[name].is_companion:
-            hint = "it says where another field's records are" if name in rows else ""
+            hint = "it holds the lengths or offsets of another field" if name in rows else ""
             raise _NO_ROWS.error(f"{name!r}", hint=hint or did_you_mean(name, rows))
     whole = [name for name in layout.fields if not rows[name].is_companion and name in values]
     names = names or whole
     for name in names:
         missing = [each for each in (name, rows[name].companion) if each and each not in values]
         if missing:
-            raise _NO_ROWS.error(f"{name!r}: the batch has no {missing[0]!r} any more")
+            raise _NO_ROWS.error(f"{name!r}: {missing[0]!r} is no longer in the batch")
     parts = {name: _parts(values[name], rows[name], values) for name in names}
     return [dict(zip(parts, each, strict=True)) for each in zip(*parts.values(), strict=True)]
 
@@ -94,7 +94,7 @@ def _parts(value: Any, rows: Rows, values: Mapping[str, Any]) -> list[Any]:
     if rows.how == "list":
         return list(value)
     if rows.how == "packed":
-        before = [slice(None)] * rows.shape.index(-1)  # axes before the one that is packed
+        before = [slice(None)] * rows.shape.index(-1)  # axes before the packed one
         starts = _numbers(values[rows.companion])
         return [value[tuple([*before, slice(a, b)])] for a, b in pairwise(starts)]
     if rows.how == "stack":
@@ -104,19 +104,19 @@ def _parts(value: Any, rows: Rows, values: Mapping[str, Any]) -> list[Any]:
 
 
 def _part(value: Any, rows: Rows, lengths: Any) -> Any:
-    """The part of a record's padded value that is its own."""
+    """The index of a record's value without its padding."""
     if not isinstance(lengths, list) and rows.shape[0] < 0:
         return slice(lengths)
     extents = iter(lengths if isinstance(lengths, list) else [lengths])
     own = [slice(next(extents)) if size < 0 else slice(None) for size in rows.shape]
-    # Frameworks without strides have a picture's axes as memory has them: (H, W, C).
+    # Frameworks without strides have an image's axes in memory order: (H, W, C).
     if len(own) == 3 and rows.shape[0] > 0 and value.shape[1] != rows.shape[0] == value.shape[3]:
         own = [*own[1:], own[0]]
     return tuple(own)
 
 
 def _numbers(value: Any) -> list[Any]:
-    """Numbers of any framework's array; on a device this waits for it."""
+    """The numbers of any framework's array; on a device this waits for the copy."""
     if not hasattr(value, "tolist"):
         value = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
     numbers: list[Any] = value.tolist()

@@ -12,7 +12,7 @@ from headrace.transforms import flatten
 
 
 class Pipeline:
-    """The transforms of a loader: one list, or one per field."""
+    """The transforms of a loader: one list, or one list per field."""
 
     def __init__(self, transforms: Any) -> None:
         self.steps: list[Any] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays and tensors of any library as arrays of NumPy, without loss.
+"""Converts arrays and tensors of any library to NumPy arrays, without loss.
 
 >>> import numpy as np
 >>> plain_array(np.arange(3, dtype=">i4")).dtype.isnative
@@ -44,5 +44,6 @@ def is_masked(value: Any) -> bool:
 
 
 def _is_of_masked_class(value: Any) -> bool:
-    """Asking for np.ma imports it, 15 ms of a script's start: without it there is none."""
+    """Accessing np.ma would import it, in 15 ms; if it is not imported, there are no masked
+    arrays."""
     return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)

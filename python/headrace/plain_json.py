@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as JSON has them, for ``--json`` and reports.
+"""Converts values to JSON, for ``--json`` and reports.
 
 >>> print(json_text({"rate": float("inf"), "sizes": (3, 4), 5: "five"}))
 {"rate": null, "sizes": [3, 4], "5": "five"}

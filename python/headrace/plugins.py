@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plug-ins: shared libraries of yours, built with the headers of ``include_dir()``.
+"""Plug-ins: your own shared libraries, built with the headers of ``include_dir()``.
 
-A library is loaded once in a process and stays. Its transforms are classes as those of
-``headrace.transforms``: they have a signature and a docstring, pickle, and become configurations.
-Its codecs read images wherever Headrace finds them, paths of its storages work like local ones, and
-its samplers are classes of ``headrace.sampling``. Its formats are recognized by ``headrace.open``.
+A library is loaded once per process and stays loaded. Its transforms are classes like those of
+``headrace.transforms``: they have a signature and a docstring, can be pickled, and can be written
+to configurations. Its codecs read images wherever Headrace finds them, paths in its storages work
+like local paths, its samplers are classes like those of ``headrace.sampling``, and its formats are
+recognized by ``headrace.open``.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ from headrace import transforms as T
 from headrace.errors import declare, nearest, warn
 
 GROUP = "headrace.plugins"
-_SECONDS = 60  # for a process that loads a plug-in to see whether it crashes
+_SECONDS = 60  # time limit of the process that tests whether a plug-in crashes
 
 _NOT_FOUND = declare(
     "HR0579",
     "config",
-    "no plug-in of this name",
-    "A name without a / that does not end in .so is that of an entry point in the group "
-    "headrace.plugins of one installed distribution, else of a file in the current folder. The "
-    "entry point refers to the path of the shared library, or to a function without arguments that "
-    "returns it. If two distributions have one of this name, uninstall one, or give the path.",
+    "plug-in not found",
+    "A name without a / that does not end in .so refers to an entry point in the group "
+    "headrace.plugins of an installed distribution, otherwise to a file in the current folder. "
+    "The entry point refers to the path of the shared library, or to a function without "
+    "arguments that returns it. If two distributions have an entry point of this name, uninstall "
+    "one of them, or give the path.",
 )
 _CRASHED = declare(
     "HR0580",
@@ -48,14 +50,14 @@ class Plugin:
     """A loaded plug-in. Its transforms are its attributes: ``mine.Vignette(strength=0.3)``.
 
     Attributes:
-        name, version, help: as it declares them.
-        path: of the library, absolute.
-        fingerprint: of the file's contents.
+        name, version, help: as declared by the plug-in.
+        path: absolute path of the library.
+        fingerprint: hash of the file's contents.
         transforms: the names of its transforms.
         codecs: the names of its image codecs.
-        storages: the schemes of its storages: "mine" of mine://.
-        samplers: the names of its samplers, which are attributes, too: ``mine.strided()``.
-        formats: the names of its formats, likewise: ``mine.rows(path)``.
+        storages: the schemes of its storages, such as "mine" for mine:// paths.
+        samplers: the names of its samplers, which are also attributes: ``mine.strided()``.
+        formats: the names of its formats, which are also attributes: ``mine.rows(path)``.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -116,16 +118,16 @@ def load_plugin(library: str | os.PathLike[str], *, check: bool = False) -> Plug
     Args:
         library: path of the library, or the name of an entry point in the group
             ``headrace.plugins`` of an installed distribution. A name without a ``/`` that does not
-            end in ``.so`` is that of a file only if no distribution has it.
-        check: look at each call from now on, at several times its cost: whether it writes beyond
-            its output or leaves some of it unwritten, changes its input, or gives two results for
-            one input. A crash then names transform and record.
+            end in ``.so`` refers to a file only if no distribution has such an entry point. check:
+            from now on, check every call, at several times its cost: that it does not write beyond
+            its output, leave parts of it unwritten, change its input, or return different results
+            for the same input. A crash then reports the transform and the record.
 
     Returns:
-        The plug-in; the same one where a library of these contents is loaded already.
+        The plug-in; the same object if a library with these contents is already loaded.
 
     Raises:
-        hr.ConfigError: HR0570 to HR0580 for what is no plug-in, or one that cannot be loaded.
+        hr.ConfigError: HR0570 to HR0580 for a file that is not a plug-in, or cannot be loaded.
     """
     path = _path_of(library)
     if check:
@@ -165,15 +167,16 @@ def _path_of(library: str | os.PathLike[str]) -> str:
         names = sorted(installed())
         raise _NOT_FOUND.error(
             f"{path!r} is neither a file nor an installed plug-in",
-            hint=f"installed are {', '.join(names)}" if names else "pass the path of the library",
+            hint=f"installed: {', '.join(names)}" if names else "pass the path of the library",
         )
     found: Any = next(iter(points.values())).load()
     return os.path.abspath(os.fsdecode(os.fspath(found() if callable(found) else found)))
 
 
 def _try_elsewhere(path: str) -> None:
-    """ConfigError HR0580 where a process that loads it ends, or does not in time. What is an error
-    is one here, too. A warning where there is no such process."""
+    """ConfigError HR0580 if a process that loads it crashes, or does not end in time. Errors of
+    loading are ignored here, since they will occur in this process, too. A warning if no such
+    process can be started."""
     code = (
         "import sys; from headrace import _core\n"
         "print('ready', flush=True)\n"
@@ -181,7 +184,7 @@ def _try_elsewhere(path: str) -> None:
         "except Exception: pass"
     )
     if not sys.executable:
-        warn(f"{path} is not tried in another process first: sys.executable is empty")
+        warn(f"{path} is not tested in another process first: sys.executable is empty")
         return
     status: int | None = None
     try:
@@ -203,8 +206,8 @@ def _try_elsewhere(path: str) -> None:
     said = err.decode(errors="replace").strip().splitlines()
     if not out.startswith(b"ready"):
         warn(
-            f"{path} is not tried in another process first: {sys.executable} cannot import headrace"
-            + (f": {said[-1]}" if said else "")
+            f"{path} is not tested in another process first: {sys.executable} cannot import "
+            "headrace" + (f": {said[-1]}" if said else "")
         )
         return
     if status is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Usual recipes, as lists of transforms that may be changed and extended.
+"""Common recipes, as lists of transforms that can be changed and extended.
 
 >>> import headrace as hr
 >>> [step.name for step in hr.presets.imagenet_eval(224)][:2]
@@ -24,7 +24,7 @@ _Steps = TypeVar("_Steps")
 
 
 def _said_by_name(preset: Callable[_Given, _Steps]) -> Callable[_Given, _Steps]:
-    """TypeError, with what was meant, where options are given by their place."""
+    """Raises a TypeError that says what was probably meant if options are passed by position."""
     code = preset.__code__
     placed = code.co_argcount
     named = code.co_varnames[placed : placed + code.co_kwonlyargcount]
@@ -36,8 +36,8 @@ def _said_by_name(preset: Callable[_Given, _Steps]) -> Callable[_Given, _Steps]:
             first = ", ".join(map(repr, given[:placed]))
             meant = ", ".join(f"{n}={v!r}" for n, v in zip(named, more, strict=False))
             raise TypeError(
-                f"{preset.__name__}({first}, {', '.join(map(repr, more))}): options are given by "
-                f"name: {preset.__name__}({first}, {meant})"
+                f"{preset.__name__}({first}, {', '.join(map(repr, more))}): options must be passed "
+                f"by name: {preset.__name__}({first}, {meant})"
             )
         return preset(*given, **by_name)
 
@@ -66,7 +66,7 @@ def normalized(
 def imagenet_train(
     size: int = 224, *, dtype: Any = "float32", interpolation: Any = "bilinear"
 ) -> list[T.Transform]:
-    """RandomResizedCrop, flip, normalize: the usual training recipe."""
+    """RandomResizedCrop, flip, normalize: the common training recipe."""
     return [
         T.RandomResizedCrop(size, interpolation=interpolation),
         T.RandomHorizontalFlip(),
@@ -115,7 +115,8 @@ def imagenet_reference(
 
 @_said_by_name
 def simclr_view(size: int = 224, *, strength: float = 1.0, dtype: Any = "float32") -> list[Any]:
-    """One view of SimCLR's: crop, flip, colors, gray, blur. ``strength``: of the colors."""
+    """One view of SimCLR's: crop, flip, colors, gray, blur. ``strength``: strength of the color
+    changes."""
     colors = T.ColorJitter(0.8 * strength, 0.8 * strength, 0.8 * strength, 0.2 * strength)
     return [
         T.RandomResizedCrop(size),
@@ -236,8 +237,8 @@ def log_mel(
 ) -> list[T.Transform]:
     """Log-mel spectrograms of a random segment of each clip, (1, n_mels, frames), in decibels.
 
-    Audio of any rate and any number of channels; windows of 25 ms, every 10 ms. Shorter clips
-    are padded with silence.
+    Audio of any rate and any number of channels; 25 ms windows every 10 ms. Shorter clips are
+    padded with silence.
     """
     return [
         T.Resample(new_freq=sample_rate),
@@ -258,7 +259,8 @@ KINETICS_STD = (0.22803, 0.22145, 0.216989)
 def video_train(
     size: int = 112, *, num_frames: int = 16, stride: int = 4, dtype: Any = "float32"
 ) -> list[T.Transform]:
-    """A random clip, cropped, flipped and normalized as a whole: (C, T, H, W), as 3D networks want.
+    """A random clip, cropped, flipped and normalized as a whole: (C, T, H, W), as 3D networks
+    expect.
 
     Mean and deviation are those of torchvision's video models.
     """
@@ -279,7 +281,7 @@ def video_eval(
     stride: int = 4,
     dtype: Any = "float32",
 ) -> list[T.Transform]:
-    """The clip in the middle, resized, cropped in the center and normalized: (C, T, H, W)."""
+    """The clip from the middle, resized, center-cropped and normalized: (C, T, H, W)."""
     return [
         T.CenterVideoClip(num_frames, stride=stride, layout="CTHW"),
         T.Resize(resize or round(size * 8 / 7)),

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text from datasets, made fit for a terminal.
-
-Names of files and classes come with the data. An escape in one could clear the screen,
-set the title or answer for the user; a byte that is not UTF-8 could not be printed at all.
+"""Makes text from datasets safe for a terminal. Names of files and classes come with the data. An
+escape sequence in one could clear the screen, set the title or simulate input; bytes that are not
+UTF-8 could not be printed at all.
 
 >>> print(printable("a\\x1b[2Jb\\udcff.jpg"))
 a\\x1b[2Jb\\xff.jpg
@@ -20,12 +19,12 @@ from typing import TextIO
 @functools.cache
 def _visible(lines: bool) -> dict[int, str]:
     """Replacements for characters that a terminal would obey, or could not print."""
-    # Control codes, of which some terminals obey those above 0x80, too.
+    # Control codes; some terminals also obey those above 0x80.
     shown = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
-    # Marks that turn the direction of text, and halves of characters.
+    # Marks that change the direction of text, and surrogates.
     for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)):
         shown[code] = f"\\u{code:04x}"
-    # Bytes that are no UTF-8, as Python has them in names.
+    # Bytes that are not UTF-8, as Python represents them in names.
     shown |= {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(0x80, 0x100)}
     return {code: text for code, text in shown.items() if not (lines and chr(code) in "\n\t")}
 
@@ -45,12 +44,12 @@ def in_a_line(failure: BaseException) -> str:
     return f"{type(failure).__name__}: {message}"
 
 
-# A line's first column: a word, or few, and the blanks before the next one.
+# A line's first column: up to three words, and the spaces before the next column.
 _COLUMN = r" *\S+(?: \S+){0,2} {2,}(?=\S)"
 
 
 def fitted(text: str, columns: int) -> str:
-    """Lines of at most so many characters, unless a word is longer: a path is not split.
+    """Lines of at most this many characters, unless a word is longer: a path is not split.
     Continuations are indented to the line's second column.
 
     >>> print(fitted("  threads  2 (2 allowed cores)", 24))

@@ -10,7 +10,9 @@ import contextlib
 import sys
 from typing import Any
 
-_stores: collections.Counter[str] = collections.Counter()  # made so far, equally many on all ranks
+_stores: collections.Counter[str] = (
+    collections.Counter()
+)  # stores created so far, the same number on all ranks
 
 
 def initialized() -> tuple[int, int] | None:
@@ -26,7 +28,7 @@ def initialized() -> tuple[int, int] | None:
 def shared_store(name: str) -> tuple[int, int, Any] | None:
     """Rank, number of ranks and a new store shared by them, over a separate connection if possible:
     a collective being set up may block the other one. None without a group of several ranks. All
-    ranks must create stores of a name in the same order.
+    ranks must create stores of the same name in the same order.
     """
     group = initialized()
     if group is None or group[1] < 2:

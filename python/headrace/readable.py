@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a descriptor has something to read. By poll(): select() takes no descriptor above 1023,
-and a process that trains may have more."""
+"""Waits until a descriptor is readable. Uses poll(), since select() cannot handle descriptors above
+1023, and a training process may have more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import select
 
 
 def is_readable(descriptor: int, seconds: float = 0) -> bool:
-    """Whether it becomes readable within so many seconds. True at its end, too."""
+    """Whether it becomes readable within this many seconds; also true at end of file."""
     asked = select.poll()
     asked.register(descriptor, select.POLLIN)
     return bool(asked.poll(seconds * 1000))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets in object stores and on web servers: options of the process, and credentials.
 
-A path says where a dataset lies (``s3://bucket/train``, ``https://host/train.tar``); everything
-that opens one takes it. What the environment does not say, :func:`configure` does.
+A remote dataset is given by its URL (``s3://bucket/train``, ``https://host/train.tar``), wherever a
+path is accepted. :func:`configure` sets options in addition to the environment's.
 
 >>> import headrace as hr
 >>> before = hr.remote.configure(retries=4, stall_seconds=2)
@@ -55,34 +55,34 @@ def configure(
     Args:
         connections: concurrent requests to one server or bucket.
         retries: retries of a request after a transient failure (a reset, 408, 429, 5xx, a truncated
-            body, no data for a while).
+            body, a stall).
         retry_seconds: no retry begins later than this after the first attempt. first_pause: minimum
             seconds before the first retry; pauses grow, with jitter.
         longest_pause: maximum seconds between attempts, unless a server's ``Retry-After`` asks for
             more.
-        stall_seconds: a connection without data for this long is dropped. least_rate: likewise a
-            connection with fewer bytes per second over ``stall_seconds``.
-        hedge: send the slowest requests a second time, 2 % of all at most. These count as
-            ``connections``: with 1 none is sent twice.
+        stall_seconds: a connection without data for this long is dropped. least_rate: a connection
+            slower than this many bytes per second over ``stall_seconds`` is dropped as well.
+        hedge: send the slowest requests a second time, at most 2 % of all. Duplicates count as
+            ``connections``: with 1, there are none.
         hedge_seconds: minimum age in seconds before a request is sent again.
         redirects: ``"same-host"`` follows redirects to the same server, and from it to TLS;
             ``"any"`` follows all. ``hf://`` redirects to other hosts as part of its protocol.
             Credentials are never sent to another host.
         ca_file: CA certificates for checking servers; empty: those of the system.
         headers: sent with requests to ``https://`` and ``http://``.
-        endpoint: of S3-compatible stores, ``"http://127.0.0.1:9000"``, or of several clouds,
-            ``{"az": "https://account.blob.core.windows.net"}``; without: the environment's
+        endpoint: URL of an S3-compatible store, ``"http://127.0.0.1:9000"``, or one per cloud,
+            ``{"az": "https://account.blob.core.windows.net"}``; default: the environment's
             (``AWS_ENDPOINT_URL``, ``STORAGE_EMULATOR_HOST``, ``AZURE_STORAGE_ENDPOINT``,
-            ``HF_ENDPOINT``), else the cloud's own.
-        region: of S3; empty: ``AWS_REGION``, ``AWS_DEFAULT_REGION``, else ``us-east-1``.
-        addressing: of S3, ``"path"`` or ``"virtual"`` (the bucket in the host's name); empty: path
-            with an endpoint, else virtual.
+            ``HF_ENDPOINT``), otherwise the cloud's own. region: for S3; empty: ``AWS_REGION``,
+            ``AWS_DEFAULT_REGION``, otherwise ``us-east-1``. addressing: for S3, ``"path"`` or
+            ``"virtual"`` (the bucket in the host's name); empty: path with an endpoint, otherwise
+            virtual.
         anonymous: send no credentials.
-        credentials: called for S3 when the environment has no keys, and before they expire: a dict
-            with ``key``, ``secret`` and perhaps ``token`` and ``expires`` (seconds since 1970). For
-            other clouds ``{"gs": function}``: ``token`` alone is a bearer token, ``sas`` a shared
-            access signature of ``az``. Without: botocore's chain, google-auth, azure-identity and
-            huggingface_hub, where they are installed.
+        credentials: called for S3 when the environment has no keys, and before they expire: a
+            function that returns a dict with ``key``, ``secret`` and optionally ``token`` and
+            ``expires`` (seconds since 1970). For other clouds ``{"gs": function}``: ``token`` alone
+            is a bearer token, ``sas`` a shared access signature for ``az``. Default: botocore's
+            chain, google-auth, azure-identity and huggingface_hub, if installed.
 
     Raises:
         ConfigError: HR0160.

@@ -2,8 +2,8 @@
 """Samplers: which record is at which position of an epoch.
 
 Every order is a pure function of (seed, epoch, position), so all of them resume exactly and are
-split over ranks without overlap. The classes are made from the registry, to which plug-ins add;
-nothing here names one of them but ``per_epoch``, whose orders are decided in Python.
+split over ranks without overlap. The classes are made from the engine's registry, to which plug-ins
+add theirs, except for ``per_epoch``, whose orders are computed in Python.
 
     >>> import headrace as hr
     >>> hr.sampling.balanced("label")
@@ -38,14 +38,14 @@ _CHANGES = declare(
     "HR0143",
     "config",
     "invalid order per epoch",
-    "hr.sampling.per_epoch() asks a function for the order of an epoch, on every rank and again "
-    "after a resume. So it must return the same for the same epoch: draw from a generator that is "
-    "made from the epoch's number inside of the function.",
+    "hr.sampling.per_epoch() calls a function for the order of an epoch, on every rank and again "
+    "after a resume. So it must return the same order for the same epoch: draw from a generator "
+    "that the function seeds with the epoch's number.",
 )
 
 
 class Records(Protocol):
-    """The records to order: the part of headrace.Source that an order uses."""
+    """The part of headrace.Source that an order uses."""
 
     @property
     def engine(self) -> _core.Source: ...
@@ -56,17 +56,17 @@ class Records(Protocol):
 
 
 class Batches(NamedTuple):
-    """A loader's facts on which orders of blocks depend."""
+    """Properties of a loader on which orders of blocks depend."""
 
-    global_batch: int = 1  # records
-    machines: int = 1  # that its ranks are on
-    streams: int = 0  # of a state that is resumed; 0: of none
+    global_batch: int = 1  # records in it
+    machines: int = 1  # number of machines of its ranks
+    streams: int = 0  # streams of a resumed state; 0: no state
 
 
 class Sampling:
     """An order that is not bound to a source yet. Created by the functions of this module."""
 
-    shuffles = False  # whether the loader's ``shuffle`` is about this order
+    shuffles = False  # whether the loader's ``shuffle`` applies to this order
 
     def engine(self, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
         raise NotImplementedError
@@ -81,13 +81,13 @@ class RecordedSampling(Sampling):
         _core.check_sampler(self.record["name"], self._arguments())
 
     def _arguments(self) -> dict[str, Any]:
-        """Arguments that do not refer to single records."""
+        """The arguments that do not refer to single records."""
         params = self.record["params"][0 if self._speaks_of_nothing() else 1 :]
         named = {param["name"]: getattr(self, param["name"]) for param in params}
         return {n: v.item() if isinstance(v, np.generic) else v for n, v in named.items()}
 
     def _speaks_of_nothing(self) -> bool:
-        """Whether it has no argument that is given record by record."""
+        """Whether none of its arguments has a value per record."""
         return bool(self.record["per_record"] == "nothing")
 
     def __repr__(self) -> str:
@@ -121,7 +121,8 @@ class RecordedSampling(Sampling):
         return _core.make_sampler(name, arguments, *values, records, shuffle, further=further)
 
     def _measures(self) -> tuple[Any, ...]:
-        """Each of several lengths of a record, in a tuple or list; else the one that is given."""
+        """The lengths as a tuple, if a record has several, given as a tuple or list; otherwise the
+        single one."""
         given = self._given()
         several = isinstance(given, (list, tuple)) and any(hasattr(x, "__len__") for x in given)
         return tuple(given) if several and self.record["per_record"] == "durations" else (given,)
@@ -133,13 +134,13 @@ class per_epoch(Sampling):
     For weights, subsets and mixtures that change, and for orders that you compute yourself.
 
     Args:
-        function: Takes the epoch's number, and returns record numbers (a one-dimensional array of
+        function: Takes the epoch's number, and returns record indices (a one-dimensional array of
             integers, or a list) or an order of this module. It must always return the same order
-            for the same epoch, on every rank, and the same number of records for each epoch: use a
-            fixed ``draws=`` for orders that draw.
+            for the same epoch, on every rank, and the same number of records for each epoch: set
+            ``draws=`` to a fixed number for orders that have it.
 
     ConfigError HR0143 if two calls for epoch 0 differ, HR0726 for an epoch of a different length,
-    HR0727 with the function's exception.
+    HR0727 if the function raises.
 
     Example: hr.sampling.per_epoch(lambda epoch: np.arange(epoch % 2, 100, 2))
     """
@@ -180,12 +181,12 @@ class per_epoch(Sampling):
             positions,
             first.batch_sizes,
             first.fingerprint,
-            f"{self!r}, asked before each epoch",
+            f"{self!r}, called before each epoch",
         )
 
 
 def _inner_order(given: Any, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
-    """The input of another order: an order, record numbers, or None for all records."""
+    """The input of another order: an order, record indices, or None for all records."""
     if given is None:
         return _core.shuffled_by(source.engine) if shuffle else _core.sequential(len(source))
     if not isinstance(given, Sampling):
@@ -195,7 +196,8 @@ def _inner_order(given: Any, source: Records, shuffle: bool, batches: Batches) -
     return given.engine(source, shuffle, batches)
 
 
-# Values per record, as the engine takes them, and the parts of their unit that it counts.
+# Functions that convert values per record for the engine; they return the values and their units
+# per original unit.
 _PerRecord = Callable[[Any, Records], tuple[np.ndarray[Any, Any], int]]
 
 
@@ -210,7 +212,7 @@ def _weights(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
 
 
 def _labels(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
-    """Integers as they are; anything else numbered in sorted order."""
+    """Integers unchanged; other values are numbered in sorted order."""
     values = _array_of("labels", source.column(given) if isinstance(given, str) else given)
     if values is None or values.shape != (len(source),) or values.dtype.kind not in "iubUSO":
         found = type(given).__name__ if values is None else f"{values.dtype} {values.shape}"
@@ -231,7 +233,7 @@ def _lengths(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
 
 
 def _durations(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
-    """Durations of audio clips; for other fields their numbers."""
+    """Durations of audio clips; for other fields, their values."""
     return _in_parts(source.durations(given) if isinstance(given, str) else given, source)
 
 
@@ -243,11 +245,11 @@ _PER_RECORD: Mapping[str, _PerRecord] = {
     "indices": lambda array, source: (as_indices(array, len(source)), 1),
 }
 
-_MICROSECONDS = 1_000_000  # parts of a unit, of lengths that are no integers
+_MICROSECONDS = 1_000_000  # fraction of a unit for lengths that are not integers
 
 
 def _in_parts(lengths: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
-    """Lengths as integers, rounded up, and how many of these are one of their units."""
+    """Lengths as integers, rounded up, and the number of integer units per original unit."""
     array = _array_of("lengths", lengths)
     if array is None or array.shape != (len(source),) or array.dtype.kind not in "iuf":
         given = type(lengths).__name__ if array is None else f"{array.dtype} of shape {array.shape}"
@@ -274,14 +276,15 @@ def _array_of(what: str, given: Any) -> np.ndarray[Any, Any] | None:
 
 
 def as_indices(given: Any, records: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Record indices as int64, negative ones counted from the end; checks that they are inside."""
+    """Record indices as int64, negative ones counted from the end; checks that they are in
+    range."""
     array = _array_of("record indices", given)
     if array is None or array.ndim != 1 or not (array.dtype.kind in "iu" or array.size == 0):
         raise _NOT_INDICES.error(
             f"expected a one-dimensional array of record indices, got {type(given).__name__}",
             hint="hr.sampling.weighted(...), hr.sampling.balanced('label'), or a list of integers",
         )
-    outside = np.flatnonzero((array < -records) | (array >= records))  # before 2**64 - 1 is -1
+    outside = np.flatnonzero((array < -records) | (array >= records))  # before 2**64 - 1 becomes -1
     if outside.size:
         raise _NOT_INDICES.error(
             f"index {int(array[outside[0]])} at position {int(outside[0])} is outside "
@@ -294,7 +297,7 @@ def as_indices(given: Any, records: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 def engine_sampler(
     sampler: Any, source: Records, shuffle: bool, batches: Batches
 ) -> tuple[_core.Sampler | None, bool]:
-    """The order of ``sampler=`` (None: the loader's own), and the remaining ``shuffle``."""
+    """The order of ``sampler=`` (None: the loader's own), and the ``shuffle`` to use with it."""
     if sampler is None:
         return None, shuffle
     if not isinstance(sampler, Sampling):
@@ -325,8 +328,8 @@ __all__ = ["Batches", "Records", "Sampling", "per_epoch", *sorted(_SAMPLERS)]
 
 
 def __getattr__(name: str) -> Any:
-    """The class of a sampler, made when it is first asked for."""
-    record = _SAMPLERS.get(name) or _core.samplers().get(name)  # that of a plug-in is new
+    """The class of a sampler, created on first access."""
+    record = _SAMPLERS.get(name) or _core.samplers().get(name)  # a plug-in's is not in _SAMPLERS
     if record is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return globals().setdefault(name, _make_class(record))

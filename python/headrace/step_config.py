@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of transforms as plain data, and back: for YAML, JSON and Hydra's configurations.
-
-A step is ``{name: arguments}``, or the name alone; nested lists are lists again.
+"""Converts lists of transforms to plain data and back, for YAML, JSON and Hydra configurations. A
+transform is ``{name: arguments}``, or just its name; nested lists remain lists.
 """
 
 from __future__ import annotations
@@ -18,30 +17,30 @@ from headrace.steps import Step
 _NOT_PLAIN = declare(
     "HR0176",
     "config",
-    "a step that is not plain data",
-    "transforms.to_config() writes steps of headrace.transforms with numbers, texts and lists as "
-    "arguments. A function of yours has no such form: name it in the configuration by itself, and "
-    "add it to the list that from_config() returns.",
+    "transform cannot be plain data",
+    "transforms.to_config() converts transforms of headrace.transforms with numbers, texts and "
+    "lists as arguments. Functions of your own cannot be converted: refer to them separately in "
+    "the configuration, and add them to the list that from_config() returns.",
 )
 _NOT_A_CONFIG = declare(
     "HR0177",
     "config",
-    "not a configuration of transforms",
-    "transforms.from_config() takes a list whose entries are {name: arguments}, or the names of "
-    "transforms alone: [{'Resize': {'size': 256}}, 'RandomHorizontalFlip']. A dictionary gives "
-    "each field such a list.",
+    "invalid configuration of transforms",
+    "transforms.from_config() takes a list whose entries are {name: arguments}, or just names of "
+    "transforms: [{'Resize': {'size': 256}}, 'RandomHorizontalFlip']. A dictionary gives each "
+    "field such a list.",
 )
 
 Plain = Callable[[Any], Any]
 
 
 def _refused(value: Any) -> Any:
-    raise _NOT_PLAIN.error(f"{value!r} as an argument", hint="numbers, texts, lists, dtypes")
+    raise _NOT_PLAIN.error(f"{value!r} as an argument", hint="use numbers, texts, lists, dtypes")
 
 
 def config_of(transforms: Any, plain: Plain = _refused, refused: Code = _NOT_PLAIN) -> Any:
-    """The step as plain data. plain: converts other values, such as a source. refused: the code of
-    a ConfigError for Python transforms.
+    """The transform as plain data. plain: converts other values, such as a source. refused: the
+    code of the ConfigError for Python transforms.
     """
     if isinstance(transforms, Mapping):
         return {
@@ -104,7 +103,7 @@ def steps_of(config: Any, made: Plain = lambda value: value) -> Any:
             for name, steps in config.items()
         }
     if not _is_list(config):
-        raise _NOT_A_CONFIG.error(f"{config!r} is not a list of steps")
+        raise _NOT_A_CONFIG.error(f"{config!r} is not a list of transforms")
     return [_made_step(step, made) for step in config]
 
 
@@ -112,19 +111,20 @@ def _made_step(entry: Any, made: Plain) -> Any:
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, Mapping) or len(entry) != 1:
-        raise _NOT_A_CONFIG.error(f"{entry!r} is not one step", hint="{'Resize': {'size': 256}}")
+        raise _NOT_A_CONFIG.error(f"{entry!r} is not a transform", hint="{'Resize': {'size': 256}}")
     ((name, given),) = entry.items()
     operators = T.known()
     if name not in operators:
         raise _NOT_A_CONFIG.error(
-            f"there is no transform {name!r}",
-            hint=f"{did_you_mean(str(name), operators)}; one of a plug-in: hr.load_plugin() first",
+            f"no transform is named {name!r}",
+            hint=f"{did_you_mean(str(name), operators)}; for a plug-in's transform, call "
+            "hr.load_plugin() first",
         )
     kind: type[T.Transform] = getattr(T, name)
     given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise _NOT_A_CONFIG.error(
-            f"{name}: {given!r} are not arguments by name",
+            f"{name}: {given!r} is not a dictionary of arguments",
             hint=f"{{{str(name)!r}: {{argument: value}}}}",
         )
     types = {param["name"]: param["type"] for param in kind.record["params"]}
@@ -140,18 +140,18 @@ def _made_step(entry: Any, made: Plain) -> Any:
 
 
 def _entry(item: Any, made: Plain) -> Any:
-    """An entry of a list of steps: a step, or a list that stays one."""
+    """An entry of a list of transforms: a transform, or a list, which remains a list."""
     return steps_of(item, made) if _is_list(item) else _made_step(item, made)
 
 
 def _listed(name: Any, argument: str, value: Any) -> Any:
     if not _is_list(value):
-        raise _NOT_A_CONFIG.error(f"{argument} of {name} is {value!r}, and not a list of steps")
+        raise _NOT_A_CONFIG.error(f"{argument} of {name} is {value!r}, not a list of transforms")
     return value
 
 
 def _plain_value(value: Any, made: Plain) -> Any:
-    """Lists of a configuration's own class as lists."""
+    """Converts list classes of a configuration library to lists."""
     return [_plain_value(item, made) for item in value] if _is_list(value) else made(value)
 
 

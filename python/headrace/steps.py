@@ -3,16 +3,15 @@
 
 A function's argument names are fields; an argument named ``rng`` receives a
 ``numpy.random.Generator`` that belongs to this record and this step, so its draws repeat exactly
-after a resume and on any number of threads. It returns a dictionary of fields, or the value alone
-where it takes one field. Images are (C, H, W) arrays. Fields come back with the dtype and shape
-that they had; what does not is declared with ``headrace.transforms.Python``. In a record of one
-field the argument may have any name.
-
-A torchvision v2 transform and an Albumentations Compose that move things get all that lies in the
-image (headrace.library_steps), others ``image``; ``T.Python(transform, fields=("image",
-"mask"))`` names the fields instead. A function that moves an image must move what lies in its
-coordinates: a transform that is known to move the image alone is refused in a record that has a
-mask or boxes (HR0180), and so is an image that comes back in another size.
+after a resume and on any number of threads. It returns a dictionary of fields, or just the value if
+it takes one field. Images are (C, H, W) arrays. Fields are returned with the dtype and shape that
+they had; others are declared with ``headrace.transforms.Python``. In a record with a single field,
+the argument may have any name. Torchvision v2 transforms and Albumentations Composes that change
+positions get all fields in image coordinates (headrace.library_steps), others get ``image``;
+``T.Python(transform, fields=("image", "mask"))`` selects the fields instead. A function that moves
+an image must also move the fields in its coordinates: a transform that is known to move only the
+image is rejected for a record with a mask or boxes (HR0180), and so is an image that is returned in
+another size.
 
     >>> import numpy as np
     >>> def invert(image):
@@ -48,8 +47,8 @@ _WRONG_FUNCTION = declare(
     "and new fields: T.Python(function, returns={...}).",
 )
 
-# Words are four of 32 bits, a pure function of (seed, epoch, position, step).
-Returned = dict[str, Any]  # what comes back, by field
+# Words are four 32-bit numbers, a pure function of (seed, epoch, position, step).
+Returned = dict[str, Any]  # returned values, by field
 Call = Callable[[list[Any], Kinds, Words], Returned]
 Run = Callable[[list[tuple[list[Any], Words]], Kinds], Iterable[Any]]
 
@@ -60,27 +59,27 @@ class Step:
     def __init__(
         self, name: str, inputs: list[str], call: Call, returns: Mapping[str, Any] | None = None
     ) -> None:
-        self.geometry = _core.PythonGeometry.unknown  # what it does to the place of things
+        self.geometry = _core.PythonGeometry.unknown  # how it affects positions in the image
         self.name = name
         self.inputs = inputs
         self.returns = [_declared(name, field, form) for field, form in (returns or {}).items()]
         self.guessed = [field for field, form in (returns or {}).items() if len(form) == 2]
         self.home = ""  # the module that the callable comes from
-        self.remedy = ""  # where a result is not as declared: what to write; empty: returns=
+        self.remedy = ""  # advice if a result is not as declared; empty: use returns=
         self._call = call
         self._made_from: tuple[Any, ...] = ()
 
     def run(self, records: list[tuple[list[Any], Words]], kinds: Kinds = ()) -> Iterator[Any]:
-        """For each record its new values, or the text of what went wrong; called by the engine,
-        which copies them before the next call, since a function may reuse its arrays. kinds: of the
-        fields. ConfigError if the step cannot take such fields.
+        """For each record, its new values or an error text; called by the engine, which copies them
+        before the next call, since a function may reuse its arrays. kinds: kinds of the fields.
+        ConfigError if the step cannot take such fields.
         """
         self.check(kinds)
         fields = [Taken(*field) for field in kinds]
         return (self._one(values, fields, words) for values, words in records)
 
     def chosen(self, seen: Kinds) -> list[str]:
-        """Names of the fields that it takes, among those available at its place; called by the
+        """Names of the fields that it takes, among those available at its position; called by the
         engine. ConfigError if it cannot take a required one.
         """
         return self.inputs
@@ -95,7 +94,7 @@ class Step:
             returned = self._call(arrays, kinds, words)
             return {str(name): _to_engine(str(name), value) for name, value in returned.items()}
         except KeyboardInterrupt:
-            raise  # comes on the main thread only, where batch() and trace() run steps
+            raise  # raised on the main thread only, where batch() and trace() run steps
         except BaseException as failure:
             return describe(failure)
 
@@ -121,7 +120,7 @@ class Step:
         return f"{self.name}({', '.join(self.inputs)})"
 
 
-Runner = Callable[[Step], Run]  # where a step's records are run
+Runner = Callable[[Step], Run]  # runs a step's records, possibly in another process
 
 
 def Python(
@@ -130,13 +129,13 @@ def Python(
     *,
     fields: str | Iterable[str] = (),
 ) -> Step:
-    """A Python transform that says more about itself than a bare function in the list.
-
-    returns: fields that come back with another dtype or shape, and fields that it adds:
-    (dtype, shape) with -1 where records differ, or (dtype, shape, kind). Without a kind, what lies
-    in an image stays what it was where its new shape can be that; anything else goes by its name.
-    fields: those that it takes, in the order of its arguments; default, the arguments' names. They
-    are also your word that nothing else moves: fields="image" of a crop leaves a mask as it is.
+    """A Python transform with declarations that a plain function in the list does not have.
+    returns: fields that are returned with another dtype or shape, and fields that it adds: (dtype,
+    shape) with -1 where records differ, or (dtype, shape, kind). Without a kind, a field in image
+    coordinates keeps its kind if the new shape allows it; the kind of other fields follows from the
+    name. fields: the fields that it takes, in the order of its arguments; default: the arguments'
+    names. They also declare that nothing else moves: with fields="image", a crop leaves a mask
+    unchanged.
 
     >>> Python(lambda x: x.mean(), returns={"brightness": ("float64", ())}, fields="image")
     <lambda>(image)
@@ -168,7 +167,7 @@ def _wrapped(
     arguments, takes_rng = _arguments_of(function, name)
     inputs = list(fields) or arguments
     if len(inputs) != len(arguments):
-        raise _WRONG_FUNCTION.error(f"[{name}] takes {arguments}, fields= names {inputs}")
+        raise _WRONG_FUNCTION.error(f"[{name}] takes {arguments}, but fields= has {inputs}")
 
     def call(values: list[Any], kinds: Kinds, words: Words) -> Returned:
         given = dict(zip(arguments, values, strict=True))
@@ -180,7 +179,7 @@ def _wrapped(
 
 
 class LibraryStep(Step):
-    """A transform of torchvision or Albumentations, over all its fields in one call."""
+    """A transform of torchvision or Albumentations, called with all its fields at once."""
 
     def __init__(
         self, transform: Any, name: str, fields: list[str], returns: Mapping[str, Any] | None
@@ -202,19 +201,21 @@ class LibraryStep(Step):
         fields = [Taken(*field) for field in seen]
         names = self._fields or self._adapter.chosen(self._transform, fields)
         taken = [field for name in names for field in fields if field.name == name]
-        if len(taken) == len(names):  # else the engine says what is missing
+        if len(taken) == len(names):  # otherwise the engine reports the missing one
             self.check(taken)
         return names
 
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join(self._fields)})"  # else whatever lies in the picture
+        return (
+            f"{self.name}({', '.join(self._fields)})"  # otherwise all fields in image coordinates
+        )
 
     def check(self, kinds: Kinds) -> None:
         self._adapter.check(self._transform, [Taken(*field) for field in kinds])
 
 
 def generator(words: Words) -> np.random.Generator:
-    """The record's own generator."""
+    """The random generator of a record."""
     key = sum(word << (32 * i) for i, word in enumerate(words))
     return np.random.Generator(np.random.Philox(key=key))
 
@@ -251,7 +252,7 @@ def _arguments_of(function: Callable[..., Any], name: str) -> tuple[list[str], b
     if not inputs:
         raise _WRONG_FUNCTION.error(
             f"[{name}] takes no field",
-            hint="name the fields that it takes: def step(image, rng): ...",
+            hint="give its fields as arguments: def step(image, rng): ...",
         )
     return inputs, any(p.name == "rng" for p in parameters)
 
@@ -267,11 +268,11 @@ def _by_field(returned: Any, inputs: list[str]) -> Returned:
 
 
 def _declared(step: str, name: str, form: Any) -> _core.Field:
-    """("float32", (3, 224, 224)) or ("float32", shape, kind) as a field."""
+    """A field from ("float32", (3, 224, 224)) or ("float32", shape, kind)."""
     parts = form if isinstance(form, (tuple, list)) else ()
     if not 2 <= len(parts) <= 3 or dtype_name(parts[0]) not in _core.DType.__members__:
         raise _WRONG_FUNCTION.error(
-            f"[{step}] returns= gives {name} as {form!r}",
+            f"[{step}] returns= declares {name} as {form!r}",
             hint=f'returns={{{name!r}: ("float32", (3, 224, 224))}}, with -1 where records differ',
         )
     dtype = _core.DType.__members__[dtype_name(parts[0])]
@@ -300,10 +301,10 @@ def _from_engine(name: str, value: Any) -> Any:
 def _to_engine(name: str, value: Any) -> Any:
     if isinstance(value, (str, bytes, _core.DeferredPicture)):
         return value
-    if hasattr(value, "getbands"):  # an image of Pillow
+    if hasattr(value, "getbands"):  # a Pillow image
         value = np.atleast_3d(np.asarray(value)).transpose(2, 0, 1)
     array = plain_array(value)
     if not is_known(array.dtype):
         raise TypeError(f"{name} is {type(value).__name__} of dtype {array.dtype}, not of numbers")
-    # ascontiguousarray() would make an array of one element out of a scalar.
+    # ascontiguousarray() would turn a scalar into an array with one element.
     return array if array.flags.c_contiguous else array.copy(order="C")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thread-local state around Python code: context variables, and of torch
-whether gradients are recorded, inference mode, autocast and the default device.
-
-Steps and sources in Python run on a thread of the engine's, and find there what the thread that
-called ``iter`` had, as a DataLoader's worker processes do that were forked then.
+"""Thread-local state around Python code: context variables and, for torch, grad mode, inference
+mode, autocast and the default device. Transforms and sources in Python run on a thread of the
+engine with the state of the thread that called ``iter``, as in worker processes that a DataLoader
+forks there.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ class Surroundings:
         self._torch = _of_torch()
 
     def runner(self, step: Step) -> Run:
-        """The engine's function for a step."""
+        """The engine's function that runs a transform."""
         return lambda records, kinds: self.within(lambda: step.run(records, kinds))
 
     def within(self, make: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-        """The results of ``make()``, one after the other, each made in this context; threads not
-        started by the engine use their own.
+        """The results of ``make()`` in order, each made in this context; threads not started by the
+        engine use their own.
         """
         if self._context is None or not _core.on_engine_thread():
             yield from make()
             return
-        context = self._context.copy()  # no two threads may be in one
+        context = self._context.copy()  # a context cannot be entered by two threads
         with ExitStack() as stack:
             for each in _changes(self._torch):
                 stack.enter_context(each)
@@ -68,7 +67,7 @@ def _of_torch() -> dict[str, Any]:
 
 
 def _changes(wanted: dict[str, Any]) -> list[AbstractContextManager[Any]]:
-    """Changes that give this thread the wanted state of torch."""
+    """Context managers that give this thread the captured state of torch."""
     if not wanted:
         return []
     torch, now = sys.modules["torch"], _of_torch()
@@ -78,7 +77,7 @@ def _changes(wanted: dict[str, Any]) -> list[AbstractContextManager[Any]]:
     if wanted["grad"] != now["grad"] or made:
         made.append(torch.set_grad_enabled(wanted["grad"]))
     if wanted["device"] != now["device"]:
-        made.append(wanted["device"])  # a torch.device is a context, too
+        made.append(wanted["device"])  # a torch.device is a context manager, too
     for device in _DEVICES:
         if wanted[device] != now[device]:
             enabled, dtype = wanted[device]

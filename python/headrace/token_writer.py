@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts to a file of tokens, by the user's tokenizer, once: what ``headrace.tokens`` then reads.
+"""Tokenizes texts once, with the user's tokenizer, to a file that ``headrace.tokens`` reads.
 
 >>> import headrace as hr, os, tempfile
 >>> texts = hr.records(text=["ab", "c"])
@@ -43,7 +43,7 @@ _NOT_WRITTEN = declare(
 
 Tokenizer = Callable[[list[str]], Sequence[Any]]
 
-# As Megatron's .idx numbers them.
+# Dtype numbers in Megatron's .idx.
 _CODES = {"uint8": 1, "uint16": 8, "int32": 4, "int64": 5}
 
 
@@ -60,19 +60,18 @@ def write_tokens(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Tokenize every text of a source once, into a ``.bin`` and its ``.idx`` as Megatron has them.
-
-    source: what ``open`` takes, with a field of text. path: of the ``.bin``.
+    """Tokenizes every text of a source once, to a ``.bin`` and an ``.idx`` in Megatron's format.
+    source: what ``open`` takes, with a text field. path: path of the ``.bin``.
     tokenizer: takes a list of texts and returns a list of ids for each:
     ``lambda texts: tokenizer(texts)["input_ids"]`` of Hugging Face, ``encode_ordinary_batch`` of
     tiktoken. batch: texts per call.
-    dtype: "uint16" for vocabularies below 65,536, else "int32".
-    eos: id that is added at the end of each document.
+    dtype: "uint16" for vocabularies below 65,536, otherwise "int32". eos: id added at the end of
+    each document.
     python_workers: processes that tokenize; the function must be importable there.
-    overwrite: replace both files; without it a file that is there is an error.
+    overwrite: replace both files; otherwise an existing file is an error.
     progress: called with (documents done, documents).
 
-    Documents are in the order of the source. Both files appear when they are whole. Returns the
+    Documents are in the order of the source. Both files appear once they are complete. Returns the
     numbers of documents and tokens, and the seconds. ConfigError HR0193.
     """
     texts = open(source)
@@ -107,8 +106,8 @@ def write_tokens(
         counts = np.concatenate(lengths) if lengths else np.zeros(0, np.int64)
         if len(counts) != len(texts):
             raise _NOT_WRITTEN.error(
-                f"{len(counts):,} documents were tokenized, and the source has {len(texts):,}",
-                hint="create the source again, from data that does not change",
+                f"{len(counts):,} documents were tokenized, but the source has {len(texts):,}",
+                hint="recreate the source, from data that does not change",
             )
         with Path(index_path).open("wb") as file:
             _write_index(file, counts, name)
@@ -124,7 +123,7 @@ def write_tokens(
 
 @contextlib.contextmanager
 def _both_replaced(target: str, index: str) -> Iterator[tuple[str, str]]:
-    """Both files or none; at no moment an .idx next to the .bin of another."""
+    """Puts both files in place or none; an .idx is never next to the .bin of another run."""
     with contextlib.ExitStack() as on_failure:
         with replaced(index) as index_path:
             with replaced(target) as tokens_path:
@@ -136,7 +135,7 @@ def _both_replaced(target: str, index: str) -> Iterator[tuple[str, str]]:
 
 
 class _Chunks:
-    """A batch of texts as a record, pickled, so that it goes to a process as it is."""
+    """A batch of texts as one record, pickled, so that it is passed to a process unchanged."""
 
     def __init__(self, source: Source, field: str, size: int) -> None:
         self.source, self.field, self.size = source, field, size
@@ -177,7 +176,7 @@ class _Tokenize:
         if ids.ndim != 1 or ids.dtype.kind not in "iu":
             raise _NOT_WRITTEN.error(
                 f"the tokenizer returned {ids.dtype} of shape {ids.shape} for text {number}",
-                hint='ids in one dimension: of Hugging Face tokenizer(texts)["input_ids"]',
+                hint='return one-dimensional ids, in Hugging Face tokenizer(texts)["input_ids"]',
             )
         limits = np.iinfo(self.dtype)
         if ids.size and (ids.min() < 0 or ids.max() > limits.max):
@@ -192,7 +191,7 @@ class _Tokenize:
 def _tokenized(
     chunks: _Chunks, tokenizer: Tokenizer, dtype: str, eos: int | None, workers: int
 ) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-    """Ids of a batch of documents, end to end, and how many each has; in order."""
+    """Ids of a batch of documents, concatenated, and the length of each; in order."""
     step = Python(
         _Tokenize(tokenizer, dtype, eos),
         returns={"ids": (dtype, (-1,)), "counts": ("int64", (-1,))},
@@ -205,7 +204,7 @@ def _tokenized(
         fields=("ids", "counts"),
         ragged="list",
         python_workers=workers,
-        shard=False,  # this process writes all of them, whatever ranks there are
+        shard=False,  # this process writes all of them, regardless of ranks
     )
     with loader:
         for batch in loader:

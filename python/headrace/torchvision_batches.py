@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches as torchvision's reference scripts take them.
+"""Batches in the form of torchvision's reference scripts.
 
 ``images, targets = batch.detection()`` for its detectors, ``images, masks = batch.segmentation()``
 for its segmentation models.
@@ -20,12 +20,12 @@ _NO_TARGETS = declare(
     "config",
     "batch not valid for torchvision's models",
     "torchvision's detectors need boxes as corners in pixels (xyxy) and labels from 1: 0 is the "
-    "background, and objects labeled 0 are learned as background without an error. Its "
+    "background, and objects labeled 0 would silently be learned as background. Its "
     "segmentation models need one mask of class ids per image. batch.detection() and "
     "batch.segmentation() check this.",
 )
 
-# Names of torchvision's references for fields of COCO.
+# Names that torchvision's reference scripts use for COCO's fields.
 _NAMES = {"areas": "area", "crowd": "iscrowd"}
 
 
@@ -38,7 +38,7 @@ def detection(
         if each.kind == "boxes" and each.box_format not in ("xyxy", ""):
             raise _NO_TARGETS.error(
                 f"{name!r} are {each.box_format}",
-                hint='T.ConvertBoundingBoxFormat("xyxy") makes them corners',
+                hint='convert them with T.ConvertBoundingBoxFormat("xyxy")',
             )
     targets = per_record(layout, values, [])
     images = [target.pop(image) for target in targets]
@@ -47,7 +47,7 @@ def detection(
         if labels is not None and _has_zero(labels):
             raise _NO_TARGETS.error(
                 "a label is 0, which is the background",
-                hint='hr.coco(..., category_ids="keep") has the labels of the file, from 1',
+                hint='hr.coco(..., category_ids="keep") keeps the labels of the file, from 1',
             )
         if "image_id" in target:
             target["image_id"] = int(target["image_id"])
@@ -63,7 +63,7 @@ def segmentation(
     if layout.by_name().get(mask, Rows()).how != "stack" or len(shape) != 4 or shape[1] != 1:
         what = "a list" if isinstance(masks, list) else f"of shape {tuple(shape)}"
         raise _NO_TARGETS.error(
-            f"{mask!r} is {what}" if masks is not None else f"there is no field {mask!r}",
+            f"{mask!r} is {what}" if masks is not None else f"no field {mask!r}",
             hint="a RandomCrop or Resize to one size before it, or mask= with the field's name",
         )
     return values[image], _as_int64(masks[:, 0])

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms: one class for each operator of the engine.
-
-Names, arguments and defaults are torchvision v2's. Enumerations may be strings, dtypes may be
-strings, NumPy's or torch's. Every transform takes ``fields=``, which narrows it to those fields;
-otherwise it acts on all that it understands. Any callable may stand in the list as well.
-
-The classes are made from the engine's registry; nothing here names one of them.
+"""Transforms: one class for each operator of the engine. Names, arguments and defaults are those of
+torchvision v2. Enumerations may be strings, dtypes may be strings, NumPy's or torch's. Every
+transform takes ``fields=``, which restricts it to those fields; otherwise it applies to all fields
+that it supports. Any callable may be in the list as well. The classes are made from the engine's
+registry.
 
     >>> from headrace import transforms as T
     >>> T.RandomHorizontalFlip(p=0.25)
@@ -37,19 +35,19 @@ _NOT_A_TRANSFORM = declare(
     "config",
     "not a transform",
     "transforms= is a list whose entries are headrace.transforms, or callables whose argument "
-    "names are fields. A dictionary gives each field a list of its own; None drops the field.",
+    "names are fields. A dictionary gives each field a separate list; None drops the field.",
 )
 
 
 class Transform:
-    """A transform over fields, as written; the engine checks it when a loader is made."""
+    """A transform over fields, as given; the engine checks it when a loader is made."""
 
     record: Mapping[str, Any] = {}
     name = ""
     arguments: dict[str, Any]
     fields: tuple[str, ...]
-    count: int  # transforms that it holds, itself included
-    _alone: Any = None  # what a call is made of
+    count: int  # number of transforms in it, itself included
+    _alone: Any = None  # the arguments of a call
 
     def __init__(self, *args: Any, fields: str | Iterable[str] = (), **named: Any) -> None:
         self.arguments = _bind(self.record, args, named)
@@ -57,8 +55,9 @@ class Transform:
         self.count = 1 + _count(self.arguments)
         if self.count > _MOST:
             raise _WRONG_CALL.error(
-                f"[{self.name}] holds {self.count:,} transforms, each counted wherever it appears",
-                hint=f"{_MOST:,} is the limit; nest fewer lists",
+                f"[{self.name}] contains {self.count:,} transforms, each counted wherever it "
+                "appears",
+                hint=f"the limit is {_MOST:,}; nest fewer lists",
             )
         _core.check_arguments(self.name, self._engine_arguments())
 
@@ -71,8 +70,8 @@ class Transform:
         return _core.Spec(self.name, self._engine_arguments(runner), list(self.fields))
 
     def __call__(self, value: Any, *, seed: int | None = None) -> Any:
-        """On one image or record, without a loader; see ``headrace.Compose``, which does several
-        in one pass."""
+        """Applies the transform to one image or record, without a loader; see ``headrace.Compose``,
+        which applies several in one pass."""
         if self._alone is None:
             from headrace.compose import Compose  # late
 
@@ -86,7 +85,7 @@ class Transform:
         return f"{self.name}({', '.join(inside)})"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """A plug-in's transform is restored where the plug-in may not be loaded yet."""
+        """A plug-in's transform may be unpickled where the plug-in is not loaded yet."""
         if self.record.get("plugin") is None:
             return super().__reduce_ex__(protocol)
         return (_from_plugin, (dict(self.record["plugin"]), self.name, self.__getstate__()))
@@ -100,11 +99,11 @@ class Transform:
     __hash__ = None  # type: ignore[assignment]
 
 
-_MOST = 50_000  # as the engine plans (Note [How large a plan may become])
+_MOST = 50_000  # as in the engine's plan (Note [How large a plan may become])
 
 
 def _count(value: Any) -> int:
-    """Transforms in an argument."""
+    """The number of transforms in an argument."""
     if isinstance(value, Transform):
         return value.count
     if isinstance(value, Mapping):
@@ -113,7 +112,7 @@ def _count(value: Any) -> int:
 
 
 def flatten(transforms: Any) -> list[Any]:
-    """The entries of a list of transforms, nested lists opened, callables wrapped."""
+    """The entries of a list of transforms, with nested lists flattened and callables wrapped."""
     if isinstance(transforms, (list, tuple)):
         return [step for entry in transforms for step in flatten(entry)]
     if isinstance(transforms, (Transform, steps.Step)):
@@ -126,7 +125,7 @@ def flatten(transforms: Any) -> list[Any]:
         step = steps.wrap(transforms)
         if isinstance(step, steps.LibraryStep) and step.natively:
             warn(
-                f"[{step.name}] of torchvision runs in Python, one record at a time; "
+                f"torchvision's [{step.name}] runs in Python, one record at a time; "
                 f"headrace.transforms has {', '.join(step.natively)} natively"
             )
         return [step]
@@ -138,7 +137,7 @@ def flatten(transforms: Any) -> list[Any]:
 def _bind(
     record: Mapping[str, Any], args: tuple[Any, ...], named: dict[str, Any]
 ) -> dict[str, Any]:
-    """Arguments by name. Unknown ones go to the parameter that takes branches, or are refused."""
+    """Arguments by name. Unknown ones go to the parameter that takes branches, or are rejected."""
     params = [param for param in record["params"] if param["type"] != "branches"]
     branches = [param["name"] for param in record["params"] if param["type"] == "branches"]
     if branches and any(isinstance(value, Mapping) for value in args):
@@ -174,7 +173,7 @@ def _bind(
 
 
 def _lists(name: str, entries: Any) -> list[Any]:
-    """Entries of a list for a record: transforms, or lists of them, which stay lists."""
+    """Entries of a list for a record: transforms, or lists of them, which remain lists."""
     if not isinstance(entries, (list, tuple)):
         raise _WRONG_CALL.error(f"[{name}] chooses from a list of transforms (got {entries!r})")
     lists = [flatten(entry) for entry in entries]
@@ -182,7 +181,7 @@ def _lists(name: str, entries: Any) -> list[Any]:
 
 
 def _to_engine(value: Any, kind: str, runner: steps.Runner | None) -> Any:
-    """Python's forms of a value -> one of those that the engine's parameters have."""
+    """Converts a value of Python to a form that the engine's parameters accept."""
     if kind == "branches":
         return [(name, [step.spec(runner) for step in steps]) for name, steps in value.items()]
     if kind == "transforms":
@@ -207,8 +206,8 @@ def _to_engine(value: Any, kind: str, runner: steps.Runner | None) -> Any:
 
 
 def to_config(transforms: Any) -> Any:
-    """A list of transforms, or a dictionary of lists by field, as plain data: what YAML, JSON and
-    Hydra's configurations hold. ConfigError HR0176 for functions of yours.
+    """A list of transforms, or a dictionary of lists by field, as plain data for YAML, JSON and
+    Hydra configurations. ConfigError HR0176 for functions of your own.
 
     >>> from headrace import transforms as T
     >>> T.to_config([T.Resize(64), T.RandomHorizontalFlip(p=0.2)])
@@ -220,8 +219,8 @@ def to_config(transforms: Any) -> Any:
 
 
 def from_config(config: Any) -> Any:
-    """The transforms of ``to_config``'s data; a step without arguments may be its name alone.
-    ConfigError HR0177 for what is no such data.
+    """The transforms of ``to_config``'s data; a transform without arguments may be just its name.
+    ConfigError HR0177 for invalid data.
 
     >>> from headrace import transforms as T
     >>> T.from_config([{"Resize": {"size": 64}}, "RandomHorizontalFlip"])
@@ -251,8 +250,8 @@ def _from_plugin(plugin: dict[str, Any], name: str, state: dict[str, Any]) -> Tr
 
 
 def require(plugin: Mapping[str, Any], *, load: bool) -> None:
-    """A plug-in that something pickled needs, or, without ``load``, plain data, which runs nothing
-    of a file. ConfigError HR0578 where it is another one, or not there."""
+    """The plug-in that a pickle needs, or, with load=False, plain data, which does not run code
+    from files. ConfigError HR0578 if it differs or is missing."""
     name, version, path, fingerprint = (
         str(plugin.get(key, "")) for key in ("name", "version", "path", "fingerprint")
     )
@@ -263,7 +262,7 @@ _operators = functools.cache(_core.operators)
 
 
 def known() -> dict[str, Any]:
-    """All operators by name, those of loaded plug-ins included."""
+    """All operators by name, including those of loaded plug-ins."""
     return {**_operators(), **_core.plugin_operators()}
 
 
@@ -272,7 +271,7 @@ def _names() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """The class of an operator, made when it is first asked for: there are many."""
+    """The class of an operator, created on first access, since there are many."""
     if name == "__all__":
         return _names()
     if name.startswith("_"):
@@ -281,7 +280,7 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, _make_class(_operators()[name]))
     if name in (plugins := _core.plugin_operators()):
         return globals().setdefault(name, _make_class(plugins[name]))
-    from headrace.absent import no_such_transform  # for this message alone
+    from headrace.absent import no_such_transform  # only for this message
 
     error = no_such_transform(name, [*_names(), *_core.plugin_operators()])
     raise AttributeError(str(error)) from error

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """States of Python's and NumPy's Mersenne Twisters, copied as memory.
 
-Their own functions make an integer of each of 624 words, or an array: tens of microseconds a
-record. Where the words lie is looked for once, in a generator with a known state. Where they are
-not found, as in another implementation of Python, their own functions are used.
+Their own functions convert each of 624 words to an integer, or make an array: tens of microseconds
+per record. The position of the words in memory is determined once, from a generator with a known
+state. If they are not found, as in another implementation of Python, the generators' own functions
+are used.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import Any
 import numpy as np
 
 _WORDS = 624
-_BYTES = 4 * _WORDS + 4  # with the index of the next one
-_GAUSS = 0.7310585786300049  # a second normal number that is still to be given
+_BYTES = 4 * _WORDS + 4  # words and the index of the next one
+_GAUSS = 0.7310585786300049  # a stored second normal number
 
 Copy = Callable[[], Any]
 Put = Callable[[Any], None]
@@ -44,7 +45,7 @@ def of_python(generator: random.Random) -> tuple[Copy, Put]:
 
 
 def of_numpy(generator: np.random.RandomState) -> tuple[Copy, Put]:
-    """The same of a RandomState, whose bit generator may be replaced."""
+    """The same for a RandomState, whose bit generator may be replaced."""
     offset = _numpy_offset() if type(generator) is np.random.RandomState else None
     if offset is None:
         return functools.partial(_pickled, generator), functools.partial(_unpickle, generator)
@@ -62,7 +63,7 @@ def of_numpy(generator: np.random.RandomState) -> tuple[Copy, Put]:
     def take() -> Any:
         if (bits := find()) is None:
             return _pickled(generator)
-        with bits.lock:  # a draw of many numbers has it, but not the interpreter's
+        with bits.lock:  # a draw of many numbers holds this lock, but not the interpreter's
             return ctypes.string_at(address, _BYTES), ctypes.string_at(gauss, 16)
 
     def put(state: Any) -> None:
@@ -96,8 +97,8 @@ def _python_offset() -> int | None:
 
 @functools.cache
 def _numpy_offset() -> int | None:
-    """Of whether there is a second normal number; it follows. None also where the words of a
-    MT19937 do not lie where it says."""
+    """Offset of the flag for a second normal number, which follows it. None also if the words of an
+    MT19937 are not where it says."""
     generator = np.random.RandomState(5)
     state: Any = generator.get_state()
     name, words, index = state[:3]

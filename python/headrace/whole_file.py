@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a file atomically: on a full disk or after a power cut it is unchanged.
 
-The bytes go to a file next to it first, under a name that no other file has. It is removed where
-writing fails; what an ended process leaves is known by its name.
+The bytes are first written to a file next to it, under a unique name. It is removed if writing
+fails; files left by a killed process can be recognized by their name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import stat
 from collections.abc import Iterator
 
-TEMPORARY = re.compile(r"\.headrace-[0-9a-f]{32}")  # names of unfinished files
+TEMPORARY = re.compile(r"\.headrace-[0-9a-f]{32}")  # pattern of names of unfinished files
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
@@ -26,7 +26,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
     ('text', ['x.txt'])
     """
     name = os.fspath(path)
-    target = os.path.realpath(name)  # a link goes on leading to what it names
+    target = os.path.realpath(name)  # a symbolic link is kept, and its target replaced
     if isinstance(data, str):
         data = data.encode("utf-8", "surrogateescape")
     try:
@@ -40,16 +40,19 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         raise OSError(error.errno, error.strerror, name) from None
-    with contextlib.suppress(OSError):  # of a folder that is not synchronized, or not readable
+    with contextlib.suppress(
+        OSError
+    ):  # for a folder that cannot be synchronized, or is not readable
         sync(os.path.dirname(target))
 
 
 @contextlib.contextmanager
 def replaced(path: str) -> Iterator[str]:
-    """An empty file next to ``path``, with its permissions, which is renamed to it at the end."""
+    """An empty file next to ``path``, with the same permissions, which is renamed to ``path`` at
+    the end."""
     temporary = os.path.join(os.path.dirname(path), f".headrace-{os.urandom(16).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    os.close(os.open(temporary, flags, 0o666))  # an error where something has the name
+    os.close(os.open(temporary, flags, 0o666))  # fails if the name is taken
     try:
         with contextlib.suppress(OSError):
             os.chmod(temporary, os.stat(path).st_mode & 0o777 | stat.S_IWUSR)
@@ -62,7 +65,7 @@ def replaced(path: str) -> Iterator[str]:
 
 
 def sync(path: str | os.PathLike[str]) -> None:
-    """Waits until a file's bytes, or a folder's names, are on the disk."""
+    """Waits until a file's contents, or a folder's entries, are on disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

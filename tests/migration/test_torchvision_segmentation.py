@@ -126,7 +126,7 @@ def test_a_script_s_transform_is_tried_as_a_copy() -> None:
 
     counted = type("RandomHorizontalFlip", (Counted,), {})(1.0)
     probe = {"image": Image.new("RGB", (40, 30)), "mask": Image.new("L", (40, 30))}
-    with pytest.raises(NoOperator, match="does not do what its name says"):
+    with pytest.raises(NoOperator, match="behaves differently from the published one"):
         pair(Pair(counted), Form("pil", "uint8", False, [probe]))
     assert counted.calls == 0
 

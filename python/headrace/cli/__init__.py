@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line, `headrace`. One command, one file; docs/tools/cli.md describes them all.
 
-Exit codes: 0 good, 1 the question's answer is bad, 2 usage, 3 data, 4 environment.
+Exit codes: 0 success, 1 a problem was found, 2 usage error, 3 data error, 4 environment error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ EXIT_ENVIRONMENT = 4
 
 
 def main() -> None:
-    """Runs the command line on sys.argv and exits with the command's code."""
+    """Runs the command line on sys.argv and exits with the command's exit code."""
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401

@@ -50,7 +50,7 @@ def run(
         ),
     ] = None,
     size: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Side length of the delivered images.")
+        int, typer.Option(metavar="N", min=1, help="Height and width of the delivered images.")
     ] = 224,
     dtype: Annotated[
         PixelType, typer.Option(help="Dtype of the delivered images.")
@@ -63,10 +63,10 @@ def run(
         int, typer.Option(metavar="N", min=1, help="Epochs to time, after a warm-up epoch.")
     ] = 3,
     repeat: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Repeat the source N times per epoch.")
+        int, typer.Option(metavar="N", min=1, help="Read the source N times per epoch.")
     ] = 1,
     seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Seeds order and augmentation.")
+        int, typer.Option(metavar="N", min=0, help="Seed of the order and of random transforms.")
     ] = 0,
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Use the first N records.")
@@ -124,7 +124,7 @@ def make_loader(
     keywords: dict[str, Any],
     device: str | None = None,
 ) -> tuple[Any, int]:
-    """The loader to measure, and how many records an epoch has. keywords: of Loader."""
+    """The loader to measure, and how many records an epoch has. keywords: those of Loader."""
     import numpy as np
 
     import headrace
@@ -153,7 +153,9 @@ def device_of(name: str) -> Any:
 
 
 def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> dict[str, Any]:
-    """One hashed epoch, then `epochs` timed ones. `start`: when the source began to be opened."""
+    """One hashed epoch, then `epochs` timed ones. `start`: the time at which opening the source
+    began.
+    """
     from headrace.insight.measure import instructions
     from headrace.insight.measure.processes import Processes
 
@@ -198,7 +200,7 @@ def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> 
 
 
 def hashed_epoch(loader: Any, digest: Any, done: Any) -> tuple[float, int]:
-    """When the first batch arrived, and how many records there were."""
+    """When the first batch arrived, and the number of records."""
     first_batch, seen = 0.0, 0
     for batch in loader:
         first_batch = first_batch or time.perf_counter()
@@ -264,14 +266,13 @@ def stages_of(loader: Any) -> dict[str, float]:
 
 
 def bad_records(loader: Any) -> int:
-    """How many records were bad; each is counted once, however many epochs it was in."""
+    """Number of bad records; each is counted once, not once per epoch."""
     return len({entry["record"] for entry in getattr(loader, "quarantine", ())})
 
 
 def peak_rss_mib() -> float:
-    """The most memory that this process had resident, MiB.
-
-    From /proc: getrusage's figure may be that of the process that started this one.
+    """Peak resident memory of this process in MiB. From /proc, since getrusage may report the peak
+    of the process that started this one.
     """
     try:
         with open("/proc/self/status") as status:
@@ -297,7 +298,7 @@ def device_facts(result: dict[str, Any]) -> dict[str, str]:
 
 
 def decode_fact(result: dict[str, Any]) -> str:
-    """Where images were decoded, how many there, and why not elsewhere."""
+    """How many images were decoded on the CPU and on the device, and why."""
     counts = [f"{count:,} {place}" for place, count in result["decoded"].items() if count]
     return str(result["decode"]) + (f" ({', '.join(counts)})" if counts else "")
 

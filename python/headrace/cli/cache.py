@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace cache info|clear`: files that loaders keep on this machine's disk."""
+"""`headrace cache info|clear`: the cache of remote files on this machine's disk."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def run(
 ) -> int:
     """Show or delete cached blocks of remote files on local disk.
 
-    Blocks of disk_cache= are stored in HEADRACE_CACHE. `clear` keeps blocks that a running process
-    uses.
+    The blocks that disk_cache= stores are in the folder HEADRACE_CACHE. `clear` keeps blocks in use
+    by a running process.
     """
     from headrace import _core
 

@@ -69,7 +69,7 @@ def run(
         output.print_json({"output": str(out), "to": to, **report})
     else:
         print_report(str(out), {"to": to, **report})
-    # A complete part is success: schedulers repeat failed ones.
+    # A complete part counts as success: schedulers rerun failed jobs.
     return output.DATA if report["unusable_count"] and not part else output.GOOD
 
 
@@ -79,7 +79,7 @@ def print_report(out: str, report: dict[str, Any]) -> None:
     console = output.console()
     records, seconds = report["records"], report["seconds"]
     size = output.size_text(report["bytes"])
-    rate = f"{records / seconds:,.0f} a second" if seconds > 0 else ""
+    rate = f"{records / seconds:,.0f} per second" if seconds > 0 else ""
     resumed = report["resumed_records"]
     if resumed:
         rate += f"; {resumed:,} reused from an interrupted run"
@@ -87,15 +87,15 @@ def print_report(out: str, report: dict[str, Any]) -> None:
         out, f"{output.count_text(records, 'record')}, {size} ({seconds:.1f} s, {rate})"
     )
     if len(report["files"]) > 1:
-        console.print(f"[dim]{len(report['files']):,} files, their sums in SHA256SUMS[/]")
+        console.print(f"[dim]{len(report['files']):,} files, checksums in SHA256SUMS[/]")
     output.print_outside(report["outside"])
     if report["verified"]:
         console.print("[bold green]verified:[/] every record matches the source")
     if report["unusable_count"]:
         console.print(
-            f"[bold red]{report['unusable_count']:,} are not images[/], kept as they are:"
+            f"[bold red]{report['unusable_count']:,} are not images[/], written unchanged:"
         )
         print_unusable(report)
     console.print(f"[dim]open it: headrace.open({escape(repr(out))})[/]", soft_wrap=True)
     if report["classes"] and report["to"] not in ("folder", "pack"):
-        console.print("[dim]It keeps the labels, not their names: give those as classes=[...][/]")
+        console.print("[dim]It stores labels but not class names: pass those as classes=[...][/]")

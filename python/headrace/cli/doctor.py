@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace doctor SOURCE`: does training wait for data, for which part of loading, and what would
-help.
+"""`headrace doctor SOURCE`: whether training waits for data, which part of loading is slow, and
+what would help.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="SOURCE | FILE.py | -- ARGS",
-            help="A path, as headrace.open takes it; or a training script (as with --script), "
-            "followed by its arguments.",
+            help="A path, as headrace.open takes it; or a training script (as with --script) and "
+            "its arguments.",
         ),
     ] = None,
     script: Annotated[
         str | None,
         typer.Option(
             metavar="FILE.py",
-            help="Run this training script unchanged, examine its loader, then end it.",
+            help="Run this unmodified training script, examine its loader, then stop the script.",
         ),
     ] = None,
     module: Annotated[
@@ -76,7 +76,7 @@ def run(
         ),
     ] = None,
     size: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Side length of the delivered images.")
+        int, typer.Option(metavar="N", min=1, help="Height and width of the delivered images.")
     ] = 224,
     batch_size: Annotated[int, typer.Option(metavar="N", min=1)] = 64,
     threads: Annotated[
@@ -89,19 +89,21 @@ def run(
         str | None,
         typer.Option(
             metavar="FILE.py:NAME|TIME",
-            help="Your training step: a function that takes a batch. It is really run. Or the "
-            "duration of a simulated step: 2ms, 40us/record.",
+            help="Your training step: a function that takes a batch. It is actually executed. Or "
+            "the duration of a simulated step: 2ms, 40us/record.",
         ),
     ] = None,
     device_copy: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="Transfer rate to the simulated device: 12GB/s."),
+        typer.Option(
+            metavar="RATE", help="Transfer rate to the simulated device, for example 12GB/s."
+        ),
     ] = None,
     kinds: Kinds = None,
     skip: Annotated[list[str] | None, typer.Option(help="Experiment to skip (repeatable).")] = None,
     sweep: Annotated[
         bool,
-        typer.Option("--sweep", help="Also try other thread counts; takes 50% longer."),
+        typer.Option("--sweep", help="Also try other thread counts; adds 50% to the duration."),
     ] = False,
     verify: Annotated[
         str | None,
@@ -115,7 +117,8 @@ def run(
         typer.Option(
             metavar="N",
             min=1,
-            help="Only estimate requests, bytes and cost of an epoch on N machines, per order.",
+            help="Only estimate the requests, bytes and cost of an epoch on N machines, for each "
+            "record order.",
         ),
     ] = None,
     global_batch: Annotated[
@@ -148,7 +151,7 @@ def run(
     ] = None,
     **keywords: Any,
 ) -> int:
-    """Find what training waits for, and what would help.
+    """Find out whether training waits for data, and what would help.
 
     Exit code 0: training is not waiting for data, or no verdict. 1: data is the bottleneck. 3:
     nothing could be measured.
@@ -208,16 +211,17 @@ def run(
 
 
 def is_script(path: str) -> bool:
-    """Whether it is a script: datasets are never Python files."""
+    """Whether the argument is a script: datasets are never Python files."""
     return path.endswith(".py") and os.path.isfile(path)
 
 
 def step_named(text: str | None, device_copy: str | None) -> Callable[[Any], Any] | None:
-    """The step given by ``--step``: a stand-in for a time, otherwise the user's function."""
+    """The step given by ``--step``: a simulated step for a duration, otherwise the user's
+    function."""
     from headrace.insight.stand_in import is_stand_in, stand_in_from
 
     if text is not None and is_stand_in(text):
         return stand_in_from(text, device_copy)
     if device_copy is not None:
-        output.fail("headrace: --device-copy goes with a --step that is a time", output.USAGE)
+        output.fail("headrace: --device-copy needs a --step that is a duration", output.USAGE)
     return named.function("--step", text) if text else None

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that `headrace doctor` writes: a page, and a trace. Checks beforehand that they can be
-written.
-"""
+"""The files that `headrace doctor` writes: a report and a trace."""
 
 from __future__ import annotations
 
@@ -29,7 +27,8 @@ def check(html: Path | None, trace: Path | None, merged: Path | None) -> None:
 
 
 def show(report: Report) -> None:
-    """Prints the text; on a terminal wrapped at its width, with bars if it can show them."""
+    """Prints the text; on a terminal, wrapped at its width and with bars if its encoding has
+    them."""
     from headrace.insight.report import text
 
     columns = shutil.get_terminal_size().columns if output.is_terminal() else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace doctor SOURCE --nodes N`: predicts an epoch's requests to a storage."""
+"""`headrace doctor SOURCE --nodes N`: predicts the requests that an epoch sends to storage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def show_plan(
     from headrace.cli.info import bytes_on_disk
     from headrace.insight.reads import planned_reads
 
-    is_known = _core.scheme_of(path) or os.path.exists(path)  # from a listing
+    is_known = _core.scheme_of(path) or os.path.exists(path)  # whose size can be listed
     size = bytes_on_disk(path) if is_known else None
     plan = planned_reads(source, nodes, global_batch=global_batch, dataset_bytes=size, price=price)
     if json:
@@ -32,9 +32,9 @@ def print_plan(path: str, plan: Any) -> None:
     size = output.size_text(plan.bytes)
     about = "about " if plan.estimated else ""
     output.headline(path, f"{output.count_text(plan.records, 'record')}, {about}{size}")
-    where = "files of their own" if plan.own_files else f"{plan.blocks:,} blocks"
+    where = "one file per record" if plan.own_files else f"{plan.blocks:,} blocks"
     console.print(f"{where}; {plan.nodes:,} nodes, batches of {plan.global_batch:,}")
-    console.print(f"{'an epoch of':12}{'requests':>16}{'bytes':>12}{'of data':>9}{'dollars':>12}")
+    console.print(f"{'an epoch of':12}{'requests':>16}{'bytes':>12}{'of size':>9}{'dollars':>12}")
     for way in plan.ways:
         print_way(way.order, way)
     if plan.packed:

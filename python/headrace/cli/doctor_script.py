@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace doctor --script train.py -- ARGS`: an unmodified script is run, measured and ended."""
+"""`headrace doctor --script train.py -- ARGS`: runs, measures and stops an unmodified script."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def examine(
 
         def leave(report: Report) -> NoReturn:
             put_back()
-            # Other ranks report nothing, and a launcher must not end the first because of them.
+            # Other ranks report nothing and exit with 0: otherwise a launcher would kill the first
+            # rank.
             _end(show(report) if first else output.GOOD)
 
         options = Options(seconds, patience, tuple(skip), (), tell, say)
@@ -67,8 +68,9 @@ def examine(
 
 @contextlib.contextmanager
 def _prints_elsewhere() -> Iterator[Callable[[], None]]:
-    """What the script and its processes print goes to standard error, until what is yielded is
-    called: standard output is for the report."""
+    """Redirects the output of the script and its processes to standard error, until the yielded
+    function is called: standard output is for the report.
+    """
     sys.stdout.flush()
     stdout, kept = sys.stdout, os.dup(1)
     os.dup2(2, 1)

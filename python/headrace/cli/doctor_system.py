@@ -27,7 +27,7 @@ def print_topic(topic: str, found: Mapping[str, Any]) -> None:
         output.console().print("  none")
         return
     unset = "no limit" if topic == "limits" else "-"
-    named = topic in ("packages", "environment")  # named by others: unchanged
+    named = topic in ("packages", "environment")  # names of others, printed unchanged
     lines = {
         f"  {name if named else label_of(name)}": text_of(name, value, unset)
         for name, value in found.items()

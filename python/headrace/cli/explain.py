@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace explain CODE`: what an error code means and what to do."""
+"""`headrace explain CODE`: explains an error code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(
     code: Annotated[
         str | None,
         typer.Argument(
-            metavar="[CODE]", help="For example HR0305. Without a code, list all of them."
+            metavar="[CODE]", help="For example HR0305. Without a code, list all codes."
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON value.")] = False,

@@ -21,7 +21,7 @@ _MEDIA = "headrace-av"
 @output.command
 def run(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Show this one in full.")
+        str | None, typer.Argument(metavar="[NAME]", help="Describe this one in full.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
@@ -38,7 +38,7 @@ def run(
         _print_all(containers, media, json)
         return output.GOOD
     record: reference.Record | None
-    # A format of pictures and videos (GIF) is described as a picture, as in a folder.
+    # A format of images and videos (GIF) is described as an image format, which it is in a folder.
     pictures, videos = media["image"], media["video"]
     codecs = {_MEDIA: _media_record(), **_joined(media)}
     record = containers.get(name) or codecs.get(name)
@@ -84,7 +84,7 @@ def _library(codec: str) -> str:
 
 
 def _joined(media: dict[str, Mapping[str, reference.Record]]) -> dict[str, reference.Record]:
-    """All codecs and containers by name; of two of one name (GIF) that of images."""
+    """All codecs and containers by name; for a name of two codecs (GIF), the image codec."""
     return {name: one for formats in reversed(media.values()) for name, one in formats.items()}
 
 
@@ -105,9 +105,9 @@ def _print_all(
     console.print("[dim]Containers, which headrace.open() recognizes[/]")
     reference.print_list(containers)
     for kind, one in _core.media().items():
-        console.print(f"\n[dim]{one['noun'].capitalize()}s in them[/]")
+        console.print(f"\n[dim]Formats of {one['noun']}s[/]")
         reference.print_list(media[kind])
-    console.print(f"\n[dim]Codecs of videos, by {_MEDIA}[/]")
+    console.print(f"\n[dim]Video codecs, from {_MEDIA}[/]")
     codecs = ", ".join(program["codecs"][:-1])
     output.facts({"video": codecs, "audio": program["codecs"][-1]}, style="bold", gap=2)
     if program["problem"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace index SOURCE`: indexes where the rows of each JPEG, or remote records, begin."""
+"""`headrace index SOURCE`: indexes where the rows of each JPEG begin, or remote records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def run(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Index file; default: in HEADRACE_CACHE, where loaders find it."
+            "--output",
+            "-o",
+            help="Index file; default: a file in HEADRACE_CACHE that loaders find.",
         ),
     ] = None,
     threads: Annotated[
@@ -36,16 +38,17 @@ def run(
     local: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Write a remote dataset's index here, to be uploaded next to it."
+            metavar="FOLDER",
+            help="Write a remote dataset's index to this folder, to be uploaded next to the data.",
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Index the rows of JPEG files, so that crops decode faster.
 
-    Loaders then decode only the rows of a crop. Images and batches do not change. For shards in a
-    bucket, without -o: store the position of each record in the folder .headrace next to the
-    shards, so that other machines open them without scanning.
+    With it, loaders decode only the rows of a crop. Batches are the same. For shards in a bucket,
+    without -o: store the position of each record in the folder .headrace next to the shards, so
+    that other machines open them without scanning.
     """
     opened = output.open_source(source)
     import headrace
@@ -74,9 +77,9 @@ def print_beside(result: dict[str, Any], source: str, json: bool) -> None:
         return
     console = output.console()
     for file in result["files"]:
-        new = output.size_text(file["bytes"]) if file["is_new"] else "was there already"
+        new = output.size_text(file["bytes"]) if file["is_new"] else "existed already"
         output.headline(file["path"], f"{new} ({result['seconds']:.1f} s)")
-    console.print("[dim]From now on it is used whenever this dataset is opened.[/]")
+    console.print("[dim]It is used from now on when this dataset is opened.[/]")
 
 
 def print_result(result: dict[str, Any], named: bool) -> None:
@@ -86,11 +89,11 @@ def print_result(result: dict[str, Any], named: bool) -> None:
     share = result["bytes"] / max(1, result["picture_bytes"])
     size = f"{output.size_text(result['bytes'])}, {share:.1%} of the images' bytes"
     output.headline(result["file"], f"{size} ({result['seconds']:.1f} s)")
-    console.print(f"{result['indexed']:,} of {result['images']:,} images are in it")
+    console.print(f"{result['indexed']:,} of {result['images']:,} images indexed")
     without = result["images"] - result["indexed"]
     if without:
         console.print(
-            f"[dim]{without:,} are of kinds that have no index (PNG, progressive), or damaged[/]"
+            f"[dim]{without:,} not indexed: other formats (PNG, progressive JPEG), or damaged[/]"
         )
     if result["bad"]:
         console.print(f"[bold red]{result['bad']:,} bad[/]; `headrace scan` lists them")
@@ -98,4 +101,4 @@ def print_result(result: dict[str, Any], named: bool) -> None:
         told = f"Loader(..., index={result['file']!r})"
         console.print(f"[dim]use it:[/] {escape(told)}", soft_wrap=True)
     else:
-        console.print("[dim]Loaders of this dataset use it from now on.[/]")
+        console.print("[dim]Loaders of this dataset will use it from now on.[/]")

@@ -15,7 +15,7 @@ from headrace.whole_file import write_whole
 
 PREVIEW_COLUMNS, PREVIEW_LINES = 56, 20
 CLASSES_SHOWN = 8
-HEADERS = 2000  # of audio files that are inspected
+HEADERS = 2000  # number of audio files that are inspected
 EXAMPLES = (
     "headrace info train/",
     "headrace info train/ --record 3 --picture record.png",
@@ -43,7 +43,7 @@ def run(
 ) -> int:
     """Show records, fields, bytes, classes, and one image.
 
-    For audio also sample rates and lengths; for a pack also how it is packed.
+    For audio, also sample rates and lengths; for a pack, also its levels and sizes.
     """
     output.writable("--picture", picture)
     opened = open_source_or_file(source, **({"recover": True} if recover else {}))
@@ -110,7 +110,8 @@ def describe(path: str, source: Any) -> dict[str, Any]:
 
 
 def video_facts(source: Any, most: int = 64) -> dict[str, Any] | None:
-    """Facts about the first videos: number, codecs, sizes, frames, seconds; None without any."""
+    """Number, codecs, sizes, frames and seconds of the first videos; None if there are no
+    videos."""
     from headrace import _core
 
     names = [field.name for field in source.schema if field.kind == "video"]
@@ -143,7 +144,8 @@ def video_facts(source: Any, most: int = 64) -> dict[str, Any] | None:
 
 
 def pack_summary(path: str, recover: bool) -> dict[str, Any] | None:
-    """A pack's shards, pages, images by level and by reason; None for anything else."""
+    """A pack's shards, pages, and images by level and by reason; None if the source is not a
+    pack."""
     from headrace import _core
 
     if not _core.is_pack(path):
@@ -153,7 +155,8 @@ def pack_summary(path: str, recover: bool) -> dict[str, Any] | None:
 
 
 def bytes_on_disk(path: str) -> int:
-    """Bytes of a file, of all files below a folder, or of all that match a pattern."""
+    """Size in bytes of a file, of all files below a folder, or of all files that match a
+    pattern."""
     from headrace import _core
 
     if _core.scheme_of(path):
@@ -231,17 +234,17 @@ def print_video(video: dict[str, Any]) -> None:
     rate = video["frames_per_second"]
     told = [
         f"{video['frames']:,} frames in {video['seconds']:,.1f} s"
-        + (f", {rate:g} a second" if rate else ""),
+        + (f", {rate:g} per second" if rate else ""),
         counted(video["sizes"]),
         counted(video["codecs"]),
         f"{video['unreadable']} unreadable" if video["unreadable"] else "",
     ]
     first = output.count_text(video["looked_at"], "video")
-    output.console().print(f"[dim]of the first {first}[/] " + "; ".join(filter(None, told)))
+    output.console().print(f"[dim]among the first {first}[/] " + "; ".join(filter(None, told)))
 
 
 def spread_text(counts: list[int]) -> str:
-    """How many records each class has: ", 3 to 12 records each"."""
+    """Range of the classes' record counts: ", 3 to 12 records each"."""
     if not counts:
         return ""
     low, high = min(counts), max(counts)

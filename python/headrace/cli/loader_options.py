@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of commands that are the loader's own: from its table, with its texts and choices."""
+"""Command-line options made from the loader's table of options, with its texts and choices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from headrace.cli import output
 from headrace.loader.options import KEYWORDS
 
-# Options about pictures, for commands that decode them.
+# Options about images, for commands that decode them.
 DECODING = ("damaged", "strict", "sixteen_bit", "page", "max_pixels")
 
 _Body = TypeVar("_Body", bound=Callable[..., Any])
@@ -58,7 +58,7 @@ def _parameter(name: str, defaults: dict[str, Any]) -> inspect.Parameter:
         told |= output.one_of(keyword.choices)
     elif types[keyword.annotation] is not bool:
         told |= {"metavar": "N", "min": 0 if keyword.default == 0 else 1}
-    flag = "--" + name.replace("_", "-")  # only this one: there is no --no-strict
+    flag = "--" + name.replace("_", "-")  # without a negation: there is no --no-strict
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace merge DEST`: completes a job of several parts."""
+"""`headrace merge DEST`: completes a job that was run in parts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def run(
         Path, typer.Argument(metavar="DEST", help="The folder that all parts were written to.")
     ],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Compare SHA-256 of every file, not only sizes.")
+        bool, typer.Option("--verify", help="Compare the SHA-256 of every file, not only sizes.")
     ] = False,
     missing: Annotated[
-        bool, typer.Option("--missing", help="Only print the missing parts, as in 3,17-20.")
+        bool, typer.Option("--missing", help="Only print the missing parts, for example 3,17-20.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
@@ -64,9 +64,9 @@ def print_manifest(dest: str, manifest: dict[str, Any], verified: bool) -> None:
     if verified:
         console.print("[bold green]verified:[/] every file has its SHA-256")
     if manifest.get("unusable_count"):
-        console.print(f"[bold red]{manifest['unusable_count']:,} unusable[/], kept as they are:")
+        console.print(f"[bold red]{manifest['unusable_count']:,} unusable[/], kept unchanged:")
         print_unusable(manifest)
     if manifest.get("bad"):
         console.print(f"[bold red]{manifest['bad']:,} bad records[/], listed in bad.jsonl")
     if len(manifest["headrace"]) > 1:
-        console.print(f"[yellow]made by versions {', '.join(manifest['headrace'])}[/]")
+        console.print(f"[yellow]written by versions {', '.join(manifest['headrace'])}[/]")

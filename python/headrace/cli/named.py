@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the form FILE.py:NAME: runs the user's file, and takes an object from it."""
+"""Options of the form FILE.py:NAME: runs the user's file and returns an object of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def transforms(option: str, text: str) -> list[Any] | dict[str, Any]:
         found = list(found)
     if not isinstance(found, (list, dict)):
         output.fail(
-            f"headrace: {option} {text}: is {_what(found)}; it must be a list of transforms, a "
+            f"headrace: {option} {text} is {_what(found)}; it must be a list of transforms, a "
             "dict of them by field, or a function that returns one",
             output.USAGE,
         )

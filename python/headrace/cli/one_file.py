@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SOURCE of a command that inspects data: an argument of headrace.open, or a single media file."""
+"""The SOURCE of commands that inspect data: whatever headrace.open takes, or one media file."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ EXAMPLES = (
 @output.command
 def run(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Show this one in full.")
+        str | None, typer.Argument(metavar="[NAME]", help="Describe this one in full.")
     ] = None,
     plugin: Annotated[
         list[str] | None,
         typer.Option(
-            help="Load this plug-in first, and list its transforms: a path, or the name of an "
-            "installed one (repeatable)."
+            help="Load this plug-in first, so that its transforms are listed: a path, or the name "
+            "of an installed plug-in (repeatable)."
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON value.")] = False,

@@ -22,8 +22,7 @@ from headrace.printable import for_terminal, printable
 PIPE_COLUMNS = 240
 GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
 INTERRUPTED = 130
-# Errors about the output and its path, not about input: by their codes, whichever class raises
-# them.
+# Codes of errors about the output and its path, not about input, whichever class they have.
 USAGE_CODES = ("HR0279", "HR0414", "HR0415", "HR0446", "HR0449", "HR0451", "HR0458")
 ENVIRONMENT_CODES = (
     *("HR0209", "HR0210", "HR0275", "HR0277", "HR0297", "HR0341"),
@@ -38,10 +37,12 @@ def console(stderr: bool = False) -> Any:
     from rich.segment import Segment
 
     class PrintableConsole(Console):
-        """Prints nothing that a terminal would obey but what rich itself means."""
+        """A console that escapes control characters in values, so that a terminal does not obey
+        them.
+        """
 
         def render_str(self, text: str, **options: Any) -> Any:
-            return super().render_str(printable(text), **options)  # before it is measured
+            return super().render_str(printable(text), **options)  # before its width is measured
 
         def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
             for text, style, control in super().render(renderable, options):
@@ -92,7 +93,7 @@ def exits() -> Iterator[None]:
         with warnings_as_lines():
             yield
     except BrokenPipeError:
-        # The reader of a pipe is gone (`| head`): nothing more to say, and not an error.
+        # The reader of the pipe has exited (`| head`): not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(GOOD) from None
     except KeyboardInterrupt:
@@ -105,7 +106,7 @@ def exits() -> Iterator[None]:
 
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Prints the library's own warnings as lines of the command; Python shows others as usual."""
+    """Prints Headrace's warnings as lines of the command; others are shown as usual."""
     with warnings.catch_warnings():
         shown = warnings.showwarning
 
@@ -121,7 +122,7 @@ def warnings_as_lines() -> Iterator[None]:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """For work that continues when it is called again after an interruption: Ctrl-C prints that."""
+    """For resumable work: Ctrl-C prints that the same command continues it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -133,11 +134,11 @@ def writable(option: str, path: Path | None) -> None:
     if path is None:
         return
     if path.is_dir():
-        fail(f"headrace: {option} {path}: is a folder; name a file", USAGE)
+        fail(f"headrace: {option} {path}: is a folder, not a file", USAGE)
     if not path.parent.is_dir():
         fail(f"headrace: {option} {path}: no such folder", USAGE)
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        fail(f"headrace: {option} {path}: may not be written", ENVIRONMENT)
+        fail(f"headrace: {option} {path}: is not writable", ENVIRONMENT)
 
 
 def one_of(names: Sequence[str]) -> Any:
@@ -152,11 +153,11 @@ def one_of(names: Sequence[str]) -> Any:
 
 
 def exit_code_of(error: Exception) -> int:
-    """The exit code for an error of the library; anything that is not one is raised again."""
+    """The exit code for an error of Headrace; other exceptions are raised again."""
     import headrace
 
     if not isinstance(error, headrace.Error):
-        if isinstance(error, OSError):  # from writing: the disk is full, or it is not allowed
+        if isinstance(error, OSError):  # the disk is full, or a file is not writable
             return ENVIRONMENT
         raise error
     if error.code in ENVIRONMENT_CODES:
@@ -178,7 +179,7 @@ def open_source(path: str, **params: Any) -> Any:
 
 @contextmanager
 def _looking() -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar for a search that turns out to be long. Yields what open() tells."""
+    """A progress bar for a search that takes long. Yields the function that open() reports to."""
     if not is_terminal(stderr=True):
         yield None
         return
@@ -262,7 +263,7 @@ def bad_record(entry: Mapping[str, Any], reason: str) -> None:
 
 
 def shortened(text: str, columns: int) -> str:
-    """The text, or its two ends with an ellipsis between: most names differ at the end.
+    """The text, or its start and end around an ellipsis: most names differ at the end.
 
     >>> shortened("a_very_long_name_indeed.jpg", 15)
     'a_very_…eed.jpg'
@@ -279,13 +280,13 @@ def count_text(count: int, noun: str, plural: str = "s") -> str:
 
 
 def print_outside(records: int) -> None:
-    """Prints how many of the written records came from outside of the dataset's folder."""
+    """Prints how many records were read from outside the dataset's folder."""
     if records:
         console().print(f"[yellow]{records:,} files are outside the dataset's folder[/]")
 
 
 def size_text(count: float) -> str:
-    """Bytes in readable units: 1.4 MB."""
+    """A size in readable units, such as "1.4 MB"."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"

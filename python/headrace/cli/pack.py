@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace pack SOURCE... -o OUT`: a dataset as one file that decodes several times faster."""
+"""`headrace pack SOURCE... -o OUT`: writes a dataset as one file that decodes several times
+faster."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ def run(
         str,
         typer.Option(
             help="How JPEG images are packed, all lossless. fast: an eighth larger than the "
-            "files, fastest to decode; dense: about the same size, slower to decode; none: "
-            "unchanged.",
+            "original files, fastest to decode; dense: about the same size, slower to decode; "
+            "none: unchanged.",
             **output.one_of(LEVELS),
         ),
     ] = LEVELS[0],
@@ -80,7 +81,7 @@ def print_summary(out: str, summary: dict[str, Any]) -> None:
     console = output.console()
     records, seconds = summary["records"], summary["seconds"]
     packed = records - summary["resumed_records"]
-    rate = f", {packed / seconds:,.0f} a second" if seconds > 0 and packed else ""
+    rate = f", {packed / seconds:,.0f} per second" if seconds > 0 and packed else ""
     if summary["resumed_records"]:
         rate += f"; {summary['resumed_records']:,} reused from an interrupted run"
     size = output.size_text(summary["bytes"])
@@ -88,5 +89,5 @@ def print_summary(out: str, summary: dict[str, Any]) -> None:
     pack_report.print_pictures(summary)
     output.print_outside(summary["outside"])
     if summary["unusable_count"]:
-        console.print(f"[bold red]{summary['unusable_count']:,} unusable[/], kept as they are:")
+        console.print(f"[bold red]{summary['unusable_count']:,} unusable[/], stored unchanged:")
         pack_report.print_unusable(summary)

@@ -11,7 +11,7 @@ REASONS_SHOWN, UNUSABLE_SHOWN = 12, 20
 
 
 def ratio_of(share: dict[str, Any]) -> float | None:
-    """Stored bytes over original bytes; None without any."""
+    """Stored bytes divided by original bytes; None if there are none."""
     original = share["original_bytes"]
     return round(share["stored_bytes"] / original, 4) if original else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by commands that make one part of a job: the option, and the report."""
+"""The option and the report shared by commands that make one part of a job."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PartOption = Annotated[
 
 
 def records_of(part: str, records: int, longer_first: bool = False) -> int:
-    """How many records the part has, for the progress bar. longer_first: longer parts come first,
-    as in packs.
+    """How many records the part has, for the progress bar. longer_first: the first parts have one
+    record more, as in packs.
     """
     from headrace.jobs.part import part_from
 

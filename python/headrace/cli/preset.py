@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines by name, for commands that are given a dataset but no code."""
+"""Named pipelines, for commands that get a dataset but no code."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from headrace.cli import output
 
 PRESETS = ("imagenet-train", "imagenet-eval", "log-mel", "decode")
 ABOUT = (
-    "imagenet-train: random resized crop and flip, for videos of clips of 16 frames; "
-    "imagenet-eval: resize and center crop, likewise; log-mel: of a random audio segment; "
+    "imagenet-train: random resized crop and flip (videos: of 16-frame clips); imagenet-eval: "
+    "resize and center crop (likewise); log-mel: log-mel spectrogram of a random audio segment; "
     "decode: whole images, audio clips, or frames of clips"
 )
-DEFAULT = "Default: log-mel of audio clips, imagenet-train for everything else."
+DEFAULT = "Default: log-mel for audio clips, imagenet-train for everything else."
 
 
 def default_for(source: Any) -> str:
@@ -23,9 +23,8 @@ def default_for(source: Any) -> str:
 
 
 def loader_of(source: Any, preset: str, size: int, dtype: str = "float32", **options: Any) -> Any:
-    """A loader that does to each record what one of PRESETS says; one for training shuffles.
-
-    Of videos, to clips of 16 frames, each the fourth after the one before.
+    """A loader with the transforms of one of PRESETS; training presets shuffle. Videos are read as
+    clips of 16 frames, taking every fourth frame.
     """
     import headrace
 
@@ -59,7 +58,7 @@ def loader_of(source: Any, preset: str, size: int, dtype: str = "float32", **opt
 
 
 def _goes_along(field: Any) -> bool:
-    """Whether batches of resized images can have it: no boxes, nothing of differing shape."""
+    """Whether this field can be batched after a resize: not boxes, and not of varying shape."""
     seen = field.is_picture or field.kind == "video"
     if field.is_spatial and not seen:
         return False

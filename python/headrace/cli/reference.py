@@ -17,7 +17,7 @@ def first_sentence(text: str) -> str:
 
 
 def print_list(records: Mapping[str, Record]) -> None:
-    """One or two lines per entry: its name, and the first sentence of its description."""
+    """Prints one or two lines per entry: its name and the first sentence of its description."""
     first = {name: first_sentence(records[name]["doc"]) for name in sorted(records)}
     output.facts(first, style="bold", gap=2)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace scan SOURCE`: every bad record."""
+"""`headrace scan SOURCE`: lists every bad record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headrace.cli.one_file import open_source_or_file
 from headrace.cli.part import PartOption, print_part
 from headrace.whole_file import write_whole
 
-BATCH = 32  # small: whole pictures are held, whatever their size
+BATCH = 32  # small, since whole images of any size are held
 SHOWN = 20
 EXAMPLES = (
     "headrace scan train/",
@@ -90,7 +90,8 @@ def run(
         print_bad(len(opened), bad, seconds, out)
         if repaired:
             output.console().print(
-                f"[dim]{repaired:,} more have damage that decoders repair: --strict lists them[/]"
+                f"[dim]{repaired:,} more have damage that decoders can repair: --strict lists "
+                "them[/]"
             )
         for facts in sounds:
             for line in sound_report.lines(facts, len(opened)):
@@ -124,7 +125,7 @@ def scan_part(
         bad, repaired = find_bad_records(chosen, keywords, quiet=json)
         for entry in bad:
             entry["record"] += records.start
-        # The checksums of a pack belong to its files, and are compared once.
+        # A pack's checksums are per file, and are verified once.
         damage = index_damage(path) if part.number == 0 else ""
         write_whole(folder / name, "".join(jsonlib.dumps(entry) + "\n" for entry in bad))
         found = {"bad": len(bad), "repaired": repaired, "index_damage": int(bool(damage))}
@@ -141,7 +142,7 @@ def scan_part(
 
 
 def index_damage(path: str) -> str:
-    """Which page of a pack differs from the index; empty if none does."""
+    """The page of a pack that differs from the index, as text; empty if all agree."""
     import headrace
     from headrace import _core
 
@@ -157,9 +158,8 @@ def index_damage(path: str) -> str:
 def find_bad_records(
     source: Any, keywords: dict[str, Any], quiet: bool = False
 ) -> tuple[list[dict[str, Any]], int]:
-    """What is wrong with which record, in order of the records; images with repaired damage.
-
-    keywords: of Loader.
+    """The bad records in order, with reasons; and the number of images whose damage was repaired.
+    keywords: those of Loader.
     """
     import headrace
 
@@ -173,7 +173,7 @@ def find_bad_records(
             first = 0
             while first < len(part):
                 first = scan.run(first, len(part), BATCH)
-                if first < len(part):  # several large ones are in this batch: each alone may fit
+                if first < len(part):  # several large records: each may fit alone
                     scan.run(first, min(first + BATCH, len(part)), 1)
                     first += BATCH
             bad += [{**entry, "record": int(records[entry["record"]])} for entry in found]
@@ -183,8 +183,8 @@ def find_bad_records(
 
 
 def alike(source: Any) -> list[Any]:
-    """The records of a source, grouped by the sample rate of their audio, since a batch has one.
-    Files that cannot be opened belong to the largest group.
+    """The records of a source, grouped by the sample rate of their audio, since a batch has only
+    one. Files that cannot be opened belong to the largest group.
     """
     import numpy as np
 
@@ -202,7 +202,7 @@ def alike(source: Any) -> list[Any]:
 
 
 def looked_at(source: Any) -> list[Any]:
-    """The transforms that read a record: all of an image or audio clip, some frames of a video."""
+    """The transforms for a scan: whole images and audio clips, some frames of each video."""
     import headrace.transforms as T
 
     videos = any(field.kind == "video" for field in source.schema)
@@ -210,9 +210,9 @@ def looked_at(source: Any) -> list[Any]:
 
 
 class Scan:
-    """Iterates over ranges of the records; ``bad`` collects what is found."""
+    """Iterates over ranges of the records; ``bad`` collects the bad ones."""
 
-    TOO_LARGE = "HR0705"  # a batch of pictures that does not fit into memory_limit
+    TOO_LARGE = "HR0705"  # a batch of images does not fit into memory_limit
     ALL_BAD = "HR0785"
 
     def __init__(
@@ -223,8 +223,8 @@ class Scan:
         self.keywords = keywords  # of Loader
 
     def run(self, begin: int, end: int, size: int) -> int:
-        """Runs up to ``end``, or to the first batch that is too large; a single record that is too
-        large is bad.
+        """Runs up to ``end`` or the first batch that is too large; a record that is too large alone
+        is bad.
         """
         import headrace
 
@@ -242,7 +242,7 @@ class Scan:
             stopped = None
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", headrace.Warning)  # the report says so
+                    warnings.simplefilter("ignore", headrace.Warning)  # included in the report
                     for number, _ in enumerate(loader, 1):
                         self.done(min(begin + number * size, end))
             except headrace.Error as error:
@@ -265,7 +265,7 @@ class Scan:
 
 
 def entry_of(record: dict[str, Any]) -> dict[str, Any]:
-    """One entry of the quarantine, without fields that only apply to a run."""
+    """One entry of the quarantine, without the fields that only apply to a run."""
     return {name: record[name] for name in record if name not in ("epoch", "position", "action")}
 
 

@@ -14,7 +14,7 @@ def fields_of(source: Any) -> list[str]:
 
 
 def forms_of(source: Any, field: str, most: int | None = None) -> Any:
-    """(records, 3): frames, sample rate and channels; of ``most`` records, evenly spread."""
+    """(records, 3): frames, sample rate and channels of ``most`` evenly spaced records."""
     import headrace
 
     if most is not None and len(source) > most:
@@ -24,7 +24,7 @@ def forms_of(source: Any, field: str, most: int | None = None) -> Any:
 
 def describe(source: Any, most: int | None = None) -> list[dict[str, Any]]:
     """For each audio field: rates and channels with their numbers of records, and lengths in
-    seconds. With ``most``, the facts of that many records, and ``hours`` extrapolated to all.
+    seconds. With ``most``, those of that many records, with ``hours`` extrapolated to all.
     """
     return [
         _description(name, forms_of(source, name, most), len(source)) for name in fields_of(source)
@@ -61,14 +61,14 @@ def lines(facts: dict[str, Any], records: int) -> list[str]:
         low, mean, high = (facts["seconds"][key] for key in ("min", "mean", "max"))
         hours = f"{facts['hours']:,.2f} hours"
         if facts["looked_at"] < records:
-            hours = f"about {hours} (by {facts['looked_at']:,} of {records:,} headers)"
+            hours = f"about {hours} (from {facts['looked_at']:,} of {records:,} headers)"
         out.append(f"{low:,.2f} to {high:,.2f} seconds, {mean:,.2f} on average; {hours}")
     out.append(f"{_spread(facts['sample_rates'])} Hz; channels: {_spread(facts['channels'])}")
     return out
 
 
 def _spread(counts: dict[str, int]) -> str:
-    """ "16,000 (5,000 records), 44,100 (12)"; the number alone where it is one."""
+    """ "16,000 (5,000 records), 44,100 (12)"; a single value without its count."""
     if len(counts) == 1:
         return f"{int(next(iter(counts))):,}"
     shown = [f"{int(number):,} ({count:,})" for number, count in counts.items()]

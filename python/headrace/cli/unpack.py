@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace unpack PACK -o DIR`: the original files, byte for byte."""
+"""`headrace unpack PACK -o DIR`: restores the original files, byte for byte."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def print_result(out: str, result: dict[str, Any]) -> None:
         output.bad_record(entry, f"[red]{entry['code']}[/] {escape(entry['what'])}")
     if len(result["damaged"]) > SHOWN:
         console.print(f"  … and {len(result['damaged']) - SHOWN:,} more")
-    present = f", {result['present']:,} were there" if result["present"] else ""
+    present = f", {result['present']:,} already existed" if result["present"] else ""
     size = output.size_text(result["bytes"])
     output.headline(
         out,

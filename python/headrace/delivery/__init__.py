@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches onto a device: copied ahead, from any loader, or sliced there from resident data."""
+"""Delivers batches on a device: copied ahead from any loader, or sliced from data that is resident
+there.
+"""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of any structure as arrays that the engine copies, and back.
-
-torch tensors of every dtype and subclass, NumPy's arrays of numbers, and ``headrace.Array``.
+"""Converts batches of any structure to arrays that the engine copies, and back: torch tensors of
+every dtype and subclass, NumPy arrays of numbers, and ``headrace.Array``.
 """
 
 from __future__ import annotations
@@ -43,15 +42,15 @@ _NOT_COPYABLE = declare(
 
 
 class Opened(NamedTuple):
-    """A batch that is being copied: its arrays, each with the function that makes the framework's
-    array of the copy.
+    """A batch that is being copied: its arrays, and for each the function that turns the copy into
+    the framework's array.
     """
 
     parts: Parts
     finish: list[Callable[[_core.Array], Any]]
 
     def closed(self, arrays: list[_core.Array]) -> Any:
-        """The batch with the copies."""
+        """The batch made of the copies."""
         made = zip(self.finish, arrays, strict=True)
         return self.parts.put_together([finish(array) for finish, array in made])
 
@@ -125,7 +124,7 @@ def _from_torch(tensor: Any, device: str) -> tuple[Any, bool, Callable[[_core.Ar
 
 
 def _lies_together(tensor: Any) -> bool:
-    """Whether its elements fill a piece of memory, in whatever order of axes (channels_last)."""
+    """Whether its elements fill one block of memory, in any order of axes (channels_last)."""
     step = 1
     axes = [(s, n) for s, n in zip(tensor.stride(), tensor.shape, strict=True) if n != 1]
     for stride, extent in sorted(axes):
@@ -136,7 +135,7 @@ def _lies_together(tensor: Any) -> bool:
 
 
 def _as_subclass(tensor: Any, like: Any) -> Any:
-    """torchvision's Image, BoundingBoxes and the like stay what they are."""
+    """Keeps the subclass: torchvision's Image, BoundingBoxes and the like."""
     tv_tensors = sys.modules.get("torchvision.tv_tensors")
     if tv_tensors is not None and isinstance(like, tv_tensors.TVTensor):
         return tv_tensors.wrap(tensor, like=like)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of any structure, taken apart into the arrays in them and put together again.
+"""Takes nested batches apart into their arrays, and puts them together again.
 
     >>> parts = take_apart({"x": [1, (2.5, "a")]}, lambda value: isinstance(value, (int, float)))
     >>> parts.leaves
@@ -76,19 +76,19 @@ def _rebuilt(
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         changed = copy.copy(value)
         for field in dataclasses.fields(value):
-            # Frozen ones as well, and without the checks of __init__, which expects arrays.
+            # Works for frozen ones too, and skips __init__, whose checks expect arrays.
             object.__setattr__(changed, field.name, inner(getattr(value, field.name)))
         return changed
     return value
 
 
 def _like(model: Any, items: Any) -> Any:
-    """The items in a container of the model's class, where it can be made of them."""
+    """The items in a container of the model's class, if it can be made from them."""
     if type(items) is type(model):
         return items
     try:
         return type(model)(items)
-    except TypeError:  # a defaultdict, or a class with another constructor
+    except TypeError:  # a defaultdict, or a class with a different constructor
         pass
     if isinstance(model, Mapping):
         changed = copy.copy(model)

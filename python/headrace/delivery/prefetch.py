@@ -5,9 +5,9 @@ for images, labels in headrace.prefetch(dataloader, "cuda"):
     ...
 
 One thread takes batches from the source and stages them in pinned memory; the copies run on a
-stream of their own, ``depth`` batches ahead. A consumer's stream waits for the copy of its batch,
-and the memory of a batch is written again only when the work that used it is done: both by events,
-so the host never waits and nothing is left to luck. docs/guide/prefetch.md tells how.
+separate stream, ``depth`` batches ahead. A consumer's stream waits for the copy of its batch, and
+the memory of a batch is written again only when the work that used it is done: both by events, so
+the host never waits. See docs/guide/prefetch.md.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _NEEDS_TORCH = declare(
     "Import torch first, or transform the batch in the loop.",
 )
 
-_PATIENCE = 1.0  # seconds that close() waits for a consumer that was told to leave
+_PATIENCE = 1.0  # seconds that close() waits for a consumer to leave
 
 
 def prefetch(
@@ -73,15 +73,15 @@ def prefetch(
     transform: batch -> batch, run one batch ahead on a side stream: normalize, cast, channels_last.
     resumable: take the source's ``state_dict()`` after every batch, so that this object's own
         counts what was received.
-    pinned_limit: bytes, or "256 MiB", of pinned memory for staging; default: depth times the
+    pinned_limit: bytes, or "256 MiB", of pinned memory for staging; default: ``depth`` times the
     largest batch. Data that does not fit is copied without staging.
-    patience: seconds to wait before a warning says what the prefetcher is waiting for; 0: never.
+    patience: seconds after which a warning says what the prefetcher is waiting for; 0: never.
 
-    Torch tensors come as torch tensors; NumPy's arrays as torch tensors if torch is imported, else
-    as ``headrace.Array``, which exports DLPack. Exceptions of the source are raised at the batch
-    that caused them. The result can be iterated repeatedly; ``len``, ``stats()`` and ``close()``
-    work, other attributes are the source's. A Headrace loader is delivered as by
-    ``.torch(device)``.
+    Torch tensors are delivered as torch tensors; NumPy arrays as torch tensors if torch is
+    imported, otherwise as ``headrace.Array``, which exports DLPack. Exceptions of the source are
+    raised at the batch that caused them. The result can be iterated repeatedly; ``len``,
+    ``stats()`` and ``close()`` work; other attributes are the source's. A Headrace loader is
+    delivered as by ``.torch(device)``.
     """
     from headrace.loader import Loader
     from headrace.loader.views import Delivered
@@ -100,7 +100,7 @@ def prefetch(
 
 
 class Prefetch:
-    """The result of ``prefetch``: see there, also for the defaults."""
+    """The result of ``prefetch``, which documents the arguments and their defaults."""
 
     def __init__(
         self,
@@ -131,17 +131,15 @@ class Prefetch:
         live.add(self)
 
     def _side_streams(self) -> Streams | None:
-        """Torch's, where a transform runs on a CUDA device."""
+        """Torch's streams, if a transform runs on a CUDA device; otherwise None."""
         if self._transform is None or not self.device.name.startswith("cuda"):
             return None
         if "torch" not in sys.modules:
-            raise _NEEDS_TORCH.error(
-                f"transform= on {self.device.name}", hint="import torch before"
-            )
+            raise _NEEDS_TORCH.error(f"transform= on {self.device.name}", hint="import torch first")
         return TorchStreams(self.device.name)
 
     def __len__(self) -> int:
-        """Batches of the source."""
+        """Number of batches of the source."""
         return len(self.source)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Any]:
@@ -150,7 +148,7 @@ class Prefetch:
 
     def _begin(self) -> Iterator[Any]:
         self._prefetcher.stop()
-        # The thread refers to the source's iterator and not to this object, which may be dropped.
+        # The thread refers to the source's iterator, not to this object, so that it can be dropped.
         source, device, state = iter(self.source), self.device.name, self._state_of_source()
         work = self._transform if self.device.is_host else None
         opened = None if self.device.is_host else lambda batch: open_batch(batch, device)
@@ -163,7 +161,7 @@ class Prefetch:
         return self.source.state_dict  # type: ignore[attr-defined, no-any-return]
 
     def _end(self) -> None:
-        """In a turn of ours."""
+        """Ends the iteration. REQUIRES: inside ``_turn``."""
         self._turn.number += 1
         self._prefetcher.stop()
 
@@ -187,7 +185,7 @@ class Prefetch:
         return self._received if self._received is not None else self.source.state_dict()  # type: ignore[attr-defined]
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The source continues from there at the next iteration."""
+        """The next iteration continues the source from that state."""
         self._turn.take_over(lambda: self._load_state(state))
 
     def _load_state(self, state: Mapping[str, Any]) -> None:
@@ -196,9 +194,7 @@ class Prefetch:
         self.source.load_state_dict(state)  # type: ignore[attr-defined]
 
     def stats(self) -> dict[str, Any]:
-        """batches, bytes; seconds that the loop waited, and that the source and staging took;
-        memory.
-        """
+        """Batches and bytes; seconds spent waiting, in the source and in staging; memory."""
         return self._prefetcher.stats()
 
     def close(self) -> None:
@@ -221,7 +217,7 @@ class Prefetch:
 
 
 class Run:
-    """One iteration of a prefetcher; the next one closes it, and dropping it ends the reading."""
+    """One iteration of a prefetcher; the next one closes it, and dropping it stops reading."""
 
     def __init__(self, owner: Prefetch, turn: Turn) -> None:
         self._owner: Prefetch | None = owner
@@ -277,8 +273,8 @@ class Run:
 
         What the transform allocates belongs to the side stream, and is used on the consumer's. The
         consumer frees it on the host while its work may still run; the side stream, which gets that
-        memory again, therefore first waits for all that the consumer has queued by now. That is the
-        step before the one that comes: the transform runs beside that one.
+        memory again, therefore first waits for everything that the consumer has queued so far: up
+        to the previous training step. The transform then runs during the next one.
         """
         streams.side_waits_for_current()
         made = self._ahead.popleft() if self._ahead else self._transformed(owner, streams)
@@ -319,12 +315,12 @@ def device_of(device: Any) -> _core.Device:
 
 class _Made(NamedTuple):
     batch: Any  # transformed
-    ready: Any  # the event after it
+    ready: Any  # recorded after the transform
     error: BaseException | None
 
 
-class _Sent(NamedTuple):  # what the thread passes on with a batch's arrays
-    batch: Any  # itself, or an Opened
+class _Sent(NamedTuple):  # passed by the thread with a batch's arrays
+    batch: Any  # the batch itself, or an Opened
     state: Any
 
 

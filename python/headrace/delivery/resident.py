@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small datasets that stay in memory: one call, and each batch is a slice or a gather.
+"""Small datasets that stay in memory, where each batch is a slice or a gather.
 
 >>> import numpy as np
 >>> import headrace as hr
@@ -31,17 +31,17 @@ _NOT_ARRAYS = declare(
     "HR0893",
     "config",
     "arrays do not form records",
-    "resident() takes what headrace.open takes, or arrays and tensors whose first axis is the "
-    "record: a dictionary that names them, or a tuple or list of them, as in a TensorDataset. "
-    "Values are numbers of the usual dtypes. They are not copied, so they must not change while "
-    "batches are taken.",
+    "resident() takes what headrace.open takes, or arrays and tensors with one record per index "
+    "of the first axis: a dictionary that names them, or a tuple or list of them, as in a "
+    "TensorDataset. Values are numbers of the usual dtypes. They are not copied, so they must "
+    "not change while batches are taken.",
 )
 _NO_FRACTION = declare(
     "HR0895",
     "config",
     "fraction needs a device",
-    "fraction= is the fraction of records kept on a device; the others stay in host memory, where "
-    "all of them are if there is no device. To keep part of a dataset in memory and read the rest "
+    "fraction= is the fraction of records kept on a device; the others stay in host memory. "
+    "Without a device, all of them do. To keep part of a dataset in memory and read the rest "
     "from disk, use a Loader with cache=.",
 )
 
@@ -68,8 +68,8 @@ class Resident(Loader):
     def iterate_as(self, form: Form) -> Iterator[Any]:
         if not form.devices and self._kept["fraction"] != 1:
             raise _NO_FRACTION.error(
-                f"fraction={self._kept['fraction']}, and batches are wanted on the host",
-                hint='leave fraction out, or give device="cuda"',
+                f"fraction={self._kept['fraction']} with batches on the host",
+                hint='omit fraction=, or set device="cuda"',
             )
         return super().iterate_as(form)
 
@@ -98,18 +98,18 @@ def resident(
     """Batches of a dataset that stays in memory.
 
     A Loader like any other (``.torch()``, ``len``, ``state_dict``, ``set_epoch``), in the same
-    order as one over the same records with the same seed. Batches are copies.
+    order as a Loader over the same records with the same seed. Batches are copies.
 
     Args:
         data: arrays or tensors whose first axis is the record, as a dictionary or a tuple; on the
-            host they are used in place. A tuple's are called image (uint8, three or four
-            axes), label (integers, one axis) or data, with a number from the second on. Or what
-            ``headrace.open`` takes.
-        batch_size, shuffle, last_batch, seed, and further keywords: the Loader's.
+            host they are used in place. Arrays of a tuple are named image (uint8, three or four
+            axes), label (integers, one axis) or data; further ones of the same kind get a number
+            (label2). Or what ``headrace.open`` takes. batch_size, shuffle, last_batch, seed, and
+            further keywords: the Loader's.
         device: "cpu", or "cuda" and the like: the data is kept on that device, and batches are made
             there.
-        view: batches are slices of the data, not copies: nothing is copied, and changes to a batch
-            change the data. Only for unshuffled records without transforms per epoch.
+        view: batches are slices of the data, not copies, so changes to a batch change the data.
+            Only for unshuffled records without transforms per epoch.
         transforms: those before the first random one run once, and their result (uint8) is kept;
             the others run for each batch, on a device by one kernel if possible. With transforms,
             uint8 arrays named image or mask are images, (C, H, W); without transforms, fields are
@@ -119,7 +119,7 @@ def resident(
             is an error.
 
     Raises ConfigError HR0893 for arrays that do not form records, HR0890 if the records do not fit
-    into memory_limit, HR0892 for impossible views, HR0895 for a fraction without a device;
+    into memory_limit, HR0892 if views are impossible, HR0895 for a fraction without a device;
     ResourceLimitError HR0891 if they do not fit on the device.
     """
     return Resident(
@@ -137,7 +137,7 @@ def resident(
 
 
 def _source_of(data: Any, plain: bool) -> Source:
-    """A source over arrays as they lie, or what ``open`` makes of it."""
+    """A source over the arrays in place, or the result of ``open``."""
     if isinstance(data, Mapping):
         named = dict(data)
     elif isinstance(data, (tuple, list)) and data and all(map(_is_array, data)):
@@ -154,7 +154,7 @@ def _source_of(data: Any, plain: bool) -> Source:
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{name} has {count}" for name, count in lengths.items())
-        raise _NOT_ARRAYS.error(f"{text} records", hint="the first axis of each is the record")
+        raise _NOT_ARRAYS.error(f"{text} records", hint="the first axis of each is the record's")
     columns = ColumnList()
     for name, array in arrays.items():
         is_picture = name.rstrip("s") in ("image", "mask") and array.dtype == np.uint8
@@ -168,7 +168,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _named(values: Sequence[Any]) -> dict[str, Any]:
-    """Names for values without one, by what they are."""
+    """Names for values without one, from their dtype and axes."""
     named: dict[str, Any] = {}
     for value in values:
         dtype, axes = str(value.dtype).removeprefix("torch."), len(value.shape)
@@ -182,7 +182,7 @@ def _named(values: Sequence[Any]) -> dict[str, Any]:
 
 
 def _array_of(name: str, value: Any) -> np.ndarray[Any, Any]:
-    """The values for the engine, without a copy where they are dense and on the host."""
+    """The values for the engine, without a copy if they are dense and on the host."""
     array = np.empty((), object)
     if hasattr(value, "__array__"):
         try:
@@ -197,7 +197,7 @@ def _array_of(name: str, value: Any) -> np.ndarray[Any, Any]:
     if array.dtype.name not in _core.DType.__members__ or not array.ndim:
         raise _NOT_ARRAYS.error(
             f"{name} is {type(value).__name__} of {array.dtype}",
-            hint="an array or tensor of numbers whose first axis is the record",
+            hint="an array or tensor of numbers with one record per index of the first axis",
         )
     if len(array) == 0:
         raise _NOT_ARRAYS.error(f"{name} has no records")

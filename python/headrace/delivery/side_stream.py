@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs torch operations on a stream next to the consumer's."""
+"""Runs torch operations on a side stream, concurrently with the consumer's stream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Streams(Protocol):
 
 
 class TorchStreams:
-    """torch's current stream on a device, looked up at each call, and one of our own."""
+    """torch's current stream on a device, looked up at each call, and a side stream of our own."""
 
     def __init__(self, device: str) -> None:
         self._cuda = sys.modules["torch"].cuda

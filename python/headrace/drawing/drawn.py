@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Overlays of an image: boxes, masks, points, and their names.
 
-A record's rows have one color each, in the order of the rows; class ids of a mask have theirs.
+Each instance of a record has its own color, in order; so has each class id of a mask.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _COLORS = np.array(
     np.uint8,
 )
 LETTERS = 10  # height of letters in pixels, including descenders
-_LEAST_SIDE = 240  # smaller pictures are enlarged before something is drawn
-_MASK_SHARE = 0.45  # opacity of a mask's color over the picture
+_LEAST_SIDE = 240  # smaller images are enlarged before drawing
+_MASK_SHARE = 0.45  # opacity of a mask's color over the image
 _BACKGROUND, _IGNORED = 0, 255  # class ids that are not colored
 
 
@@ -39,9 +39,9 @@ class Overlay(NamedTuple):
 
     boxes: Sequence[Pixels] = ()  # for each: corners (n, k, 2), x and y, in order around the box
     masks: Sequence[Pixels] = ()  # for each: (n, H, W), nonzero where the instance is
-    ids: Sequence[Pixels] = ()  # of each: (H, W), class ids
-    points: Sequence[Pixels] = ()  # of each: (n, k, 2 or more): x, y, whether it is labeled
-    names: Sequence[str] = ()  # of rows
+    ids: Sequence[Pixels] = ()  # for each: (H, W), class ids
+    points: Sequence[Pixels] = ()  # for each: (n, k, 2 or more): x, y, visibility
+    names: Sequence[str] = ()  # of the instances
 
     def __bool__(self) -> bool:
         return any((self.boxes, self.masks, self.ids, self.points))
@@ -54,7 +54,7 @@ def enlargement(picture: Pixels) -> int:
 
 
 def draw(picture: Pixels, over: Overlay, scale: int | None = None) -> Pixels:
-    """A copy with all overlays, enlarged ``scale`` times; the default depends on the size."""
+    """A copy with all overlays, enlarged ``scale`` times; the default scale depends on the size."""
     if not over:
         return picture
     scale = scale or enlargement(picture)
@@ -86,9 +86,9 @@ def _color(number: int) -> Pixels:
 
 
 def _lay(canvas: Pixels, numbers: Pixels, where: Pixels) -> None:
-    """A color for each number over the image, where it is."""
+    """Colors the pixels of each class id."""
     if numbers.shape != canvas.shape[1:]:
-        return  # of another size: it does not belong to this picture
+        return  # of another size, so not of this image
     colors = _COLORS[numbers[where].astype(np.int64) % len(_COLORS)].T
     canvas[:, where] = (canvas[:, where] * (1 - _MASK_SHARE) + colors * _MASK_SHARE).astype(
         np.uint8
@@ -96,11 +96,12 @@ def _lay(canvas: Pixels, numbers: Pixels, where: Pixels) -> None:
 
 
 def _outline(canvas: Pixels, corners: Pixels, color: Pixels, thick: int) -> None:
-    """Lines from corner to corner; what is not a number is not drawn."""
+    """Draws lines from corner to corner; corners that are NaN are skipped."""
     if not np.isfinite(corners).all():
         return
     height, width = canvas.shape[1:]
-    # Points far outside are invisible, but lines would have as many points as the distance.
+    # Points far outside are invisible, but a line to them would take time in proportion to its
+    # length.
     limit = 4 * max(height, width)
     corners = np.clip(corners, -limit, limit)
     for begin, end in zip(corners, np.roll(corners, -1, 0), strict=True):
@@ -109,7 +110,7 @@ def _outline(canvas: Pixels, corners: Pixels, color: Pixels, thick: int) -> None
         for dx in range(thick):
             for dy in range(thick):
                 x, y = line[:, 0] - dx, line[:, 1] - dy
-                # A box that ends at the picture's edge ends at its last pixel.
+                # A box that ends at the image's edge is drawn on its last pixel.
                 x = np.where((x >= width) & (x < width + thick), width - 1 - dx, x)
                 y = np.where((y >= height) & (y < height + thick), height - 1 - dy, y)
                 x = np.where((x < 0) & (x >= -thick), 0, x)
@@ -132,7 +133,7 @@ def _dots(canvas: Pixels, points: Pixels, scale: int, color: Pixels, radius: int
 
 
 def _tag(canvas: Pixels, text: str, x: float, bottom: float, color: Pixels, scale: int) -> None:
-    """Letters on the color, above ``bottom``, moved into the image."""
+    """Draws letters on the color, above ``bottom``, shifted to stay inside the image."""
     height, width = canvas.shape[1:]
     letters = written(text, LETTERS * scale, width - 2)
     if letters is None:
@@ -148,13 +149,13 @@ def _tag(canvas: Pixels, text: str, x: float, bottom: float, color: Pixels, scal
 
 
 def written(text: str, size: int, room: int) -> Pixels | None:
-    """As much of the text as fits, as ink from 0 to 255 (H, W); None without Pillow."""
+    """The text, truncated to fit, as coverage from 0 to 255 (H, W); None without Pillow."""
     try:
         from PIL import Image, ImageDraw, ImageFont
 
         font: Any = ImageFont.load_default(size)
     except ImportError:
-        warn("names of boxes are not drawn: that takes Pillow (pip install pillow)")
+        warn("names of boxes are not drawn: that needs Pillow (pip install pillow)")
         return None
     while len(text) > 1 and font.getlength(text) > room:
         text = text[:-1]

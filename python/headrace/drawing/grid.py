@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grids of a loader's images, and one record step by step."""
+"""Grids of a loader's images, and of one record after each transform."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STYLE = "body{margin:24px;background:#fff}"
 
 
 class Grid:
-    """An image made of images. Notebooks show it; ``save(path)`` writes a PNG file.
+    """A grid of images. Notebooks show it; ``save(path)`` writes a PNG file.
 
     Notebooks play video and audio clips, and ``save("clips.html")`` writes a page that does.
     """
@@ -31,7 +31,7 @@ class Grid:
         columns: int | None = None,
         players: Sequence[str] = (),
     ) -> None:
-        from headrace.drawing.png import picture_grid  # with everything that reports need
+        from headrace.drawing.png import picture_grid  # here, since it loads much
 
         self.pixels = picture_grid(_equal_sizes(pictures), columns)
         self._players, self._columns = list(players), columns
@@ -49,7 +49,7 @@ class Grid:
         return png_from_pixels(self.pixels)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the PNG file, or the page where the path ends in .html, and returns its path."""
+        """Writes the PNG file, or an HTML page if the path ends in .html, and returns its path."""
         from pathlib import Path
 
         path = Path(path)
@@ -94,7 +94,7 @@ def _per_channel(values: Sequence[float]) -> Pixels:
 
 
 def _equal_sizes(pictures: Sequence[Pixels]) -> list[Pixels]:
-    """Centered on white, where they differ."""
+    """Centers images of different sizes on white."""
     height = max(picture.shape[1] for picture in pictures)
     width = max(picture.shape[2] for picture in pictures)
     out = []

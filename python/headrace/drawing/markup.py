@@ -16,7 +16,7 @@ def document(title: str, style: str, body: str) -> str:
 
 def clean(text: object, most: int = 10**6) -> str:
     """Text that XML allows, escaped; longer text is truncated, with an ellipsis."""
-    from html import escape  # not at every start
+    from html import escape  # imported when needed
 
     plain = "".join(c if _is_xml(c) else "\N{REPLACEMENT CHARACTER}" for c in str(text)[: most + 1])
     return escape(plain if len(plain) <= most else plain[: max(1, most - 1)] + "…")
@@ -31,6 +31,6 @@ def _is_xml(c: str) -> bool:
 
 def data_uri(kind: str, data: bytes) -> str:
     """The data as a data: URI; ``kind`` is a media type such as image/png."""
-    import base64  # not at every start
+    import base64  # imported when needed
 
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"

@@ -17,7 +17,7 @@ from headrace.drawing.waveform import full_scale_of
 Pixels = np.ndarray[Any, Any]
 
 UNKNOWN_SECONDS = 0.1  # duration of a frame if the time of the next one is unknown
-_MOST_SIDE = 256  # pixels: larger clips show every second, third ... pixel
+_MOST_SIDE = 256  # pixels; larger clips are reduced to every second, third ... pixel
 _WAV_RATES = range(1000, 768001)
 
 
@@ -39,7 +39,7 @@ def sound_element(samples: Pixels, rate: int, picture: Pixels) -> str:
 
 
 def audio_element(samples: Pixels, rate: int) -> str:
-    """Empty if browsers cannot play it: without samples, or at an unusual rate."""
+    """An audio player; empty if browsers cannot play it: no samples, or an unusual sample rate."""
     if rate not in _WAV_RATES or not samples.size:
         return ""
     sound = data_uri("audio/wav", wav_from_samples(samples, rate))
@@ -61,7 +61,7 @@ def page(elements: Sequence[str], columns: int | None) -> str:
 
 
 def seconds_of(count: int, times: Pixels | None) -> list[float]:
-    """How long each frame is shown; if a clip repeats a frame, or wraps, the typical duration.
+    """How long each frame is shown; the typical duration where a clip repeats a frame or wraps.
 
     >>> seconds_of(3, np.array([0.0, 0.04, 0.08]))
     [0.04, 0.04, 0.04]
@@ -72,7 +72,7 @@ def seconds_of(count: int, times: Pixels | None) -> list[float]:
 
 
 def wav_from_samples(samples: Pixels, rate: int) -> bytes:
-    """(channels, frames), floats of -1 to 1 or int16, as a WAV file of 16 bits.
+    """(channels, frames), floats from -1 to 1 or int16, as a 16-bit WAV file.
 
     >>> len(wav_from_samples(np.zeros((2, 10), np.float32), 16000))
     84

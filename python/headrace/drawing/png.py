@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pixels to PNG bytes, and several images to one."""
+"""Encodes pixels as PNG, and arranges several images in one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def png_from_pixels(pixels: np.ndarray, level: int = 6) -> bytes:
 
 
 def animated_png(frames: Sequence[np.ndarray], seconds: Sequence[float], level: int = 6) -> bytes:
-    """The APNG file of images of one shape, each shown for its duration, in a loop.
+    """The APNG file of images of one shape, each shown for its duration, looping.
 
     `frames` are as png_from_pixels() takes them. Source: the PNG specification, third edition.
 
@@ -35,7 +35,7 @@ def animated_png(frames: Sequence[np.ndarray], seconds: Sequence[float], level: 
     3
     """
     if not frames or any(frame.shape != frames[0].shape for frame in frames):
-        raise ValueError("frames must be at least one, and of one shape")
+        raise ValueError("frames must not be empty, and all of one shape")
     parts = [_SIGNATURE, _header(frames[0]), _chunk(b"acTL", struct.pack(">II", len(frames), 0))]
     _, height, width = frames[0].shape
     sequence = 0
@@ -79,7 +79,7 @@ def _header(pixels: np.ndarray) -> bytes:
 
 
 def _rows(pixels: np.ndarray, level: int) -> bytes:
-    """Compressed, filter byte 0: None."""
+    """Compresses the rows, each with filter type 0 (None)."""
     channels, height, width = pixels.shape
     rows = np.zeros((height, 1 + width * channels), np.uint8)
     rows[:, 1:] = pixels.transpose(1, 2, 0).reshape(height, -1)

@@ -17,9 +17,8 @@ _CHANNELS = (1, 3, 4)
 
 
 def frames_of(clip: Pixels) -> Pixels:
-    """(T, C, H, W) or (C, T, H, W) -> (T, C, H, W); several clips of either follow one another.
-
-    If both first axes could be channels, the first one counts the frames.
+    """(T, C, H, W) or (C, T, H, W) -> (T, C, H, W); several clips of either are concatenated. If
+    both axes could be channels, the first one is time.
 
     >>> frames_of(np.zeros((2, 3, 16, 8, 8))).shape
     (32, 3, 8, 8)

@@ -10,7 +10,7 @@ import numpy as np
 Pixels = np.ndarray[Any, Any]
 
 WIDTH, WAVE_HEIGHT, SPECTRUM_HEIGHT = 256, 64, 64
-_INK, _PAPER, _LINE = 40, 255, 200  # gray
+_INK, _PAPER, _LINE = 40, 255, 200  # gray level
 _WINDOW = 512  # samples of a spectrum
 _RANGE_DB = 80.0  # that the spectrogram shows
 
@@ -33,7 +33,8 @@ def full_scale_of(samples: Pixels) -> int:
 
 
 def _wave(mono: Pixels) -> Pixels:
-    """For each column the range from its smallest to its largest sample; full scale fills it."""
+    """Each column is filled from its smallest to its largest sample; full scale fills the
+    height."""
     out = np.full((WAVE_HEIGHT, WIDTH), _PAPER, np.uint8)
     out[WAVE_HEIGHT // 2] = _LINE
     rows = np.clip((1 - mono) / 2 * (WAVE_HEIGHT - 1), 0, WAVE_HEIGHT - 1).round().astype(int)
@@ -46,7 +47,7 @@ def _wave(mono: Pixels) -> Pixels:
 
 
 def _spectrum(mono: Pixels) -> Pixels:
-    """Darker is louder, in decibels below the loudest; low frequencies lie at the bottom."""
+    """Darker is louder, in decibels below the loudest; low frequencies are at the bottom."""
     padded = np.pad(mono, (_WINDOW // 2, _WINDOW // 2))
     starts = np.linspace(0, len(padded) - _WINDOW, WIDTH).astype(int)
     frames = padded[starts[:, None] + np.arange(_WINDOW)] * np.hanning(_WINDOW)

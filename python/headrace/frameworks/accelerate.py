@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tells Accelerate's GradientState which loader is iterated, and when its last batch is delivered.
 
-By it ``accumulate()`` makes the last update of an epoch, and ``gather_for_metrics`` leaves out the
-rows that filled up the last batch. Accelerate's own DataLoaders register there; nothing else has a
-public way in, so the names that are used here are private, and tests hold them.
+``accumulate()`` needs this for the last update of an epoch, and ``gather_for_metrics`` to drop the
+rows that filled up the last batch. Accelerate's own DataLoaders register there; there is no public
+API for others, so the names used here are private, and covered by tests.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def _warn_once() -> None:
     if not _warned:
         _warned = True
         warn(
-            "this Accelerate has no GradientState._add_dataloader: accumulate() does not see the "
-            "last batch of an epoch, nor gather_for_metrics() the rows that fill it up; "
-            "docs/guide/trainers.md names the versions that are tested"
+            "this Accelerate has no GradientState._add_dataloader: accumulate() does not "
+            "recognize the last batch of an epoch, and gather_for_metrics() does not drop the "
+            "rows that fill it up; docs/guide/trainers.md lists the tested versions"
         )
 
 
@@ -49,19 +49,19 @@ class _Place:
 
     @property
     def end_of_dataloader(self) -> bool:
-        """Whether the batch received last is the epoch's last."""
+        """Whether the most recent batch is the epoch's last."""
         return self._loader.present_state()["batch"] >= len(self._loader)
 
     @property
     def remainder(self) -> int:
-        """Records in the last batch of all ranks together; 0: it is full, or left out."""
+        """Records in the last batch, over all ranks; 0: it is full or dropped."""
         if self._loader.assembly.given["last_batch"] == "drop":
             return 0
         return left_for_last_batch(self._loader)
 
 
 class _Registered:
-    """Batches of an iteration that GradientState knows of."""
+    """The batches of an iteration, registered with GradientState."""
 
     def __init__(self, loader: ViewedLoader, batches: Iterator[Any], gradients: Any) -> None:
         self._batches = batches
@@ -80,7 +80,7 @@ class _Registered:
             raise
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # while it is being made
+        if name.startswith("_"):  # during its construction
             raise AttributeError(name)
         return getattr(self._batches, name)
 

@@ -24,8 +24,8 @@ _UNEVEN = declare(
     "HR0802",
     "config",
     "devices do not divide the batch",
-    "With sharding= the rows of a batch are divided evenly over devices. Choose a batch_size that "
-    'is a multiple of their number, and last_batch="drop" or "pad".',
+    "With sharding= the rows of a batch are divided evenly over devices. Choose a batch_size "
+    'that is a multiple of the number of devices, and last_batch="drop" or "pad".',
 )
 
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32"}
@@ -57,7 +57,7 @@ def _default_device_is_the_host(jax: Any) -> bool:
 
 
 def _on_host(array: _core.Array) -> Any:
-    """Axes stand as the memory has them: XLA would transpose what has strides, with a copy."""
+    """Puts axes in memory order: XLA would copy a strided array to transpose it."""
     import jax
 
     array = array.in_memory_order()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader as Keras 3's DataAdapter, which ``fit``, ``evaluate`` and ``predict`` take unchanged.
 
-Keras has no public name for it: a test with Keras itself holds ``keras.src``'s.
+Keras has no public name for the class: it is in ``keras.src``, and covered by a test with Keras.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Epochs:
 
     def __init__(self, view: Delivered, moved: tuple[int, ...]) -> None:
         self._view = view
-        self._moved = moved  # fields whose channels go last
+        self._moved = moved  # fields that become channels-last
         self._begun: dict[str, int] | None = None  # the state of an epoch that is not complete
 
     def __iter__(self) -> Iterator[Any]:

@@ -32,7 +32,7 @@ _NOT_IN_A_BATCH = declare(
 )
 
 _DTYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64")
-_NOT_DATA = ("id", "valid")  # a DataBatch has them as index and pad
+_NOT_DATA = ("id", "valid")  # index and pad of a DataBatch
 
 
 def make_hand_over(context: Any = None) -> Callable[[_core.Array], Any]:
@@ -124,7 +124,7 @@ class MxnetBatches(Delivered):
         self.reset()
 
     def iter_next(self) -> bool:
-        """Advances; the methods below refer to the batch reached."""
+        """Advances to the next batch, which the methods below refer to."""
         self._present = next(self, None)
         return self._present is not None
 
@@ -141,7 +141,7 @@ class MxnetBatches(Delivered):
         return int(self._present.pad)
 
     def _padding(self) -> int:
-        """Rows at the end of the batch just taken that repeat records to fill it up."""
+        """Number of rows at the end of the current batch that repeat records to fill it up."""
         if self.loader.assembly.given["last_batch"] != "pad":
             return 0
         assembly, state = self.loader.assembly, self.loader.present_state()
@@ -157,7 +157,7 @@ class MxnetBatches(Delivered):
 def make_batches(
     loader: ViewedLoader, context: Any, data: Sequence[str] | None, label: Sequence[str] | None
 ) -> MxnetBatches:
-    """Makes an MxnetBatches that is an mxnet.io.DataIter, imported only here."""
+    """Makes an MxnetBatches that is also an mxnet.io.DataIter; mxnet is imported only here."""
     return _data_iter_class()(loader, context, data, label)
 
 
@@ -182,11 +182,11 @@ def _divided(
             raise _NOT_IN_A_BATCH.error(f"no field {name!r}", hint=did_you_mean(name, fields))
         if fields[name].is_list:
             raise _NOT_IN_A_BATCH.error(
-                f"{name!r} comes as a list", hint="leave it out with fields= or data="
+                f"{name!r} is delivered as a list", hint="leave it out with fields= or data="
             )
         if -1 in fields[name].shape:
             raise _NOT_IN_A_BATCH.error(
-                f"the shape of {name!r} is another in each batch",
+                f"the shape of {name!r} differs between batches",
                 hint="leave it out with fields= or data=",
             )
     return tuple(data), tuple(label)
@@ -205,5 +205,5 @@ def _description(name: str, field: Field, rows: int) -> Any:
 
 
 def _described(whole: Any, array: Any) -> Any:
-    """The description with this batch's number of rows: the last one may have fewer."""
+    """The description with this batch's number of rows: the last batch may have fewer."""
     return type(whole)(whole.name, array.shape, whole.dtype, whole.layout)

@@ -40,12 +40,11 @@ class TensorFlowBatches(Delivered):
 
     def as_dataset(self) -> Any:
         """A tf.data.Dataset of this loader's batches: each pass over it is an epoch, in order.
-
-        Tensors are the loader's own memory, as in plain iteration. A pass begins where an iteration
-        of the loader would, so a state that was loaded holds; then the number of batches is only
-        known from the second pass on, and the cardinality is unknown. Put nothing after it that
-        reads ahead (``prefetch``) where the state must tell what was *used*: it counts what tf.data
-        took. One pass at a time; a second iterator ends the first. UnsupportedError HR0804.
+        Tensors share the loader's memory, as in plain iteration. A pass begins where an iteration
+        of the loader would: after ``load_state_dict``, at that state; the cardinality is then
+        unknown, since the first pass is shorter. The loader's state counts the batches that tf.data
+        took: do not append ``prefetch`` or other read-ahead if the state must count the batches
+        *used*. One pass at a time; a second iterator ends the first. UnsupportedError HR0804.
         """
         from headrace.frameworks.tensorflow_dataset import make_dataset
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tf.data.Dataset of a loader's batches.
 
-Dataset.from_generator is not used: it cannot say how many batches there are, and takes them ahead
-unasked, which the loader's state then counts. Here a pass asks the loader once how many batches are
-left, and then takes each with one call, which hands over eager tensors as they are.
+Dataset.from_generator is not used: it does not know the number of batches, and reads ahead, so that
+the loader's state counts batches that were not used. Here a pass asks the loader once how many
+batches are left, then takes each with one call that returns its eager tensors.
 """
 
 from __future__ import annotations
@@ -51,15 +51,13 @@ def make_dataset(view: Delivered) -> Any:
     dataset = tf.data.Dataset.range(1).flat_map(begin).map(batch)
     if not loader.is_resumed:
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(loader)))
-    settings = (
-        tf.data.Options()
-    )  # otherwise tf.data reads ahead by itself, and the state is ahead, too
+    settings = tf.data.Options()  # otherwise tf.data reads ahead, and so does the state
     settings.experimental_optimization.inject_prefetch = False
     return dataset.with_options(settings)
 
 
 class _Pass:
-    """The present pass over the loader; called by tf.data from its own threads, one at a time."""
+    """The current pass over the loader; called by tf.data from its own threads, one at a time."""
 
     def __init__(self, view: Delivered) -> None:
         self._view = view
@@ -67,7 +65,7 @@ class _Pass:
         self._left = 0
 
     def begin(self) -> int:
-        """How many batches come."""
+        """Number of batches in this pass."""
         self._batches = iter(self._view)
         self._left = len(self._view) - self._view.state_dict()["batch"]
         return self._left
@@ -94,7 +92,7 @@ def _spec(loader: ViewedLoader, name: str, field: Field) -> Any:
     if given["on_error"] == "skip":
         raise _NO_DATASET.error("with on_error='skip'", hint="on_error='substitute'")
     if field.is_list and field.kind not in ("text", "bytes"):
-        raise _NO_DATASET.error(f"{name!r} comes as a list", hint="Resize, Pad or fields=")
+        raise _NO_DATASET.error(f"{name!r} is delivered as a list", hint="Resize, Pad or fields=")
     rows = None if given["last_batch"] == "keep" else loader.batch_size
     if field.is_list:
         return tf.TensorSpec((rows,), tf.string)

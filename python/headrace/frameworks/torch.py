@@ -26,7 +26,7 @@ def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
     import torch
 
     def share(array: _core.Array) -> Any:
-        # The capsule of host memory: torch need not query its device, which takes half the time.
+        # A capsule of host memory: torch does not query its device, which halves the time.
         return torch.from_dlpack(array.__dlpack__())  # type: ignore[attr-defined]
 
     if isinstance(device, (list, tuple)):
@@ -42,11 +42,11 @@ def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
     def hand_over(array: _core.Array) -> Any:
         nonlocal stream_of
         if array.is_on_host:
-            # A copy from pageable memory returns once the bytes are staged: then the slot may be
+            # A copy from pageable memory returns once the bytes are staged: the slot may then be
             # freed.
             return torch.from_dlpack(array).to(target, non_blocking=True)  # type: ignore[attr-defined]
-        # It was copied ahead, or cut there. Equals torch.from_dlpack(array), which creates objects
-        # for the device and its stream, and takes twice as long because of them.
+        # Already on the device: copied ahead, or sliced there. Same as torch.from_dlpack(array),
+        # which takes twice as long because it creates objects for the device and its stream.
         if stream_of is None:
             stream_of = _streams(torch)
         stream = stream_of(target.index) or 1  # DLPack's name of the default stream
@@ -56,15 +56,16 @@ def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
 
 
 def _streams(torch: Any) -> Callable[[int], int]:
-    """``index of a device -> handle of its current stream``, in a torch that uses CUDA from now
-    on."""
+    """``index of a device -> handle of its current stream``, for a torch that uses CUDA from now
+    on.
+    """
     torch.cuda.init()
     raw: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     return raw or (lambda index: int(torch.cuda.current_stream(index).cuda_stream))
 
 
 def devices_for(device: Any) -> Devices:
-    """The engine's devices where batches are copied ahead; none where torch itself copies them."""
+    """The engine's devices if it copies batches ahead; None if torch copies them."""
     if isinstance(device, (list, tuple)):
         return devices_named([_name(one) for one in device])
     if device is None:
@@ -82,18 +83,18 @@ def _name(device: Any) -> Any:
 
 
 def _resolved(torch: Any, device: Any) -> Any:
-    """ "cuda" alone is torch's current device, or LOCAL_RANK's where none was chosen."""
+    """ "cuda" alone is torch's current device, or that of LOCAL_RANK if none was chosen."""
     try:
         target = torch.device(device)
     except (RuntimeError, TypeError) as reason:
         raise _NO_DEVICE.error(
-            f"it knows no {device!r}", hint='such as "cuda", "cuda:1", "mps", "cpu"'
+            f"unknown device {device!r}", hint='such as "cuda", "cuda:1", "mps", "cpu"'
         ) from reason
     if target.type == "cuda" and not torch.cuda.is_available():
         built = torch.version.cuda or torch.version.hip
         raise _NO_DEVICE.error(
             f"{str(device)!r}, and "
-            + ("it sees no GPU" if built else "it is built for the CPU alone"),
+            + ("torch finds no GPU" if built else "torch is built for the CPU only"),
             hint=".torch() gives tensors on the host; `headrace explain HR0996` says more",
         )
     if target.type != "cuda" or target.index is not None:

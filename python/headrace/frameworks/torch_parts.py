@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader as a DataLoader's parts: its dataset, sampler, batch sampler and collate function.
 
-What trainers make of these parts (accelerate's skip_first_batches, and so Hugging Face's Trainer
-when it resumes) still gives the loader's finished batches, and skips without decoding: in the place
-of a batch's list of indices the batch sampler gives ``BatchIndices``, which name the batch.
+DataLoaders that trainers build from these parts (accelerate's skip_first_batches, and thus Hugging
+Face's Trainer when it resumes) still deliver the loader's finished batches, and skip without
+decoding: instead of a list of indices, the batch sampler yields ``BatchIndices``, which identify
+the batch.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _NOT_FINISHED = declare(
     "config",
     "view's collate_fn called with records",
     "Batches of a Headrace loader are complete, so the collate_fn of its view only passes them "
-    "on, for a DataLoader made of the view's dataset, batch_sampler and collate_fn, with "
+    "on, in a DataLoader made of the view's dataset, batch_sampler and collate_fn, with "
     "num_workers=0. It does not collate records: iterate the view itself, or give the DataLoader "
     "its own collate_fn for records of the dataset.",
 )
@@ -46,7 +47,7 @@ class BatchIndices(Sequence[int]):
         return self._indices()[index]
 
     def __reduce__(self) -> Any:
-        return list, (self._indices(),)  # for a worker, which has no loader
+        return list, (self._indices(),)  # for a worker process, which has no loader
 
 
 class Finished:
@@ -63,8 +64,8 @@ def finished_batch(records: Any) -> Any:
     if isinstance(records, Finished):
         return records.batch
     raise _NOT_FINISHED.error(
-        f"it was given {type(records).__name__}",
-        hint="iterate loader.torch(), or a DataLoader of all of its parts with num_workers=0",
+        f"it got {type(records).__name__}",
+        hint="iterate loader.torch(), or a DataLoader of all its parts with num_workers=0",
     )
 
 
@@ -76,7 +77,7 @@ class Batches:
         self.loader = loader
         self.sampler = Order(view, loader)
         self._run: Any = None
-        self._next = (-1, -1)  # epoch and number of the batch that the run gives next
+        self._next = (-1, -1)  # epoch and number of the next batch of the run
 
     @property
     def batch_size(self) -> int:
@@ -85,7 +86,7 @@ class Batches:
 
     @property
     def drop_last(self) -> bool:
-        """Whether an incomplete last batch is left out."""
+        """Whether an incomplete last batch is dropped."""
         return bool(self.loader.assembly.given["last_batch"] == "drop")
 
     def __len__(self) -> int:
@@ -102,7 +103,8 @@ class Batches:
     def _of_epoch(self, epoch: int) -> Iterator[BatchIndices]:
         for number in range(len(self)):
             yield BatchIndices(self, epoch, number)
-        # Past the epoch's end, like a for loop: only now, since its last batch was used until now.
+        # Past the epoch's end, like a for loop; only here, since its last batch was in use until
+        # now.
         if self._next == (epoch, len(self)) and self._run is not None:
             run, self._run = self._run, None
             if not run.has_ended():
@@ -189,7 +191,7 @@ class _BatchesOf:
     """``dataset.__getitems__`` of a DataLoader's original dataset, for batches of a view, too."""
 
     def __init__(self, dataset: Any) -> None:
-        self._dataset = weakref.ref(dataset)  # which refers to this
+        self._dataset = weakref.ref(dataset)  # it refers to this object
 
     def __call__(self, indices: Any) -> Any:
         dataset = self._dataset()
@@ -207,8 +209,8 @@ def _batch_or_records(dataset: Any, own: Any, indices: Any) -> Any:
 
 
 def give_batches(dataset: Any) -> None:
-    """Makes a DataLoader built from the view's parts fetch batches from the original dataset:
-    torch's fetcher requests all records of a batch at once.
+    """Lets a DataLoader made of the view's parts fetch from the original dataset: torch's fetcher
+    requests all records of a batch at once.
     """
     attributes = getattr(dataset, "__dict__", None)
     if isinstance(dataset, Records) or attributes is None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of ``loader.torch()``: batches as torch tensors, with a DataLoader's attributes.
 
-It is not a DataLoader: frameworks put a sampler of their own around those.
+It is not a DataLoader, because frameworks replace the sampler of a DataLoader.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from headrace.loader.views import Delivered
 
 
 class TorchBatches(Delivered):
-    """A loader whose batches are torch's tensors. Everything else is the loader's own."""
+    """A loader whose batches are torch's tensors. Everything else is the loader's."""
 
-    # A DataLoader's options, as for one without worker processes. Nothing here reads them; scripts
-    # and trainers may read and set them.
+    # A DataLoader's options, with the values of one without worker processes. Nothing here reads
+    # them; scripts and trainers may read and set them.
     num_workers = 0
     prefetch_factor = None
     persistent_workers = False
@@ -63,7 +63,7 @@ class TorchBatches(Delivered):
         batches = None if self._batches is None else self._batches()
         if batches is None:
             batches = Batches(self, self.loader)
-            self._batches = weakref.ref(batches)  # which refers to the view
+            self._batches = weakref.ref(batches)  # it refers to the view
         return batches
 
     @property
@@ -82,5 +82,5 @@ class TorchBatches(Delivered):
 
     @property
     def drop_last(self) -> bool:
-        """Whether an incomplete last batch is left out."""
+        """Whether an incomplete last batch is dropped."""
         return self.batch_sampler.drop_last

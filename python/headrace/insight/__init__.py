@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is data the bottleneck, which part of it, and what to change: ``doctor``, ``watch``, ``region``.
 
-    measure      loops under the clock, and what the machine does meanwhile; no judgment
-    model        the law over numbers, the verdict, what a remedy is predicted to give
-    probes       what a loader of one kind does for a record
-    examination  the experiments in their order, what they found, what follows from it
+    measure      times of loops, and what the machine does meanwhile; no conclusions
+    model        the rules over these numbers: the verdict, the predicted gain of a remedy
+    probes       measures what each kind of loader does for a record
+    examination  the experiments in order, their findings, and what follows
     remedies     remedies that are tried and applied
-    scripts      training scripts as they are
+    scripts      unmodified training scripts
     kit          one chart kit and one page kit, for every report
     report       what an examination shows: text, a page, a trace
-    live         a run that goes on, watched
+    live         watches a running training
     demo         what `./dev demo` runs
 
-Nothing of it is imported before one of the functions is called, and no loader imports it.
+Nothing of it is imported before one of these functions is called, and no loader imports it.
 """
 
 from __future__ import annotations
@@ -48,32 +48,33 @@ def doctor(
     """Examines a loader: does training wait for data, for which part of loading, and what would
     help?
 
-    Works on a headrace.Loader, on torch's DataLoader, and, with less detail, on anything that a for
-    loop accepts. The dataset is only read.
+    Works on a headrace.Loader, on torch's DataLoader and, with less detail, on any iterable. The
+    dataset is only read.
 
     Args:
         loader: what the training loop iterates. The position of a Headrace loader is restored.
-        step: called with each batch, as your loop does. It really trains; without a step, the
+        step: called with each batch, as in your loop. It actually trains; without a step, the
             report covers only what limits the loader, not waiting.
         seconds: approximate duration. If a batch takes longer, the doctor waits for it.
         skip: names of experiments to leave out: host, ceiling, real, cached, cold, storage,
             decode, samples, copy, regions, remedies.
         model, optimizer: their state_dict(), training flags and gradients are restored, and their
             parts of the step are timed; ``hr.region`` names other parts.
-        sweep: also try other numbers of threads, or of a DataLoader's workers; takes 50 % longer.
+        sweep: also try other numbers of threads, or of a DataLoader's workers; adds 50 % to the
+            duration.
         patience: seconds that an experiment may exceed its time before the doctor gives up; also
             how long ranks wait for each other.
         ranks: if RANK and WORLD_SIZE are set, as by torchrun, all ranks must call this at the same
             place; they make the same number of steps and are compared.
-        verify: afterwards really apply a remedy, for half of ``seconds`` more, and report its gain
-            next to the predicted one: True for the first, or its name ("pack", "threads", "without
-            Resize"). It runs on a copy of the loader; a pack or an index is made in a temporary
-            folder, in at most two minutes, and removed.
-        tell: called with the name and number of each experiment when it begins.
+        verify: afterwards actually apply a remedy, for another half of ``seconds``, and report its
+            gain next to the predicted one: True for the first, or its name ("pack", "threads",
+            "without Resize"). It runs on a copy of the loader; a pack or an index is made in a
+            temporary folder, in at most two minutes, and removed.
+        tell: called with the name and number of each experiment as it begins.
 
-    Returns a Report: ``print`` it. Ctrl-C ends it early with the measurements up to then.
-    Raises ConfigError if loader is not iterable, for an unknown name in skip or verify, or if
-    seconds is not positive.
+    Returns a Report: ``print`` it. Ctrl-C ends it early with the measurements so far. Raises
+    ConfigError if loader is not iterable, for an unknown name in skip or verify, or if seconds is
+    not positive.
     """
     from headrace.insight.examination.examine import chosen, examine
     from headrace.insight.examination.findings import Findings
@@ -115,7 +116,7 @@ def watch(
     name: str = "",
     window: float = 30.0,
 ) -> Watch:
-    """Watches a running training loop: how long it waits for data, and whether that gets worse.
+    """Watches a training loop: how long it waits for data, and whether that gets worse.
 
     with hr.watch(loader) as seen:
         for batch in loader:  # as usual
@@ -129,10 +130,10 @@ def watch(
         loader: what the training loop iterates. It is restored when the context ends.
         every: seconds between status lines on standard error: updated in place on a terminal, at
             most one per minute elsewhere. None: no line. With several ranks, only the first writes.
-        warn: share of the time, 0 to 1, spent waiting for data above which a headrace.Warning
-            says, once, that the input has begun to stall. None: never.
-        port: serve figures for Prometheus at http://host:port/metrics; 0 chooses a port, which is
-            then ``seen.port``. None: no server.
+        warn: if more than this share of the time (0 to 1) is spent waiting for data, a
+            headrace.Warning says once that the input has begun to stall. None: never.
+        port: serve metrics for Prometheus at http://host:port/metrics; 0 chooses a free port, given
+            by ``seen.port``. None: no server.
         host: address to listen on; by default only this machine can connect.
         name: name of the loader, in the status line and as a label of the metrics.
         window: length in seconds of the "recent" window, over which the share is judged.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predicts an epoch's requests to a storage, by order and number of machines.
 
-The loader's own orders are run over a source without bytes, with the records and blocks of the
-dataset; counts which machine reads which block. No data is read.
+Runs the loader's own orders over a source without bytes that has the dataset's records and blocks,
+and counts which machine reads which block. No data is read.
 
 >>> import headrace as hr
 >>> plan = planned_reads(hr.simulated(100_000), nodes=4)
@@ -25,8 +25,8 @@ from headrace.sources.simulated import simulated
 
 BLOCK_BYTES = 8 << 20
 PRICE = 0.0004  # dollars for 1,000 read requests, typical of large object stores
-_COUNTED = 2_000_000  # positions; larger epochs are extrapolated from this many
-_LOOKED_AT = 64  # records, if the dataset's size is unknown
+_COUNTED = 2_000_000  # number of positions; larger epochs are extrapolated from this many
+_LOOKED_AT = 64  # sampled records, if the dataset's size is unknown
 ORDERS: dict[str, Any] = {"records": True, "blocks": "blocks", "streams": "streams"}
 
 
@@ -38,7 +38,7 @@ class Way:
     shuffle: str  # the loader's keyword
     requests: int
     bytes: int
-    share: float  # multiple of the dataset's bytes: 1 if each is read once
+    share: float  # multiple of the dataset's bytes: 1 if each byte is read once
     dollars: float
 
 
@@ -52,9 +52,9 @@ class ReadPlan:
     nodes: int
     global_batch: int
     own_files: bool  # each record is a file
-    estimated: bool  # `bytes` is estimated from a sample
+    estimated: bool  # whether `bytes` is estimated from a sample
     ways: tuple[Way, ...]
-    packed: Way | None  # the best way once single-file records are in shards
+    packed: Way | None  # the best way, if records in single files were in shards
 
     @property
     def best(self) -> Way:
@@ -90,7 +90,7 @@ def planned_reads(
             times = _times_read(
                 len(src), per_record, in_block, nodes, global_batch, order, shuffle_window
             )
-        # A block of small files is as many requests; one record may take several.
+        # A block of small files takes one request per file; one record may take several.
         requests = len(src) if of_files or order == "records" else blocks
         requests *= max(1, -(-per_record // BLOCK_BYTES))
         asked = round(requests * times)
@@ -115,7 +115,7 @@ def planned_reads(
 
 
 def record_bytes_of(src: Source) -> int:
-    """The mean of evenly spread sample records."""
+    """The mean over evenly spaced sample records."""
     if src.recipe and src.recipe.make is simulated:
         return int(src.recipe.arguments["record_bytes"])
     numbers = np.unique(np.linspace(0, len(src) - 1, min(_LOOKED_AT, len(src))).astype(int))
@@ -129,7 +129,7 @@ def record_bytes_of(src: Source) -> int:
 
 
 def has_own_files(src: Source) -> bool:
-    """Whether neighbors are in separate files."""
+    """Whether neighboring records are in separate files."""
     if len(src) < 2:
         return False
     firsts = np.unique(np.linspace(0, len(src) - 2, 16).astype(int)).tolist()
@@ -150,7 +150,9 @@ def _times_read(
     global_batch = min(global_batch, records)
     how: dict[str, Any] = {"shuffle": ORDERS[order], "shuffle_window": window}
     if order == "streams":
-        count = _core.streams_for(nodes)  # this process alone would make one machine's requests
+        count = _core.streams_for(
+            nodes
+        )  # without it, this process would count only its own requests
         how = {"sampler": sampling.streams(count=count, window=window or 8)}
     loader = Loader(stand_in, batch_size=global_batch, fields=["number"], threads=1, **how)
     met: list[np.ndarray[Any, Any]] = []

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step that simulates a GPU: with a given time per step and bytes per second.
+"""A step that simulates a GPU with a given step time and copy rate.
 
     >>> from headrace.insight.stand_in import StandIn
     >>> step = StandIn(step_seconds=0.002, copy_bytes_per_second=12e9)
     >>> step
     StandIn(2 ms per batch, copies 12 GB/s)
 
-It leaves the cores to the loader, like a GPU, and can report the time for a batch that is already
-on the device. So ``hr.doctor(loader, step)`` distinguishes copies from steps by the same
-experiments as with a GPU.
+It leaves the cores to the loader, like a GPU, and knows the time of a batch that is already on the
+device. So ``hr.doctor(loader, step)`` distinguishes copies from steps by the same experiments as
+with a GPU.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ from headrace.insight.measure.loop import records_in
 BAD_STAND_IN = declare(
     "HR0930",
     "config",
-    "invalid stand-in",
-    "A stand-in for a device has the duration of a step, 0 seconds or more, and the bytes per "
-    'second that it copies, more than 0. As text: "2ms", "40us/record", "1.5s"; "12GB/s", '
-    '"800MB/s".',
+    "invalid simulated device",
+    "A simulated device has a step duration of 0 seconds or more, and a copy rate above 0 bytes "
+    'per second. As text: "2ms", "40us/record", "1.5s"; "12GB/s", "800MB/s".',
 )
 
-# A sleep may end this much too late; the rest is waited in small naps, which release the GIL and
-# the core.
+# A sleep may end this much too late, so the last part is spent in short sleeps, which release the
+# GIL and the core.
 _LATE = 1.5e-4
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 _BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KIB": 2.0**10, "MIB": 2.0**20, "GIB": 2.0**30}
@@ -42,19 +41,17 @@ _RATE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([KMG]?i?B)/s", re.IGNORECASE)
 
 
 class There(NamedTuple):
-    """A batch on the stand-in device: a step on it copies nothing."""
+    """A batch on the simulated device: a step on it copies nothing."""
 
     batch: Any
 
 
 class StandIn:
-    """A step with given times, called with each batch as your own is.
-
-    Args:
-        step_seconds: of a batch. record_seconds: of each record in it, on top.
-        copy_bytes_per_second: from the host's pageable memory; by default copying takes no time.
-        pinned_bytes_per_second: of pinned tensors; default: the same. overlapped: a batch is copied
-            during the previous step, as by a prefetcher.
+    """A step with given times, called with each batch like your own step. Args: step_seconds: time
+    per batch. record_seconds: additional time per record.
+        copy_bytes_per_second: from pageable host memory; by default copies take no time.
+            pinned_bytes_per_second: for pinned tensors; default: the same. overlapped: a batch is
+            copied during the previous step, as by a prefetcher.
 
     Raises ConfigError (HR0930) for times below 0 and rates that are not above 0.
     """
@@ -100,7 +97,7 @@ class StandIn:
         return self._seconds + self._each * (records_in(batch) if self._each else 0)
 
     def copy_seconds(self, batch: Any) -> float:
-        """Seconds of copying its arrays; 0 for a batch that is already there."""
+        """Seconds to copy its arrays; 0 for a batch that is already on the device."""
         if isinstance(batch, There):
             return 0.0
         arrays = take_apart(batch, lambda value: hasattr(value, "nbytes")).leaves
@@ -113,7 +110,7 @@ class StandIn:
         return batch if isinstance(batch, There) else There(batch)
 
     def copies(self) -> dict[str, float]:
-        """Bytes per second by path, as given; empty if copying takes no time."""
+        """Bytes per second by path, as given; empty if copies take no time."""
         rates = {"pageable": self._pageable, "pinned": self._pinned}
         return {name: rate for name, rate in rates.items() if rate < math.inf}
 
@@ -125,7 +122,7 @@ class StandIn:
 
 
 def on_device(batch: Any, step: Any) -> Any:
-    """The batch on the step's device: on the stand-in, on torch's GPU, or unchanged."""
+    """The batch on the step's device: on the simulated device, on torch's GPU, or unchanged."""
     return step.on_device(batch) if isinstance(step, StandIn) else copying.on_device(batch)
 
 
@@ -139,7 +136,7 @@ def wait_until(moment: float) -> None:
 
 
 def is_stand_in(text: str) -> bool:
-    """Whether a ``--step`` is a time instead of a file."""
+    """Whether the value of ``--step`` is a duration instead of a file."""
     return _TIME.fullmatch(text.strip()) is not None
 
 
@@ -147,7 +144,7 @@ def stand_in_from(step: str, copy: str | None = None) -> StandIn:
     """From the command line: "2ms" or "40us/record", and "12GB/s"."""
     found = _TIME.fullmatch(step.strip())
     if found is None:
-        raise BAD_STAND_IN.error(f"{step!r} is not a time", hint='write "2ms" or "40us/record"')
+        raise BAD_STAND_IN.error(f"{step!r} is not a duration", hint='write "2ms" or "40us/record"')
     seconds = float(found[1]) * _SECONDS[found[2].lower()]
     rate = math.inf if copy is None else _rate_from(copy)
     if (found[3] or "").lower() == "/record":
@@ -163,6 +160,6 @@ def _rate_from(text: str) -> float:
 
 
 def is_pinned(array: Any) -> bool:
-    """Whether its memory is pinned: a GPU copies that directly."""
+    """Whether its memory is pinned, so that a GPU copies it directly."""
     asked = getattr(array, "is_pinned", None)
     return bool(asked()) if callable(asked) else False

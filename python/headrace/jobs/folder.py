@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder that the parts of a job write to, each in its own process.
 
-    DEST/part-00003-of-00256.tar      what is whole
-    DEST/.job/job.json                what the job is: the same for all parts
-    DEST/.job/part-00003-of-00256.json  the part's entry: records, files, their sizes and SHA-256
-    DEST/unfinished/part-00003-of-00256/  where the part is being made, and its lock
+    DEST/part-00003-of-00256.tar         complete files
+    DEST/.job/job.json                   the job's description, the same for all parts
+    DEST/.job/part-00003-of-00256.json   the part's entry: records, files, their sizes and SHA-256
+    DEST/unfinished/part-00003-of-00256  where the part is being made, and its lock
 
-Everything takes its place by a rename, the entry last. A process that is killed leaves files in its
-part's folder alone, where the next one for this part goes on. While there is a folder `unfinished`
-no format takes DEST for a dataset; merging removes it.
+Everything is moved into place by a rename, the entry last. A process that is killed leaves files
+only in its part's folder, where the next process for this part continues. While the folder
+`unfinished` exists, no format takes DEST for a dataset; merging removes it.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ OTHER_JOB = declare(
     "folder belongs to another job",
     "All parts of a job use the same records, the same options and the same number of parts, in a "
     "separate folder: a changed dataset, another option or other files at the destination would "
-    "mix two datasets. Name another folder, or remove the old one yourself.",
+    "mix two datasets. Choose another folder, or remove the old one yourself.",
 )
 STATE, UNFINISHED, JOB = ".job", "unfinished", "job.json"
-_NOTE = "entry.json"  # in the part's folder, once its files are whole
+_NOTE = "entry.json"  # in the part's folder, once its files are complete
 
-# Makes the part's files in a folder; returns its entry without them, or with "files" of which it
-# knows the "sha256" already.
+# Makes the part's files in a folder; returns its entry, with "files" only if it already knows their
+# "sha256".
 Make = Callable[[Path], dict[str, Any]]
 
 
@@ -79,7 +79,7 @@ def plan_of(command: str, sources: Sequence[_core.Source], **options: Any) -> di
 class JobFolder:
     def __init__(self, dest: Path, plan: dict[str, Any]) -> None:
         self.dest = dest
-        self.plan: dict[str, Any] = json.loads(json.dumps(plan))  # as the file says it
+        self.plan: dict[str, Any] = json.loads(json.dumps(plan))  # as read back from the file
         self.state, self.unfinished = dest / STATE, dest / UNFINISHED
 
     def write(self, part: Part, names: Sequence[str], make: Make) -> dict[str, Any]:
@@ -99,15 +99,17 @@ class JobFolder:
         return {**entry, "kept": kept}
 
     def _check(self) -> None:
-        """HR0279 where the folder is another job's."""
+        """HR0279 if the folder belongs to another job."""
         names: list[str] = []
         with contextlib.suppress(FileNotFoundError):
-            names = os.listdir(self.dest)  # before the plan is read: the first part may be quick
+            names = os.listdir(
+                self.dest
+            )  # before the plan is read: another part may write it in between
         plan = read_json(self.state / JOB)
         if plan is None:
             if foreign := sorted({*names} - {STATE, UNFINISHED}):
                 raise OTHER_JOB.error(
-                    f"{self.dest / foreign[0]} was not written by a job", hint="name a new folder"
+                    f"{self.dest / foreign[0]} was not written by a job", hint="choose a new folder"
                 )
         elif plan != self.plan:
             wrong = sorted(
@@ -116,7 +118,7 @@ class JobFolder:
             raise OTHER_JOB.error(
                 f"{self.dest} belongs to a job with {wrong}={plan.get(wrong)!r}, and this one has "
                 f"{self.plan.get(wrong)!r}",
-                hint="name a new folder",
+                hint="choose a new folder",
             )
 
     def _whole(self, part: Part) -> dict[str, Any] | None:
@@ -126,7 +128,7 @@ class JobFolder:
         return None
 
     def _begin(self, work: Path) -> None:
-        """Says which job it is, unless another part has."""
+        """Writes the job's description, unless another part has done so."""
         self.state.mkdir(exist_ok=True)
         own = work / JOB
         _write(own, json.dumps(self.plan, indent=1))
@@ -140,7 +142,7 @@ class JobFolder:
         self._check()
 
     def _made(self, work: Path) -> dict[str, Any] | None:
-        """The entry of files that an interrupted process has made whole."""
+        """The entry of files that an interrupted process has completed."""
         entry = read_entry(work / _NOTE)
         if entry is None:
             return None
@@ -158,7 +160,7 @@ class JobFolder:
                     raise OTHER_JOB.error(
                         f"{self.dest / name} was not written by this job", hint="move it away"
                     )
-        if (work / names[0]).exists():  # whole, and what its entry would have said is lost
+        if (work / names[0]).exists():  # a complete file whose entry is lost
             for name in (_NOTE, *names):
                 (work / name).unlink(missing_ok=True)
         report = make(work)
@@ -184,7 +186,7 @@ class JobFolder:
 
     def _put(self, work: Path, part: Part, entry: dict[str, Any]) -> None:
         for file in entry["files"]:
-            with contextlib.suppress(FileNotFoundError):  # an interrupted process has put it there
+            with contextlib.suppress(FileNotFoundError):  # an interrupted process has moved it
                 os.replace(work / file["file"], self.dest / file["file"])
         sync(self.dest)
         os.replace(work / _NOTE, self.state / f"{part.name}.json")
@@ -220,19 +222,19 @@ def _clear(work: Path) -> None:
         elif path.name != "lock":
             path.unlink()
     (work / "lock").unlink()
-    with contextlib.suppress(OSError):  # another process waits in it
+    with contextlib.suppress(OSError):  # another process waits for the lock
         work.rmdir()
 
 
 def clear_unfinished(dest: Path) -> None:
-    """Removes what complete parts have left behind. HR0277 while one is being written."""
+    """Removes the working folders of complete parts. HR0277 while one is being written."""
     unfinished = dest / UNFINISHED
     if not os.path.lexists(unfinished):
         return
     _check_folder(unfinished)
     works = sorted(unfinished.iterdir())
     for work in works:
-        check_own(work)  # before the first is removed
+        check_own(work)  # before any is removed
     for work in works:
         with locked(work):
             _clear(work)
@@ -248,7 +250,7 @@ def check_own(work: Path) -> None:
 
 
 def _check_folder(path: Path) -> None:
-    """HR0279 where a link or a file stands there."""
+    """HR0279 if the path is a link or a file."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISDIR(path.lstat().st_mode):
             raise OTHER_JOB.error(f"{path} was not made by a job", hint="move it away")
@@ -297,7 +299,8 @@ def sha256(path: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """A whole file, by way of a name that the next process for the part uses again."""
+    """Writes a complete file, through a temporary name that the next process for the part
+    reuses."""
     own = path.with_name(path.name + ".partial")
     with own.open("w") as file:
         file.write(text)

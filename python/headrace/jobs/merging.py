@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a job: whether all parts are there, and one manifest of them."""
+"""Completes a job: checks that all parts exist, and writes one manifest of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MANIFEST = "manifest.json"
 _MISSING = declare(
     "HR0280",
     "data",
-    "job parts missing",
+    "missing job parts",
     "A job is merged when every part is complete: parts that were never written, or whose files "
     "have another size (with --verify, other bytes) than their entries state, must be made again. "
     "`headrace merge DEST --missing` prints their numbers in the form of Slurm's --array.",
@@ -101,7 +101,7 @@ def _plan(folder: Path) -> dict[str, Any]:
 def _entries(
     folder: Path, plan: Mapping[str, Any], verify: bool
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """The parts' entries in order, and the numbers of those that are not whole."""
+    """The parts' entries in order, and the numbers of incomplete parts."""
     entries, absent = [], []
     for number in range(plan["parts"]):
         name = Part(number, plan["parts"]).name
@@ -131,7 +131,7 @@ def _entries(
 def _check_records(
     folder: Path, plan: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Every record is in one part."""
+    """Checks that every record is in exactly one part."""
     begin = 0
     for entry in entries:
         if entry["first"] != begin:
@@ -145,7 +145,7 @@ def _check_records(
 
 
 def _join(path: Path, parts: Iterable[Path]) -> None:
-    """One file of all parts' lines."""
+    """Joins the lines of all parts in one file."""
     with replaced(str(path)) as temporary, open(temporary, "wb") as whole:
         for part in parts:
             with part.open("rb") as lines:
@@ -164,7 +164,7 @@ def _is_there(path: Path, file: Mapping[str, Any], verify: bool) -> bool:
 
 
 def _summed(entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Counts of all parts, and their lists by the records' numbers."""
+    """The sums over all parts, and their lists with record numbers of the whole dataset."""
     out: dict[str, Any] = {}
     for entry in entries:
         for name, value in entry.items():

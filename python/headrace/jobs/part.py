@@ -28,7 +28,7 @@ class Part(NamedTuple):
 
     def of(self, records: int, longer_first: bool = False) -> range:
         """The records of the part. BAD_VALUE if there are more parts than records. longer_first: if
-        they do not divide evenly, longer parts come first, as in packs.
+        they do not divide evenly, the first parts have one record more, as in packs.
         """
         if self.parts > max(1, records):
             raise arguments.BAD_VALUE.error(
@@ -49,7 +49,7 @@ def part_from(given: Any) -> Part:
         numbers = match and tuple(map(int, match.groups()))
     if not isinstance(numbers, (tuple, list)) or len(numbers) != 2:
         raise arguments.BAD_VALUE.error(
-            f"part must be a number and how many there are (got {given!r})",
+            f"part must be its number and the number of parts (got {given!r})",
             hint='part=(3, 256), or "3/256"; the first is part 0',
         )
     parts = arguments.integer("part[1]", numbers[1], 1, MOST_PARTS)

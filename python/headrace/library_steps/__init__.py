@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transforms of torchvision and Albumentations as steps.
 
-A transform that only colors takes ``image``. One that moves, cuts or resizes gets everything that
-lies in the image, in one call with one draw, each as its kind is moved, and the rows that belong
-to it; how, say the adapters. ``T.Python(transform, fields=...)`` names the fields instead.
+A transform that changes only colors takes ``image``. One that moves, crops or resizes gets all
+fields with image coordinates, and the rows that belong to them, in one call with one random draw;
+the adapters define how. ``T.Python(transform, fields=...)`` selects the fields instead.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def adapter_of(transform: Any) -> Adapter:
 
 
 def moves(transform: Any) -> bool:
-    """Whether it is known to move things in an image."""
+    """Whether it is known to change positions in the image."""
     return bool(home_of(transform)) and adapter_of(transform).moves(transform)
 
 
 def is_composed(transforms: Any) -> bool:
-    """Whether it is a composition of torchvision or torch, instead of a list, or an object that
-    holds one as its ``transforms``, as the presets of torchvision's reference scripts do.
+    """Whether it is a composition of torchvision or torch, given instead of a list; or an object
+    that has one as its ``transforms``, like the presets of torchvision's reference scripts do.
     """
     homes = {"Compose": "torchvision", "Sequential": "torch"}
     for each in (transforms, getattr(transforms, "transforms", None)):
@@ -52,7 +52,7 @@ def is_composed(transforms: Any) -> bool:
 
 
 def native_names(transform: Any) -> list[str]:
-    """The transforms in it that headrace.transforms has, too."""
+    """The transforms in it that have an operator in headrace.transforms."""
     known = _core.operators()
     names = [type(each).__name__ for each in opened(transform) if home_of(each) == "torchvision"]
     return sorted({name for name in names if name in known})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the adapters of libraries: the fields that they get, and the checks."""
+"""Shared by the adapters of libraries: selecting the fields, and the checks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CANNOT_TAKE = declare(
     "torchvision v1 transform takes one image. For anything else write a function that takes the "
     "fields: def step(image, boxes).",
 )
-Words = Sequence[int]  # of randomness: steps.Words
+Words = Sequence[int]  # random words: steps.Words
 
 
 class Taken(NamedTuple):
-    """A field, as a transform sees it; ``shape`` is a record's, -1 where records differ."""
+    """A field as passed to a transform; ``shape`` is that of a record, -1 where records differ."""
 
     name: str
     kind: str
@@ -39,7 +39,7 @@ class Taken(NamedTuple):
 
     @property
     def has_open_rows(self) -> bool:
-        """Whether it is an array of numbers with a row per object."""
+        """Whether it is a numeric array with one row per object."""
         return self.kind not in _NO_ROWS and self.shape[:1] == (-1,)
 
 
@@ -52,10 +52,10 @@ Adapted = Callable[[list[Any], Kinds, Words], list[Any]]
 class Adapter(NamedTuple):
     """How to call the transforms of one library."""
 
-    adapted: Callable[[Any], Adapted]  # what calls it with the values of fields
-    moves: Callable[[Any], bool]  # whether it is known to change where things are in a picture
-    chosen: Callable[[Any, Kinds], list[str]]  # of the fields in sight, in the order of the call
-    check: Callable[[Any, Kinds], None]  # ConfigError HR0680 where it cannot take these
+    adapted: Callable[[Any], Adapted]  # a function that calls it with the fields' values
+    moves: Callable[[Any], bool]  # whether it is known to change positions in the image
+    chosen: Callable[[Any, Kinds], list[str]]  # the fields to pass, in the order of the call
+    check: Callable[[Any, Kinds], None]  # ConfigError HR0680 if it cannot take these fields
 
 
 def home_of(transform: Any) -> str:
@@ -81,20 +81,20 @@ def refuse(transform: Any, fields: Iterable[Taken], why: str = "", hint: str = "
     given = ", ".join(f"{field.name} ({field.kind})" for field in fields)
     return CANNOT_TAKE.error(
         f"[{type(transform).__name__}] is given {given}" + (f": {why}" if why else ""),
-        hint=hint or "def step(image, boxes): ... takes any fields by the names of its arguments",
+        hint=hint or "def step(image, boxes): ... takes the fields that its arguments name",
     )
 
 
 def mates(of: Taken, fields: Kinds) -> list[Taken]:
-    """The other fields whose rows belong to the same objects, as far as declared."""
+    """The other fields that are declared to have rows for the same objects."""
     same = [f for f in fields if f.row_group == of.row_group and f.kind not in _NO_ROWS]
     return [f for f in same if of.row_group and f.name != of.name]
 
 
 def canvas_of(fields: Kinds, values: list[Any]) -> tuple[int, int]:
-    """Height and width of the first image, to which the others refer."""
+    """Height and width of the first image, whose coordinates the other fields use."""
     for field, value in zip(fields, values, strict=True):
-        if hasattr(value, "getbands"):  # a picture of Pillow
+        if hasattr(value, "getbands"):  # a Pillow image
             return value.height, value.width
         if field.kind in LYING_PIXELS:
             return int(value.shape[-2]), int(value.shape[-1])
@@ -102,8 +102,8 @@ def canvas_of(fields: Kinds, values: list[Any]) -> tuple[int, int]:
 
 
 def check_sizes(fields: Kinds, values: list[Any]) -> None:
-    """ValueError if the record has rows and images of several sizes: which one they refer to is
-    unknown.
+    """ValueError if the record has rows and images of several sizes: it is unknown which one they
+    refer to.
     """
     if not {"boxes", "keypoints", "masks"} & {f.kind for f in fields}:
         return
@@ -130,6 +130,6 @@ def check_rows(fields: Kinds, before: list[Any], after: list[Any], hint: str) ->
         for other, of_other, left_of_other in changed:
             if (other.row_group, of_other) == (field.row_group, count) and left_of_other != left:
                 raise ValueError(
-                    f'it gave "{field.name}" back with {left} of {count} rows and "{other.name}" '
-                    f"with {left_of_other}; {hint}"
+                    f'it returned {left} of {count} rows of "{field.name}" and {left_of_other} of '
+                    f'"{other.name}"; {hint}'
                 )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A transform of Albumentations as a step.
 
-A Compose gets ``image``, ``mask`` and ``masks``, and where it has bbox_params and keypoint_params
-the boxes and the keypoints. Which boxes are left is known by a column with their numbers, so that
-all fields of their row group lose the same rows, whether or not label_fields names them.
+A Compose gets ``image``, ``mask`` and ``masks``, and if it has bbox_params and keypoint_params, the
+boxes and keypoints. An extra column of row numbers shows which boxes remain, so that all fields of
+their row group lose the same rows, whether or not label_fields lists them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _moves(transform: Any) -> bool:
 
 
 def _params(transform: Any, of: str) -> Any:
-    """Its BboxParams ("bboxes") or KeypointParams ("keypoints"); None where it has none."""
+    """Its BboxParams ("bboxes") or KeypointParams ("keypoints"); None if it has none."""
     processor = getattr(transform, "processors", {}).get(of)
     return getattr(processor, "params", None)
 
@@ -75,7 +75,8 @@ def _chosen(transform: Any, seen: Kinds) -> list[str]:
             transform,
             seen,
             f"label_fields names {unknown[0]!r}, which is not a field",
-            "label_fields= names fields of the record; it may be left out: rows follow their boxes",
+            "label_fields= lists fields of the record; it may be omitted, since rows follow "
+            "their boxes",
         )
     return [f.name for f in seen if f.name in wanted]
 
@@ -102,11 +103,11 @@ def _check(transform: Any, fields: Kinds) -> None:
             raise refuse(
                 transform,
                 fields,
-                "keypoints must keep their rows, so that other fields still match",
+                "it may drop keypoints, and other fields would no longer match",
                 "Compose(..., keypoint_params=KeypointParams('xy', remove_invisible=False))",
             )
         elif field.kind in ("text", "bytes", "tensor", "label") and "boxes" not in kinds:
-            raise refuse(transform, fields, f'"{field.name}" belongs to no boxes')
+            raise refuse(transform, fields, f'"{field.name}" has no related boxes')
 
 
 def _check_boxes(transform: Any, fields: Kinds, field: Taken, params: Any) -> None:
@@ -115,7 +116,7 @@ def _check_boxes(transform: Any, fields: Kinds, field: Taken, params: Any) -> No
         raise refuse(
             transform,
             fields,
-            f'the format of "{field.name}" is {field.box_format or "not known"}',
+            f'the format of "{field.name}" is {field.box_format or "unknown"}',
             f'it takes one of {", ".join(_FORMATS)}: kinds={{"boxes": "boxes:xyxy"}}',
         )
     if getattr(params, "format", None) != format_:
@@ -128,7 +129,7 @@ def _check_boxes(transform: Any, fields: Kinds, field: Taken, params: Any) -> No
 
 
 def _adapted(transform: Any) -> Adapted:
-    """It takes (H, W, C) by name and can be seeded."""
+    """Calls a transform that takes (H, W, C) by name and can be seeded."""
 
     def call(values: list[Any], fields: Kinds, words: Words) -> list[Any]:
         if hasattr(transform, "set_random_seed"):
@@ -140,13 +141,13 @@ def _adapted(transform: Any) -> Adapted:
             given.update(_given(field, value))
             if field.name in labels:
                 given[field.name] = value.tolist()
-        if len(fields) == 1:  # a tensor alone counts as a picture
+        if len(fields) == 1:  # a single tensor counts as an image
             picture = np.ascontiguousarray(values[0].transpose(1, 2, 0))
             return [_channels_first(transform(image=picture)["image"])]
         out = transform(**given)
         back = _Back(out, fields, len(given.get("bboxes", ())))
         returned = [back.value(f, value) for f, value in zip(fields, values, strict=True)]
-        hint = "source.with_row_group() says what belongs together, label_fields= names labels"
+        hint = "source.with_row_group() declares related fields, label_fields= lists labels"
         check_rows(fields, values, returned, hint)
         return returned
 
@@ -175,17 +176,17 @@ def _given(field: Taken, value: Any) -> dict[str, Any]:
 
 
 def _numbered(rows: Any) -> Any:
-    """float32 rows with their number as a last column; exact for 16 million of them."""
+    """float32 rows with the row number as the last column, exact up to 16 million rows."""
     return np.column_stack([rows, np.arange(len(rows))]).astype(np.float32)
 
 
 class _Back:
-    """What came back, by field."""
+    """The results, by field."""
 
     def __init__(self, out: dict[str, Any], fields: Kinds, count: int) -> None:
         self._out = out
         boxes = [f for f in fields if f.kind == "boxes"]
-        self._kept = np.arange(count)  # numbers of the rows of boxes that are left
+        self._kept = np.arange(count)  # numbers of the remaining rows of boxes
         if boxes:
             self._boxes = np.asarray(out["bboxes"], np.float64).reshape(-1, 5)
             self._kept = self._boxes[:, 4].astype(np.int64)

@@ -4,7 +4,7 @@
 One of ``torchvision.transforms.v2`` gets the record as a dictionary by the fields' names: images
 and masks as tv_tensors, clips as Video, (T, C, H, W), boxes as BoundingBoxes with their format and
 the image as canvas, the x and y of keypoints as KeyPoints, and the rows that belong to boxes
-(labels, areas) as plain tensors, which it leaves alone or, as SanitizeBoundingBoxes does, drops
+(labels, areas) as plain tensors, which it leaves unchanged or, like SanitizeBoundingBoxes, drops
 with the boxes.
 """
 
@@ -64,17 +64,17 @@ def _moves(transform: Any) -> bool:
 def _moves_itself(transform: Any) -> bool:
     kind, place = type(transform), type(transform).__module__
     if not place.startswith("torchvision.transforms"):
-        return False  # a class of the user's: unknown
+        return False  # a user-defined class: unknown
     named = place.endswith(".transforms") and kind.__name__ in _GEOMETRY_OF_V1
     return named or place.endswith(("._geometry", "._auto_augment", ".autoaugment"))
 
 
 def _is_joint(transform: Any) -> bool:
-    """Whether it does something to more than colors, or may."""
+    """Whether it changes, or may change, more than colors."""
     if not _is_v2(transform):
         return False
     return _moves(transform) or any(
-        type(each).__name__ == "Lambda"  # a function of the user's, called with each of them
+        type(each).__name__ == "Lambda"  # a user-defined function, called with each of them
         or type(each).__module__.endswith("._meta")
         or type(each).__name__.startswith("Sanitize")
         or not type(each).__module__.startswith("torchvision")
@@ -90,7 +90,7 @@ def _chosen(transform: Any, seen: Kinds) -> list[str]:
         return clips[:1] if clips and len(clips) == len(shown) else ["image"]
     rows = [f for f in lying if not f.is_picture]
     with_rows = {f.name for field in rows for f in mates(field, seen)}
-    if any(f.row_group == 0 for f in rows):  # what belongs to them is unknown
+    if any(f.row_group == 0 for f in rows):  # the related fields are unknown
         with_rows |= {f.name for f in seen if f.has_open_rows and f.row_group == 0}
     wanted = {f.name for f in lying} | {
         f.name for f in seen if f.name in with_rows and f.kind not in _TV_KINDS
@@ -115,23 +115,23 @@ def _check(transform: Any, fields: Kinds) -> None:
             raise refuse(
                 transform,
                 fields,
-                f'the format of "{field.name}" is {field.box_format or "not known"}',
+                f'the format of "{field.name}" is {field.box_format or "unknown"}',
                 'hr.open(..., kinds={"boxes": "boxes:xyxy"}) declares it, in pixels',
             )
     if not {"image", "video", "mask", "masks"} & set(kinds):
         raise refuse(
             transform,
             fields,
-            "there is no image to which boxes and points refer",
+            "boxes and points have no image to refer to",
             'fields=("image", "boxes")',
         )
     if not {"image", "video"} & set(kinds) and not set(kinds) <= set(_TV_KINDS):
-        raise refuse(transform, fields, "without an image it takes the first tensor for one")
+        raise refuse(transform, fields, "without an image, it would treat the first tensor as one")
     _check_format(transform, fields)
 
 
 def _check_format(transform: Any, fields: Kinds) -> None:
-    """Where the list ends in another format of boxes than it began with."""
+    """Checks that the list ends with the box format that it began with."""
     last = [t for t in opened(transform) if type(t).__name__ == "ConvertBoundingBoxFormat"][-1:]
     said = [str(getattr(t.format, "value", t.format)) for t in last]
     for field in fields:
@@ -139,23 +139,25 @@ def _check_format(transform: Any, fields: Kinds) -> None:
             raise refuse(
                 transform,
                 fields,
-                f'"{field.name}" is {field.box_format} and would come back as {said[0].lower()}',
+                f'"{field.name}" is {field.box_format} and would be returned as {said[0].lower()}',
                 "headrace.transforms.ConvertBoundingBoxFormat changes the field's format",
             )
 
 
 def _with_rows(fields: Kinds) -> str:
-    """How all rows go together: torchvision finds masks by itself, and labels if they are named."""
+    """A hint on dropping related rows together: torchvision finds masks, but labels only if
+    named."""
     named = [f.name for f in fields if f.kind not in _TV_KINDS and f.has_open_rows]
     getter = ", ".join(f"record[{name!r}]" for name in named)
     return (
-        f"SanitizeBoundingBoxes(labels_getter=lambda record: ({getter},)) drops rows of all that "
-        "it names; headrace.transforms.SanitizeBoundingBoxes of the whole row group"
+        f"SanitizeBoundingBoxes(labels_getter=lambda record: ({getter},)) drops rows of the fields "
+        "that it returns; headrace.transforms.SanitizeBoundingBoxes those of the whole row group"
     )
 
 
 def _adapted(transform: Any) -> Adapted:
-    """torchvision draws from torch's global generator: seeded for the record, then put back."""
+    """torchvision draws from torch's global generator, which is seeded for the record, then
+    restored."""
 
     def call(values: list[Any], fields: Kinds, words: Words) -> list[Any]:
         torch = sys.modules["torch"]
@@ -163,7 +165,7 @@ def _adapted(transform: Any) -> Adapted:
         given = [torch.from_numpy(value) for value in values]
         if _is_v2(transform):
             canvas = canvas_of(fields, given)
-            alone = len(given) == 1  # a tensor alone counts as a picture
+            alone = len(given) == 1  # a single tensor counts as an image
             given = [
                 _wrapped(f._replace(kind="image") if alone and f.kind == "tensor" else f, v, canvas)
                 for f, v in zip(fields, given, strict=True)
@@ -207,8 +209,9 @@ def _wrapped(field: Taken, value: Any, canvas: tuple[int, int]) -> Any:
 
 
 def _check_together(fields: Kinds, given: list[Any], out: list[Any]) -> None:
-    """ValueError where boxes are of another format than they were, or anything of another image.
-    What has no rows is nowhere; torchvision turns the image and not the canvas of no boxes."""
+    """ValueError if the box format changed, or if fields now refer to images of different sizes.
+    Fields without rows are not checked: torchvision rotates the image but not the canvas of empty
+    boxes."""
     canvas, now = canvas_of(fields, given), canvas_of(fields, out)
     for field, before, after in zip(fields, given, out, strict=True):
         if field.kind == "boxes" and hasattr(after, "canvas_size"):
@@ -225,8 +228,8 @@ def _check_together(fields: Kinds, given: list[Any], out: list[Any]) -> None:
             continue
         if before_it == canvas and lies != now and after.numel() > 0:
             raise ValueError(
-                f'"{field.name}" came back for an image of {lies}, and the image is {now}: one '
-                "of them was moved alone"
+                f'"{field.name}" was returned for an image of {lies}, and the image is {now}: '
+                "only one of them was transformed"
             )
 
 
@@ -237,8 +240,8 @@ def _unwrapped(field: Taken, before: Any, after: Any) -> Any:
     if field.kind == "keypoints" and before.shape[-1] > 2:
         if after.shape[:-1] != before.shape[:-1]:
             raise ValueError(
-                f'"{field.name}" came back as {tuple(after.shape)}, and values of a point other '
-                f"than x and y cannot follow from {before.shape}: keep all points"
+                f'"{field.name}" came back as {tuple(after.shape)}, so the values of points other '
+                f"than x and y cannot be matched with {before.shape}: keep all points"
             )
         rest = torch.from_numpy(before[..., 2:]).to(after.dtype)
         return torch.cat([after.as_subclass(torch.Tensor), rest], -1)

@@ -9,9 +9,9 @@ for images, labels in train.torch("cuda"):
     ...
 
 One file per idea: ``loader.py`` is the public class; ``assembly.py`` has its parts;
-``deliveries.py`` defines how batches reach the consumer, with ``copied_batches.py`` for devices;
-``loaded_state.py`` where it stands before the first batch; ``views.py`` and ``outputs.py`` as what
-its batches come; ``turn.py`` and ``iteration.py`` whose turn it is.
+``deliveries.py`` defines how batches reach the consumer, ``copied_batches.py`` how they reach
+devices; ``loaded_state.py`` holds a loaded position until the first batch; ``views.py`` and
+``outputs.py`` define the form of batches; ``turn.py`` and ``iteration.py`` coordinate consumers.
 """
 
 from headrace.loader.loader import Loader as Loader

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of a loader, and the engine loaders made from them. Internal: for the modules of
 Headrace that inspect a loader (inspection, the doctor, the watch, frameworks). It only changes
-during a turn of its loader.
+while its loader's turn is taken.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def _native(source: Source, transforms: Any) -> Any:
     """A torchvision Compose as our list; anything else unchanged."""
     if not library_steps.is_composed(transforms):
         return transforms
-    from headrace.migrate.composed import native_steps  # late
+    from headrace.migrate.composed import native_steps  # imported late
 
     return native_steps(source, transforms)
 
 
-_TABLES = ("decoded", "finished_before_crossing", "stages")  # of counters that all grow
+_TABLES = ("decoded", "finished_before_crossing", "stages")  # tables of counters, all of which grow
 
 
 def _sum_of_counters(earlier: dict[str, Any], present: dict[str, Any]) -> dict[str, Any]:
@@ -75,22 +75,22 @@ class Assembly:
 
             check_options(self.stream, given, self.shard.world_size)
             check_steps(self.pipeline.all_steps())
-        self.is_settled = False  # the shard: an iteration has begun, so ranks can no longer appear
+        self.is_settled = False  # an iteration has begun, so the shard is final
         self._surroundings = Surroundings()
         self._kept = {**kept, "lends": given["workers"] is not None}
         if self._kept["lends"] and given["finish"] == "auto":
             self._kept["finish"] = "host"  # rows that a device finishes are not lent
-        self._streams = 0  # of the state that was loaded last
-        self._renewed: dict[str, Any] = {}  # keywords that the present engine's loader has instead
-        self._counted: dict[str, Any] = {}  # by those that were exchanged
+        self._streams = 0  # number of streams of the last loaded state
+        self._renewed: dict[str, Any] = {}  # keywords of the present engine loader that differ
+        self._counted: dict[str, Any] = {}  # counters of the engine loaders that were replaced
         self._in_vain: dict[str, int] = {}
-        self._bad_records: list[str] = []  # of these
+        self._bad_records: list[str] = []  # of the replaced engine loaders
         self._inspector: _core.Loader | None = None
         self._engine: _core.Loader | None = self.make()
 
     @property
     def present_engine(self) -> _core.Loader | None:
-        """The current engine loader, regardless of the process group; None after close()."""
+        """The current engine loader, without checking the process group; None after close()."""
         return self._engine
 
     def make(self, pipeline: Pipeline | None = None, **changes: Any) -> _core.Loader:
@@ -114,13 +114,13 @@ class Assembly:
 
     def _batches(self, options: Mapping[str, Any], shard: Shard) -> Batches:
         size, together = options["batch_size"], options["global_batch_size"]
-        records = together or (size or 1) * shard.world_size  # the engine refuses all or nothing
+        records = together or (size or 1) * shard.world_size  # the engine rejects both and neither
         return Batches(min(records, INT32), machines(shard), self._streams)
 
     @contextlib.contextmanager
     def streams_of(self, state: Mapping[str, int]) -> Iterator[None]:
-        """For loading a state: uses its number of streams if the user gave none. An error changes
-        nothing.
+        """When a state is loaded: uses its number of streams unless the user set one. On an error,
+        nothing changes.
         """
         engine, before = self.engine(), self._streams
         self._streams = state.get("streams", 0)
@@ -144,16 +144,16 @@ class Assembly:
             reader.surroundings = self._surroundings
 
     def engine(self) -> _core.Loader:
-        """The engine's loader to iterate, made again if the process group was initialized before
-        the first iteration. ConfigError HR0161 after close().
+        """The engine's loader to iterate, recreated if the process group was initialized before the
+        first iteration. ConfigError HR0161 after close().
         """
         _core.throw_if_forked()
         if self._engine is None:
-            raise CLOSED.error("this loader is closed", hint="make another one")
+            raise CLOSED.error("this loader is closed", hint="create another one")
         if not self.is_settled:
             shard = resolve_shard(self.given["shard"])
             if shard[:2] != self.shard[:2]:
-                engine = self.make(shard=shard[:2])  # raises if the ranks do not fit
+                engine = self.make(shard=shard[:2])  # raises if the number of ranks is invalid
                 engine.set_epoch(self._engine.epoch())
                 self._engine.close()
                 self._engine = engine
@@ -162,7 +162,7 @@ class Assembly:
         return self._engine
 
     def renew(self, **changes: Any) -> _core.Loader:
-        """Replaces the engine's loader by one whose slots are pinned for a device, or are not."""
+        """Replaces the engine's loader by one with slots pinned for a device, or not pinned."""
         engine = self.engine()
         state = engine.state()
         engine.close()
@@ -184,7 +184,7 @@ class Assembly:
         return made
 
     def discount(self, **counters: int) -> None:
-        """Subtracts these from the engine's counters, since the consumer did not receive them."""
+        """Subtracts batches that the consumer did not receive from the engine's counters."""
         for name, count in counters.items():
             self._in_vain[name] = self._in_vain.get(name, 0) + count
 
@@ -194,7 +194,7 @@ class Assembly:
         return {**out, **{name: out[name] - count for name, count in self._in_vain.items()}}
 
     def bad_records(self) -> list[str]:
-        """As lines of JSON."""
+        """The bad records as lines of JSON."""
         return self._bad_records + self.engine().quarantine()
 
     def set_shard(self, shard: Shard, state: Mapping[str, int]) -> None:
@@ -234,7 +234,7 @@ class Assembly:
         return tuple(output["name"] for output in self.engine().outputs())
 
     def layout(self) -> Layout:
-        """The layout of a batch: its fields, and where each record's part of them is."""
+        """The layout of a batch: its fields, and how they divide into records."""
         return Layout.of(self.engine().outputs())
 
     def inspector(self) -> _core.Loader:
@@ -242,7 +242,9 @@ class Assembly:
         HR0690 for a stream, which has none.
         """
         if self.stream is not None:
-            self.stream.refuse("it has no batches by number, to look at apart from the iteration")
+            self.stream.refuse(
+                "its batches have no numbers, so they cannot be inspected outside the iteration"
+            )
         if self._inspector is None:
             fields = self.field_names()
             hidden = [name for name in ("id", "key") if name not in fields]
@@ -252,7 +254,7 @@ class Assembly:
         return self._inspector
 
     def forget_inspector(self) -> None:
-        """Drops the inspector, which has the seed and rank of the engine's loader at the time."""
+        """Drops the inspector, which was made with the seed and rank of the engine loader."""
         inspector, self._inspector = self._inspector, None
         if inspector is not None:
             inspector.close()
@@ -267,5 +269,5 @@ class Assembly:
         self.forget_inspector()
         self._engine = None
         if for_good:
-            self.__dict__.pop("source", None)  # cleanup that runs later may close it again
+            self.__dict__.pop("source", None)  # later cleanup may close it again
             self.stream = None

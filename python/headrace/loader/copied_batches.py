@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's epoch copied to a device: the engine is some batches ahead of its consumer. During a
+"""Copies a loader's epoch to a device: the engine is some batches ahead of its consumer. During a
 run, the engine's loader belongs to the prefetcher's thread. Received batches are counted here; when
 the run ends, the engine's loader is set back to that position.
 """
@@ -14,7 +14,7 @@ from headrace.loader.form import Form
 
 
 class CopiedBatches:
-    """Runs of one loader, one after the other, to one device or divided over several."""
+    """Successive runs of one loader, to one device or divided over several."""
 
     def __init__(
         self,
@@ -26,13 +26,13 @@ class CopiedBatches:
         self._names = [device.name for device in devices]
         self._depth = depth
         self._prefetchers = [_core.Prefetcher(d, depth, patience, 0, warn) for d in devices]
-        self._engine: _core.Loader | None = None  # while the prefetchers have it
-        self._resting: _core.Loader | None = None  # after a batch that did not arrive
+        self._engine: _core.Loader | None = None  # set while the prefetchers use it
+        self._resting: _core.Loader | None = None  # set after a batch that did not arrive
         self._received: dict[str, int] = {}
         self._before: dict[str, int] = {}  # the batch received last
 
     def suits(self, form: Form) -> bool:
-        """Whether its batches go to that device, that many ahead."""
+        """Whether its batches go to that device, with that depth."""
         return ([device.name for device in form.devices], form.depth) == (self._names, self._depth)
 
     def begin(self, engine: _core.Loader) -> None:
@@ -44,8 +44,8 @@ class CopiedBatches:
         _core.start_loader(engine, self._prefetchers, self._depth)
 
     def next(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
-        """For each device its part of a batch, arrays there; None at the end of the epoch, and when
-        ``ended()`` says that it is no longer wanted.
+        """For each device, its part of a batch, on the device; None at the end of the epoch, or if
+        ``ended()`` says that the batch is no longer wanted.
         """
         if self._resting is not None:
             self.begin(self._resting)
@@ -86,14 +86,14 @@ class CopiedBatches:
     def _stop(self) -> None:
         for prefetcher in self._prefetchers:
             while not prefetcher.stop():
-                pass  # the engine's loader is its thread's until then; signals get through
+                pass  # until then its thread uses the engine's loader; signals are handled
 
     def received(self) -> dict[str, int] | None:
-        """The loader's state as its consumer knows it; None without a run."""
+        """The loader's state after the batches received; None without a run."""
         return None if self._engine is None else self._received
 
     def stats(self) -> dict[str, Any]:
-        """Counters of the copies by device; in seconds and bytes."""
+        """Counters of the copies by device, in seconds and bytes."""
         counted = (prefetcher.stats() for prefetcher in self._prefetchers)
         return dict(zip(self._names, counted, strict=True))
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class DataLoaderKeyword(NamedTuple):
-    """rows: of the page's table, DataLoader's way and Loader's. hint: Loader's message for it;
+    """rows: rows of the page's table, DataLoader's way and Loader's. hint: Loader's message for it;
     empty if it has the same keyword. unneeded: the reason, for the report of a translated
     DataLoader whose value is not among ``usual``; empty if it is translated.
     """
@@ -38,7 +38,7 @@ KEYWORDS = {
         "the first argument is the source: hr.Loader(dataset, ...)",
     ),
     "batch_size": DataLoaderKeyword(
-        (("`batch_size`", "`batch_size`, per rank as there; or `global_batch_size`"),)
+        (("`batch_size`", "`batch_size`, also per rank; or `global_batch_size`"),)
     ),
     "shuffle": DataLoaderKeyword(
         (
@@ -50,7 +50,7 @@ KEYWORDS = {
     ),
     "drop_last": DataLoaderKeyword(
         (("`drop_last=True`", '`last_batch="drop"`'),),
-        'last_batch="drop" leaves the incomplete batch out, "keep" (the default) keeps it',
+        'last_batch="drop" drops the incomplete batch, "keep" (the default) keeps it',
     ),
     "sampler": DataLoaderKeyword(
         (
@@ -76,7 +76,8 @@ KEYWORDS = {
                 "`set_epoch()` and with generators seeded by seed and epoch. One that has `rank`, "
                 "`num_replicas` or "
                 "`world_size` gives this rank's records, which are "
-                "not divided again. HR0834 where it never ends, or draws what no seed repeats",
+                "not divided again. HR0834 where it never ends, or its random draws cannot be "
+                "seeded",
             ),
         )
     ),
@@ -146,8 +147,8 @@ KEYWORDS = {
         (False,),
     ),
     "timeout": DataLoaderKeyword(
-        (("`timeout`", "none: a wait that lasts is reported by name, after `patience=`"),),
-        "not needed, a record that hangs is reported by name; patience= says after how long",
+        (("`timeout`", "none: a long wait is reported by name, after `patience=` seconds"),),
+        "not needed, a record that hangs is reported by name; patience= sets after how long",
         "a hanging transform is reported by name",
         (0,),
     ),
@@ -159,9 +160,9 @@ KEYWORDS = {
         (None,),
     ),
     "multiprocessing_context": DataLoaderKeyword(
-        (("`multiprocessing_context`", "none: processes of `python_workers=` are spawned"),),
+        (("`multiprocessing_context`", "none: the processes of `python_workers=` are spawned"),),
         f"not needed, {_NO_PROCESSES}",
-        f"{_NO_PROCESSES} but those of python_workers=, which are spawned",
+        f"{_NO_PROCESSES} except for python_workers=, which are spawned",
         (None,),
     ),
     "in_order": DataLoaderKeyword(
@@ -171,8 +172,8 @@ KEYWORDS = {
         (True,),
     ),
     "generator": DataLoaderKeyword(
-        (("`generator`", "`seed=`, from its initial seed"),),
-        "seed=N; every order and every draw is a function of it",
+        (("`generator`", "`seed=`, taken from its initial seed"),),
+        "seed=N; all orders and random draws are functions of it",
     ),
 }
 # Arguments of torchvision's datasets, which are often passed to the loader.

@@ -27,7 +27,7 @@ class Delivery(Protocol):
         """Starts at the position of the engine's loader."""
 
     def next(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
-        """For each device its values; None at the end of the epoch, and when ``ended()``, asked
+        """For each device, its values; None at the end of the epoch, or if ``ended()``, called
         every 50 ms, says that they are no longer wanted.
         """
 
@@ -38,7 +38,7 @@ class Delivery(Protocol):
         """Gives the engine's loader back, positioned at the consumer's next batch."""
 
     def received(self) -> dict[str, int] | None:
-        """The loader's state as its consumer knows it; None if the engine knows it itself."""
+        """The loader's state after the batches received; None if the engine keeps it."""
 
     def stats(self) -> dict[str, Any]:
         """Counters of the copies by device."""
@@ -58,7 +58,7 @@ class EngineBatches:
         return [device.name for device in form.devices] == self._names
 
     def begin(self, engine: _core.Loader) -> None:
-        pass  # between two calls no thread has the engine's loader
+        pass  # between two calls no thread uses the engine's loader
 
     def next(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
         taken = self._assembly.engine().next(ended)
@@ -84,9 +84,9 @@ def delivery_for(form: Form, assembly: Assembly, before: Delivery) -> Delivery:
     """The delivery for a form, after closing an unsuitable one."""
     if not form.devices:
         if isinstance(before, EngineBatches) or assembly.engine().leaves_unfinished:
-            assembly.renew()  # the data was on a device, or batches were finished there
+            assembly.renew()  # the resident data was on a device, or batches were finished there
         return EngineBatches(assembly)
-    # Data can be on one device; batches for several are divided on the host.
+    # Resident data can be on one device only; batches for several are divided on the host.
     device, alone = form.devices[0], len(form.devices) == 1
     if assembly.renew(device=device, resident_on_device=alone).load_resident():
         return EngineBatches(assembly, device.name)

@@ -23,16 +23,17 @@ _NOT_PLAIN = declare(
     "config",
     "loader cannot be described",
     "Loader.description() is plain data that JSON can hold. Transforms of headrace.transforms, "
-    "samplers of headrace.sampling and sources of paths and arrays have such a form. A function "
-    "of yours does not: pickle the list of transforms, or let the script that defines it create "
-    "the loader.",
+    "samplers of headrace.sampling and sources of paths and arrays have such a form. Functions "
+    "of your own do not: pickle the list of transforms, or let the script that defines them "
+    "create the loader.",
 )
 _DIFFERS = declare(
     "HR0174",
     "config",
     "batches differ from the description",
-    "A description states what a loader made of which records. Where it is used, records, "
-    "transforms and outputs must be the same; otherwise batches and states would differ silently.",
+    "A description defines the batches of a loader over certain records. Where it is used, "
+    "records, transforms and outputs must be the same; otherwise batches and states would differ "
+    "silently.",
 )
 NOT_PICKLABLE = declare(
     "HR0175",
@@ -63,7 +64,7 @@ def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def plan_fingerprint(engine: _core.Loader) -> str:
     """A fingerprint of the steps with their parameters, the outputs, and the library's version."""
-    import hashlib  # which takes longer than all the rest
+    import hashlib  # imported here, since it is slow
 
     text = repr((_core.__version__, engine.plan_text(), engine.outputs()))
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
@@ -93,7 +94,7 @@ def describe(assembly: Assembly) -> dict[str, Any]:
 
 
 def _plugins(parts: Any) -> list[dict[str, Any]]:
-    """The plug-ins of these steps and samplers, and of those in their arguments: path and
+    """The plug-ins of these transforms and samplers, and of those in their arguments: the path and
     fingerprint of each."""
     found: dict[str, dict[str, Any]] = {}
 
@@ -121,7 +122,9 @@ def parts_of(description: Mapping[str, Any]) -> tuple[Source, Any, dict[str, Any
     source: Source = source_of_plain(description["source"])
     for what, here in (("records", len(source)), ("fingerprint", f"{source.fingerprint:016x}")):
         if description[what] != here:
-            raise _DIFFERS.error(f"{source!r}: {what} is {here}, described was {description[what]}")
+            raise _DIFFERS.error(
+                f"{source!r}: {what} is {here}, but {description[what]} in the description"
+            )
     for plugin in description.get("plugins", ()):
         require(plugin, load=False)
     keywords = {name: _made(value) for name, value in description["keywords"].items()}
@@ -144,7 +147,7 @@ def check_plan(description: Mapping[str, Any], engine: _core.Loader) -> None:
 def _plain(value: Any) -> Any:
     if isinstance(value, sampling.Sampling):
         if isinstance(value, sampling.per_epoch):
-            raise _NOT_PLAIN.error(f"{value!r} calls a function of yours")
+            raise _NOT_PLAIN.error(f"{value!r} calls a user-defined function")
         fields = getattr(value, "__dataclass_fields__", {})
         arguments = {name: _plain(getattr(value, name)) for name in fields}
         return {"sampling": type(value).__name__, "arguments": arguments}

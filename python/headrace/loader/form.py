@@ -49,12 +49,13 @@ class Form:
         depth: int = 2,
     ) -> None:
         self.convert = convert
-        # To which arrays are copied before they are converted. A list divides batches over them.
+        # The devices to which arrays are copied before conversion. A list divides batches over
+        # them.
         self.devices = [devices] if isinstance(devices, _core.Device) else list(devices)
         self.is_divided = not isinstance(devices, _core.Device)
-        self.depth = integer("depth", depth, 1)  # batches that are copied ahead
+        self.depth = integer("depth", depth, 1)  # number of batches copied ahead
         self.as_dict = one_of("batch", batch, ("tuple", "dict")) == "dict"
-        self._class: tuple[Layout | None, Any] = None, None  # of batches, for the last layout
+        self._class: tuple[Layout | None, Any] = None, None  # class of batches of the last layout
 
     def batch(self, layout: Layout, values: list[Any]) -> Any:
         if self.casts:
@@ -82,7 +83,7 @@ class Form:
         if self.as_dict:
             return dict(zip(layout.fields, values, strict=True))
         known, made = self._class
-        if known is not layout:  # to look it up takes its hash
+        if known is not layout:  # compared by identity, since a lookup needs its hash
             made = batch_class(layout)
             self._class = layout, made
         return made._make(values)

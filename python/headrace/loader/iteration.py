@@ -22,9 +22,9 @@ _IN_A_WORKER = declare(
     "config",
     "loader inside a DataLoader worker",
     "A Headrace loader replaces a DataLoader: it has its own threads and divides each epoch over "
-    "the ranks. Inside a worker process every worker would make all batches again and pickle them "
-    "to the parent. Iterate loader.torch() in place of the DataLoader; if something requires a "
-    "DataLoader, give it num_workers=0, batch_size=None and an IterableDataset whose __iter__ "
+    "the ranks. Inside DataLoader workers, every worker would make all batches again and pickle "
+    "them to the parent. Iterate loader.torch() instead of the DataLoader; if something requires "
+    "a DataLoader, give it num_workers=0, batch_size=None and an IterableDataset whose __iter__ "
     "returns iter(loader.torch()).",
 )
 
@@ -48,7 +48,7 @@ class Iteration:
         return self._turn.number != self._number
 
     def ended(self) -> Error:
-        """The exception that __next__ raises from then on."""
+        """The exception that __next__ raises once the iteration has ended."""
         return CLOSED.error(
             "this iterator was closed",
             hint="a later iter(), set_epoch(), load_state_dict() or close() ended it",
@@ -77,12 +77,12 @@ def refuse_dataloader_worker() -> None:
     if worker is not None:
         raise _IN_A_WORKER.error(
             f"worker {worker.id} of {worker.num_workers} iterates it",
-            hint="iterate loader.torch() itself, without a DataLoader around it",
+            hint="iterate loader.torch() directly, without a DataLoader around it",
         )
 
 
 class Closing(Protocol):
-    """An object with threads that may need the interpreter."""
+    """An object whose threads may need the interpreter."""
 
     def close(self) -> None: ...
 
@@ -103,13 +103,13 @@ class _Live:
         return iter([one for each in self._all if (one := each()) is not None])
 
 
-# Loaders end before the interpreter does: their Python steps run on a thread that needs it.
+# Loaders end before the interpreter: their Python transforms run on a thread that needs it.
 live = _Live()
 _exiting = False
 
 
 def exiting() -> bool:
-    """Whether the interpreter is exiting, and consumers on other threads are abandoned."""
+    """Whether the interpreter is exiting, so that consumers on other threads are abandoned."""
     return _exiting
 
 
@@ -130,7 +130,7 @@ def _close_all() -> None:
             return
     except KeyboardInterrupt:
         pass
-    # A step or a source in Python hangs: its thread cannot be ended, only abandoned.
+    # A transform or a source in Python hangs: its thread cannot be stopped, only abandoned.
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(130)

@@ -16,7 +16,7 @@ from headrace.loader.options import sampler_given
 from headrace.loader.shard import ranks_here
 from headrace.workers.lent_rows import LentRows, Terms, Work, probe
 
-# Options that change no batch but that a worker needs anyway.
+# Options that do not affect batches, but that a worker needs.
 _SHARED = ("disk_cache", "index")
 
 
@@ -30,8 +30,8 @@ def lent_rows(assembly: Assembly) -> LentRows | None:
     if not hasattr(pool, "makers"):
         raise BAD_VALUE.error(
             f"workers is a pool of remote workers (got {pool!r})",
-            hint="workers=hr.ray.pool(); threads= are those of this process, python_workers= "
-            "processes for Python transforms",
+            hint="workers=hr.ray.pool(); threads= is for this process, python_workers= is for "
+            "Python transforms",
         )
     out = LentRows(
         pool.makers(),
@@ -81,12 +81,12 @@ def _work(assembly: Assembly) -> Work:
 
 
 def facts(engine: _core.Loader) -> dict[str, str]:
-    """Facts that must be equal on all machines that make rows; for records they were checked on
-    arrival.
+    """Values that must be equal on all machines that make rows; records are checked when they
+    arrive.
     """
     try:
         rows = probe(engine, 2)
-    except Error:  # steps mix more rows than two, or there are fewer
+    except Error:  # transforms mix more than two rows, or there are fewer rows
         rows = probe(engine, len(engine.indices(0, 0)))
     return {
         "version of Headrace": _core.__version__,

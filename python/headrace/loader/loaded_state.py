@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A state loaded into a loader, until the first batch after it is received."""
+"""A state loaded into a loader, kept until the next batch is received."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class LoadedState:
 
     def __init__(self) -> None:
         self._state: dict[str, int] | None = None
-        self._passed = False  # it is of an epoch's end, and an iterator was over that nothing
+        self._passed = False  # it is at an epoch's end, which an empty iteration has consumed
 
     @property
     def state(self) -> dict[str, int] | None:
-        """None without one, or once a batch has been received since."""
+        """None if no state is loaded, or if a batch has been received since."""
         return self._state
 
     def load(self, state: dict[str, int], assembly: Assembly) -> None:
@@ -50,7 +50,7 @@ class LoadedState:
 
 
 def _as_far_as_known(state: dict[str, int], assembly: Assembly) -> dict[str, int]:
-    """The state, without its position if that refers to batches of ranks that do not exist yet."""
+    """The state, without its position if that depends on ranks that do not exist yet."""
     alone, size = assembly.engine().state()["global_batch"], assembly.given["batch_size"]
     may_grow = assembly.may_join_ranks() and size is not None
     if may_grow and state["global_batch"] > alone and state["global_batch"] % size == 0:

@@ -42,9 +42,9 @@ _PATIENCE = 1.0  # seconds that close() waits for a consumer that is asked to le
 
 
 class _Unused(NamedTuple):
-    """The present iterator, before its first batch was asked for."""
+    """The present iterator, before its first batch was requested."""
 
-    number: int  # of the turn
+    number: int  # of the iteration's turn
     form: Form
 
 
@@ -61,13 +61,12 @@ class Loader(Outputs):
             field its own list (None drops the field).
         {keywords}
 
-    docs/reference/loader-options.md has the cost of each, and an example. Raises ConfigError
-    before any thread starts
-    where the call makes no sense.
+    docs/reference/loader-options.md has the cost of each, and an example. Raises ConfigError for
+    invalid arguments, before any thread starts.
     """
 
-    _kept: Mapping[str, Any] = {}  # options of the engine's that are no keywords
-    original: Any = None  # the DataLoader that from_dataloader made it of
+    _kept: Mapping[str, Any] = {}  # engine options that are not keywords
+    original: Any = None  # the DataLoader given to from_dataloader
 
     def __init__(
         self, source: Any, transforms: Any = (), *more: Any, **given: Unpack[LoaderKeywords]
@@ -85,8 +84,8 @@ class Loader(Outputs):
         self._log = LoaderLog()
         self._delivery = self._delivered()
         self._unused: _Unused | None = None
-        self._latest: _Unused | None = None  # the iterator that was begun last
-        self._wall_seconds = 0.0  # of iteration, the consumer's own work included
+        self._latest: _Unused | None = None  # the most recent iterator
+        self._wall_seconds = 0.0  # seconds of iteration, including the consumer's work
         self._last_seen = 0.0
         live.add(self)
         if self._assembly.workers.count:
@@ -123,7 +122,7 @@ class Loader(Outputs):
     # Iteration.
 
     def __len__(self) -> int:
-        """Batches of a full epoch, equal on all ranks. TypeError of a stream without length=."""
+        """Batches of a full epoch, equal on all ranks. TypeError for a stream without length=."""
         if self._assembly.stream is not None:
             len(self._assembly.stream)
         return self._assembly.engine().batches_per_epoch()
@@ -153,7 +152,7 @@ class Loader(Outputs):
         return Iteration(self._next, self._turn, form)
 
     def _delivered(self, delivery: Delivery | None = None) -> Delivery:
-        """The delivery, by default the engine's; for a stream wrapped by one that finds its end."""
+        """The delivery, by default the engine's; for a stream, wrapped to find its end."""
         delivery = delivery or EngineBatches(self._assembly)
         if self._assembly.stream is None:
             return delivery
@@ -162,7 +161,7 @@ class Loader(Outputs):
         return StreamBatches(delivery, self._assembly)
 
     def _end_run(self) -> None:
-        """Takes the engine's loader back, with no batch in flight. REQUIRES: our turn."""
+        """Takes the engine's loader back, with no batch in flight. REQUIRES: the caller's turn."""
         self._assembly.engine()
         self._unused = None
         with self._loop.stopped():
@@ -233,8 +232,8 @@ class Loader(Outputs):
         return self.present_state()["epoch"]
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next iteration this epoch: from its start, or from the position of a loaded
-        state in it if no batch has been received since. This also applies to an iterator that has
+        """Makes the next iteration run this epoch: from its start, or from the position of a state
+        loaded in it if no batch has been received since. This also applies to an iterator that has
         not returned a batch yet.
         """
         number = integer("epoch", epoch, maximum=resume_state.MOST)
@@ -250,7 +249,7 @@ class Loader(Outputs):
         self._assembly.engine().set_epoch(number)
         if unused is not None:
             self._run(unused.form)
-            self._turn.number, self._unused = unused.number, unused  # which goes on
+            self._turn.number, self._unused = unused.number, unused  # which continues
 
     def seek(self, step: int) -> None:
         """Moves to the batch of a step, counted from the start of epoch 0: batch
@@ -272,9 +271,9 @@ class Loader(Outputs):
         """Makes this process rank ``rank`` of ``world_size`` from the next batch on.
 
         All ranks must call it after the same batch. Only batches read ahead are dropped (and data
-        kept by ``resident=``, which is made again); a running iterator continues. ``stats()``
-        starts again. ConfigError HR0720 if the ranks do not divide the global batch and uneven=True
-        is not given, HR0711 with batch_size=, whose global batch depends on the number of ranks.
+        kept by ``resident=``, which is decoded again); a running iterator continues. ``stats()`` is
+        reset. ConfigError HR0720 if the ranks do not divide the global batch and uneven=True is not
+        given, HR0711 with batch_size=, whose global batch depends on the number of ranks.
         """
         shard = resolve_shard((rank, world_size))
         self._move(lambda: self._set_shard(shard))
@@ -286,7 +285,7 @@ class Loader(Outputs):
         before.close()
 
     def _move(self, work: Callable[[], None]) -> None:
-        """Does it between two batches; a running iterator continues after it."""
+        """Runs ``work`` between two batches; a running iterator continues afterwards."""
         self._assembly.engine()
         unused, latest = self._unused, self._latest
         goes_on = latest is not None and latest.number == self._turn.number
@@ -295,7 +294,7 @@ class Loader(Outputs):
             self._end_run()
             try:
                 work()
-            finally:  # an error leaves it where it was
+            finally:  # unchanged on an error
                 if goes_on and latest is not None:
                     self._run(latest.form)
                     self._turn.number, self._unused = latest.number, unused
@@ -324,11 +323,11 @@ class Loader(Outputs):
         return {**state, "stream": of_stream(self._assembly, state)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Makes the next iteration begin after the last batch that ``state`` has counted.
+        """Makes the next iteration begin after the last batch that ``state`` counts.
 
         ``set_epoch`` with the epoch of the state keeps this position. ConfigError HR0162 for an
-        invalid state, HR0711 for one of other records, another order or another global batch; if
-        this process joins its ranks only later, the last is detected when the iteration begins.
+        invalid state, HR0711 for other records, another order or another global batch; if the
+        process group is initialized later, the last is detected when the iteration begins.
         """
         self._assembly.engine()
         self._turn.take_over(lambda: self._load_state(state))
@@ -342,7 +341,7 @@ class Loader(Outputs):
         self._log.loaded(loaded)
         if assembly.stream is not None:
             assembly.stream.reader.load(loaded["epoch"], state.get("stream"))
-        assembly.given["seed"] = loaded["seed"]  # for everything made from this loader from now on
+        assembly.given["seed"] = loaded["seed"]  # for engine loaders made from now on
         assembly.forget_inspector()
 
     def description(self) -> dict[str, Any]:
@@ -364,8 +363,8 @@ class Loader(Outputs):
     def from_description(cls, described: Mapping[str, Any], **more: Unpack[LoaderKeywords]) -> Self:
         """Creates the described loader, with additional keywords.
 
-        ConfigError HR0174 if records or plan differ from the description, HR0578 if a plug-in is
-        not loaded that it names: call ``load_plugin`` first.
+        ConfigError HR0174 if records or plan differ from the description, HR0578 if a plug-in that
+        it names is not loaded: call ``load_plugin`` first.
         """
         source, transforms, keywords = description.parts_of(described)
         loader = cls(source, transforms, **{**keywords, **more})
@@ -374,14 +373,14 @@ class Loader(Outputs):
 
     def __reduce__(self) -> Any:
         raise description.NOT_PICKLABLE.error(
-            "pickle the source and the transforms, and make a loader there",
+            "pickle the source and the transforms, and create a loader there",
             hint="loader.description() is plain data, hr.Loader.from_description() the inverse",
         )
 
-    # Looking at it; nothing here counts as received.
+    # Inspection; nothing here counts as received.
 
     def batch(self, epoch: int, index: int) -> Any:
-        """Batch ``index`` of an epoch, as the iteration gives it, with ``.id`` and ``.key``."""
+        """Batch ``index`` of an epoch, as the iteration delivers it, with ``.id`` and ``.key``."""
         return self.batch_as(epoch, index, _NUMPY)
 
     def batch_as(self, epoch: int, index: int, form: Form) -> Any:

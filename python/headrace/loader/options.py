@@ -33,9 +33,9 @@ from headrace.loader.table import keywords_from
 _DATALOADER_KEYWORD = declare(
     "HR0158",
     "config",
-    "DataLoader keyword not used here",
+    "keyword of DataLoader, not of Loader",
     "hr.Loader is one object for source, transforms and loading, so some keywords of DataLoader "
-    "are not needed and others have another name. The message says which applies to this one.",
+    "are not needed and others have another name. The message says what to use instead.",
 )
 _UNKNOWN_KEYWORD = declare(
     "HR0159",
@@ -66,13 +66,13 @@ def _no_keyword(name: str) -> Exception:
     ):
         hint = f"a keyword of hr.open: hr.Loader(hr.open(..., {name}=...), ...)"
         return _UNKNOWN_KEYWORD.error(f"{name}=", hint=hint)
-    near = nearest(name, {*KEYWORDS, *HINTS} - {"workers"})  # which is not a number of them
+    near = nearest(name, {*KEYWORDS, *HINTS} - {"workers"})  # bool is not a number of workers
     hint = f"DataLoader's {near}: {HINTS[near]}" if near in HINTS else ""
     return _UNKNOWN_KEYWORD.error(f"{name}=", hint=hint or did_you_mean(name, KEYWORDS))
 
 
 def refuse_positional(more: tuple[Any, ...]) -> None:
-    """Raises if Loader got positional arguments besides source and transforms."""
+    """Raises if Loader got positional arguments after source and transforms."""
     if more:
         known = "batch_size=" if isinstance(more[0], int) else "batch_size=, shuffle=, ..."
         raise _UNKNOWN_KEYWORD.error(
@@ -91,12 +91,12 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
     out.update(_row_index(given["index"]))
     out.update(_budget(given["error_budget"]))
     if out["strict"] and out["damaged"] == "repair":
-        raise BAD_VALUE.error("strict=True refuses what damaged='repair' would deliver")
+        raise BAD_VALUE.error("strict=True rejects what damaged='repair' would deliver")
     return out
 
 
 def _as_declared(name: str, value: Any) -> Any:
-    """A value checked against the engine's table."""
+    """The value, checked against the engine's table."""
     record = _RECORDS[name]
     if value is None and record["default"] is None:
         return None
@@ -112,7 +112,7 @@ def _as_declared(name: str, value: Any) -> Any:
 
 
 def output_fields(fields: Any) -> list[str] | None:
-    """``fields=`` as a list of names; None, for all of the source's, is kept."""
+    """``fields=`` as a list of names; None stands for all fields of the source."""
     if fields is None:
         return None
     names = [fields] if isinstance(fields, str) else list(fields)
@@ -185,7 +185,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
 _TOGETHER = ("shuffle", "shuffle_window", "index", "error_budget")
 
 
-_WINDOWS = {"blocks": 32, "streams": 8}  # shuffle_window where none is given
+_WINDOWS = {"blocks": 32, "streams": 8}  # default of shuffle_window
 
 
 def _window(shuffle: str, window: Any) -> int:
@@ -196,7 +196,7 @@ def _order(shuffle: Any, window: Any) -> dict[str, Any]:
     if isinstance(shuffle, str) and shuffle == "blocks":
         return {"shuffle": True, "shuffle_window": _window(shuffle, window)}
     if isinstance(shuffle, str) and shuffle == "streams":
-        return {"shuffle": False, "shuffle_window": 0}  # sampler_given() is about it
+        return {"shuffle": False, "shuffle_window": 0}  # sampler_given() handles it
     if not isinstance(shuffle, bool):
         raise BAD_VALUE.error(
             f"shuffle must be True, False, 'blocks' or 'streams' (got {shuffle!r})"
@@ -205,7 +205,7 @@ def _order(shuffle: Any, window: Any) -> dict[str, Any]:
 
 
 def sampler_given(given: Mapping[str, Any]) -> Any:
-    """``sampler=``, or the sampler that ``shuffle="streams"`` stands for."""
+    """``sampler=``, or the sampler of ``shuffle="streams"``."""
     if given["shuffle"] != "streams":
         return given["sampler"]
     if given["sampler"] is not None:
@@ -214,7 +214,7 @@ def sampler_given(given: Mapping[str, Any]) -> Any:
 
 
 def _row_index(value: Any) -> dict[str, Any]:
-    """How row indexes are used, and the file where one is named."""
+    """How row indexes are used, and the file if one is given."""
     if value is False:
         return {"index": "off", "index_file": ""}
     if isinstance(value, os.PathLike) or (isinstance(value, str) and {".", os.sep} & set(value)):
@@ -222,13 +222,13 @@ def _row_index(value: Any) -> dict[str, Any]:
     if value not in ("use", "auto"):
         raise BAD_VALUE.error(
             f"index must be 'use' or 'auto' or False or a path (got {value!r})",
-            hint='a file is index="./NAME"' if isinstance(value, str) else "",
+            hint='for a file, write index="./NAME"' if isinstance(value, str) else "",
         )
     return {"index": value, "index_file": ""}
 
 
 class Budget(NamedTuple):
-    """How many bad records an epoch may have, and which fraction."""
+    """The maximum number and fraction of bad records in an epoch."""
 
     records: int
     share: float

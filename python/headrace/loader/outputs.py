@@ -59,8 +59,8 @@ class Outputs:
         """Batches as TensorFlow's eager tensors, without a copy if they stay on the host.
 
         device: "GPU:0" and the like; default: host memory. Images with
-        memory_format="channels_last" are delivered as (B, H, W, C). ``.as_dataset()`` of what it
-        returns is a tf.data.Dataset.
+        memory_format="channels_last" are delivered as (B, H, W, C). Its ``.as_dataset()`` is a
+        tf.data.Dataset.
         """
         from headrace.frameworks.tensorflow import TensorFlowBatches  # late
 
@@ -94,7 +94,7 @@ class Outputs:
     def paddle(self, device: str | None = None, batch: str = "tuple") -> PaddleBatches:
         """Batches as Paddle tensors, on the host without a copy, or on ``device`` ("gpu:0").
 
-        What it returns is a reader, too: calling it gives an iterator over one epoch.
+        The result is also a reader: calling it returns an iterator over one epoch.
         """
         from headrace.frameworks.paddle import PaddleBatches  # late
 

@@ -16,8 +16,8 @@ _NONE_LEFT = declare(
     '"cuda" means the device of this process: number LOCAL_RANK, which torchrun sets for each '
     "process. CUDA_VISIBLE_DEVICES limits the devices that a process sees, and renumbers them; a "
     "process that sees a single device uses it whatever its LOCAL_RANK is, because SLURM and "
-    "others bind processes this way. If LOCAL_RANK is not below the number of several visible "
-    "devices, more processes than devices were started, or CUDA_VISIBLE_DEVICES is wrong.",
+    "others bind processes this way. If several devices are visible and LOCAL_RANK is not below "
+    "their number, more processes than devices were started, or CUDA_VISIBLE_DEVICES is wrong.",
 )
 
 

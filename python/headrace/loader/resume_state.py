@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The argument of ``load_state_dict``: read from a checkpoint, so anything may be in it."""
+"""The argument of ``load_state_dict``: read from a checkpoint, so it may be invalid."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _NOT_A_STATE = declare(
     "of numbers. The message says what is missing.",
 )
 
-MOST = (1 << 62) - 1  # of anything that is counted: epochs, batches, records
-_BITS = ("seed", "fingerprint")  # 64 each, none of which counts anything
+MOST = (1 << 62) - 1  # maximum of any count: epochs, batches, records
+_BITS = ("seed", "fingerprint")  # 64-bit values, which are not counts
 
 
 def state_from(given: Any, names: Iterable[str]) -> dict[str, int]:
     """The state's numbers as integers that fit the engine. ConfigError HR0162."""
     expected = {"headrace", "streams", *names}
     if isinstance(given, Mapping):
-        given = {"streams": 0, **given}  # only orders of streams have it
+        given = {"streams": 0, **given}  # only for orders of streams
     missing = sorted(expected - set(given)) if isinstance(given, Mapping) else sorted(expected)
     if missing:
         raise _NOT_A_STATE.error(f"it has no {', '.join(missing)}")
@@ -47,5 +47,5 @@ def _number(name: str, value: Any) -> int:
         number = -1
     most = UINT64 if name in _BITS else MOST
     if isinstance(value, bool) or not 0 <= number <= most:
-        raise _NOT_A_STATE.error(f"{name} is {value!r}, which is not a number of a state")
+        raise _NOT_A_STATE.error(f"{name} is {value!r}, which is outside the range of a state")
     return number

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from headrace import process_group
 from headrace.arguments import BAD_VALUE, INT32, integer
 
-ALONE = "one process"  # the origin of a shard without information: ranks may still appear
+ALONE = "one process"  # the origin of a shard that nothing determined: ranks may still appear
 
 
 class Shard(NamedTuple):
@@ -44,7 +44,7 @@ def resolve_shard(shard: Any) -> Shard:
 
 
 def _of_group(group: Any) -> Shard:
-    """Of a process group of torch.distributed, or a DeviceMesh with one dimension."""
+    """The shard for a process group of torch.distributed, or a DeviceMesh with one dimension."""
     name = type(group).__name__
     if getattr(group, "ndim", 1) != 1:
         raise BAD_VALUE.error(
@@ -59,13 +59,13 @@ def _of_group(group: Any) -> Shard:
 
 
 def ranks_here() -> int:
-    """Ranks on this machine according to LOCAL_WORLD_SIZE; otherwise 1."""
+    """Number of ranks on this machine, from LOCAL_WORLD_SIZE; otherwise 1."""
     local = os.environ.get("LOCAL_WORLD_SIZE", "")
     return max(1, int(local)) if local.isdecimal() else 1
 
 
 def machines(shard: Shard) -> int:
-    """Number of machines with its ranks."""
+    """Number of machines that run its ranks."""
     return -(-shard.world_size // ranks_here())
 
 

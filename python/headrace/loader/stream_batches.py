@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader's batches of a stream, whose end is only known when it is reached.
 
-The engine's loader is made for an epoch of ``ENDLESS`` records: records, transforms, draws, batches
-and the way to a device are those of any source. When the records have ended and the next batch
-cannot be full, an engine's loader takes its place that is made for as many records as there were,
-and makes the last batch as it would of a list of these. So nothing but the number of batches is
-found out late, and batches are equal to those of a list.
+The engine's loader is made for an epoch of ``ENDLESS`` records: records, transforms, random draws,
+batches and delivery are those of any source. When the records have ended and the next batch cannot
+be full, it is replaced by an engine loader made for the actual number of records, which makes the
+last batch as for a list of them. So only the number of batches is determined late, and batches are
+the same as from a list.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def stream_of(assembly: Assembly) -> OpenedStream:
 
 
 def resume_state(assembly: Assembly, state: Mapping[str, int]) -> dict[str, Any]:
-    """What the stream's state needs in order to continue there."""
+    """The part of the state that the stream needs in order to continue there."""
     source = stream_of(assembly)
     ranks = assembly.shard.world_size if source.shards_itself else 1
     position = state["batch"] * (state["global_batch"] // ranks)
@@ -38,17 +38,18 @@ def resume_state(assembly: Assembly, state: Mapping[str, int]) -> dict[str, Any]
 
 
 class StreamBatches:
-    """A delivery around another one: of the engine's batches, on the host or on devices."""
+    """A delivery around another one, which delivers the engine's batches on the host or on
+    devices."""
 
     def __init__(self, inner: Delivery, assembly: Assembly) -> None:
         self.inner = inner
         self._assembly = assembly
         self._source = stream_of(assembly)
         self._reader = self._source.reader
-        self._is_tail = False  # the engine's loader is one for the records that there were
-        self._whole: dict[str, int] = {}  # a state of the one for an endless epoch
+        self._is_tail = False  # the engine's loader is the one for the actual number of records
+        self._whole: dict[str, int] = {}  # a state of the loader for an endless epoch
         self._terms = Terms(1)
-        self._begun = 0, 0  # a batch, and how many had been counted then
+        self._begun = 0, 0  # a batch number, and the engine's count of batches at that time
 
     def suits(self, form: Form) -> bool:
         return self.inner.suits(form)
@@ -74,12 +75,12 @@ class StreamBatches:
         )
         if not divides and source.length and source.length % terms.global_batch:
             last = engine.batches_per_epoch() - 1
-            if last >= source.length // terms.global_batch:  # it is not dropped
+            if last >= source.length // terms.global_batch:  # the last batch is not dropped
                 terms = terms._replace(tail=engine.indices(state["epoch"], last)[0])
         return terms
 
     def _position(self, batch: int) -> int:
-        """The first of a batch, as the reader counts."""
+        """The position of a batch's first record, as the reader counts."""
         terms = self._terms
         return batch * terms.global_batch // (1 if terms.divides else terms.world_size)
 
@@ -108,7 +109,7 @@ class StreamBatches:
         return self._at_end(state, ended)
 
     def _bounds(self, batch: int) -> tuple[int, int]:
-        """The positions that a batch takes; none after the last one."""
+        """The positions of a batch; empty after the last one."""
         engine, length = self._assembly.engine(), self._source.length
         first = self._position(batch)
         if length is None:
@@ -120,19 +121,19 @@ class StreamBatches:
         return first, first + len(engine.indices(0, batch))
 
     def _at_end(self, state: dict[str, int], ended: Callable[[], bool]) -> list[list[Any]] | None:
-        """The records end in this batch, or before it."""
+        """Handles the end of the records, in this batch or before it."""
         reader, epoch, batch = self._reader, state["epoch"], state["batch"]
         if reader.failure is not None:
             raise reader.failure[1]
         records = reader.end or 0
         if records == 0:
-            raise NOTHING.error(f"{self._source.name} gave no record in epoch {epoch}")
+            raise NOTHING.error(f"{self._source.name} returned no records in epoch {epoch}")
         self._end_whole(state)
         left = records - self._position(batch)
         if left <= -self._terms.global_batch:
             raise CHANGED.error(
-                f"{self._position(batch):,} records of epoch {epoch} were received, and "
-                f"{self._source.name} gives {records:,}"
+                f"{self._position(batch):,} records of epoch {epoch} were received, but "
+                f"{self._source.name} now returns {records:,}"
             )
         drops = self._assembly.given["last_batch"] == "drop"
         if left <= 0 or (drops and records >= self._terms.global_batch):
@@ -142,7 +143,7 @@ class StreamBatches:
         return self._next_of_tail(ended)
 
     def _end_whole(self, state: dict[str, int]) -> None:
-        """Batches of repeated records, made while the end was not known, are not counted."""
+        """Uncounts batches of repeated records, made while the end was unknown."""
         self._reader.leave()
         self.inner.end()
         engine, (first, counted) = self._assembly.engine(), self._begun
@@ -154,7 +155,7 @@ class StreamBatches:
     def _make_tail(self, state: dict[str, int], records: int) -> None:
         """Raises if the ranks do not fit the last batch, or if it is empty."""
         engine = self._assembly.engine()
-        engine.load_state(state)  # which halts it
+        engine.load_state(state)  # which stops the engine
         self._whole = state
         self._source.records = records
         try:
@@ -184,7 +185,7 @@ class StreamBatches:
         self._reader.leave()
         self.inner.end()
         self._give_up_tail()
-        self._assembly.engine().set_epoch(epoch)  # which halts it
+        self._assembly.engine().set_epoch(epoch)  # which stops the engine
         self._reader.close()
 
     def _give_up_tail(self) -> None:
@@ -202,7 +203,7 @@ class StreamBatches:
         self.inner.end()
         state = self.received() or self._assembly.engine().state()
         self._give_up_tail()
-        self._assembly.engine().load_state(state)  # which halts it
+        self._assembly.engine().load_state(state)  # which stops the engine
 
     def received(self) -> dict[str, int] | None:
         if not self._is_tail:

@@ -15,19 +15,22 @@ NOT_FOR_STREAMS = declare(
     "HR0696",
     "config",
     "option needs records by number",
-    "A stream gives its records in the order of its iterable, once in an epoch. Options that draw "
-    "records from all of the epoch, or keep them for the next one, need a list or files.",
+    "A stream delivers records in the order of its iterable, once per epoch. Options that draw "
+    "records from the whole epoch, or keep them for the next one, need a list or files.",
 )
 _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "shuffle": (bool, "hr.stream(records, shuffle_buffer=10_000)"),
-    "sampler": (lambda value: value is not None, "let the iterable give them in that order"),
+    "sampler": (lambda value: value is not None, "let the iterable yield records in that order"),
     "on_error": (
         lambda value: value == "substitute",
-        'on_error="skip", or an iterable that leaves bad records out',
+        'on_error="skip", or an iterable that skips bad records',
     ),
     "resident": (lambda value: value is True, "hr.open(list(records)) keeps them in memory"),
     "cache": (lambda value: value is not None, "hr.open(list(records)) keeps them in memory"),
-    "workers": (lambda value: value is not None, "python_workers= are processes for transforms"),
+    "workers": (
+        lambda value: value is not None,
+        "python_workers= runs Python transforms in processes",
+    ),
 }
 
 
@@ -44,9 +47,9 @@ def check_options(source: OpenedStream, given: Mapping[str, Any], world_size: in
         return
     if source.length is None:
         raise NOT_FOR_STREAMS.error(
-            f"a stream that shards itself, on {world_size} ranks, without length=: ranks would "
-            "have different numbers of batches, and wait for each other",
-            hint="hr.stream(..., length=records of all ranks together)",
+            f"a stream that shards itself, on {world_size} ranks, without length=: ranks could "
+            "have different numbers of batches, and wait for each other forever",
+            hint="hr.stream(..., length=number of records of all ranks)",
         )
     if given["last_batch"] == "pad" or given["uneven"]:
         raise NOT_FOR_STREAMS.error(
@@ -56,7 +59,7 @@ def check_options(source: OpenedStream, given: Mapping[str, Any], world_size: in
                 if given["last_batch"] == "pad"
                 else f"uneven={given['uneven']!r}"
             ),
-            hint='last_batch="drop"; ranks have records of their own, and equally many',
+            hint='last_batch="drop"; each rank has the same number of different records',
         )
 
 
@@ -67,5 +70,5 @@ def check_steps(steps: Iterable[Any]) -> None:
         name = type(step).__name__
         if known.get(name, {}).get("scope") == "partners":
             raise NOT_FOR_STREAMS.error(
-                f"{name} takes other records from all of the epoch", hint="a list, or files"
+                f"{name} mixes in records from the whole epoch", hint="a list, or files"
             )

@@ -17,7 +17,7 @@ _TAKEN = declare(
     "HR0190",
     "config",
     "iterator already in use",
-    "A thread asked for a batch while another thread, or a signal handler of the same thread, was "
+    "A thread requested a batch while another thread, or a signal handler of the same thread, was "
     "waiting for one. Which of them gets which batch would be arbitrary, so it is an error, as "
     "with generators. Let one thread take the batches and pass them on, with a queue.Queue for "
     "instance.",
@@ -39,9 +39,10 @@ class Turn:
     """
 
     def __init__(self) -> None:
-        self.number = 0  # of the iteration that goes on; another number is one that has ended
-        # The thread whose turn it is. A consumer asks for None and sets it without a call in
-        # between, where another thread or a signal could come in, and resets it in a finally.
+        self.number = 0  # number of the present iteration; those with other numbers have ended
+        # The thread whose turn it is. A consumer checks for None and sets it without a call in
+        # between, during which another thread or a signal handler could run, and resets it in a
+        # finally.
         self.holder: int | None = None
 
     def taken(self) -> Error:
@@ -59,11 +60,11 @@ class Turn:
         own = threading.get_ident()
         deadline = time.monotonic() + patience
         while self.holder not in (None, own) and time.monotonic() < deadline:
-            time.sleep(0.005)  # signals get through
+            time.sleep(0.005)  # signals are handled
         before, self.holder = self.holder, own
         try:
-            self.number += 1  # also for an iteration that another thread began meanwhile
+            self.number += 1  # also ends an iteration that another thread has begun
             return work()
         finally:
-            # A consumer that exceeded the time limit may have left meanwhile.
+            # A consumer that exceeded the time limit may have left in the meantime.
             self.holder = before if before == own else None

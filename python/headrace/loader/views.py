@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches as the arrays of a framework: the results of ``loader.torch()`` and the like.
+"""Batches as a framework's arrays: the results of ``loader.torch()`` and similar methods.
 
 A view holds no batch and no position: both are the loader's. Several views of one loader are one
 iteration, seen as different arrays.
@@ -27,7 +27,7 @@ class Field(NamedTuple):
     shape: tuple[int, ...]
     is_picture: bool
     is_list: bool  # text, bytes, keys, records of differing shape
-    is_packed: bool  # no record axis: rows of all records, or the start of each record's rows
+    is_packed: bool  # without a record axis: packed rows, or the offsets of each record's rows
 
 
 def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
@@ -48,7 +48,7 @@ def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
 
 
 class Delivered:
-    """A loader whose batches are a framework's arrays. Everything else is the loader's own.
+    """A loader whose batches are a framework's arrays. Everything else is the loader's.
 
     It can be iterated repeatedly, one epoch each time. It is not a DataLoader: the loader already
     divides each global batch over the ranks, so nothing may divide it a second time; Lightning and
@@ -125,15 +125,17 @@ class Delivered:
         self.close()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "loader":  # while it is copied, it has none yet
+        if (
+            name.startswith("_") or name == "loader"
+        ):  # during copying, the attribute may not exist yet
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         try:
             return getattr(self.loader, name)
         except AttributeError:
             raise AttributeError(
                 f"{type(self).__name__} has no attribute {name!r}: it is not a DataLoader, and "
-                "docs/guide/frameworks.md lists what .torch() has of one's attributes; .loader is "
-                "the headrace.Loader, .source its records"
+                "docs/guide/frameworks.md lists the attributes that .torch() shares with it; "
+                ".loader is the headrace.Loader, .source its records"
             ) from None
 
     def __dir__(self) -> list[str]:

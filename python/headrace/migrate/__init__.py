@@ -41,14 +41,14 @@ def from_dataloader(
 
     Datasets of torchvision (ImageFolder, DatasetFolder, CIFAR10/100, MNIST and similar, SVHN,
     CocoDetection), TensorDataset and Subsets of these become sources, and so does your own dataset
-    if it opens an image, transforms it and adds values; transforms of torchvision (v1 and v2)
+    if it opens an image, transforms it and adds values. Transforms of torchvision (v1 and v2)
     become operators. Transforms without an operator, and all other map-style datasets, run as
     Python transforms, on one thread or in ``python_workers`` processes. Random orders and draws
     differ from torch's but have the same distributions.
 
     Args:
-        dataloader: over a map-style dataset. It is not iterated, except for a sampler that Headrace
-            does not know.
+        dataloader: over a map-style dataset. It is not iterated, except for a sampler of an unknown
+            class.
         check: compare 32 records of both, without randomness.
         trace: trace an unknown dataset to find out what it does with files and transforms: its
             ``__getitem__`` is called twice per record, with stand-ins for both, in a forked
@@ -57,7 +57,7 @@ def from_dataloader(
             batch, whose stack is the batch itself; "run" runs any collate_fn; "copy" runs it on
             copies, which it may modify in place; "default" ignores it.
         annotations: CocoDetection's file.
-        outside: also read images whose names lead outside of their folder (absolute, or with ".."):
+        outside: also read images whose names point outside their folder (absolute, or with ".."):
             only for trusted datasets.
         verbose: print the report, which is also ``loader.report``.
         changes: keywords of Loader that override what was found, such as ``sampler=``.
@@ -98,7 +98,7 @@ def from_dataloader(
         report.add(
             "except: in __getitem__",
             CHANGED,
-            "a file that cannot be read is an error, where the dataset may take another record: "
+            "a file that cannot be read is an error, whereas the dataset may take another record: "
             'on_error="substitute" or "skip"',
         )
     for step, note in parts.listed:
@@ -109,7 +109,7 @@ def from_dataloader(
         report.add(step.names[-1], became, note, step.cost, way)
     keywords = keywords_from(dataloader, len(dataset.source), report, changes)
     if "seed" not in {*keywords, *changes} and (parts.draw or keywords.get("shuffle")):
-        report.add("seed=0", CHANGED, "torch.manual_seed() does not change it: give seed=N")
+        report.add("seed=0", CHANGED, "torch.manual_seed() does not change it: set seed=N")
     _note_the_rest(dataloader, dataset, report, python_workers)
     steps = parts.pipeline(dataset, steady=False)
     if mixing := batching.steps(dataset, keywords | changes):
@@ -171,5 +171,5 @@ def _note_the_rest(dataloader: Any, dataset: Dataset, report: Report, python_wor
             report.add(
                 f"python_workers={count}",
                 ADVICE,
-                f"runs the Python transforms in {count} processes; now they have one thread",
+                f"runs the Python transforms in {count} processes instead of on one thread",
             )

@@ -26,10 +26,8 @@ from headrace.migrate.translations.registry import NoOperator, shown
 from headrace.migrate.transposed import Transposed
 from headrace.sources import subset
 
-_TRIED = 8  # records
-_STATE = (
-    "its calls change it; state_dict() does not contain this, so a resumed run starts without it"
-)
+_TRIED = 8  # sampled records
+_STATE = "its calls change its state, which is not in state_dict(): a resumed run starts without it"
 
 
 class Batching:
@@ -48,7 +46,7 @@ class Batching:
         self._report = report
         self._copies = collate == "copy"
         self._mixing: Any = None
-        self.left_out: frozenset[str] = frozenset()  # for records: no function reads it
+        self.left_out: frozenset[str] = frozenset()  # for records that no function reads
         self._prefetched = prefetched
         self.how = "run"
         if collate in ("run", "copy"):
@@ -57,7 +55,7 @@ class Batching:
             self.how = "stack"
         elif collate == "default":
             self.how = "stack"
-            report.add(self.name, CHANGED, "left out: fields are stacked")
+            report.add(self.name, CHANGED, "omitted: fields are stacked")
         elif self._stacks_bytes():
             self.how = "stack"
             report.add(self.name, NATIVE)
@@ -89,7 +87,7 @@ class Batching:
         return {"ragged": "list" if dataset.ragged or self.runs else None}
 
     def _pads(self, dataset: Dataset) -> bool:
-        """Whether a record is two tensors, which are its fields in this order."""
+        """Whether a record consists of two tensors, which are its fields in this order."""
         try:
             sample = self._sample()
         except NoSamples:
@@ -101,7 +99,7 @@ class Batching:
         )
 
     def _stacks_bytes(self) -> bool:
-        """Whether it is timm's fast_collate on bytes and class numbers."""
+        """Whether it is timm's fast_collate on uint8 images and class indices."""
         home = str(getattr(self.function, "__module__", ""))
         if name_of(self.function) != "fast_collate" or not home.startswith("timm."):
             return False
@@ -162,8 +160,8 @@ class Batching:
             samples = Samples(self._sample(), loader.assembly.field_names(), dataset.node)
         except NoSamples as reason:
             if self.how == "transpose":
-                note = "what differs in shape is a list; batch.per_record() of the targets' fields "
-                self._report.add(self.name, NATIVE, note + "is the list of targets")
+                note = "fields that differ in shape are lists; batch.per_record() of the targets' "
+                self._report.add(self.name, NATIVE, note + "fields is the list of targets")
                 return
             raise self._refused(str(reason)) from None
         if self.how == "transpose":
@@ -182,7 +180,7 @@ class Batching:
         self._report.add(self.name, PYTHON, note)
 
     def _sample(self) -> Any:
-        """The dataset's own first record."""
+        """The first record, as the dataset returns it."""
         try:
             with seeded(0, generators_in(self._dataset)):
                 record = self._dataset[0]
@@ -211,7 +209,7 @@ class Batching:
     def _refused(self, reason: str) -> Exception:
         return REFUSED.error(
             f"its {self.name} cannot be run on records of finished batches: {reason}",
-            hint='collate="default" leaves it out: fields are stacked, or lists with '
-            'ragged="list". What it does to one record becomes a function in the list of '
-            "transforms; what it does to a batch goes into the loop",
+            hint='collate="default" omits it: fields are stacked, or lists with ragged="list". Move '
+            "work on single records to a function in the list of transforms, and work on batches to "
+            "the loop",
         )

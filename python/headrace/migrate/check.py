@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares records of both pipelines, in a form of the pipelines without randomness.
-
-Integers must be equal. Numbers of floating point may differ by some units of the last place:
-torchvision's ToTensor divides by 255, and ToDtype multiplies by the inverse.
+"""Compares records of both pipelines, with randomness removed from both. Integers must be equal.
+Floating-point numbers may differ by some units in the last place: torchvision's ToTensor divides by
+255, and ToDtype multiplies by the inverse.
 """
 
 from __future__ import annotations
@@ -37,13 +36,12 @@ _DIFFERS = declare(
 
 _RECORDS = 32
 _STATE = (
-    "its records depend on earlier calls: they are not compared, come in order (threads=1), and "
-    "differ "
-    "in another order, with workers or after a resume"
+    "its records depend on earlier calls: they are not compared, are made in order (threads=1), "
+    "and differ in another order, with workers or after a resume"
 )
-# Keywords that specify the data.
+# Keywords that determine the data.
 _OF_PICTURES = ("damaged", "mode", "sixteen_bit", "page", "strict", "max_pixels")
-_UNITS = 8  # in units of the last place, of the largest value
+_UNITS = 8  # in units in the last place of the largest value
 
 
 def compare(
@@ -75,8 +73,8 @@ def compare(
                 report.add(
                     f"record {number}",
                     CHANGED,
-                    f"{python}, called twice, gives other values: it keeps a state, "
-                    "which seed= does not repeat, and is not compared",
+                    f"{python} returns other values when called twice: it has a state that seed= "
+                    "does not repeat, so it is not compared",
                 )
                 report.differences.clear()
                 return
@@ -109,7 +107,7 @@ def _originals(
         except Error:
             raise
         except Exception as failure:
-            what = f"the original raises {in_a_line(failure)}, so does ours"
+            what = f"the original raises {in_a_line(failure)}, and so does ours"
             report.add(f"record {number}", CHANGED, what)
     return out
 
@@ -130,13 +128,13 @@ def _is_steady(dataset: Dataset, number: int, parts: Parts, before: Mapping[str,
 
 
 def _filtered(parts: Parts) -> dict[str, str]:
-    """Fields that the original resizes with another filter, and in which step."""
+    """Fields that the original resizes with another filter, and the step in which it does."""
     found = {
         name: [each for step in steps if step.exact is not None for each in step.names]
         for name, steps in parts.pictures.items()
     }
     return {
-        name: f"of the original's own filter in {_class_of(names[0])}; its other steps are equal"
+        name: f"because of the original's filter in {_class_of(names[0])}; other steps are equal"
         for name, names in found.items()
         if names
     }
@@ -202,7 +200,7 @@ def _expected(dataset: Dataset, number: int, parts: Parts, exact: bool = False) 
 
 
 def _difference(ours: Any, theirs: Any) -> tuple[str, float]:
-    """What is wrong, if anything, and the largest difference."""
+    """A description of the difference, if any, and the largest difference."""
     if isinstance(theirs, (str, bytes)):
         return ("" if ours == theirs else f"is {ours!r}, the dataset has {theirs!r}"), 0.0
     ours = np.asarray(ours)
@@ -231,5 +229,5 @@ def _first_step(
         ((ours,), _) = _records(dataset, [number], some, said)
         theirs = _expected(dataset, number, some)
         if _difference(ours[name], theirs[name])[0]:
-            return f" after {' + '.join(steps[count - 1].names)}" if count else " as it is decoded"
+            return f" after {' + '.join(steps[count - 1].names)}" if count else " when decoded"
     return ""

@@ -70,7 +70,9 @@ def wrapped(dataset: Any, told: Told) -> Dataset:
 
     def raw(i: int) -> dict[str, Any]:
         image, target = plain[i]
-        boxes = _boxes_on(image, target.get("boxes", np.zeros((0, 4))))  # without objects: none
+        boxes = _boxes_on(
+            image, target.get("boxes", np.zeros((0, 4)))
+        )  # images without objects have none
         labels = target["labels"] if "labels" in target else boxes.new_zeros(0).long()
         out = {"image": image, "boxes": boxes, "labels": labels}
         if masks:
@@ -87,8 +89,8 @@ def wrapped(dataset: Any, told: Told) -> Dataset:
         together=True,
         ragged=True,
         node=node_of((np.zeros((3, 1, 1), np.uint8), {name: np.zeros(1) for name in targets})),
-        note="boxes are (left, top, right, bottom) of float32; an image without objects has none, "
-        "whereas torchvision leaves the keys out",
+        note="boxes are (left, top, right, bottom) of float32; an image without objects has "
+        "empty fields, whereas torchvision omits the keys",
     )
 
 
@@ -110,7 +112,7 @@ def _no_masks(image: Any) -> Any:
 
 
 def _source(dataset: Any, told: Told, boxes: str, masks: bool = False) -> Source:
-    """Its records in the order of its ids."""
+    """The dataset's records in the order of its ids."""
     annotations = told.annotations
     if annotations is None:
         annotations = _file_of(dataset)
@@ -135,9 +137,9 @@ def _source(dataset: Any, told: Told, boxes: str, masks: bool = False) -> Source
 
 
 def _file_of(dataset: Any) -> Path:
-    """The file that the dataset was loaded from, whose name it does not keep. Searched near the
-    images, and compared as a whole: annotations that a script changed or filtered in memory are not
-    in any file."""
+    """The file that the dataset was loaded from, whose name it does not keep. Files near the images
+    are compared in full: annotations that a script changed or filtered in memory are not in any
+    file."""
     coco = dataset.coco
     wanted = getattr(coco, "dataset", None)
     tried: list[Path] = []
@@ -162,7 +164,7 @@ def _file_of(dataset: Any) -> Path:
 
 
 def _is_indexed_as_it_is(coco: Any) -> bool:
-    """Whether pycocotools' index, used to find targets, matches its list."""
+    """Whether the index of pycocotools, which finds targets, matches its list of annotations."""
     listed: dict[Any, list[int]] = collections.defaultdict(list)
     for row in coco.dataset.get("annotations", ()):
         listed[row["image_id"]].append(id(row))
@@ -170,7 +172,7 @@ def _is_indexed_as_it_is(coco: Any) -> bool:
 
 
 def _candidates(pictures: Path) -> list[Path]:
-    """JSON files near a folder of images; first those with a matching name."""
+    """JSON files near a folder of images; those with a matching name first."""
     above = pictures.resolve().parent
     folders = [pictures, above / "annotations", above, above.parent / "annotations"]
     files = [path for folder in folders for path in sorted(folder.glob("*.json"))]

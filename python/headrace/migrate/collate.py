@@ -87,7 +87,7 @@ Steps = list[tuple[str, Any]]
 
 def _read(function: Any) -> tuple[Steps | None, list[Any]]:
     """The instructions of a function of one argument, and the outer values that it uses; None for
-    others."""
+    other functions."""
     if type(function) is not types.FunctionType or function.__defaults__:
         return None, []
     code = function.__code__
@@ -100,10 +100,10 @@ def _read(function: Any) -> tuple[Steps | None, list[Any]]:
 def _normalized(
     code: types.CodeType, value_of: Callable[[str], Any], called: list[Any]
 ) -> Steps | None:
-    """Its instructions, with outer names replaced by their kind; their values are added to
-    ``called``. None if a name has no value."""
+    """Its instructions, with outer names replaced by their kind; the values of these names are
+    added to ``called``. None if a name has no value."""
     out: Steps = []
-    value: Any = None  # of the name that was loaded last
+    value: Any = None  # value of the name that was loaded last
     for step in dis.get_instructions(code):
         if step.opname in _SKIPPED:
             continue

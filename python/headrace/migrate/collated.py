@@ -38,7 +38,7 @@ class Collated:
     tensors, which it may modify in place. after: what is done to its batch on the device.
     """
 
-    draws = True  # or may
+    draws = True  # or it may
 
     def __init__(
         self,
@@ -62,28 +62,29 @@ class Collated:
         place: tuple[int, ...],
         device: Any = None,
     ) -> Any:
-        """Its result for a batch. place: seed, epoch, the batch's number, its first record."""
+        """The function's result for a batch. place: seed, epoch, the batch's number, its first
+        record."""
         fields = Fields(layout, values, self.copies)
         with _one_thread(), seeded(random.Random(repr(place)).getrandbits(63), self._generators):
-            with fields.lent:  # which ends before any other code has the batch
+            with fields.lent:  # ends before other code gets the batch
                 batch = self.called(self.samples(fields), device)
             return self.finished(batch, device)
 
     def called(self, samples: list[Any], device: Any) -> Any:
-        """The function's batch, which will be moved to ``device`` if that is set."""
+        """The function's batch, moved to ``device`` later if that is set."""
         return self.function(samples)
 
     def finished(self, batch: Any, device: Any) -> Any:
-        """A batch returned by called(), as it is delivered."""
+        """Converts a batch of called() to the form that is delivered."""
         if device is not None:
             batch = moved(batch, device)
         return batch if self._after is None else self._after(batch)
 
     def tried(self, layout: Layout, values: Mapping[str, Any]) -> float:
-        """Its CPU seconds per record. Sets ``copies`` if it modifies its samples, or returns
-        something else for rows of a batch than for separate tensors; and ``state``. It is called in
-        a forked child, so that the user's objects, counters and generators are unchanged; if that
-        fails, as it does with GPU memory, on a copy.
+        """Measures its CPU seconds per record. Sets ``copies`` if it modifies its samples, or if
+        its result for rows of a batch differs from that for separate tensors; also sets ``state``.
+        It is called in a forked child, so that the user's objects, counters and generators are
+        unchanged; if that fails, as it does with GPU memory, on a copy.
         """
         if child.can_fork():
             ended = child.run(lambda say: self._tried(layout, values), _LIMIT)
@@ -141,7 +142,7 @@ class CollatedForm(Form):
         fields = self.converted(layout, parts[0])
         if not self._collated.draws:
             return self._collated(layout, fields, (), self._device)
-        state = self._assembly.engine().state()  # which counts the batch already
+        state = self._assembly.engine().state()  # the position counts this batch already
         return self._made(layout, fields, state["epoch"], state["batch"] - 1)
 
     def inspected(
@@ -152,7 +153,7 @@ class CollatedForm(Form):
 
     def _made(self, layout: Layout, values: Mapping[str, Any], epoch: int, number: int) -> Any:
         engine = self._assembly.engine()
-        first = engine.indices(epoch, number)[0]  # a different one on each rank
+        first = engine.indices(epoch, number)[0]  # differs between ranks
         place = (engine.state()["seed"], epoch, number, first)
         return self._collated(layout, values, place, self._device)
 
@@ -177,7 +178,7 @@ def moved(value: Any, device: Any) -> Any:
         return value
     if hasattr(value, "detach"):
         return value.to(device, non_blocking=True)
-    if hasattr(value, "to"):  # a user's batch class, or one of transformers
+    if hasattr(value, "to"):  # a batch class of the user or of transformers
         return value.to(device)
     if isinstance(value, Mapping):
         return {key: moved(each, device) for key, each in value.items()}

@@ -16,7 +16,7 @@ from headrace.migrate.transform_list import translate
 from headrace.migrate.translations.registry import Form, SeveralValues
 from headrace.sources import Source
 
-_TRIED, _PROBES = 8, 3  # number of records to inspect, and of pictures needed
+_TRIED, _PROBES = 8, 3  # number of records to inspect, and of images needed
 _LYING = ("mask", "masks", "boxes", "keypoints", "video")
 
 
@@ -35,9 +35,9 @@ def native_steps(source: Source, transforms: Any) -> Any:
     steps = []
     try:
         parts = translate(transforms, Form("pil", "uint8", fixed, probes))
-    except SeveralValues:  # two views of a picture are two fields: T.Views
+    except SeveralValues:  # two views of an image are two fields: T.Views
         return transforms
-    if any(part.casts for part in parts):  # dtypes that no picture has here
+    if any(part.casts for part in parts):  # dtypes that images do not have
         return transforms
     for part in parts:
         if not part.native:
@@ -48,7 +48,7 @@ def native_steps(source: Source, transforms: Any) -> Any:
 
 
 def _some_pictures(source: Source) -> list[Any]:
-    """A few as Pillow images; none if they are not uint8."""
+    """A few records as Pillow images; none if they are not uint8."""
     out: list[Any] = []
     last = len(source) - 1
     for number in dict.fromkeys((0, len(source) // 2, last, *range(min(_TRIED, last)))):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of Python transforms per record, measured by the comparison of records.
 
-CPU times of the step's own thread, for the median record; of the process, for the whole loader; and
-of the dataset itself, as in a DataLoader with num_workers=0. All Python transforms share one
-thread, so the sum of their times limits the rate.
+Uses CPU times: of the transform's thread for the median record, of the process for the whole
+loader, and of the dataset itself, as in a DataLoader with num_workers=0. All Python transforms
+share one thread, so the sum of their times limits the rate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headrace import _core
 from headrace.migrate.known_dataset import Dataset
 from headrace.migrate.pipeline import Parts
 
-_FASTER = 0.8  # of the dataset's own time: above it there is no gain
+_FASTER = 0.8  # fraction of the dataset's time; above it there is no gain
 
 
 def note_costs(dataset: Dataset, parts: Parts, ours: float, theirs: Sequence[float]) -> None:
@@ -35,14 +35,14 @@ def note_costs(dataset: Dataset, parts: Parts, ours: float, theirs: Sequence[flo
     for step, seconds in zip(timed, python, strict=False):
         rest = _rate(sum(python) - seconds, native)
         step.cost = (
-            f"{_milliseconds(seconds)} of {_milliseconds(whole)} of CPU per record: some "
+            f"{_milliseconds(seconds)} of {_milliseconds(whole)} of CPU per record: about "
             f"{_rate(sum(python), native)} records/s on one thread, without it {rest}{verdict}"
         )
     if dataset.timed is not None:
         rate = _rate(sum(python), native)
         dataset.cost = (
             f"{_milliseconds(python[-1])} of {_milliseconds(whole)} of CPU per record: at most "
-            f"some {rate} records/s on one thread{verdict}"
+            f"about {rate} records/s on one thread{verdict}"
         )
 
 
@@ -50,7 +50,7 @@ def _verdict(ours: float, theirs: float) -> str:
     own = f"; the dataset itself takes {_milliseconds(theirs)}"
     if ours <= _FASTER * theirs:
         return own
-    return f"{own}: not faster than a DataLoader with num_workers=0, perhaps slower"
+    return f"{own}: no faster than a DataLoader with num_workers=0, perhaps slower"
 
 
 def _seconds(timed: Any) -> float:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's and torch's datasets as sources; others as a step that calls them per record."""
+"""Datasets of torchvision and torch as sources; others as a Python transform that calls them for
+each record."""
 
 from __future__ import annotations
 
@@ -80,15 +81,15 @@ def _refuse_whole_batches(dataset: Any) -> None:
     own = getattr(fetch, "__self__", None) is dataset
     if fetch and not (own and not is_users(getattr(fetch, "__module__", None))):
         raise REFUSED.error(
-            f"{type(dataset).__name__} has a __getitems__ of its own, which a DataLoader asks for "
-            "whole batches",
-            hint="remove it where its records are those of __getitem__; what it draws or shares "
-            "per batch goes into a collate_fn. hr.prefetch(dataloader, device) keeps it",
+            f"{type(dataset).__name__} has a __getitems__ of its own, which a DataLoader calls "
+            "for whole batches",
+            hint="remove it if its records are those of __getitem__; draws and work per batch go "
+            "into a collate_fn. hr.prefetch(dataloader, device) keeps it",
         )
 
 
 def _opened(dataset: Any) -> tuple[Any, Any]:
-    """The dataset below all Subsets, and the indices of its records that are used (None: all)."""
+    """The dataset below all Subsets, and the indices of the records that are used (None: all)."""
     rows: Any = None
     while type(dataset).__name__ == "Subset" and type(dataset).__module__.startswith("torch."):
         indices = np.asarray(dataset.indices, np.int64)
@@ -111,15 +112,15 @@ def _maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
         if together is not None and type(together).__name__ != "StandardTransform":
             if base.__name__ in _JOINT:
                 return known
-            raise NoFormat("its transforms= takes the image and the target together")
+            raise NoFormat("its transforms= takes image and target together")
         if base.__name__ in _JOINT:
             continue
         return known
-    raise NoFormat("Headrace does not know this class")
+    raise NoFormat("unknown class")
 
 
 def _wrapped_maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
-    inner = type(dataset).__mro__[2]  # set from the wrapped class and the wrapper
+    inner = type(dataset).__mro__[2]  # by the wrapped class and the wrapper
     known = _WRAPPED.get(inner.__name__)
     if known is None or not inner.__module__.startswith("torchvision."):
         raise NoFormat(
@@ -171,7 +172,7 @@ def _decodable(samples: Sequence[tuple[Any, int]]) -> list[str]:
     paths = [os.fspath(path) for path, _ in samples]
     others = sorted({os.path.splitext(path)[1] for path in paths if not is_media_path(path)})
     if others:
-        raise NoFormat(f"files of {', '.join(others)}, for which Headrace has no decoder")
+        raise NoFormat(f"Headrace has no decoder for its files of {', '.join(others)}")
     return paths
 
 
@@ -209,12 +210,12 @@ def _tensors(dataset: Any, _: Told) -> Dataset:
         lambda i: {name: column[i] for name, column in fields.items()},
         fixed=True,
         current=tuple(itertools.compress(dataset.tensors, shared)),
-        beside={"where the tensors of TensorDataset are": lambda: _memory_of(dataset.tensors)},
+        beside={"attribute with the tensors of TensorDataset": lambda: _memory_of(dataset.tensors)},
     )
 
 
 def _shares(column: Any, tensor: Any) -> bool:
-    """Whether the source reads the tensor's own memory, and so its current values."""
+    """Whether the source reads the tensor's memory, so that later changes are seen."""
     return bool(tensor.is_contiguous() and column.ctypes.data == tensor.data_ptr())
 
 
@@ -235,7 +236,7 @@ def _image_dataset(dataset: Any, _: Told) -> Dataset:
     known = [reader.class_to_idx[name] for name in names] == list(range(len(names)))
     samples, classes = reader.samples, tuple(names) if known else ()
     out = _pictures(dataset, _labeled(_decodable(samples), [n for _, n in samples], classes))
-    out.note = "a file that cannot be read is an error (on_error=), where timm takes the next one"
+    out.note = "a file that cannot be read is an error (on_error=), whereas timm takes the next one"
     return out
 
 
@@ -268,7 +269,7 @@ def asked(dataset: Any, reason: NoFormat, told: Told) -> Dataset:
     dataset, rows = _opened(dataset)
     numbers = np.arange(len(dataset)) if rows is None else rows
     probed = None
-    if reason.keeps_state:  # which is unchanged
+    if reason.keeps_state:  # the dataset is unchanged
         probed = child.run(lambda say: _probed(dataset, numbers, told), child.SILENCE).value
     node, returns, pictures = probed or _probed(dataset, numbers, told)
     defers = pictures is not None
@@ -295,8 +296,8 @@ Probed = tuple[Node, dict[str, tuple[Any, ...]], list[str] | None]
 
 
 def _probed(dataset: Any, numbers: Any, told: Told) -> Probed:
-    """The nesting of its records, their fields, and which of them the engine can decode (None: none
-    that the dataset opens)."""
+    """The nesting of its records, their fields, and which of them the engine can decode (None if
+    the dataset opens no images)."""
     with seeded(0, generators_in(dataset)):
         node = node_of(dataset[int(numbers[0])])
     fetch = Fetch(dataset, node, steady=True)

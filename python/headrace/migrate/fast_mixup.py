@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's FastCollateMixup on batches of bytes, with its own draws and arithmetic.
+"""timm's FastCollateMixup on uint8 batches, with the same random draws and arithmetic.
 
 timm's function allocates new memory for each sum of two images, and a PrefetchLoader then makes
 three passes over the whole batch. Here the two images of a pair are converted once, for both sums,
@@ -22,8 +22,8 @@ _SEEDS = 8  # cases in which both are compared: mixed, cut, with and without a b
 
 
 def of(function: Any, samples: Samples, after: Prefetched | None) -> Collated | None:
-    """The same batches as the collate function's; None if it is not timm's, or returns other
-    batches. ``mixup_enabled`` is checked at each batch.
+    """A function that returns the collate function's batches; None if that is not timm's, or
+    returns other batches. ``mixup_enabled`` is checked at each batch.
     """
     kind = type(function)
     if kind.__name__ != "FastCollateMixup" or not kind.__module__.startswith("timm."):
@@ -33,7 +33,7 @@ def of(function: Any, samples: Samples, after: Prefetched | None) -> Collated | 
     mixup = _FastMixup(function, samples, after)
     try:
         return mixup if all(_is_alike(mixup, seed) for seed in range(_SEEDS)) else None
-    except Exception:  # of another version
+    except Exception:  # a different version
         return None
 
 
@@ -53,7 +53,7 @@ class _FastMixup(Collated):
             return super().called(samples, device)
         own: Any = self.function
         home: Any = sys.modules[type(own).__module__]
-        is_ended = device is None and self._planes is not None  # a device does it itself
+        is_ended = device is None and self._planes is not None  # done on the device
         dtype = torch.float32 if is_ended else torch.uint8
         output = torch.empty((len(samples), *first.shape), dtype=dtype)
         share = self._mix(images, output.numpy(), home)
@@ -70,7 +70,8 @@ class _FastMixup(Collated):
         return self._prefetched.erased(images), targets
 
     def _mix(self, images: list[Any], output: Any, home: Any) -> Any:
-        """Mixes each image with its mirror position in the batch; returns its own weight."""
+        """Mixes each image with that at the mirrored position in the batch; returns the image's
+        weight."""
         own: Any = self.function
         share, cuts = own._params_per_batch()
         rows, columns = slice(0), slice(0)
@@ -108,7 +109,7 @@ class _FastMixup(Collated):
 
 
 def _bytes_of(image: Any) -> Any:
-    """An image of (C, H, W) bytes as an array; None for anything else."""
+    """A (C, H, W) uint8 image as an array; None for other values."""
     if hasattr(image, "detach") and str(image.dtype) == "torch.uint8":
         image = image.numpy()
     is_bytes = isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3

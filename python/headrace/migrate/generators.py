@@ -41,7 +41,7 @@ def state_of(generator: Any) -> Any:
 
 
 def generators_in(root: Any) -> list[Any]:
-    """Generators reachable from an object: attributes, closures, globals used by its code."""
+    """Generators reachable from an object: attributes, closures, and globals used by its code."""
     reached = reached_from(root, _MOST, lambda each: not (_methods_of(each) or is_thing(each)))
     return [value for value in reached if _methods_of(value)]
 
@@ -67,7 +67,7 @@ _Methods = tuple[Callable[[], Any], Callable[[Any], Any], Callable[[int], Any]]
 
 
 def _methods_of(value: Any) -> _Methods | None:
-    """Functions that get its state, restore it, and seed it; None if it has no state."""
+    """Functions that get, restore and seed the generator's state; None if it has no state."""
     if not is_generator(value):
         return None
     if hasattr(value, "manual_seed"):  # torch's
@@ -77,7 +77,7 @@ def _methods_of(value: Any) -> _Methods | None:
     if type(value).__name__ == "Random":
         return *twisters.of_python(value), value.seed
     bits = getattr(value, "bit_generator", value)
-    if not hasattr(bits, "state"):  # the system's
+    if not hasattr(bits, "state"):  # the operating system's
         return None
 
     def put(state: Any) -> None:
@@ -90,8 +90,8 @@ def _methods_of(value: Any) -> _Methods | None:
 
 
 def _pcg64_state(seed: int) -> dict[str, Any]:
-    """Any 128 bits are a valid state, and any odd ones a valid increment: no generator has to be
-    created."""
+    """Any 128 bits are a valid state, and any odd value is a valid increment, so no generator has
+    to be created."""
     import hashlib  # imported late: not needed for importing headrace
 
     digest = hashlib.blake2b(seed.to_bytes(8, "little"), digest_size=32).digest()

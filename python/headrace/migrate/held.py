@@ -64,7 +64,7 @@ class Thing:
 
 
 class Copied:
-    """A list, dictionary or set, with a copy. Entries that are the same objects count as equal."""
+    """A list, dictionary or set, with a copy. Identical objects count as equal."""
 
     def __init__(self, name: str, value: Any) -> None:
         self._name = name
@@ -78,12 +78,12 @@ class Copied:
         try:
             if now == before:
                 return ""
-        except ValueError:  # for arrays whose entry is another object now
-            return f"{self._name} has other entries now"
+        except ValueError:  # for arrays that were replaced by another object
+            return f"{self._name} has different entries now"
         if len(now) != len(before):
             return f"{self._name} has {len(now):,} entries now, it had {len(before):,}"
         if isinstance(now, (set, frozenset)) or (isinstance(now, dict) and now.keys() ^ before):
-            return f"{self._name} has other entries now"
+            return f"{self._name} has different entries now"
         for key in now if isinstance(now, dict) else range(len(now)):
             is_, was = now[key], before[key]
             if is_ is not was and is_ != was:
@@ -98,7 +98,7 @@ class Nested:
         self._name = name
         self._count = len(value)
         self.bytes = 0
-        self._hash = self._hashed(value)  # ValueError if it contains anything else
+        self._hash = self._hashed(value)  # ValueError for anything else in it
 
     def change(self, now: Any) -> str:
         if len(now) != self._count:
@@ -107,7 +107,7 @@ class Nested:
             alike = self._hashed(now) == self._hash
         except ValueError:
             alike = False
-        return "" if alike else f"{self._name} has other entries now"
+        return "" if alike else f"{self._name} has different entries now"
 
     def _hashed(self, value: Any) -> int:
         entries: Iterator[Any] = iter(value.items() if isinstance(value, dict) else value)
@@ -144,7 +144,7 @@ class Array:
 
 
 class Whole:
-    """An object, with its parts."""
+    """An object with its parts."""
 
     def __init__(self, name: str, value: Any, parts: dict[str, Held]) -> None:
         self._name = name
@@ -170,7 +170,7 @@ class Whole:
 
 
 def full(owner: str, part: str) -> str:
-    """The name of a part: its owner's name plus its own, or its own alone."""
+    """The name of a part, with its owner's name in front unless it is a full name."""
     return owner + part if not part or part[0] in ".[{" else part
 
 
@@ -189,7 +189,7 @@ _VALUES = ("datetime", "decimal", "fractions", "uuid", "zoneinfo", "re")
 
 
 def are_values(values: Collection[Any]) -> bool:
-    """The same for all of them."""
+    """Whether all of them are immutable."""
     kinds = set(map(type, values))
     if tuple in kinds:
         inner = list(itertools.chain.from_iterable(v for v in values if type(v) is tuple))

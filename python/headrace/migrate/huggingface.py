@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's datasets.Dataset whose transform was given by set_transform or with_transform.
+"""Hugging Face's datasets.Dataset with a transform from set_transform or with_transform.
 
 The function takes columns of a batch: ``examples["pixel_values"] = [transform(image.convert("RGB"))
 for image in examples["image"]]``. ``Rows`` presents its records as an ordinary Dataset, which can
-be traced as usual; columns that a collate function does not read are left out.
+be traced as usual; columns that the collate function does not read are dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headrace.migrate.collated import equal
 from headrace.migrate.known_dataset import NoFormat
 from headrace.migrate.seeding import seeded
 
-_COMPARED = 8  # records
+_COMPARED = 8  # number of records to compare
 
 
 def is_known(dataset: Any) -> bool:
@@ -72,7 +72,7 @@ def _function_of(dataset: Any) -> tuple[types.FunctionType, dict[str, Any]]:
     if isinstance(function, functools.partial) and not function.args:
         function, keywords = function.func, dict(function.keywords)
     if not isinstance(function, types.FunctionType):
-        raise NoFormat("its transform is not a function of the script's")
+        raise NoFormat("its transform is not a function of the script")
     if options.keys() != {"transform"} or getattr(dataset, "_output_all_columns", False):
         raise NoFormat("its format has other options")
     return function, keywords
@@ -101,7 +101,7 @@ def _getitem(self: Any, index: int) -> dict[str, Any]:
 
 
 def _unread(dataset: Any, collate: Callable[[list[Any]], Any] | None) -> frozenset[str]:
-    """Removes the opened images, which stay in the records but are in no batch."""
+    """Removes the opened images, which are in the records but not in batches."""
     records = [dataset[0], dataset[len(dataset) - 1]]
     images = frozenset(name for name, value in records[0].items() if hasattr(value, "getbands"))
     if not images or collate is None:
@@ -120,7 +120,7 @@ def _unread(dataset: Any, collate: Callable[[list[Any]], Any] | None) -> frozens
 
 
 def _compare(dataset: Any, numbers: Any, rows: Any) -> None:
-    """NoFormat unless both give the same records. numbers: of the dataset's."""
+    """NoFormat unless both return the same records. numbers: record numbers of the dataset."""
     count = len(numbers)
     for number in sorted({index * (count - 1) // _COMPARED for index in range(_COMPARED + 1)}):
         with seeded(0):
@@ -129,4 +129,6 @@ def _compare(dataset: Any, numbers: Any, rows: Any) -> None:
         with seeded(0):
             ours = rows[number]
         if not equal(ours, theirs):
-            raise NoFormat(f"its transform treats record {number} otherwise than one by one")
+            raise NoFormat(
+                f"its transform gives record {number} another value than in a batch of one"
+            )

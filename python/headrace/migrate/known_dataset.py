@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dataset of torch or torchvision as a source, and how its records were made."""
+"""A dataset of torch or torchvision as a source, with what is known about its records."""
 
 from __future__ import annotations
 
@@ -41,24 +41,26 @@ class Dataset:
     source: Source
     fields: tuple[str, ...]
     raw: Records
-    steps: list[Any] = dataclasses.field(default_factory=list)  # that make the fields
+    steps: list[Any] = dataclasses.field(default_factory=list)  # steps that make the fields
     steady: list[Any] = dataclasses.field(default_factory=list)
     transform: Any = None
-    together: bool = False  # it takes the whole record
+    together: bool = False  # the transform takes the whole record
     target_transform: Any = None
-    fixed: bool = False  # whether all pictures have the same size
+    fixed: bool = False  # whether all images have the same size
     ragged: bool = False
     named: bool = False  # its records are dictionaries
     note: str = ""
-    node: Node | None = None  # how its records nest; None: they are flat
+    node: Node | None = None  # the nesting of its records; None: flat
     # Whether it was traced.
     is_traced: bool = False
-    # number of pictures, by field
+    # the transforms of each image, by field, if there are several
     several: dict[str, Picture] = dataclasses.field(default_factory=dict)
-    shared: str = ""  # the field whose files all pictures are views of
+    shared: str = ""  # the field whose files all images are views of
     options: dict[str, Any] = dataclasses.field(default_factory=dict)  # keywords of the Loader
-    left_out: frozenset[str] = frozenset()  # values of its records that are in no batch
-    outside: Outside = dataclasses.field(default_factory=Outside)  # what its code read there
+    left_out: frozenset[str] = frozenset()  # values of its records that are not in batches
+    outside: Outside = dataclasses.field(
+        default_factory=Outside
+    )  # files and variables that its code read
     skips: bool = False  # its code catches exceptions, and may skip damaged files
     # Its origins: objects whose current state matters, and external state.
     current: tuple[Any, ...] = ()
@@ -75,14 +77,14 @@ class Dataset:
         return self.several or ({"image": Picture(self.transform)} if self.transform else {})
 
     def narrow(self, wanted: str | Sequence[str]) -> None:
-        """Restricts it to delivered fields: others need not be compared or moved."""
+        """Restricts it to delivered fields; others are not compared or copied."""
         wanted = (wanted,) if isinstance(wanted, str) else wanted
         self.fields = tuple(name for name in self.fields if name in wanted)
         self.several = {n: picture for n, picture in self.several.items() if n in wanted}
 
 
 class NoFormat(Exception):
-    """The dataset must be called record by record; the message says why, ``way`` what would make it
+    """The dataset must be called record by record; the message says why, ``way`` how to make it
     native. keeps_state: calls change the results of later ones.
     """
 
@@ -92,7 +94,7 @@ class NoFormat(Exception):
         self.keeps_state = keeps_state
 
     def again(self) -> NoFormat:
-        """Without the traceback of the attempt."""
+        """A copy without the traceback of the attempt."""
         return NoFormat(str(self), self.way, self.keeps_state)
 
 
@@ -100,13 +102,13 @@ class Told(NamedTuple):
     """Facts about a dataset that only the user knows."""
 
     annotations: Any = None  # CocoDetection's file
-    outside: bool = False  # its files may be outside of its folder
-    collate: Any = None  # the function that is run on lists of its records
+    outside: bool = False  # whether its files may be outside its folder
+    collate: Any = None  # the function that runs on lists of its records
     lists: bool = False  # its records may have any shape: batches are lists of them
 
 
 def untransformed(dataset: Any) -> Any:
-    """The same dataset, sharing its data, without its transforms."""
+    """A copy of the dataset that shares its data and has no transforms."""
     plain = copy.copy(dataset)
     plain.transform = plain.target_transform = plain.transforms = None
     return plain
@@ -119,7 +121,7 @@ def is_wrapped(dataset: Any) -> bool:
 
 def joint_transforms(dataset: Any) -> Any:
     """A wrapped dataset's transforms=, which get the image and its target together, or None.
-    NoFormat if it has transforms for the image alone: its target would not move along.
+    NoFormat if it has transforms for the image alone: its target would not be transformed.
     """
     together = dataset.transforms
     if type(together).__name__ == "StandardTransform":

@@ -21,9 +21,8 @@ from headrace.migrate.unchanged import Unchanged
 
 
 class MigratedLoader(Loader):
-    """A Loader with ``report``, which lists how each part of the DataLoader was translated.
-
-    It follows the epochs that a script sets on the DataLoader's sampler.
+    """A Loader whose ``report`` lists how each part of the DataLoader was translated. It follows
+    the epochs that a script sets on the DataLoader's sampler.
     """
 
     report: Report
@@ -34,8 +33,8 @@ class MigratedLoader(Loader):
     collated: Collated | Padded | Transposed | None = None
 
     def take_after(self, dataloader: Any, given: Any, unchanged: Unchanged) -> None:
-        """Sets which DataLoader it replaces. given: its arguments. unchanged: the objects that it
-        was made from.
+        """Sets the DataLoader that it replaces. given: its arguments. unchanged: the objects from
+        which it was made.
         """
         self._given = given
         self._unchanged = unchanged
@@ -76,8 +75,8 @@ class MigratedLoader(Loader):
         self._given.mixup_enabled = enabled
 
     def torch(self, device: Any = None, batch: str | None = None, depth: int = 2) -> TorchBatches:
-        """Batches as torch tensors, as Loader.torch has them; where a collate_fn is run, what it
-        returns, on ``device``. batch: None gives dictionaries where records are dictionaries."""
+        """Batches as torch tensors, like Loader.torch; if a collate_fn is run, its results on
+        ``device``. batch: None gives dictionaries if records are dictionaries."""
         if batch is None:
             batch = "dict" if self.node is not None and self.node.how == "dict" else "tuple"
         if self.collated is None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a module belongs to the standard library, an installed package, or the user; and
-names."""
+"""Tells modules of the standard library, of installed packages and of the user apart; and names of
+objects."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def is_users(module: str | None) -> bool:
 
 
 def module_of(kind: type) -> str:
-    """The name of a class's module; empty for an extension's class without one."""
+    """The name of a class's module; empty for a class of an extension that has none."""
     name = kind.__module__
     return name if isinstance(name, str) else ""
 
 
 def name_of(transform: Any) -> str:
-    """A function's own name, or its class's."""
+    """A function's name, or that of an object's class."""
     return str(getattr(transform, "__name__", type(transform).__name__))

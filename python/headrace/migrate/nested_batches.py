@@ -45,14 +45,14 @@ class NestedForm(Form):
         return batch
 
     def _suits(self, layout: Layout) -> bool:
-        """Whether all fields exist, and nested ones have a row or a list item per record."""
+        """Whether all fields exist, and nested ones have one row or list item per record."""
         rows = layout.by_name()
         nested = [name for part in self._tops().values() if not part.is_leaf for name in part.names]
         names = self._node.names
         return all(name in rows for name in names) and all(not rows[n].companion for n in nested)
 
     def _tops(self) -> dict[str, Node]:
-        """The entries of a batch."""
+        """The names of a batch's entries."""
         node = self._node
         if node.is_leaf:
             return {node.name: node}

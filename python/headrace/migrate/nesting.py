@@ -19,12 +19,13 @@ from headrace.sources.values import is_integer
 
 
 class OtherForm(Exception):
-    """A record that is nested differently from the first one."""
+    """Raised for a record that is nested differently from the first one."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """One value of a record. ``how``: "leaf"; "numbers", a list that is one array; "tuple", "dict".
+    """One value of a record. ``how``: "leaf", "numbers" (a list that is one array), "tuple" or
+    "dict".
 
     name: the field of a leaf; for containers, the name of their entry in the batch.
     base: how a leaf in a tuple is interpreted (image, label, data); the record's first value is
@@ -49,12 +50,12 @@ class Node:
 
     @property
     def is_flat(self) -> bool:
-        """Whether a batch of flat fields already has its form."""
+        """Whether a batch of flat fields already has this form."""
         return not self.is_leaf and all(part.how == "leaf" for part in self.parts)
 
     def paired(self, other: Node) -> list[tuple[str, str]]:
-        """Pairs each of its fields with the one at the same position in another form, by dictionary
-        keys; empty if that is nested differently."""
+        """Pairs each of its fields with the one at the same position in another form, or with the
+        same dictionary keys; empty if the other form is nested differently."""
         if self.is_leaf or other.is_leaf:
             return [(self.name, other.name)] if self.is_leaf and other.is_leaf else []
         mine = dict(zip(self.keys or range(len(self.parts)), self.parts, strict=True))
@@ -65,7 +66,7 @@ class Node:
         return [pair for pairs in inner for pair in pairs] if all(inner) else []
 
     def __getstate__(self) -> dict[str, Any]:
-        """For other processes, which may not have the classes of values."""
+        """A copy for other processes, which may not have the classes of the values."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @functools.cached_property
@@ -79,7 +80,8 @@ class Node:
 
     @functools.cached_property
     def _known(self) -> dict[tuple[type, ...], tuple[str, ...]]:
-        """Fields by the types of their values, which match their leaves."""
+        """The form with each leaf's dtype and kind, from inspected values in the order of the
+        leaves."""
         return {}
 
     def values(self, record: Any) -> dict[str, Any]:
@@ -87,7 +89,7 @@ class Node:
         flat: list[Any] = []
         try:
             self._leaves(record, OtherForm, flat)
-        except OtherForm:  # or its dictionaries have another order
+        except OtherForm:  # or its dictionaries have a different order
             return dict(self._values(record))
         kinds = tuple(map(type, flat))
         if (names := self._known.get(kinds)) is None:
@@ -167,7 +169,7 @@ def node_of(record: Any) -> Node:
 
 
 def columns_of(values: Any) -> Any:
-    """A list with the column of each number, as default_collate makes it from lists of numbers."""
+    """A list with one column per number, as default_collate makes it from lists of numbers."""
     if len(getattr(values, "shape", ())) != 2 or not hasattr(values, "__getitem__"):
         return values
     return [values[:, k] for k in range(values.shape[1])]
@@ -179,7 +181,7 @@ _TYPES["dict"] = Mapping
 
 
 def _node(value: Any, taken: set[str], name: str, first: bool, top: bool = False) -> Node:
-    """name: from its key; empty in a tuple. first: it is the record's first value."""
+    """name: from its key; empty in a tuple. first: whether it is the record's first value."""
     if not isinstance(value, _CONTAINERS) or not value or (not top and _are_numbers(value)):
         base = "" if name else _base(value, first)
         how = "numbers" if isinstance(value, (tuple, list)) else "leaf"

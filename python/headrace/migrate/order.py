@@ -13,7 +13,7 @@ from headrace.migrate.samplers import Asked, knows_epochs, knows_ranks
 
 
 def is_torchs(value: Any, name: str) -> bool:
-    """Whether it is exactly torch's class of that name, not a subclass."""
+    """Whether its class is exactly torch's class of that name, not a subclass."""
     return type(value).__name__ == name and type(value).__module__.startswith("torch.")
 
 
@@ -49,12 +49,17 @@ def keywords_from(
     generator = loader.generator or getattr(sampler, "generator", None)
     if generator is not None and "seed" not in out:
         out["seed"] = generator.initial_seed() & ((1 << 63) - 1)
-        report.add("generator=", CHANGED, f"seed={out['seed']}: other draws, but the same each run")
+        report.add(
+            "generator=",
+            CHANGED,
+            f"seed={out['seed']}: different random draws, but the same in each run",
+        )
     return out
 
 
 _OTHER_BATCHES = (
-    "from_dataloader(..., batch_size=N, shuffle=True), or sampler= with what headrace.sampling has"
+    "from_dataloader(..., batch_size=N, shuffle=True), or sampler= with a sampler of "
+    "headrace.sampling"
 )
 
 
@@ -65,8 +70,8 @@ def _own_batches(
     name = type(batches).__name__
     if sized := {"batch_size", "global_batch_size", "last_batch"} & set(given):
         raise REFUSED.error(
-            f"it has a {name} as batch_sampler, which decides what {min(sized)}= would",
-            hint=f"leave {min(sized)}= out, or decide the order too: {_OTHER_BATCHES}",
+            f"it has a {name} as batch_sampler, which already decides what {min(sized)}= sets",
+            hint=f"omit {min(sized)}=, or also set the order: {_OTHER_BATCHES}",
         )
     asked = Asked(batches, records, batches=True)
     out: dict[str, Any] = {"sampler": asked}
@@ -85,17 +90,18 @@ def _asked_for(sampler: Any) -> str:
     draws = "" if knows_epochs(sampler) else "; its draws are a function of seed and epoch"
     if knows_ranks(sampler):
         return (
-            "asked before each epoch for this rank's records, which are not divided again" + draws
+            "called before each epoch for this rank's records, which are not divided again" + draws
         )
-    return "asked before each epoch for the records of all ranks" + draws
+    return "called before each epoch for the records of all ranks" + draws
 
 
 def _refuse_global(out: Mapping[str, Any], sampler: Any, given: Mapping[str, Any]) -> None:
     if out.get("shard") is False and given.get("global_batch_size"):
         raise REFUSED.error(
-            f"its {type(sampler).__name__} gives this rank's records, of which global_batch_size= "
-            "has no part",
-            hint="batch_size=, or sampler= or shuffle= for an order that Headrace divides",
+            f"its {type(sampler).__name__} returns this rank's records only, which "
+            "global_batch_size= cannot divide",
+            hint="batch_size=, or sampler= or shuffle= for an order that Headrace divides over "
+            "the ranks",
         )
 
 
@@ -130,7 +136,8 @@ def _order(sampler: Any, records: int, report: Report) -> dict[str, Any]:
         report.add(
             name,
             NATIVE,
-            "shard=; every epoch has its own order, also without set_epoch(), which is followed",
+            "shard=; every epoch has a different order, even without set_epoch(), which is "
+            "followed",
         )
         return {
             "shuffle": bool(sampler.shuffle),
@@ -163,5 +170,7 @@ def _random(sampler: Any, records: int, report: Report) -> dict[str, Any]:
         return {"sampler": sampling.weighted([1.0] * records, int(sampler.num_samples))}
     if sampler.num_samples != records:
         return _asked(sampler, records, report)
-    report.add("shuffle=True", NATIVE, "shuffle=True: another order, a function of seed and epoch")
+    report.add(
+        "shuffle=True", NATIVE, "shuffle=True: a different order, a function of seed and epoch"
+    )
     return {"shuffle": True}

@@ -56,7 +56,7 @@ def pixels_from_value(value: Any) -> Any:
 
 
 def pixels_of(value: Any, form: str) -> Any:
-    """An image in a form of ``value_from_pixels`` as (C, H, W)."""
+    """An image in a form that ``value_from_pixels`` returns, as (C, H, W)."""
     pixels = pixels_from_value(value)
     if form not in ("array", "bgr"):
         return pixels
@@ -82,7 +82,7 @@ class Timed:
         self._generators: list[Any] | None = None
 
     def seeded(self, seed: int) -> contextlib.AbstractContextManager[None]:
-        """The same, for generators that it holds, too."""
+        """The same, also seeding generators that it holds."""
         if self._generators is None:
             found = generators_in(vars(self))
             self.renew()
@@ -114,7 +114,7 @@ class Timed:
 
 class Originals(Timed):
     """Consecutive transforms of torchvision, or user callables, as one step on ``image``. form: the
-    input of the first of them, "pil", "image" or "tensor". steady: with the same draws for
+    input of the first of them, "pil", "image" or "tensor". steady: with the same random draws for
     every record, for comparisons.
     """
 
@@ -143,7 +143,8 @@ class Originals(Timed):
 
 
 class Keyword:
-    """``transform(image=image)["image"]`` as a function of the image: Albumentations' way."""
+    """``transform(image=image)["image"]`` as a function of the image: the convention of
+    Albumentations."""
 
     def __init__(self, transform: Any, given: str, returned: str) -> None:
         self.transform = transform
@@ -157,7 +158,7 @@ class Keyword:
         return self.transform(**{self._given: image})[self._returned]
 
     def renew(self) -> None:
-        """Replaces its own generators: the previous ones are seeded by each call."""
+        """Replaces the generators that it holds, since each call seeds the previous ones."""
         if hasattr(self.transform, "set_random_seed"):
             self.transform.set_random_seed(int(np.random.randint(1 << 31)))
 
@@ -180,7 +181,7 @@ class OnTarget(Timed):
 
 
 class NotLikeTheFirst(TypeError):
-    """A record has different fields than record 0, or a value that no field can hold."""
+    """A record has other fields than record 0, or a value that no field can hold."""
 
 
 class Fetch(Timed):
@@ -191,7 +192,7 @@ class Fetch(Timed):
     """
 
     remedy = (
-        'make records alike in the Dataset, as collate functions need them: image.convert("RGB") '
+        'make all records alike in the Dataset, as collate functions require: image.convert("RGB") '
         "of gray images, one size, one dtype"
     )
 
@@ -221,8 +222,8 @@ class Fetch(Timed):
                 with self.seeded(seed), deferring():
                     return self._fields_of(index, self.dataset[index])
             except Exception:
-                record = self._undeferred(index, seed)  # which may raise the same
-                self.defers = False  # it depended on our images
+                record = self._undeferred(index, seed)  # may raise the same exception
+                self.defers = False  # the error came from deferred images
                 return record
         return self._undeferred(index, seed)
 
@@ -236,7 +237,7 @@ class Fetch(Timed):
             values = self.node.values(record)
         except OtherForm:
             raise NotLikeTheFirst(
-                f"record {index} has the fields {_listed(record)}, the first one has "
+                f"record {index} has the fields {_listed(record)}, but the first record has "
                 f"{', '.join(self.node.names)}"
             ) from None
         crossed = {name: _field_crossing(index, name, value) for name, value in values.items()}

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The collate_fn of torchvision's reference script for segmentation: images padded with 0, masks
-with 255, to the largest of the batch. The engine pads.
-
-It is recognized by its code and that of the ``cat_list`` that it calls, both as published.
+with 255, to the largest of the batch. The engine does the padding instead. The function is
+recognized by its code and that of the ``cat_list`` that it calls, both as published.
 """
 
 # ruff: noqa: B905, F821
@@ -34,7 +33,7 @@ def _collate_fn(batch: Any) -> Any:
 
 
 FILLS = (0, 255)
-_FLAGS = 0xFF  # excluding those of __future__
+_FLAGS = 0xFF  # flags except those of __future__
 
 
 def is_padding(function: Any) -> bool:
@@ -55,7 +54,7 @@ def _is_plain(function: Any, known: Any) -> bool:
 
 
 def _same(one: types.CodeType, other: types.CodeType) -> bool:
-    """Whether they do the same, ignoring names of variables and line numbers."""
+    """Whether two functions have the same code, ignoring variable names and line numbers."""
     if (one.co_code, one.co_names) != (other.co_code, other.co_names):
         return False
     if (one.co_argcount, one.co_flags & _FLAGS) != (other.co_argcount, other.co_flags & _FLAGS):

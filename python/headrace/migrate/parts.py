@@ -23,7 +23,7 @@ from headrace.migrate.modules import is_users, module_of
 Parts = dict[str, Any]
 _FEW = 64
 
-_PLAIN = frozenset({dict, list, tuple})  # which have no attributes
+_PLAIN = frozenset({dict, list, tuple})  # types without attributes
 
 # Standard library types that hold the user's values; all others are opaque.
 _HOLDERS = (
@@ -104,14 +104,14 @@ def _version_of(database: Any) -> Any:
 
 
 def few_parts_of(value: Any) -> list[Any]:
-    """The same without names; if there are many entries, only the first ones."""
+    """The parts without names; if there are many entries, only the first ones."""
     if isinstance(value, (dict, list, tuple, set, frozenset)) and len(value) > _FEW:
         return list(itertools.islice(value.values() if isinstance(value, dict) else value, _FEW))
     return list(parts_of(value).values())
 
 
 def is_namespace(value: Any) -> bool:
-    """Whether it holds options of a whole program."""
+    """Whether it is a module that holds options of the whole program."""
     return isinstance(value, types.SimpleNamespace) or type(value).__name__ == "Namespace"
 
 
@@ -120,7 +120,7 @@ def _of_object(value: Any) -> Parts:
     if not out and (columns := _of_pandas(value)) is not None:
         return columns
     for name, each in _attributes(value):
-        if not module_of(type(each)).startswith("headrace."):  # ours: views add a method to it
+        if not module_of(type(each)).startswith("headrace."):  # ours: views add this method
             out[f".{name}"] = each
     for base in type(value).__mro__:
         home = module_of(base).partition(".")[0]
@@ -152,7 +152,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _of_pandas(value: Any) -> Parts | None:
-    """Columns, without pandas' caches."""
+    """The columns, without pandas' caches."""
     if module_of(type(value)).partition(".")[0] != "pandas":
         return None
     if type(value).__name__ == "DataFrame":

@@ -25,7 +25,7 @@ from headrace.migrate.translations.registry import (
 
 @dataclasses.dataclass
 class Parts:
-    """The steps of a dataset: of each image, and of the label."""
+    """The steps of a dataset: for each image, and for the label."""
 
     pictures: dict[str, list[Translated]]
     label: Translated | None = None
@@ -37,8 +37,8 @@ class Parts:
 
     @property
     def listed(self) -> list[tuple[Translated, str]]:
-        """The steps as listed in a report, with a comment on each; once if all images have the
-        same.
+        """The steps as listed in a report, with a comment on each; listed once if all images have
+        the same.
         """
         lists = list(self.pictures.values())
         names = [[(step.native, step.names) for step in steps] for steps in lists]
@@ -60,14 +60,14 @@ class Parts:
         return {name: cast for step in self.all for name, cast in step.casts.items()}
 
     def pipeline(self, dataset: Dataset, steady: bool) -> Any:
-        """The transforms of a Loader. steady: in a form without randomness."""
+        """The transforms of a Loader. steady: in the form without randomness."""
         before = dataset.steady if steady else dataset.steps
         steps = {
             name: [step for part in parts for step in (part.steady if steady else part.step)]
             for name, parts in self.pictures.items()
         }
         label = (self.label.steady if steady else self.label.step) if self.label else []
-        if dataset.shared and steps:  # views of one file, which is read once
+        if dataset.shared and steps:  # views of one file, which is read only once
             return [T.Fork(dataset.shared, **steps)]
         if len(steps) <= 1:
             return [*before, *(step for each in steps.values() for step in each), *label]
@@ -80,14 +80,14 @@ def parts_of(dataset: Dataset) -> Parts:
     python = [step for parts in pictures.values() for step in parts if not step.native]
     if len(pictures) > 1 and python and not (dataset.shared and _keep_nothing(python)):
         raise NoFormat(
-            f"left as it is: its records have several images, and {python[0].names[0]}, which "
-            "Headrace does not know, may treat them as one"
+            "left unchanged: its records have several images, which the unknown "
+            f"{python[0].names[0]} may transform together"
         )
     return Parts(pictures, _label_step(dataset))
 
 
 def _keep_nothing(python: list[Translated]) -> bool:
-    """Whether Python transforms are unchanged after calls, so that no call affects the next."""
+    """Whether calls leave Python transforms unchanged, so that no call affects the next."""
     for step in python:
         assert step.before is not None
         before = [guards.held(each, ()) for each in step.transforms]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's PrefetchLoader: a DataLoader of bytes, and its operations on batches on the device."""
+"""timm's PrefetchLoader: a DataLoader of uint8 images, and operations on its batches on the
+device."""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ class Prefetched:
         self._std = loader.std.detach().cpu()
         self._erasing = copy.copy(loader.random_erasing)
         if self._erasing is not None:
-            self._erasing.device = "cpu"  # whose generator is seeded for each batch
+            self._erasing.device = "cpu"  # its generator is seeded for each batch
         self.name = f"PrefetchLoader(mean={_listed(self._mean)}, std={_listed(self._std)})"
 
     def steps(self, probe: Any) -> list[Translated]:
-        """The equivalent steps on each record. Raises NoOperator. probe: one of the images."""
+        """The equivalent steps on each record. Raises NoOperator. probe: a sample image."""
         if str(self._dtype) != "torch.float32":
-            raise NoOperator(f"it gives {self._dtype}")
+            raise NoOperator(f"it returns {self._dtype}")
         ours = [
             T.ToDtype("float32"),
             T.Normalize(self._mean.flatten().tolist(), self._std.flatten().tolist()),
@@ -44,7 +45,7 @@ class Prefetched:
         out = [Translated([self.name], ours, ours, lambda image: self._normalized(image)[0], True)]
         if self._erasing is not None:
             if self._erasing.num_splits > 1:
-                raise NoOperator(f"{shown(self._erasing)} leaves a part of each batch out")
+                raise NoOperator(f"{shown(self._erasing)} skips a part of each batch")
             form = Form("tensor", "float32", True, [self._normalized(probe)[0]])
             step = native(self._erasing, form)
             assert step is not None
@@ -57,7 +58,7 @@ class Prefetched:
         return self.erased(self._normalized(images)), targets
 
     def erased(self, images: Any) -> Any:
-        """Applies the erasing, which comes last, to normalized images."""
+        """Applies the erasing, the last operation, to normalized images."""
         return images if self._erasing is None else self._erasing(images)
 
     def planes(self) -> list[tuple[Any, Any]] | None:
@@ -74,7 +75,7 @@ class Prefetched:
             images = torch.from_numpy(np.ascontiguousarray(pixels_from_value(images)))
         mean, std = (each.to(images.device, self._dtype) for each in (self._mean, self._std))
         numbers = images.to(self._dtype)
-        # writable, and of the same size
+        # writable, and with the same item size
         of_ours = numbers is not images and numbers.ndim == mean.ndim
         return (numbers.sub_(mean) if of_ours else numbers.sub(mean)).div_(std)
 

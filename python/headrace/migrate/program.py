@@ -2,8 +2,8 @@
 """State in a program's classes and modules, for worker processes that import these again.
 
 A process of ``python_workers=`` gets a dataset by pickle, which only sends its attributes: its
-class, and the globals that its code uses, are imported in their initial state. Later changes by a
-script, such as ``Pets.scale = 2``, are sent along.
+class, and the globals that its code uses, are imported in their initial state. So later changes by
+a script, such as ``Pets.scale = 2``, are sent with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headrace.migrate.held import reached_from
 from headrace.migrate.modules import is_users, module_of
 from headrace.migrate.parts import counts, is_thing, names_in
 
-_MOST = 100_000  # objects to visit
+_MOST = 100_000  # maximum number of objects to visit
 _BY_REFERENCE = (type, types.ModuleType, types.BuiltinFunctionType)
 
 
@@ -34,7 +34,7 @@ class Entry(NamedTuple):
 
 
 def entries(root: Any) -> list[Entry]:
-    """All of the user's classes and functions reachable from an object."""
+    """Values of the user's classes and modules that an object's code can use."""
     found: dict[tuple[str, str, str], Entry] = {}
     for value in reached_from(root, _MOST, lambda each: not is_thing(each), depth_first=True):
         if not is_thing(value):
@@ -56,7 +56,7 @@ def _entries_of(value: Any) -> list[Entry]:
 
 
 def _sent(entry: Entry) -> Entry | None:
-    """In a form that can be pickled; None: unchanged since import."""
+    """The values in a form that can be pickled; None if they are unchanged since import."""
     value = entry.value
     if isinstance(value, _BY_REFERENCE) or not is_users(entry.module):
         return None
@@ -70,7 +70,7 @@ def _sent(entry: Entry) -> Entry | None:
 
 
 def apply(sent: list[Entry]) -> None:
-    """In a worker: sets them. RuntimeError if a function differs from the parent's."""
+    """Sets the values in a worker. RuntimeError if a function differs from the parent's."""
     for entry in sent:
         owner: Any = sys.modules[entry.module]
         for name in filter(None, entry.owner.split(".")):

@@ -13,17 +13,17 @@ CHANGED, ADVICE = "changed", "advice"
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """One part: what it was, how it was translated (one of the words above), and a note."""
+    """One part: its name, how it was translated (one of the words above), and a note."""
 
     name: str
     became: str
     note: str = ""
-    cost: str = ""  # measured for a Python step
-    way: str = ""  # what would make it native
+    cost: str = ""  # cost of a Python transform
+    way: str = ""  # advice on how to make it native
 
 
 class Report:
-    """The parts in the order of the data, and what the comparison of records gave.
+    """The parts in the order of the data, and the result of comparing records.
 
     ``native``, ``python``, ``dropped``, ``changed`` and ``advice`` are the parts by kind of
     translation. ``differences`` has the largest difference found in each compared field.
@@ -33,7 +33,9 @@ class Report:
         self.title = title
         self.parts: list[Part] = []
         self.differences: dict[str, float] = {}
-        self.filtered: dict[str, str] = {}  # fields whose original uses another filter: which one
+        self.filtered: dict[
+            str, str
+        ] = {}  # fields whose original uses another filter, with its name
         self.records_checked = 0
 
     def add(self, name: str, became: str, note: str = "", cost: str = "", way: str = "") -> None:

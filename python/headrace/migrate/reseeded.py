@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeds a Compose of Albumentations like its ``set_random_seed``, in its existing generators.
+"""Seeds a Compose of Albumentations like its ``set_random_seed``, but in its existing generators.
 
 set_random_seed creates two generators for each of its transforms, all from the same seed, at 12 us
 each; here the states are created once and copied.
@@ -40,7 +40,7 @@ class Reseeded:
         self._owners = _owners_in(self._transform)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For a worker process, whose generators are its own."""
+        """Pickled for a worker process without generators, which it creates itself."""
         return {**vars(self), "_owners": []}
 
 
@@ -64,7 +64,7 @@ def _owners_in(transform: Any) -> list[_Owner]:
     while waiting:
         part = waiting.pop()
         method = getattr(part, "set_random_seed", None)
-        if method is None:  # a user's entry, which it skips
+        if method is None:  # a user-defined entry, which set_random_seed() skips
             continue
         generators = [getattr(part, name, None) for name in ("py_random", "random_generator")]
         kinds = [type(each).__name__ for each in generators]

@@ -51,7 +51,7 @@ def resolved(
 def _left(dataset: Dataset, differs: Error) -> NoFormat:
     if not dataset.is_traced or differs.code != "HR0835":
         raise differs
-    return NoFormat(f"left as it is: {str(differs).splitlines()[0]}")
+    return NoFormat(f"left unchanged: {str(differs).splitlines()[0]}")
 
 
 def _compared(dataset: Dataset, report: Report | None, changes: Mapping[str, Any]) -> Parts:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a finished batch that remember it: torch.stack of all of them, in order, is the batch.
-
-So a collate function that stacks costs nothing, and returns the same values as a copy. The batch is
-handed out once, and only if no other view of its memory exists: a second stack is a copy. Rows that
-are used afterwards get separate memory, and so do rows that outlive the function, before any other
-code can write to the batch. A row is an ordinary tensor; all other operations on it give plain
-tensors.
+"""Rows of a finished batch that remember the batch: torch.stack of all rows, in order, returns the
+batch itself. So a collate function that stacks costs nothing, and returns the same values as with a
+copy. The batch is handed out once, and only if no other view of its memory exists; a second stack
+is a copy. Rows that are used afterwards get separate memory, and so do rows that outlive the
+function, before any other code can write to the batch. A row is an ordinary tensor; all other
+operations on it give plain tensors.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 
 class WrittenTo(RuntimeError):
-    """A record is gone: its batch was released, and may have been overwritten."""
+    """A record is no longer available: its batch was released, and may have been overwritten."""
 
 
 class _Batch:
@@ -26,7 +25,7 @@ class _Batch:
         self.tensor = tensor
         self.seen = False  # whether something else references its memory, too
         self.given = False  # whether it was handed out as a stack
-        self.exported = False  # whether it can have been written to since, without torch counting
+        self.exported = False  # whether it may have been written to since, without torch counting
         # that
         self.version = 0  # version at that time
 
@@ -103,7 +102,7 @@ class Lent:
 
 
 def rows_of(batch: Any) -> list[Any]:
-    """The rows of a tensor, as views whose use is not tracked."""
+    """The rows of a tensor, as views without tracking."""
     return Lent().rows_of(batch)
 
 
@@ -112,7 +111,7 @@ def _address(tensor: Any) -> Any:
 
 
 def _writes(tensor: Any) -> int:
-    """How often it, or a view of it, was modified in place."""
+    """The number of in-place changes to it or its views."""
     return int(getattr(tensor, "_version"))  # noqa: B009
 
 
@@ -139,8 +138,8 @@ def _watch_class() -> Any:
     counted_apart = getattr(torch.Tensor.data, "__get__")  # noqa: B009
 
     class Watch(TorchFunctionMode):
-        """Records access to a stack that was handed out by which writes are not counted: NumPy
-        arrays, addresses, ``.data``."""
+        """Records access to a handed-out stack that allows uncounted writes: NumPy arrays,
+        addresses, ``.data``."""
 
         def __init__(self, batches: list[_Batch]) -> None:
             super().__init__()
@@ -195,7 +194,7 @@ def _row_class() -> Any:
 
 def _replaced(value: Any, kind: Any, batches: list[_Batch]) -> Any:
     """The arguments of an operation, with copies of rows whose batch was handed out. batches:
-    receives those of the others."""
+    receives the batches of the other rows."""
     if type(value) is kind:
         batch = value._batch
         if not batch.given:
@@ -212,7 +211,7 @@ def _replaced(value: Any, kind: Any, batches: list[_Batch]) -> Any:
 
 
 def _whole(tensors: Any = (), dim: Any = 0, *, out: Any = None, **_: Any) -> _Batch | None:
-    """The batch of which these are all rows, in order; None: they are others, or it was handed
+    """The batch, if these are all of its rows in order; None if they are not, or if it was handed
     out."""
     rows = tensors if dim == 0 and out is None and isinstance(tensors, (list, tuple)) else ()
     batch = getattr(rows[0], "_batch", None) if rows else None

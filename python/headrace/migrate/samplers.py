@@ -24,7 +24,7 @@ from headrace.migrate.known_dataset import REFUSED
 from headrace.migrate.seeding import seeded
 from headrace.sampling import Batches, Records, Sampling, as_indices
 
-# Attributes, also with an underscore, of samplers that return one rank's records.
+# Attributes of samplers that return one rank's records, also with a leading underscore.
 _WORLDS = ("num_replicas", "world_size", "num_processes")
 _RANKS = ("rank", "process_index")
 _INNER = ("sampler", "batch_sampler")
@@ -47,7 +47,7 @@ def knows_ranks(sampler: Any) -> bool:
 
 
 def knows_epochs(sampler: Any) -> bool:
-    """Whether it has a set_epoch()."""
+    """Whether it, or one that it wraps, has a set_epoch()."""
     return any(hasattr(each, "set_epoch") for each in chain_of(sampler))
 
 
@@ -63,7 +63,7 @@ def _attributes(sampler: Any) -> dict[str, Any]:
 
 
 class Asked(Sampling):
-    """The order of a torch Sampler, or of a batch sampler (``batches``), over so many records.
+    """The order of a torch Sampler, or of a batch sampler (``batches``), over this many records.
     ConfigError HR0834 if it does not end, or returns another order for the same epoch when iterated
     again.
     """
@@ -73,21 +73,23 @@ class Asked(Sampling):
         self.name = type(sampler).__name__
         self.records = records
         self.batches = batches
-        self.sizes: list[int] = []  # of the batches of each epoch, from the first one
+        self.sizes: list[int] = []  # batch sizes of every epoch, known from the first one
         self._asking = threading.Lock()
         self._engine: _core.Sampler | None = None
         sampler = self._copied()
         first = self._drawn(sampler, 0, 0)
         if first != self._drawn(sampler, 0, 0):
             raise REFUSED.error(
-                f"its {self.name} gives another order each time, which cannot be resumed or split",
+                f"its {self.name} returns a different order each time, which cannot be resumed or "
+                "split",
                 hint="a set_epoch(epoch) that decides its order, or from_dataloader(..., "
-                "sampler=...) with what headrace.sampling has or a list of indices for every epoch",
+                "sampler=...) with a sampler of headrace.sampling or a list of indices for every "
+                "epoch",
             )
         self.first = self._in_one(0, first)
 
     def __repr__(self) -> str:
-        return f"{self.name}, asked before each epoch"
+        return f"{self.name}, called before each epoch"
 
     @property
     def is_fixed(self) -> bool:
@@ -96,7 +98,7 @@ class Asked(Sampling):
 
     @property
     def batch_size(self) -> int | None:
-        """A batch sampler's batch size; None if more than its last batch differs."""
+        """A batch sampler's batch size; None if batches before the last differ in size."""
         size = self.sizes[0]
         alike = all(each == size for each in self.sizes[:-1]) and self.sizes[-1] <= size
         return size if alike else None
@@ -113,7 +115,7 @@ class Asked(Sampling):
             self._engine.forget()
 
     def _made(self, records: int) -> _core.Sampler:
-        import hashlib  # imported late, to keep importing headrace fast
+        import hashlib  # imported late, so that importing headrace is fast
 
         sizes = [] if not self.batches or self.batch_size else self.sizes
         about: list[Any] = [
@@ -121,7 +123,7 @@ class Asked(Sampling):
             _integers(self.sampler, _WORLDS),
             len(self.first),
             self.sizes,
-            # Ranks have orders of their own, but one state.
+            # Ranks have different orders, but one state.
             [] if knows_ranks(self.sampler) else self.first,
         ]
         digest = hashlib.blake2b(repr(about).encode(), digest_size=8).digest()
@@ -135,12 +137,12 @@ class Asked(Sampling):
         )
 
     def __call__(self, seed: int, epoch: int) -> list[int]:
-        """Record indices of an epoch, batches concatenated."""
+        """Record indices of an epoch, with batches concatenated."""
         with self._asking:  # it draws from the process's global generators
             return self._in_one(epoch, self._drawn(self._copied(), seed, epoch))
 
     def _copied(self) -> Any:
-        """It and its inner ones, so that the script's are unchanged."""
+        """Copies it and those that it wraps, so that the script's are unchanged."""
         try:
             outer = copy.copy(self.sampler)
             for each in chain_of(outer):
@@ -149,7 +151,7 @@ class Asked(Sampling):
                         each.__dict__[name] = copy.copy(each.__dict__[name])
         except TypeError as reason:
             raise REFUSED.error(
-                f"its {self.name} cannot be asked twice: {reason}",
+                f"its {self.name} cannot be iterated twice: {reason}",
                 hint="an object whose iter() begins an epoch, or a list of indices",
             ) from None
         return outer
@@ -171,11 +173,11 @@ class Asked(Sampling):
         for number, drawn in enumerate(itertools.islice(sampler, limit + 1)):
             if number == limit:
                 raise REFUSED.error(
-                    f"its {self.name} goes on after {limit:,} "
+                    f"its {self.name} continues after {limit:,} "
                     + ("batches" if self.batches else "records")
                     + (", which is its len()" if counted else ""),
-                    hint="Loader's epochs have an end, and follow each other without a pause: "
-                    "from_dataloader(..., shuffle=True), with shard= where ranks divide them",
+                    hint="a Loader's epochs are finite, but follow each other without "
+                    "interruption: from_dataloader(..., shuffle=True), with shard= for ranks",
                 )
             yield [int(index) for index in drawn] if self.batches else int(drawn)
 
@@ -185,13 +187,13 @@ class Asked(Sampling):
         sizes = [len(batch) for batch in drawn]
         self.sizes = self.sizes or sizes
         if not sizes or not min(sizes):
-            raise REFUSED.error(f"its {self.name} gives no batch, or an empty one")
+            raise REFUSED.error(f"its {self.name} returns no batch, or an empty one")
         if sizes != self.sizes:
             pairs = enumerate(itertools.zip_longest(sizes, self.sizes, fillvalue=0))
             number, (size, before) = next(each for each in pairs if each[1][0] != each[1][1])
             raise REFUSED.error(
-                f"batch {number} of epoch {epoch} of its {self.name} has {size} records, in the "
-                f"first epoch it has {before}",
+                f"batch {number} of epoch {epoch} of its {self.name} has {size} records, but "
+                f"{before} in the first epoch",
                 hint="batches of the same sizes in every epoch, or hr.sampling.budget() and "
                 "hr.sampling.buckets(), which make batches of records that are alike in length",
             )
@@ -202,12 +204,12 @@ def _order_of(
     asked: Callable[[], Asked | None], records: int, seed: int, epoch: int
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     of = asked()
-    assert of is not None, "a loader keeps its sampler"
+    assert of is not None, "because a loader keeps its sampler alive"
     return as_indices(of(seed, epoch), records)
 
 
 def _generator_like(value: Any, words: random.Random) -> Any:
-    """A new generator of the same type, seeded; None if it is not one."""
+    """A new generator of the same type, seeded; None if it is not a generator."""
     if isinstance(value, random.Random):
         return random.Random(words.getrandbits(63))
     if isinstance(value, np.random.Generator):
@@ -235,7 +237,7 @@ class Followed:
         return epoch if isinstance(epoch, int) and epoch >= 0 else None
 
     def news(self) -> int | None:
-        """The epoch set since the last call; None if there was none."""
+        """The epoch set since the last call; None if none was set."""
         before, self._seen = self._seen, [self._epoch_of(each) for each in self._samplers]
         changed = (now for was, now in zip(before, self._seen, strict=True) if now != was)
         return next((epoch for epoch in changed if epoch is not None), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of a batch as the samples that the DataLoader's dataset would have returned."""
+"""Converts fields of a batch to the samples that the DataLoader's dataset would have returned."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Column = Callable[["Columns"], list[Any]]
 
 
 class NoSamples(Exception):
-    """The fields cannot form samples; the message says why."""
+    """Fields that cannot form samples; the message says why."""
 
 
 class Columns:
@@ -56,7 +56,7 @@ class Columns:
 
 
 class Fields(Columns):
-    """For a user's function: rows of the batch itself are ``lent``."""
+    """For a user's function, with the batch's own rows as ``lent``."""
 
     def __init__(self, layout: Layout, values: Mapping[str, Any], copies: bool = False) -> None:
         super().__init__(layout, values, copies)
@@ -67,9 +67,8 @@ class Fields(Columns):
 
 
 class Samples:
-    """How samples are made: as ``sample``, one of the dataset's, of the fields ``names``.
-
-    Fields and values of the sample go together as the fields nest (``ours``), by name, or by order.
+    """How to make samples like ``sample``, one of the dataset's, from the fields ``names``. Fields
+    are matched with the sample's values by nesting (``ours``), by name, or by order.
     """
 
     def __init__(self, sample: Any, names: Sequence[str], ours: Node | None = None) -> None:
@@ -77,7 +76,7 @@ class Samples:
         own = node.names
         if len(own) != len(names):
             raise NoSamples(
-                f"a record has the values {', '.join(own)}, the loader the fields "
+                f"a record has the values {', '.join(own)}, but the loader has the fields "
                 f"{', '.join(names)}"
             )
         if ours is not None and set(ours.names) == set(names):

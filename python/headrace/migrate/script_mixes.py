@@ -57,7 +57,7 @@ def _defined(kind: str, alpha: float, classes: int, images: Any, labels: Any, se
     import torch
 
     torch.manual_seed(seed)
-    torch.rand(1)  # compared with p
+    torch.rand(1)  # the draw that is compared with p
     share = float(torch._sample_dirichlet(torch.tensor([alpha, alpha]))[0])
     targets = torch.nn.functional.one_hot(labels, classes).to(images.dtype)
     if kind == "MixUp":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws as a function of a seed: global generators of torch, NumPy and Python, and others."""
+"""Makes random draws a function of a seed: seeds the global generators of torch, NumPy and Python,
+and others."""
 
 from __future__ import annotations
 
@@ -14,8 +15,7 @@ from headrace.migrate.generators import seed_all
 @contextmanager
 def seeded(seed: int, more: Sequence[Any] = ()) -> Iterator[None]:
     """Seeds global and other generators with ``seed`` inside the context, and restores them
-    afterwards. One
-    thread is inside at a time.
+    afterwards. One thread at a time.
     """
     with global_draws.seeded(seed):
         put_back = seed_all(more, seed)

@@ -3,9 +3,9 @@
 
 An object is traversed through its attributes, entries and closures, the user's classes and
 functions, and the globals that these use. Lists and dictionaries of plain values are compared with
-a copy, a few ns per entry; arrays by a hash, some 10 GB/s; objects one by one, some 10 us a part;
-files, generators and other objects of the standard library by identity. Anything beyond the limits
-below is also compared by identity, and listed in ``left_out``.
+a copy, at a few ns per entry; arrays by a hash, at about 10 GB/s; objects one by one, at about 10
+us per part; files, generators and other objects of the standard library by identity. Objects beyond
+the limits below are also compared by identity, and listed in ``left_out``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from headrace.migrate.held import (
 )
 from headrace.migrate.parts import is_namespace, is_thing, names_in, parts_of
 
-_OBJECTS = 100_000  # parts that are traversed one by one: takes a second
+_OBJECTS = 100_000  # parts that are traversed one by one, in about a second
 _ARRAYS = 2 << 30  # bytes
 _NESTED = 64 << 20  # bytes of nested lists and the like, as marshalled
 _FEW = 64  # entries that are traversed one by one, so that a change can be named
@@ -42,8 +42,8 @@ _BY_NAME = {"getattr", "vars", "__dict__"}  # names of attributes that code acce
 
 class Snapshot:
     """The objects reachable from the roots, by the names used in messages. roots: functions that
-    return each. current: objects whose state is read on every use, so that only replacing them
-    counts as a change. without: names of things that may change."""
+    return each root. current: objects whose state is read on every use, so that only replacing them
+    counts as a change. without: names of parts that may change."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Snapshot:
         self.left_out: list[str] = []
         self._seen = {id(each): each for each in current}  # kept alive, so that ids are not reused
         self._objects, self._arrays, self._nested = _OBJECTS, _ARRAYS, _NESTED
-        self._names: set[str] = set()  # that the user's code has
+        self._names: set[str] = set()  # globals of the user's code
         self._namespaces: list[Whole] = []
         self._held = {name: self._of(name, root(), 0) for name, root in self._roots.items()}
         if not self._names & _BY_NAME:
@@ -73,7 +73,7 @@ class Snapshot:
     def _of(self, name: str, value: Any, depth: int) -> Held:
         if is_value(value):
             return Value(name, value)
-        if id(value) in self._seen:  # whose change is reported where it was found first
+        if id(value) in self._seen:  # reported under the name where it was found first
             return Thing(name, value)
         self._seen[id(value)] = value
         if is_array(value):
@@ -115,7 +115,7 @@ class Snapshot:
         return Array(name, value, contents)
 
     def _many(self, name: str, value: Any) -> Held | None:
-        """Snapshot of many entries; None if they are objects."""
+        """A snapshot of many entries; None if they are objects."""
         if self._nested > 0:
             try:
                 nested = Nested(name, value)

@@ -3,8 +3,8 @@
 
 ``ClassificationPresetTrain(crop_size=224)`` has a list in ``.transforms``, and its ``__call__``
 returns ``self.transforms(image)``. Whether it does nothing else is not inferred from its code: it
-is called with opaque marks in place of images, and with real images, where each transform must get
-the same object that the previous one returned. Both happen in a forked child, and calls must not
+is called with opaque marks instead of images, and with real images, where each transform must get
+the very object that the previous one returned. Both happen in a forked child, and calls must not
 change its state: a preset that counts its calls may behave differently later.
 """
 
@@ -26,13 +26,13 @@ from headrace.printable import in_a_line
 
 
 class PassesNot(Exception):
-    """It does more than pass its arguments on; the message says what."""
+    """Raised if it does more than pass its arguments on; the message says what."""
 
 
 def passed_through(transform: Any, probes: list[Any]) -> list[Any]:
     """The transforms to which the object passes its image, in order. Raises PassesNot. probes: its
-    arguments: images, tuples of arguments, or dictionaries whose image and other entries are two
-    arguments."""
+    arguments: images, tuples of arguments, or dictionaries whose image and remaining entries are
+    the two arguments."""
     if not callable(transform) or isinstance(transform, (type, types.FunctionType)):
         raise PassesNot("it is a function")
     if not child.can_fork():
@@ -109,12 +109,12 @@ def _traced(transform: Any, count: int) -> list[str]:
             raise PassesNot(f"its call changes {name}")
     results = out if count > 1 and type(out) is tuple else (out,)
     if not _are_arguments(results, count):
-        raise PassesNot("it returns something else than what its transforms returned")
+        raise PassesNot("it does not return the result of its transforms")
     return [op[1] for op in results[0].ops]
 
 
 def _are_arguments(values: Any, count: int) -> bool:
-    """Whether these are marks of all arguments in order, which went through the same transforms."""
+    """Whether these are marks of all arguments, in order, after the same transforms."""
     return (
         len(values) == count
         and all(type(value) is Mark for value in values)
@@ -124,7 +124,7 @@ def _are_arguments(values: Any, count: int) -> bool:
 
 
 class _Passing(Stand):
-    """Records that marks are passed to it."""
+    """Records the marks that are passed to it."""
 
     def __init__(self, name: str, real: Any, attempt: Attempt) -> None:
         super().__init__(name, real, attempt)
@@ -158,7 +158,7 @@ def _prove(transform: Any, names: list[str], given: Any) -> None:
         out = clone(transform, relaying)(*given)
     results = out if len(given) > 1 else (out,)
     if len(results) != len(now) or any(a is not b for a, b in zip(results, now, strict=True)):
-        raise PassesNot("it returns something else than what its transforms returned")
+        raise PassesNot("it does not return the result of its transforms")
     if called != names:
         raise PassesNot("it calls other transforms for some images")
 

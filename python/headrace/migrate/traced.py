@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ordinary Dataset as a source: the results of ``look``, as columns of files and values.
+"""An ordinary Dataset as a source, made from the columns of files and values that ``look`` found.
 
 ``Image.open(self.paths[i]).convert("RGB")``, ``self.transform(image)``, ``self.labels[i]`` becomes
 a column of paths, whose files are decoded natively, the list in ``transform``, and a column of
@@ -29,24 +29,25 @@ from headrace.sources.column_list import ColumnList
 from headrace.sources.media_paths import is_media_path
 
 Column = dict[str, Any]
-_DECODED = 8  # pictures that are compared with Headrace's own decoding
+_DECODED = 8  # number of images to compare with Headrace's decoding
 
 
 def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
-    """Raises NoFormat with the reason if it stays in Python. why: it is not known."""
+    """Raises NoFormat with the reason if it has to run in Python. why: the reason why its class is
+    unknown."""
     if trace is False or type(dataset).__module__ == "builtins":
         raise NoFormat(why)
     limit = LIMIT if trace is True else float(trace)
     found = look(dataset, limit)
     if found.reason:
-        raise NoFormat(f"left as it is: {found.reason}", found.way, found.keeps_state)
+        raise NoFormat(f"left unchanged: {found.reason}", found.way, found.keeps_state)
     assert found.node is not None
     columns = dict(zip(found.node.names, found.columns, strict=True))
     files = {name: column for name, column in columns.items() if "paths" in column}
     forms = {name: form_of(column["ops"], column["kind"]) for name, column in files.items()}
     upright = {_is_upright(column["ops"]) for column in files.values()}
     if len(upright) > 1:
-        raise NoFormat("left as it is: it rotates some images by their Exif tags and others not")
+        raise NoFormat("left unchanged: it rotates only some of its images by their Exif tags")
     shared = _shared(files)
     others = [name for name in files if shared and name != shared]
     source = _source({n: c for n, c in columns.items() if n not in others}, dataset)
@@ -88,15 +89,15 @@ def form_of(ops: tuple[Op, ...], kind: str) -> str:
     if names[:1] == ["decode"]:
         if before[0][1] != "RGB":
             raise NoFormat(
-                f"left as it is: it decodes with ImageReadMode.{before[0][1]}, which gives "
-                "files different numbers of channels",
+                f"left unchanged: it decodes with ImageReadMode.{before[0][1]}, with which files "
+                "differ in the number of channels",
                 "ImageReadMode.RGB makes it native",
             )
         return "tensor"
     if not is_called:
         raise NoFormat(
-            "left as it is: its images go into the record without a transform that makes "
-            "tensors of them",
+            "left unchanged: its images get into the record without a transform that makes them "
+            "tensors",
             "a transform that ends in v2.ToImage() or ToTensor() makes it native",
         )
     if names == ["imread", "reversed"]:
@@ -106,17 +107,17 @@ def form_of(ops: tuple[Op, ...], kind: str) -> str:
     modes = [op[1] for op in before if op[0] == "convert"]
     if not modes or modes[-1] not in ("RGB", "L") or len(set(modes)) > 1:
         raise NoFormat(
-            "left as it is: it opens images "
+            "left unchanged: it opens images "
             + (f"as {' and then '.join(modes)}" if modes else "without .convert(...)"),
             '.convert("RGB") after Image.open() makes it native',
         )
     if "array" in names and modes[-1] == "L":
-        raise NoFormat("left as it is: it makes arrays of grayscale images")
+        raise NoFormat("left unchanged: it makes arrays of grayscale images")
     return "array" if "array" in names else "pil"
 
 
 def _is_upright(ops: tuple[Op, ...]) -> bool:
-    return ("upright",) in ops or ("imread",) in ops  # which OpenCV does by default
+    return ("upright",) in ops or ("imread",) in ops  # as OpenCV does by default
 
 
 def _first(ops: tuple[Op, ...]) -> list[Any]:
@@ -148,8 +149,7 @@ def _source(columns: dict[str, Column], dataset: Any) -> Source:
             unknown = sorted(suffix for suffix in others if not is_media_path("a" + suffix))
             if unknown:
                 raise NoFormat(
-                    f"left as it is: files of {', '.join(unknown)}, for which Headrace has no "
-                    "decoder"
+                    f"left unchanged: Headrace has no decoder for files of {', '.join(unknown)}"
                 )
             out.add_paths(name, [os.path.abspath(path) for path in column["paths"]])
             kinds.append(f"{name}=image")
@@ -158,7 +158,7 @@ def _source(columns: dict[str, Column], dataset: Any) -> Source:
         if column["form"][0] == "text":
             out.add_texts(name, values)
         elif column["form"][0] == "bytes":
-            raise NoFormat("left as it is: its records have bytes")
+            raise NoFormat("left unchanged: its records have bytes")
         else:
             values = np.ascontiguousarray(values)
             classes = _classes(dataset, name, values)
@@ -194,7 +194,7 @@ def _until_gray(ops: tuple[Op, ...]) -> tuple[Op, ...]:
 
 
 def _shared(files: dict[str, Column]) -> str:
-    """The field whose files all images are made from; empty if there are several."""
+    """The field with the files of all images; empty if there are several such fields."""
     first, *others = files.values()
     alike_ = all(each["paths"] == first["paths"] for each in others)
     return next(iter(files)) if others and alike_ else ""
@@ -236,7 +236,7 @@ def _compare_decoded(dataset: Dataset, files: dict[str, Column]) -> None:
     try:
         ours = decoded(dataset, picks)
     except Error as refused:
-        raise NoFormat(f"left as it is: {str(refused).splitlines()[0]}") from None
+        raise NoFormat(f"left unchanged: {str(refused).splitlines()[0]}") from None
     for number, record in zip(picks, ours, strict=True):
         raw = dataset.raw(int(number))
         for name, picture in dataset.pictures.items():
@@ -245,6 +245,6 @@ def _compare_decoded(dataset: Dataset, files: dict[str, Column]) -> None:
             theirs = pixels_of(raw[name], picture.kind)
             if not np.array_equal(record[name], theirs):
                 raise NoFormat(
-                    f"left as it is: {files[name]['paths'][int(number)]} is decoded to other "
-                    "pixels than Headrace's, which are Pillow's"
+                    f"left unchanged: {files[name]['paths'][int(number)]} has other pixels than "
+                    "with Headrace, which decodes like Pillow"
                 )

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's transforms, v1 and v2, as Headrace's; those without an equivalent stay Python
-transforms.
-
-Each translation also has a steady form without randomness, for both sides: these are compared.
+"""Translates torchvision's transforms, v1 and v2; those without an equivalent remain Python
+transforms. Each translation also has a steady form without randomness of both sides, for
+comparisons.
 """
 
 from __future__ import annotations
@@ -33,9 +32,8 @@ from headrace.migrate.translations.registry import (
 
 
 def translate(transform: Any, form: Form) -> list[Translated]:
-    """The steps of a dataset's ``transform``; ``form`` is changed to the form of the result.
-    Transforms without an operator become Python transforms; NoOperator if transforms take whole
-    records.
+    """The steps of a dataset's ``transform``; updates ``form`` to that of the result. Transforms
+    without an operator become Python transforms; NoOperator if transforms take whole records.
     """
     out: list[Translated] = []
     waiting = opened(transform)
@@ -104,7 +102,7 @@ def _make_python(step: Translated, transforms: list[Any], before: Form, after: F
         after.fixed = -1 not in returns[before.field][1]
     steady = Originals(transforms, before.kind, steady=True)
     ours = T.Python(Originals(transforms, before.kind), returns, fields=before.field)
-    # fields= is used here to find the argument, and does not restrict other fields.
+    # fields= only finds the argument here; it does not restrict other fields.
     moves = any(map(library_steps.moves, transforms))
     ours.geometry = _core.PythonGeometry.moves if moves else _core.PythonGeometry.unknown
     step.step = [ours]

@@ -2,7 +2,7 @@
 """``tuple(zip(*batch))``, the collate_fn of torchvision's reference script for detection: a tuple
 of all images, one of all targets.
 
-It does not inspect values, so it is called without the safeguards for user functions.
+It does not inspect values, so it is called without the precautions for user functions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State that a translation relies on: a DataLoader that is changed afterwards is an error.
 
-Code that runs in Python follows the script's changes, and is not part of this.
+Code that runs in Python follows the script's changes, and is not checked.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Roots = dict[str, Callable[[], Any]]
 
 
 class Unchanged:
-    """The objects that a loader was made from, to be checked for changes."""
+    """The objects from which a loader was made, checked for changes."""
 
     def __init__(
         self, roots: Roots, current: list[Any], outside: Outside, without: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ def _base_of(dataset: Any) -> Any:
 
 
 def _of_subsets(dataset: Any) -> Roots:
-    """For a dataset that is called for its records: which ones exist."""
+    """For a dataset that is called for its records: the set of record numbers."""
     out: Roots = {}
     name = "Subset"
     while _is_subset(dataset):

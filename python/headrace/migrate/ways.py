@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice: what to write in place of a Python transform, so that it runs natively."""
+"""Advice on what to write instead of a Python transform so that it runs natively."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def way_of_dataset(dataset: Dataset) -> str:
     if not dataset.steps:
         return ""
     from_files = _FROM_ANNOTATIONS if "boxes" in dataset.fields else _FROM_FILES
-    return dataset.way or (from_files if dataset.note.startswith("left as it is") else "")
+    return dataset.way or (from_files if dataset.note.startswith("left unchanged") else "")
 
 
 def way_of(transform: Any) -> str:
@@ -63,4 +63,4 @@ def way_of(transform: Any) -> str:
     known = [_ALBUMENTATIONS.get(type(each).__name__) for each in inner]
     if None in known:
         return ""
-    return f"with [{', '.join(filter(None, known))}] in its place it would be native"
+    return f"[{', '.join(filter(None, known))}] instead would be native"

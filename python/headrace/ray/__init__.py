@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headrace on a Ray cluster: CPUs of other machines make rows for a loader, read for Ray Data, and
-convert datasets.
+"""Headrace on a Ray cluster: CPUs of other machines make rows for a loader, read data for Ray Data,
+and convert datasets.
 
     pool = hr.ray.pool(cpus="auto")
     train = hr.Loader("/data/train", transforms, batch_size=256, shuffle=True, workers=pool)
 
-Ray starts the processes, places them, and carries the bytes; nothing here speaks to another machine
-by itself. Imported when it is asked for; needs ``pip install ray``.
+Ray starts and places the processes, and transfers the bytes; nothing here connects to other
+machines directly. Imported on first access; needs ``pip install ray``.
 """
 
 from __future__ import annotations

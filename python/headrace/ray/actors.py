@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actors of one loader. They belong to its process, so none outlives it, and are replaced here
-when they die: Ray's own restarts would be reported only after they are complete.
+"""The actors of one loader. They belong to its process, so none outlives it. They are replaced here
+when they die, because Ray's own restarts are reported only once they are complete.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _DIE = declare(
     "config",
     "remote workers die before they make a row",
     "Actors that die are replaced. If many in a row die without making a row, something is wrong "
-    "on their machines: too little memory, a missing package, a library that crashes. Ray's logs "
-    "have it (/tmp/ray/session_latest/logs).",
+    "on their machines: too little memory, a missing package, a library that crashes. The reason "
+    "is in Ray's logs (/tmp/ray/session_latest/logs).",
 )
 
-# CPU that other processes of this machine take for a byte: Ray's to receive it from another one's
-# object store, 24 to 39 ms for 19.3 MB; of this one's, an actor to put it there, and Ray's: 8 ms.
-# Measured with Ray 2.60 on loopback (bench/ray_rows.py).
+# CPU seconds per byte in other processes of this machine: for Ray to receive rows from another
+# machine's object store, 24 to 39 ms for 19.3 MB; for an actor of this machine and Ray to store
+# them, 8 ms. Measured with Ray 2.60 on loopback (bench/ray_rows.py).
 _SECONDS_A_BYTE_FROM_FAR, _SECONDS_A_BYTE_HERE = 1.6e-9, 0.4e-9
-_PARCEL = 0.5  # of an object store, that arrays in memory may fill
-_A_TIME = 2  # parts that an actor has at once: one it makes, one that waits
-_FETCH = 10.0  # seconds for what is on this machine already
-_AGAIN = 30.0  # seconds between looks at the cluster's CPUs
-_DEATHS = 20  # of actors that died before they had made a row, in a row
+_PARCEL = 0.5  # fraction of an object store that arrays in memory may fill
+_A_TIME = 2  # requests per actor: one in progress, one queued
+_FETCH = 10.0  # time limit in seconds for objects that are on this machine already
+_AGAIN = 30.0  # seconds between checks of the cluster's CPUs
+_DEATHS = 20  # consecutive deaths of actors that had not made a row
 
 
 class Wanted(Protocol):
@@ -72,9 +72,11 @@ class Actors:
             raise _NO_RAY.error("no connection to a cluster", hint="ray.init() before the loader")
         self._ray = ray
         self._wanted = wanted
-        self._actors: dict[int, Any] = {}  # ready, by number
-        self._starting: dict[Any, tuple[int, Any]] = {}  # by the answer to their probe
-        self._asked: dict[Any, int] = {}  # the actor, by the answer
+        self._actors: dict[int, Any] = {}  # ready actors, by number
+        self._starting: dict[
+            Any, tuple[int, Any]
+        ] = {}  # starting actors, by the reference to their probe's answer
+        self._asked: dict[Any, int] = {}  # number of the actor, by the reference to its answer
         self._load: Counter[int] = Counter()
         self._near: set[int] = set()  # actors on this machine
         self._made: set[int] = set()  # actors that have made anything
@@ -82,18 +84,18 @@ class Actors:
         self._looked = 0.0
         self._target = 0
         self._died = 0
-        self._deaths = 0  # before any row
+        self._deaths = 0  # consecutive deaths before any row
         self._work: Work | None = None
-        self._here = ""  # this machine's node
-        self._parcel: Any = None  # where it is in the object store
-        self._store = 0  # bytes of the smallest
+        self._here = ""  # the id of this machine's node
+        self._parcel: Any = None  # its reference in the object store
+        self._store = 0  # bytes of the smallest object store
         self._facts: dict[str, str] = {}
         self._options: dict[str, Any] = {}
         self._room = 0
         self._closed = False
-        self._lost = False  # without an object store Ray ends the process that lets go of anything
+        self._lost = False  # without its object store, Ray ends a process that releases a reference
 
-    # Their number.
+    # Number of actors.
 
     def begin(self, work: Work) -> None:
         self._work = work
@@ -114,15 +116,15 @@ class Actors:
         nodes = self._nodes()
         if parcel.nbytes > _PARCEL * self._store:
             raise TOO_LARGE.error(
-                f"arrays in memory of {parcel.nbytes:,} bytes, and object stores of "
+                f"arrays in memory of {parcel.nbytes:,} bytes, but object stores of "
                 f"{self._store:,}",
-                hint="hr.npy or hr.pack, where all machines can read it",
+                hint="write them with hr.npy or hr.pack where all machines can read them",
             )
         self._parcel = self._ray.put(parcel)
         self._look(nodes)
 
     def _nodes(self) -> list[dict[str, Any]]:
-        """The nodes that are alive; the room is by the smallest of their stores."""
+        """The live nodes; sets the space for rows from the smallest of their stores."""
         assert self._work is not None
         nodes = [node for node in self._ray.nodes() if node["Alive"]]
         stores = [int(node["Resources"].get("object_store_memory", 0)) for node in nodes]
@@ -131,7 +133,7 @@ class Actors:
         return nodes
 
     def _look(self, nodes: list[dict[str, Any]]) -> None:
-        """At the cluster: how many actors there should be."""
+        """Looks at the cluster, and updates how many actors there should be."""
         assert self._work is not None
         self._looked = time.monotonic()
         if self._wanted.cpus != "auto":
@@ -165,7 +167,7 @@ class Actors:
         self._ray.kill(actor)
 
     def _lose(self, number: int, failure: Exception) -> None:
-        """It died: another one takes its place."""
+        """Replaces an actor that died."""
         if self._actors.pop(number, None) is not None:
             self._replace(number, failure)
 
@@ -178,7 +180,7 @@ class Actors:
         self._start()
 
     def _check(self, answer: Any) -> None:
-        """Takes an actor whose probe has answered. ConfigError HR0837 where it would make other
+        """Accepts an actor whose probe has answered. ConfigError HR0837 if it would make other
         bytes."""
         assert self._work is not None
         number, actor = self._starting.pop(answer)
@@ -228,14 +230,14 @@ class Actors:
         if not self._asked:
             time.sleep(seconds)
             return []
-        try:  # fetch_local: what has been made is on its way here before it is asked for
+        try:  # fetch_local: finished rows are transferred here before they are requested
             ready, _ = self._ray.wait(
                 list(self._asked), num_returns=1, timeout=seconds, fetch_local=True
             )
         except OSError as failure:
             self._lost = True
             raise _NO_RAY.error(
-                f"its processes on this machine have ended ({failure})",
+                f"Ray's processes on this machine have ended ({failure})",
                 hint="Ray will end this process, too: start it again from its checkpoint",
             ) from None
         return [(answer, self._answer(answer)) for answer in ready]
@@ -283,6 +285,6 @@ class Actors:
 
 
 def _cause(failure: Any) -> Exception:
-    """The exception of an actor's function, as it would be here."""
+    """The exception that an actor's function raised, as if raised here."""
     cause = getattr(failure, "cause", None)
     return cause if isinstance(cause, Exception) else failure

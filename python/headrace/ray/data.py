@@ -30,7 +30,7 @@ def datasource(
     shuffle=. batch_size: records that are made at once. block: bytes of rows per read task. epoch:
     the epoch whose order and draws to use. keywords: keywords of Loader.
 
-    Each task opens the source again, so put its index where all machines can read it.
+    Each task opens the source again, so store its index where all machines can read it.
     """
     import ray
     from ray.data.block import BlockAccessor, BlockMetadata
@@ -74,7 +74,7 @@ def datasource(
                 end = min(batches, first + a_task)
                 rows = (end - first) * batch_size
                 metadata = BlockMetadata(
-                    num_rows=None,  # known when they are read: bad records may be left out
+                    num_rows=None,  # only known once they are read: bad records may be skipped
                     size_bytes=int(rows * row_bytes),
                     input_files=None,
                     exec_stats=None,
@@ -92,7 +92,7 @@ def _reader(
 
 
 def _columns(batch: Any) -> dict[str, Any]:
-    """A batch as columns that Ray Data takes; values of different shape as objects."""
+    """A batch as columns for Ray Data; values of different shape become objects."""
     if batch is None:
         return {}
     return {name: _column(value) for name, value in zip(batch._fields, batch, strict=True)}
@@ -123,15 +123,16 @@ def transform(
     """For ``ds.map_batches``: transforms on rows whose bytes come from elsewhere.
 
     Encoded files or arrays: ``ds.map_batches(hr.ray.transform(steps, rename={"bytes": "image"}))``.
-    rename: columns to fields; fields keep their names afterwards. kinds: as of hr.records. seed:
-    draws depend on it and on the batch's own values, so they repeat wherever a batch is made.
+    rename: columns to fields; fields keep their names afterwards. kinds: as in hr.records. seed:
+    random draws depend on it and on the batch's own values, so they repeat wherever a batch is
+    made.
     keywords: of Loader, such as ragged=. To read files, ``datasource`` is three times as fast.
     """
     return Transform(transforms, dict(rename or {}), dict(kinds or {}), seed, keywords)
 
 
 class Transform:
-    """A function of a batch: columns in, columns out."""
+    """A function of a batch, from columns to columns."""
 
     def __init__(
         self,
@@ -165,7 +166,7 @@ class Transform:
 
 
 def _as_given(values: Any) -> Any:
-    """A column as hr.records takes it: bytes and text as lists, arrays of one shape stacked."""
+    """A column in the form for hr.records: bytes and text as lists, arrays of one shape stacked."""
     if not isinstance(values, np.ndarray) or not (
         values.dtype.hasobject or values.dtype.kind in "US"
     ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of many parts on a Ray cluster: ``headrace.jobs`` with tasks for processes."""
+"""Jobs of many parts on a Ray cluster: ``headrace.jobs`` with Ray tasks instead of processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.errors import Error
 from headrace.jobs import Job, merge
 from headrace.ray.parcel import Parcel, packed
 
-_A_CPU = 4  # tasks that wait for each CPU: a driver with millions of them would hold them all
+_A_CPU = 4  # queued tasks per CPU: of millions of tasks, the driver would otherwise hold all
 
 
 def convert(
@@ -29,9 +29,9 @@ def convert(
 ) -> dict[str, Any]:
     """``hr.convert`` or ``hr.pack`` by tasks, then ``hr.jobs.merge``. Returns the manifest.
 
-    dest: a folder that all machines see. Complete parts are kept, so the same call continues after
-    an interruption. progress: called with (parts done, parts). retries: retries of a part whose
-    process dies; an error of the part itself ends the job, and other parts are kept.
+    dest: a folder that all machines can access. Complete parts are kept, so the same call continues
+    after an interruption. progress: called with (parts done, parts). retries: retries of a part
+    whose process dies; an error of the part itself ends the job, and other parts are kept.
     options: of hr.convert or hr.pack.
     """
     command = "pack" if to == "pack" else "convert"

@@ -14,13 +14,13 @@ from headrace.workers.lent_rows import Rows, Terms, rows_of
 
 
 class Maker:
-    """Has its own loader, from which it only takes single rows. parcel: the loader's source,
+    """Has its own loader, but only makes single rows with it. parcel: the loader's source,
     transforms and keywords in the object store. It is opened by the first call, whose errors reach
     the pool, not when the actor starts.
     """
 
     def __init__(self, parcel: list[Any], folder: str) -> None:
-        with contextlib.suppress(OSError):  # not a folder on this machine, or none ("")
+        with contextlib.suppress(OSError):  # not a folder on this machine, or disabled ("")
             os.chdir(folder)
         self._parcel = parcel
         self._made_of: tuple[Any, Any, dict[str, Any]] | None = None
@@ -39,13 +39,13 @@ class Maker:
         return self._loader.assembly.engine()
 
     def facts(self, terms: Terms) -> dict[str, str]:
-        """Facts that must equal the requesting process's, and the "node" that it runs on."""
+        """Facts that must be equal in the requesting process, and the "node" of the actor."""
         import ray
 
         return {**facts(self._engine(terms)), "node": ray.get_runtime_context().get_node_id()}
 
     def make(self, rows: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Arrays of bytes by output, and the report."""
+        """Byte arrays by output, and the report."""
         wanted = Rows(*rows)
         made = rows_of(self._engine(wanted.terms), wanted)
         return made.arrays, made.report

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends sources and steps to other processes by Ray's object store: arrays once to each
-machine, where they are read in place. Ray would turn an error of unpickling, such as that of a
-source that finds other records there, into text."""
+"""Sends sources and transforms to other processes through Ray's object store: arrays once per
+machine, where they are read in place. Pickled here, because Ray would turn an error of unpickling,
+such as that of a source whose records differ there, into text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Parcel(NamedTuple):
 
 
 def packed(value: Any) -> Parcel:
-    """Pickles functions by value if no module has them. ConfigError HR0171."""
+    """Pickles functions by value if they are not in a module. ConfigError HR0171."""
     import ray.cloudpickle
 
     buffers: list[pickle.PickleBuffer] = []

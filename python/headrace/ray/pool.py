@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pool of actors that make rows for a loader. It is data until a loader uses it."""
+"""The pool of actors that make rows for a loader. It is plain data until a loader uses it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def pool(
 ) -> Pool:
     """Ray actors that make rows of a loader's batches: ``Loader(..., workers=pool)``.
 
-    Batches are the same bytes with or without it. The loader's own threads begin with the rows
+    Batches have the same bytes with or without it. The loader's own threads begin with the rows
     needed next, actors with those needed last; rows of an actor that dies are requested again or
-    made here.
+    made locally.
 
     cpus: actors, one CPU each; "auto": the free CPUs of the cluster's other machines (of this one,
     if there is no other), divided by the ranks, checked again every 30 seconds.
-    resources: that each actor asks Ray for, such as a label of CPU machines: {"decode": 1}.
+    resources: that each actor requests from Ray, such as a label of CPU machines: {"decode": 1}.
     cpus_per_actor: CPUs that Ray reserves for each. store: the fraction of an object store that
     rows in transit may fill; more would be spilled to disk. runtime_env: Ray's runtime_env of the
     actors. lend: "auto" requests rows while the training loop waits for data and remote workers are

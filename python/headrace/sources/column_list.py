@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns to be passed to the engine. They keep their arguments, so the source that is made
-of them can be made again elsewhere."""
+"""Columns to be passed to the engine. They keep their arguments, so that the source made from them
+can be recreated in another process."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class ColumnList:
         self._given.append(["add_texts", name, _joined(values), kind])
 
     def add_bytes(self, name: str, kind: str, data: Any, offsets: Any) -> None:
-        """Adds values of any length, concatenated in an array of bytes; offsets: where each begins,
-        and where the last one ends.
+        """Adds values of any length, concatenated in an array of bytes; offsets: where each value
+        begins, and where the last one ends.
         """
-        data = np.ascontiguousarray(data, np.uint8)  # the engine is given addresses
+        data = np.ascontiguousarray(data, np.uint8)  # the engine gets addresses
         offsets = np.ascontiguousarray(offsets, np.int64)
         if not len(offsets):
-            raise arguments.BAD_VALUE.error(f"offsets of {name!r} must be one more than its values")
+            raise arguments.BAD_VALUE.error(f"{name!r} needs one more offset than it has values")
         part = (data.ctypes.data, data.size, offsets.ctypes.data, True, len(offsets) - 1, 0, 0, -1)
         uint8 = _core.DType.__members__["uint8"]
         self._columns.add_blobs(name, kind, uint8, [part], (data, offsets), [])
@@ -62,8 +62,9 @@ class ColumnList:
     def source(
         self, title: str = "", kinds: Sequence[str] = (), *, evident_kinds: bool = True
     ) -> Source:
-        """The source; the list is empty afterwards. title: its description. kinds: of fields, as
-        from listed_kinds(). evident_kinds: the other kinds are derived from names and dtypes.
+        """The source; the list is empty afterwards. title: its description. kinds: kinds of fields,
+        as from listed_kinds(). evident_kinds: whether to derive the other kinds from names and
+        dtypes.
         """
         told = _core.with_evident_kinds if evident_kinds else _core.with_kinds
         engine = told(self._columns.source(title), list(kinds))
@@ -80,7 +81,7 @@ class ColumnList:
 def source_of_columns(
     columns: Sequence[Sequence[Any]], title: str, kinds: Sequence[str], evident_kinds: bool
 ) -> Source:
-    """Recreates the source; columns: the calls that made it."""
+    """Recreates the source; columns: the calls that added its columns."""
     out = ColumnList()
     for call, *given in columns:
         if call not in ("add_array", "add_paths", "add_texts", "add_bytes"):
@@ -90,7 +91,7 @@ def source_of_columns(
 
 
 def _joined(strings: list[str]) -> Any:
-    """In one string, which takes less memory than a list for as long as the source lives."""
+    """Paths in one string, which takes less memory than a list while the source lives."""
     text = "\0".join(strings)
     is_clear = strings and text.count("\0") == len(strings) - 1
     return {"joined": text} if is_clear else list(strings)

@@ -38,7 +38,7 @@ def records(*unnamed: Any, kinds: Any = None, **fields: Any) -> Source:
     files, any strings if the column is named ``image`` or ``mask``), of encoded files as bytes, an
     array or tensor whose first axis is the record, a list of Pillow's images of one size, or a list
     of strings; strings named ``label`` become classes. Arrays are not copied, unless their byte
-    order is another machine's. kinds: kinds of columns whose names do not determine them; see
+    order is not the machine's. kinds: kinds of columns whose names do not determine them; see
     ``Source.with_kinds``. Strings are "text", "label", or paths of an "image", a "mask", "audio" or
     "video". ConfigError if lengths differ, or if none of the paths is a file (HR1402).
     """
@@ -59,18 +59,18 @@ def add_column(
 ) -> None:
     """Adds a column of paths, strings or numbers.
 
-    said: its kind, if given. root: the base folder of a table's paths. Some paths must be files
-    (ConfigError HR1402).
+    said: its kind, if given. root: the base folder of a table's paths. At least one of the
+    inspected paths must be a file (ConfigError HR1402).
     """
     if not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
         raise NOT_A_COLUMN.error(
             f"{name} is a {type(values).__name__}, which has no len() and [i]",
-            hint=f"{name}=sorted(...) or list(...) of it",
+            hint=f"{name}=sorted(...) or list(...)",
         )
-    if hasattr(values, "iloc"):  # of pandas, whose [0] is a row's name
+    if hasattr(values, "iloc"):  # a pandas column, whose [0] looks up a row name
         values = values.to_numpy()
     first = values[0] if len(values) else None
-    if is_stored_image(first):  # of Hugging Face, in a table of pandas
+    if is_stored_image(first):  # Hugging Face's form, in a pandas table
         values = _stored(name, values)
         first, said = values[0], said or ("mask" if name == "mask" else "image")
     if isinstance(first, (bytes, bytearray)):
@@ -96,12 +96,13 @@ def add_column(
         if root is not None:
             suffix = _core.suffix_of_files(strings, root) or ""
             strings = [os.path.join(root, path) + suffix for path in strings]
-        elif not _core.scheme_of(os.fspath(strings[0])):  # of a storage that is asked later
+        elif not _core.scheme_of(os.fspath(strings[0])):  # in a remote storage, not checked here
             guessed = not said and name not in FILE_FIELDS and not isinstance(first, os.PathLike)
             if _core.suffix_of_files(strings, required=not guessed, is_columns=True) is None:
                 raise NOT_A_COLUMN.error(
-                    f"{name} has texts that end as files do, and no file {first!r} exists",
-                    hint=f'kinds={{"{name}": "text"}}, or paths from the current folder on',
+                    f"{name} has texts that look like file names, but the file {first!r} does not "
+                    "exist",
+                    hint=f'kinds={{"{name}": "text"}}, or paths relative to the current folder',
                 )
         columns.add_paths(name, strings)
     else:
@@ -109,7 +110,7 @@ def add_column(
 
 
 def _stored(name: str, values: Sequence[Any]) -> list[Any]:
-    """Their bytes; or their paths if none has bytes."""
+    """The bytes of the values, or their paths if none has bytes."""
     for record, value in enumerate(values):
         if not is_stored_image(value):
             raise NOT_A_COLUMN.error(f"{name} of record {record} is {value!r:.60}, and no image")
@@ -118,11 +119,11 @@ def _stored(name: str, values: Sequence[Any]) -> list[Any]:
 
 
 def _add_bytes(columns: ColumnList, name: str, values: Sequence[Any], kind: str) -> None:
-    """Encoded files, or other bytes, in memory: end to end."""
+    """Encoded files, or other bytes, concatenated in memory."""
     for record, value in enumerate(values):
         if not isinstance(value, (bytes, bytearray)):
             raise NOT_A_COLUMN.error(
-                f"{name} of record {record} is {value!r:.60}, and record 0 has bytes"
+                f"{name} of record {record} is {value!r:.60}, but record 0 has bytes"
             )
     data = np.frombuffer(b"".join(values), np.uint8)
     offsets = np.cumsum([0, *map(len, values)], dtype=np.int64)
@@ -134,7 +135,7 @@ def _strings(name: str, values: Sequence[Any]) -> list[str]:
         if not isinstance(value, (str, os.PathLike)):
             raise NOT_A_COLUMN.error(
                 f"{name} of record {record} is {value!r}, and record 0 has {values[0]!r}",
-                hint="each record needs its string; a missing text is an empty one",
+                hint="each record needs a string; use an empty one for missing text",
             )
     return [str(os.fspath(value)) for value in values]
 
@@ -163,14 +164,14 @@ def array_of(name: str, values: Any) -> np.ndarray[Any, Any]:
         array = np.ascontiguousarray(plain_array(values))
     except (TypeError, ValueError) as failure:
         text = str(failure)
-        if "inhomogeneous" not in text:  # NumPy's term for ragged input
+        if "inhomogeneous" not in text:  # NumPy's word in errors for ragged input
             raise NOT_A_COLUMN.error(f"{name}: {text}") from None
         array = np.empty(0, object)
     if array.dtype.name not in _core.DType.__members__ or not array.ndim:
         times = array.dtype.kind in "Mm"
         raise NOT_A_COLUMN.error(
             f"{name} is {type(values).__name__} of {array.dtype}",
-            hint='.astype("int64") of it are numbers'
+            hint='convert it with .astype("int64")'
             if times
             else f'records of unequal shape: hr.open([{{"{name}": value, ...}}, ...]), a list of '
             "dictionaries",

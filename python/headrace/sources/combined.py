@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources made of several sources. Each is a source: random access, exact order, exact resume.
+"""Sources made from several sources. Each is again a source: random access, exact order, exact
+resume.
 
 >>> import headrace as hr
 >>> a, b = hr.open([("a", 0), ("b", 1)]), hr.open([("c", 2)])
@@ -22,7 +23,7 @@ from headrace.sources.source import Source, listed_kinds
 def concat(*sources: Any) -> Source:
     """Concatenates the records of all sources.
 
-    sources: anything that ``open`` takes, or a list of it; they must have the same fields and
+    sources: anything that ``open`` takes, or a list of these; they must have the same fields and
     classes. ConfigError HR0496.
     """
     opened = _opened(sources)
@@ -40,8 +41,7 @@ def mix(
     *sources: Any, weights: Sequence[float] | None = None, size: int | None = None, seed: int = 0
 ) -> Source:
     """Mixes records of several sources in given proportions, evenly spread, even when shuffled.
-
-    sources: anything that ``open`` takes, or a list of it.
+    sources: anything that ``open`` takes, or a list of these.
     weights: one positive number per source, not necessarily adding up to one; default: equal.
     size: records per epoch; default: as many as needed for every record to occur at least once.
     A source that runs out starts again: all its records are repeated before any occurs a third
@@ -70,7 +70,7 @@ def _opened(sources: Sequence[Any]) -> list[Source]:
 
 
 def _are_sources(values: Sequence[Any]) -> bool:
-    """Whether each value is something to be opened, and none a record."""
+    """Whether all values are things to be opened, not records."""
     return all(
         isinstance(value, (str, os.PathLike, Source))
         or (

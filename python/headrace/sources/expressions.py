@@ -27,8 +27,8 @@ _BAD_EXPRESSION = declare(
     "invalid expression",
     "filter() and sort_by() take an expression of fields as text: names of fields, numbers, "
     "strings, + - * / // % **, comparisons, in, and, or, not, abs(), len() of text, and .width and "
-    ".height of a field of images, which are read from headers. For anything else give a function "
-    "of the record.",
+    ".height of a field of images, which are read from headers. For anything else, pass a "
+    "function of the record.",
 )
 
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
@@ -52,7 +52,7 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs,
     "len": lambda values: np.array([len(value) for value in values], np.int64),
 }
-_MOST_NODES = 1000  # of a tree: evaluation is recursive
+_MOST_NODES = 1000  # nodes of a tree, since evaluation is recursive
 
 
 def values_of(source: Source, text: str) -> np.ndarray[Any, Any]:
@@ -82,7 +82,7 @@ class _Evaluation:
         self._source = source
         self._text = text
         self._classes = source.class_to_idx
-        self._columns: dict[str, Any] = {}  # of fields, and sizes of images by (name,)
+        self._columns: dict[str, Any] = {}  # values of fields, and sizes of images by (name,)
 
     def of(self, node: ast.expr) -> Any:
         """A value, or one for each record."""
@@ -93,7 +93,7 @@ class _Evaluation:
 
     def _refused(self, node: ast.AST) -> Exception:
         part = ast.get_source_segment(self._text.strip(), node) or type(node).__name__
-        return _BAD_EXPRESSION.error(f"{part!r} is not a part of expressions")
+        return _BAD_EXPRESSION.error(f"{part!r} is not supported in expressions")
 
     def _constant(self, node: ast.Constant) -> Any:
         if not isinstance(node.value, (bool, int, float, str)):
@@ -153,7 +153,7 @@ class _Evaluation:
             raise self._refused(node)
         left, right = self.of(node.left), self.of(node.right)
         if isinstance(left, (int, float)) and isinstance(right, (int, float)):
-            left = float(left)  # no integer of a million digits
+            left = float(left)  # prevents integers of a million digits
         return apply(left, right)
 
     def _compare(self, node: ast.Compare) -> Any:

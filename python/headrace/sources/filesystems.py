@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filesystem objects of other libraries as a storage: fsspec, obstore, pyarrow.fs, and clients of
-multi-storage-client. The engine asks them for listings, sizes and ranges on threads of its own.
+"""Filesystem objects of other libraries as storage: fsspec, obstore, pyarrow.fs, and clients of
+multi-storage-client. The engine requests listings, sizes and ranges from them on separate threads.
 
 >>> import fsspec, headrace as hr
 >>> fs = fsspec.filesystem("memory")
@@ -60,11 +60,12 @@ class Files:
         raise NotImplementedError
 
     def entries(self, path: str) -> Iterable[tuple[str, bool]]:
-        """Names in a folder, and whether each is a folder."""
+        """The names in a folder, and whether each is a folder."""
         raise NotImplementedError
 
     def read(self, path: str, begin: int, end: int | None) -> Any:
-        """Bytes, or an object with a buffer of them. end: None: to the file's end."""
+        """Bytes, or an object that exports them as a buffer. end: None means the end of the
+        file."""
         raise NotImplementedError
 
 
@@ -205,7 +206,7 @@ class MultiStorageFiles(Files):
         return self.fs.read(path, byte_range=types.Range(offset=begin, size=end - begin))
 
 
-# The objects passed in, by id: they are kept, since any source may still read from them.
+# The objects passed in, by id: they are kept alive, since any source may still read from them.
 _known: dict[int, Files] = {}
 
 
@@ -239,12 +240,12 @@ def _files(fs: Any) -> Files:
     if "multistorageclient" in modules and hasattr(fs, "read"):
         return MultiStorageFiles(fs)
     raise _NOT_A_FILESYSTEM.error(
-        f"{type(fs).__module__}.{type(fs).__name__} is not one of these",
+        f"{type(fs).__module__}.{type(fs).__name__} is not supported",
         hint='hr.open("bucket/train", filesystem=fsspec.filesystem("s3"))',
     )
 
 
-# Permanent errors, for which retrying is useless.
+# Permanent errors, which are not retried.
 _OWN_FAULTS = (
     *(TypeError, ValueError, AttributeError, LookupError, NameError, AssertionError),
     *(NotImplementedError, ImportError),
@@ -264,11 +265,11 @@ _PERMANENT = (0, errno.ENOENT, errno.EACCES, errno.EISDIR, errno.ENOTDIR, errno.
 
 
 def error_number(raised: BaseException) -> int:
-    """The error as errno for the engine; 0: a failure for which retrying is useless."""
+    """The error as an errno for the engine; 0 for a failure that should not be retried."""
     number = _number_of(raised)
     if number not in _PERMANENT:
         file = getattr(raised, "filename", None)
-        text = f"a filesystem object failed, and is asked again: {describe(raised)}"
+        text = f"a filesystem object failed; trying again: {describe(raised)}"
         log(WARNING, "retry", text, file=str(file or ""))
     return number
 
@@ -281,7 +282,7 @@ def _number_of(raised: BaseException) -> int:
         return raised.errno
     if isinstance(raised, _OWN_FAULTS) or not isinstance(raised, Exception):
         return 0
-    return errno.EREMOTEIO  # of a client's own class: most likely a connection error
+    return errno.EREMOTEIO  # a class of the client: most likely a connection error
 
 
 def _folder(path: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from headrace import _core
 
 MEDIA_KINDS = (*_core.media(), "mask")
-# A path under these names is a file, whatever its suffix.
+# Values of fields with these names are file paths, whatever the suffix.
 FILE_FIELDS = {kind: kind for kind in MEDIA_KINDS} | {"images": "image", "masks": "mask"}
 
 
@@ -23,7 +23,7 @@ def _suffixes(records: int) -> dict[str, str]:
     """The kinds by suffix, of so many registered records: a plug-in may add a codec."""
     return {
         suffix: kind
-        for kind, media in reversed(_core.media().items())  # a GIF is an image first
+        for kind, media in reversed(_core.media().items())  # a GIF counts as an image
         for codec in media["formats"].values()
         for suffix in codec["suffixes"]
     }

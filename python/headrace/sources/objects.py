@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources over Python objects: a list, a torch Dataset, anything with ``len()`` and ``[i]``.
 
-What record 0 holds decides the fields; images have a fixed shape where those of the first, the
-middle and the last record agree. Dictionaries and namedtuples name them; the values of a
-plain tuple are called image (or data), label, and so on, or as ``names=`` says. ``kinds=`` says
-what they mean, where the name does not. The engine reads on its one Python thread, many records for
-each time that it takes the GIL, and takes each record before it asks for the next.
+Record 0 determines the fields; images have a fixed shape if those of the first, the middle and the
+last record agree. Dictionaries and namedtuples name the fields; the values of a plain tuple are
+named image (or data), label, and so on, or by ``names=``. ``kinds=`` gives kinds that the names do
+not determine. The engine reads on its single Python thread, many records each time it takes the
+GIL, and copies each record before it requests the next.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def source_from_object(
 ) -> Source:
     """A source over ``records``.
 
-    names: of the values, where records are plain tuples. kinds: what fields mean, see
-    ``Source.with_kinds``. shapes: of fields whose records differ in shape, with -1 for the axes
-    that do: ``shapes={"boxes": (-1, 4)}``. classes: names of the labels; default, the object's own.
-    labels: of all records, so that balanced sampling and stratified splits read none; a record
-    that has another label is a bad record.
+    names: names of the values, if records are plain tuples. kinds: kinds of fields, see
+    ``Source.with_kinds``. shapes: shapes of fields whose records differ, with -1 for the axes that
+    do: ``shapes={"boxes": (-1, 4)}``. classes: names of the labels; default: the object's own.
+    labels: labels of all records, so that balanced sampling and stratified splits need not read
+    them; a record with another label is a bad record.
     """
     reader = ObjectReader(records, shapes or {}, tuple(names), kinds or {}, labels)
     if reader.drawn:
@@ -97,7 +97,7 @@ def source_from_object(
 
 
 class ObjectReader:
-    """Maps an object's records to fields; the engine calls read, key and integer_column."""
+    """Converts an object's records to fields; the engine calls read, key and integer_column."""
 
     def __init__(
         self,
@@ -109,13 +109,13 @@ class ObjectReader:
     ) -> None:
         self.records = records
         self.names = names
-        self.surroundings = Surroundings()  # of the loader that was iterated last
+        self.surroundings = Surroundings()  # those of the loader that was iterated last
         said = said or {}
         first = self._first() if len(records) else {}
         self.kinds = {name: kind_of(name, v, said.get(name, "")) for name, v in first.items()}
         self.labels = _listed_labels(labels, self.kinds, len(records))
         self.forms: dict[str, PictureForm] = {}
-        self.files = {  # fields of paths: what their files hold
+        self.files = {  # kinds of the files of path fields
             name: FILE_FIELDS.get(name) or kind_by_suffix(first[name])
             for name, kind in self.kinds.items()
             if kind == "file" and name not in said
@@ -144,26 +144,26 @@ class ObjectReader:
             self.fields.append(_field(name, kind, meaning, values[name], shape))
 
     def _first(self) -> dict[str, Any]:
-        """Record 0. ConfigError where it is ambiguous which of its values is which."""
+        """Record 0. ConfigError if the meaning of its values is ambiguous."""
         record = self.records[0]
         if not is_plain(record):
             if self.names:
                 raise _WHICH_IS_WHICH.error(
-                    f"names= is for plain tuples, and record 0 is a {type(record).__name__}",
-                    hint="kinds={...} says what its fields are",
+                    f"names= is for plain tuples, but record 0 is a {type(record).__name__}",
+                    hint="set the kinds of its fields with kinds={...}",
                 )
             return named_values(record)
         if self.names and len(self.names) != len(record):
             raise _WHICH_IS_WHICH.error(
-                f"names= has {len(self.names)} names, record 0 has {len(record)} values"
+                f"names= has {len(self.names)} names, but record 0 has {len(record)} values"
             )
         spatial = [n for n, v in named_values(record).items() if is_over(v, record[0])]
         if not self.names and len(spatial) > 1:
             raise _WHICH_IS_WHICH.error(
                 f"record 0 is a tuple of {len(record)} values, {len(spatial)} of them images "
                 "or maps of one size",
-                hint='hr.open(dataset, names=("image", "mask")); a name for each value. Of two '
-                'views of one image: names=("image", "view"), kinds={"view": "image"}',
+                hint='hr.open(dataset, names=("image", "mask")); one name per value. For two views of '
+                'one image: names=("image", "view"), kinds={"view": "image"}',
             )
         return named_values(record, self.names)
 
@@ -173,7 +173,7 @@ class ObjectReader:
         for index in sorted({len(self.records) // 2, len(self.records) - 1} - {0}):
             try:
                 found.append(named_values(self.records[index], self.names))
-            except Exception:  # a bad record is found, and named, when its turn comes
+            except Exception:  # a bad record is reported when it is read
                 found.append({})
         return found
 
@@ -201,11 +201,11 @@ class ObjectReader:
         """Whether the middle and the last image have record 0's shape: then all must."""
         try:
             return all(self._crossing(name, other[name]).shape == first.shape for other in others)
-        except Exception:  # as above
+        except Exception:  # as for record 0
             return False
 
     def read(self, indices: list[int], wanted: list[bool]) -> Iterator[list[Any] | str]:
-        """For each index the values by field (None if not requested), or what went wrong. Each
+        """For each index, the values by field (None if not requested), or an error text. Each
         record is copied before the next one is requested, since an object may reuse its arrays.
         """
         return self.surroundings.within(lambda: (self._read_one(i, wanted) for i in indices))
@@ -235,14 +235,14 @@ class ObjectReader:
             value = of_dtype(field.name, value, str(field.dtype))
             _check_shape(field, value.shape)
         elif field.name == "label" and self.labels is not None and value != self.labels[index]:
-            raise ValueError(f"label is {value}, and labels= says {self.labels[index]}")
+            raise ValueError(f"label is {value}, but labels= has {self.labels[index]}")
         return value
 
     def key(self, index: int) -> str:
         return str(index)
 
     def integer_column(self, name: str) -> list[int]:
-        """From ``labels=``, otherwise from the object's own list of labels, otherwise from every
+        """The labels: from ``labels=``, otherwise from the object's own list, otherwise from every
         record.
         """
         if name == "label":
@@ -271,25 +271,25 @@ def _listed_labels(labels: Any, kinds: Mapping[str, str], records: int) -> list[
         return None
     if kinds.get("label") != "label" or len(labels) != records:
         raise UNKNOWN_VALUE.error(
-            f"labels= has {len(labels):,} labels, and of {records:,} records "
+            f"labels= has {len(labels):,} labels, but of {records:,} records "
             f"{'each has one' if 'label' in kinds else 'none has a field label'}"
         )
     return [whole_number("labels=", label) for label in labels]
 
 
 def _check_shape(field: _core.Field, shape: tuple[int, ...]) -> None:
-    """ValueError, with what to write, where a record's shape is not the field's."""
+    """Raises ValueError, with advice, if a record's shape does not match the field's."""
     wanted = tuple(field.shape)
     if len(shape) == len(wanted) and all(
         want in (-1, have) for want, have in zip(wanted, shape, strict=True)
     ):
         return
-    what = f"{field.name} has shape {shape}, record 0 says {wanted}"
+    what = f"{field.name} has shape {shape}, but record 0 has {wanted}"
     if len(shape) != len(wanted):
-        raise ValueError(f"{what}: another number of axes")
+        raise ValueError(f"{what}: a different number of axes")
     if field.is_picture and shape[0] != wanted[0]:
         mode = "RGB" if 3 in (shape[0], wanted[0]) else "L"
-        raise ValueError(f'{what}: return .convert("{mode}") of every image of Pillow')
+        raise ValueError(f'{what}: return .convert("{mode}") of every Pillow image')
     open_axes = tuple(
         want if want == have else -1 for want, have in zip(wanted, shape, strict=True)
     )
@@ -297,7 +297,7 @@ def _check_shape(field: _core.Field, shape: tuple[int, ...]) -> None:
 
 
 def _meaning(name: str, kind: str, value: Any, planes: set[tuple[int, ...]]) -> str:
-    """The field's kind, where nobody says it; planes: (H, W) of the record's images."""
+    """The default kind of a field; planes: (H, W) of the record's images."""
     if kind in ("picture", "encoded"):
         return "mask" if name == "mask" else "image"
     if kind == "tensor" and value.shape[-2:] in planes and min(value.shape[-2:]) > 1:
@@ -327,5 +327,5 @@ def _field(
             f"{name} of record 0 has dtype {value.dtype}", hint="convert it in the object"
         )
     extents = list(value.shape) if shape is None else list(shape)
-    of_pixels = "masks" if meaning == "masks" else "tensor"  # others are for the engine to check
+    of_pixels = "masks" if meaning == "masks" else "tensor"  # others are checked by the engine
     return _core.make_field(name, of_pixels, dtypes[value.dtype.name], extents, False)

@@ -39,9 +39,10 @@ def open(
     """Opens a source: a path, whose format is recognized by its content, or an object with
     ``len()`` and ``[i]``.
 
-    path: also a pattern of several files ("train-*.tar") or a list of their paths; a DataFrame, a
+    path: or a pattern for several files ("train-*.tar") or a list of their paths; a DataFrame, a
     table of Arrow, a dictionary of columns, or a list of (path, label).
-    params: of the format (``headrace formats`` lists them), e.g. ``classes=`` of a folder.
+    params: parameters of the format (listed by ``headrace formats``), such as ``classes=`` of a
+    folder.
     kinds: kinds of fields that the container does not define: ``{"seg": "mask"}``, see
     ``Source.with_kinds``.
     filesystem: the filesystem of the path: an object of fsspec, obstore, pyarrow.fs or
@@ -57,14 +58,14 @@ def open(
     if isinstance(path, Source):
         return path.with_kinds(kinds) if kinds else path
     if isinstance(path, (list, tuple)) and ("format" in params or _are_paths(path)):
-        path = "\n".join(os.fspath(one) for one in path)  # as the engine takes several
+        path = "\n".join(os.fspath(one) for one in path)  # the engine's form of several paths
     given = {"path": path, "filesystem": filesystem}  # as it is opened again elsewhere
     if filesystem is not None:
         from headrace.sources.filesystems import path_on
 
         if not isinstance(path, (str, os.PathLike)):
             raise NOT_A_SOURCE.error(
-                f"filesystem= goes with a path (got {type(path).__name__})",
+                f"filesystem= needs a path (got {type(path).__name__})",
                 hint='hr.open("bucket/train", filesystem=fs)',
             )
         path = "\n".join(path_on(filesystem, one) for one in os.fspath(path).split("\n"))
@@ -72,7 +73,7 @@ def open(
         arguments = {name: _plain(value) for name, value in params.items()}
         if filesystem is None:
             given = {"path": absolute(path)}
-        listed = listed_kinds(kinds)  # which checks them
+        listed = listed_kinds(kinds)  # checks them
         recipe = Recipe(open, {**given, "kinds": dict(kinds or {}) or None, **arguments})
         if kinds is not None:
             arguments["kinds"] = listed
@@ -100,7 +101,7 @@ def open(
     if isinstance(path, Mapping) and 0 not in path:
         raise NOT_A_SOURCE.error(
             f"a {type(path).__name__} with values that cannot be columns",
-            hint='hr.open({"image": [...], "label": [...]}), a list for each field',
+            hint='hr.open({"image": [...], "label": [...]}), with one list per field',
         )
     if hasattr(path, "__len__") and hasattr(path, "__getitem__"):
         from headrace.sources.objects import source_from_object
@@ -108,13 +109,13 @@ def open(
         return source_from_object(path, kinds=kinds, **params)
     if isinstance(path, Iterator):
         raise NOT_A_SOURCE.error(
-            f"a {type(path).__name__} gives its values once and has no [i]",
-            hint="list(...) of it, sorted(...) of paths; hr.stream(...) for one epoch of records",
+            f"a {type(path).__name__} yields its values only once and has no [i]",
+            hint="use list(...), or sorted(...) for paths; hr.stream(...) for one epoch of records",
         )
     if callable(path) or hasattr(path, "__iter__"):
         raise NOT_A_SOURCE.error(
             f"{type(path).__name__} has no len() and [i]",
-            hint="hr.stream(...) of it, if it is an iterable of records or a function that gives "
+            hint="use hr.stream(...) if it is an iterable of records or a function that returns "
             "one",
         )
     raise NOT_A_SOURCE.error(
@@ -124,8 +125,8 @@ def open(
 
 
 def _is_stream(given: Any) -> bool:
-    """Whether it can only mean records in order: a generator function, or an IterableDataset of
-    torch or of Hugging Face."""
+    """Whether it can only be a stream: a generator function, or an IterableDataset of torch or
+    Hugging Face."""
     if inspect.isgeneratorfunction(given):
         return True
     homes = ("torch", "datasets")
@@ -136,11 +137,11 @@ def _is_stream(given: Any) -> bool:
 
 
 def _open_dataset(dataset: Any, kinds: Mapping[str, str] | None, params: dict[str, Any]) -> Source:
-    """A ``datasets.Dataset`` of Hugging Face: its table, or its records where a function of the
-    user's makes them (``with_transform``). Images are upright, as that library rotates them."""
+    """A ``datasets.Dataset`` of Hugging Face: its table, or its records if a user-defined function
+    makes them (``with_transform``). Images are upright, since that library rotates them."""
     if isinstance(dataset, Mapping):
         raise NOT_A_SOURCE.error(
-            f"a {type(dataset).__name__} of the splits {', '.join(map(str, dataset))}",
+            f"a {type(dataset).__name__} with the splits {', '.join(map(str, dataset))}",
             hint=f'hr.open(dataset["{next(iter(dataset), "train")}"])',
         )
     params.pop("format", None)
@@ -159,22 +160,22 @@ def _open_dataset(dataset: Any, kinds: Mapping[str, str] | None, params: dict[st
     return Source(engine, upright=True, recipe=recipe)
 
 
-# "train-00001.tar", not a sentence or an address
+# "train-00001.tar", not a sentence or a URL
 _FILE_NAME = re.compile(r"[^\s:]+\.[A-Za-z]\w{0,9}")
 
 
 def _are_paths(values: Sequence[Any]) -> bool:
-    """Whether a list is one of files to be read as one source, and not of records."""
+    """Whether a list contains files to be read as one source, not records."""
     if not values or not all(isinstance(value, (str, os.PathLike)) for value in values):
         return False
     first = os.fspath(values[0])
     if is_media_path(first):
         raise NOT_A_SOURCE.error(
-            f"{type(values).__name__} of images' paths",
+            f"{type(values).__name__} of image paths",
             hint="hr.records(image=[...], label=[...]) reads them",
         )
     # If one of them exists, all are paths: a misspelled path must not turn the list into text.
-    # Neither must a misspelled folder, in which none exists.
+    # Nor must a misspelled folder, in which no file exists.
     some = [os.fspath(value) for value in values[:16]]
     named = all(map(_FILE_NAME.fullmatch, some))
     return isinstance(values[0], os.PathLike) or named or any(map(os.path.exists, some))
@@ -203,7 +204,7 @@ def _plain(value: Any) -> Any:
 
 
 def _open_in_python(format: str, files: list[str], arguments: dict[str, Any]) -> _core.Source:
-    # Each converts any exception of its library to one of our errors.
+    # Each of these converts any exception of its library to one of our errors.
     if format == "hdf5":
         from headrace.sources import trusted_hdf5
 

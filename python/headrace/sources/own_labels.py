@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels that a Python dataset lists next to its records, if they match its records' labels.
-
-A list named ``targets`` is the records' only as long as neither ``target_transform`` nor a
-``__getitem__`` of the user's changes them. That is known of torchvision's own classes; any other
-object is asked for its records.
+"""Labels that a Python dataset lists separately, if they match its records' labels. A list named
+``targets`` matches the records only if neither ``target_transform`` nor a user-defined
+``__getitem__`` changes the labels. This is known only for torchvision's own classes; the records of
+other objects are read.
 
 >>> own_labels([("a", 0), ("b", 1)]) is None
 True
@@ -23,7 +22,7 @@ def own_labels(records: Any) -> list[int] | None:
         return None
     if changes_labels(records):
         return None
-    listed = getattr(records, "samples", None)  # of ImageFolder, which reads no other list
+    listed = getattr(records, "samples", None)  # ImageFolder's, which reads no other list
     if listed is not None:
         listed = [sample[-1] for sample in listed]
     else:
@@ -40,4 +39,6 @@ def changes_labels(records: Any) -> bool:
         return True
     bases = {base.__module__.partition(".")[0] for base in type(records).__mro__}
     joint = getattr(records, "transforms", None) if "torchvision" in bases else None
-    return joint is not None and type(joint).__name__ != "StandardTransform"  # gets both
+    return (
+        joint is not None and type(joint).__name__ != "StandardTransform"
+    )  # gets image and target

@@ -30,8 +30,8 @@ _NO_TOKENS = declare(
     "HR0192",
     "config",
     "field of tokens not found",
-    "hr.packed() packs a field of integers with one dimension per record. Where a source has "
-    "several, or none that is called input_ids or tokens, name it: hr.packed(src, tokens=...).",
+    "hr.packed() packs a field of integers with one dimension per record. If a source has "
+    "several, and none is named input_ids or tokens, select it: hr.packed(src, tokens=...).",
 )
 
 _METHODS = ("best-fit", "first-fit", "sequential", "split")
@@ -69,43 +69,39 @@ def packed(
     rows: int | None = None,
     progress: Progress | None = None,
 ) -> Source:
-    """Rows of ``length`` tokens, each filled with documents: a source whose records are rows.
-
-    source: documents, what ``open`` takes: a field of integers, one dimension per record.
-    tokens: that field. None: ``input_ids``, ``tokens``, or the only one.
+    """A source whose records are rows of ``length`` tokens, each filled with documents. source:
+    documents, as ``open`` takes them, with a one-dimensional field of integers. tokens: the name of
+    that field. None: ``input_ids``, ``tokens``, or the only one.
     method: "best-fit": the longest document first, each into the fullest row that it fits;
     "first-fit": in order, each into the first row that it fits; "sequential": in order, a row ends
-    where the next document does not fit; "split": in order, and cut wherever a row is full.
-    too_long: what becomes of a document that is longer than a row: "split", "truncate", "drop" (it
-    is left out) or "error". "split" as a method cuts every document anyway. None: "split", and with
-    images, which are not cut, "error".
-    shift: 1: ``targets``, the token that follows in the document. 0: ``input_ids`` and ``labels``
-    for models that shift labels themselves, as those of Hugging Face. None: no labels.
-    labels: a field with a label for each token, -100 in prompts. None: ``labels``, if there is such
-    a field, else the tokens.
-    along: further fields with a value for each token; 0 in padding.
-    to: dtype of tokens and labels. pad: id in the padding. ignore_index: label of what is not to be
-    predicted: after a document's end, in padding.
-    seed: of documents of the same length, which comes first ("best-fit").
-    mask: a field with a boolean or integer for each token: labels of those with 0 become
-    ignore_index. ignore_tokens: ids whose labels do, too. vocab_size: checks every id (HR1455).
-    images: fields of encoded images. The document's tokens have one ``placeholder`` id for each
-    image that is not empty, in the order of the fields, which becomes as many as the image has
-    tokens; with expand=False it has that many already. Those tokens are never labels.
-    image_transforms: the list that T.EachImage in the loader has: an image has as many tokens as
-    its patches divided by patches_per_token, by the size in its header; or ``image_tokens`` of
-    them. bad_images: an image whose header cannot be read, or that the transforms cannot take, is
-    an "error" (HR1454), or its document is left out ("drop"). exif_orientation: whether images are
-    rotated as their Exif orientation says, here and, unless it or T.EachImage says otherwise, in
-    the loader. None: as a loader of ``source`` would.
-    buffer, rows: of streams (``hr.stream``): documents that are read before their rows are chosen;
-    and rows per epoch over all ranks, as ``length=`` of hr.stream.
+    where the next document does not fit; "split": in order, split wherever a row is full. too_long:
+    what to do with a document longer than a row: "split", "truncate", "drop" or "error". Not used
+    by the method "split". None: "split", or with images, which cannot be split, "error".
+    shift: 1: adds ``targets``, the token that follows in the document. 0: ``input_ids`` and
+    ``labels`` for models that shift labels themselves, like those of Hugging Face. None: no labels.
+    labels: a field with one label per token, -100 in prompts. None: ``labels`` if there is such a
+    field, otherwise the tokens. along: further fields with one value per token; 0 in padding. to:
+    dtype of tokens and labels. pad: token id in padding. ignore_index: label of positions that are
+    not predicted: after a document's end, and in padding. seed: decides the order of documents of
+    equal length ("best-fit"). mask: a field with a boolean or integer per token: where it is 0,
+    labels become ignore_index. ignore_tokens: ids whose labels become ignore_index, too.
+    vocab_size: checks every id (HR1455). images: fields of encoded images. The document's tokens
+    contain one ``placeholder`` id for each non-empty image, in the order of the fields, which is
+    repeated once per token of the image; with expand=False, it is already repeated. These tokens
+    are never labels. image_transforms: the list of T.EachImage in the loader: the number of an
+    image's tokens is its number of patches divided by patches_per_token, from the size in its
+    header; or give ``image_tokens``. bad_images: for an image whose header cannot be read, or that
+    the transforms reject: "error" (HR1454), or "drop" its document. exif_orientation: whether to
+    rotate images by their Exif orientation, both here and in the loader, unless that or T.EachImage
+    sets it. None: as for a loader of ``source``. buffer, rows: for streams (``hr.stream``): number
+    of documents that are read before their rows are chosen; and rows per epoch over all ranks, like
+    ``length=`` of hr.stream.
     Further fields: ``position_ids``, from 0 in each document; ``segment_ids``, 1, 2, ... and 0 in
-    padding; ``cu_seqlens``, int32, where documents begin. With images: ``images``, the row's, for
-    T.EachImage; ``image_positions``, int64 (images), where the tokens of each begin in the row;
-    ``image_sizes``, int64 (images, 2), height and width after the transforms.
-    The rows are decided once, from the lengths: each epoch has each row once, shuffled by the
-    loader. ``repr`` has the share of tokens, and what was split or left out. ConfigError HR1450.
+    padding; ``cu_seqlens``, int32, the offsets of documents. With images: ``images``, those of the
+    row, for T.EachImage; ``image_positions``, int64 (images), where each image's tokens begin in
+    the row; ``image_sizes``, int64 (images, 2), height and width after the transforms.
+    The rows are determined once, from the lengths; the loader shuffles them in each epoch. ``repr``
+    shows the fraction of tokens in rows, and how much was split or dropped. ConfigError HR1450.
     """
     documents = open(source)
     found = tokens if tokens is not None else _tokens_of(documents)
@@ -157,8 +153,7 @@ def packed(
 def _rows_of(
     documents: Source, call: Mapping[str, Any], preparation: Preparation, progress: Progress | None
 ) -> tuple[Source, dict[str, int]]:
-    """The rows, and what of the documents is not in them. call: the arguments of ``packed``,
-    checked."""
+    """The rows, and counts of what is not in them. call: the checked arguments of ``packed``."""
     engine, lost = _core.packed(
         documents.engine,
         **{name: call[name] for name in _OF_ENGINE},
@@ -198,5 +193,5 @@ def _tokens_of(source: Source) -> str:
     raise _NO_TOKENS.error(
         f"{'no field' if not rows else f'{len(rows)} fields'} of integers in one dimension, among "
         f"{fields}",
-        hint=f'tokens="{rows[0]}"' if rows else "text has to be tokenized first",
+        hint=f'tokens="{rows[0]}"' if rows else "tokenize text first",
     )

@@ -19,13 +19,13 @@ _NOT_TOGETHER = declare(
     "invalid arguments for packing images",
     "hr.packed(images=...) needs the id of the placeholder, and the number of tokens per image: "
     "from image_transforms= that end with Patchify, or from image_tokens=. Documents with images "
-    "are never split: one that is longer than a row is an error, or left out.",
+    "are never split: one that is longer than a row is an error, or dropped.",
 )
 _TOO_LONG = ("split", "truncate", "drop", "error")
 
 
 class Preparation:
-    """Checked arguments of ``hr.packed``, and what the engine gets of them for a source."""
+    """The checked arguments of ``hr.packed``, and their form for the engine."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Preparation:
                 raise _NOT_TOGETHER.error(f"{name}= needs images=, the names of their fields")
             return
         if len(set(self.images)) < len(self.images):
-            raise _NOT_TOGETHER.error(f"images={self.images} names a field twice")
+            raise _NOT_TOGETHER.error(f"images={self.images} lists a field twice")
         if given["placeholder"] is None:
             raise _NOT_TOGETHER.error(
                 "images= needs placeholder=, the id that stands for an image among the tokens",
@@ -107,12 +107,14 @@ class Preparation:
                 )
 
     def upright(self, documents: Source) -> bool:
-        """Whether images are counted as their Exif orientation says, and read so by default."""
+        """Whether images are rotated by their Exif orientation when counting tokens, and by default
+        when read."""
         said = self.arguments["exif_orientation"]
         return documents.upright if said is None else bool(said)
 
     def too_long(self, given: str | None, method: str) -> str:
-        """The policy for documents longer than a row. HR0194 where it would cut an image."""
+        """The policy for documents longer than a row. HR0194 if it would split an image's
+        tokens."""
         chosen = given if given is not None else "error" if self.images else "split"
         arguments.one_of("too_long", chosen, _TOO_LONG)
         if self.images and (chosen in ("split", "truncate") or method == "split"):
@@ -124,12 +126,12 @@ class Preparation:
         return chosen
 
     def of(self, documents: Source, progress: Progress | None) -> dict[str, Any] | None:
-        """The engine's SampleOptions by name; None where documents are packed as they are."""
+        """The engine's SampleOptions by name; None if documents are packed unchanged."""
         given = self.arguments
         if not (self.images or given["mask"] or given["ignore_tokens"] or given["vocab_size"]):
             return None
         known = {field.name for field in documents.schema if field.is_picture and field.encoded}
-        sizes = [  # others are for the engine to refuse
+        sizes = [  # others are checked by the engine
             header_sizes(documents, name, self.upright(documents), progress)
             if name in known
             else np.zeros((1, 2))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed rows of a stream: a fixed number of documents at a time is packed like a list.
-
-A pass over the rows is a pass over the documents, ``buffer`` at a time. Its state is the documents'
-state before the current buffer, and the number of its rows delivered so far; so a resume rereads at
-most ``buffer`` documents, or those that were inspected for the fields.
+"""Packed rows of a stream: a fixed number of documents at a time is packed like a list. A pass over
+the rows is a pass over the documents, ``buffer`` at a time. The state is the documents' state
+before the current buffer, and the number of rows delivered from it; so a resume rereads at most
+``buffer`` documents, or those that were inspected to determine the fields.
 """
 
 from __future__ import annotations
@@ -31,31 +30,31 @@ _NO_ROWS = declare(
     "HR0199",
     "data",
     "documents of a stream yield no rows",
-    'This many consecutive documents were empty, or left out by too_long="drop" or '
+    'This many consecutive documents were empty, or dropped by too_long="drop" or '
     'bad_images="drop". Reading on might never yield a row.',
 )
-_NOTHING_LEFT = "HR1460"  # every document of a buffer is left out
-_MOST_IN_VAIN = 10_000  # documents without a row between them, or ten buffers, if those are more
+_NOTHING_LEFT = "HR1460"  # every document of a buffer is dropped
+_MOST_IN_VAIN = 10_000  # consecutive documents without a row, or ten buffers, if that is more
 _OPEN: dict[str, tuple[int, ...]] = {
     "cu_seqlens": (-1,),
     "image_positions": (-1,),
     "image_sizes": (-1, 2),
 }
 
-# The rows of a source, and what of its documents is not in them: {"tokens left out": 12, ...}.
+# The rows of a source, and counts of what is not in them: {"tokens left out": 12, ...}.
 _Pack = Callable[[Source], tuple[Source, Mapping[str, int]]]
 
 
 def pack_stream(
     documents: Stream, pack: _Pack, call: Mapping[str, Any], buffer: int, rows: int | None
 ) -> Stream:
-    """The rows as a stream. call: what ``pack`` does, by the arguments of hr.packed. HR0195 for a
+    """The rows as a stream. pack: packs a source; call: the arguments of hr.packed. HR0195 for a
     stream of documents whose length is given.
     """
     if documents.length is not None:
         raise _NOT_OF_STREAMS.error(
             f"length={documents.length:,} of {documents.name} counts documents",
-            hint="leave it out there; hr.packed(..., rows=) is the number of rows per epoch",
+            hint="omit it there; hr.packed(..., rows=) sets the number of rows per epoch",
         )
     if documents.shards_itself and rows is None:
         raise _NOT_OF_STREAMS.error(
@@ -108,8 +107,8 @@ class _Rows:
     ) -> None:
         self._documents, self._pack, self._buffer = documents, pack, buffer
         self._shares, self._pass, self._waiting = shares, opened, list(looked_at)
-        self._before: Any = None  # a state of the documents; None: their start
-        self._given = 0  # rows of the documents after it
+        self._before: Any = None  # a state of the documents; None for their start
+        self._given = 0  # rows delivered from the documents after that state
         self._lost: Counter[str] = Counter()
         self._read = self._warned_at = self._in_vain = 0  # documents
 
@@ -152,8 +151,8 @@ class _Rows:
             f"{count:,} {what}" for what, count in sorted(self._lost.items()) if count
         )
         warn(
-            f"rows packed of {self._documents.name}: {counts}, of {self._read:,} documents so far "
-            f"in epoch {self._shares.epoch}"
+            f"rows packed from {self._documents.name}: {counts}, of {self._read:,} documents so "
+            f"far in epoch {self._shares.epoch}"
         )
 
     def _rows(self, records: list[Any]) -> Iterator[dict[str, Any]]:
@@ -190,7 +189,7 @@ class _Rows:
 
 
 class _RowsWithState:
-    """The same, of documents whose iterable has a state."""
+    """The same for documents whose iterable has a state."""
 
     def __init__(self, rows: _Rows) -> None:
         self._rows = rows
@@ -208,7 +207,7 @@ class _RowsWithState:
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as a record of a stream: without the repeated end of cu_seqlens."""
+    """A row as a record of a stream, without the padding of cu_seqlens."""
     out = {name: value for name, value in row.items() if name != "key"}
     ends = out["cu_seqlens"]
     out["cu_seqlens"] = ends[: int(np.searchsorted(ends, ends[-1])) + 1]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images in Python: images of Pillow, and arrays whose channels come first or last.
-
-Axes of Pillow's images are known. Those of arrays are a property of the field: they come from the
-first, the middle and the last record together, else from ``shapes=``; if both orders still fit, 1,
-3 or 4 channels come first, and anything else is an error that asks the user.
+"""Images in Python: Pillow images, and arrays with channels first or last. The axes of Pillow
+images are known. Those of arrays are a property of the field: they are determined from the first,
+the middle and the last record together, otherwise from ``shapes=``; if both orders still fit, 1, 3
+or 4 channels come first, and anything else is an error that asks the user.
 
 >>> import numpy as np
 >>> PictureForm(axis=2).pixels(np.zeros((5, 6, 3), np.uint8)).shape
@@ -27,11 +26,11 @@ _WIDE_PICTURE = declare(
     "HR0685",
     "config",
     "unsupported image values",
-    "Images are uint8, uint16, float32 or float16; Pillow's modes I;16 and F are the second and "
-    "the third. A Pillow image of mode I, or an array of another dtype with values below 0, above "
+    "Images are uint8, uint16, float32 or float16; Pillow's modes I;16 and F are uint16 and "
+    "float32. A Pillow image of mode I, or an array of another dtype with values below 0, above "
     "255 or with fractions, would be clipped or wrapped, so it is rejected. Convert it in the "
-    "object, or return it as an array under a name other than image or mask: it is then a tensor, "
-    "and keeps its dtype.",
+    "object, or return it as an array under a name other than image or mask: it is then a "
+    "tensor, and keeps its dtype.",
 )
 _NARROW = "convert it in the object, or return an array under another name: a tensor"
 WHICH_AXIS = declare(
@@ -56,8 +55,8 @@ IDS_OR_COLORS = declare(
 
 _DTYPES = ("uint8", "uint16", "float32", "float16")
 _WIDE_MODES = {"I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16, "F": np.float32}
-_KEPT_MODES = ("L", "RGB", *_WIDE_MODES)  # all others become RGB, but palettes of masks
-CHANNEL_COUNTS = (1, 3, 4)  # of channels, unless an array is declared an image
+_KEPT_MODES = ("L", "RGB", *_WIDE_MODES)  # all others become RGB, except palettes of masks
+CHANNEL_COUNTS = (1, 3, 4)  # numbers of channels, unless an array is declared an image
 _MOST_CHANNELS = 16
 
 
@@ -71,23 +70,23 @@ def _are_bytes(dtype: Any) -> bool:
 
 
 def is_picture(value: Any) -> bool:
-    """A Pillow image, or an array that looks like an image."""
+    """Whether it is a Pillow image, or an array that looks like an image."""
     if is_pillow(value):
         return True
     return _are_bytes(getattr(value, "dtype", "")) and bool(_channel_axes(value, False))
 
 
 def can_be_picture(value: Any, is_said: bool) -> bool:
-    """The same for other sample types; or, if declared as an image, for more channels."""
+    """The same for other dtypes; also for more channels if declared as an image."""
     if is_picture(value):
         return True
-    dtype = getattr(value, "dtype", None)  # NumPy's has a name, in whichever order its bytes are
+    dtype = getattr(value, "dtype", None)  # NumPy's dtype has a name, independent of byte order
     name = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
     return name in _DTYPES and bool(_channel_axes(value, is_said))
 
 
 def is_over(value: Any, picture: Any) -> bool:
-    """Whether it is an image, or has a number for each pixel of one."""
+    """Whether it is an image, or has one number per pixel of the image."""
     if is_picture(value) or not is_picture(picture):
         return is_picture(value)
     shape = tuple(getattr(value, "shape", ()))
@@ -95,7 +94,7 @@ def is_over(value: Any, picture: Any) -> bool:
 
 
 def _planes(picture: Any) -> set[tuple[int, ...]]:
-    """(H, W) of an image; two where its axes are not known."""
+    """(H, W) of an image; both candidates if its axes are unknown."""
     if is_pillow(picture):
         return {(picture.height, picture.width)}
     shape = tuple(picture.shape)
@@ -103,7 +102,7 @@ def _planes(picture: Any) -> set[tuple[int, ...]]:
 
 
 def _channel_axes(value: Any, is_said: bool) -> set[int]:
-    """Where an array's channels may be: 0, 2, both, or nowhere."""
+    """The possible channel axes of an array: 0, 2, both, or none."""
     shape = tuple(getattr(value, "shape", ()))
     if len(shape) != 3:
         return set()
@@ -117,14 +116,16 @@ def _channel_axes(value: Any, is_said: bool) -> set[int]:
 class PictureForm:
     """How the images of a field become (C, H, W)."""
 
-    axis: int | None = None  # of the channels in arrays; None: none was seen, each is for itself
-    rgb: bool = False  # gray images of Pillow become RGB, as the others of the field are
-    ids: bool = False  # the numbers of Pillow's palette images remain: a mask's class ids
+    axis: int | None = (
+        None  # the channel axis of arrays; None: no array was seen, so each is examined alone
+    )
+    rgb: bool = False  # gray Pillow images become RGB, like the others of the field
+    ids: bool = False  # indices of palette images are kept, as the class ids of a mask
 
     def pixels(self, value: Any) -> np.ndarray[Any, Any]:
-        """(C, H, W) of a dtype of images. Pillow images are converted as by ``convert("RGB")``,
-        except that 16 bits and floats are kept, as are the indices of palette images in masks. This
-        drops alpha, and nothing else: values that no image dtype can hold are rejected.
+        """The image as (C, H, W). Pillow images are converted as by ``convert("RGB")``, except that
+        16-bit and float images keep their dtype, and masks keep palette indices. Alpha is dropped;
+        values that no image dtype can hold are rejected.
         """
         array = self._pillow(value) if is_pillow(value) else self._array(value)
         if array.dtype.name not in _DTYPES:
@@ -133,7 +134,7 @@ class PictureForm:
 
     def _pillow(self, image: Any) -> np.ndarray[Any, Any]:
         mode = image.mode
-        if mode[:1] == "I" and mode not in _WIDE_MODES:  # clipped else
+        if mode[:1] == "I" and mode not in _WIDE_MODES:  # would be clipped
             raise _WIDE_PICTURE.error(f"a Pillow image of mode {mode!r}", hint=_NARROW)
         kept = mode in _KEPT_MODES or (self.ids and mode == "P")
         if not kept or (self.rgb and mode == "L"):
@@ -159,8 +160,8 @@ class PictureForm:
 def picture_form(
     name: str, seen: Sequence[Any], shape: Sequence[int] | None, *, is_said: bool, is_mask: bool
 ) -> PictureForm:
-    """The form of a field, derived from these images, record 0's first. shape: (C, H, W) if given.
-    ConfigError HR0615 if the axes are ambiguous.
+    """The form of a field, derived from these images, of which the first is record 0's. shape: (C,
+    H, W) if given. ConfigError HR0615 if the axes are ambiguous.
     """
     images = [value for value in seen if is_pillow(value)]
     rgb = shape[0] == 3 if shape else any(image.mode != "L" for image in images)
@@ -172,7 +173,7 @@ def picture_form(
     axes = {0, 2}
     for value in arrays:
         axes &= _channel_axes(value, is_said) or axes
-    if is_mask:  # ids of classes: one channel
+    if is_mask:  # class ids: one channel
         axes = {a for a in axes if all(value.shape[a] == 1 for value in arrays)} or axes
     if len(axes) == 2 and shape:
         axes = {0} if _fits(arrays[0].shape, shape) else {2}
@@ -182,16 +183,16 @@ def picture_form(
         raise WHICH_AXIS.error(
             f"{name} of record 0 has the shape {first}: its channels may come first or last",
             hint=f'hr.open(..., shapes={{"{name}": {first}}}) if they come first, '
-            f"{last} if last; -1 for what differs between records",
+            f"{last} if last; -1 for axes that differ between records",
         )
     return dataclasses.replace(form, axis=min(axes or _channel_axes(arrays[0], is_said), default=0))
 
 
 def check_palette(name: str, value: Any, said: str) -> None:
-    """ConfigError HR0686 if a palette image is in a field whose name does not say what it is."""
+    """ConfigError HR0686 for a palette image in a field that may be an image or a mask."""
     if not said and name not in ("image", "mask") and is_pillow(value) and value.mode == "P":
         raise IDS_OR_COLORS.error(
-            f"{name} of record 0 is an image of Pillow of mode 'P'",
+            f"{name} of record 0 is a Pillow image of mode 'P'",
             hint=f'kinds={{"{name}": "mask"}} keeps class ids, kinds={{"{name}": "image"}} looks '
             "colors up",
         )
@@ -204,7 +205,7 @@ def column_of_pillow(name: str, values: Sequence[Any], said: str) -> np.ndarray[
     check_palette(name, values[0], said)
     for record, value in enumerate(values):
         if not is_pillow(value):
-            raise ValueError(f"record {record} is {type(value).__name__}, and record 0 an image")
+            raise ValueError(f"record {record} is {type(value).__name__}, but record 0 is an image")
     form = picture_form(name, values, None, is_said=bool(said), is_mask=(said or name) == "mask")
     arrays = [form.pixels(value) for value in values]
     if any(array.shape != arrays[0].shape or array.dtype != arrays[0].dtype for array in arrays):
@@ -237,10 +238,10 @@ def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
 
 
 def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The same values in uint8: class ids of a mask often come as int64. Others are refused."""
+    """The same values as uint8, since class ids of a mask are often int64. Others are rejected."""
     if array.dtype == np.uint8:
         return array
-    with np.errstate(invalid="ignore"):  # NaN, which is not equal to anything
+    with np.errstate(invalid="ignore"):  # also rejects NaN
         narrow = array.astype(np.uint8)
     if not np.array_equal(narrow, array):
         raise _WIDE_PICTURE.error(

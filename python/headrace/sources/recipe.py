@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The origin of a source: a function and its arguments. A source is pickled in this form, so a
-process on another machine opens the same files, and detects if they differ there.
-
-Sources among the arguments are pickled likewise, so views are trees. Small arrays are pickled by
-value; ``carrying_arrays()`` is for callers that send them once to each machine.
+process on another machine opens the same files, and detects if they differ there. Sources among the
+arguments are pickled in the same way. Small arrays are pickled by value; ``carrying_arrays()`` is
+for callers that send them once per machine.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ _DIFFERS = declare(
 
 _Taken = ParamSpec("_Taken")
 _Given = TypeVar("_Given")
-_MOST_BYTES = 1_000_000  # of arrays in one source
-_SAMPLED = 16  # records whose keys are compared
+_MOST_BYTES = 1_000_000  # maximum bytes of arrays in one source
+_SAMPLED = 16  # number of records whose keys are compared
 
 _carries: ContextVar[bool] = ContextVar("carries", default=False)
 
 
 @contextlib.contextmanager
 def carrying_arrays() -> Iterator[None]:
-    """Inside, arrays of any size are pickled: the receiver sends them only once."""
+    """Inside, arrays of any size are pickled: the caller sends them only once."""
     token = _carries.set(True)
     try:
         yield
@@ -65,19 +64,19 @@ _functions: dict[str, Callable[..., Any]] = {}
 
 
 def makes_sources(function: Callable[_Taken, _Given]) -> Callable[_Taken, _Given]:
-    """Marks a function that recipes may name, as those in plain data do."""
+    """Registers a function that recipes in plain data may refer to."""
     _functions[function.__name__] = function
     return function
 
 
 class Facts(NamedTuple):
-    """Facts that must be equal wherever the source is made."""
+    """Facts that must be equal wherever the source is opened."""
 
     text: str
     records: int
     fields: tuple[str, ...]
     classes: tuple[str, ...]
-    keys: Mapping[int, str]  # of some records
+    keys: Mapping[int, str]  # keys of some records
     fingerprint: int
     folder: str  # current_folder()
 
@@ -106,26 +105,27 @@ def sampled(records: int) -> list[int]:
 
 
 def checked_recipe(source: Made) -> Recipe:
-    """Its recipe. ConfigError HR0171 without one, or if it is too large."""
+    """The source's recipe. ConfigError HR0171 if it has none, or if that is too large."""
     recipe = source.recipe
     if recipe is None:
         raise _NOT_PICKLABLE.error(
-            source.facts().text, hint="open it where it is needed, by a function that returns it"
+            source.facts().text,
+            hint="open it in the process that needs it, in a function that returns it",
         )
     largest = [(_bytes_of(value), name) for name, value in recipe.arguments.items()]
     total = sum(size for size, _ in largest)
     if total > _MOST_BYTES and not _carries.get():
         raise _NOT_PICKLABLE.error(
             f"{source.facts().text} holds {total:,} bytes of arrays, most in {max(largest)[1]}; "
-            f"{_MOST_BYTES:,} go along",
-            hint="numpy.save and hr.npy, or hr.pack, where all processes can read it; a pool of "
-            "hr.ray sends arrays of any size once to each machine",
+            f"at most {_MOST_BYTES:,} can be pickled",
+            hint="use numpy.save and hr.npy, or hr.pack, where all processes can read the file; "
+            "a pool of hr.ray sends arrays of any size once to each machine",
         )
     return recipe
 
 
 def _bytes_of(value: Any) -> int:
-    """Bytes of arrays in an argument, but not of sources, which count their own."""
+    """Bytes of arrays in an argument, without those of sources, which count their own."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
@@ -142,18 +142,19 @@ def made_again(recipe: Recipe, facts: Facts) -> Any:
 
 
 def check_facts(there: Facts, here: Facts) -> None:
-    """ConfigError HR0172 if a source differs from the original. there: the original's facts."""
+    """ConfigError HR0172 if a source differs from the original. there: the facts of the
+    original."""
     difference = _difference(there, here)
     if difference is None:
         return
     note = ""
     if there.folder != here.folder:
-        note = f"relative paths are looked for in {here.folder}; there it was {there.folder}"
+        note = f"relative paths are resolved in {here.folder} here, in {there.folder} there"
     raise _DIFFERS.error(f"{here.text}: {difference}", note=note)
 
 
 def _difference(there: Facts, here: Facts) -> str | None:
-    """In words; None where there is none."""
+    """The first difference in words; None if there is none."""
     if there.records != here.records:
         return f"{here.records:,} records here, {there.records:,} there"
     for kind in ("fields", "classes"):
@@ -168,8 +169,8 @@ def _difference(there: Facts, here: Facts) -> str | None:
         if os.path.basename(here.keys[number]) != os.path.basename(key):
             return f"record {number} is {here.keys[number]!r} here, {key!r} there"
     return (
-        f"fingerprint {here.fingerprint:016x} here, {there.fingerprint:016x} there, by sizes or "
-        "contents of files"
+        f"fingerprint {here.fingerprint:016x} here, {there.fingerprint:016x} there: file sizes or "
+        "contents differ"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source's records filtered, sorted and with more columns: implements methods of ``Source``."""
+"""Filters and sorts a source's records, and adds columns: implements methods of ``Source``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NO_RECORDS = declare(
     "HR0145",
     "config",
     "invalid selection or extension of records",
-    "filter() keeps the records for which its condition is true, and at least one. sort_by() wants "
-    "a number or a text for each record. map() and with_columns() add fields: one value for each "
-    "record, under names that the source does not have.",
+    "filter() keeps the records for which its condition is true, which must be at least one. "
+    "sort_by() needs a number or text for each record. map() and with_columns() add fields: one "
+    "value per record, under names that the source does not have.",
 )
 
 
@@ -32,14 +32,14 @@ def filtered(src: Source, where: Any) -> Source:
     values = _values(src, where, "filter")
     if values.dtype != bool:
         raise _NO_RECORDS.error(
-            f"filter() wants True or False for each record (got {values.dtype} values)",
+            f"filter() needs True or False for each record (got {values.dtype} values)",
             hint='a condition: "score > 0.5", or a function that returns one',
         )
     chosen = np.flatnonzero(values)
     if len(chosen) == 0:
         raise _NO_RECORDS.error(
-            f"filter({_shown(where)}) leaves none of {len(src):,} records",
-            hint="look at src.column(name) for the values that there are",
+            f"filter({_shown(where)}) keeps none of {len(src):,} records",
+            hint="look at the values in src.column(name)",
         )
     engine = _core.subset(src.engine, chosen)
     return Source(engine, made_of=[src], recipe=Recipe(filtered, {"src": src, "where": where}))
@@ -55,7 +55,7 @@ def sorted_by(src: Source, key: Any, reverse: bool) -> Source:
             hint='filter them first: src.filter("x == x")',
         )
     try:
-        if reverse:  # of equal ones the first stays the first
+        if reverse:  # equal keys keep their order
             order = len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1]
         else:
             order = np.argsort(values, kind="stable")
@@ -74,13 +74,13 @@ def mapped(src: Source, function: Callable[[Mapping[str, Any]], Mapping[str, Any
         values = _called(function, row, index, "map")
         if not isinstance(values, Mapping) or not values:
             raise _NO_RECORDS.error(
-                f"map() wants a dictionary of new fields (got {type(values).__name__} for record "
+                f"map() needs a dictionary of new fields (got {type(values).__name__} for record "
                 f"{index})",
                 hint='lambda record: {"length": len(record["text"])}',
             )
         if index and values.keys() != columns.keys():
             raise _NO_RECORDS.error(
-                f"map(): record {index} has {sorted(values)}, record 0 {sorted(columns)}"
+                f"map(): record {index} has {sorted(values)}, but record 0 has {sorted(columns)}"
             )
         for name, value in values.items():
             columns.setdefault(name, []).append(value)
@@ -97,7 +97,7 @@ def _extended(src: Source, columns: Mapping[str, Any], recipe: Recipe) -> Source
     names = {field.name for field in src.schema}
     if taken := sorted(names & set(columns)):
         raise _NO_RECORDS.error(
-            f"the source has a field {taken[0]!r} already", hint="give the new one another name"
+            f"the source already has a field {taken[0]!r}", hint="give the new one another name"
         )
     if not columns:
         raise _NO_RECORDS.error("no columns were given")
@@ -109,14 +109,14 @@ def _extended(src: Source, columns: Mapping[str, Any], recipe: Recipe) -> Source
 
 
 def _column(values: Any) -> Any:
-    """Numbers of Python as an array; lists of paths and texts as they are."""
+    """Python numbers as an array; lists of paths and texts unchanged."""
     if isinstance(values, (list, tuple)) and values and not isinstance(values[0], (str, bytes)):
         return np.asarray(values) if not hasattr(values[0], "__fspath__") else list(values)
     return values
 
 
 def _values(src: Source, given: Any, what: str) -> np.ndarray[Any, Any]:
-    """A value for each record: of an expression, a function, or an array."""
+    """One value per record, from an expression, a function, or an array."""
     if isinstance(given, str):
         return values_of(src, given)
     if callable(given):
@@ -127,7 +127,7 @@ def _values(src: Source, given: Any, what: str) -> np.ndarray[Any, Any]:
     if values.shape == (len(src),):
         return values
     raise _NO_RECORDS.error(
-        f"{what}() wants one value for each of {len(src):,} records (got shape {values.shape})",
+        f"{what}() needs one value for each of {len(src):,} records (got shape {values.shape})",
         hint="an expression of fields as text, a function of the record, or an array",
     )
 

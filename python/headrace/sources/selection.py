@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some of a source's records, by number or at random. Each part is a source.
+"""Selects some of a source's records, by number or at random. Each part is again a source.
 
 >>> import headrace as hr
 >>> src = hr.open([("a", 0), ("b", 1), ("c", 2), ("d", 3)])
@@ -31,7 +31,8 @@ def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> 
     """Divides a source at random into sources that share no record: ``train, val = hr.split(src,
     0.9, 0.1)``.
 
-    fractions: of the whole; if they add up to less than 1, the remaining records are left out.
+    fractions: fractions of the whole; if they add up to less than 1, the remaining records are
+    dropped.
     stratify_by: an integer field (a label) whose values have the same proportions in every part.
     """
     src = open(src)

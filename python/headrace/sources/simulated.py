@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source without bytes, for tests and plans of datasets that no disk here holds.
+"""A source without bytes, for tests and for planning with datasets of any size.
 
 >>> import headrace as hr
 >>> src = hr.simulated(1_000_000_000)
@@ -31,7 +31,7 @@ def simulated(
 
     record_bytes: simulated size of a record in its shard, which determines the number of records
     per block. shards: default: shards of 1 GiB. image: (C, H, W) of the delivered images.
-    Fields: image, label (number % classes) and number, the record's. ConfigError HR0160.
+    Fields: image, label (number % classes) and number, the record's number. ConfigError HR0160.
     """
     count = arguments.integer("records", records, 1, 1 << 40)
     size = arguments.integer("record_bytes", record_bytes, 1, 1 << 40)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The class Source: records by number. See the package for how one is made."""
+"""The class Source: records by number. See the package for ways to make one."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ NOT_A_SOURCE = declare(
     "config",
     "not a source",
     "A source is a path that one of the formats recognizes, an object with len() and [i] (a list, "
-    "a torch Dataset), or what headrace.open, folder, records, subset and split return.",
+    "a torch Dataset), or the result of headrace.open, folder, records, subset, split and "
+    "similar functions.",
 )
 _NO_COLUMN = declare(
     "HR0155",
     "config",
     "unknown column",
     "column() gives all values of a field that is not an image, audio or video file: integers, "
-    "floats, tensors, text. lengths() and sizes() read how long or large files are, by headers.",
+    "floats, tensors, text. lengths() and sizes() read lengths and sizes of files from their "
+    "headers.",
 )
 
 Progress = Callable[[int, int], object]
 
-# By name: functions built on sources and offered as their methods (refined.py).
+# Functions offered as methods of Source (refined.py), by name.
 refinements: dict[str, Callable[..., Any]] = {}
 
 
@@ -58,20 +60,20 @@ class Source:
     ) -> None:
         made_of = tuple(made_of)
         self.engine = engine
-        self.recipe = recipe  # what made it; None: it does not pickle
-        # Whether its images are turned as their Exif tag says where exif_orientation= does not say.
+        self.recipe = recipe  # the call that made it; None: it cannot be pickled
+        # Whether its images are rotated by their Exif tag if exif_orientation= is not set.
         self.upright: bool = upright or (
             bool(made_of) and all(source.upright for source in made_of)
         )
-        # Python objects that it reads: this source's and those of the sources that it is made of.
+        # Python objects that it reads, including those of the sources that it is made from.
         self.readers: list[Any] = [each for source in made_of for each in source.readers]
-        self.path = path  # that open() was given; empty for a source made of something else
-        # Paths of this source and of those that it is made of.
+        self.path = path  # the argument of open(); empty for other sources
+        # Paths of this source and of those that it is made from.
         inner = tuple(path for source in made_of for path in source.paths)
         self.paths: tuple[str, ...] = (path, *inner) if path and path not in inner else inner
 
     def opened(self) -> Source:
-        """The source for one loader; a stream then has a position."""
+        """The source for one loader; a stream gets a separate position."""
         return self
 
     @property
@@ -101,8 +103,8 @@ class Source:
         return record
 
     def _delivered(self, number: int, field: _core.Field, value: Any) -> Any:
-        """A stored value in readable form; for encoded audio the samples and their rate. A video
-        stays encoded: all of its frames would be too large.
+        """A stored value in readable form; for encoded audio, the samples and their rate. A video
+        stays encoded, since all of its frames would be too large.
         """
         if field.kind == "video":
             return value
@@ -122,7 +124,7 @@ class Source:
             index = operator.index(index)
         except TypeError:
             raise TypeError(
-                f'a record is named by its number (got {index!r}): src[0]["image"], '
+                f'records are accessed by number (got {index!r}): src[0]["image"], '
                 'src.column("label")'
             ) from None
         number = index + len(self) if index < 0 else index
@@ -154,15 +156,14 @@ class Source:
         return self.engine.fingerprint
 
     def with_kinds(self, kinds: Mapping[str, str]) -> Source:
-        """The same records, with other kinds for some fields.
-
-        kinds: of fields, by name. "mask": an image of class ids, which is resized without
-        interpolation and never recolored; "image"; "boxes", "keypoints", "masks": tensors in the
-        coordinates of the record's images, which must move with them; "tensor"; "label". Boxes in
-        pixels follow the images if their format is declared: "boxes:xyxy", "boxes:xywh" or
-        "boxes:cxcywh", or for rotated ones "boxes:xywhr", "boxes:cxcywhr" or "boxes:xyxyxyxy";
-        normalized boxes ("boxes:cxcywh_normalized" and the like) are converted to pixels by
-        ConvertBoundingBoxFormat. ConfigError HR0181 if the values cannot have that kind.
+        """The same records, with other kinds for some fields. kinds: kinds by field name. "mask":
+        an image of class ids, which is resized without interpolation and never recolored; "image";
+        "boxes", "keypoints", "masks": tensors in the coordinates of the record's images, which must
+        move with them; "tensor"; "label". Boxes in pixels follow the images if their format is
+        declared: "boxes:xyxy", "boxes:xywh" or "boxes:cxcywh", or for rotated ones "boxes:xywhr",
+        "boxes:cxcywhr" or "boxes:xyxyxyxy"; normalized boxes ("boxes:cxcywh_normalized" and the
+        like) are converted to pixels by ConvertBoundingBoxFormat. ConfigError HR0181 if the values
+        cannot have that kind.
 
         >>> import headrace, numpy as np
         >>> pixels = np.zeros((3, 8, 8), np.uint8)
@@ -178,9 +179,9 @@ class Source:
         """The same records, with fields declared to describe the same objects row by row.
 
         fields: arrays with one row for each object along their first axis: boxes and their labels,
-        areas, masks, keypoints. A transform that drops rows drops them from all of these. COCO and
-        packs made from it already have their group. ConfigError HR0187 if a field has no rows, or
-        has a group.
+        areas, masks, keypoints. A transform that drops rows drops them from all of these fields.
+        COCO and packs made from it already have their group. ConfigError HR0187 if a field has no
+        rows, or has a group.
 
         >>> import headrace, numpy as np
         >>> from headrace import transforms as T
@@ -207,7 +208,7 @@ class Source:
         """All values of a field, without reading an image, audio or video: an array of its dtype
         with one row per record; a list for text and for values that differ in shape.
 
-        For integers, a bad record has -1; for other fields it raises its error.
+        In integer fields, a bad record has -1; in other fields, its error is raised.
         """
         field = self._field(name)
         if field.encoded:
@@ -230,10 +231,10 @@ class Source:
         return found
 
     def _numbers(self, name: str) -> np.ndarray[Any, Any]:
-        """All values of a field of one number."""
+        """All values of a field with a single number per record."""
         field = self._field(name)
         if field.encoded or field.shape != () or field.kind in ("text", "bytes"):
-            raise _NO_COLUMN.error(f"{name!r} has no one number for each record")
+            raise _NO_COLUMN.error(f"{name!r} does not have one number per record")
         values: np.ndarray[Any, Any] = self.column(name)
         return values.astype(np.float64) if values.dtype.kind == "f" else values.astype(np.int64)
 
@@ -313,7 +314,7 @@ class Source:
     def map(self, function: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Source:
         """The same records with more fields: what ``function(record)`` returns for each.
 
-        The function is called once per record, immediately, and its values are kept in memory;
+        The function is called once per record, immediately, and its results are kept in memory;
         functions that compute pixels belong in the loader's list of transforms. ConfigError HR0145.
 
         >>> import headrace
@@ -330,14 +331,14 @@ class Source:
         return made
 
     def to_arrow(self, fields: Iterable[str] | str | None = None) -> Any:
-        """A ``pyarrow.Table`` of the fields; None: all except images, audio and video. If you list
-        these, they are delivered as encoded bytes.
+        """A ``pyarrow.Table`` of the fields; None: all except images, audio and video. If these are
+        listed, they are delivered as encoded bytes.
         """
         made: Source = refinements["arrow_table"](self, fields)
         return made
 
     def facts(self) -> Facts:
-        """Properties that a copy in another process must share."""
+        """Facts that must be equal for a copy in another process."""
         return Facts(
             text=described(self),
             records=len(self),
@@ -349,8 +350,8 @@ class Source:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles as the call that made it, and is checked when it is recreated. ConfigError HR0171
-        if that is impossible, HR0172 if the other process finds other records.
+        """Pickled as the call that made it, and checked when it is recreated. ConfigError HR0171 if
+        that is impossible, HR0172 if the other process finds other records.
         """
         return made_again, (checked_recipe(self), self.facts())
 
@@ -383,7 +384,7 @@ def with_row_group(src: Source, fields: Iterable[str]) -> Source:
 def header_sizes(source: Source, name: str, upright: bool, progress: Progress | None) -> Any:
     """Height and width of a field's encoded images, from their headers; -1 where unreadable.
 
-    upright: whether images are read as their Exif orientation says.
+    upright: whether images are rotated by their Exif orientation.
     """
     threads = min(16, _core.allowed_cores())
     found = np.array(source.engine.image_sizes(name, threads, progress))
@@ -392,7 +393,8 @@ def header_sizes(source: Source, name: str, upright: bool, progress: Progress | 
 
 
 def described(source: Source) -> str:
-    """The engine's description of it, on one line: "folder train (8 records, 2 classes)"."""
+    """The engine's description of the source, on one line: "folder train (8 records, 2
+    classes)"."""
     return ", ".join(source.engine.description.split("\n"))
 
 
@@ -411,7 +413,7 @@ def _schema_text(field: _core.Field) -> str:
 
 
 def listed_kinds(kinds: Mapping[str, str] | None) -> list[str]:
-    """{"seg": "mask"} as the engine takes it: ["seg=mask"]."""
+    """{"seg": "mask"} in the engine's form: ["seg=mask"]."""
     if kinds is not None and not isinstance(kinds, Mapping):
         raise NOT_A_SOURCE.error(
             f"kinds= is {type(kinds).__name__}", hint='kinds={"seg": "mask", "boxes": "boxes"}'

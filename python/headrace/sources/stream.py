@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams: records that an iterable yields one after the other, and which only have an order.
+"""Streams: records that an iterable yields in order, without random access.
 
 >>> import headrace as hr
 >>> def numbers():
@@ -31,7 +31,7 @@ NO_NUMBERS = declare(
     "end. Access to a record or batch by number, and the number of records, require a list, files "
     "of a supported format, or length=.",
 )
-_LOOKED_AT = 8  # records, where the first has an image: do their shapes agree?
+_LOOKED_AT = 8  # records to inspect if the first one has an image, to compare shapes
 
 
 def stream(
@@ -50,24 +50,24 @@ def stream(
     IterableDataset of torch, a WebDataset pipeline. A Loader takes it, and gives the same batches
     as for a list of its records.
 
-    records: a function that is called in each epoch, with those of ``epoch``, ``rank`` and
-    ``world_size`` that it accepts, and returns an iterable; an iterable, whose ``set_epoch(epoch)``
-    is called if it has one; or an iterator, which is good for one epoch. Records are like items of
+    records: a function that returns an iterable, called in each epoch with those of ``epoch``,
+    ``rank`` and ``world_size`` that it accepts; an iterable, whose ``set_epoch(epoch)`` is called
+    if it has one; or an iterator, which lasts for one epoch. Records are like items of
     a list: dictionaries, tuples or values. The first one (the first eight, if it has images) is
     read immediately, and determines the fields.
-    shuffle_buffer: about this many records are held, at most twice as many, and delivered in an
+    shuffle_buffer: about this many records (at most twice as many) are held, and delivered in an
     order drawn from the loader's seed and the epoch. 0: the iterable's own order.
     length: records per epoch over all ranks. Records beyond it are not read; fewer are an error
     (HR0692). None: until the iterable ends, and ``len(loader)`` is a TypeError.
-    shard_itself: whether each rank's iterable gives different records; ``length`` is then required,
-    so that ranks have the same number of batches. False: all ranks read the same records, and each
-    keeps its part of each global batch. None: True for a function that takes ``rank``.
+    shard_itself: whether each rank's iterable yields different records; ``length`` is then
+    required, so that ranks have the same number of batches. False: all ranks read the same records,
+    and each rank keeps its part of every global batch. None: True for a function that takes
+    ``rank``.
     replay: an iterable that has ``state_dict()`` and ``load_state_dict()`` resumes exactly. Others
     are read again up to the position of the run, with a warning that states the number of records;
-    with False this is ConfigError HR0695.
-    kinds, names, shapes, classes: of the fields, as ``hr.open`` has them for a list.
-
-    DataError HR0691 if the iterable raises an exception, HR0694 if it gives no record.
+    with False, that is a ConfigError HR0695. kinds, names, shapes, classes: of the fields, as in
+    ``hr.open`` for a list. DataError HR0691 if the iterable raises an exception, HR0694 if it
+    yields no record.
 
     >>> import headrace as hr
     >>> def lines(epoch):
@@ -118,7 +118,7 @@ class Stream(Source):
         )
         self.recipe, self.path, self.paths = None, "", ()
         self._origin, self._of_fields = origin, of_fields
-        self._made_by = made_by  # what else decides its records: part of the fingerprint
+        self._made_by = made_by  # what else determines its records: part of the fingerprint
         looked_at = Looked(origin, replay)
         self._rows = ObjectReader(looked_at.records, **of_fields)
         if "picture" in self._rows.kinds.values():
@@ -157,7 +157,7 @@ class Stream(Source):
 
     @property
     def name(self) -> str:
-        """What the iterable is called."""
+        """The name of the iterable."""
         return self._origin.name
 
     @property
@@ -175,7 +175,7 @@ class Stream(Source):
         call = {("kinds" if name == "said" else name): v for name, v in self._of_fields.items()}
         made = source_from_object(list(records), **call)
         made.upright = self.upright
-        for dress in self._dress[1:]:  # it is evident already
+        for dress in self._dress[1:]:  # the kind is already known
             made = Source(dress(made.engine), made_of=[made])
         return made
 
@@ -185,7 +185,7 @@ class Stream(Source):
         return self._looked_at.replay
 
     def open_pass(self, shares: Shares, state: Any = None) -> tuple[Pass, tuple[Any, ...]]:
-        """``Looked.open_pass``, for sources made of its records."""
+        """``Looked.open_pass``, for sources made from its records."""
         return self._looked_at.open_pass(shares, state)
 
     def opened(self) -> OpenedStream:
@@ -198,18 +198,19 @@ class Stream(Source):
 
     @property
     def engine(self) -> _core.Source:  # type: ignore[override]
-        self.refuse("it is read by a Loader, from the front")
+        self.refuse("it can only be read in order, by a Loader")
 
     def refuse(self, what: str) -> NoReturn:
         """ConfigError HR0690."""
         raise NO_NUMBERS.error(
             f"{self._origin.name}: {what}",
-            hint="hr.open(list(itertools.islice(records, 1000))) has numbers, of its first records",
+            hint="hr.open(list(itertools.islice(records, 1000))) gives random access to its "
+            "first records",
         )
 
     def __len__(self) -> int:
         if self.length is None:
-            self.refuse("how many records there are is known at its end, or by length=")
+            self.refuse("the number of records is known only at its end, or by length=")
         return self.length
 
     def __bool__(self) -> bool:

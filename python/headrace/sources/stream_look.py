@@ -16,8 +16,8 @@ NOTHING = declare(
     "HR0694",
     "data",
     "stream without records",
-    "The iterable ended before its first record. A generator that was used up before, or a path "
-    "without files, are the usual reasons.",
+    "The iterable ended before its first record. The usual reasons are a generator that is "
+    "already used up, or a path without files.",
 )
 
 
@@ -33,10 +33,11 @@ class Looked:
         self._pass: Pass | None = origin.open(self._shares)
         self.look_on(1)
         if not self.records:
-            raise NOTHING.error(f"{origin.name} gave no record")
+            raise NOTHING.error(f"{origin.name} returned no record")
 
     def look_on(self, most: int) -> None:
-        """Inspects this many records, or all if there are fewer. HR0691 if the first one fails."""
+        """Inspects this many records, or all of them if there are fewer. HR0691 if the first one
+        fails."""
         if (opened := self._pass) is None:
             return
         try:
@@ -52,14 +53,14 @@ class Looked:
             opened.fail_next(failure)
 
     def open_pass(self, shares: Shares, state: Any = None) -> tuple[Pass, tuple[Any, ...]]:
-        """A pass over the records, from an earlier state; and records that come before it, which
-        were inspected.
+        """A pass over the records from an earlier state, and the inspected records that come before
+        it.
         """
         taken = self._take(shares) if state is None else None
         return taken or (self._origin.open(shares, state), ())
 
     def _take(self, shares: Shares) -> tuple[Pass, tuple[Any, ...]] | None:
-        """Hands the pass over to the first request that matches it."""
+        """Gives the pass to the first request that matches it."""
         taken, self._pass = self._pass, None
         fits = shares == self._shares or (shares.epoch == 0 and not self._origin.asks_for_rank)
         if taken is not None and (fits or self._origin.is_once):
@@ -70,7 +71,7 @@ class Looked:
 
 
 def own(record: Any) -> Any:
-    """The record with copies of arrays that its iterable may reuse."""
+    """The record with copies of those arrays that its iterable may reuse."""
     if isinstance(record, Mapping):
         return {name: _own_value(value) for name, value in record.items()}
     if isinstance(record, tuple):

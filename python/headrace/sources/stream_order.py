@@ -3,9 +3,9 @@
 that a run resumes without the buffer's contents.
 
 Record i is held until the stream is at i + d, where d is drawn from [0, 2 * size) for this record
-alone. So about ``size`` records are held, never more than twice as many, and no record moves by
-more places than that: the record at a place depends on those around it only, and the order is the
-same from wherever it is begun.
+alone. So about ``size`` records are held, never more than twice as many, and no record moves
+further than that. So the record at a position depends only on those around it, and the order is the
+same from any starting point.
 
 >>> order = ShuffleBuffer(2, seed=5, epoch=0)
 >>> [number for number, _ in order.of(enumerate("abcdefgh"))]
@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-_BITS = 32  # behind the point: no two records are held equally long
-_BLOCK = 4096  # draws that are made at once
+_BITS = 32  # fractional bits, so that no two records are held equally long
+_BLOCK = 4096  # number of draws made at once
 
 
 class ShuffleBuffer:
@@ -54,7 +54,7 @@ class ShuffleBuffer:
         return (number << _BITS) + int(self._draws[within]) * self._span
 
     def of(self, records: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
-        """Puts numbered records, ascending by one, in this order."""
+        """Reorders consecutively numbered records."""
         held: list[tuple[int, int, Any]] = []
         for number, record in records:
             heapq.heappush(held, (self._until(number), number, record))

@@ -20,23 +20,23 @@ ONCE = declare(
     "HR0693",
     "config",
     "stream cannot be read again",
-    "An iterator gives its records once. A function that returns one, or an object with __iter__, "
-    "can be read again in each epoch, and after a resume: hr.stream(function) in place of "
-    "hr.stream(function()).",
+    "An iterator yields its records only once. A function that returns one, or an object with "
+    "__iter__, can be read again in each epoch, and after a resume: use hr.stream(function) "
+    "instead of hr.stream(function()).",
 )
 FAILED = declare(
     "HR0691",
     "data",
     "stream failed",
-    "The iterable raised an exception. Records before it were delivered as far as they fill "
-    "batches. It cannot continue after that, so on_error= does not apply.",
+    "The iterable raised an exception. Records before it were delivered in full batches. An "
+    "iterable cannot continue after an exception, so on_error= does not apply.",
 )
-_PATIENCE = 5.0  # seconds that a generator has to end when it is closed
+_PATIENCE = 5.0  # seconds within which a closed generator has to end
 _ASKED = ("epoch", "rank", "world_size")
 
 
 class Shares(NamedTuple):
-    """Which pass over the records it is, as arguments for the user's function."""
+    """Identifies a pass over the records, as arguments for the user's function."""
 
     epoch: int = 0
     rank: int = 0
@@ -56,12 +56,12 @@ class Origin:
             self._asked = _asked_by(given)
         elif not hasattr(given, "__iter__"):
             raise NOT_A_SOURCE.error(
-                f"{type(given).__name__} is neither iterable nor a function that returns what is",
+                f"{type(given).__name__} is neither an iterable nor a function that returns one",
                 hint="hr.stream(function), where function() is a generator",
             )
         self._start = None
         if _has_state(given):
-            with contextlib.suppress(Exception):  # some have one only once they are iterated
+            with contextlib.suppress(Exception):  # some have one only when iterated
                 self._start = _state_of(given)
 
     @property
@@ -71,7 +71,7 @@ class Origin:
 
     @property
     def is_upright(self) -> bool:
-        """Whether its images are already upright, since the library has rotated them."""
+        """Whether the library rotates images, so that they are already upright."""
         return type(self._given).__module__.partition(".")[0] == "datasets"
 
     @property
@@ -87,8 +87,8 @@ class Origin:
         """ConfigError HR0693 if it was read before and cannot be read again."""
         if self.is_once and self._used:
             raise ONCE.error(
-                f"a {self.name} gives its records once, and it was read before",
-                hint="hr.stream(function), where function() returns a fresh one for each epoch",
+                f"a {self.name} yields its records only once, and was already read",
+                hint="hr.stream(function), where function() returns a new one for each epoch",
             )
 
     def open(self, shares: Shares, state: Any = None) -> Pass:
@@ -119,7 +119,9 @@ class Origin:
         holder = records if of_object else iterator if _has_state(iterator) else None
         if state is not None and not of_object:
             if holder is None:
-                raise TypeError("it has no load_state_dict(), and the state is of one that has")
+                raise TypeError(
+                    "it has no load_state_dict(), but the state comes from one that has"
+                )
             iterator.load_state_dict(copy.deepcopy(state))
         return Pass(iterator, holder)
 
@@ -138,7 +140,7 @@ class Pass:
         return next(self._iterator)
 
     def fail_next(self, failure: Exception) -> None:
-        """It has failed; the next reader gets its exception."""
+        """Stores a failure; the next reader gets the exception."""
         self._failure = failure
 
     @property
@@ -150,7 +152,7 @@ class Pass:
         return _state_of(self._holder)
 
     def close(self) -> None:
-        """Ends a generator; a warning says so if its ``finally`` takes long or fails."""
+        """Closes a generator, with a warning if its ``finally`` takes long or fails."""
         close = getattr(self._iterator, "close", None)
         if not inspect.isgenerator(self._iterator) or self._iterator.gi_frame is None:
             return
@@ -167,13 +169,13 @@ class Pass:
         thread.join(_PATIENCE)
         name = getattr(self._iterator, "__name__", "the generator")
         if thread.is_alive():
-            warn(f"{name} was closed before its end, and still runs after {_PATIENCE:g} s")
+            warn(f"{name} was closed before its end, but still runs after {_PATIENCE:g} s")
         elif failures:
             warn(f"{name} was closed before its end, and raised {describe(failures[0])}")
 
 
 def _asked_by(function: Any) -> tuple[str, ...]:
-    """What it takes of epoch, rank and world_size, by name."""
+    """The arguments among epoch, rank and world_size that the function takes."""
     try:
         parameters: Mapping[str, inspect.Parameter] = inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -185,13 +187,13 @@ def _asked_by(function: Any) -> tuple[str, ...]:
     ]
     if unknown := [name for name in needed if name not in _ASKED]:
         raise NOT_A_SOURCE.error(
-            f"the function needs {', '.join(unknown)}, and a stream calls it with epoch, rank and "
-            "world_size, as far as it takes them",
+            f"the function needs {', '.join(unknown)}, but a stream only passes epoch, rank and "
+            "world_size",
             hint=f"hr.stream(functools.partial(function, {unknown[0]}=...))",
         )
     asked = tuple(name for name in _ASKED if name in parameters)
     if ("rank" in asked) != ("world_size" in asked):
-        raise NOT_A_SOURCE.error("a function that takes rank takes world_size, too")
+        raise NOT_A_SOURCE.error("a function that takes rank must also take world_size")
     return asked
 
 

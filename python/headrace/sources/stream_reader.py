@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine's view of a stream: records by position, pulled in order as they are requested. The
 engine numbers the records of an epoch from 0 on, and its loader assumes that there are ``ENDLESS``
-of them. The end of the iterable is recorded here (``end``), and positions from there on repeat the
-last record: no batch with one of these is delivered. Records that were given are held until their
-batch was received, since the engine may ask again.
+of them. The end of the iterable is recorded here (``end``), and later positions repeat the last
+record; batches that contain one of these are not delivered. Records are held until their batch has
+been received, since the engine may request them again.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from headrace.sources.stream_origin import FAILED, Origin, Pass, Shares
 from headrace.steps import describe
 from headrace.surroundings import Surroundings
 
-ENDLESS = 1 << 40  # records of an epoch whose end is not known
+ENDLESS = 1 << 40  # number of records in the epoch of the snapshots of unknown length
 
-_PATIENCE = 0.5  # seconds that a record may take when its pass is closed
+_PATIENCE = 0.5  # seconds to wait for a record when its pass is closed
 
 ENDED_EARLY = declare(
     "HR0692",
     "data",
     "stream ended early",
-    "An epoch has as many records as length= says, on all ranks. Further records are not read; an "
-    "iterable that ends earlier is an error, because ranks would get out of step.",
+    "An epoch has length= records, over all ranks. Further records are not read; an iterable "
+    "that ends earlier is an error, because ranks would get out of step.",
 )
 CHANGED = declare(
     "HR0697",
     "data",
-    "stream is shorter than it was",
-    "A run that resumes, or goes back within its epoch, reads the iterable again, which must give "
-    "the same records. This one ends before the position to resume at.",
+    "stream is shorter than before",
+    "A run that resumes, or goes back within its epoch, reads the iterable again, which must "
+    "yield the same records. This one ends before the position to resume at.",
 )
 STATELESS = declare(
     "HR0695",
     "config",
     "stream has no state",
-    "A stream resumes exactly where its iterable has state_dict() and load_state_dict(), as those "
-    "of Hugging Face and torchdata have. Others are read again from the epoch's start, and what "
-    "was received is dropped; replay=False makes that an error.",
+    "A stream resumes exactly if its iterable has state_dict() and load_state_dict(), like those "
+    "of Hugging Face and torchdata. Others are read again from the epoch's start, skipping the "
+    "records already received; replay=False makes that an error.",
 )
 
 
 class Terms(NamedTuple):
-    """How the engine's positions are divided, and what determines the order."""
+    """How the engine's positions are divided over ranks, and what determines the order."""
 
     global_batch: int
     rank: int = 0
     world_size: int = 1
     seed: int = 0
     divides: bool = True  # every rank reads all records and takes its part of them
-    tail: int = 0  # where ranks have streams of their own: the first position of the last batch
-    pads: bool = False  # the last batch, with the first records
+    tail: int = 0  # if ranks have separate streams: the first position of the last batch
+    pads: bool = False  # whether the first records pad the last batch
 
 
 class _Snapshot(NamedTuple):
-    number: int  # of the next record
+    number: int  # number of the next record
     state: Any
 
 
@@ -77,35 +77,35 @@ class StreamReader:
     def __init__(
         self, origin: Origin, rows: ObjectReader, looked_at: Looked, buffer: int, length: int | None
     ) -> None:
-        self.surroundings = Surroundings()  # of the loader that was iterated last
-        self.end: int | None = None  # records of the epoch, once they are known
+        self.surroundings = Surroundings()  # those of the loader that was iterated last
+        self.end: int | None = None  # number of records in the epoch, once known
         self.failure: tuple[int, Error] | None = None  # and the position where it takes effect
         self.counted = {"read": 0, "dropped": 0}
         self._origin, self._rows, self._looked_at = origin, rows, looked_at
         self._buffer, self._length = buffer, length
         self._lock = threading.Lock()
         self._terms = Terms(1)
-        self._epoch = -1  # none was begun
+        self._epoch = -1  # not begun
         self._pass: Pass | None = None
         self._order: Iterator[tuple[int, Any]] = iter(())
-        self._next = 0  # position of what the order gives next
-        self._low = 0  # lowest that may be asked for
-        self._received = 0  # up to here, as the consumer says
-        self._number = 0  # records that the iterable has given
+        self._next = 0  # position of the next record in order
+        self._low = 0  # lowest position that may be requested
+        self._received = 0  # positions below were received by the consumer
+        self._number = 0  # number of records taken from the iterable
         self._held: dict[int, tuple[int, Any]] = {}
-        self._first: dict[int, tuple[int, Any]] = {}  # that pad the last batch
+        self._first: dict[int, tuple[int, Any]] = {}  # records that pad the last batch
         self._last: tuple[int, Any] = 0, looked_at.records[0]
         self._leaving = self._shows = False
         self._snapshots: list[_Snapshot] = []
-        self._snapshots_of = 0  # an epoch
-        self._loaded: tuple[int, _Snapshot] | None = None  # an epoch's
+        self._snapshots_of = 0  # the epoch of the snapshots
+        self._loaded: tuple[int, _Snapshot] | None = None  # a loaded snapshot and its epoch
 
-    # The consumer's calls. No read is under way in begin and close.
+    # Calls by the consumer. No read is in progress during begin and close.
 
     def begin(self, epoch: int, position: int, terms: Terms) -> None:
         """The engine will request records from this position on, of this rank or of all.
-        ConfigError HR0693 if the records cannot be read again, HR0695 if they would have to be, but
-        must not.
+        ConfigError HR0693 if the records cannot be read again, HR0695 if that is necessary but not
+        allowed.
         """
         self._leaving = False
         same = (self._epoch, *self._terms[:5]) == (epoch, *terms[:5])
@@ -113,7 +113,7 @@ class StreamReader:
         if same and self._low <= position <= self._next and self._pass is not None:
             self._received = position
             self._drop_received()
-            if self.failure is not None:  # consumers that continue after it read again
+            if self.failure is not None:  # consumers that continue after a failure read again
                 self._open(epoch, position)
             return
         if self._snapshots_of != epoch:
@@ -142,7 +142,7 @@ class StreamReader:
         return self._fitting(epoch, number)
 
     def _fitting(self, epoch: int, number: int) -> _Snapshot:
-        """The last one taken of this epoch before the record."""
+        """The last snapshot of this epoch before the record."""
         taken = list(self._snapshots) if epoch == self._snapshots_of else []
         fit = [each for each in taken if each.number <= number]
         return fit[-1] if fit else _Snapshot(0, None)
@@ -154,8 +154,8 @@ class StreamReader:
                 hint="an iterable with state_dict() and load_state_dict(), or replay=True",
             )
         warn(
-            f"{records:,} records of epoch {epoch} are read again and dropped, because there is "
-            f"no state of {self._origin.name} to start from (state_dict() and load_state_dict())"
+            f"{records:,} records of epoch {epoch} are read again and dropped, because "
+            f"{self._origin.name} has no state to resume from (state_dict() and load_state_dict())"
         )
 
     def release(self, position: int) -> None:
@@ -208,14 +208,13 @@ class StreamReader:
         again.close()
 
     def leave(self) -> None:
-        """Cancels work in progress: a call from the engine ends after its current record."""
+        """Cancels work in progress: a call from the engine returns after its current record."""
         self._leaving = True
 
     @contextlib.contextmanager
     def showing(self) -> Iterator[None]:
-        """Inside, the engine gets the inspected records by number, to read the headers of audio
-        files.
-        """
+        """Inside, the engine reads the inspected records by number, for the headers of audio
+        files."""
         self._shows = True
         try:
             yield
@@ -233,10 +232,10 @@ class StreamReader:
         if opened is not None:
             opened.close()
 
-    # The engine's.
+    # Calls by the engine.
 
     def read(self, indices: list[int], wanted: list[bool]) -> Iterator[list[Any] | str]:
-        """For each position the values by field (None if not requested), or what went wrong."""
+        """For each position the values by field (None if not requested), or an error text."""
         return self.surroundings.within(lambda: (self._read_one(i, wanted) for i in indices))
 
     def _read_one(self, index: int, wanted: list[bool]) -> list[Any] | str:
@@ -245,7 +244,7 @@ class StreamReader:
             if self._shows:
                 return self._rows.crossed(self._looked_at.records[index], number, wanted)
             if self._leaving:
-                return "the loader has moved on"
+                return "the loader no longer needs this record"
             number, record = self._at(index)
             return self._rows.crossed(record, number, wanted)
         except KeyboardInterrupt:
@@ -285,8 +284,8 @@ class StreamReader:
         return batch * _rows(terms) + within - first
 
     def _through(self, position: int) -> int:
-        """The position to read up to for it. If ranks take parts of a batch, none delivers it
-        unless all of it is known to exist.
+        """The last position to read for this one. If ranks take parts of a batch, none of them
+        delivers its part before the whole batch is known to exist.
         """
         terms = self._terms
         if not terms.divides or terms.world_size == 1:
@@ -295,11 +294,11 @@ class StreamReader:
         return min(end, self._length or end) - 1
 
     def _pull(self) -> bool:
-        """The next record in order; False where there is none."""
+        """Takes the next record in order; False if there is none."""
         if self.end is not None or self.failure is not None:
             return False
         if self._leaving:
-            raise LookupError("the loader has moved on")
+            raise LookupError("the loader no longer needs this record")
         try:
             numbered = next(self._order, None)
         except Error as failure:
@@ -326,8 +325,8 @@ class StreamReader:
             records,
             ENDED_EARLY.error(
                 f"{of_rank}{self._origin.name} ended after {records:,} records in epoch "
-                f"{self._epoch}; length={self._length:,} is of all ranks",
-                hint="length= of what there is, or an iterable that begins again",
+                f"{self._epoch}; length={self._length:,} counts all ranks",
+                hint="set length= to the actual number, or let the iterable start over",
             ),
         )
 
@@ -344,8 +343,8 @@ class StreamReader:
     def _records(
         self, opened: Pass, looked_at: tuple[Any, ...], number: int, first: int
     ) -> Iterator[tuple[int, Any]]:
-        """Numbered, from ``first`` on; ``opened`` gives those from ``number`` on, or after those
-        that were looked at."""
+        """Numbers records from ``first`` on; ``opened`` yields those from ``number`` on, or after
+        the inspected ones."""
         waiting = list(looked_at)
         while True:
             due = number > 0 and number % self._terms.global_batch == 0

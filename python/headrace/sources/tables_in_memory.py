@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that a program has in memory: a DataFrame, a dictionary of columns, tuples of path, label
-and more. Their columns are read by the engine, as those of a manifest are, not by Python.
+"""Tables in a program's memory: a DataFrame, a dictionary of columns, or tuples of path, label and
+more. The engine reads their columns, like those of a manifest, without Python.
 
 >>> table_in_memory([("a/1.jpg", "cat"), ("b/2.jpg", "dog")])
 {'image': ['a/1.jpg', 'b/2.jpg'], 'label': ['cat', 'dog']}
@@ -23,7 +23,7 @@ from headrace.sources.media_paths import is_media_path, is_stored_image, kind_by
 from headrace.sources.source import Source, listed_kinds
 from headrace.sources.values import named_values
 
-_LABEL_HEADINGS = ("label", "labels", "class", "target", "category")  # as a manifest's
+_LABEL_HEADINGS = ("label", "labels", "class", "target", "category")  # as for a manifest
 
 
 def table_in_memory(
@@ -33,7 +33,7 @@ def table_in_memory(
     names: Sequence[str] = (),
     root: str | os.PathLike[str] = "",
 ) -> dict[str, Any] | None:
-    """Columns by name; None if it is not a table. names: of the values of tuples."""
+    """Columns by name; None if it is not a table. names: names of the values of tuples."""
     if type(value).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(
         value, "columns"
     ):
@@ -62,8 +62,8 @@ def source_of_table(
 ) -> Source:
     """A source over the columns.
 
-    classes: names of the labels, in the order of their numbers; default: the labels themselves,
-    sorted. root: the folder that paths are relative to; default: the current one.
+    classes: class names in the order of their numbers; default: the distinct labels, sorted. root:
+    the base folder of relative paths; default: the current folder.
     """
     said = listed_kinds(kinds)
     columns = ColumnList()
@@ -107,20 +107,20 @@ def _are_tuples(values: Sequence[Any]) -> bool:
 
 
 def _names_of(record: Sequence[Any]) -> list[str]:
-    """image, label, and for further values the names of a Python record's."""
+    """image, label, and for further values the names as for Python records."""
     path, label, *others = record
     if is_media_path(label):
         raise NOT_A_COLUMN.error(
             f"record 0 has two paths, {os.fspath(path)!r} and {os.fspath(label)!r}",
-            hint='names=("image", "mask"), one for each value; or hr.records(image=[...], '
-            "mask=[...])",
+            hint='names=("image", "mask"), one per value; or hr.records(image=[...], mask=[...])',
         )
-    first = Path(os.fspath(path))  # so that the path is not taken for text
+    first = Path(os.fspath(path))  # so that the path is not mistaken for text
     return list(named_values((first, 0, *others)))
 
 
 def _column_of_ids(table: Mapping[str, Any], root: str | os.PathLike[str]) -> str:
-    """The column whose values are file names in the folder, without their suffix; empty: none."""
+    """The column whose values are file names in the folder, without suffix; empty if there is
+    none."""
     for heading, values in table.items():
         if not _core.is_heading_of_files(heading) or not isinstance(first_of(values), (str, int)):
             continue
@@ -133,8 +133,8 @@ def _column_of_ids(table: Mapping[str, Any], root: str | os.PathLike[str]) -> st
 def _named_as_in_a_manifest(
     table: Mapping[str, Any], root: str | os.PathLike[str]
 ) -> dict[str, Any]:
-    """The first column of paths, otherwise one of ids, becomes the image; one with a typical label
-    heading becomes the label.
+    """The first column of paths, otherwise a column of ids, becomes the image; a column with a
+    typical label heading becomes the label.
     """
     out: dict[str, Any] = {}
     paths = any(is_media_path(first_of(values)) for values in table.values())
@@ -144,7 +144,7 @@ def _named_as_in_a_manifest(
         lower = heading.lower()
         name = re.sub(r"\W+", "_", heading)
         if name in ("id", "key", "valid"):
-            name += "_"  # every source has those
+            name += "_"  # reserved: every source has these
         if heading == ids:
             name, values = "image", [str(value) for value in values]
         elif is_media_path(first) or is_stored_image(first):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDF5 files that the engine's own reader refuses, through h5py: ``trusted=True``.
+"""Reads HDF5 files that the engine's own reader rejects, through h5py: ``trusted=True``.
 
 libhdf5 is not safe with hostile files, hence the name. Rows are read on the single Python thread.
 Links to other files are rejected here as well.
@@ -23,23 +23,23 @@ _UNREADABLE = declare(
     "HR0495",
     "unsupported",
     "HDF5 file not readable with h5py",
-    "With trusted=True, what Headrace's own reader does not know is read by h5py (`pip install "
-    "h5py`), which must be able to read it too: filters need their plugin (`pip install "
-    "hdf5plugin`, and import it first). Fields are datasets of numbers, strings or bytes, and the "
-    "columns of compound types. Links to other files, external storage and virtual datasets are "
-    "refused even then.",
+    "With trusted=True, files that Headrace's own reader does not support are read by h5py (`pip "
+    "install h5py`), which must support them: filters need their plugin (`pip install "
+    "hdf5plugin`, and import it first). Fields are datasets of numbers, strings or bytes, and "
+    "the columns of compound types. Links to other files, external storage and virtual datasets "
+    "are always rejected.",
 )
 
 _IMAGES, _LABELS = ("image", "images", "x"), ("label", "labels", "target", "targets", "y")
 
 
 def open_files(files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Source:
-    """Called by the engine for ``trusted=True`` after it rejected the files itself."""
+    """Called by the engine for ``trusted=True`` after its own reader rejected the files."""
     try:
         rows = _Rows(files, arguments.get("fields"))
     except Error:
         raise
-    except Exception as error:  # whatever h5py raises of a damaged file
+    except Exception as error:  # h5py raises various exceptions for a damaged file
         raise _UNREADABLE.error(f"h5py cannot read {files[0]}: {error}") from error
     reader = ObjectReader(rows, {})
     shapes = [(path, part.shape, str(part.dtype)) for path, part in rows.columns()]
@@ -59,7 +59,7 @@ class _Rows:
         except ImportError as error:
             raise _UNREADABLE.error("h5py is missing", hint="pip install h5py") from error
         self._h5py = h5py
-        # No lock is taken: a file may be open for reading elsewhere.
+        # Opened without a lock, since a file may be open for reading elsewhere.
         self.files = [h5py.File(path, "r", locking=False) for path in files]
         chosen = dict(map(self._split, fields)) if fields is not None else self._all(self.files[0])
         self.parts = [
@@ -96,7 +96,7 @@ class _Rows:
         return (name, path) if equals else (_name_of(text), text)
 
     def _all(self, file: Any) -> dict[str, str]:
-        """All datasets with the most common number of rows."""
+        """All datasets that have the most common number of rows."""
         found: list[str] = []
         pending = [("", file)]
         while pending:
@@ -128,7 +128,7 @@ class _Rows:
             if isinstance(link, self._h5py.SoftLink):
                 links += 1
                 if links > 16:
-                    raise _UNREADABLE.error(f"soft links that lead to each other: {path}")
+                    raise _UNREADABLE.error(f"cyclic soft links: {path}")
                 group = file if link.path.startswith("/") else group
                 rest = [part for part in link.path.split("/") if part] + rest
             else:
@@ -145,12 +145,12 @@ class _Rows:
     def _refuse_external(self, link: Any, path: str) -> None:
         if isinstance(link, self._h5py.ExternalLink):
             raise _UNREADABLE.error(
-                f"{path} is a link to {link.filename}", hint="leave it out with fields=[...]"
+                f"{path} is a link to {link.filename}", hint="omit it with fields=[...]"
             )
 
 
 def _name_of(path: str) -> str:
-    """The field's name: the known meaning of the path's last part, otherwise that part as an
+    """The field's name: a well-known name for the last part of the path, otherwise that part as an
     identifier.
     """
     last = path.rsplit("/", 1)[-1]
@@ -161,7 +161,7 @@ def _name_of(path: str) -> str:
 
 
 def _native(value: Any) -> Any:
-    """Numbers in this machine's byte order; anything else as it is."""
+    """Numbers in this machine's byte order; other values unchanged."""
     if isinstance(value, (str, bytes)):
         return value
     array = np.asarray(value)
@@ -172,6 +172,6 @@ def _native(value: Any) -> Any:
 
 
 def _picture(name: str, value: Any) -> Any:
-    """A grayscale image gets its axis of channels."""
+    """Adds the channel axis to a grayscale image."""
     gray = name in ("image", "mask") and getattr(value, "ndim", 0) == 2
     return value[None] if gray and value.dtype == np.uint8 else value

@@ -40,7 +40,7 @@ def is_plain(record: Any) -> bool:
 
 
 def named_values(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
-    """A record's values by field name; names: of a plain tuple's."""
+    """A record's values by field name; names: for the values of a plain tuple."""
     if names and is_plain(record):
         return dict(zip(names, record, strict=True))
     if isinstance(record, Mapping):
@@ -64,7 +64,7 @@ def _first_name(value: Any) -> str:
 
 
 def is_integer(value: Any) -> bool:
-    """Whether it is a Python or NumPy integer, or a tensor with a single one."""
+    """Whether it is a Python or NumPy integer, or a tensor with a single integer."""
     if isinstance(value, (bool, int, np.integer)):
         return True
     return getattr(value, "shape", None) == () and "int" in str(getattr(value, "dtype", ""))
@@ -112,7 +112,7 @@ def _kind_of_string(name: str, value: str | os.PathLike[str], said: str) -> str:
     if kind_by_suffix(value):
         return "file"
     raise UNKNOWN_VALUE.error(
-        f"{name} of record 0 is a path that does not end as those of images, audio or video do",
+        f"{name} of record 0 is a path without the suffix of an image, audio or video file",
         hint=f'kinds={{"{name}": "image"}} reads it, str() of it is text',
     )
 
@@ -120,11 +120,11 @@ def _kind_of_string(name: str, value: str | os.PathLike[str], said: str) -> str:
 def _are_numbers(values: Sequence[Any]) -> bool:
     try:
         return plain_array(values).dtype.kind in "biuf"
-    except (TypeError, ValueError):  # of unequal lengths
+    except (TypeError, ValueError):  # lists of unequal lengths
         return False
 
 
-# --- Crossing -------------------------------------------------------------------------------------
+# --- Transfer -------------------------------------------------------------------------------------
 
 
 def crossing(kind: str, name: str, value: Any, form: PictureForm) -> Any:
@@ -135,7 +135,7 @@ def crossing(kind: str, name: str, value: Any, form: PictureForm) -> Any:
         return whole_number(name, value)
     if kind == "text":
         if not isinstance(value, (str, os.PathLike)):
-            raise TypeError(f"{name} is {_shown(value)}, and record 0 had text")
+            raise TypeError(f"{name} is {_shown(value)}, but record 0 had text")
         return os.fspath(value)
     if kind == "encoded" and is_stored_image(value):
         kind, value = ("file", value["path"]) if value["bytes"] is None else (kind, value["bytes"])
@@ -144,7 +144,7 @@ def crossing(kind: str, name: str, value: Any, form: PictureForm) -> Any:
             return file.read()
     if kind in ("encoded", "bytes"):
         if not isinstance(value, (bytes, bytearray, memoryview)):
-            raise TypeError(f"{name} is {_shown(value)}, and record 0 had bytes")
+            raise TypeError(f"{name} is {_shown(value)}, but record 0 had bytes")
         return bytes(value)
     if kind == "picture":
         return form.pixels(value)
@@ -152,11 +152,11 @@ def crossing(kind: str, name: str, value: Any, form: PictureForm) -> Any:
 
 
 def whole_number(name: str, value: Any) -> int:
-    """An integer or a bool; nothing that int() would truncate or parse."""
+    """An integer or a bool; rejects values that int() would truncate or parse."""
     is_bool = getattr(value, "shape", None) == () and "bool" in str(getattr(value, "dtype", ""))
     if is_integer(value) or is_bool:
         return int(value)
-    raise TypeError(f"{name} is {_shown(value)}, and record 0 had an integer")
+    raise TypeError(f"{name} is {_shown(value)}, but record 0 had an integer")
 
 
 def of_dtype(name: str, array: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
@@ -165,9 +165,9 @@ def of_dtype(name: str, array: np.ndarray[Any, Any], dtype: str) -> np.ndarray[A
         return array
     if np.dtype(dtype).kind == "f" and array.dtype.kind in "iu":
         floats = array.astype(dtype)
-        if floats.tolist() == array.tolist():  # as Python compares them: exactly
+        if floats.tolist() == array.tolist():  # Python compares them exactly
             return floats
-    raise TypeError(f"{name} is {array.dtype.name}, record 0 had {dtype}")
+    raise TypeError(f"{name} is {array.dtype.name}, but record 0 had {dtype}")
 
 
 def _shown(value: Any) -> str:

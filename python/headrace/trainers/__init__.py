@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headrace inside other people's trainers: one module for each, which imports its trainer.
-
-    from headrace.trainers import huggingface
-
-or ``hr.trainers.huggingface``. Nothing of Headrace imports them. docs/guide/trainers.md shows each.
+"""Adapters for the trainers of other libraries: one module each, which imports its trainer. from
+headrace.trainers import huggingface or ``hr.trainers.huggingface``. Headrace itself does not import
+them. docs/guide/trainers.md describes each.
 """
 
 from __future__ import annotations
@@ -18,17 +16,17 @@ MISFIT = declare(
     "config",
     "loader does not match its trainer",
     "A trainer counts batches, steps and records from its own arguments, and gathers results of "
-    "all ranks in equal pieces. A loader that says otherwise would train or resume somewhere else, "
-    "or leave ranks waiting in a collective, silently. The message names both values: change the "
-    "one that is wrong. docs/guide/trainers.md has a section for each trainer.",
+    "all ranks in equal pieces. A loader that disagrees would silently train or resume at "
+    "another position, or leave ranks waiting in a collective. The message names both values: "
+    "change the one that is wrong. docs/guide/trainers.md has a section for each trainer.",
 )
 
 NO_RECORDS = declare(
     "HR0851",
     "config",
     "Grain dataset without random access",
-    "hr.from_grain takes what has a length and a record at each number below it: a "
-    "RandomAccessDataSource, or a MapDataset that neither repeats without end nor filters. Take "
+    "hr.from_grain needs a length and a record for each number below it: a "
+    "RandomAccessDataSource, or a MapDataset that neither repeats indefinitely nor filters. Take "
     "the dataset before .filter() and .repeat(): a loader has epochs, and drops records by "
     "subset=.",
 )
@@ -46,7 +44,7 @@ _TRAINERS = (
 
 
 def __getattr__(name: str) -> Any:
-    """A trainer's module, and the trainer itself, are imported on first use."""
+    """Imports a trainer's module, and the trainer itself, on first use."""
     if name not in _TRAINERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module(f"{__name__}.{name}")

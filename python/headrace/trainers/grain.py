@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grain's protocols in both directions: ``hr.grain`` and ``hr.from_grain``.
 
-A headrace.Source is a RandomAccessDataSource as it is. Tested with grain 0.2.18.
+A headrace.Source already is a RandomAccessDataSource. Tested with grain 0.2.18.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ from headrace.sources import Source
 from headrace.sources.objects import source_from_object
 from headrace.trainers import NO_RECORDS
 
-_MOST = 1 << 40  # records; a MapDataset that repeats without end has sys.maxsize
+_MOST = 1 << 40  # records; a MapDataset that repeats indefinitely has sys.maxsize
 
 
 def grain(loader: Any, epochs: int | None = 1) -> Any:
-    """A loader's batches as a ``grain.IterDataset``, whose iterator has Grain's
-    ``get_state`` and ``set_state``, which are the loader's state: exact, and of any number of
-    ranks.
-
-    loader: a Loader, whose batches come as dictionaries of NumPy arrays, or a view of one.
-    epochs: passes over the records; None: without end. One iterator at a time: a later one ends
-    those before it, and begins with epoch 0 unless its state is set.
+    """A loader's batches as a ``grain.IterDataset``, whose iterator has Grain's ``get_state`` and
+    ``set_state``. These use the loader's state, which is exact, for any number of ranks. loader: a
+    Loader, whose batches are delivered as dictionaries of NumPy arrays, or a view of one. epochs:
+    passes over the records; None: unlimited. One iterator at a time: a new one ends the previous
+    ones, and begins with epoch 0 unless its state is set.
     """
     view = loader.numpy(batch="dict") if isinstance(loader, Loader) else loader
     if not isinstance(view, Delivered):
@@ -68,7 +66,7 @@ class _Iterator(DatasetIterator):  # type: ignore[misc]
             self._run = None
 
     def _begin(self) -> None:
-        """The epoch where the loader stands; StopIteration after the last one."""
+        """The loader's current epoch; StopIteration after the last one."""
         state = self._view.state_dict()
         epoch = state["epoch"] + (state["batch"] >= len(self._view))
         if self._epochs is not None and epoch >= self._epochs:
@@ -87,7 +85,7 @@ class _Iterator(DatasetIterator):  # type: ignore[misc]
             self._begin()
 
     def close(self) -> None:
-        """The loader stays open: another iterator may follow."""
+        """The loader stays open, since another iterator may follow."""
         self._run, self._is_closed = None, True
         super().close()
 
@@ -96,18 +94,18 @@ def from_grain(source: Any, **options: Any) -> Source:
     """A Grain RandomAccessDataSource or MapDataset as a source for a Loader, which shuffles,
     shards and repeats it instead of Grain. Records are read on one Python thread.
 
-    options: as of ``headrace.open`` for objects: names=, kinds=, shapes=, classes=, labels=.
-    ConfigError HR0851 where it has no record at each number.
+    options: as in ``headrace.open`` for objects: names=, kinds=, shapes=, classes=, labels=.
+    ConfigError HR0851 if it does not have a record at each number.
     """
     if not hasattr(source, "__len__") or not hasattr(source, "__getitem__"):
         raise NO_RECORDS.error(f"{type(source).__name__} has no len() and [i]")
     if len(source) > _MOST:
-        raise NO_RECORDS.error("it repeats without end", hint="the dataset before .repeat()")
+        raise NO_RECORDS.error("it repeats indefinitely", hint="pass the dataset before .repeat()")
     return source_from_object(_Records(source), **options)
 
 
 class _Records:
-    """Records by number, none of which is missing."""
+    """Records by number; a missing one is an error."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -117,7 +115,7 @@ class _Records:
 
     def __getitem__(self, index: int) -> Any:
         record = self._source[index]
-        if record is None:  # how a filtered MapDataset says that there is none
+        if record is None:  # a filtered MapDataset returns None for missing records
             raise NO_RECORDS.error(f"record {index} was filtered out")
         return record
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's Trainer with Headrace's loaders in the place of its datasets.
+"""Hugging Face's Trainer with Headrace loaders instead of datasets.
 
     class Trainer(huggingface.Loaders, transformers.Trainer): ...
 
@@ -25,14 +25,13 @@ from headrace.trainers.waiting import WaitShare
 
 
 class Loaders:
-    """Before ``transformers.Trainer`` among a class's bases: what it is given as train_dataset,
-    eval_dataset (also in a dictionary, or in evaluate()) and test_dataset may be a loader, or what
-    its ``.torch(batch="dict")`` returned. The Trainer loads other datasets as before.
-
-    ``train(resume_from_checkpoint=...)`` goes on with the next batch, on any number of ranks with
-    the same global batch, and refuses a checkpoint of other data, another order or another global
-    batch (HR0711). Each log of the loss has ``data_wait_share``: the share of the time since the
-    last one that the loop waited for batches.
+    """A base class to put before ``transformers.Trainer``: its train_dataset, eval_dataset (also in
+    a dictionary, or in evaluate()) and test_dataset may then be a loader, or the result of its
+    ``.torch(batch="dict")``. Other datasets work as before. ``train(resume_from_checkpoint=...)``
+    continues with the next batch, on any number of ranks with the same global batch, and rejects a
+    checkpoint of other data, another order or another global batch (HR0711). Each log of the loss
+    has ``data_wait_share``: the share of the time since the previous log that the loop waited for
+    batches.
     """
 
     train_dataset: Any
@@ -78,11 +77,10 @@ class Loaders:
 
 
 class Checkpoint(TrainerCallback, ExportableState):  # type: ignore[misc]
-    """Keeps the loader's state in the Trainer's checkpoints, and compares it where one is resumed.
-
-    ``Loaders`` adds it; a Trainer whose ``get_train_dataloader`` you have overridden takes it among
-    its ``callbacks``. ConfigError HR0711 for a checkpoint of other records, another order or
-    another global batch, HR0850 where the Trainer would go on at another place.
+    """Stores the loader's state in the Trainer's checkpoints, and compares it when one is resumed.
+    ``Loaders`` adds it; if you override ``get_train_dataloader``, add it to the Trainer's
+    ``callbacks``. ConfigError HR0711 for a checkpoint of other records, another order or another
+    global batch, HR0850 if the Trainer would continue at another position.
     """
 
     def __init__(self) -> None:
@@ -107,18 +105,20 @@ class Checkpoint(TrainerCallback, ExportableState):  # type: ignore[misc]
             if not args.ignore_data_skip:
                 _check_place(saved, state.global_step, args.gradient_accumulation_steps, len(view))
         self._view = view
-        state.stateful_callbacks[name] = self.state()  # a checkpoint made without it has no entry
+        state.stateful_callbacks[name] = (
+            self.state()
+        )  # a checkpoint made without this callback has no entry
 
 
 def _view(dataset: Any, device: Any) -> Any:
-    """The view to iterate; None for what is neither a loader nor a view."""
+    """The view to iterate; None for objects other than loaders and views."""
     if isinstance(dataset, MigratedLoader):
-        return dataset.torch(device)  # as its DataLoader's batches are
+        return dataset.torch(device)  # like the batches of its DataLoader
     if isinstance(dataset, Loader):
         return dataset.torch(device, batch="dict")
     if isinstance(dataset, Delivered) and not isinstance(dataset, TorchBatches):
         raise MISFIT.error(
-            f"a {type(dataset).__name__} does not give torch's tensors",
+            f"a {type(dataset).__name__} does not deliver torch tensors",
             hint='pass the loader itself, or its .torch(batch="dict")',
         )
     return dataset if isinstance(dataset, TorchBatches) else None
@@ -127,13 +127,13 @@ def _view(dataset: Any, device: Any) -> Any:
 def _check_size(view: Any, expected: int, argument: str) -> None:
     given = view.assembly.given
     if given["batch_size"] is None and given["global_batch_size"] is None:
-        return  # batches of their own sizes
+        return  # batches of varying sizes
     if view.batch_size != expected:
         raise MISFIT.error(
-            f"the loader gives {view.batch_size} records per batch and rank, TrainingArguments "
-            f"says "
+            f"the loader has {view.batch_size} records per batch and rank, TrainingArguments has "
             f"{expected}",
-            hint=f"{argument}={view.batch_size}, by which the Trainer counts and weighs",
+            hint=f"{argument}={view.batch_size}, which the Trainer uses to count steps and weight "
+            "metrics",
         )
 
 
@@ -145,24 +145,25 @@ def _checked_for_gathering(view: Any, batch_size: int) -> Any:
     if together % ranks or (view.assembly.given["last_batch"] == "keep" and left % ranks):
         rows = together if together % ranks else left
         raise MISFIT.error(
-            f"{ranks} ranks have different numbers of the {rows} records of an evaluation's batch, "
-            "and gathered values must be equal",
-            hint='last_batch="pad", and a global_batch_size that the ranks divide',
+            f"{ranks} ranks have different numbers of the {rows} records in an evaluation batch, "
+            "but gathering needs equal numbers",
+            hint='last_batch="pad", and a global_batch_size divisible by the number of ranks',
         )
     return view
 
 
 def _check_place(saved: dict[str, int], step: int, accumulation: int, batches: int) -> None:
-    """ConfigError HR0850 where the Trainer, which counts steps, resumes elsewhere."""
-    steps = -(-batches // accumulation)  # of an epoch
+    """ConfigError HR0850 if the Trainer, which counts steps, would resume at another position."""
+    steps = -(-batches // accumulation)  # batches per epoch
     there = step // steps, step % steps * accumulation
     stands = saved["epoch"], saved["batch"]
     if saved["batch"] >= batches:
         stands = saved["epoch"] + 1, 0
     if there != stands:
         raise MISFIT.error(
-            f"the checkpoint's loader is at batch {stands[1]} of epoch {stands[0]}, the "
-            f"Trainer would go on with batch {there[1]} of epoch {there[0]}: "
+            f"the checkpoint's loader is at batch {stands[1]} of epoch {stands[0]}, but the "
+            f"Trainer would continue with batch {there[1]} of epoch {there[0]}: "
             f"gradient_accumulation_steps={accumulation} differs from the one of the checkpoint",
-            hint="the same gradient_accumulation_steps, or ignore_data_skip=True for a new epoch",
+            hint="use the same gradient_accumulation_steps, or ignore_data_skip=True for a new "
+            "epoch",
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lightning with Headrace's loaders: a data module of them, and the share of waiting in the log.
+"""Lightning with Headrace loaders: a data module, and the share of waiting in the log.
 
     trainer.fit(model, datamodule=lightning.DataModule(train=train, val=val))
 
@@ -19,10 +19,9 @@ from headrace.trainers.waiting import WaitShare as Share
 
 
 class DataModule(LightningDataModule):  # type: ignore[misc]
-    """Loaders as Lightning's data module; their batches come on the trainer's device.
-
-    Each is a headrace.Loader, or a list or dictionary of them, as Lightning combines them; a view
-    or another framework's loader is handed on as it is. Lightning keeps the training loader's
+    """A Lightning data module of loaders, whose batches are delivered on the trainer's device. Each
+    argument is a headrace.Loader, or a list or dictionary of them, which Lightning combines; a view
+    or another framework's loader is passed on unchanged. Lightning stores the training loader's
     state in its checkpoints.
     """
 
@@ -32,7 +31,7 @@ class DataModule(LightningDataModule):  # type: ignore[misc]
         super().__init__()
         self._given = {"train": train, "val": val, "test": test, "predict": predict}
         for name, loaders in self._given.items():
-            if loaders is None:  # Lightning asks whether the method is there
+            if loaders is None:  # Lightning checks whether the method exists
                 setattr(self, f"{name}_dataloader", super().__getattribute__(f"{name}_dataloader"))
 
     def train_dataloader(self) -> Any:
@@ -60,7 +59,7 @@ class DataModule(LightningDataModule):  # type: ignore[misc]
 
 class WaitShare(Callback):  # type: ignore[misc]
     """Logs ``data_wait_share`` with the training step's values: the share of the time since the
-    last one, from 0 to 1, that the loop waited for the training loader."""
+    previous log, from 0 to 1, that the loop waited for the training loader."""
 
     def __init__(self) -> None:
         self._shares: list[Share] = []
@@ -82,7 +81,7 @@ class WaitShare(Callback):  # type: ignore[misc]
 
 
 def _ours(loaders: Any) -> Iterator[Any]:
-    """Loaders of Headrace in what Lightning combines."""
+    """The Headrace loaders among those that Lightning combines."""
     if isinstance(loaders, (Loader, Delivered)):
         yield loaders
     elif isinstance(loaders, Mapping):

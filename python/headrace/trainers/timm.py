@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's ``create_loader``, whose loaders are Headrace's: use ``from headrace.trainers.timm import
+"""timm's ``create_loader`` with Headrace loaders: use ``from headrace.trainers.timm import
 create_loader`` in a script such as timm's train.py, without any other change.
 
 Tested with timm 1.0.31.
@@ -16,13 +16,13 @@ from headrace.migrate import from_dataloader
 
 
 def create_loader(dataset: Any, *arguments: Any, verbose: bool = True, **options: Any) -> Any:
-    """What ``timm.data.create_loader`` returns for the same arguments, made by Headrace.
-
-    verbose: prints what became of each part, as ``from_dataloader`` does. With ``use_prefetcher``
-    batches come normalized on ``device``, ``mixup_enabled`` may be set, and ``set_epoch`` of its
-    sampler is the epoch's order. ``state_dict()`` and ``load_state_dict()`` resume in mid-epoch.
+    """Like ``timm.data.create_loader`` with the same arguments, but loads with Headrace. verbose:
+    prints how each part was translated, like ``from_dataloader``. With ``use_prefetcher``, batches
+    are delivered normalized on ``device``, ``mixup_enabled`` can be set, and ``set_epoch`` of its
+    sampler selects the epoch's order. ``state_dict()`` and ``load_state_dict()`` resume in
+    mid-epoch.
     """
     theirs = data.create_loader(dataset, *arguments, **options)
-    device = getattr(theirs, "device", None)  # a PrefetchLoader's
+    device = getattr(theirs, "device", None)  # for a PrefetchLoader
     view: TorchBatches = from_dataloader(theirs, verbose=verbose).torch(device)
     return view

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A headrace.Loader where torchtitan's configuration asks for a dataloader.
+"""A headrace.Loader as the dataloader in torchtitan's configuration.
 
     config.dataloader = torchtitan.DataLoader.Config(make=make)
 
 where ``make(rank, world_size, **known)`` returns a Loader with one field of tokens. Its state is
-the same on all ranks, so a checkpoint goes on with another number of data-parallel ranks.
+the same on all ranks, so a checkpoint can be resumed with another number of data-parallel ranks.
 
 Tested with torchtitan 0.3.
 """
@@ -24,7 +24,8 @@ from headrace.trainers.dcp import LoaderState
 
 
 def _tokens(batch: Any) -> Any:
-    """Splits one field of n + 1 tokens per record: n of them, positions, and the next ones."""
+    """Splits a field of n + 1 tokens per record into n inputs, their positions, and the next
+    tokens."""
     (tokens,) = batch
     if tokens.ndim != 2 or tokens.is_floating_point():
         raise MISFIT.error(
@@ -43,11 +44,11 @@ class DataLoader(BaseDataLoader):  # type: ignore[misc]
 
     @dataclass(kw_only=True, slots=True)
     class Config(BaseDataLoader.Config):  # type: ignore[misc]
-        """make: ``make(rank, world_size, **known) -> headrace.Loader``; known are the trainer's
-        ``tokenizer``, ``seq_len``, ``local_batch_size`` and whatever else it says. batch: a batch
-        of torch's tensors to torchtitan's ``({"input": ...}, labels)``; default, n + 1 tokens to n
-        and the next ones. infinite, repeat: whether the next epoch follows (torchtitan's
-        validation says one of them)."""
+        """make: ``make(rank, world_size, **known) -> headrace.Loader``; known: the trainer's
+        ``tokenizer``, ``seq_len``, ``local_batch_size`` and other arguments. batch: converts a
+        batch of torch tensors to torchtitan's ``({"input": ...}, labels)``; default: splits n + 1
+        tokens into n inputs and the next tokens. infinite, repeat: whether epochs repeat
+        (torchtitan's validation sets one of them)."""
 
         make: Callable[..., Loader]
         batch: Callable[[Any], Any] = _tokens
@@ -62,7 +63,7 @@ class DataLoader(BaseDataLoader):  # type: ignore[misc]
             raise MISFIT.error(
                 f"the loader is rank {shard.rank} of {shard.world_size}, torchtitan's "
                 f"data-parallel rank is {dp_rank} of {dp_world_size}",
-                hint="hr.Loader(..., shard=(rank, world_size)) with what make() is given",
+                hint="hr.Loader(..., shard=(rank, world_size)) with the arguments of make()",
             )
 
     def __iter__(self) -> Iterator[Any]:
@@ -77,7 +78,7 @@ class DataLoader(BaseDataLoader):  # type: ignore[misc]
         return dict(LoaderState(self._loader).state_dict())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        if state_dict:  # {}: torchtitan begins anew
+        if state_dict:  # {}: torchtitan starts from the beginning
             LoaderState(self._loader).load_state_dict(state_dict)
 
     def close(self) -> None:

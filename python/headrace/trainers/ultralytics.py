@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ultralytics' detection trainer, whose training batches Headrace makes.
+"""Ultralytics' detection trainer, with training batches made by Headrace.
 
     YOLO("yolo11n.pt").train(trainer=ultralytics.DetectionTrainer, data="coco8.yaml")
 
@@ -22,12 +22,12 @@ from headrace.trainers import MISFIT
 from headrace.trainers.waiting import WaitShare
 
 _UNTRANSLATED = ("copy_paste", "mixup", "cutmix", "perspective", "bgr")
-_GRAY = 114  # around an image
+_GRAY = 114  # fill value around an image
 
 
 class DetectionTrainer(TheirTrainer):  # type: ignore[misc]
-    """ultralytics' own with another training loader: mosaic, affine, HSV and flips of its
-    arguments, drawn by (seed, epoch, position). Validation stays Ultralytics'.
+    """Ultralytics' trainer with another training loader: mosaic, affine, HSV and flips according to
+    its arguments, with draws that depend on (seed, epoch, position). Validation is unchanged.
 
     ``results.csv`` gets a column ``data_wait_share``: the share of the epoch, from 0 to 1, that
     the loop waited for batches. A resumed training begins the epoch after its checkpoint's with
@@ -56,8 +56,8 @@ class DetectionTrainer(TheirTrainer):  # type: ignore[misc]
 
 
 class TrainLoader:
-    """The attributes of train_loader that the trainer uses. dataset: a YOLODataset, of which only
-    file names and labels are used. args: the trainer's.
+    """The training loader, with the attributes of train_loader that the trainer uses. dataset: a
+    YOLODataset, of which only file names and labels are used. args: the trainer's arguments.
     """
 
     num_workers = 0
@@ -96,7 +96,7 @@ class TrainLoader:
         self.sampler.epoch += 1
 
     def reset(self) -> None:
-        """For the last epochs, without mosaic; the order is unchanged."""
+        """Disables mosaic, for the last epochs; the order is unchanged."""
         view, self._view = self._view, self._view_of(mosaic=False)
         view.close()
 
@@ -104,7 +104,7 @@ class TrainLoader:
         self._view.close()
 
     def _theirs(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """A batch as Ultralytics' collate_fn makes it."""
+        """A batch in the form of Ultralytics' collate_fn."""
         import torch
 
         image, boxes = batch["image"], batch["boxes"].float()
@@ -126,7 +126,7 @@ class TrainLoader:
 
 
 class _Sampler:
-    """Records of this rank, and the epoch."""
+    """The number of records of this rank, and the epoch."""
 
     epoch = 0
     view: Any = None
@@ -169,7 +169,7 @@ def source_of(dataset: Any) -> Source:
     if not hasattr(dataset, "labels") or getattr(dataset, "use_obb", False):
         raise MISFIT.error(
             f"{type(dataset).__name__} has no labels with upright boxes",
-            hint="Ultralytics' own trainer for this task",
+            hint="use Ultralytics' own trainer for this task",
         )
     shapes = {"boxes": (-1, 4), "labels": (-1,)}
     source: Source = source_from_object(
@@ -184,7 +184,7 @@ def steps_of(args: Any, mosaic: bool) -> list[Any]:
         if getattr(args, name, 0):
             raise MISFIT.error(
                 f"{name}={getattr(args, name)} is an augmentation that this loader does not have",
-                hint=f"{name}=0, or Ultralytics' own trainer",
+                hint=f"set {name}=0, or use Ultralytics' own trainer",
             )
     if mosaic and args.mosaic != 1:
         raise MISFIT.error(f"mosaic={args.mosaic} of the records", hint="mosaic=1 or mosaic=0")

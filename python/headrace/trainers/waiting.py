@@ -19,7 +19,8 @@ class WaitShare:
         self._last = self._meter.figures()
 
     def since_last(self) -> float | None:
-        """The fraction since the last call, from 0 to 1; None if no batch was taken since."""
+        """The fraction since the previous call, from 0 to 1; None if no batch was taken since
+        then."""
         now = self._meter.figures()
         recent, self._last = now.since(self._last), now
         return recent.wait_share if recent.batches else None

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes for transforms written in Python that hold the GIL."""
+"""Processes for Python transforms that hold the GIL."""

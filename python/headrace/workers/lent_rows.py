@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of a loader's batches that remote processes make: ``Loader(..., workers=...)``.
 
-The engine lends rows that no thread has claimed from the far end of what is open; whoever takes
-them brings their bytes, or does not: then the loader's threads make them. So nobody has to be
-reached, may die at any time, may be asked twice, and batches do not change. How requests and bytes
-travel is up to the makers.
+The engine lends rows that no thread has claimed yet, starting with those that are needed last; a
+remote maker returns their bytes, or if it does not, the loader's threads make them. So makers may
+be unreachable, die at any time, or get a request twice, without an effect on batches. The makers
+decide how requests and bytes are transferred.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ TOO_LARGE = declare(
     "disk.",
 )
 
-_PART_BYTES = 4 << 20  # of rows that are asked for together
-_PATIENCE = 0.5  # seconds that the consumer waits for a part, while nothing is known
+_PART_BYTES = 4 << 20  # bytes of rows that are requested together
+_PATIENCE = 0.5  # assumed seconds of a part, while nothing is known
 _LEAST_PATIENCE = 0.1
-_LATE = 3.0  # times the median
-_LAST_CALL = 5.0  # seconds at the end: makers that are cut off may not answer a call
-_TRIES = 3  # of one part, before this process makes it
-_WAITS = 0.02  # of the time: from here on the consumer waits for data
-_LOOK = 0.5  # seconds between looks at whether it does
-_PAYS = 2.0  # making a row must cost so many times what handing it over costs here
+_LATE = 3.0  # times the median seconds of a part
+_LAST_CALL = 5.0  # seconds to wait at the end: unreachable makers may not answer a call
+_TRIES = 3  # requests for one part, before this process makes it
+_WAITS = 0.02  # fraction of the time above which the consumer counts as waiting
+_LOOK = 0.5  # seconds between checks of that
+_PAYS = 2.0  # making a row must cost this many times as much as receiving it
 
 
 class Terms(NamedTuple):
-    """Facts that determine rows, and may change while makers live."""
+    """Values that determine rows, and may change while makers live."""
 
     seed: int = 0
     rank: int = 0
     world_size: int = 1
-    streams: int = 0  # of the order; 0: it has none
+    streams: int = 0  # streams of the order; 0 if it has none
 
 
 class Rows(NamedTuple):
@@ -71,8 +71,8 @@ class Rows(NamedTuple):
 
 
 class Made(NamedTuple):
-    """The result: an array of bytes for each output, and the report on them. carried: CPU seconds
-    of other processes on this machine for the transfer, as far as known.
+    """The result: a byte array for each output, and the report on them. carried: CPU seconds that
+    other processes on this machine spent on the transfer, as far as known.
     """
 
     arrays: Sequence[Any]
@@ -81,40 +81,41 @@ class Made(NamedTuple):
 
 
 class Lost(Exception):
-    """The maker is gone; another one may be used."""
+    """Raised when the maker is gone; another one may be used."""
 
 
 class Makers(Protocol):
-    """Processes that make rows. None of these calls blocks, except ``answers``."""
+    """Processes that make rows. Only ``answers`` blocks."""
 
     def begin(self, work: Work) -> None:
-        """Lets them start, and sets what they make."""
+        """Starts them, and sets what they make."""
 
     def ask(self, rows: Rows, again: bool) -> Hashable | None:
         """Sends a request; returns the answer's key, or None if no maker can take more now."""
 
     def answers(self, seconds: float) -> list[tuple[Hashable, Made | Exception]]:
-        """The answers so far; waits that long for the first one. Lost: its maker is gone."""
+        """The answers so far; waits up to this long for the first one. Lost: its maker is gone."""
 
     def live(self) -> int:
-        """How many accept requests."""
+        """The number of makers that accept requests."""
 
     def room(self) -> int:
         """Bytes of rows that may be in transit at once."""
 
     def connected(self) -> bool:
-        """Whether there is, or will be, anything that makes rows."""
+        """Whether any maker exists, or will exist."""
 
     def counters(self) -> dict[str, Any]:
-        """For stats(); "actors" are those that accept requests. Callable from any thread."""
+        """Values for stats(); "actors" is the number that accept requests. Callable from any
+        thread."""
 
     def close(self) -> None: ...
 
 
 class Work(NamedTuple):
-    """Everything a maker needs. keywords: of a loader, with the memory_limit of this one. facts:
-    must be equal there. terms: as in Rows. ranks_here: the number of the loader's ranks on this
-    machine, which share its resources.
+    """Everything a maker needs. keywords: a loader's, with the memory_limit of this one. facts:
+    values that must be equal in the maker. terms: as in Rows. ranks_here: the number of the
+    loader's ranks on this machine, which share its resources.
     """
 
     source: Any
@@ -135,8 +136,8 @@ def rows_of(engine: _core.Loader, rows: Rows) -> Made:
 
 
 def probe(engine: _core.Loader, count: int) -> str:
-    """A hash of that many first rows of epoch 0, and of their errors."""
-    import hashlib  # which takes long to import
+    """A hash of the first ``count`` rows of epoch 0, and of their errors."""
+    import hashlib  # slow to import
 
     if engine.batches_per_epoch() == 0:
         return ""
@@ -149,7 +150,7 @@ def probe(engine: _core.Loader, count: int) -> str:
 
 
 class _Part(NamedTuple):
-    """Rows that are lent, and whom they are to be brought back to."""
+    """Rows that are lent, and the engine loader to return them to."""
 
     engine: _core.Loader
     number: int
@@ -159,9 +160,9 @@ class _Part(NamedTuple):
 
 
 class LentRows:
-    """Transfers rows between one loader and its makers, on a separate thread. engine: the current
-    engine loader. terms: as in Rows. always: even if the consumer does not wait for data, or remote
-    rows do not pay off.
+    """Transfers rows between one loader and its makers, on a separate thread. engine: returns the
+    current engine loader. terms: as in Rows. always: whether to request rows even if the consumer
+    does not wait for data, or remote rows do not pay off.
     """
 
     def __init__(
@@ -180,17 +181,17 @@ class LentRows:
         self._out: dict[Hashable, _Part] = {}
         self._again: deque[_Part] = deque()
         self._times: deque[float] = deque(maxlen=64)
-        self._group = 0  # rows that are lent together, where that is more than was asked for
+        self._group = 0  # rows that are lent together, if more than requested
         self._is_needed = True
-        self._looked = (0.0, 0.0)  # when, and how long the consumer had waited by then
-        self.refused = ""  # why no rows are lent
+        self._looked = (0.0, 0.0)  # a time, and how long the consumer had waited by then
+        self.refused = ""  # reason why no rows are lent
         self._count = dict.fromkeys(
             ("asked", "arrived", "rows", "late", "again", "returned", "bytes"), 0
         )
         self._maker_seconds = 0.0
-        self._own_seconds = 0.0  # CPU of this machine for rows that arrived
+        self._own_seconds = 0.0  # CPU seconds of this machine for rows that arrived
 
-    # The loader's.
+    # Called by the loader.
 
     def begin(self) -> None:
         """An iteration begins; the thread starts with the first one."""
@@ -201,14 +202,14 @@ class LentRows:
             self._thread.start()
 
     def close(self) -> None:
-        """Ends the makers. The loader's threads, if still running, make outstanding rows."""
+        """Ends the makers. The loader's threads, if still running, make the outstanding rows."""
         self._ends.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_LAST_CALL)
         self._makers.close()
 
     def counters(self) -> dict[str, Any]:
-        """Parts and rows so far, their cost, and whether they pay off."""
+        """The numbers of parts and rows so far, their cost, and whether they pay off."""
         rows = self._count["rows"]
         return {
             **self._count,
@@ -221,7 +222,7 @@ class LentRows:
         }
 
     def says(self) -> str:
-        """One sentence on whether the makers save this process anything."""
+        """One sentence on whether the makers save CPU time in this process."""
         if self.refused:
             return f"rows are made here: {self.refused}"
         rows = self._count["rows"]
@@ -235,7 +236,7 @@ class LentRows:
             return f"remote workers do not pay off: {text}"
         return f"remote workers save {made - own:.2f} of {made:.2f} ms per row: {text}"
 
-    # On the thread.
+    # Runs on the thread.
 
     def _run(self) -> None:
         try:
@@ -261,7 +262,7 @@ class LentRows:
             self._makers.close()
 
     def _ask(self) -> bool:
-        """Asks for what was lost, then for new rows. Whether anything was asked for."""
+        """Requests lost rows again, then new ones. Whether anything was requested."""
         engine = self._engine()
         if engine is None or not self._makers.live():
             while self._again:
@@ -290,7 +291,7 @@ class LentRows:
             return False
         try:
             lent = _core.rows_ahead(engine, count, self._patience())
-        except Error:  # it is closed
+        except Error:  # the loader is closed
             return False
         if lent is None:
             return False
@@ -302,8 +303,9 @@ class LentRows:
         if size * row > room:
             self._return(part)
             raise TOO_LARGE.error(
-                f"{size} rows of {row:,} bytes, and {room:,} bytes of a store may be used",
-                hint='a larger store (ray.init(object_store_memory=)), or pool(store="50 %")',
+                f"{size} rows of {row:,} bytes, but only {room:,} bytes of the object store may "
+                "be used",
+                hint='use a larger store (ray.init(object_store_memory=)), or pool(store="50 %")',
             )
         token = self._makers.ask(rows, False)
         if token is None:
@@ -319,7 +321,7 @@ class LentRows:
         return max(_LEAST_PATIENCE, _LATE * sorted(self._times)[len(self._times) // 2])
 
     def _wants(self, engine: _core.Loader) -> bool:
-        """Whether local threads alone are too slow, as far as that is known."""
+        """Whether local threads alone are too slow, as far as known."""
         if self._always:
             return True
         at, waited = self._looked
@@ -327,7 +329,7 @@ class LentRows:
         if now - at >= _LOOK:
             try:
                 waits = float(engine.stats()["wait_seconds"])
-            except Error:  # it is closed
+            except Error:  # the loader is closed
                 return False
             if at > 0:
                 self._is_needed = waits - waited > _WAITS * (now - at) or waits < waited

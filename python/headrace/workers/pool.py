@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes for Python transforms that hold the GIL: ``Loader(..., python_workers=N)``.
 
-The engine calls a step with many records; with workers that call goes to one of N processes, and as
-many calls are under way at once. Processes are spawned, so nothing of this process is copied but
-the steps, by pickle. Arrays cross in shared memory without a name (shared_block.py).
+The engine calls a step with many records; with workers, each call goes to one of N processes, so N
+calls run at once. Processes are spawned, so only the steps are copied, by pickle. Arrays are passed
+in anonymous shared memory (shared_block.py).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from headrace.library_steps import Kinds, Words
 from headrace.steps import Step, can_be_read
 from headrace.workers.shared_block import Block, Channel
 
-# multiprocessing, socket and subprocess, which take as long to import as all of this package, are
-# imported by what starts processes. The first of them notes this folder.
+# multiprocessing, socket and subprocess take as long to import as all of this package, so only code
+# that starts processes imports them. multiprocessing records the current folder on import.
 _FOLDER = getattr(sys.modules.get("multiprocessing.process"), "ORIGINAL_DIR", None)
 with contextlib.suppress(OSError):
     _FOLDER = _FOLDER or os.getcwd()
@@ -47,30 +47,30 @@ _NOT_FOUND = declare(
     "Python worker could not start",
     "A process of python_workers= imports the main script (under another name, so that code under "
     "`if __name__ == '__main__':` does not run) and the modules of the transforms. One of these "
-    "imports failed; the message has its exception.",
+    "imports failed; the message shows the exception.",
 )
 _NO_GUARD = declare(
     "HR0832",
     "config",
     "importing the script starts workers",
     "Processes of python_workers= import the main script to find the transforms it defines. If "
-    "that starts processes again, it never ends. Put code that should run once, above all the "
-    "loop over the loader, under `if __name__ == '__main__':`.",
+    "the import starts processes again, this never ends. Put code that should run once, above "
+    "all the loop over the loader, under `if __name__ == '__main__':`.",
 )
 _ENDED = declare(
     "HR0833",
     "storage",
     "Python worker ended",
     "A process of python_workers= ended while it worked on records. SIGKILL usually comes from "
-    "the system running out of memory; SIGSEGV is a bug in a library used by the transform, and "
-    "its Python frames are in the program's output. The records are probably not the cause, so "
+    "the system running out of memory; SIGSEGV is a bug in a library used by the transform, with "
+    "a Python traceback in the program's output. The records are probably not the cause, so "
     "on_error= does not apply. The next iteration starts another process.",
 )
 
 Record = tuple[list[Any], Words]
 
-_MESSAGE_BYTES = 4 << 20  # of arrays, unless one record has more
-_PATIENCE = 0.5  # seconds that an idle worker has to leave by itself
+_MESSAGE_BYTES = 4 << 20  # bytes of arrays per message, unless one record has more
+_PATIENCE = 0.5  # seconds within which an idle worker should exit
 
 
 class Worker:
@@ -93,7 +93,7 @@ class Worker:
                 env=_environment(),
             )
             if cores := _core.cores_beyond_inherited():
-                with contextlib.suppress(OSError):  # gone already, which await_ready tells
+                with contextlib.suppress(OSError):  # gone already; await_ready reports it
                     os.sched_setaffinity(self.process.pid, cores)
             descriptors = [setup.descriptor, outgoing.descriptor, incoming.descriptor]
             socket.send_fds(ours, [b"\0"], descriptors)
@@ -106,7 +106,7 @@ class Worker:
         self.broken = False
 
     def await_ready(self) -> None:
-        """Raises ConfigError if it cannot find the steps."""
+        """Raises ConfigError if the process cannot find the steps."""
         try:
             failure = self._channel.receive()
         except EOFError:
@@ -118,7 +118,8 @@ class Worker:
         if _NO_GUARD.id in failure[0]:
             raise _NO_GUARD.error(
                 f"{sys.argv[0] or 'the main script'} iterates over a loader with python_workers=",
-                hint="if __name__ == '__main__': around it, or in a function that is called there",
+                hint="put it under if __name__ == '__main__':, or in a function that is called "
+                "there",
             )
         raise _NOT_FOUND.error(
             failure[0],
@@ -137,7 +138,7 @@ class Worker:
                 f"{self._how_it_ended()} while it worked on {len(records)} records",
                 hint="python_workers=0 runs the transform in this process",
             ) from None
-        except BaseException:  # Ctrl-C: its answer is still to come, and nobody will take it
+        except BaseException:  # Ctrl-C: its pending answer would not be received
             self.broken = True
             self.process.kill()
             raise
@@ -170,7 +171,7 @@ class Worker:
             self.process.kill()
 
     def dispose(self, patience: float = 0) -> None:
-        """Waits for its end and closes everything. REQUIRES: run() is not active."""
+        """Waits for the process to end and closes everything. REQUIRES: run() is not active."""
         from subprocess import TimeoutExpired
 
         try:
@@ -195,7 +196,7 @@ class Pool:
         self._steps: list[Step] = []
         self._pickled: list[bytes] = []
         self._owner = os.getpid()
-        self._changed = threading.Condition()  # guards all below
+        self._changed = threading.Condition()  # guards everything below
         self._workers: list[Worker] = []
         self._idle: list[Worker] = []
         self._closed = False
@@ -213,18 +214,20 @@ class Pool:
 
     @property
     def processes(self) -> int:
-        """The number of processes: none without Python steps."""
+        """The number of processes: 0 without Python steps."""
         return self.count if self._steps else 0
 
     def start(self) -> None:
-        """Starts the processes and waits until all are ready; does nothing if they are."""
+        """Starts the processes and waits until all are ready; does nothing if they are running."""
         with self._changed:
             if self._closed or self._workers or not self._steps:
                 return
             from headrace.workers import process
 
             if process.importing_main:
-                raise _NO_GUARD.error("a loader with python_workers= begins while it is imported")
+                raise _NO_GUARD.error(
+                    "a loader with python_workers= is iterated while the script is imported"
+                )
             self._workers = self._spawn(range(1, self.count + 1))
             self._idle = list(self._workers)
 
@@ -251,7 +254,7 @@ class Pool:
         step = self._steps[number]
         step.check(kinds)
         if not all(map(can_be_read, records[0][0])):
-            return step.run(records, kinds)  # which says why for each record
+            return step.run(records, kinds)  # which reports the reason for each record
         self.start()
         worker = self._take(step)
         try:
@@ -289,13 +292,13 @@ class Pool:
         try:
             (fresh,) = self._spawn([worker.number])
         except ConfigError as failure:
-            raise _ENDED.error(f"[{step.name}] cannot start another one: {failure}") from failure
+            raise _ENDED.error(f"[{step.name}] cannot start another worker: {failure}") from failure
         with self._changed:
             self._workers[self._workers.index(worker)] = fresh
         return fresh
 
     def counters(self) -> dict[str, Any]:
-        """Process ids, messages and records so far, bytes of shared memory."""
+        """Process ids, numbers of messages and records so far, bytes of shared memory."""
         with self._changed:
             workers = [worker for worker in self._workers if not worker.broken]
             return {
@@ -306,9 +309,9 @@ class Pool:
             }
 
     def close(self) -> None:
-        """Ends the processes: idle ones leave, those inside a step are killed."""
+        """Ends the processes: idle ones exit, those inside a step are killed."""
         if os.getpid() != self._owner:
-            return  # a fork of theirs has none of the threads, and these are not its children
+            return  # a forked child has none of the threads, and the workers are not its children
         with self._changed:
             self._closed = True
             leaving, self._idle = self._idle, []
@@ -323,7 +326,7 @@ class Pool:
 
 
 def _messages(records: list[Record]) -> Iterator[list[Record]]:
-    """The records in messages of a few MiB, values as they can be pickled."""
+    """The records in messages of a few MiB, with values in a form that can be pickled."""
     message: list[Record] = []
     size = 0
     for values, words in records:
@@ -341,7 +344,8 @@ def _pickled(step: Step) -> bytes:
     hint = "define it at the top of a module: def, or a class with __call__ and plain attributes"
     if step.home == "__main__" and _main_module().keys().isdisjoint(_MAIN_KEYS):
         raise _NOT_PICKLABLE.error(
-            f"[{step.name}] is defined at a prompt, where no other process can find it", hint=hint
+            f"[{step.name}] is defined at a prompt, where other processes cannot find it",
+            hint=hint,
         )
     try:
         return pickle.dumps(step, protocol=5)
@@ -354,8 +358,8 @@ _MAIN_KEYS = ("init_main_from_name", "init_main_from_path")
 
 
 def _main_module() -> dict[str, Any]:
-    """What multiprocessing.spawn.prepare() needs to import the main script. Its own function for
-    this chooses a start method for the process on the way, which is the user's to choose."""
+    """What multiprocessing.spawn.prepare() needs to import the main script. That module's function
+    would also set the process's start method, which is up to the user."""
     data: dict[str, Any] = {
         "name": "headrace Python worker",
         "sys_path": [path or _FOLDER or os.getcwd() for path in sys.path],
@@ -374,7 +378,7 @@ def _main_module() -> dict[str, Any]:
 
 
 def _environment() -> dict[str, str]:
-    # OpenMP is not to bind a worker: each would take the first core for its own.
+    # Keeps OpenMP from binding each worker to the first core.
     kept = {k: v for k, v in os.environ.items() if k not in ("GOMP_CPU_AFFINITY", "KMP_AFFINITY")}
     return {"OMP_NUM_THREADS": "1", **kept, "OMP_PROC_BIND": "false"}
 
@@ -383,7 +387,7 @@ def _command(end: int, lifeline: int) -> list[str]:
     import multiprocessing.spawn
     import multiprocessing.util
 
-    # The folder with this package first: what else is in sys.path comes with the first message.
+    # The folder with this package first; the rest of sys.path is sent with the first message.
     code = (
         f"import sys; sys.path.insert(0, {str(Path(_core.__file__).parents[1])!r}); "
         f"from headrace.workers.process import main; main({end}, {lifeline})"

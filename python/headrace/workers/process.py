@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that runs Python transforms for a loader with ``python_workers=``.
 
-It is started by the pool, unpickles the steps once, then answers each message of records
-with their new values until its loader lets go of it.
+It is started by the pool, unpickles the steps once, then answers each message of records with their
+new values, until its loader releases it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ importing_main = False
 
 def main(end: int, lifeline: int) -> None:
     """Serves on the socket with this descriptor; ends when the pipe's other side is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends us in time
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is handled by the parent, which ends this process
     faulthandler.enable()
     _end_with(lifeline)
     connection = socket.socket(fileno=end)
@@ -51,11 +53,11 @@ def main(end: int, lifeline: int) -> None:
 
 
 def _prepared(setup: Block) -> list[Step]:
-    """The steps, once the modules that they come from can be found as in the parent."""
+    """Unpickles the steps, after setting up imports as in the parent."""
     global importing_main
     main_module, pickled = pickle.loads(setup.memory(setup.extent))
     importing_main = True
-    # multiprocessing refuses to start processes from a main script that is being imported.
+    # Makes multiprocessing refuse to start processes from a main script that is being imported.
     current: Any = multiprocessing.process.current_process()
     current._inheriting = True
     try:
@@ -67,8 +69,8 @@ def _prepared(setup: Block) -> list[Step]:
 
 
 def _end_with(lifeline: int) -> None:
-    """Ends this process when the parent's end of the pipe closes, also in the middle of a step
-    that never lets go of the GIL: the kernel sends SIGIO then, which ends a process."""
+    """Ends this process when the parent's end of the pipe closes, even in the middle of a step that
+    never releases the GIL: the kernel then sends SIGIO, which ends the process."""
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages between two processes: arrays in shared memory, and a socket that refers to them.
 
-A message is a sequence of parts, each of which is written before the next is made. The memory is
-a memfd that crosses the socket as a descriptor: it has no name, so nothing is left over whoever is
-killed. A block holds one message at a time and grows to the largest one.
+A message is a sequence of parts, each of which is written before the next is made. The memory is a
+memfd that is passed over the socket as a descriptor: it has no name, so nothing remains if either
+process is killed. A block holds one message at a time and grows to the largest one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     import socket
 
 _ALIGNMENT = 64
-_GROWTH = 1 << 16  # bytes that a block grows by at least
-_IN_PLACE = 512  # bytes; smaller arrays are not worth an entry of their own
-_FRAME = struct.Struct("<QQQ")  # arrays, where their table stands, bytes of the pickles after it
+_GROWTH = 1 << 16  # minimum bytes by which a block grows
+_IN_PLACE = 512  # bytes; smaller arrays are not worth a separate entry
+_FRAME = struct.Struct(
+    "<QQQ"
+)  # number of arrays, position of their table, bytes of the pickles after it
 
 
 class Block:
@@ -33,13 +35,13 @@ class Block:
     def __init__(self, descriptor: int | None = None) -> None:
         if descriptor is None:
             descriptor = os.memfd_create("headrace", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-            # A block that shrinks under a reader would end it with a signal.
+            # A block that shrinks under a reader would kill it with a signal.
             fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
         self.descriptor = descriptor
         self._memory = memoryview(b"")
 
     def memory(self, size: int) -> memoryview:
-        """Its memory, at least so many bytes."""
+        """The block's memory, at least this many bytes."""
         if size > len(self._memory):
             extent = os.fstat(self.descriptor).st_size
             if extent < size:
@@ -82,7 +84,7 @@ class Block:
         return _FRAME.pack(len(sizes), end, sum(map(len, heads)))
 
     def read(self, frame: bytes) -> list[Any]:
-        """The parts of a frame; their arrays are copies, which may be kept and modified."""
+        """The parts of a frame; arrays are copies, which may be kept and modified."""
         count, table, extent = _FRAME.unpack(frame)
         begin = table + 8 * count
         memory = self.memory(begin + extent)
@@ -114,11 +116,11 @@ class Channel:
         self._incoming = incoming
 
     def send(self, parts: Iterable[Any]) -> None:
-        """Raises ConnectionError if the other side is gone."""
+        """Sends a message. Raises ConnectionError if the other side is gone."""
         self._socket.send(self._outgoing.write(parts))
 
     def receive(self) -> list[Any]:
-        """Waits; raises EOFError when the other side has ended."""
+        """Waits for a message; raises EOFError when the other side has ended."""
         try:
             frame = self._socket.recv(_FRAME.size)
         except ConnectionResetError:
@@ -128,7 +130,7 @@ class Channel:
         return self._incoming.read(frame)
 
     def end(self) -> None:
-        """Ends the other side's receive(), now or once it has read what was sent."""
+        """Ends the other side's receive(), after it has read everything sent so far."""
         from socket import SHUT_WR
 
         self._socket.shutdown(SHUT_WR)

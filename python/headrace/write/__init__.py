@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers of containers, for ``headrace convert``: their shared part, and how one is found.
-
-A writer appends records to one file, so that an interrupted one goes on where its journal says.
+"""Writers of containers, for ``headrace convert``: their common part, and how they are found. A
+writer appends records to one file, so that an interrupted one can continue from its journal.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _NO_PNG = declare(
 class Writer(Protocol):
     """Appends records to the files of one shard."""
 
-    records: int  # that are there when it begins, of an interrupted run
+    records: int  # records already written by an interrupted run
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
         """Writes the record: values by field, images as they are stored."""
@@ -44,44 +43,45 @@ class Writer(Protocol):
         """Completes the file and makes it durable. No records can follow."""
 
     def abandon(self) -> None:
-        """Abandons the file as it is, without writing; after close() it does nothing."""
+        """Abandons the file without further writes; after close() it does nothing."""
 
 
 Schema = Sequence[_core.Field]
 
 
 def holds_all(schema: Schema) -> None:
-    """For containers that can store any field."""
+    """The check() of containers that can store any field."""
 
 
 def no_arguments(source: Source) -> dict[str, Any]:
-    """For containers that store field names."""
+    """The names of containers that store field names."""
     return {}
 
 
 def in_order(written: Source) -> Iterable[int]:
-    """For containers that keep the source's order."""
+    """The order of containers that keep the source's order."""
     return range(len(written))
 
 
 @dataclasses.dataclass(frozen=True)
 class WriterRecord:
-    """How a container is written; its module in headrace.write.containers has one named WRITER."""
+    """Describes how a container is written; its module in headrace.write.containers has one named
+    WRITER."""
 
-    holds: str  # for the guide: what records become in it
-    format: str  # that opens it
+    holds: str  # for the guide: the contents of the container
+    format: str  # name of the format that opens it
     # path, schema, classes, and the last journal() with the records that it covers, which is empty
     # at the beginning. None: ``whole`` writes everything itself.
     open: Callable[[str, Schema, Sequence[str], Mapping[str, Any]], Writer] | None = None
-    # TypeError or ImportError where records with these fields cannot be written.
+    # Raises TypeError or ImportError if records with these fields cannot be written.
     check: Callable[[Schema], None] = holds_all
-    suffix: str = ""  # of its files; empty for a folder of files
+    suffix: str = ""  # suffix of its files; empty for a folder of files
     beside: tuple[str, ...] = ()  # suffixes of the files that belong to one of its files
-    resumes: bool = True  # a shard goes on where it was journaled; else it begins again
-    # Arguments of ``open`` that give fields and classes the source's names again.
+    resumes: bool = True  # whether a shard continues from its journal; otherwise it starts again
+    # Arguments of ``open`` that restore the source's names of fields and classes.
     arguments: Callable[[Source], dict[str, Any]] = no_arguments
-    order: Callable[[Source], Iterable[int]] = in_order  # where each record of the source is
-    keeps_bytes: bool = True  # of pictures; else their pixels
+    order: Callable[[Source], Iterable[int]] = in_order  # position of each record of the source
+    keeps_bytes: bool = True  # whether encoded images are kept; otherwise their pixels
     # source, target, shards, threads, overwrite, records that are done.
     whole: Callable[..., dict[str, Any]] | None = None
 
@@ -105,7 +105,7 @@ def page_table() -> str:
 
 
 def check_pictures(schema: Schema, what: str) -> None:
-    """For containers whose record is an image, with or without a label."""
+    """The check() of containers whose record is an image, with or without a label."""
     names = {field.name for field in schema}
     if not names <= {"image", "label"} or "image" not in names:
         raise TypeError(f"{what} (the source has {', '.join(sorted(names))})")
@@ -116,7 +116,7 @@ _BUFFER_BYTES = 1 << 20
 
 class AppendedFile:
     """A file that only grows, truncated to its journal when writing continues after an
-    interruption. It has its own buffer, since Python's would write again when it is destroyed.
+    interruption. It has its own buffer, since Python's would write again when destroyed.
     """
 
     def __init__(self, path: str, size: int = 0) -> None:
@@ -189,6 +189,6 @@ def picture_bytes(value: Any) -> bytes:
     if pixels.dtype != np.uint8 or pixels.shape[0] not in (1, 3, 4):
         raise _NO_PNG.error(
             f"an image of {pixels.dtype} and {pixels.shape[0]} channels",
-            hint="hr.pack() and .npy files keep such arrays as they are",
+            hint="hr.pack() and .npy files store such arrays unchanged",
         )
     return png_from_pixels(pixels)

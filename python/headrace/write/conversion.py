@@ -19,7 +19,7 @@ from headrace.write.destination import SUMS, Destination
 from headrace.write.durable import written_to
 
 _VERSION = 1
-_JOURNAL_BYTES = 64 << 20  # what an interruption may cost, a shard
+_JOURNAL_BYTES = 64 << 20  # seconds of work that an interruption may cost per shard
 
 
 class Told:
@@ -43,7 +43,7 @@ class Told:
 
 
 class Unusable:
-    """Records without a valid image: they are written unchanged, and reported."""
+    """Collects records without a valid image, which are written unchanged and reported."""
 
     LISTED = 100
 
@@ -66,7 +66,8 @@ class Unusable:
 
 
 class Conversion:
-    """A plan, and for each shard a journal of what is durable on disk."""
+    """The state of a conversion: a plan, and for each shard a journal of what is durable on
+    disk."""
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class Conversion:
         return [future.result() for future in futures]
 
     def _begin(self) -> None:
-        """Keeps what an interrupted run of the same plan left, and nothing else."""
+        """Keeps the files of an interrupted run of the same plan, and removes all others."""
         note = self.work / "plan.json"
         with contextlib.suppress(OSError, ValueError):
             if json.loads(note.read_text()) == self.plan():
@@ -133,7 +134,7 @@ class Conversion:
 
     def _file(self, shard: int) -> Path:
         if not self.container.suffix:
-            return self.work / "data"  # all shards of a folder are in one
+            return self.work / "data"  # all shards of a folder container are in one folder
         return self.work / f"data-{shard:05}-of-{self.shards:05}{self.container.suffix}"
 
     def _write_shard(self, shard: int, tell: Told) -> dict[str, Any]:
@@ -165,8 +166,8 @@ class Conversion:
                 unusable.look_at(number, values)
                 since += sum(len(v) for v in values.values() if isinstance(v, bytes)) + 256
                 tell.add(1)
-                # At the same records whenever it was interrupted: where a file is cut into
-                # transactions, these show in its bytes.
+                # At the same records, however often it was interrupted: in files with transactions,
+                # these affect the bytes.
                 if since >= _JOURNAL_BYTES:
                     self._journal(note, writer, number + 1 - begin, unusable)
                     since = 0
@@ -193,7 +194,7 @@ class Conversion:
         write_whole(note, json.dumps(state))
 
     def _key(self, number: int) -> str:
-        """A name without folders and dots, which mean something in a tar; unique by the number."""
+        """A name without folders and dots, which have a meaning in a tar; unique by its number."""
         name = os.path.basename(self.src.key(number)).split(".")[0]
         return f"{number:09}-{name}" if name and name != str(number) else f"{number:09}"
 
@@ -207,7 +208,7 @@ class Conversion:
             write_whole(self.work / SUMS, sums)
         self.destination.check(
             self.src, of_files=not self.container.suffix
-        )  # hours may have passed
+        )  # the hashes may take hours
         if self.several:
             self.destination.clear_notes()
             sync(self.work)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A conversion's destination: what it may replace, its working folder, how it gets into place.
-
-Nothing is deleted but what a conversion wrote, which is known by its names, and never what its
-source is read from. What is replaced is moved aside first.
+"""A conversion's destination: what it may replace, its working folder, and the final rename. Only
+files written by a conversion are deleted, which are recognized by their names, and never those of
+the source. Replaced files are moved aside first.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _TAKEN = declare(
     "destination exists",
     "convert() replaces files only if overwrite=True (--force) is given, and then only a file, or "
     "a folder in which everything was written by a conversion: never other files, its own source, "
-    "or a parent folder of it. What an interrupted conversion left in DEST.partial is reused if "
+    "or a parent folder of it. Files of an interrupted conversion in DEST.partial are reused if "
     "source and options are the same.",
 )
 BUSY = declare(
@@ -46,12 +45,12 @@ _PICTURE = re.compile(r"\d{9,}-.*\.\w+", re.DOTALL)
 
 
 class Destination:
-    """The path that a conversion writes to, and the related names next to it (an index)."""
+    """The path that a conversion writes to, and related paths next to it (an index)."""
 
     def __init__(self, target: Path, overwrite: bool, beside: Sequence[str] = ()) -> None:
         self.target, self.overwrite = target, overwrite
         self.work = target.with_name(target.name + ".partial")
-        self._read_from: set[str] | None = None  # once it is needed
+        self._read_from: set[str] | None = None  # imported when needed
         self.beside = {suffix: target.with_suffix(suffix) for suffix in beside}
         if target in self.beside.values():
             raise _TAKEN.error(
@@ -60,7 +59,7 @@ class Destination:
 
     def check(self, src: Source, of_files: bool = False) -> None:
         """HR0415 if something exists there that must not be replaced."""
-        if of_files:  # they would be the source's, the next time that it is listed
+        if of_files:  # they would become part of the source the next time it is listed
             for folder in map(os.path.realpath, src.paths):
                 if os.path.isdir(folder) and _lies_in(os.path.realpath(self.target), folder):
                     raise _TAKEN.error(
@@ -93,13 +92,14 @@ class Destination:
             if any(_lies_in(name, each) for each in real):
                 raise _TAKEN.error(
                     f"{path} contains the source's own files ({name})",
-                    hint="choose another name; remove the source yourself when all is well",
+                    hint="choose another name; remove the source yourself after checking the "
+                    "result",
                 )
 
     @contextlib.contextmanager
     def working_folder(self) -> Iterator[Path]:
         """The working folder, locked against other processes until the end. HR0415, HR0277. The
-        lock belongs to the folder, and is held until it has its final name.
+        lock is on the folder, and is held until it has its final name.
         """
         while True:
             descriptor = self._open_work()
@@ -116,7 +116,7 @@ class Destination:
             finally:
                 with contextlib.suppress(OSError):
                     if _is_named(descriptor, self.work):
-                        self.work.rmdir()  # where nothing was begun
+                        self.work.rmdir()  # nothing was begun
                 os.close(descriptor)
 
     def _open_work(self) -> int:
@@ -132,7 +132,7 @@ class Destination:
             ) from None
 
     def clear_work(self) -> None:
-        """Removes what another plan has left behind. REQUIRES: within working_folder()."""
+        """Removes the files of another plan. REQUIRES: within working_folder()."""
         for path in list(self.work.iterdir()):
             if path.is_dir():
                 shutil.rmtree(path)
@@ -154,7 +154,7 @@ class Destination:
         """
         for suffix, path in self.beside.items():
             own = made.with_suffix(suffix)
-            if own.exists():  # else an interrupted end has moved it
+            if own.exists():  # otherwise an interrupted run has moved it
                 _put(own, path, self.overwrite)
         aside = self._move_aside() if self.target.is_dir() or made.is_dir() else None
         _put(made, self.target, self.overwrite)
@@ -177,7 +177,7 @@ class Destination:
 
 
 def _put(made: Path, path: Path, overwrite: bool) -> None:
-    """Renames; a file that must not replace another is linked first, which cannot."""
+    """Renames; if nothing may be replaced, a file is linked first, which never replaces."""
     if made.is_dir() or overwrite:
         made.rename(path)
         return
@@ -201,7 +201,8 @@ def _shard() -> re.Pattern[str]:
 
 
 def _foreign_in(folder: Path) -> str:
-    """The first entry of a folder that no conversion gives it; empty where all are its own."""
+    """The first entry of a folder that no conversion wrote; empty if all entries are from
+    conversions."""
     if (folder / SUMS).is_file():
         own = (path for path in sorted(folder.iterdir()) if path.name != SUMS)
         return next((str(path) for path in own if not _is_file(path, _shard())), "")
@@ -233,7 +234,7 @@ def _is_file(path: Path, names: re.Pattern[str]) -> bool:
 
 
 def _files_of(src: Source) -> set[str]:
-    """The files that a source is read from, by their names and by their links' targets."""
+    """The files that a source is read from: their paths, and the targets of links."""
     given = {*src.paths, *(src.engine.file(number) for number in range(len(src)))} - {""}
     names = set(map(os.path.abspath, given))
     folders = {folder: os.path.realpath(folder) for folder in set(map(os.path.dirname, names))}

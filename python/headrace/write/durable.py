@@ -16,7 +16,7 @@ _NOT_WRITTEN = declare(
     "storage",
     "could not write the conversion",
     "The operating system failed to write: the disk or a quota is full, the folder does not exist "
-    "or is not writable, or the disk fails. Nothing was written at the destination itself. "
+    "or is not writable, or the disk fails. The destination itself is unchanged. "
     "Finished data is in DEST.partial: the same command resumes from there once the cause is "
     "fixed.",
 )
@@ -24,7 +24,7 @@ _NOT_WRITTEN = declare(
 
 @contextlib.contextmanager
 def written_to(path: str | os.PathLike[str]) -> Iterator[None]:
-    """For writing below ``path``: converts the system's errors to HR0275."""
+    """Converts the system's errors while writing below ``path`` to HR0275."""
     try:
         yield
     except Error:
@@ -39,7 +39,8 @@ def written_to(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def sync_all_below(folder: str | os.PathLike[str]) -> None:
-    """Waits for everything written to the folder's disk: one call for any number of files."""
+    """Waits until everything written to the folder's disk is durable: one call for any number of
+    files."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 def varint(value: int) -> bytes:
-    """Seven bits per byte, the low ones first; negative numbers as 64 bits."""
+    """A varint: seven bits per byte, low bits first; negative numbers as 64 bits."""
     value &= (1 << 64) - 1
     out = bytearray()
     while value > 0x7F:

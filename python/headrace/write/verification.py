@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a converted dataset back, record by record, and comparing it with its source."""
+"""Reads a converted dataset back, record by record, and compares it with its source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DIFFERS = declare(
     "Reading the result back found a record that differs from the source. The disk may be bad, or "
     "the source changed in the meantime. The destination was kept for inspection.",
 )
-_AS_STORED = "mask"  # pictures of this kind are decoded without another look at their channels
+_AS_STORED = "mask"  # images of this kind are decoded without checking channels again
 
 
 def verify_all(src: Source, target: str, to: str, tell: Told, records: range) -> None:
@@ -41,7 +41,7 @@ def verify_all(src: Source, target: str, to: str, tell: Told, records: range) ->
 
 
 def _same_pixels(expected: bytes, got: bytes) -> bool:
-    """Compares images that a pack has in another form; broken ones are as they were."""
+    """Compares images that a pack stores in another form; broken ones are unchanged."""
     import numpy as np
 
     if expected == got:
@@ -57,7 +57,7 @@ def _same(expected: Any, got: Any) -> bool:
 
     if isinstance(expected, (bytes, str, int)):
         return bool(expected == got) or (isinstance(got, float) and float(expected) == got)
-    if isinstance(got, bytes):  # an array that was written as a picture
+    if isinstance(got, bytes):  # an array that was written as an image
         got = _core.decode_field(got, _AS_STORED, lenient=True)
     left, right = np.asarray(expected), np.asarray(got)
     return left.size == right.size and bool(np.array_equal(left.ravel(), right.ravel()))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main job end to end: photos on disk -> a training loop, next to a plain DataLoader."""
+"""The main use end to end: photos on disk -> a training loop, compared with a DataLoader."""

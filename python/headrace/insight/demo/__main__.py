@@ -26,18 +26,19 @@ SAMPLES = 24
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="demo",
-        description="Feeds a training loop from a folder of photos, next to a plain PyTorch "
+        description="Feeds a training loop from a folder of photos, compares it with a PyTorch "
         "DataLoader, and writes a report.",
     )
-    parser.add_argument("path", nargs="?", type=Path, help="photos, one folder a class "
-                        "(default: made from a few images)")  # fmt: skip
+    parser.add_argument("path", nargs="?", type=Path, help="a folder of photos (default: generated)")  # fmt: skip
     parser.add_argument("--pictures", type=Path, default=Path("examples/pictures"))
-    parser.add_argument("--build", type=Path, default=Path("build/demo"), help="where files go")
-    parser.add_argument("--photos", type=int, default=3000, help="how many to make")
-    parser.add_argument("--seconds", type=float, default=6.0, help="for each of the four timings")
+    parser.add_argument("--build", type=Path, default=Path("build/demo"), help="output folder")
+    parser.add_argument("--photos", type=int, default=3000, help="number of photos to make")
+    parser.add_argument(
+        "--seconds", type=float, default=6.0, help="duration of each of the four timings"
+    )
     parser.add_argument("--threads", type=int, default=_core.allowed_cores())
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--alone", action="store_true", help="leave the DataLoader out")
+    parser.add_argument("--alone", action="store_true", help="omit the DataLoader")
     return parser.parse_args()
 
 
@@ -46,7 +47,7 @@ def main() -> int:
     terminal.title("Headrace demo")
     if args.path is None and not args.pictures.is_dir():
         print(
-            f"demo: no folder {args.pictures}; run it in the checkout, or name a folder of photos"
+            f"demo: no folder {args.pictures}; run it in the checkout, or give a folder of photos"
         )
         return ENVIRONMENT
     folder: Path = args.path or prepare_photos(args)
@@ -93,7 +94,7 @@ def run_headrace(folder: Path, use_torch: bool, args: argparse.Namespace) -> dic
     source = headrace.open(str(folder))
     trainer = make_trainer(len(source.classes), use_torch)
     terminal.fact("data", f"{len(source):,} records, {len(source.classes)} classes: {folder}")
-    terminal.fact("machine", f"{page.processor()}; {args.threads} threads to load")
+    terminal.fact("machine", f"{page.processor()}; {args.threads} loading threads")
     terminal.fact("training", trainer.name)
     print()
 
@@ -131,7 +132,7 @@ def run_headrace(folder: Path, use_torch: bool, args: argparse.Namespace) -> dic
 
 
 def run_dataloader(folder: Path, args: argparse.Namespace) -> dict[str, Any] | None:
-    """The DataLoader's timings, from a separate process; None if it cannot run here."""
+    """The DataLoader's timings, from a separate process; None if it cannot run on this machine."""
     command = [sys.executable, "-m", "headrace.insight.demo.dataloader", str(folder)]
     command += ["--threads", str(args.threads), "--batch-size", str(args.batch_size)]
     command += ["--seconds", str(args.seconds)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The baseline: PyTorch's DataLoader with Pillow on the same photos. Run as a separate program.
 
-The transforms are torchvision's where it is installed; otherwise they are written out here as
-torchvision has them for Pillow images (random resized crop, flip, to tensor, normalize).
+The transforms are torchvision's where it is installed; otherwise this file implements them as
+torchvision does for Pillow images (random resized crop, flip, to tensor, normalize).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PillowTransforms:
 def make_transforms() -> Any:
     try:
         V = importlib.import_module("torchvision.transforms")
-    except (ImportError, RuntimeError):  # RuntimeError: one that does not fit the installed torch
+    except (ImportError, RuntimeError):  # RuntimeError: it does not match the installed torch
         return PillowTransforms()
     steps = [
         V.RandomResizedCrop(224),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's report."""
+"""The demo's HTML report."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from headrace.insight.kit.svg import Drawing, Scale
 
 
 class Stage(NamedTuple):
-    parts: tuple[str, ...]  # of the loader's stats(); waiting is the loop's, not the threads'
+    parts: tuple[str, ...]  # from the loader's stats(), without waiting, which is the loop's
     meaning: str
 
 
 STAGES = {
     "reading": Stage(("read",), "a photo's bytes, from the disk or the system's page cache"),
     "decoding": Stage(
-        ("entropy", "transform"), "JPEG's bits to pixels, as far as the random crop shows them"
+        ("entropy", "transform"), "JPEG to pixels, only as much as the random crop needs"
     ),
     "resizing": Stage(("resample",), "the crop to 224 x 224 pixels, antialiased"),
     "writing": Stage(("store",), "flip, normalize, float32, into the batch's memory; one pass"),
@@ -35,7 +35,7 @@ STAGES = {
 PHASES = {"feeding": "feeding alone", "training": "with training"}
 SAMPLE_SIDE = 112
 SAMPLE_COLUMNS = 8
-SMOOTH = 9  # losses in a running mean
+SMOOTH = 9  # losses per running mean
 
 
 def processor() -> str:
@@ -51,7 +51,7 @@ def processor() -> str:
 
 
 def sample_pictures(source: Any, count: int) -> list[np.ndarray]:
-    """A few augmented images as uint8 (3, side, side), before they are normalized."""
+    """A few augmented images as uint8 (3, side, side), before normalization."""
     transforms = headrace.presets.imagenet_train(SAMPLE_SIDE, dtype="uint8")
     loader = headrace.Loader(source, transforms, batch_size=count, shuffle=True).numpy()
     pictures = list(np.array(next(iter(loader))[0]))
@@ -82,11 +82,11 @@ def make_page(ours: dict[str, Any], peer: dict[str, Any] | None) -> Page:
             [stages(spent), terms([(name, STAGES[name].meaning) for name in spent])],
         )
     columns = min(SAMPLE_COLUMNS, len(ours["samples"]))
-    page.section("What the net sees", [
-        note("Each image once through the training recipe: random resized crop and flip."),
+    page.section("What the network sees", [
+        note("Each image after the training transforms: random resized crop and flip."),
         image(png_from_pixels(picture_grid(ours["samples"], columns)), "augmented samples"),
     ])  # fmt: skip
-    page.section("The same in your code", [code(
+    page.section("The same loader in your code", [code(
         "import headrace as hr\n\n"
         f'train = hr.Loader("{ours["folder"]}", hr.presets.imagenet_train(224),\n'
         f"                  batch_size={ours['batch_size']}, shuffle=True).torch()\n"
@@ -98,23 +98,25 @@ def make_page(ours: dict[str, Any], peer: dict[str, Any] | None) -> Page:
 def lead(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
     text = f"{ours['records']:,} photos, decoded, cropped, flipped and normalized on "
     text += f"{ours['threads']} threads"
-    return text + (", compared with a PyTorch DataLoader with as many workers" if peer else "")
+    return text + (
+        ", compared with a PyTorch DataLoader with as many worker processes" if peer else ""
+    )
 
 
 def method(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
     text = (
         f"{processor()}, {ours['threads']} loading threads, batches of {ours['batch_size']} at "
-        f"224x224 float32, measured one after the other for {ours['feeding'].seconds:.0f} s each "
+        f"224x224 float32, each measured for {ours['feeding'].seconds:.0f} s each "
         "after a warm-up, files in the page cache. "
         f"Load average before it {ours['load']:.1f}. Training: {ours['trainer']}."
     )
     if peer:
-        text += f" The other side: {peer['name']}, {ours['threads']} worker processes."
+        text += f" Compared with: {peer['name']}, {ours['threads']} worker processes."
     return text
 
 
 def rates(ours: dict[str, Any], peer: dict[str, Any] | None) -> Chart:
-    """Both sides, feeding alone and with training."""
+    """The bars of both loaders, feeding alone and with training."""
     sides = [ours] + ([peer] if peer else [])
     shown = [
         Bar(f"{side['name'].split(',')[0]}, {told}", side[phase].images_per_second,
@@ -146,7 +148,7 @@ def losses(values: list[float]) -> Chart:
 
     words = Words(
         "Loss",
-        f"After {len(values)} steps the loss is {means[-1][1]:.3f}, in the beginning it was "
+        f"After {len(values)} steps the loss is {means[-1][1]:.3f}, it began at "
         f"{means[0][1]:.3f}. Dots: one step; line: the mean of {SMOOTH}.",
         ("step", "loss"),
         [(str(i), f"{value:.4f}") for i, value in enumerate(values)],
@@ -164,9 +166,9 @@ def stages(spent: dict[str, float]) -> Chart:
         for name, seconds in spent.items()
     ]  # fmt: skip
     told = (
-        "While training, all threads together. The loop itself waits only where these threads are "
-        "slower than the training step."
+        "While training, all threads together. The training loop waits only when these threads "
+        "are slower than its step."
     )
     rows = [(bar.label, f"{bar.value:.2f} s", f"{bar.value / total:.0%}") for bar in shown]
-    words = Words("The seconds of the loader's threads", told, ("stage", "seconds", "share"), rows)
+    words = Words("Seconds of the loader's threads", told, ("stage", "seconds", "share"), rows)
     return bars(words, shown, "{:g}".format, "seconds")

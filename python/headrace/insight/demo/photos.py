@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-VERSION = 1  # of the recipe below; folders made by another version are replaced
+VERSION = 1  # version of the recipe below; folders of other versions are replaced
 SAMPLINGS = (0, 0, 0, 1, 2)  # Pillow's names: 0 is 4:4:4, 1 is 4:2:2, 2 is 4:2:0
 CHUNK = 50  # photos of one picture made by one call
 
@@ -24,7 +24,7 @@ def make_photos(
     workers: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> bool:
-    """Fills `folder` with `count` JPEG photos, one folder per class; False if they already existed.
+    """Fills `folder` with `count` JPEG photos, one folder per class; False if they existed already.
 
     The photos are a pure function of the images, `count` and `seed`. Sizes are like ImageNet's:
     the shorter side 300 to 420 pixels.
@@ -38,14 +38,14 @@ def make_photos(
         "seed": seed,
         "pictures": [p.name for p in originals],
     }
-    note = folder.with_suffix(".json")  # next to the folder: inside, it would be a record
+    note = folder.with_suffix(".json")  # next to the folder: inside it, the file would be a record
     if note.exists() and json.loads(note.read_text()) == recipe:
         return False
     jobs = []
     for number in range(0, count, CHUNK):
         original = originals[(number // CHUNK) % len(originals)]
         jobs.append((original, folder, range(number, min(number + CHUNK, count)), seed))
-    # spawn: forking a process that has threads is not safe.
+    # spawn: it is not safe to fork a process that has threads.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         done = 0
         for made in as_completed([pool.submit(_make_some, *job) for job in jobs]):
@@ -68,7 +68,7 @@ def _make_some(original: Path, folder: Path, numbers: range, seed: int) -> int:
 
 
 def _make_one(picture: Any, path: Path, rng: random.Random) -> None:
-    """One photo: a window of 40 to 100 % of each side, scaled, maybe mirrored, compressed."""
+    """One photo: a crop of 40 to 100 % of each side, scaled, possibly mirrored, compressed."""
     from PIL import Image
 
     share = rng.uniform(0.4, 1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's plain output: facts, a progress line that is redrawn, and the table."""
+"""The demo's terminal output: facts, a progress line, and the table of results."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Line:
 
 
 def comparison(ours: dict[str, Any], peer: dict[str, Any] | None) -> None:
-    """The table of both sides, or of ours alone."""
+    """The table of both loaders, or of ours alone."""
     sides = [ours] + ([peer] if peer else [])
     width = max(17, *(len(side["name"]) for side in sides)) + 2
     header = f"{'feeding alone':>15}{'with training':>15}{'loop waits':>12}"

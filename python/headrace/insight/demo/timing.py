@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same loop for both sides of the comparison: the doctor's, with the steps' losses."""
+"""The loop used for both sides of the comparison: the doctor's, with the losses of its steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Timing(NamedTuple):
 
 
 class LoopFailed(Exception):
-    """An error of the loader or the step, in a sentence."""
+    """An error of the loader or the step, with a message of one sentence."""
 
 
 def time_loop(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumes batches: a small convolutional net with PyTorch, or a smaller one in NumPy."""
+"""Consumes batches: trains a small convolutional network in PyTorch, or a smaller one in NumPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Trainer(Protocol):
-    """Does one step of training with a batch of normalized (B, 3, 224, 224) float32 images."""
+    """Does one training step on a batch of normalized (B, 3, 224, 224) float32 images."""
 
     name: str
 

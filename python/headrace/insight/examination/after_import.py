@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes to modules that are not imported yet: they are made on import.
+"""Patches modules when they are imported.
 
-    with when_imported({"torch": patch}):  # patch(module), at once if it is there already
+    with when_imported({"torch": patch}):  # calls patch(module), at once if it is imported already
         run_the_script()
 
-Nothing is imported for it. A module that cannot be changed is imported as it is.
+Does not import anything itself. A module that cannot be patched is imported unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Change = Callable[[Any], None]
 
 @contextlib.contextmanager
 def when_imported(changes: Mapping[str, Change]) -> Iterator[None]:
-    """Calls each change with its module once its code has run, until the block ends."""
+    """Until the block ends, calls each patch with its module once the module's code has run."""
     finder = _Finder(changes)
     for name in changes:
         if name in sys.modules:
@@ -52,7 +52,7 @@ class _Finder:
         return None
 
     def _attend(self, name: str, spec: ModuleSpec) -> None:
-        """Its loader, which belongs to this spec, calls us after it has run the code."""
+        """Makes the spec's loader call the patch after it has run the module's code."""
         loader: Any = spec.loader
         original = getattr(loader, "exec_module", None)
         if original is None:
@@ -62,9 +62,9 @@ class _Finder:
             original(module)
             self.change(name, module)
 
-        with contextlib.suppress(AttributeError):  # for a loader without such an attribute
+        with contextlib.suppress(AttributeError):  # the loader does not allow it
             loader.exec_module = exec_module
 
     def change(self, name: str, module: ModuleType) -> None:
-        with contextlib.suppress(AttributeError, TypeError):  # another version of it
+        with contextlib.suppress(AttributeError, TypeError):  # another version of the module
             self._changes[name](module)

@@ -19,7 +19,7 @@ from headrace.insight.model.prediction import ranked
 from headrace.insight.model.verdict import disagreement, judge
 from headrace.insight.stand_in import StandIn, is_pinned
 
-_TELLING = 0.05  # of a step's time; shorter copies are within the noise
+_TELLING = 0.05  # fraction of a step's time; shorter copies are within the noise
 _SEVERAL = 1.3  # cores that a step keeps busy on average, with more than one thread
 _HELD_UP = 0.05  # average number of records waiting for memory; fewer also wait without a tight
 # limit
@@ -60,7 +60,7 @@ def conclude(found: Findings) -> None:
 def _note_bad_records(found: Findings) -> None:
     if found.ours is None or found.stuck:
         return
-    with contextlib.suppress(Error):  # it is closed
+    with contextlib.suppress(Error):  # the loader is closed
         bad = {entry["record"] for entry in found.ours.quarantine}
         if bad:
             found.note(
@@ -101,15 +101,14 @@ def _note_crowded_cores(found: Findings, case: Case) -> None:
     threads = case.step_cores / case.step_alone
     if threads > _SEVERAL and case.cores < case.workers + threads:
         found.note(
-            f"The step computes on {min(threads, case.cores):.1f} cores, and there are "
-            f"{case.cores} for it and the loader: its threads then wait for each other, more than "
-            "predictions account for. With OMP_NUM_THREADS=1, or "
-            "torch.set_num_threads(1), they do not."
+            f"The step computes on {min(threads, case.cores):.1f} of the {case.cores} cores that it "
+            "shares with the loader: its threads wait for each other, more than predictions "
+            "account for. OMP_NUM_THREADS=1, or torch.set_num_threads(1), avoids that."
         )
 
 
 def _within_memory(found: Findings, case: Case, rate: float) -> Case:
-    """While a record waits for memory, the whole limit is in use: it is busy for that long."""
+    """While a record waits for memory, the whole limit is in use: memory is busy for that long."""
     busy = min(1.0, found.held_up)
     if busy < _HELD_UP:
         return case
@@ -124,7 +123,8 @@ def _within_memory(found: Findings, case: Case, rate: float) -> Case:
 
 
 def _stages(found: Findings, alone: Timed) -> tuple[tuple[Stage, ...], int, bool, int]:
-    """Stages, workers, whether they work ahead, interpreters for Python transforms."""
+    """The stages, the number of workers, whether they work ahead, and the number of interpreters
+    for Python transforms."""
     stages = found.anatomy.stages if found.anatomy else ()
     if found.ours is not None:
         pool = found.ours.assembly.workers.count
@@ -145,7 +145,7 @@ def _stages(found: Findings, alone: Timed) -> tuple[tuple[Stage, ...], int, bool
 def _disk_depth(found: Findings, workers: int) -> float:
     """Number of concurrent reads: as measured, but no more than the loader achieved.
 
-    If all threads together are hardly faster than one, they wait for each other.
+    If all threads together are hardly faster than one, then they wait for each other.
     """
     depth = found.reads.depth if found.reads else 1.0
     if found.alone is None or found.anatomy is None or not found.anatomy.one_thread:
@@ -155,7 +155,8 @@ def _disk_depth(found: Findings, workers: int) -> float:
 
 
 def _reads_small_files(found: Findings, stages: tuple[Stage, ...]) -> bool:
-    """From the read measurements, or from the time the loader takes to read a file."""
+    """The seconds of a read, from the measurements or from the time that the loader takes per
+    file."""
     reads = found.reads
     if reads is None or reads.small_files:
         return reads is not None
@@ -199,7 +200,7 @@ def _copy_seconds(found: Findings) -> float:
         return 0.0
     apart = [window.rate for window in found.ceiling.windows]
     if max(window.rate for window in found.cached.windows) >= min(apart):
-        return 0.0  # they cannot be distinguished
+        return 0.0  # indistinguishable
     return 1 / found.cached.rate - 1 / found.ceiling.rate
 
 

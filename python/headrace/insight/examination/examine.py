@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One examination: the experiments in order, each with its part of the time."""
+"""Runs one examination: the experiments in order, each for a part of the time."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def examine(
         raise BAD_SECONDS.error(f"seconds={seconds!r}")
     if found.step is not None and model is None and not isinstance(found.step, StandIn):
         found.note(
-            "The step ran for real: hr.doctor(..., model=, optimizer=) puts their state back."
+            "The step actually ran: hr.doctor(..., model=, optimizer=) restores their state "
+            "afterwards."
         )
     try:
         with (
@@ -110,7 +111,7 @@ def _try(found: Findings, name: str, seconds: float, patience: float) -> None:
             finally:
                 found.stuck = waiting.expired > 0
     except Stuck as stuck:
-        found.note(f"{told(stuck)}, so it was given up.")
+        found.note(f"{told(stuck)}, so it was abandoned.")
     except Exception as error:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         found.note(f"The experiment {name!r} ended early: {text}")

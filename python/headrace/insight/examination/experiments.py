@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments: each isolates one term, takes about the seconds that it is given, and adds its
+"""The experiments: each isolates one cost, takes about the given number of seconds, and adds its
 results to the findings."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from headrace.insight.stand_in import StandIn, on_device
 
 
 def look_at_machine(found: Findings, seconds: float) -> None:
-    """Reads the machine's facts, and where the data is."""
+    """Collects facts about the machine and the storage of the data."""
     if found.ours is not None:
         found.paths = file_reads.named_by(found.ours.source, found.ours.source.path)
     elif found.dataloader is not None:
@@ -44,12 +44,12 @@ def find_ceiling(found: Findings, seconds: float) -> None:
     there = on_device(own, found.step)
     busy = time.process_time()
     timed = time_loop(Replay([there]), found.step, seconds, rendezvous=found.rendezvous)
-    if timed.failure and there is not own:  # a step that wants the host's batch
+    if timed.failure and there is not own:  # the step expects a batch on the host
         busy, there = time.process_time(), own
         timed = time_loop(Replay([own]), found.step, seconds, rendezvous=found.rendezvous)
     if is_changed(found.kept[0], there):
         found.copies = True
-        found.note("The step changes its batches in place, so each time it was given a copy.")
+        found.note("The step changes its batches in place, so it was called with a copy each time.")
         fresh = found.kept[0] if there is own else on_device(found.kept[0], found.step)
         busy = time.process_time()
         timed = time_loop(Replay([fresh], True), found.step, seconds, rendezvous=found.rendezvous)
@@ -62,7 +62,9 @@ def run_for_real(found: Findings, seconds: float) -> None:
     """The loader alone, then with the step, as in training."""
     once = found.once
     if once:
-        found.note("The loader can be iterated once only; it was used up, and some was skipped.")
+        found.note(
+            "The loader can be iterated only once and is used up: some experiments were skipped."
+        )
     with_step = found.step is not None
     part = 0.4 if with_step or found.real is not None else 1.0
     if not once or not with_step:
@@ -95,7 +97,8 @@ def _memory_watched(found: Findings) -> Iterator[None]:
 
 
 def replay(found: Findings, seconds: float) -> None:
-    """Real batches from memory: compared with the ceiling, the cost of handing over and copying."""
+    """The step on batches from memory: the difference from the ceiling is the cost of delivery and
+    copies."""
     if found.step is None or found.cached is not None or not found.kept:
         return
     batches = Replay(found.kept, found.copies)
@@ -108,10 +111,12 @@ def replay(found: Findings, seconds: float) -> None:
 def start_cold(found: Findings, seconds: float) -> None:
     """As in training, after the files were dropped from the page cache."""
     if not found.paths:
-        found.note("The source names no files, so a cold start could not be measured.")
+        found.note("The source has no known files, so a cold start could not be measured.")
         return
     if not file_reads.forget(found.paths):
-        found.note("The files' cache could not be dropped, so all figures are warm ones.")
+        found.note(
+            "The files could not be dropped from the page cache: all figures are for cached files."
+        )
         return
     start, records, pace = time.perf_counter(), 0, Pace(seconds, found.rendezvous)
     for steps, batch in enumerate(found.loader, 1):
@@ -136,9 +141,9 @@ def read_storage(found: Findings, seconds: float) -> None:
         return
     found.report.storage = {
         "record bytes": seen.record_bytes,
-        "random reads a second": seen.random_rates,
+        "random reads per second": seen.random_rates,
         "sequential bytes per second": seen.sequential_bytes,
-        "from": "the disk, as far as is known" if seen.cold else "wherever it lies",
+        "from": "the disk, as far as can be told" if seen.cold else "the disk or the page cache",
     }
     if found.reads is not None and raw is not None:
         found.reads = found.reads._replace(small_files=raw.small_files)
@@ -146,7 +151,7 @@ def read_storage(found: Findings, seconds: float) -> None:
 
 
 def take_apart_a_record(found: Findings, seconds: float) -> None:
-    """Where a record's time goes, the cost of each operator, the slowest records."""
+    """The stages of a record's time, the cost of each operator, the slowest records."""
     report = found.report
     if found.ours is not None:
         found.anatomy = ours.examine(found.ours, found.reads, 0.85 * seconds)
@@ -157,7 +162,7 @@ def take_apart_a_record(found: Findings, seconds: float) -> None:
     if found.anatomy is None:
         return
     if found.anatomy.failure:
-        found.note(f"A record on its own ended early: {found.anatomy.failure.splitlines()[0]}")
+        found.note(f"Timing of single records ended early: {found.anatomy.failure.splitlines()[0]}")
     report.prices = found.anatomy.prices
     if found.anatomy.one_thread > 0:
         report.rates["one_thread"] = found.anatomy.one_thread
@@ -177,7 +182,7 @@ def time_copies(found: Findings, seconds: float) -> None:
 
 
 def try_remedies(found: Findings, seconds: float) -> None:
-    """Tries remedies on some records, next to the loader as it is."""
+    """Tries remedies on some records, compared with the unchanged loader."""
     case = case_of(found)
     if case is None:
         return
@@ -198,14 +203,16 @@ def try_remedies(found: Findings, seconds: float) -> None:
 
 def sweep_workers(found: Findings, seconds: float) -> None:
     """A DataLoader with other numbers of workers, or ours with other numbers of threads; start-up
-    is separate.
+    is timed separately.
     """
     cores = _core.allowed_cores()
     if found.ours is not None:
         found.report.sweep = thread_sweep.sweep(found.ours, cores, seconds)
         return
     if found.dataloader is None:
-        found.note("A sweep of workers is for Headrace's loader and torch's DataLoader only.")
+        found.note(
+            "Numbers of workers can be swept only for Headrace's loader and torch's DataLoader."
+        )
         return
     pinning = copying.has_gpu()
     found.report.sweep = worker_sweep.sweep(found.dataloader, cores, seconds, pinning)
@@ -213,7 +220,7 @@ def sweep_workers(found: Findings, seconds: float) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """``share`` of the time given to an examination; extra experiments take additional time."""
+    """``share``: its fraction of an examination's time; extra experiments take additional time."""
 
     run: Callable[[Findings, float], None]
     share: float

@@ -25,7 +25,7 @@ class Findings:
 
     loader: Any
     step: Step | None
-    model: Any = None  # the step, if the user passed it
+    model: Any = None  # the step's, if the user passed it
     optimizer: Any = None
     report: Report = dataclasses.field(default_factory=Report)
     rendezvous: Rendezvous | None = None  # rendezvous with the ranks on this machine
@@ -33,7 +33,7 @@ class Findings:
     kept: list[Any] = dataclasses.field(default_factory=list)  # batches to be replayed
     copies: bool = False  # the step modifies its batches, so it needs copies
     ceiling: Timed | None = None  # the step on one batch
-    step_cores: float = 0.0  # core-seconds per record that it keeps busy
+    step_cores: float = 0.0  # core-seconds per record of the step
     cached: Timed | None = None  # the step on batches from memory
     alone: Timed | None = None  # the loader without a step
     real: Timed | None = None  # both, as in training
@@ -57,18 +57,19 @@ class Findings:
 
     @property
     def once(self) -> bool:
-        """Whether the loader can be iterated once only."""
+        """Whether the loader can be iterated only once."""
         return hasattr(type(self.loader), "__next__")  # iter() would start worker processes
 
     @property
     def device(self) -> bool:
-        """Whether batches are copied to a device that runs asynchronously: a GPU or stand-in."""
+        """Whether batches are copied to a device that runs asynchronously: a GPU or a simulated
+        one."""
         return isinstance(self.step, StandIn) or "pinned" in self.report.copies
 
     @property
     def crowding(self) -> float:
-        """The fraction of the time wanted on cores that other programs took. Other ranks of the
-        same training do not count, since they are always there.
+        """The fraction of the requested core time that other programs took. Other ranks of the same
+        training do not count, since they are always there.
         """
         return self.contention.share if self.rendezvous is None else 0.0
 
@@ -83,11 +84,11 @@ class Findings:
         return self.kept
 
     def counted(self, name: str, what: str, timed: Timed) -> Timed | None:
-        """Adds its rate to the report; a failure becomes a sentence."""
+        """Adds a loop's rate to the report; a failure becomes a note."""
         if timed.failure:
             way_out = ""
             if timed.failure.startswith("DataError") and self.ours is not None:
-                way_out = '; with on_error="substitute" it goes on without such records'
+                way_out = '; with on_error="substitute" it continues without such records'
             text = timed.failure.splitlines()[0]
             self.note(f"{what[:1].upper()}{what[1:]} ended early: {text}{way_out}")
         if not timed.windows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks of a training run side by side: which of them makes the others wait, and why."""
+"""Compares the ranks of a training run: which of them makes the others wait, and why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.insight.measure.loop import Window
 from headrace.insight.measure.rendezvous import SEVERAL_MACHINES, Gone, Place, Rendezvous
 from headrace.insight.model.verdict import RankTimes, judge_ranks
 
-_MUCH = 1.2  # factor from which a difference is reported
+_MUCH = 1.2  # differences by less than this factor are not reported
 
 _numbers = itertools.count()
 
@@ -24,8 +24,8 @@ def meet(place: Place | None, found: Findings, patience: float) -> Rendezvous | 
         return None
     if not place.one_machine and found.step is not None:
         raise SEVERAL_MACHINES.error(
-            f"{place.count} ranks, {place.local_count} of them here",
-            hint="ranks=False examines this one alone",
+            f"{place.count} ranks, {place.local_count} of them on this machine",
+            hint="ranks=False examines only this one",
         )
     if place.local_count < 2:
         found.note(f"Rank {place.rank} is alone on this machine, so no ranks were compared.")
@@ -112,5 +112,5 @@ def why(slow: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     }
     name = max(more, key=lambda name: more[name], default="")
     if name and more[name] > 0.5 * (own - statistics.median(known)):
-        text += f", and what takes longer is {name}"
+        text += f", mostly because of {name}"
     return text

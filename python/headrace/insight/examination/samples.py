@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SIDE = 144  # pixels of a thumbnail's longer side
 _OTHERS = 7
-_LARGEST = 1 << 28  # thumbnails are only made of pictures up to this many bytes
+_LARGEST = 1 << 28  # thumbnails are only made of images up to this many bytes
 
 
 def look_at_records(found: Findings, seconds: float) -> None:
@@ -49,14 +49,14 @@ def look_at_records(found: Findings, seconds: float) -> None:
 
 
 def _milliseconds(call: Callable[[], Any]) -> float:
-    """Times a call that was made before, so that its file is cached."""
+    """Times a call after making it once, so that its file is cached."""
     begin = time.perf_counter()
     call()
     return round(1000 * (time.perf_counter() - begin), 2)
 
 
 def _door(found: Findings) -> tuple[Callable[[int], Any] | None, Callable[[int], str], int]:
-    """How to get a record by its number, its key, and how many there are."""
+    """Functions that return a record and its key by number, and the number of records."""
     if found.ours is not None:
         source = found.ours.source
         return source.__getitem__, lambda number: str(source.key(number)), len(source)
@@ -91,7 +91,7 @@ def picture_in(record: Any) -> Pixels | None:
 
 
 def _pixels_of(value: Any) -> Pixels | None:
-    """uint8 (1|3, H, W) of an image of Pillow's, or of an array with channels first or last."""
+    """uint8 (1|3, H, W) of a Pillow image, or of an array with channels first or last."""
     if hasattr(value, "getbands") and hasattr(value, "convert"):
         array = np.asarray(value.convert("RGB"))
     elif hasattr(value, "shape") and hasattr(value, "dtype"):
@@ -109,7 +109,7 @@ def _pixels_of(value: Any) -> Pixels | None:
         return array
     if array.dtype.kind != "f":
         return None
-    low, high = np.nanmin(array), np.nanmax(array)  # normalized: shown from darkest to lightest
+    low, high = np.nanmin(array), np.nanmax(array)  # normalized: scaled from darkest to lightest
     if not np.isfinite(high - low) or high <= low:
         return None
     scaled: Pixels = np.nan_to_num(255 * (array - low) / (high - low)).astype(np.uint8)

@@ -21,7 +21,7 @@ def kept(
 ) -> Iterator[None]:
     """Restores everything afterwards, however it ends; reports what could not be restored.
 
-    hangs: whether the loader hangs by then, in which case restoring it would hang as well.
+    hangs: returns whether the loader hangs, in which case restoring it would hang as well.
     """
     undo = contextlib.ExitStack()
     with undo:
@@ -44,18 +44,18 @@ def _keep_state(
     hangs: Callable[[], bool] = lambda: False,
 ) -> None:
     if not hasattr(owner, "state_dict") or not hasattr(owner, "load_state_dict"):
-        notes.append(f"{what} has no state_dict(), so it was not put back.")
+        notes.append(f"{what} has no state_dict(), so it was not restored.")
         return
     before = copy.deepcopy(owner.state_dict())
 
     def put_back() -> None:
         if hangs():
-            notes.append(f"{what} was not put back, because it hangs.")
+            notes.append(f"{what} was not restored, because it hangs.")
             return
         try:
             owner.load_state_dict(before)
         except Exception as error:
-            notes.append(f"{what} could not be put back: {error}")
+            notes.append(f"{what} could not be restored: {error}")
 
     undo.callback(put_back)
 

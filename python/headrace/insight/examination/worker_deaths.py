@@ -19,12 +19,13 @@ _HANDLER, _CHECK = "torch.utils.data._utils.signal_handling", "_error_if_any_wor
 
 @contextlib.contextmanager
 def told_by_loaders_only() -> Iterator[None]:
-    """Until the end of the block, torch's signal handler raises nothing. Does not import torch."""
+    """Keeps torch's signal handler from raising until the end of the block. Does not import
+    torch."""
     with contextlib.ExitStack() as undo:
 
         def disarm(module: Any) -> None:
             undo.callback(setattr, module, _CHECK, getattr(module, _CHECK))
-            setattr(module, _CHECK, lambda: None)  # which the handler looks up when it is called
+            setattr(module, _CHECK, lambda: None)  # the handler looks it up when it is called
 
         with when_imported({_HANDLER: disarm}):
             yield

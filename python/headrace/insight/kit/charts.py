@@ -13,7 +13,7 @@ Say = Callable[[float], str]
 
 
 class Bar(NamedTuple):
-    """One bar: label, length, and the text at its end. ``kind``: the class of its color."""
+    """One bar: label, length, and the text at its end. ``kind``: the CSS class of its color."""
 
     label: str
     value: float
@@ -33,7 +33,7 @@ class Words(NamedTuple):
 
 
 def bars(words: Words, shown: Sequence[Bar], say: Say, unit: str, gutter: float = 204) -> Chart:
-    """Bars from zero, one below another; those that are not "mute" have strong labels.
+    """Horizontal bars from zero; those that are not "mute" have bold labels.
 
     ``say``: formats an axis value; ``gutter``: space for the labels.
     """
@@ -60,7 +60,7 @@ def bars(words: Words, shown: Sequence[Bar], say: Say, unit: str, gutter: float 
 
 
 class Axis(NamedTuple):
-    """The range of an axis, the names of its values, and their positions."""
+    """The range of an axis, the format of its values, and their positions."""
 
     low: float
     high: float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chart in a page or a file: its drawing, wide and narrow, its legend, and its numbers."""
+"""A chart in a page or a file: a wide and a narrow drawing, a legend, and the numbers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Chart:
     """``draw`` makes the drawing for a width, and returns its height."""
 
     title: str
-    told: str  # what it shows, in a sentence or two with numbers, as alternative text
+    told: str  # a sentence or two with numbers, also used as alternative text
     draw: Callable[[float], tuple[Drawing, float]]
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
-    legend: Sequence[tuple[str, str]] = field(default=())  # class, and its meaning
+    legend: Sequence[tuple[str, str]] = field(default=())  # pairs of CSS class and meaning
 
 
 class Rows:
@@ -113,7 +113,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[
         for row in rows[:MOST_ROWS]
     )
     more = len(rows) - MOST_ROWS
-    rest = f"<p>{more:,} more are left out.</p>" if more > 0 else ""
+    rest = f"<p>{more:,} more are not shown.</p>" if more > 0 else ""
     return (
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
         f"</div>{rest}"

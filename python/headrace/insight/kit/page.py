@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One HTML file that needs nothing else: no network, no font, no script.
-
-It reads as a report of a laboratory does: the outcome, then figure by figure what it stands on. A
-figure that could not be drawn leaves a sentence that says why. Text is escaped; markup comes from
-the functions here, from `figure.table` and from `pictures`.
+"""One self-contained HTML file: no network, no fonts, no scripts. It is structured like a lab
+report: the result, then figure by figure the evidence. Instead of a figure that could not be drawn,
+a sentence says why. Text is escaped; markup comes from the functions here, from `figure.table` and
+from `pictures`.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ class Page:
         kind: str = "",
         footer: str = "",
     ) -> None:
-        """``facts``: a number and what it is. ``verdict`` stands above the headline in the color
-        of its ``kind``: "bound" or "fine"."""
+        """``facts``: pairs of a number and its meaning. ``verdict`` is shown above the headline, in
+        the color of its ``kind``: "bound" or "fine"."""
         word = f'<p class="verdict {kind}">{clean(verdict)}</p>' if verdict else ""
         plain = "".join(f"<p>{clean(line)}</p>" for line in lines)
         items = "".join(f"<div><dt>{clean(t)}</dt><dd>{clean(n)}</dd></div>" for n, t in facts)
@@ -53,7 +52,7 @@ class Page:
         self._figures = self._sections = 0
 
     def section(self, title: str, parts: Sequence[Chart | str | None]) -> None:
-        """Charts are figures; text that is not markup is a sentence about what is missing."""
+        """Charts become figures; plain text is a sentence that says what is missing."""
         made = []
         for part in parts:
             if isinstance(part, Chart):
@@ -71,7 +70,7 @@ class Page:
         return document(self._title, STYLE, "".join(self._parts) + footer)
 
     def write(self, path: str | Path) -> Path:
-        """Writes the page, making its folder where needed, and returns the path."""
+        """Writes the page, making its folder if needed, and returns the path."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, self.html())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The style of pages and charts: light, dark and printed, on desktop and phone.
 
-Two colors have a fixed meaning: rust is data and waiting for it, blue is the training step.
+Two colors have a fixed meaning: rust for data and waiting for it, blue for the training step.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Scale:
         return math.log10(value) if self.log else value
 
     def ticks(self, most: int = 6) -> list[float]:
-        """At most about this many round numbers within the range."""
+        """About ``most`` or fewer round numbers within the range."""
         return _decades(self.low, self.high, most) if self.log else _steps(self, most)
 
 
@@ -115,7 +115,7 @@ class Drawing:
         return self._element(head, name, title, told)
 
     def file(self, top: float, height: float, title: str, told: str, style: str) -> str:
-        """An SVG file from ``top`` on, with its own style, on white, with a margin."""
+        """An SVG file of the drawing below ``top``, with its own style, on white, with a margin."""
         pad = 18
         x, y, width, height = -pad, top - pad, self.width + 2 * pad, height - top + 2 * pad
         paper = f'<rect class="paper" x="{x}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
@@ -132,5 +132,5 @@ class Drawing:
 
 
 def finite(value: float | None) -> bool:
-    """Whether there is a number to draw."""
+    """Whether the value is a number that can be drawn."""
     return value is not None and math.isfinite(value)

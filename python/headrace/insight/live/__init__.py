@@ -3,6 +3,6 @@
 
 `meter` times the loop, batch by batch; `tap` puts it into the loader's own iteration; `window` says
 what the last half minute was like; `stalls` notices when the input falls behind. `status` is the
-line, `exported` the table of what monitoring systems read, `metrics` and `endpoint` for Prometheus,
-`otel` for OpenTelemetry; `seen` holds it together.
+status line; `exported` lists the metrics for monitoring systems, served by `metrics` and `endpoint`
+(Prometheus) and `otel` (OpenTelemetry); `seen` combines all of it.
 """

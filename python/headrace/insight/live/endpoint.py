@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small HTTP server on its own thread: /metrics for Prometheus, a status line at /.
 
-A client that says nothing for two seconds is left alone; what
-goes wrong there never reaches the training loop.
+A client that sends nothing for two seconds is disconnected; errors never reach the training loop.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ BAD_PORT = declare(
     "config",
     "cannot listen on the port",
     "hr.watch(loader, port=...) opens a port on this machine for Prometheus. It may be in use by "
-    "another process (another rank of this machine, or an earlier run), or need rights that this "
-    "process lacks. port=0 takes any free one, given by seen.port; with several ranks on a "
+    "another process (another rank of this machine, or an earlier run), or need permissions that "
+    "this process lacks. port=0 takes any free port, given by seen.port; with several ranks on a "
     "machine, port=9400 + local_rank gives each a separate one.",
 )
 
@@ -87,7 +86,7 @@ def _refusal(host: str, port: int, error: Exception) -> Exception:
     why = getattr(error, "strerror", None) or str(error)
     if number == errno.EADDRINUSE:
         why = "the port is in use"
-    hint = "port=0 takes any free one"
+    hint = "port=0 takes any free port"
     rank = os.environ.get("LOCAL_RANK")
     if number == errno.EADDRINUSE and rank is not None:
         hint = "each rank needs its own: port=9400 + int(os.environ['LOCAL_RANK'])"
@@ -120,14 +119,14 @@ class _Server(ThreadingHTTPServer):
     def stop(self) -> None:
         self.stopped = True
         with contextlib.suppress(OSError):
-            self.socket.shutdown(socket.SHUT_RDWR)  # wakes it
+            self.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        threading.current_thread().name = "headrace-request"  # instead of Thread-12
+        threading.current_thread().name = "headrace-request"  # a name instead of Thread-12
         super().process_request_thread(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignored: a client's error must not affect the run."""
+        """Does nothing: a client's error must not affect the run."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -157,4 +156,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Not logged: the terminal belongs to the run."""
+        """Does nothing: the terminal belongs to the run."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Durations in buckets of equal ratio: memory of a fixed size, percentiles within six per cent.
+"""Durations in buckets of equal ratio: memory of a fixed size, percentiles within 6 %.
 
 >>> counts = [0] * SIZE
 >>> for seconds in (0.001, 0.002, 0.004):
@@ -39,12 +39,12 @@ SIZE = len(BOUNDS) + 1  # the last bucket has no upper bound
 
 
 def bucket_of(seconds: float) -> int:
-    """The first bucket whose bound is not below the value: Prometheus's ``le``."""
+    """The first bucket whose bound is at least the value: Prometheus's ``le``."""
     return bisect.bisect_left(BOUNDS, seconds)
 
 
 def percentile(counts: Sequence[int], share: float) -> float:
-    """The value below which a fraction of the durations lies; 0 without any."""
+    """The value below which a fraction of the durations lies; 0 if there are none."""
     left = share * sum(counts)
     if not left:
         return 0.0
@@ -64,7 +64,7 @@ def _middle(bucket: int) -> float:
 
 
 def spread(counts: Sequence[int], seconds: float) -> Spread:
-    """Spread of events with a sum of ``seconds``."""
+    """The mean and percentiles of these counts, whose durations sum to ``seconds``."""
     number = sum(counts)
     mean = seconds / number if number else 0.0
     return Spread(mean, *(percentile(counts, share) for share in (0.5, 0.95, 0.99)))

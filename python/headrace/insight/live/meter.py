@@ -33,7 +33,7 @@ class Figures:
     at: float = 0.0
     batches: int = 0
     records: int = 0
-    epochs: int = 0  # completed ones
+    epochs: int = 0  # completed epochs
     wait_seconds: float = 0.0
     step_seconds: float = 0.0
     wait_sum: float = 0.0
@@ -70,12 +70,12 @@ class Figures:
         return self.wait_seconds / self.loop_seconds if self.loop_seconds > 0 else None
 
     def rate(self, count: float) -> float:
-        """That many in the loop's time, per second."""
+        """``count`` per second of the loop's time."""
         return count / self.loop_seconds if self.loop_seconds > 0 else 0.0
 
 
 class Lane:
-    """One iteration at a time; its thread writes, others read."""
+    """Counts one iteration at a time; its thread writes, others read."""
 
     __slots__ = (
         "batches",
@@ -103,7 +103,7 @@ class Lane:
         self.taken = False
 
     def step_until(self, now: float) -> None:
-        """Ends the step that the last batch started, if there is one."""
+        """Ends the step on the last batch, if there is one."""
         if self.end:
             took = now - self.end
             self.step_seconds += took
@@ -144,7 +144,7 @@ class Meter:
             return lane
 
     def figures(self) -> Figures:
-        """All lanes together, as of now."""
+        """The sum of all lanes, as of now."""
         now = self.clock()
         found = Figures(now)
         for lane in list(self._lanes):
@@ -237,7 +237,7 @@ class Timed:
                 # len() of a torch tensor takes seven times as long as its shape.
                 lane.records += value.shape[0] if self._shaped else len(value)
                 return batch
-            except Exception:  # it has a different structure than the previous ones
+            except Exception:  # it has a different structure from the previous ones
                 pass
         lane.records += self._learn(batch)
         return batch
@@ -261,9 +261,8 @@ class Timed:
         return number
 
     def _broken_off(self, lane: Lane, begin: float, error: BaseException) -> None:
-        """No batch came: the epoch is over, or something was raised; a loop may go on after that.
-
-        The seconds count as waiting. They are in no bucket, because nothing came.
+        """No batch came: the epoch is over, or an exception was raised, after which a loop may
+        continue. The seconds count as waiting, but are in no bucket of the histogram.
         """
         lane.vain_seconds += self._clock() - begin + (self._begun or 0.0)
         self._begun = None
@@ -278,7 +277,7 @@ class Timed:
             lane.release()
 
     def __getattr__(self, name: str) -> Any:
-        if name == "inner":  # while it is being made
+        if name == "inner":  # during construction
             raise AttributeError(name)
         return getattr(self.inner, name)
 

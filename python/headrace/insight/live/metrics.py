@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prometheus metrics of a watched loop: names in base units, one label for the loader.
 
-Imported only where the figures are asked for: the text is that of prometheus_client, an extra.
+Imported only when the metrics are requested, since it needs prometheus_client, an optional
+dependency.
 """
 
 from __future__ import annotations

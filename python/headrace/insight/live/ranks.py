@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the loops of a process group's ranks: each writes its figures to the group's store every
-few seconds, and the first reads all. No collective operation, and nothing in the loop."""
+few seconds, and the first rank reads all of them. Uses no collective operation, and nothing in the
+loop."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from headrace.insight.live.meter import Figures
 from headrace.process_group import shared_store
 
 _EVERY = 5.0  # seconds
-_APART = 0.05  # excess over the median from which a rank is named in the status line
+_APART = 0.05  # a rank is named in the status line if it exceeds the median by this much
 
 
 class Ranks:
-    """REQUIRES: calls of one thread at a time."""
+    """REQUIRES: one thread calls at a time."""
 
     def __init__(self) -> None:
         self._store: Any = None
@@ -63,8 +64,8 @@ def _told(recent: Figures) -> dict[str, float]:
 
 
 def compare(heard: dict[int, dict[str, float]], count: int) -> dict[str, Any] | None:
-    """Among the ranks that recently took batches: how many of ``count`` there are, the spread of
-    their waiting, and the rank that waits longest for a batch, for which all others wait.
+    """Among the ranks that recently took batches: their number, out of ``count``; the spread of
+    their waiting; and the rank that waits longest for a batch, for which all others wait.
     """
     running = {rank: told for rank, told in heard.items() if told["batches"]}
     if not running:

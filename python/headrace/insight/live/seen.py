@@ -36,7 +36,7 @@ BAD_SHARE = declare(
     "config",
     "invalid fraction of time",
     "warn= is the fraction of the loop's time, above 0 and at most 1, that may be spent waiting "
-    "for data before a warning: 0.1 is a tenth. None never warns.",
+    "for data before a warning: 0.1 is a tenth. With None, there is no warning.",
 )
 NOT_OPEN = declare(
     "HR0913",
@@ -55,7 +55,7 @@ OF_THIS_PROCESS = declare(
 NO_CLIENT = declare(
     "HR0915",
     "unsupported",
-    "Prometheus client missing",
+    "missing Prometheus client",
     "hr.watch exports metrics through Prometheus' own client, which is not installed with "
     "Headrace: `pip install prometheus-client`, or the extra `headrace[watch]`. seen.stats() has "
     "the same figures without it.",
@@ -70,7 +70,7 @@ NO_OPENTELEMETRY = declare(
     "`headrace[otel]`. seen.stats() has the same figures without them.",
 )
 
-_TICK = 1.0  # seconds between looks at the process and the loop
+_TICK = 1.0  # seconds between readings of the process and the loop
 _ASK_EVERY = 0.5  # seconds between requests for the GIL, on average
 _MOMENTS = 256  # number of memory readings that are kept
 
@@ -113,7 +113,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         if self._entered:
-            raise NOT_OPEN.error("it was opened before", hint="create another one for another run")
+            raise NOT_OPEN.error("it was entered before", hint="create another one for another run")
         if self._address is not None:
             from headrace.insight.live.endpoint import Endpoint
 
@@ -162,15 +162,17 @@ class Watch:
             self._writer.end()
         if not figures.batches and not self._tapped:
             warn(
-                f"no batch was seen: a {type(self.loader).__name__} cannot be watched from "
-                "outside; write `for batch in seen`"
+                f"no batch was counted: a {type(self.loader).__name__} cannot be watched without "
+                "iterating the watch; write `for batch in seen`"
             )
 
     # Iteration.
 
     def __iter__(self) -> Iterator[Any]:
         if not self._entered:
-            raise NOT_OPEN.error("it is iterated", hint="with hr.watch(loader) as seen: ...")
+            raise NOT_OPEN.error(
+                "it is iterated outside its context", hint="with hr.watch(loader) as seen: ..."
+            )
         if self._tapped or self._final is not None:
             return iter(self.loader)
         return self._meter.timed(lambda: iter(self.loader))
@@ -182,7 +184,7 @@ class Watch:
     def __bool__(self) -> bool:
         return True  # a loader of no batches can be watched, too
 
-    # Known values.
+    # Results.
 
     @property
     def port(self) -> int | None:
@@ -192,14 +194,14 @@ class Watch:
     def stats(self) -> dict[str, Any]:
         """Figures as plain values: times in seconds, memory in bytes, shares from 0 to 1.
 
-        ``batches``, ``records``, ``epochs``; ``wait_seconds`` and ``step_seconds`` in sum,
-        ``wait`` and ``step`` each as mean, p50, p95, p99 (within six per cent); ``wait_share``;
+        ``batches``, ``records``, ``epochs``; the sums ``wait_seconds`` and ``step_seconds``;
+        ``wait`` and ``step``, each as mean, p50, p95, p99 (within 6 %); ``wait_share``;
         ``first_batch_seconds``; ``recent``: the same of the last window. Of the process:
         ``resident_bytes``, ``growth_bytes_per_1000_batches``, ``cpu_seconds`` (with those of the
         processes that it started), ``gil_share``. ``stalls``: how often the input began to stall.
-        ``loader``: what a Headrace loader counts itself. ``ranks``: on the first rank of a
-        process group, how many took batches lately (``heard``), the one that waits longest for a
-        batch (``slowest``, ``wait_seconds``) and the spread of ``wait_share``. None: not known.
+        ``loader``: a Headrace loader's own counters. ``ranks``: on the first rank of a process
+        group, how many took batches recently (``heard``), the one that waits longest for a batch
+        (``slowest``, ``wait_seconds``) and the spread of ``wait_share``. None: unknown.
         """
         if self._final is not None:
             return self._final
@@ -271,7 +273,9 @@ class Watch:
 
     def _require_open(self) -> None:
         if not self._entered:
-            raise NOT_OPEN.error("it knows nothing", hint="with hr.watch(loader) as seen: ...")
+            raise NOT_OPEN.error(
+                "it has no figures before", hint="with hr.watch(loader) as seen: ..."
+            )
 
     def _last_beat(self) -> Reading:
         assert self._sampler is not None
@@ -294,7 +298,7 @@ class Watch:
         except Exception as error:  # errors of the watch must not end the run
             self._failed = True
             with contextlib.suppress(Warning):
-                warn(f"the watch ends: {type(error).__name__}: {error}")
+                warn(f"the watch has ended: {type(error).__name__}: {error}")
 
     def _look(self) -> None:
         now = self._snapshot()
@@ -320,7 +324,7 @@ class Watch:
                 self._writer.end()
             try:
                 warn(text)
-            except Warning:  # warnings are errors here, but this is not the loop's thread
+            except Warning:  # warnings are errors, but this is not the loop's thread
                 Writer(0).write(f"headrace: {text}")
         elif share is not None and share <= self._stalls.share:
             self._good = window

@@ -12,7 +12,7 @@ from headrace.counters import WORK
 from headrace.insight.live.window import Snapshot
 
 _WINDOWS = 2  # consecutive windows that confirm a stall
-_MORE = 1.3  # the factor by which a figure must have changed
+_MORE = 1.3  # factor by which a figure must change to be named
 
 
 class Stalls:
@@ -71,7 +71,7 @@ def changes(before: Snapshot | None, now: Snapshot) -> list[str]:
     if old.batches and new.batches and old.step_sum > 0:
         step = (old.step_sum / old.batches) / max(1e-9, new.step_sum / new.batches)
         if step > _MORE:
-            found.append(f"a step takes {1 / step:.0%} of the time that it took, so more is wanted")
+            found.append(f"a step takes {1 / step:.0%} of its former time, so it needs data faster")
     if new.records and old.batches and new.batches:
         size = (new.records / new.batches) / max(1e-9, old.records / old.batches)
         if size > _MORE or size < 1 / _MORE:

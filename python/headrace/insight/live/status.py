@@ -43,7 +43,7 @@ def _word(recent: Figures) -> str:
 
 
 class Writer:
-    """Writes lines to standard error: on a terminal in place of the last one, elsewhere one per
+    """Writes lines to standard error: on a terminal replacing the last one, elsewhere one per
     minute, so that a log file stays readable. tqdm's bars are redrawn below.
     """
 

@@ -5,7 +5,7 @@ the script.
 ``for`` looks up ``__iter__`` on the class. So this one object gets its own class, derived from its
 original one: other objects of that class are unaffected, ``isinstance`` still works, and the
 original class is restored with the last meter. Objects whose class cannot be changed (a list, a
-generator) are left alone.
+generator) are not measured.
 
 A Headrace loader is tapped below its views, which all iterate by its ``iterate_as``: the loader and
 ``loader.torch()`` are one iteration.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a part of the run: the loop's, the loader's own counters, the GIL."""
+"""Figures of a period of the run: the loop's times, the loader's counters, the GIL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Snapshot:
 
     figures: Figures = dataclasses.field(default_factory=Figures)
     counters: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    requests: Requests = NONE  # for the GIL
+    requests: Requests = NONE  # requests for the GIL
 
     def since(self, earlier: Snapshot) -> Snapshot:
         return Snapshot(
@@ -45,8 +45,8 @@ class Moment(NamedTuple):
     recent: Snapshot  # of the last window
     reading: Reading
     stalls: int
-    loader: Mapping[str, Any]  # its stats()
-    codes: Mapping[str, int]  # its bad records by code
+    loader: Mapping[str, Any]  # the loader's stats()
+    codes: Mapping[str, int]  # the loader's bad records by code
 
 
 class Recent:

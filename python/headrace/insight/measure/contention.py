@@ -4,7 +4,7 @@
     contention = Contention()
     with contention.watched():
         ...
-    contention.share  # 0.3: of the time that our threads wanted a core, 30 % went to others
+    contention.share  # 0.3: others took 30 % of the time for which our threads wanted a core
 
 A busy machine alone does not invalidate a measurement: what counts is the time that our threads
 could have run but did not. If they outnumber the cores they also wait for each other, so at most
@@ -23,15 +23,15 @@ from headrace.insight.measure.machine import core_numbers
 from headrace.insight.measure.processes import Processes
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
-_FULL = 0.9  # of the cores; above it threads wait, if the system does not report it
+_FULL = 0.9  # fraction of busy cores above which threads wait, if the system does not report it
 ROOT = "/"
 
 
 class Seen(NamedTuple):
-    """Seconds so far, on all cores that this process may use."""
+    """Seconds so far, summed over the cores that this process may use."""
 
     wall: float
-    own: float  # computed by this process and those that it started
+    own: float  # CPU time of this process and those that it started
     all: float  # computed by all processes
     stolen: float  # by the hypervisor
     queued: float | None  # while our threads could run but had no core; None: unknown
@@ -50,7 +50,7 @@ class Contention:
 
     @property
     def share(self) -> float:
-        """Fraction of the time wanted on cores by this process that others took."""
+        """Fraction of the core time requested by this process that others took."""
         wanted = self.own + self.lost
         return self.lost / wanted if wanted > 0 else 0.0
 
@@ -116,7 +116,7 @@ class Contention:
 
 
 def lost_to(others: float, own: float, before: Seen, after: Seen) -> float:
-    """How many of the seconds that others computed this process would have used itself."""
+    """The part of other programs' CPU seconds that this process would have used itself."""
     if before.queued is not None and after.queued is not None:
         return min(others, after.queued - before.queued)
     room = len(core_numbers()) * (after.wall - before.wall)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a loader reads, if they can be named, and their read speed."""
+"""The files that a loader reads, if they are known, and their read speed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 DEPTHS = (1, 2, 4, 8)
-_SAMPLE = 512  # extents that are read
+_SAMPLE = 512  # number of extents to read
 _SMALL = 64 << 10  # bytes; opening smaller records may cost more than reading them
 _BLOCK = 1 << 20
-_PLAIN_DISK = 100e6  # bytes per second that any disk reads sequentially
+_PLAIN_DISK = 100e6  # bytes per second, a sequential rate of any disk
 
 
 class Extent(NamedTuple):
@@ -27,19 +27,19 @@ class Extent(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """Results of reading. Rates: records per second by depth; seconds: of one record at depth 1."""
+    """Results of reading. Rates: records per second by depth; seconds: per record at depth 1."""
 
     random_rates: dict[int, float]
     sequential_bytes: float  # bytes per second
     record_bytes: float
     seconds: float
-    cpu_share: float  # fraction of the seconds that a core was busy: 1 if it comes from memory
+    cpu_share: float  # fraction of the time that a core was busy; 1 if the data is in memory
     cold: bool
     small_files: bool
 
     @property
     def depth(self) -> float:
-        """How many parallel reads are fastest."""
+        """The number of parallel reads that is fastest."""
         return max(1.0, max(self.random_rates.values()) * self.seconds)
 
 
@@ -100,7 +100,7 @@ def forget(paths: list[str]) -> bool:
 
 
 def measure(extents: list[Extent], seconds: float, cold: bool) -> Reads | None:
-    """Random reads at increasing depth, then sequential reads. None without files."""
+    """Random reads at increasing depth, then sequential reads. None if there are no files."""
     if not extents or (cold and not forget([extent.path for extent in extents])):
         return None
     share = seconds / (len(DEPTHS) + 1)
@@ -120,14 +120,14 @@ def measure(extents: list[Extent], seconds: float, cold: bool) -> Reads | None:
 
 
 def has_own_files(paths: list[str], records: int) -> bool:
-    """Whether each record is a file, as far as that many names show."""
+    """Whether each record is a file, judging by the number of files."""
     return bool(paths) and len(paths) >= min(records, _SAMPLE)
 
 
 def opening_dominates(size: float, rate: float, sequential: float) -> bool:
     """Whether opening files of ``size`` bytes, read at ``rate`` per second, takes longer than
-    reading them. In a single file, the bytes could be read much faster. Small files do not show how
-    fast the disk is; if they show less, a rate that any disk reaches is assumed.
+    reading them. From a single file, the bytes could be read much faster. Small files do not show
+    how fast the disk is, so at least a rate that any disk reaches is assumed.
     """
     return size < _SMALL and size * rate < max(sequential, _PLAIN_DISK) / 4
 
@@ -187,5 +187,5 @@ def _sequential(extents: list[Extent], seconds: float, cold: bool) -> float:
 
 
 def _spread(count: int) -> range:
-    """About a hundred numbers, evenly over all records."""
+    """About a hundred evenly spaced numbers of records."""
     return range(0, count, max(1, count // _SAMPLE))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a step modifies the batch that it gets: then no batch can be used twice."""
+"""Detects steps that modify their batch, so that no batch can be used twice."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from headrace.delivery.nested import take_apart
 
-_LOOKED_AT = 1024  # values of an array
+_LOOKED_AT = 1024  # sampled values per array
 
 
 def is_changed(before: Any, after: Any) -> bool:
-    """Whether arrays of ``after``, a copy of ``before``, have changed. torch's tensors count their
-    changes; for other arrays some values are compared.
+    """Whether arrays of ``after``, a copy of ``before``, have changed. torch's tensors have a
+    version counter; for other arrays, sampled values are compared.
     """
     pairs = zip(_arrays(before), _arrays(after), strict=False)
     return any(_is_other(one, other) for one, other in pairs)

@@ -19,8 +19,8 @@ NAMES = {
 class Reason(NamedTuple):
     """Why an instruction set is used; see ``_core.simd_reason``."""
 
-    forced: bool  # by HEADRACE_SIMD
-    best: str  # what runs by default
+    forced: bool  # forced by HEADRACE_SIMD
+    best: str  # the level that runs by default
     pdep_cost: float  # cost of one pdep in multiplications; 0: unused here
     lacks: str  # what the next higher level would need
 
@@ -31,7 +31,7 @@ def in_force() -> str:
 
 
 def text(level: str | None = None, reason: Reason | None = None) -> str:
-    """What is used, why, and what other CPUs would use. Default: for this process.
+    """The instruction set in use, why, and what other CPUs would use. Default: this process's.
 
     Example:
         >>> from headrace.insight.measure import instructions
@@ -43,7 +43,7 @@ def text(level: str | None = None, reason: Reason | None = None) -> str:
     name = NAMES.get(level, level)
     if reason.forced:
         best = "the same" if level == reason.best else NAMES[reason.best]
-        return f"{name}, forced by HEADRACE_SIMD; {best} would run without it"
+        return f"{name}, forced by HEADRACE_SIMD; the default would be {best}"
     if level == "neon":
         return (
             f"{name}, which every 64-bit ARM has; x86 runs AVX2 or AVX-512, with the same results"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training loop under the clock: how long it waits for a batch, how long a step takes."""
+"""Times a training loop: how long it waits for a batch, how long a step takes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ WINDOWS = 3  # number of repetitions: their differences are the noise
 KEPT_BYTES = 256 << 20  # bytes of batches that are kept to be replayed
 
 Step = Callable[[Any], Any]
-_END: Any = object()  # of an iterator, whose batches may be None
+_END: Any = object()  # end of an iterator, whose batches may be None
 
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """A stretch of the real loop: records per second, and the share of it spent waiting for "
+    """A period of the real loop: records per second, and the share of it spent waiting for "
     "data."""
 
     rate: float
@@ -65,7 +65,7 @@ class Timed:
     batches: int
     records: int
     first: float
-    wait_cpu: float  # fraction of its waiting for batches in which this thread computed them
+    wait_cpu: float  # fraction of the waiting in which this thread computed the batches itself
     failure: str = ""
     recording: Recording = dataclasses.field(default_factory=Recording)
     gave_up: bool = False  # because something hung
@@ -124,7 +124,7 @@ def bytes_in(batch: Any) -> int:
 
 
 def settle() -> None:
-    """Waits until a GPU has finished; steps are only queued there."""
+    """Waits until a GPU has finished, since steps are only queued there."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
@@ -156,7 +156,7 @@ def told_of(error: Exception) -> str:
     text = str(error)
     if isinstance(error, (EOFError, ConnectionError)):
         # An error that comes from a worker process dying while it passed a batch.
-        text = f"{text + '; ' if text else ''}a process that makes batches has ended"
+        text = f"{text + '; ' if text else ''}a worker process has died"
     return f"{type(error).__name__}: {text}"
 
 
@@ -183,8 +183,8 @@ class Ledger:
         restarted: bool = False,
         warming: bool = False,
     ) -> None:
-        """Adds a batch: the seconds waited for it, how many of them were computed here, and those
-        of its step. Batches of the warm-up are recorded, but not counted.
+        """Adds a batch: the seconds waited for it, how many of them this thread computed, and the
+        seconds of its step. Batches of the warm-up are recorded, but not counted.
         """
         window = -1 if warming else len(self.windows)
         self._recorder.add(window, begin, waited, stepped, records, restarted)
@@ -198,7 +198,7 @@ class Ledger:
         self._records += records
 
     def close(self, records: int, seconds: float, waited: float) -> None:
-        """Ends a window, with its records, its duration and its waiting."""
+        """Ends a window with this number of records, duration and waiting time."""
         self.windows.append(Window(records / seconds, min(1.0, waited / seconds)))
 
     def timed(self, failure: str = "", gave_up: bool = False) -> Timed:
@@ -236,7 +236,7 @@ class _Watch:
         batch = next(iterator, _END)
         first = self._ledger.first = time.perf_counter() - begin
         if batch is _END:
-            self.failure = "the loader gave no batch"
+            self.failure = "the loader delivered no batch"
             return
         stepped = self._do(batch)
         records = records_in(batch)
@@ -265,7 +265,7 @@ class _Watch:
                 spent = thread_clock.now().since(begin)
                 took = spent.wall
                 if batch is _END:
-                    self.failure = "the loader can be iterated once only, and is used up"
+                    self.failure = "the loader can be iterated only once, and is used up"
                     break
                 stepped = self._do(batch)
                 count = records_in(batch)
@@ -295,7 +295,7 @@ class _Watch:
 
 
 def keep_some(batches: Iterable[Any], count: int = 8) -> list[Any]:
-    """Copies the first batches, up to 256 MiB, to be replayed from memory."""
+    """Copies the first batches, up to 256 MiB, so that they can be replayed from memory."""
     kept: list[Any] = []
     size = 0
     for batch in batches:
@@ -319,7 +319,7 @@ def _copy_of(array: Any) -> Any:
 
 
 def once_more(batch: Any, copies: bool) -> Any:
-    """An earlier batch, in new lists and dictionaries; ``copies``: new arrays, too."""
+    """An earlier batch, in new lists and dictionaries; ``copies``: with new arrays, too."""
     if copies:
         return copied(batch)
     parts = take_apart(batch, lambda value: hasattr(value, "shape"))
@@ -327,7 +327,7 @@ def once_more(batch: Any, copies: bool) -> Any:
 
 
 class Replay:
-    """Batches from memory, endlessly; ``copies`` for steps that modify them."""
+    """Repeats batches from memory, endlessly; ``copies``: for steps that modify them."""
 
     def __init__(self, batches: list[Any], copies: bool = False) -> None:
         self._batches, self._copies = batches, copies

@@ -53,10 +53,10 @@ def remarks(facts: dict[str, Any]) -> list[str]:
     if (facts.get("numa_nodes_used") or 1) > 1:
         found.append(
             f"The process may run on {facts['numa_nodes_used']} NUMA nodes; memory of another node "
-            "is slower. One process for each (numactl, or a rank each) avoids that."
+            "is slower. One process per node (numactl, or one rank per node) avoids that."
         )
     if facts.get("governor") == "powersave":
-        found.append("The cores' clock is governed by 'powersave'; 'performance' may be faster.")
+        found.append("The CPU frequency governor is 'powersave'; 'performance' may be faster.")
     if str(facts.get("disk")).startswith("network"):
         found.append(f"The data is on a {facts['disk']}: each file costs a round trip.")
     return found
@@ -71,7 +71,7 @@ def shared_memory_remark(facts: dict[str, Any], needed_bytes: float) -> str | No
         return None
     return (
         f"The workers' batches may take {needed_bytes / 1e9:.2f} GB in /dev/shm, which has "
-        f"{free / 1e9:.2f} GB free: a bus error ends the run then. Give it more (docker run "
+        f"{free / 1e9:.2f} GB free: otherwise a bus error ends the run. Enlarge it (docker run "
         "--shm-size), or lower num_workers or prefetch_factor."
     )
 
@@ -110,7 +110,7 @@ def _block_kind(block: Path) -> str | None:
     except OSError:
         return None
     if "virtio" in str(folder) or folder.name.startswith(("vd", "xvd")):
-        return "virtual"  # their disks claim to rotate, whatever the real storage is
+        return "virtual"  # their disks report that they rotate, whatever the real storage is
     for place in (folder, folder.parent):  # a partition has no queue, but its disk does
         text = text_of(place / "queue" / "rotational")
         if text is not None:
@@ -150,7 +150,7 @@ def memory_limit(root: str | os.PathLike[str] = "/") -> int | None:
 
 
 def cpu_limit(root: str | os.PathLike[str] = "/") -> float | None:
-    """The number of cores' worth of time granted by the process's cgroup and those above it."""
+    """The CPU limit, in cores, of the process's cgroup and its parents."""
     values = [
         *_up_the_tree(Path(root), "cgroup2", "", "cpu.max", _share_of_v2),
         *_up_the_tree(Path(root), "cgroup", "cpu", "cpu.cfs_quota_us", _share_of_v1),
@@ -169,7 +169,7 @@ def _up_the_tree(
         if mount.kind != kind or (controller and controller not in mount.options.split(",")):
             continue
         top = root / mount.place.lstrip("/")
-        # In a container the group's name is the host's; the mount starts further down.
+        # In a container, the group's name is that of the host, but the mount starts at a subfolder.
         below = group[len(mount.root) :] if group.startswith(mount.root) else ""
         folder = top / below.lstrip("/")
         while True:
@@ -216,9 +216,8 @@ def numa_nodes(root: Path) -> dict[int, set[int]]:
 
 
 def core_numbers() -> set[int]:
-    """The cores that this process may use, regardless of the one to which OpenMP binds the calling
-    thread.
-    """
+    """The cores that this process may use, even if OpenMP binds the calling thread to one of
+    them."""
     return set(_core.cores_beyond_inherited()) or os.sched_getaffinity(0)
 
 
@@ -291,7 +290,7 @@ def _gpu(root: Path) -> str | None:
         names = sorted(os.listdir(root / "proc/driver/nvidia/gpus"))
     except OSError:
         return None
-    return f"{len(names)} of NVIDIA" if names else None
+    return f"{len(names)} from NVIDIA" if names else None
 
 
 # Files.

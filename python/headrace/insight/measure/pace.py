@@ -12,7 +12,7 @@ import time
 
 from headrace.insight.measure.rendezvous import Gone, Rendezvous
 
-_LATE = 6.0  # times the seconds: after that a single step suffices
+_LATE = 6.0  # times the seconds, after which a single step suffices
 
 
 class Pace:
@@ -28,10 +28,10 @@ class Pace:
         self._next_look = 1
         self.elapsed = 0.0  # on the slowest rank, at the last comparison
         self.steps = 0
-        self.compared = 0.0  # seconds spent on comparing, which do not count for the loop
+        self.compared = 0.0  # seconds of the comparisons, which do not count as the loop's
 
     def over(self, elapsed: float, steps: int) -> bool:
-        """Whether it is over, ``elapsed`` seconds and ``steps`` steps after its start."""
+        """Whether the part is over, ``elapsed`` seconds and ``steps`` steps after its start."""
         if self._rendezvous is None:
             self.elapsed, self.steps = elapsed, steps
             return self._enough()
@@ -46,7 +46,7 @@ class Pace:
         self.elapsed, self.steps = elapsed, steps
         if self._enough():
             return True
-        # Half of the steps that seem to remain: the pace may change, and no rank may be late.
+        # Compares again after half of the steps that seem to remain, since the pace may change.
         left = steps * (self._seconds - elapsed) / max(elapsed, 1e-9) / 2
         self._next_look = steps + max(1, int(min(left, 1e6)))
         return False

@@ -40,10 +40,10 @@ class Reading(NamedTuple):
     cpu_seconds: float  # of this process, all threads
     child_seconds: float  # of processes that it started, and their descendants
     resident_bytes: int
-    child_bytes: int  # of its processes; shared memory is counted in each
+    child_bytes: int  # of its child processes; shared memory is counted in each
     asked: float  # requests for the GIL
-    held: float  # those that found it held
-    late: float = 0.0  # those that came late, because no core was free
+    held: float  # requests that found it held
+    late: float = 0.0  # requests that were late, because no core was free
 
 
 class Requests(NamedTuple):
@@ -70,7 +70,7 @@ class Lived(NamedTuple):
     """A period of a process's life; None for unknown values."""
 
     seconds: float
-    cpu_seconds: float  # with those of the processes that it started
+    cpu_seconds: float  # including processes that it started
     gil_share: float | None  # of the time, 0 to 1
     gil_error: float | None  # its standard error
 
@@ -90,7 +90,7 @@ class Loop(Protocol):
 class Vitals:
     """The resources used by a loop; None for unknown values. gil_share: the fraction of the time
     that a thread held the GIL, 0 to 1, within about twice gil_error.
-    cpu_seconds_per_1000: of all threads and worker processes, for 1,000 records.
+    cpu_seconds_per_1000: of all threads and worker processes, per 1,000 records.
     memory: (seconds since the loop began, resident bytes with those of worker processes).
     memory_growth: bytes per step after the warm-up.
     """
@@ -103,9 +103,8 @@ class Vitals:
 
 
 class ProcessSampler:
-    """Takes a reading every ``every`` seconds while the context is open, and then calls ``tell``.
-
-    ask_every: seconds between requests for the GIL, on average; None asks never.
+    """Takes a reading every ``every`` seconds while the context is open, then calls ``tell``.
+    ask_every: seconds between requests for the GIL, on average; None: no requests.
     """
 
     def __init__(
@@ -126,7 +125,7 @@ class ProcessSampler:
 
     @property
     def readings(self) -> list[Reading]:
-        """The readings kept, the oldest first."""
+        """The readings that are kept, oldest first."""
         return self._readings.all()
 
     @property

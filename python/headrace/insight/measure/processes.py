@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This process and those that it started (workers, decoders of videos), from /proc.
-
-Does not use psutil, which searches all processes of the machine for the children of one. That takes
-11 ms, while reading the kernel's lists of children takes 0.6 ms, and a watch does it every second.
+"""Memory and CPU time of this process and those that it started (workers, video decoders), from
+/proc. Does not use psutil, which searches all processes of the machine for the children of one:
+that takes 11 ms. Reading the kernel's lists of children takes 0.6 ms, and a watch does it every
+second.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A timeline: the batches of each loop, and the experiments, on one clock.
+"""A timeline of the experiments and of the batches of each loop, on one clock.
 
 Bounded, however long a loop runs: the first consecutive batches of each window, the slowest ones of
 the whole loop, and histograms of waits and steps.
@@ -20,10 +20,10 @@ _BINS = 8  # bins of a histogram per power of ten
 
 
 class Event(NamedTuple):
-    """One batch: waited for from ``begin`` on, then used by the step. In seconds."""
+    """One batch: the wait that starts at ``begin``, then the step. Times in seconds."""
 
     number: int  # index of the batch, from 0
-    window: int  # -1: before the first one
+    window: int  # the window, or -1 before the first one
     begin: float  # of time.perf_counter
     waited: float
     stepped: float
@@ -45,7 +45,7 @@ class Bin(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """A loop, batch by batch. ``batches``: how many there were; events may be fewer."""
+    """A loop, batch by batch. ``batches``: their number; there may be fewer events."""
 
     events: tuple[Event, ...] = ()
     batches: int = 0
@@ -110,7 +110,7 @@ def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
 
 
 class Span(NamedTuple):
-    """An activity: ``begin`` by time.perf_counter, and its seconds."""
+    """An activity: ``begin``, as of time.perf_counter, and its seconds."""
 
     name: str
     begin: float

@@ -8,8 +8,8 @@
     >>> step([1, 2])
     3
 
-`region` costs next to nothing unless recorded. `Recorder` is what the doctor records with:
-parts in parts, on one thread, by the host's clock or by events of a GPU.
+`region` costs next to nothing unless recorded. The doctor uses `Recorder`, which times nested parts
+on one thread, by the host's clock or by events of a GPU.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _recorder: Recorder | None = None  # while recording
 class region:
     """Names a part of your training step: ``with hr.region("fusion"): ...``.
 
-    ``hr.doctor(loader, step)`` shows which fraction of the step each takes. Regions can be nested.
-    Outside of an examination it does nothing, in less than a microsecond. Raises ConfigError
-    (HR0931) for an invalid name.
+    ``hr.doctor(loader, step)`` shows the fraction of the step that each one takes. Regions can be
+    nested. Outside of an examination it does nothing, in less than a microsecond. Raises
+    ConfigError (HR0931) for an invalid name.
     """
 
     __slots__ = ("_name", "_records")
@@ -82,7 +82,8 @@ class Region(NamedTuple):
 
 
 class Clock(Protocol):
-    """Marks moments, and returns the seconds between two once everything is finished."""
+    """Marks points in time, and returns the seconds between two of them once the work is
+    finished."""
 
     def mark(self) -> Any: ...
 
@@ -126,11 +127,11 @@ class _Part:
     path: tuple[str, ...]
     begin: Any
     end: Any = None
-    without: tuple[_Part, ...] = ()  # parts in between that are not its own
+    without: tuple[_Part, ...] = ()  # seconds of the parts inside it
 
 
 class Recorder:
-    """Records the begin and end of a step's parts; those on other threads are ignored."""
+    """Records the begin and end of a step's parts; parts on other threads are ignored."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -141,12 +142,14 @@ class Recorder:
     def forget(self) -> None:
         """Discards all recordings."""
         self._closed: list[_Part] = []
-        self._order: dict[tuple[str, ...], None] = {}  # order of appearance
-        self._forward_end: tuple[int, Any] | None = None  # parts closed until then, and when
+        self._order: dict[tuple[str, ...], None] = {}  # paths in order of appearance
+        self._forward_end: tuple[int, Any] | None = (
+            None  # number of parts closed by then, and the time
+        )
 
     @property
     def found(self) -> bool:
-        """Whether there was any part besides the step itself."""
+        """Whether there were any parts in addition to the step itself."""
         return any(len(path) > 1 for path in self._order)
 
     @property
@@ -175,7 +178,7 @@ class Recorder:
         self._open.append(_Part(path, self._clock.mark()))
 
     def end(self, name: str) -> None:
-        """Ends the innermost part of this name, and parts in it that an error left open."""
+        """Ends the innermost part of this name, and parts inside it that an error left open."""
         if threading.get_ident() != self._thread or not self._is_open(name):
             return
         mark = self._clock.mark()
@@ -258,7 +261,7 @@ class Recorder:
 
 @contextlib.contextmanager
 def recording(recorder: Recorder) -> Iterator[None]:
-    """Regions are recorded here until the end."""
+    """Inside, regions are recorded in this recorder."""
     global _recorder
     before, _recorder = _recorder, recorder
     try:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges values between the ranks of one machine, by small files in a common temporary folder.
+"""Exchanges values between the ranks of one machine, through small files in a shared temporary
+folder.
 
 No rank waits forever: if a rank's process has ended, has announced that it leaves, or is late, the
 others are notified and continue without it.
 
 torch's TCPStore is not used, because it does not detect that a rank has died, so the others would
-wait until its timeout, and because examined scripts may not have torch.
+wait until its timeout, and because examined scripts may run without torch.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SEVERAL_MACHINES = declare(
     "HR0906",
     "config",
     "ranks on several machines",
-    "Ranks agree on the step after which all of them stop through files on one machine. Start the "
+    "The ranks agree on their last step through files, which works on one machine only. Start the "
     "script with --nnodes 1 to examine it.",
 )
 _POLL = 0.0005  # seconds
@@ -44,7 +45,7 @@ class Place:
     count: int
     local_rank: int
     local_count: int
-    run: str  # of the launcher: the same for all its ranks
+    run: str  # of the launcher, the same for all its ranks
 
     @property
     def one_machine(self) -> bool:
@@ -52,7 +53,7 @@ class Place:
 
 
 def place_from(environment: Mapping[str, str] = os.environ) -> Place | None:
-    """From RANK and WORLD_SIZE, set by torchrun and other launchers; None for one rank."""
+    """From RANK and WORLD_SIZE, set by torchrun and other launchers; None for a single rank."""
     try:
         rank, count = int(environment["RANK"]), int(environment["WORLD_SIZE"])
         local_rank = int(environment.get("LOCAL_RANK", rank))
@@ -91,7 +92,7 @@ class Rendezvous:
         self._root.mkdir(mode=0o700, exist_ok=True)
         seen = self._root.lstat()
         if seen.st_uid != os.getuid() or not stat.S_ISDIR(seen.st_mode):
-            raise self._miss(self.place.local_rank, f"may not use {self._root}")
+            raise self._miss(self.place.local_rank, f"cannot use {self._root}")
         own = f"{os.getpid()} {_begin_of(os.getpid())}"
         self._write(self._root / f"here.{self.place.local_rank}", own)
         stop = time.monotonic() + self.patience
@@ -107,7 +108,7 @@ class Rendezvous:
 
     def exchange(self, value: Any) -> list[Any]:
         """The values of all ranks, in order; each rank calls it equally often. Raises Gone if one
-        is missing, and from then on.
+        is missing, in this and all later calls.
         """
         if self.missing is not None:
             raise self.missing
@@ -115,7 +116,7 @@ class Rendezvous:
         self._write(self._file(self.place.local_rank), value)
         stop = time.monotonic() + self.patience
         values = [self._wait_for(rank, stop) for rank in range(self.place.local_count)]
-        # All ranks have read the previous exchange, or they would not be in this one.
+        # All ranks have read the values of the previous exchange, since they are in this one.
         with contextlib.suppress(OSError):
             (self._folder / f"{self._turn - 1}.{self.place.local_rank}").unlink(missing_ok=True)
         return values
@@ -170,8 +171,8 @@ class Rendezvous:
             time.sleep(_POLL)
 
     def _look_for(self, rank: int, path: Path, stop: float) -> None:
-        """Raises Gone if the rank cannot answer any more; its last values may have arrived just
-        now."""
+        """Raises Gone if the rank cannot answer any more; unless its last values have just
+        arrived."""
         why = ""
         if (self._folder / f"gone.{rank}").exists():
             why = str(json.loads((self._folder / f"gone.{rank}").read_text()))

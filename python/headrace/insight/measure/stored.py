@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading without decoding: the rate of a source alone; `headrace bench --preset raw`.
-
-Records are read as stored. A value becomes a Python object only when it is accessed.
+"""Reads stored records without decoding, for the rate of a source alone: `headrace bench --preset
+raw`. A value becomes a Python object only when it is accessed.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class RawColumn(Sequence[Any]):
 class RawReader:
     """Batches of stored values; each is a tuple with a column for each field.
 
-    order: record indices, int64; default: all in the source's order.
+    order: record indices, int64; default: all records in the source's order.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class RawReader:
 def read_ahead(
     reader: _core.StoredReader, order: Any, batch_size: int, threads: int
 ) -> Iterator[_core.StoredBatch]:
-    """The records of an order in batches, read ahead by threads."""
+    """Reads the records of an order in batches, ahead of the consumer, on threads."""
     ahead: deque[Future[_core.StoredBatch]] = deque()
     with ThreadPoolExecutor(threads, "headrace-reader") as pool:
         try:

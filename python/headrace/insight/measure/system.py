@@ -26,8 +26,8 @@ from typing import Any
 from headrace import _core
 from headrace.insight.measure import instructions, machine
 
-# Packages whose versions have made a difference: array types, trainers, readers, references in
-# tests.
+# Packages whose versions have mattered in bug reports: array types, trainers, readers, references
+# in tests.
 PACKAGES = (
     *("numpy", "torch", "torchvision", "torchaudio", "tensorflow", "keras", "jax", "paddlepaddle"),
     *("mxnet", "lightning", "accelerate", "transformers", "timm", "ultralytics", "albumentations"),
@@ -58,7 +58,7 @@ _SECRET = ("AWS_", "GOOGLE_", "AZURE_", "HF_", "HTTP_PROXY", "HTTPS_PROXY", "NO_
 
 
 def look(root: str | os.PathLike[str] = "/") -> dict[str, Any]:
-    """Facts by topic; what could not be found out is None. Every value has a JSON form."""
+    """Facts by topic; unknown ones are None. Every value has a JSON form."""
     top = Path(root)
     facts = machine.look([], top)
     return {
@@ -156,7 +156,7 @@ def _value_in(file: Path, separator: str, *keys: str) -> str | None:
 
 
 def _container(top: Path) -> str | None:
-    """The container runtime, if it identifies itself; None may still be a container."""
+    """The container runtime, if it identifies itself; with None, it may still be a container."""
     for file, name in ((".dockerenv", "docker"), ("run/.containerenv", "podman")):
         if (top / file).exists():
             return name
@@ -199,8 +199,8 @@ def _devices(top: Path) -> dict[str, Any]:
 
 
 def _libraries() -> dict[str, str]:
-    """What is opened when it is first used: which library it is, or why it is not available. Of the
-    system's, the path, whose end is the version."""
+    """The libraries that are opened at their first use: which ones they are, or why they are not
+    available. For those of the system, the path, whose end is the version."""
     found = {}
     for kind in ("image", "audio"):
         for codec in sorted(_core.media()[kind]["formats"]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of a script's loop: it gets each batch's times, and makes the windows."""
+"""Times a script's loop: collects the times of each batch, and divides them into windows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from headrace.insight.measure.loop import WINDOWS, Ledger, Timed, settle
 from headrace.insight.measure.pace import Pace
 from headrace.insight.measure.rendezvous import Rendezvous
 
-_WARM = 0.15  # of a measurement's seconds, during which nothing is counted
-_LATE = 2.0  # times the seconds: after that fewer windows suffice
+_WARM = 0.15  # fraction of a measurement's seconds, during which nothing is counted
+_LATE = 2.0  # times the seconds, after which fewer windows suffice
 
 
 class Tally:
@@ -19,7 +19,8 @@ class Tally:
     def __init__(
         self, seconds: float, least: int, warm: int, rendezvous: Rendezvous | None
     ) -> None:
-        """``least``: minimum number of windows. ``warm``: batches before the first."""
+        """``least``: minimum number of windows. ``warm``: number of batches before the first
+        window."""
         self._seconds, self._least, self._warm = seconds, least, warm
         self._rendezvous = rendezvous
         self._ledger = Ledger()
@@ -64,8 +65,8 @@ class Tally:
         records: int,
         restarted: bool = False,
     ) -> None:
-        """Adds a batch: the seconds waited for it, how many of them were computed here, and those
-        of its step.
+        """Adds a batch: the seconds waited for it, how many of them this thread computed, and the
+        seconds of its step.
         """
         self._ledger.add(begin, waited, computed, stepped, records, restarted, self.warming)
         self._batches += 1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a thread computed or waited: wall time, CPU time, and how often it gave up its core.
+"""Determines whether a thread computed or waited, from wall time, CPU time and its voluntary
+switches.
 
 A preempted thread looks idle by its CPU time alone, although it did not wait for anything: it did
 not give up its core voluntarily, or it was waiting for one. The system counts both separately.
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 
 class Moment(NamedTuple):
-    """A point in a thread's life; ``since`` is the difference of two."""
+    """A thread's clocks at one moment; ``since`` gives the difference of two."""
 
     wall: float
     cpu: float
@@ -30,7 +31,7 @@ class Moment(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Seconds: of wall time, of CPU time, and spent waiting."""
+    """Seconds of wall time, of CPU time, and spent waiting."""
 
     wall: float
     cpu: float
@@ -38,7 +39,7 @@ class Spent(NamedTuple):
 
 
 def now() -> Moment:
-    """The current moment of the calling thread."""
+    """The clocks of the calling thread, now."""
     waits = getrusage(RUSAGE_THREAD).ru_nvcsw
     return Moment(time.perf_counter(), time.thread_time(), waits, _queued())
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A time limit: a longer wait is interrupted.
-
-Importing modules does not count as waiting, however long it takes on a busy machine: the timer
-checks periodically, and time in which modules were imported since the last check does not count.
+"""A time limit that interrupts longer waits. Importing modules does not count as waiting, however
+long it takes on a busy machine: the timer checks periodically, and time in which modules were
+imported since the last check does not count.
 
 On the main thread it uses the system's timer, whose signal also interrupts waiting for a lock or a
 queue, like Ctrl-C. If the program uses that signal itself, or on another thread, there is no limit.
@@ -26,7 +25,8 @@ _IMPORT: Any = importlib._bootstrap._find_and_load.__code__  # type: ignore[attr
 
 
 class Stuck(BaseException):
-    """It took too long. Not an Exception, because loops that catch those must not swallow it."""
+    """Raised when a phase takes too long. Not an Exception, so that loops that catch those do not
+    swallow it."""
 
     def __init__(self, what: str, seconds: float) -> None:
         super().__init__(f"{what} for {seconds:g} seconds")
@@ -62,7 +62,7 @@ class TimeLimit:
         self._working = False
 
     def begin(self, what: str) -> None:
-        """Starts a phase of so many seconds, and ends the previous one."""
+        """Starts a phase of this many seconds, and ends the previous one."""
         if self._still_ours() and not self.expired:
             self.what = what
             self._looked, self._waited = time.monotonic(), 0.0
@@ -89,7 +89,7 @@ class TimeLimit:
         self.expired += 1
         if self.expired > _EXPIRIES:
             self._leave()
-        # Interrupts again soon, for code that catches it or waits for something else meanwhile.
+        # Interrupts again soon, for code that catches the interruption or starts another wait.
         signal.setitimer(signal.ITIMER_REAL, min(self.seconds, _AGAIN))
         raise Stuck(self.what, self.seconds)
 

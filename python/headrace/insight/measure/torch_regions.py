@@ -77,7 +77,7 @@ def _watch_optimizer(undo: contextlib.ExitStack, recorder: Recorder, optimizer: 
 def _watch_method(
     undo: contextlib.ExitStack, recorder: Recorder, owner: Any, method: str, name: str
 ) -> None:
-    """In the object's own dictionary, so that no other object is affected."""
+    """Sets it in the object's own dictionary, so that no other object is affected."""
     original = getattr(owner, method, None)
     places = getattr(owner, "__dict__", None)
     if original is None or places is None:
@@ -91,7 +91,7 @@ def _watch_method(
         finally:
             recorder.end(name)
 
-    before = places.get(method, _watch_method)  # which no other code sets
+    before = places.get(method, _watch_method)  # no other code sets it
     places[method] = timed
 
     def put_back() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where something hung or failed: the user's line, and our loader's position."""
+"""Finds where something hung or failed: the user's line, and our loader's position."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from headrace.errors import Error
 from headrace.loader.viewed import ViewedLoader
 
 _PACKAGE = str(Path(__file__).resolve().parents[2])
-_NOT_THE_USERS = (_PACKAGE, sysconfig.get_path("stdlib"), "<")  # except what pip installs
+_NOT_THE_USERS = (_PACKAGE, sysconfig.get_path("stdlib"), "<")  # except packages installed by pip
 
 
 def line_of(error: BaseException) -> str:
-    """ "train.py, line 12, in step": the user's innermost line; "" without one."""
+    """ "train.py, line 12, in step": the innermost line of the user's code; "" if there is none."""
     found = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
@@ -27,7 +27,7 @@ def line_of(error: BaseException) -> str:
 
 
 def told(error: BaseException) -> str:
-    """The error's own words, and where it happened."""
+    """The error's message, and where it happened."""
     line = line_of(error)
     return f"{error} ({line})" if line else str(error)
 
@@ -36,7 +36,7 @@ def place_of(loader: ViewedLoader) -> str:
     """The batches delivered by a loader, and the first record of its next batch."""
     try:
         state = loader.state_dict()
-        text = f"The loader had given {state['batch']} batches of epoch {state['epoch']}"
+        text = f"The loader had delivered {state['batch']} batches of epoch {state['epoch']}"
         numbers = loader.assembly.engine().indices(state["epoch"], state["batch"])
         return text + f"; the next begins with record {_named(loader, int(numbers[0]))}."
     except (Error, LookupError, OSError):

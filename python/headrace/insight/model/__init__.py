@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judging without measuring: a model over numbers, the verdict, the gain of a remedy."""
+"""Conclusions from numbers, without measuring: a model, the verdict, the gain of a remedy."""

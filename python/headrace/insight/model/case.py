@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operational law: n units of a resource, each busy s seconds per record, serve n / s records.
-
-A record passes stages; each keeps one unit of its resources busy (a core, a place in the disk's
-queue, the GIL) and all the while the worker that it is on. The least of these rates is what the
-input can sustain. The consumer, which copies a batch and steps, is one more server.
+"""The utilization law of operational analysis: n units of a resource, each busy for s seconds per
+record, serve n / s records per second. A record passes through stages; each occupies its worker and
+one unit of each of its resources (a core, a slot in the disk's queue, the GIL). The input can
+sustain the lowest of these rates. The consumer, which copies a batch and runs the step, is one more
+server.
 
 >>> decode = Stage("decode", "decode", 0.004)
 >>> sustained(Case((decode,), workers=2, cores=2, step_seconds=0.001))
@@ -34,12 +34,12 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A loader and its consumer, as numbers. All seconds are per record."""
+    """A loader and its consumer, described by numbers. All seconds are per record."""
 
     stages: tuple[Stage, ...]
     workers: int  # threads or processes that make records
     cores: int  # cores that these may use
-    step_seconds: float = 0.0  # seconds of the consumer; 0 without one
+    step_seconds: float = 0.0  # seconds of the training step; 0 without one
     copy_seconds: float = 0.0  # to the device, before the step
     disk_depth: float = 1.0  # requests that the storage serves concurrently
     gils: int = 1  # interpreters that run Python steps
@@ -94,7 +94,7 @@ def input_rate(case: Case) -> float:
 
 
 def consumer_rate(case: Case) -> float:
-    """Records per second that copy and step can take; infinite without them."""
+    """Records per second that copy and step can process; infinite without them."""
     times = (case.copy_seconds, case.step_seconds)
     busy = max(times) if case.copy_overlapped else sum(times)
     return 1 / busy if busy > 0 else math.inf
@@ -109,7 +109,7 @@ def loop_bounds(case: Case) -> tuple[float, float]:
         return (1 / seconds, 1 / seconds) if seconds > 0 else (math.inf, math.inf)
     rates = sustained(case)
     inputs = [rates[name] for name in (*RESOURCES, "workers") if name in rates]
-    if case.step_cores > 0:  # cores that both use
+    if case.step_cores > 0:  # cores shared by both
         inputs.append(case.cores / (case.demand("cores") + case.step_cores))
     comes_in = min(inputs, default=math.inf)
     undisturbed, disturbed = _consumer_bounds(case, comes_in)

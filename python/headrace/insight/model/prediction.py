@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predicts each remedy: the changed case through the same model, as a range.
 
-A remedy changes the case, at worst and at best; the law gives a range for each, which is widened by
-the law's error in the measured run.
+A remedy changes the case, at worst and at best; the model gives a range for each, which is widened
+by the model's error for the measured run.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 
 from headrace.insight.model.case import Case, Stage, input_rate, loop_bounds
 
-WORTH = 1.05  # smaller gains are not offered
-_FEW_WAITS = 0.1  # of a record's time, not caused by any limit
+WORTH = 1.05  # smaller gains are not proposed
+_FEW_WAITS = 0.1  # fraction of a record's time that no limit explains
 _MISS = 0.03  # the error of any estimate, even for a loop that fits the model exactly
 
 
 @dataclasses.dataclass(frozen=True)
 class Remedy:
-    """A change: the case with it, at worst and at best, and what to type."""
+    """A remedy: the changed case, at worst and at best, and what to type."""
 
     name: str
     what: str
@@ -83,12 +83,12 @@ def cheaper(
 
 
 def without(case: Case, stage: str, what: str, spread: float = 0.0) -> Remedy:
-    """Without a stage; ``spread``: the uncertainty of its own cost, as a fraction."""
+    """Removes a stage; ``spread``: the relative uncertainty of its cost."""
     return cheaper(case, f"without {stage}", what, {stage: (spread, 0.0)})
 
 
 def more_memory(case: Case, what: str) -> Remedy:
-    """A memory limit that delays nothing."""
+    """Raises the memory limit so that it delays nothing."""
     changed = dataclasses.replace(case, memory_places=math.inf)
     return Remedy("more memory", what, changed, changed)
 
@@ -108,9 +108,9 @@ def compared(
     read: tuple[float, float] = (1.0, 1.0),
     copy: tuple[float, float] = (1.0, 1.0),
 ) -> Remedy:
-    """A remedy that was tried next to the loader: its speed-up (at worst, at best). Both read from
-    memory, so the comparison does not include waits for storage: a fraction ``read`` of these
-    remains, and a fraction ``copy`` of the copies to the device.
+    """A remedy whose speed-up was measured in a trial (at worst, at best). Both read from memory,
+    so the comparison does not include waits for storage: a fraction ``read`` of these remains, and
+    a fraction ``copy`` of the copies to the device.
     """
     now = input_rate(_warm(case))
     total = sum(stage.seconds for stage in case.stages)
@@ -133,15 +133,16 @@ def compared(
 
 
 def block_shuffled(case: Case, what: str, share: float) -> Remedy:
-    """Random reads become long ones; ``share``: the fraction of a read's time if everything were
-    contiguous. Since a window of blocks is read at a time, it is at most twice that.
+    """Random reads become long sequential ones; ``share``: the fraction of a read's time if
+    everything were contiguous. Since a window of blocks is read at a time, the actual fraction is
+    at most twice that.
     """
     read = (min(1.0, 2 * share), share)
     return compared(case, "block shuffle", what, (1.0, 1.0), read=read)
 
 
 def copied_aside(case: Case, what: str, pinned: float) -> Remedy:
-    """Copies from pinned memory on a separate stream; ``pinned``: the fraction of their present
+    """Copies from pinned memory on a separate stream; ``pinned``: the remaining fraction of their
     time.
     """
     shorter = dataclasses.replace(case, copy_seconds=case.copy_seconds * min(1.0, pinned))
@@ -150,8 +151,8 @@ def copied_aside(case: Case, what: str, pinned: float) -> Remedy:
 
 
 def replaced(case: Case, name: str, what: str, rates: tuple[float, float]) -> Remedy:
-    """Another input, whose rate alone was measured: (at worst, at best) records per second. It had
-    all cores then, and has fewer next to the step.
+    """Another input, whose rate was measured without a step: records per second (at worst, at
+    best). It had all cores then, and has fewer alongside the step.
     """
 
     def at(rate: float) -> Case:
@@ -162,12 +163,12 @@ def replaced(case: Case, name: str, what: str, rates: tuple[float, float]) -> Re
 
 
 def _is_wait(stage: Stage) -> bool:
-    """Whether all of its time is spent in the storage."""
+    """Whether a stage spends all of its time in the storage."""
     return stage.resources == ("disk",)
 
 
 def _warm(case: Case) -> Case:
-    """The case with all reads from memory."""
+    """The case if all reads came from memory."""
     kept = tuple(stage for stage in case.stages if not _is_wait(stage))
     return dataclasses.replace(case, stages=kept)
 

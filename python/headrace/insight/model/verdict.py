@@ -18,10 +18,10 @@ from headrace.insight.measure.loop import Window
 from headrace.insight.model.case import RESOURCES, Case, Stage, consumer_rate, input_rate, sustained
 
 FED_SHARE = 0.05  # a loop that waits less than this fraction of its time is fed
-HICCUPS = 0.20  # waits that do not come from a slow input, if the input is ample
-AMPLE = 2.0  # an input that could deliver this many times more: the consumer is clearly the limit
+HICCUPS = 0.20  # if the input is ample, waits below this fraction do not come from it
+AMPLE = 2.0  # an input that is this many times faster: the consumer is clearly the limit
 NEARLY = 1.10  # rates closer than this are not distinguished
-CROWDED = 0.15  # fraction of the wanted core time; if others used more, nothing is certain
+CROWDED = 0.15  # fraction of the requested core time; if others used more, nothing is certain
 FEW = 6  # batches; a loader that works ahead may have made them before the measurement
 
 WORDS = (
@@ -44,15 +44,15 @@ NOT_INPUT_BOUND = ("fed", "consumer", "unsure")
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What limits the loop. ``margin``: how much faster the next limit is, 0.5 for 50 % faster;
-    infinite without another. ``noise``: how much the windows disagree.
+    """What limits the loop. ``margin``: by how much the next limit is higher, 0.5 for 50 %;
+    infinite if there is none. ``noise``: how much the windows disagree.
     """
 
     word: str
     cause: str  # the stage or resource by its name
     margin: float
     noise: float
-    likely: str = ""  # if unsure: what the numbers suggest nonetheless
+    likely: str = ""  # if unsure: what the numbers suggest
     reason: str = ""  # if unsure: why, unless windows just disagree
 
 
@@ -64,20 +64,18 @@ def judge(
     batches: float = math.inf,
 ) -> Verdict:
     """The verdict on a case whose loop was measured in ``windows``; a single window proves nothing.
-    copy_noise: how much the measurements of the copies disagree. crowding: the fraction of the time
-    wanted on cores that other programs took. batches: number of batches in all windows.
+    copy_noise: how much the measurements of the copies disagree. crowding: the fraction of the
+    requested core time that other programs took. batches: number of batches in all windows.
     """
     found = _by_numbers(case, windows, copy_noise)
     likely = found.likely or ("" if found.word == "unsure" else found.word)
     reason = ""
     if crowding > CROWDED:
-        reason = (
-            f"other programs had the cores for {crowding:.0%} of the time that this one wanted them"
-        )
+        reason = f"other programs took {crowding:.0%} of the core time that this one needed"
     elif case.overlapped and batches < FEW and likely not in ("fed", "consumer"):
         reason = (
-            f"only {batches:g} batches came, which may have been made before; more seconds= or "
-            "smaller batches give more"
+            f"only {batches:g} batches came, which may have been prepared earlier; more seconds= "
+            "or smaller batches help"
         )
     if not reason:
         return found
@@ -87,7 +85,7 @@ def judge(
 def _by_numbers(case: Case, windows: Sequence[Window], copy_noise: float) -> Verdict:
     noise = disagreement([window.rate for window in windows])
     if len(windows) < 2:
-        return Verdict("unsure", "", 0.0, noise)  # how far it would differ is unknown
+        return Verdict("unsure", "", 0.0, noise)  # the spread is unknown
     stalls = [window.stall for window in windows]
     stall = statistics.median(stalls)
     if case.step_seconds > 0 and stall <= FED_SHARE:
@@ -133,8 +131,8 @@ def judge_ranks(ranks: Sequence[RankTimes]) -> Verdict | None:
     """The verdict "rank" if one rank's data delays all others; otherwise None.
 
     Ranks that step together take the same time for a step, whichever is late: the others wait for
-    the gradients in their step. So the indicator is the time that a rank waits for its data; if all
-    wait for theirs, the last one is last by chance, and removing it would not help.
+    the gradients in their step. So the indicator is the time that a rank waits for its data. If all
+    of them wait, the slowest is so by chance, and fixing it would not help.
 
     >>> slow, quick = Window(100, 0.8), Window(100, 0.1)
     >>> both = [RankTimes(0, (quick, quick), 0.002), RankTimes(1, (slow, slow), 0.008)]
@@ -164,7 +162,7 @@ def disagreement(values: Sequence[float]) -> float:
 
 
 def _limit_of(case: Case) -> tuple[str, str, float]:
-    """Verdict, cause and margin of the slowest resource on the way to the consumer."""
+    """Verdict, cause and margin of the slowest resource before the consumer."""
     rates = sustained(case)
     hard: dict[str, float] = {}
     for name in RESOURCES:
@@ -174,8 +172,8 @@ def _limit_of(case: Case) -> tuple[str, str, float]:
         hard["copy"] = 1 / case.copy_seconds if case.copy_overlapped else consumer_rate(case)
     if not hard:
         return "unsure", "", 0.0
-    # Workers wait for everything they use, so they are a limit themselves only if the rest has
-    # room, that is, if more of them would help.
+    # Workers wait for the resources they use, so their number is the limit only if all other
+    # resources have room, that is, if more workers would help.
     others = min(hard.values())
     if not case.overlapped:
         # Nothing is made ahead. With one more worker the input would overlap with the step.
@@ -190,7 +188,7 @@ def _limit_of(case: Case) -> tuple[str, str, float]:
     if case.step_seconds > 0 and least != "copy":
         reach = consumer_rate(case) / hard[least] - 1
         if reach <= 0:
-            return "unsure", "", 0.0  # it stalls, though everything could keep up
+            return "unsure", "", 0.0  # it stalls, although everything could keep up
         margin = min(margin, reach)
     if least == "copy":
         return "copy", "the copy to the device", margin
@@ -203,7 +201,7 @@ def _limit_of(case: Case) -> tuple[str, str, float]:
 
 
 def _heaviest(case: Case, resource: str) -> tuple[str, str, float]:
-    """The stage that uses most of a resource, and by how much it exceeds the next."""
+    """The stage that uses most of a resource, and by how much it exceeds the next stage."""
     users: list[Stage] = [stage for stage in case.stages if resource in stage.resources]
     users.sort(key=lambda stage: -stage.seconds)
     lead = math.inf

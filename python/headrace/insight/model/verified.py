@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured gain of an applied remedy, next to the prediction."""
+"""The measured gain of an applied remedy, compared with its prediction."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's work per record, at other numbers of threads or workers, and sample records."""
+"""Measures a loader's work per record, other numbers of threads or workers, and sample records."""

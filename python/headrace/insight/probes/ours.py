@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our loader's work per record: its stages, the cost of each operator, slow records.
 
-Everything runs on separate loaders over the same source with other steps or one thread; the user's
-own is not touched. An operator's cost is how much faster the pipeline is without it.
+Everything runs on separate loaders over the same source, with other transforms or one thread; the
+user's loader is not touched. An operator's cost is the time that the pipeline saves without it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _READ = 16  # minimum number of records read
 _TOGETHER = 4  # records that a thread reads before it returns to Python
 _DECODE = ("entropy", "coded", "transform")
 _ENGINE = {"resample": "resizing", "store": "writing batches"}
-_FEATURES = "extracting features"  # for audio: what the engine counts as transform
+_FEATURES = "extracting features"  # for audio, which the engine counts as transform
 _SEEKING = "seeking in videos: frames that are decoded on the way to those of the clip"
-_CHANGED = {  # replaces the user's keywords: an examination caches and writes nothing
+_CHANGED = {  # replace the user's keywords: an examination caches and writes nothing
     "quarantine": None,
     "resident": False,
     "cache": None,
@@ -64,7 +64,7 @@ class Anatomy:
 def like(
     loader: Loader, source: Any = None, pipeline: Pipeline | None = None, **changes: Any
 ) -> Loader:
-    """A loader like the user's, with another source, other steps or keywords."""
+    """A loader like the user's, with another source, other transforms or keywords."""
     given = {**loader.assembly.given, **_CHANGED, **changes}
     if given["index"] == "auto":
         given["index"] = "use"  # which stores no indexes
@@ -84,7 +84,7 @@ def _made(source: Any, pipeline: Pipeline, given: dict[str, Any]) -> Loader:
 
 
 def examine(loader: Loader, reads: Reads | None, seconds: float) -> Anatomy:
-    """Stages with one thread, then each operator's cost, measured by leaving it out."""
+    """Stages with one thread, then each operator's cost, measured by omitting it."""
     names = names_of(loader.assembly.pipeline)
     share = seconds / (2 + len(names))
     parts, one = stages_of(like(loader, threads=1), reads, 2 * share)
@@ -131,13 +131,14 @@ def _hears_only(loader: Loader) -> bool:
 
 
 def _reading(seconds: float, reads: Reads | None) -> Stage:
-    """Reading depends on the storage; if it comes from memory, on the cores, too."""
+    """Resources of reading: the storage and, if the data comes from memory, the cores."""
     busy = reads is not None and reads.cpu_share > 0.5
     return Stage("reading", "storage", seconds, ("disk", "cores") if busy else ("disk",))
 
 
 def _price(loader: Loader, number: int, seconds: float, one: Timed) -> Price | None:
-    """None if the pipeline is invalid without the step, or there are too few windows."""
+    """The cost of a transform; None if the pipeline is invalid without it, or there are too few
+    windows."""
     try:
         with like(
             loader, pipeline=without(loader.assembly.pipeline, {number}), threads=1
@@ -151,7 +152,7 @@ def _price(loader: Loader, number: int, seconds: float, one: Timed) -> Price | N
 
 
 def _spread(timed: Timed) -> float:
-    """Seconds per record by which the windows differ."""
+    """The spread of the windows, in seconds per record."""
     rates = [window.rate for window in timed.windows]
     return 1 / min(rates) - 1 / max(rates)
 
@@ -168,7 +169,8 @@ def _with_operators(parts: list[Stage], prices: list[Price], loader: Loader) -> 
         if part.kind != "python":
             stages.append(part)
             continue
-        # The engine counts Python transforms together: divided among them by their costs.
+        # The engine counts all Python transforms in one stage, which is divided in proportion to
+        # their costs.
         known = [p for p in prices if p.name in python and p.seconds > 0]
         whole = sum(price.seconds for price in known)
         named = [Stage(p.name, "python", part.seconds * p.seconds / whole, ("gil",)) for p in known]
@@ -231,11 +233,11 @@ def _stream(source: Any, order: Any, threads: int, seconds: float) -> tuple[floa
     stop = time.perf_counter() + seconds
     count = max(_READ, 4 * threads)
     while True:
-        # Read to the end with any source: an abandoned thread would continue reading.
+        # Any source is read to the end, since an abandoned thread would continue reading.
         wall, cpu, size = _read_some(source, np.resize(order, count), threads)
         if time.perf_counter() + 2 * wall > stop:
             return count / wall, min(1.0, cpu / wall / threads), size / count
-        count *= 2  # so that starting threads does not matter
+        count *= 2  # enough that starting threads does not matter
 
 
 def _read_some(source: Any, numbers: Any, threads: int) -> tuple[float, float, float]:
@@ -252,7 +254,7 @@ def _size(value: Any) -> int:
 
 
 def _reader(loader: Loader) -> Callable[[int], Any]:
-    """Decodes a record as the source provides it; for a video, a clip of it."""
+    """Decodes a record without transforms; for a video, a clip of it."""
     source = loader.source
     videos = tuple(field.name for field in source.schema if field.kind == "video")
     if not videos:

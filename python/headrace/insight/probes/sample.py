@@ -16,6 +16,6 @@ class Sample:
     """A record. ``pixels``: uint8 (1|3, H, W), at most 144 on a side; None without an image."""
 
     key: str
-    ms: float  # time to make it on one thread
+    ms: float  # time to make the record on one thread
     slow: bool  # one of the slowest
     pixels: Pixels | None = dataclasses.field(default=None, compare=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeking in videos: the part of decoding spent on frames that no clip shows."""
+"""Measures seeking in videos: the part of decoding spent on frames that are not in the clip."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from headrace import _core
 from headrace.loader import Loader
 
-_SAMPLES = 8  # records
+_SAMPLES = 8  # number of sampled records
 
 
 def seek_share(loader: Loader) -> float | None:
     """The fraction of decoded packets whose frames are not used; None without video. Computed from
-    the indices of some videos, for clips in the middle, as the first step takes them.
+    the indexes of some videos, for clips from the middle, as the first transform takes them.
     """
     source = loader.source
     fields = [field.name for field in source.schema if field.kind == "video"]
@@ -36,7 +36,7 @@ _CLIPS = ("RandomVideoClips", "UniformVideoClips", "CenterVideoClip", "VideoClip
 
 
 def frames_of_a_clip(times: list[float], arguments: dict[str, Any]) -> list[int]:
-    """Numbers of the frames of clips at equal distances, each as the step's arguments say.
+    """Frame numbers of evenly spaced clips, according to the transform's arguments.
 
     >>> frames_of_a_clip([n / 25 for n in range(10)], {"num_frames": 3, "stride": 2})
     [2, 4, 6]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our loader with one thread, two, and so on up to all cores, to find where more stop helping."""
+"""Runs our loader with one thread, two, and so on up to all cores, to find where more stop
+helping."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from headrace.insight.measure.loop import Timed, time_loop
 from headrace.insight.probes.ours import like
 from headrace.loader import Loader
 
-_MOST = 8  # counts that are tried
+_MOST = 8  # number of counts to try
 
 
 def counts(cores: int) -> list[int]:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A torch DataLoader's work per record: its dataset and collate_fn, called here and timed.
-
-Works on a copy of the dataset whose transforms are timed one by one; the user's is not changed.
-Imports neither torch nor Pillow: both are only used if the program has imported them.
+"""Measures a torch DataLoader's work per record by calling and timing its dataset and collate_fn.
+Works on a copy of the dataset whose transforms are timed one by one; the user's dataset is
+unchanged. Imports neither torch nor Pillow: both are only used if the program has imported them.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def is_dataloader(loader: Any) -> bool:
 
 
 class _Clock:
-    """Wall and CPU seconds by name; nested calls are only counted for the inner one."""
+    """Wall and CPU seconds by name; the time of nested calls counts only for the inner one."""
 
     def __init__(self) -> None:
         self.busy: dict[str, float] = defaultdict(float)
@@ -132,7 +131,7 @@ def _let_workers_end(loader: Any) -> None:
 
 
 def _stages(clock: _Clock, operators: list[str], count: int) -> list[Stage]:
-    """Time in which a core was busy belongs to the operator; waiting belongs to the storage."""
+    """Time in which a core was busy is attributed to the operator, waiting to the storage."""
     kinds = {
         "rest": ("the dataset's own code", "python"),
         "decode": ("decode", "decode"),
@@ -141,7 +140,7 @@ def _stages(clock: _Clock, operators: list[str], count: int) -> list[Stage]:
     stages, waited = [], 0.0
     for name, busy in clock.busy.items():
         text, kind = kinds.get(name, (name, "operator"))
-        if name in operators:  # sleeping still makes a record slow
+        if name in operators:  # waiting still makes a record slow
             busy += clock.waited[name]
         else:
             waited += clock.waited[name]
@@ -151,7 +150,7 @@ def _stages(clock: _Clock, operators: list[str], count: int) -> list[Stage]:
 
 
 def _timed_copy(dataset: Any, clock: _Clock) -> tuple[Any, list[str]]:
-    """A copy whose ``transform`` (a Compose, or one callable) is timed; and the names of its
+    """A copy whose ``transform`` (a Compose, or one callable) is timed, and the names of the
     parts."""
     if not callable(getattr(dataset, "transform", None)):
         return dataset, []
@@ -213,7 +212,7 @@ def _decoding_timed(clock: _Clock) -> Iterator[None]:
     if "PIL.Image" not in sys.modules:
         yield
         return
-    module = importlib.import_module("PIL.ImageFile")  # Pillow itself does so with its first file
+    module = importlib.import_module("PIL.ImageFile")  # Pillow itself does so for its first file
     picture: Any = module.ImageFile
     original = picture.load
     timed = clock.timed("decode", original)
@@ -261,9 +260,9 @@ def rebuilt(loader: Any, **changes: Any) -> Any:
             names.append("prefetch_factor")
     keywords = {name: getattr(loader, name) for name in names if hasattr(loader, name)}
     if not changes.get("num_workers", loader.num_workers):
-        keywords["timeout"] = 0  # there is no worker to wait for
+        keywords["timeout"] = 0  # invalid without workers
     if loader.batch_size is None and getattr(loader, "batch_sampler", None) is not None:
-        keywords["batch_sampler"] = loader.batch_sampler  # a user's own class
+        keywords["batch_sampler"] = loader.batch_sampler  # a user-defined class
     else:
         keywords.update(batch_size=loader.batch_size, sampler=loader.sampler)
         keywords["drop_last"] = loader.drop_last

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DataLoader with other numbers of workers, then the best of these with its other settings."""
+"""Runs a DataLoader with other numbers of workers, then the best of these with other settings."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from headrace.insight.probes.torch_dataloader import rebuilt
 
 
 def sweep(loader: Any, cores: int, seconds: float, pinning: bool = False) -> list[dict[str, Any]]:
-    """Points like thread_sweep's; those with another setting have it under "setting". pinning:
-    whether to try pin_memory, which only matters with a GPU."""
+    """Points like those of thread_sweep; another setting is given as "setting". pinning: whether to
+    try pin_memory, which only matters with a GPU."""
     tried = [0, *counts(cores)]
     settings: list[dict[str, Any]] = [{"prefetch_factor": 4}, {"persistent_workers": True}]
     if pinning:

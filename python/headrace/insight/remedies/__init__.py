@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remedies: predicted, tried on some records, applied for real."""
+"""Remedies: predicted, tried on some records, or applied to the loop."""

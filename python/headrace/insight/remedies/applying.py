@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader with a remedy, in addition to the user's: with all records, or as many as time allows.
+"""A second loader that has a remedy applied: with all records, or as many as time allows.
 
 Its files are in a temporary folder, limited to the available space, and removed with it.
 """
@@ -29,10 +29,10 @@ from headrace.sources import Source, subset
 
 Tell = Callable[[str, int], object]
 
-_YOURS = "this changes your data or your code, which is left to you: make the change and run again"
-_LONGEST = 120.0  # seconds of preparation; more records than that allows are left out
+_YOURS = "this changes your data or your code, which is up to you: make the change and run again"
+_LONGEST = 120.0  # seconds of preparation; records beyond that are left out
 _FEW = 16  # records used to estimate how long it takes
-_FREE = 0.9  # of a folder's free bytes that may be used
+_FREE = 0.9  # fraction of a folder's free bytes that may be used
 _OWN = ("resident", "cache", "shard", "sampler")  # keywords that examinations otherwise change
 
 
@@ -42,7 +42,7 @@ class CannotBe(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Applied:
-    """The loop's loader, and one with the remedy; the number of records used, and of all."""
+    """The loop's loader, one with the remedy, the number of records used, and of all records."""
 
     before: Any
     after: Any
@@ -53,7 +53,7 @@ class Applied:
 
 @contextlib.contextmanager
 def applied(found: Findings, name: str, tell: Tell) -> Iterator[Applied]:
-    """Yields both loaders; everything made for it is closed and removed afterwards. Raises
+    """Yields both loaders; everything made for them is closed and removed afterwards. Raises
     CannotBe.
     """
     with contextlib.ExitStack() as stack:
@@ -111,9 +111,9 @@ def _of_ours(
     whole = len(loader.source)
     count = _affordable(maker(loader), loader.source, change) if change.prepares else whole
     if own["sampler"] is not None and count < whole:
-        raise CannotBe("preparing it takes long, and the sampler names all records")
+        raise CannotBe("preparing it takes too long, and the sampler uses all records")
     source = loader.source if count == whole else _spread(loader.source, count)
-    copied = change.apart and count < whole  # made from a part, it would still process the whole
+    copied = change.apart and count < whole  # even for a part, it would process the whole source
     needed = int((change.disk + copied) * _stored_bytes(source))
     _make_sure_of_room(needed)
     folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -131,7 +131,7 @@ def _of_ours(
 def _change(found: Findings, loader: Loader, name: str) -> Change:
     case = case_of(found)
     if case is None:
-        raise CannotBe("too little is known of the loop")
+        raise CannotBe("too little is known about the loop")
     offered = changes.changes_of(loader, case, found.anatomy)
     offered += [changes.cache(loader), changes.block_shuffle()]
     for change in offered:
@@ -141,7 +141,7 @@ def _change(found: Findings, loader: Loader, name: str) -> Change:
 
 
 def _view_of(loader: Any) -> Callable[[Loader], Any]:
-    """How the loop sees the loader: as it is, or through a framework's view of it."""
+    """The view through which the loop iterates the loader: a framework's, or the loader itself."""
     if not isinstance(loader, Delivered):
         return lambda made: made
 

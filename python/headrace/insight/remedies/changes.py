@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remedies for our loader as changes of it: with a few records to try one, with all to verify it.
-The user's own loader and files stay as they are.
+"""Remedies for our loader, as changed copies of it: with a few records to try a remedy, with all of
+them to verify it. The user's own loader and files are unchanged.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ NOT_HERE = declare(
     "HR0925",
     "config",
     "remedy has no effect here",
-    "The remedy was tried, but has nothing to change here: no image that an index could be made "
-    "of, or data that does not fit into memory.",
+    "The remedy was tried, but has nothing to change here: no images that can have an index, or "
+    "data that does not fit into memory.",
 )
 
-_WORTH = 0.05  # of a record's time; cheaper steps are not left out
-_LEFT_OUT = 2  # steps, at most
-_SHARE_OF_MEMORY = 0.5  # of memory_limit, for resident data or a cache
-_PACKED = re.compile(r"(?:^|: |, | and | of )pack \S")  # marks in a source's description
+_WORTH = 0.05  # fraction of a record's time; omitting cheaper transforms is not tried
+_LEFT_OUT = 2  # maximum number of transforms to omit
+_SHARE_OF_MEMORY = 0.5  # fraction of memory_limit, for resident data or a cache
+_PACKED = re.compile(r"(?:^|: |, | and | of )pack \S")  # marks a pack in a source's description
 # Remaining fraction of the storage waits with a pack, whose records have a tenth more bytes and no
-# file of their own.
+# separate files.
 _READ_PACKED = {False: (1.15, 0.8), True: (1.0, 0.2)}
 
-# A loader like the user's with another source, steps or keywords.
+# A loader like the user's with another source, transforms or keywords.
 Make = Callable[..., Loader]
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """``apply``: a loader over a source; it writes files into the folder, and reports for how many
-    records.
+    """``apply``: makes a loader over a source; it writes files into the folder, and reports its
+    progress in records.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Change:
     copy: tuple[float, float] = (1.0, 1.0)  # remaining fraction of the copies to a device
     prepares: bool = False  # reads all records before the first batch
     disk: float = 0.0  # bytes that it writes, relative to the source
-    apart: bool = False  # is made for a whole source, even if given only a part of it
+    apart: bool = False  # processes the whole source, even if given only a part of it
 
 
 def changes_of(loader: Loader, case: Case, anatomy: Anatomy | None) -> list[Change]:
@@ -64,7 +64,7 @@ def changes_of(loader: Loader, case: Case, anatomy: Anatomy | None) -> list[Chan
 
 
 def cache(loader: Loader) -> Change:
-    """Stored records are kept in memory: if reading is slow."""
+    """Keeps stored records in memory: if reading is slow."""
     size = loader.stats()["memory_limit"] * _SHARE_OF_MEMORY
     return Change(
         "cache in memory",
@@ -76,7 +76,7 @@ def cache(loader: Loader) -> Change:
 
 
 def block_shuffle() -> Change:
-    """Blocks of neighboring records: if random reads are slow, and sequential ones fast."""
+    """Reads blocks of neighboring records: if random reads are slow and sequential ones fast."""
     return Change(
         "block shuffle",
         'shuffle="blocks": neighbors are read together',
@@ -97,7 +97,7 @@ def _threads(case: Case) -> Change | None:
 
 
 def _uint8(loader: Loader) -> Change | None:
-    """Pixels as bytes: conversions at the end of the list are deferred to the device."""
+    """Delivers uint8 pixels: conversions at the end of the list are done on the device."""
     pipeline = loader.assembly.pipeline
     numbers, number = set(), 0
     for steps in (pipeline.steps, *pipeline.by_field.values()):
@@ -111,14 +111,14 @@ def _uint8(loader: Loader) -> Change | None:
     shorter = without(pipeline, numbers)
     return Change(
         "uint8, normalized on the device",
-        "leave ToDtype and Normalize out of the list, and do them on the device",
+        "remove ToDtype and Normalize from the list, and apply them on the device",
         lambda make, source, folder, told: make(source, pipeline=shorter),
         copy=(0.3, 0.25),
     )
 
 
 def _left_out(loader: Loader, anatomy: Anatomy | None) -> list[Change]:
-    """Leaves out steps with a known cost, the most expensive first."""
+    """Omits transforms of known cost, the most expensive first."""
     if anatomy is None or anatomy.one_thread <= 0:
         return []
     names = names_of(loader.assembly.pipeline)
@@ -135,7 +135,7 @@ def _left_out(loader: Loader, anatomy: Anatomy | None) -> list[Change]:
 def _without(name: str, pipeline: Pipeline) -> Change:
     return Change(
         f"without {name}",
-        f"leave {name} out, make it cheaper, or do it on the device",
+        f"remove {name}, make it cheaper, or do it on the device",
         lambda make, source, folder, told: make(source, pipeline=pipeline),
     )
 
@@ -169,7 +169,7 @@ def _index(loader: Loader) -> Change | None:
 
         path = os.path.join(folder, "rows.hrindex")
         if not index(source, path, progress=told)["indexed"]:
-            raise NOT_HERE.error("no image of this source has rows that an index could name")
+            raise NOT_HERE.error("no image of this source can have a row index")
         return make(source, index=path)
 
     return Change("index", "headrace index SOURCE", apply, prepares=True, disk=0.02, apart=True)
@@ -190,7 +190,7 @@ def _resident(loader: Loader) -> Change | None:
             raise NOT_HERE.error("the decoded records do not fit into memory_limit")
         return made
 
-    what = "resident=True: decode once, keep the outcome in memory"
+    what = "resident=True: decode once, keep the result in memory"
     return Change("resident", what, apply, read=(0.05, 0.0), prepares=True)
 
 

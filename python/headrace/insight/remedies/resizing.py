@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resizing once: the cost of a record if its image were stored at about the needed size.
+"""Predicts the cost of a record whose image is stored at about the needed size.
 
 For a trial, some images are re-encoded, with Pillow if it is installed, in a temporary folder. Only
 the user can decide which size is sufficient, so this is never applied automatically.
@@ -21,15 +21,15 @@ from headrace.insight.remedies.changes import NOT_HERE, Change, Make
 from headrace.loader import Loader
 from headrace.sources import Progress, Source, records
 
-_ROOM = 1.15  # times the delivered side, for crops
-_WORTH = 0.7  # of the area; images that would shrink by less are unchanged
+_ROOM = 1.15  # stored side over delivered side, to allow for crops
+_WORTH = 0.7  # fraction of the area; images that would shrink by less are unchanged
 _QUALITY = 90
 _READ = (0.6, 0.2)  # remaining fraction of storage waits
 _WHAT = "store the images once with a shorter side of {} pixels"
 
 
 def change_of(loader: Loader) -> Change | None:
-    """None if images are not resized to one size, or nothing here can encode them."""
+    """None if images are not resized to one size, or cannot be encoded on this machine."""
     side = side_of(loader)
     fields = [field for field in loader.source.schema if field.encoded]
     others = [field for field in loader.source.schema if not field.encoded]
@@ -51,7 +51,8 @@ def change_of(loader: Loader) -> Change | None:
 
 
 def guess(loader: Loader, case: Case) -> list[Remedy]:
-    """An estimate if images cannot be encoded here: from the present area and the required one."""
+    """An estimate from the present and the required area, if images cannot be encoded on this
+    machine."""
     side = side_of(loader)
     areas = []
     for number in range(0, len(loader.source), max(1, len(loader.source) // 8)) if side else ():
@@ -71,7 +72,7 @@ def can_encode() -> bool:
 
 
 def side_of(loader: Loader) -> int:
-    """The shorter side that suffices; 0 if it is unknown."""
+    """The shorter side that suffices; 0 if unknown."""
     shapes = [out["shape"] for out in loader.assembly.engine().outputs() if out["kind"] == "image"]
     if len(shapes) != 1 or len(shapes[0]) != 3 or min(shapes[0]) <= 0:
         return 0
@@ -79,7 +80,7 @@ def side_of(loader: Loader) -> int:
 
 
 def _store(stored: bytes, side: int, path: str) -> bool:
-    """Writes the image; unchanged, and returns False, if it is small enough already."""
+    """Writes the image, resized; if it is small enough already, unchanged, and returns False."""
     from PIL import Image
 
     with Image.open(io.BytesIO(stored)) as picture:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Remedies tried on some of the user's own records, so that predictions are based on measurements.
 
-A loader with the remedy and one without alternate, with all of their threads, over the same
-records, which are sampled from the whole dataset. What a trial writes goes to a temporary folder.
+Loaders with and without the remedy alternate, each with all of its threads, over the same records,
+which are sampled from the whole dataset. What a trial writes goes to a temporary folder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TURN = 0.1  # seconds per epoch
 _PYTHON_TURN = 0.4  # if threads wait for a Python transform, starting an epoch takes longer
 _BATCHES = 5  # fraction of an epoch spent on its start and end
 _FEW, _LEAST = 16, 32  # records of a first attempt, and of a trial with a long preparation
-_WORTH = 0.05  # of a record's time; smaller effects are not tried
+_WORTH = 0.05  # fraction of a record's time; smaller effects are not tried
 _AGAIN = 16  # maximum repeats of a record per epoch for a fast remedy
 _DIFFER = 0.3  # variation of a remedy's effect between records
 _REFUSALS = (Error, OSError, ValueError, TypeError, KeyError)
@@ -79,7 +79,7 @@ def of_dataloader(
     rates: dict[str, float],
     copies: dict[str, float] | None = None,
 ) -> list[Remedy]:
-    """For torch's DataLoader: more workers, less work, and Headrace instead, as measured."""
+    """For torch's DataLoader: more workers, less work, or Headrace instead, as measured."""
     found = _left_out(case, anatomy)
     found += _of_copies(case, copies or {}, 'hr.prefetch(loader, "cuda"): copied while you step')
     if case.workers < case.cores or not case.overlapped:
@@ -101,7 +101,7 @@ def of_dataloader(
 
 
 def of_iterable(case: Case, copies: dict[str, float] | None = None) -> list[Remedy]:
-    """For a loader without known parts: batches made ahead on a separate thread."""
+    """For a loader of unknown kind: batches made ahead on a separate thread."""
     found = _of_copies(case, copies or {}, 'hr.prefetch(loader, "cuda"): copied while you step')
     if not case.overlapped:
         what = 'hr.prefetch(loader, "cpu"), or "cuda": batches are made while you step'
@@ -135,7 +135,8 @@ def _of_copies(case: Case, copies: dict[str, float], what: str) -> list[Remedy]:
 
 
 def _more_workers(loader: Any, case: Case, seconds: float) -> Remedy:
-    """One persistent worker per core: otherwise each epoch waits until they have started."""
+    """One persistent worker per core: without persistent_workers, each epoch waits until they have
+    started."""
     what = f"num_workers={case.cores}, persistent_workers=True"
     more = torch_dataloader.rebuilt(loader, num_workers=case.cores, persistent_workers=True)
     timed = time_loop(more, None, seconds)
@@ -155,7 +156,7 @@ def _left_out(case: Case, anatomy: Anatomy) -> list[Remedy]:
             price = priced.get(stage.name)
             if price is not None and price.seconds > 0:
                 spread = min(1.0, price.spread / price.seconds)
-                what = f"leave {stage.name} out, make it cheaper, or do it on the device"
+                what = f"remove {stage.name}, make it cheaper, or do it on the device"
                 found.append(remedies.without(case, stage.name, what, spread))
     return found
 
@@ -207,7 +208,7 @@ class _Pair(contextlib.ExitStack):
 
 
 def _some(loader: Loader, count: int, folder: str) -> Source:
-    """Records sampled from the whole dataset; in a separate file if there is a folder for it."""
+    """Records sampled from the whole dataset; copied to a file if ``folder`` is given."""
     draw = np.random.default_rng(0)
     numbers = np.sort(draw.choice(len(loader.source), min(count, len(loader.source)), False))
     part = subset(loader.source, numbers.tolist())

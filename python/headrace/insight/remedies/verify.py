@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies a remedy for real: alternates the loop without and with it, and compares with the
+"""Applies a remedy: runs the loop alternately without and with it, and compares the gain with the
 prediction. The user's files and loader are unchanged; new files are in a temporary folder.
 """
 
@@ -24,11 +24,11 @@ NO_SUCH_REMEDY = declare(
     "HR0926",
     "config",
     "unknown remedy",
-    "verify= names a remedy of the doctor: True for the first of its list, or a word such as "
+    "verify= selects a remedy of the doctor: True for the first of its list, or a name such as "
     "threads, pack, index, uint8, resident, cache, block shuffle, prefetch, Headrace, 'without "
     "NAME'.",
 )
-_WORDS = {  # names of a remedy, and its prefix and suffix
+_WORDS = {  # names that select a remedy, by prefix and suffix of its title
     "threads": "workers",
     "workers": "workers",
     "pack": "pack",
@@ -44,7 +44,7 @@ _WORDS = {  # names of a remedy, and its prefix and suffix
     "headrace": "Headrace instead",
 }
 _ROUNDS = 4
-_NOT_TRIED = "there is no prediction for it: it does not apply, or seconds= left no time to try it"
+_NOT_TRIED = "it was not predicted: it does not apply, or seconds= left no time to try it"
 
 
 def check(name: bool | str) -> None:
@@ -58,7 +58,7 @@ def check(name: bool | str) -> None:
 def verify(
     found: Findings, name: bool | str, seconds: float, tell: Tell = lambda name, number: None
 ) -> Verified:
-    """Runs the loop with the remedy of this name; True: with the first one offered. Takes about
+    """Runs the loop with the remedy of this name; True: with the first remedy proposed. Takes about
     ``seconds``, plus at most two minutes to prepare the remedy.
     """
     prediction, asked, measured = _prediction(found, name)
@@ -101,15 +101,15 @@ def _prediction(found: Findings, name: bool | str) -> tuple[Prediction | None, s
 
 
 def _in_turns(before: Any, after: Any, step: Any, turn: float) -> tuple[float, float]:
-    """The medians of both loops' rates; each is first equally often."""
+    """The medians of both loops' rates; the loops alternate in being first."""
     rates: dict[int, list[float]] = {0: [], 1: []}
-    for number in range(_ROUNDS + 1):  # the first one is a warm-up for caches and memory
+    for number in range(_ROUNDS + 1):  # the first round warms up caches and memory
         for which in (0, 1) if number % 2 else (1, 0):
             batches = (before, after)[which]
             timed = time_loop(batches, step, turn if number else turn / 4, windows=1)
             _end(batches)
             if timed.failure or not timed.windows:
-                loop = "with it" if which else "as it is"
+                loop = "with it" if which else "unchanged"
                 raise CannotBe(f"the loop {loop} ended early: {timed.failure}")
             if number:
                 rates[which].append(timed.rate)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Charts of rates and shares: the loop's limit, a record's path, remedies, threads.
 
-Each function returns a chart, or the sentence that says why there is none.
+Each function returns a chart, or a sentence that says why it cannot be drawn.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from headrace.insight.report.wording import RESOURCES, duration, number, percent
 if TYPE_CHECKING:
     from headrace.insight.report.results import Results
 
-_APART = 0.1  # fractions of waiting that differ by more are both reported
+_APART = 0.1  # if the two fractions of waiting differ by more, both are reported
 _MOST = 14  # rows of a chart; a table has all
 _NO_STAGES = (
-    "A record's time was not measured: that takes the "
-    "experiment decode, and a loader that can be inspected."
+    "A record's time was not measured: that needs the experiment decode, and a loader that can be "
+    "inspected."
 )
 
 
@@ -38,7 +38,7 @@ def shares(report: Results) -> Chart | str:
     """The loop's time: waiting, and the rest."""
     stall = report.stall_share
     if stall is None or not finite(stall):
-        return "Without a training step it is unknown how much of the time a loop would wait."
+        return "Without a training step, it is unknown what share of its time the loop would wait."
     stall = min(1.0, max(0.0, stall))
     parts = (("data", "waiting for data", stall), ("step", "in the training step", 1 - stall))
 
@@ -54,9 +54,9 @@ def shares(report: Results) -> Chart | str:
     told = f"The loop spends {percent(stall)} of its time waiting for data."
     waits, steps = report.waits, report.steps
     seen = waits.mean / (waits.mean + steps.mean) if waits and steps and steps.mean > 0 else stall
-    if finite(seen) and stall - seen > _APART:  # a device works asynchronously, and hides waits
+    if finite(seen) and stall - seen > _APART:  # a device works asynchronously, which hides waits
         told += (
-            f" That is how far it is below the rate of the step alone; the process itself waited "
+            " This is how far it is below the rate of the step alone; the process itself waited "
             f"{percent(seen)}."
         )
     return Chart(
@@ -70,7 +70,8 @@ def shares(report: Results) -> Chart | str:
 
 
 def resources(report: Results) -> Chart | str:
-    """Rates that each resource could sustain, on a logarithmic axis, and the loop's as a line."""
+    """The rate that each resource could sustain, on a logarithmic axis, and the loop's rate as a
+    line."""
     found = sorted((r, n) for n, r in report.resources.items() if finite(r) and r > 0)
     if not found:
         return "The limit of each resource is unknown: too little was measured."
@@ -98,7 +99,7 @@ def resources(report: Results) -> Chart | str:
     if measured:
         told += f" Measured, {measured[0]}: {number(measured[1])}."
     return Chart(
-        "The rate that each resource could sustain, were it the only limit",
+        "The rate that each resource could sustain if it were the only limit",
         told,
         draw,
         ("resource", "records/s"),
@@ -125,7 +126,7 @@ def stages(report: Results) -> Chart | str:
         "A record's path through the loader, on one thread",
         f"A record takes {duration(total)}; {heaviest.name} takes most of it, "
         f"{percent(longest / total)}.",
-        ("stage", "time for a record", "share", "keeps busy"),
+        ("stage", "time per record", "share", "keeps busy"),
         [
             (s.name, duration(s.seconds), percent(s.seconds / total),
              ", ".join(RESOURCES.get(r, r) for r in s.resources))
@@ -142,7 +143,7 @@ def predictions(report: Results) -> Chart | str:
     measured = loop_rate(report)
     if not found or measured is None:
         return (
-            "Nothing about the data needs to change, so no remedies were weighed."
+            "Data is not the limit, so no remedies were considered."
             if report.verdict in ("fed", "consumer")
             else "No remedy that was tried promises a gain."
         )
@@ -165,10 +166,10 @@ def predictions(report: Results) -> Chart | str:
 
     best = found[0]
     return Chart(
-        "What each remedy is predicted to give",
+        "Predicted rate with each remedy",
         f"Each bar is a range. Best first: {best.name}, {number(best.low)} to {number(best.high)} "
         f"records per second, {_times(best.low / measured[1])} to "
-        f"{_times(best.high / measured[1])} what is measured now.",
+        f"{_times(best.high / measured[1])} the measured rate.",
         draw,
         ("remedy", "what to do", "at least", "at most"),
         [(p.name, p.what, number(p.low), number(p.high)) for p in found],
@@ -182,7 +183,7 @@ def threads(report: Results) -> Chart | str:
     if not found:
         return (
             "Other numbers of threads or workers were not tried. "
-            "hr.doctor(loader, sweep=True), or --sweep, does so, and takes half as long again."
+            "hr.doctor(loader, sweep=True), or --sweep, does that, and takes 50% longer."
         )
     found.sort(key=lambda point: point["workers"])
     counts = [point["workers"] for point in found]
@@ -191,7 +192,7 @@ def threads(report: Results) -> Chart | str:
     words = Words(
         "The loader alone, with other numbers of threads or workers",
         f"The fastest was {best['workers']:g}: {number(best['rate'])} records per second. "
-        "Upright lines: from the slowest to the fastest of repeated measurements.",
+        "Vertical lines: from the slowest to the fastest of repeated measurements.",
         ("threads or workers", "records/s", "first batch after"),
         [(swept(p), number(p["rate"]), duration(p.get("start_s", float("nan")))) for p in measured],
     )

@@ -26,11 +26,11 @@ from headrace.insight.report.wording import (
 if TYPE_CHECKING:
     from headrace.insight.report.results import Results
 
-_NOTES = 100  # number shown; the rest is counted
+_NOTES = 100  # number shown; of the rest, only the number
 
 
 def of(report: Results) -> Page:
-    """The page. Equal reports give equal pages."""
+    """The page. Equal reports give identical pages."""
     first, *others = summary.lines(report)
     word, _, sentence = first.partition(": ")
     page = Page(
@@ -42,7 +42,7 @@ def of(report: Results) -> Page:
         _key_figures(report),
         word,
         "bound" if report.input_bound else "" if report.verdict == "unsure" else "fine",
-        "Made by Headrace's doctor. This file holds everything that it shows.",
+        "Made by Headrace's doctor. This file is self-contained.",
     )
     for title, parts in _SECTIONS:
         page.section(title, [part(report) for part in parts])
@@ -71,7 +71,7 @@ def _key_figures(report: Results) -> list[tuple[str, str]]:
         if name in rates:
             found.append((number(rates[name]), told))
     if len(found) < 4 and detail is not None and math.isfinite(detail.noise):
-        found.append((percent(detail.noise), "apart, repeated measurements"))
+        found.append((percent(detail.noise), "difference between repeated measurements"))
     return found
 
 
@@ -86,8 +86,8 @@ def _prices(report: Results) -> str | None:
     ]
     if not rows:
         return None
-    told = "<p>What a record takes less if a step is left out:</p>"
-    return told + figure.table(("step", "time for a record", "uncertain by"), rows)
+    told = "<p>Time that a record saves without a transform:</p>"
+    return told + figure.table(("step", "time per record", "uncertain by"), rows)
 
 
 def _script(report: Results) -> str | None:
@@ -106,7 +106,7 @@ def _ranks(report: Results) -> str | None:
     ]  # fmt: skip
     if not rows:
         return None
-    told = "<p>The same from each rank, for a batch:</p>"
+    told = "<p>The same for each rank, per batch:</p>"
     names = ("rank", "records/s", "wait", "step", "loader alone", "cores")
     return told + figure.table(names, rows)
 
@@ -131,16 +131,16 @@ def _regions(report: Results) -> str | None:
     if not rows:
         return None
     told = "<p>Where the time of the training step goes:</p>"
-    return told + figure.table(("part", "time for a batch", "share of the step"), rows)
+    return told + figure.table(("part", "time per batch", "share of the step"), rows)
 
 
 def _records(report: Results) -> str | None:
     if report.samples:
         return pictures.grid(report.samples)
     if not report.slowest:
-        return "Records were not timed one by one."
+        return "Single records were not timed."
     rows = [(str(item["key"]), f"{item['ms']:.1f} ms") for item in report.slowest]
-    return "<p>The slowest records, one by one:</p>" + figure.table(("record", "took"), rows)
+    return "<p>The slowest records:</p>" + figure.table(("record", "took"), rows)
 
 
 def _storage(report: Results) -> str | None:
@@ -168,7 +168,7 @@ def _notes(report: Results) -> str | None:
         return None
     items = "".join(f"<li>{clean(note, 2000)}</li>" for note in report.notes[:_NOTES])
     more = len(report.notes) - _NOTES
-    rest = f"<p>{more:,} more are left out.</p>" if more > 0 else ""
+    rest = f"<p>{more:,} more are not shown.</p>" if more > 0 else ""
     return f'<ul class="notes">{items}</ul>{rest}'
 
 
@@ -177,7 +177,7 @@ _SECTIONS: list[tuple[str, list[Callable[[Results], Chart | str | None]]]] = [
     ("What limits the rate", [charts.resources, _rates]),
     ("What a record costs", [charts.stages, _prices]),
     ("What would help", [charts.predictions, _verified, charts.threads]),
-    ("How steady it is", [time_charts.latencies, time_charts.memory, _vitals]),
+    ("How stable the measurement is", [time_charts.latencies, time_charts.memory, _vitals]),
     ("Records", [_records]),
     ("Machine and storage", [_machine, _storage, _copies]),
     ("How it was measured", [_experiments, _notes]),

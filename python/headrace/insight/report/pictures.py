@@ -16,7 +16,7 @@ from headrace.insight.probes.sample import Pixels, Sample
 
 def grid(samples: Sequence[Sample]) -> str:
     """The records with their images, keys and milliseconds; slow ones are marked."""
-    told = "<p>What one record takes on its own, on one thread, and what it is.</p>"
+    told = "<p>The time of single records on one thread, with their images.</p>"
     return f'{told}<ul class="records">{"".join(map(_item, samples))}</ul>'
 
 

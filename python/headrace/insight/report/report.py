@@ -14,7 +14,7 @@ class Report(Results):
 
     verdict: "fed", "consumer", "unsure", or what limits the input: "storage", "small-files",
     "decode", "operator", "python", "workers", "collate", "memory", "copy".
-    stall_share: of the loop's time, spent waiting for data, 0..1; None without a step.
+    stall_share: fraction of the loop's time spent waiting for data, 0..1; None without a step.
     rates: records per second by experiment. resources: what each resource could sustain.
     remedies: name, what to do, predicted_low and predicted_high in records per second, best first.
     """

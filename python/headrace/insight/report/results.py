@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of an examination in numbers: a report without the ways to show it."""
+"""The result of an examination in numbers: a report without its presentation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class Results:
-    """The fields of a Report; see there. ``json()`` is for machines."""
+    """The fields of a Report, which documents them. ``json()`` is for machines."""
 
     verdict: str = "unsure"
     stall_share: float | None = None
@@ -49,7 +49,7 @@ class Results:
     notes: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     interrupted: bool = False
-    failed: bool = False  # the script failed, was given up, or nothing was measured
+    failed: bool = False  # the script failed, was stopped, or nothing was measured
     script: dict[str, Any] = dataclasses.field(default_factory=dict)  # the script whose loop it was
     ranks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     verified: Verified | None = None  # the remedy that was applied, if one was requested

@@ -12,23 +12,23 @@ from headrace.insight.report.wording import number, percent
 if TYPE_CHECKING:
     from headrace.insight.report.results import Results
 
-_SLOWED = 0.8  # fraction of its own rate; below it, a step counts as slowed down
+_SLOWED = 0.8  # a step below this fraction of its rate alone counts as slowed down
 _SENTENCES = {
     "fed": "Your training is fed: data is ready when it is needed.",
     "consumer": "Your training step is the limit, not the data.",
     "unsure": "No verdict: the measurements do not agree on one.",
 }
 _LIMITS = {
-    "storage": "reading it is what takes longest",
-    "small-files": "opening so many small files is what takes longest",
-    "decode": "decoding it is what takes longest",
-    "operator": "one step of the pipeline is what takes longest",
-    "python": "Python code is what takes longest",
-    "workers": "too few workers make it",
-    "collate": "assembling records into a batch is what takes longest",
+    "storage": "reading it takes longest",
+    "small-files": "opening so many small files takes longest",
+    "decode": "decoding it takes longest",
+    "operator": "one transform takes longest",
+    "python": "Python code takes longest",
+    "workers": "there are too few workers",
+    "collate": "assembling records into a batch takes longest",
     "memory": "its memory limit allows too few records in parallel",
-    "copy": "copying it to the device is what takes longest",
-    "rank": "one rank gets it later than the others, which wait for that rank",
+    "copy": "copying it to the device takes longest",
+    "rank": "one rank gets its data late, and the others wait for that rank",
 }
 
 
@@ -38,8 +38,8 @@ _LOOKS_LIKE = {
     "storage": "reading the data",
     "small-files": "opening so many small files",
     "decode": "decoding",
-    "operator": "one step of the pipeline",
-    "python": "code in Python",
+    "operator": "one transform",
+    "python": "Python code",
     "workers": "too few workers",
     "collate": "assembling records into a batch",
     "memory": "the loader's memory limit",
@@ -49,7 +49,7 @@ _LOOKS_LIKE = {
 
 
 def lines(report: Results) -> list[str]:
-    """Five lines that require no knowledge of loaders."""
+    """The first five lines of the report."""
     return [
         f"{report.verdict.upper()}: {_sentence(report)}",
         _waiting(report),
@@ -94,12 +94,14 @@ def _cause(report: Results) -> str:
     if report.verdict == "consumer" or report.verdict == "fed":
         if not math.isfinite(detail.margin):
             return "The data comes so fast that it is never the limit."
-        text = f"The loader alone could deliver {1 + detail.margin:.1f} times what the step takes"
+        text = (
+            f"The loader alone could deliver {1 + detail.margin:.1f} times what the step consumes"
+        )
         if report.stall_share is not None and report.stall_share > FED_SHARE:
-            text += "; what it waits is for cores that both use, or when an epoch begins"
+            text += "; the loop waits for cores that both use, or when an epoch begins"
         return text + "."
     if report.verdict == "unsure":
-        told = f"; it looks like {_LOOKS_LIKE.get(detail.likely, detail.likely)}"
+        told = f"; it may be {_LOOKS_LIKE.get(detail.likely, detail.likely)}"
         told = told if detail.likely else ""
         if detail.likely in ("operator", "python") and detail.cause:
             told += f", {detail.cause}"
@@ -115,10 +117,11 @@ def _advice(report: Results) -> str:
     if report.verdict in ("fed", "consumer") and there < _SLOWED * alone:
         return (
             f"In the loop the step is slower ({number(there)} records per second, alone "
-            f"{number(alone)}): it shares the cores, so less work for the loader would help."
+            f"{number(alone)}): it shares the cores with the loader, so a cheaper loader would "
+            "help."
         )
     if report.verdict in ("fed", "consumer"):
-        return "Nothing about the data needs to change; a faster loader would gain nothing."
+        return "The data needs no change: a faster loader would not help."
     if not report.predictions:
         return "No remedy that was tried promises a gain."
     best = report.predictions[0]
@@ -130,9 +133,9 @@ def _advice(report: Results) -> str:
 
 def _certainty(report: Results) -> str:
     if report.interrupted:
-        return "Interrupted: this is what had been measured until then."
+        return "Interrupted: these are the measurements so far."
     if report.detail is None:
-        return "Nothing supports a verdict."
+        return "There were not enough measurements for a verdict."
     return (
         f"Repeated measurements differ by {percent(report.detail.noise)}; the examination took "
         f"{number(report.seconds)} seconds."

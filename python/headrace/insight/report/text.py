@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from headrace.insight.report.results import Results
 
 _WIDTH = 80  # maximum width of tables
-_LEAST = 24  # minimum width of a table's last column, however wide the others are
-_NOTES = 100  # number shown; the rest is counted
+_LEAST = 24  # minimum width of a table's last column
+_NOTES = 100  # number shown; of the rest, only the number
 _BLOCKS = " ▏▎▍▌▋▊▉█"  # eighths of a character's width
 _SMALL = 0.005  # regions below this fraction of a step are not shown
 
 
 def of(report: Results, columns: int = 0, bars: bool = False) -> str:
-    """The whole text; equal reports give equal texts.
+    """The whole text; equal reports give identical texts.
 
-    columns: the terminal's width, at which sentences are wrapped; 0: not at all. bars: draw the
+    columns: the terminal's width, at which sentences are wrapped; 0: no wrapping. bars: draw the
     parts of a record's time with block characters.
     """
     lines = []
@@ -51,14 +51,14 @@ def of(report: Results, columns: int = 0, bars: bool = False) -> str:
         told = f"Note: {_printable(note)}"
         lines += _broken(told, columns, "      ") if columns else [told]
     if len(report.notes) > _NOTES:
-        lines.append(f"{len(report.notes) - _NOTES:,} more notes are left out.")
+        lines.append(f"{len(report.notes) - _NOTES:,} more notes are not shown.")
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _tables(
     report: Results, bars: bool
 ) -> list[tuple[str, list[tuple[str, ...]], tuple[int, ...]]]:
-    """Title, rows, and which columns hold numbers; empty tables are left out later."""
+    """Title, rows, and the numeric columns of each table; empty ones are dropped later."""
     resources = sorted(report.resources.items(), key=lambda item: item[1])
     known = [(name, value) for name, value in report.host.items() if value is not None]
     return [
@@ -67,12 +67,12 @@ def _tables(
         ("Rates (records/s)", _rate_lines(report), (1,)),
         ("What each resource could sustain (records/s)",
          [(RESOURCES.get(name, name), number(rate)) for name, rate in resources], (1,)),
-        ("A record's path, one thread (and what it keeps busy)",
+        ("A record's path, one thread (with the resources it uses)",
          _stage_lines(report, bars), (1, 2)),
-        ("Time saved per record without a step",
+        ("Time saved per record without a transform",
          [(p.name, duration(p.seconds), f"± {duration(p.spread / 2)}") for p in report.prices],
          (1, 2)),
-        ("Waits and steps for a batch (p95: 95 of 100 take less)", _spread_lines(report),
+        ("Waits and steps per batch (p95: 95 of 100 take less)", _spread_lines(report),
          (1, 2, 3, 4)),
         ("Where the step's time goes", [*_region_lines(report)], ()),
         ("The loop's use of the machine", [*vital_lines(report.vitals)], ()),
@@ -103,7 +103,7 @@ def verified_lines(made: Verified | None) -> list[tuple[str, ...]]:
     if made.records < made.whole:
         found.append(("over", f"{made.records:,} of {made.whole:,} records"))
     if made.disk_bytes:
-        found.append(("wrote", f"{made.disk_bytes / 1e6:,.1f} MB, which are removed again"))
+        found.append(("wrote", f"{made.disk_bytes / 1e6:,.1f} MB, since removed"))
     return [("remedy", made.name), *found]
 
 
@@ -116,7 +116,7 @@ def script_lines(report: Results) -> list[tuple[str, str]]:
         (f"not {other['loop']}", f"over {other['loader']}, {other['batches']} batches")
         for other in found["other_loops"]
     ]
-    return [(found["name"], f"examined was the loop at {chosen}"), *others]
+    return [(found["name"], f"the examined loop is at {chosen}"), *others]
 
 
 def _rank_lines(report: Results) -> list[tuple[str, str]]:
@@ -178,7 +178,7 @@ def copy_lines(report: Results) -> list[tuple[str, ...]]:
         (COPIES.get(name, name), f"{size(rate)}/s") for name, rate in report.copies.items()
     ]
     if report.copy_hidden is not None:
-        rows.append(("under the steps, not waited for", f"{report.copy_hidden:.0%}"))
+        rows.append(("hidden behind steps", f"{report.copy_hidden:.0%}"))
     return rows
 
 
@@ -200,7 +200,7 @@ def _region_lines(report: Results) -> list[tuple[str, str]]:
         (
             "  " * (len(region.path) - 1) + region.name,
             f"{duration(region.seconds)}  {region.share:4.0%}"
-            + (f"  of its own {duration(region.own_seconds)}" if region.is_divided else ""),
+            + (f"  outside these {duration(region.own_seconds)}" if region.is_divided else ""),
         )
         for region in report.regions
         if region.share >= _SMALL
@@ -213,11 +213,11 @@ def vital_lines(vitals: Vitals) -> list[tuple[str, str]]:
         error = 2 * (vitals.gil_error or 0.0)
         found.append(("Python's GIL", f"held {vitals.gil_share:.0%} of the time (± {error:.0%})"))
     if vitals.cpu_seconds_per_1000 is not None:
-        found.append(("CPU", f"{vitals.cpu_seconds_per_1000:.2f} s for 1,000 records"))
+        found.append(("CPU", f"{vitals.cpu_seconds_per_1000:.2f} s per 1,000 records"))
     if vitals.memory:
         text = size(max(held for _, held in vitals.memory)) + " at most"
         if vitals.memory_growth is not None:
-            text += f", growing by {size(vitals.memory_growth)} a step"
+            text += f", growing by {size(vitals.memory_growth)} per step"
         found.append(("memory", text))
     return found
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts with a clock on an axis: a waterfall of steps, how long waits and steps take, memory.
-
-Each function returns a chart, or the sentence that says why there is none.
+"""Charts with a clock on an axis: a waterfall of steps, the durations of waits and steps, memory.
+Each function returns a chart, or a sentence that says why it cannot be drawn.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from headrace.insight.report.wording import duration, duration_tick, percent, si
 if TYPE_CHECKING:
     from headrace.insight.report.results import Results
 
-_STRETCH = 8  # batches of a waterfall
+_STRETCH = 8  # number of batches in a waterfall
 _KEYS = (("data", "waiting for data"), ("step", "in the training step"))
 
 
@@ -33,7 +32,7 @@ def loop_of(report: Results) -> Recording | None:
 
 
 def stretches(loop: Recording) -> tuple[list[Event], list[Event]]:
-    """Consecutive batches: a typical stretch, and one around the slowest batch."""
+    """Consecutive batches: a typical series, and one around the slowest batch."""
     events = [e for e in loop.events if e.window >= 0 and finite(e.seconds)]
     runs: list[list[Event]] = []
     for event in events:
@@ -75,8 +74,8 @@ def waterfall(report: Results) -> Chart | str:
         return drawing, _panel(drawing, y + 26, "Around the slowest batch", slow, worst)
 
     told = (
-        f"Of {loop.batches:,} batches the slowest was waited for {duration(worst.waited)} and "
-        f"stepped with for {duration(worst.stepped)}"
+        f"The slowest of {loop.batches:,} batches took {duration(worst.waited)} of waiting and "
+        f"{duration(worst.stepped)} in the step"
     )
     told += "; it was the first of an epoch." if worst.restarted else "."
     table = [("typical", event) for event in typical] + [("slowest", event) for event in slow]
@@ -98,7 +97,7 @@ def waterfall(report: Results) -> Chart | str:
 def _panel(
     drawing: Drawing, top: float, title: str, part: Sequence[Event], marked: Event | None
 ) -> float:
-    """One stretch; returns where it ends."""
+    """Draws one series; returns its lower edge."""
     left, right, row = 74.0, drawing.width - 10, 19
     begin = part[0].begin
     end = max(event.begin + event.seconds for event in part) - begin
@@ -134,7 +133,7 @@ def latencies(report: Results) -> Chart | str:
         drawing, y = Drawing(width), 0.0
         scale = Scale(low, high, 46, width - 10, log=True)
         end = len(panels) * 144.0
-        drawing.axis_below(scale, 34, end - 14, duration_tick, "time for a batch, logarithmic")
+        drawing.axis_below(scale, 34, end - 14, duration_tick, "time per batch, logarithmic")
         for title, kind, bins, spread in panels:
             drawing.text(0, y + 12, title, "strong")
             marks = [(k, getattr(spread, k)) for k in ("p50", "p99")] if spread else []
@@ -195,7 +194,7 @@ def memory(report: Results) -> Chart | str:
     """Resident bytes while the loop ran, with worker processes."""
     found = [(at, float(n)) for at, n in report.vitals.memory if finite(at) and finite(n)]
     if len(found) < 2:
-        return "Memory was not watched, or the loop was too short for that."
+        return "Memory was not measured, or the loop was too short."
     limit = report.host.get("memory_limit_bytes")
     most = max(value for _, value in found)
     bound = float(limit) if isinstance(limit, (int, float)) and limit < 3 * most else None
@@ -209,7 +208,7 @@ def memory(report: Results) -> Chart | str:
     told = f"At most {size(most)}, worker processes included."
     grown = report.vitals.memory_growth
     if grown is not None and finite(grown):
-        told += f" Once it was warm it grew by {size(grown)} a step."
+        told += f" After the warm-up, it grew by {size(grown)} per step."
     words = Words(
         "Memory while the loop ran",
         told,

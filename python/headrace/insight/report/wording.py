@@ -13,13 +13,13 @@ RATES = {
     "real": "both, as trained",
     "cold": "both, files not in memory",
     "one_thread": "loader, one thread",
-    "headrace": "Headrace in its place, alone",
+    "headrace": "Headrace instead, alone",
 }
 RESOURCES = {
     "cores": "processor cores",
     "workers": "loader's threads",
     "disk": "storage",
-    "gil": "Python's one lock",
+    "gil": "Python's GIL",
     "copy": "copy to the device",
     "device": "training step",
 }
@@ -40,14 +40,14 @@ HOST = {
     "gpu": "GPU",
 }
 STORAGE = {
-    "record bytes": "a record",
-    "random reads a second": "random reads a second",
-    "sequential bytes per second": "reading in order",
+    "record bytes": "record size",
+    "random reads per second": "random reads per second",
+    "sequential bytes per second": "sequential reads",
     "from": "measured on",
 }
 COPIES = {
     "host": "memory to memory",
-    "pageable": "to the device, from ordinary memory",
+    "pageable": "to the device, from pageable memory",
     "pinned": "to the device, from pinned memory",
 }
 
@@ -57,7 +57,7 @@ def number(value: float) -> str:
     if math.isnan(value):
         return "unknown"
     if math.isinf(value):
-        return "any number of"
+        return "unlimited"
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An unmodified training script under examination: ``headrace doctor --script train.py -- ARGS``.
 
-It runs in this process, without side effects, until its training loop has been measured from inside
-its loader (running, served). Then it is ended, and the other experiments run on its loader.
+It runs in this process, without trackers or lost files, until its training loop has been measured
+from inside its loader (see running, served). Then it is stopped, and the other experiments run on
+its loader.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ NO_LOADER = declare(
     "HR0905",
     "config",
     "no loader was iterated",
-    "The script ended, or its time was up, before it iterated a torch DataLoader or a Headrace "
+    "The script ended, or its time ran out, before it iterated a torch DataLoader or a Headrace "
     "loader on its main thread. Any other iterable can be examined with hr.doctor(loader, step) "
     "in a few lines of Python.",
 )
@@ -50,15 +51,15 @@ BAD_PATIENCE = declare(
     "HR0907",
     "config",
     "invalid patience",
-    "patience= is how many seconds a batch, or a step, may take before it is given up; it must be "
-    "positive.",
+    "patience= is the number of seconds after which a batch or a step counts as hanging; it must "
+    "be positive.",
 )
 _NAMED = 6  # paths in a note
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How a script is examined; see headrace.insight.doctor for the common ones."""
+    """How a script is examined; see headrace.insight.doctor for the options in common."""
 
     seconds: float = 40.0
     patience: float = 120.0
@@ -74,7 +75,7 @@ class End:
 
     text: str = ""
     failed: bool = False
-    by_loader: bool = False  # it is then unusable
+    by_loader: bool = False  # the loader is then unusable
     stopped: bool = False  # by Ctrl-C
 
 
@@ -98,8 +99,8 @@ def examine_script(program: Program, options: Options, leave: Callable[[Report],
 def told_before(program: Program, seconds: float) -> str:
     """The message printed before anything runs."""
     return (
-        f"headrace doctor runs {program.name}, measures its loop for about "
-        f"{0.4 * seconds:.0f} seconds, and ends it.\n"
+        f"headrace doctor runs {program.name}, measures its loop for about {0.4 * seconds:.0f} "
+        "seconds, and stops it.\n"
         "  Run it in a scratch folder: files that it makes stay, and are named at the\n"
         "  end; overwritten ones are restored. Downloads and what other\n"
         "  processes do are not undone.\n"
@@ -142,8 +143,7 @@ class _Examination:
         ):
             end = self._run(namespace, folder)
             self._found.report.seconds = time.perf_counter() - begin
-            gc.collect()  # releases the script's frames, and with them its iterators and their
-            # workers
+            gc.collect()  # releases the script's frames, with its iterators and their workers
             report = self._conclude(end)
         return report
 
@@ -151,7 +151,7 @@ class _Examination:
         """Runs only the script itself."""
         with contextlib.ExitStack() as around:
             written = journal(folder, (folder,))
-            around.callback(lambda: self._tell_of_writing(kept))  # when it is restored
+            around.callback(lambda: self._tell_of_writing(kept))  # then restored
             kept = around.enter_context(written)
             around.enter_context(harmless.harmless(folder, kept))
             around.enter_context(self._sampler)
@@ -179,7 +179,7 @@ class _Examination:
             running.stopped = True
         except BaseException as error:
             if not running.over and not self._limit.expired and not running.stopped:
-                # An error that kills a worker would kill this process, if it occurred here.
+                # An error that killed a worker could also kill this process.
                 died = "DataLoader worker" in str(error)
                 end = End(f"{name} ended early, {_where(error)}.", failed=True, by_loader=died)
                 longer = [loop for loop in running.loops if loop.epoch and loop.trains]
@@ -190,7 +190,7 @@ class _Examination:
         if self._limit.expired:
             what = self._limit.what
             waited = what.startswith(("The loader", "A loader"))
-            text = f"{what} for {self._options.patience:g} seconds, so it was given up."
+            text = f"{what} for {self._options.patience:g} seconds, so it was stopped."
             return End(text, failed=True, by_loader=waited)
         if not running.over and running.loops and not end.text:
             end = End(f"{name} ended before its loop had been measured for long enough.")
@@ -209,7 +209,9 @@ class _Examination:
             self._take_over(loop, end)
         elif self._running.elsewhere:
             found.loader = self._running.elsewhere[0]
-            found.note("A thread of the script iterates the loader, so its step could not be seen.")
+            found.note(
+                "A thread of the script iterates the loader, so its step could not be measured."
+            )
         elif end.stopped:
             names = []
         else:
@@ -270,47 +272,51 @@ class _Examination:
         return NO_LOADER.error(text.rstrip("."), hint=hint)
 
     def _leave_now(self) -> None:
-        """The script catches whatever ends it: the rest is done here, inside of it."""
+        """For a script that catches whatever ends it: the rest is done here, inside the script."""
         if self._left:
             return
         self._left = True
         self._limit.__exit__()
         self._running.ended = True
         name = self._program.name
-        end = End(f"{name} catches what ends it, so the examination went on inside of it.")
+        end = End(
+            f"{name} catches the exception that ends it, so the examination continued inside it."
+        )
         self._leave(self._conclude(end))
 
     def _tell_of_writing(self, kept: Journal) -> None:
         note = self._found.note
         if kept.put_back:
-            note(f"The script overwrote or removed, and was put back: {listed(kept.put_back)}.")
+            note(
+                "The script overwrote or removed these files, which were restored: "
+                f"{listed(kept.put_back)}."
+            )
         if kept.left:
-            note(f"The script wrote, and it is still there: {listed(kept.left)}.")
+            note(f"The script wrote these files, which remain: {listed(kept.left)}.")
 
 
 def notes_on(loop: Loop, failure: str) -> Iterator[str]:
     """Remarks about the chosen loop."""
     if loop.trains:
         yield (
-            "The script's steps ran for real, on weights in memory; kept batches were among those "
-            "that they trained on."
+            "The script's steps actually trained the weights in memory, also on repeated batches."
         )
     elif loop.batches and "torch" in sys.modules:
         yield f"No backward pass was run in the loop at {loop.place}: it does not train."
     if loop.batches > 8 and loop.iterators > 0.5 * loop.batches:
         yield (
-            f"A new iterator is made for nearly every batch at {loop.place}: workers are "
+            f"A new iterator is created for nearly every batch at {loop.place}: workers are "
             "restarted and their read-ahead is lost. Create one iterator per epoch."
         )
     if loop.batches and loop.among > 0.5 * loop.batches:
         yield (
-            f"The loop at {loop.place} takes batches of another loader as well; waiting for those "
-            "counts as its step."
+            f"The loop at {loop.place} also takes batches of another loader; waiting for those "
+            "counts as part of its step."
         )
 
 
 def described(loader: Any) -> str:
-    """ "DataLoader(batch_size=64, num_workers=2)": what is known without further inspection."""
+    """ "DataLoader(batch_size=64, num_workers=2)": the loader's class and main arguments."""
     names = ("batch_size", "num_workers", "threads")
     given = loader.assembly.given if isinstance(loader, Loader) else {}
     values = {n: given.get(n) if n in given else getattr(loader, n, None) for n in names}
@@ -327,11 +333,12 @@ def listed(paths: list[str]) -> str:
 
 
 def _of_longer_epoch(loop: Loop, name: str, error: BaseException) -> str:
-    """It may count batches or steps of a schedule: the measurements so far are valid."""
+    """For a script that may count batches or steps of a schedule: the measurements so far are
+    valid."""
     return (
-        f"{name} ended {_where(error)}. The doctor had gone on past the {loop.epoch} batches of "
-        "its epoch, as measuring does; the measurements until then count. More data or a "
-        "shorter --seconds avoids it."
+        f"{name} ended {_where(error)}. The doctor had continued past the {loop.epoch} batches of "
+        "its epoch to measure longer; the measurements up to then count. More data or fewer "
+        "--seconds avoid this."
     )
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps an examined script harmless: it must not report to trackers, or lose a checkpoint.
-
-Trackers are disabled by their own environment variables; their modules are not changed. torch.save
-opens its file in C++, which Python does not see: the journal is notified before.
+"""Keeps an examined script from reporting to trackers and from overwriting checkpoints. Trackers
+are disabled by their own environment variables; their modules are not changed. torch.save opens its
+file in C++, unseen by Python, so the journal is notified first.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 from headrace.insight.examination.after_import import when_imported
 from headrace.insight.scripts.journal import SAVED, Journal
 
-TRACKERS = {  # {folder}: a temporary one, which is removed afterwards
+TRACKERS = {  # {folder}: a temporary folder, which is removed afterwards
     "Weights & Biases": {"WANDB_MODE": "disabled", "WANDB_DIR": "{folder}"},
     "MLflow": {
         "MLFLOW_TRACKING_URI": "file://{folder}/mlruns",

@@ -22,7 +22,7 @@ from typing import Any
 
 from headrace.whole_file import replaced
 
-_MOST = 4 << 30  # bytes of files that are kept for restoring
+_MOST = 4 << 30  # maximum bytes of files kept for restoring
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 SAVED = "torch.save"  # our own event, because torch raises none
 _NOT_FILES = ("/dev/", "/proc/", "/sys/")
@@ -42,10 +42,10 @@ class Journal:
         self._copies: dict[str, str] = {}
         self._bytes = 0
         self.put_back: list[str] = []
-        self._lost: list[str] = []  # that could not be restored
+        self._lost: list[str] = []  # files that could not be restored
 
     def take(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Handles an audit event of Python; called on any thread, before it happens."""
+        """Handles an audit event of Python; called on any thread, before the event happens."""
         answer = _EVENTS.get(event)
         if answer is None or os.getpid() != self._pid or getattr(self._inside, "now", False):
             return
@@ -53,12 +53,12 @@ class Journal:
         try:
             answer(self, *arguments)
         except (OSError, TypeError, ValueError):
-            pass  # the script's own call reports the error
+            pass  # the script's call will report the error
         finally:
             self._inside.now = False
 
     def _path(self, given: Any) -> str:
-        """As an absolute path; "" if it is not a path, or irrelevant."""
+        """The absolute path; "" if it is not a path, or irrelevant."""
         if isinstance(given, int) or given is None:
             return ""
         path = os.path.abspath(os.fsdecode(given))

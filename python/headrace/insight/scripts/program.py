@@ -71,13 +71,15 @@ def from_module(name: str, arguments: Sequence[str] = ()) -> Program:
             spec = _spec_of(f"{name}.__main__")
     loader: Any = spec.loader if spec is not None else None
     if spec is None or not hasattr(loader, "get_code"):
-        raise NO_PROGRAM.error(f"-m {name}", hint="it is looked for as python -m would, from here")
+        raise NO_PROGRAM.error(
+            f"-m {name}", hint="it is searched for as by python -m, from the current folder"
+        )
     try:
         code = loader.get_code(spec.name)
     except SyntaxError as error:
         raise _syntax(error, name) from None
     if code is None:
-        raise NO_PROGRAM.error(f"-m {name} has no code in Python")
+        raise NO_PROGRAM.error(f"-m {name} has no Python code")
     attributes = {
         "__file__": spec.origin,
         "__spec__": spec,

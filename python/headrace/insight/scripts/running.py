@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running script: its loaders' iterators are ours, and end it when everything is measured."""
+"""A running script, whose loaders return our iterators, which end the script once everything is
+measured."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ from headrace.insight.scripts.served import Loop, Out, Plan, Served, data_of
 from headrace.loader import Loader
 from headrace.loader.views import Delivered
 
-_HESITATION = 2.0  # times a loop's measurements: how long to wait for another loop that may train
-_STUBBORN = 25  # how often a script may catch what ends it
+_HESITATION = 2.0  # times a loop's measurements to wait for another loop that may train
+_STUBBORN = 25  # how often a script may catch the exception that ends it
 _OURS = str(Path(__file__).parents[2]) + os.sep
 _CHECKS = os.path.join(_OURS, "migrate", "")
 _LIBRARIES = tuple(
@@ -40,7 +41,7 @@ class Over(BaseException):
 
 
 class Running:
-    """Which loops there are, which one is examined, and when the script ends."""
+    """Knows the script's loops, chooses the one to examine, and ends the script."""
 
     def __init__(
         self,
@@ -62,13 +63,13 @@ class Running:
         self._raised = 0
         self._backwards = self._taken = 0
         self._nested = False
-        self._hesitates_until = 0.0  # time after which a loop that does not train is accepted
+        self._hesitates_until = 0.0  # after this time, a loop that does not train is accepted
 
     # Wrappers around loaders.
 
     @contextlib.contextmanager
     def attached(self) -> Iterator[None]:
-        """Until the end of the block, iterators of loaders are ours; they remain usable
+        """Until the end of the block, loaders return our iterators, which remain usable
         afterwards."""
         undo = contextlib.ExitStack()
         with undo:
@@ -162,7 +163,7 @@ class Running:
             finally:
                 self._nested = False
 
-        self._limit.begin("A loader has been making its iterator")
+        self._limit.begin("A loader has been creating its iterator")
         loop = self._loop_of(loader)
         loop.iterators += 1
         if loop.only is not None:  # next(iter(loader)), batch by batch
@@ -222,7 +223,7 @@ class Running:
             self._measured(loop)
 
     def _taken_from(self, served: Served) -> tuple[Any, Out]:
-        self._limit.begin("The loader has given no batch")
+        self._limit.begin("The loader has delivered no batch")
         begin = thread_clock.now()
         late, restarted, served.late = served.late, served.fresh, 0.0
         try:
@@ -278,7 +279,8 @@ class Running:
         raise Over
 
     def chosen(self) -> Loop | None:
-        """The loop to examine: the training loop measured longest; otherwise the longest one."""
+        """The loop to examine: the training loop that was measured longest, otherwise the loop that
+        was."""
 
         def worth(loop: Loop) -> tuple[bool, bool, float]:
             return loop.trains, not loop.phase, loop.seconds
@@ -288,7 +290,7 @@ class Running:
 
 
 def is_users(name: str) -> bool:
-    """Whether code in that file is the user's own, not a library's or ours."""
+    """Whether code in that file is the user's, not a library's or ours."""
     path = os.path.realpath(name)
     library = path.startswith(_LIBRARIES) or "site-packages" in path or "dist-packages" in path
     return not library and not name.startswith((_OURS, "<"))

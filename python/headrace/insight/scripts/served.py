@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loops of a script, measured from inside its loaders.
 
-    real    its own batches       waits, steps
-    cached  kept ones, replayed   the step without the loader
-    one     one kept batch the step without handing over; last, where it has one, on the GPU
+    real    its own batches        waits, steps
+    cached  kept batches, replayed the step without the loader
+    one     a single kept batch    the step without delivery; last on the GPU, if it has one
 
-A step is what the script does between two batches. A loop whose steps run backward is a training
-loop: its epochs are extended, so that nothing interrupts the measurement. Any other loop is
-unchanged until it has been measured.
+A step is what the script does between two batches. A loop whose steps run a backward pass is a
+training loop: its epochs are extended, so that nothing interrupts the measurement. Any other loop
+is unchanged until it has been measured.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from headrace.insight.measure.rendezvous import Rendezvous
 from headrace.insight.measure.tally import Tally
 from headrace.loader.views import Delivered
 
-_KEEP = 8  # batches
+_KEEP = 8  # batches kept for replay
 _LONG_STEP = 0.5  # seconds: a step that needs no warm-up to be measured again
 REAL, CACHED, ONE, ON_DEVICE = "real", "cached", "one", "on device"
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """About how many seconds each measurement takes."""
+    """The approximate seconds of each measurement."""
 
     real: float
     cached: float
@@ -57,13 +57,13 @@ class Loop:
         self.only: Out | None = None  # the only batch of an iterator
         self.kept: list[Any] = []
         self._kept_bytes = 0
-        self._edited = False  # the step modifies it: each replay uses a copy
+        self._edited = False  # the step modifies its batch, so each replay uses a copy
         self._turn = 0
         self._phase = REAL
         self._tally = self._real(None)
         self._timed: dict[str, Timed] = {}
-        self._warm, self._busy = 0, 0.0  # batches, and CPU seconds when they began
-        self.step_cores = 0.0  # seconds of cores that the step keeps busy for a record
+        self._warm, self._busy = 0, 0.0  # warm-up batches, and the CPU seconds at their start
+        self.step_cores = 0.0  # core-seconds of the step per record
 
     def _real(self, rendezvous: Rendezvous | None) -> Tally:
         return Tally(self._plan.real, least=2, warm=2, rendezvous=rendezvous)
@@ -82,14 +82,14 @@ class Loop:
         self._tally.first = seconds
 
     def learn(self, rendezvous: Rendezvous | None) -> None:
-        """It is a training loop; with ranks, on all of them."""
+        """Marks it as a training loop; with ranks, on all of them."""
         self.trains = True
         if self._phase == REAL:
             first, self._tally = self._tally.first, self._real(rendezvous)
             self._tally.first = first
 
     def lengthen(self, batches: int) -> None:
-        """Continues an epoch of this many batches, which a script may reject."""
+        """Extends an epoch of this many batches, which a script may reject."""
         self.epoch = self.epoch or batches
 
     def keep(self, batch: Any) -> Any:
@@ -168,7 +168,7 @@ class Loop:
         """The measurements by phase, as far as completed; ``failure`` ended the last one."""
         if self._phase:
             if self._phase == ON_DEVICE:
-                failure = ""  # a script may need the batch on the host; ONE was measured before
+                failure = ""  # a script may need the batch on the host; ONE was measured already
             timed = self._tally.timed(failure)
             if timed.windows or failure:
                 self._done(timed)
@@ -217,7 +217,7 @@ class Out:
     computed: float
     records: int
     restarted: bool
-    backwards: int  # number of times it had run before
+    backwards: int  # number of backward passes before it
     taken: int  # number of batches taken by all loops
     since: float = 0.0
     batch: Any = None  # with its copy, for comparison
@@ -231,7 +231,7 @@ class Server(Protocol):
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two batches hold the same values."""
+    """Whether two batches have equal values."""
 
     def is_leaf(value: Any) -> bool:
         return hasattr(value, "shape")
@@ -253,7 +253,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def uses_gpu() -> bool:
-    """Whether the script uses a GPU: then its batches are copied there, too."""
+    """Whether the script uses a GPU, so that its batches are copied there, too."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return False

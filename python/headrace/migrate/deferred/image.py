@@ -16,9 +16,16 @@ import numpy as np
 from headrace import _core
 from headrace.errors import Error
 
-_FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by Pillow's numbers
+_FILTERS = (
+    "nearest",
+    "lanczos",
+    "bilinear",
+    "bicubic",
+    "box",
+    "hamming",
+)  # indexed by Pillow's constants
 _BICUBIC = 3
-# transpose()'s constants as steps.
+# The constants of transpose() as steps.
 _TURNS = (
     ("mirror",),
     ("flip",),
@@ -53,7 +60,7 @@ class Origin:
 
 
 def opened(data: bytes, opener: Any, given: Any) -> Any:
-    """A deferred image of a file's bytes; None if Pillow shall read it itself. opener: Pillow's
+    """A deferred image of a file's bytes; None if Pillow has to read it. opener: Pillow's
     Image.open. given: its arguments.
     """
     mode = _png_mode(data) if data[:8] == _PNG else "RGB" if data[:3] == b"\xff\xd8\xff" else ""
@@ -96,7 +103,7 @@ def image_class() -> Any:
         ) -> None:
             self.deferred_picture = picture  # None: `_real` has the pixels
             self._origin = origin
-            self._steps = steps  # (method, arguments) of Pillow's
+            self._steps = steps  # pairs of a Pillow method and its arguments
             self._real: Any = None
             self._array: Any = None
             self._its_mode = mode
@@ -171,7 +178,7 @@ def image_class() -> Any:
                 "data": (array.ctypes.data, True),
             }
 
-        # Attributes that Pillow keeps of an image.
+        # Attributes that Pillow stores for an image.
 
         @property
         def size(self) -> Any:
@@ -203,7 +210,7 @@ def image_class() -> Any:
             return None if self._steps else self._origin.header.format
 
         def __getattr__(self, name: str) -> Any:
-            """Of an image of a file: attributes of this file type."""
+            """For an image of a file: attributes of this file type."""
             if name[:2] == "__" or self.__dict__.get("_steps", True):
                 raise AttributeError(name)
             return getattr(self._origin.header if self._real is None else self._real, name)
@@ -213,7 +220,7 @@ def image_class() -> Any:
                 return self._real.getexif()
             return super().getexif() if self._steps else self._origin.header.getexif()
 
-        # Steps that need no pixels.
+        # Operations that need no pixels.
 
         def copy(self) -> Any:
             if self.deferred_picture is None:
@@ -272,7 +279,7 @@ def image_class() -> Any:
             made = self.deferred_picture.pad(*border, list(map(float, fill)))
             step = fill[0] if len(fill) == 1 else fill
             out = self._then(made, expand, (tuple(border), step))
-            out._its_info = {}  # same as that of a new image
+            out._its_info = {}  # same as for a new image
             return out
 
         def putpalette(self, data: Any, rawmode: str = "RGB") -> None:
@@ -289,7 +296,7 @@ def image_class() -> Any:
             one.putpalette(*self._palette_data())
             return one.getpalette(rawmode)
 
-        # Methods in place of Pillow's attributes, where Pillow's own methods work on pixels.
+        # Methods that Pillow implements on the pixels themselves.
 
         def load(self) -> Any:
             return self.as_pillow().load()

@@ -22,7 +22,7 @@ from headrace.migrate.deferred.tensor import tensor_class
 
 class _Inside(threading.local):
     depth = 0
-    opened = 0  # images
+    opened = 0  # maximum number of images
 
 
 _inside = _Inside()
@@ -30,7 +30,7 @@ _inside = _Inside()
 
 @contextlib.contextmanager
 def deferring() -> Iterator[None]:
-    """Inside this context, this thread's images are opened deferred. One thread is inside at a time
+    """Inside this context, this thread's images are opened deferred. One thread at a time
     (headrace.migrate.seeding)."""
     replaced = _replace()
     _inside.depth += 1
@@ -55,7 +55,7 @@ def can_defer() -> bool:
 
 
 def _replace() -> list[tuple[dict[str, Any], str, Any, Any]]:
-    """For each loaded module: names, the module, the original and the replacement."""
+    """For each loaded module: the function's name, the module, the original and the replacement."""
     out = []
     for module, functions in _REPLACED.items():
         if module not in sys.modules:
@@ -194,7 +194,7 @@ _REPLACED: dict[str, dict[str, Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 def picture_of(value: Any) -> _core.DeferredPicture | None:
-    """What the engine should make of a record's value; None: nothing."""
+    """What the engine should make from a record's value; None: nothing."""
     torch = sys.modules.get("torch")
     if torch is None or type(value) is not tensor_class():
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a dataset's records are the same when its images are deferred, and the gain."""
+"""Checks that a dataset's records are the same with deferred images, and measures the gain."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from headrace.migrate.deferred import library
 def deferred_fields(
     fetch: Any, numbers: Sequence[int], expected: Sequence[Mapping[str, Any]]
 ) -> list[str] | None:
-    """Fields that the engine can decode and finish; None if images shall be opened as usual: some
-    value of a record differs, or no image is opened by Pillow. fetch: the dataset as a deferring
-    step, with the same draws for every record.
+    """Fields that the engine can decode and finish; None if images have to be opened as usual: a
+    value of a record differs, or Pillow opens no image. fetch: the dataset as a deferring step,
+    with the same draws for every record.
     """
     if not library.can_defer():
         return None

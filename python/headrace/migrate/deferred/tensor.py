@@ -19,8 +19,8 @@ def tensor_class() -> Any:
     import torch
 
     class DeferredTensor(torch.Tensor):
-        """(C, H, W), uint8 or float32. Its own memory is on the device "meta", without values, so
-        access other than by torch's operations raises."""
+        """(C, H, W), uint8 or float32. Its memory is on the device "meta", without values, so any
+        access except by torch's operations raises."""
 
         of_image: Any
         _values: Any
@@ -29,7 +29,7 @@ def tensor_class() -> Any:
         deferred_picture: Any  # None: it has values
         made_by: tuple[Any, ...]  # of a Pillow image: functions, applied in order
         image: Any
-        is_whole: bool  # floats from bytes, still to be divided by 255
+        is_whole: bool  # floats converted from bytes, not yet divided by 255
 
         @property
         def shape(self) -> Any:  # type: ignore[override]

@@ -28,7 +28,7 @@ _WORD = 0.2  # seconds between progress messages
 _FIRST = 2.0  # seconds after which the remaining time is predicted
 _FEW = 8  # records that are not used for the prediction
 
-Say = Callable[[int, int], None]  # its progress: (done, of)
+Say = Callable[[int, int], None]  # the child's progress: (done, of)
 
 
 class Ended(NamedTuple):
@@ -44,7 +44,8 @@ def can_fork() -> bool:
 
 def run(work: Callable[[Say], Any], limit: float, raise_limit: str = "") -> Ended:
     """Runs ``work(say)`` and returns its result. It must call ``say(done, of)`` often; if it would
-    not finish within ``limit`` seconds, it is killed. raise_limit: how the user can allow more."""
+    not finish within ``limit`` seconds, it is killed. raise_limit: text on how to raise the
+    limit."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -61,7 +62,7 @@ def run(work: Callable[[Say], Any], limit: float, raise_limit: str = "") -> Ende
         status = _end(child)
         os.close(reader)
     if ended is None:
-        how = f"by {signal.Signals(status).name}" if status else "without a word"
+        how = f"by {signal.Signals(status).name}" if status else "without a message"
         return Ended(problem=f"the child process that ran it ended {how}")
     return ended
 
@@ -80,7 +81,7 @@ def _be_child(work: Callable[[Say], Any], writer: int) -> None:
         _reopen_files(nothing)
         torch = sys.modules.get("torch")
         if torch:
-            torch.set_num_threads(1)  # OpenMP's other threads do not exist here
+            torch.set_num_threads(1)  # OpenMP's other threads do not exist in the child
         last = 0.0
 
         def say(done: int, of: int) -> None:
@@ -97,8 +98,8 @@ def _be_child(work: Callable[[Say], Any], writer: int) -> None:
 
 
 def _reopen_files(nothing: int) -> None:
-    """Gives open files positions of their own, so that reading here moves none of the parent's.
-    What is written to them goes nowhere."""
+    """Gives open files separate positions, so that reads do not move the parent's. Writes to them
+    are discarded."""
     for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
         number = int(name)
         try:
@@ -116,7 +117,7 @@ def _reopen_files(nothing: int) -> None:
 
 
 def _answer_of(reader: int, limit: float, raise_limit: str) -> Ended | None:
-    """None: it ended without a message."""
+    """The child's answer; None if it ended without one."""
     began = time.monotonic()
     done = 0
     while True:
@@ -129,16 +130,16 @@ def _answer_of(reader: int, limit: float, raise_limit: str) -> Ended | None:
         done, of = word
         passed = time.monotonic() - began
         expected = passed * of / max(done, 1)
-        known = done >= _FEW or passed > limit  # the first ones load what they need
+        known = done >= _FEW or passed > limit  # the first ones import modules
         if known and passed > min(_FIRST, limit) and expected > limit:
             return Ended(
-                problem=f"tracing {of:,} records would take some {expected:.0f} s, and the limit "
+                problem=f"tracing {of:,} records would take about {expected:.0f} s, and the limit "
                 f"is {limit:g} s{raise_limit}"
             )
 
 
 def _end(child: int) -> int:
-    """Ends it, and returns the signal that had ended it before; 0 if none had."""
+    """Ends the child, and returns the signal that had already ended it; 0 if none had."""
     for _ in range(100):  # a child that has closed its pipe is about to exit
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:

@@ -15,12 +15,12 @@ import numpy as np
 from headrace.migrate.look.marks import DIFFERS, Attempt, Mark, plain
 from headrace.migrate.nesting import Node, node_of
 
-_LARGEST = 16 << 10  # bytes of an array in a record
-_MOST = 1 << 30  # bytes of all columns
+_LARGEST = 16 << 10  # maximum bytes of an array in a record
+_MOST = 1 << 30  # maximum bytes of all columns
 
 
 class Files:
-    """Paths, and the operations on their contents: the same for all of them."""
+    """Paths, and the operations on their contents: which are the same for all of them."""
 
     def __init__(self, first: Mark, attempt: Attempt) -> None:
         self.kind = first.kind
@@ -42,7 +42,7 @@ class Files:
         if type(value) is Mark and value.ops != self._last:
             if plain(value.ops) != self.ops:
                 raise self._attempt.leave(
-                    f"record {self._attempt.record} is made in another way than record 0"
+                    f"record {self._attempt.record} is made in a different way from record 0"
                 )
             self._last = value.ops
         elif type(value) is not Mark:
@@ -98,7 +98,7 @@ def plain_value(value: Any, attempt: Attempt) -> tuple[Form, Any]:
     if kind is bytes:
         return ("bytes",), value
     if kind is Mark:
-        raise _other(attempt, "an image of a file, record 0 has none")
+        raise _other(attempt, "an image of a file, but record 0 has none")
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     elif isinstance(value, (list, tuple)):
@@ -154,7 +154,7 @@ class Table:
             raise self._attempt.leave(f"its records hold more than {_MOST >> 30} GiB")
 
     def check(self, number: int, record: Any) -> None:
-        """Raises Left if the record differs from its first reading."""
+        """Raises Left if the record differs from when it was first read."""
         assert self.node is not None
         leaves = self.node.leaves(record, self._other_form)
         for column, value in zip(self.columns, leaves, strict=True):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins for random numbers: they know their range, and each comparison is answered both ways,
-in separate runs.
+"""Mock random numbers: they know their range, and each comparison is answered both ways, in
+separate runs.
 
 ``random.random() < 0.5`` is a choice with probability 0.5, ``random.uniform(0.1, 2.0)`` a number
 that an operator may draw itself.
@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace.migrate.look.marks import Attempt
 
-_MOST = 16  # paths through a callable
+_MOST = 16  # maximum number of paths through a callable
 Interval = tuple[str, float, float]  # ("uniform", low, high)
 
 
@@ -50,7 +50,7 @@ def ways(attempt: Attempt, run: Callable[[Choices], Any]) -> Iterator[tuple[floa
         if not attempt.answers:
             return
         attempt.answers[-1] = True
-    raise attempt.leave(f"chooses between more than {_MOST} ways")
+    raise attempt.leave(f"has more than {_MOST} random paths")
 
 
 class Drawn:
@@ -77,7 +77,9 @@ class Drawn:
 
     def _below(self, other: Any) -> bool:
         if type(other) not in (int, float):
-            raise self._choices.attempt.leave("compares a random number with no plain one")
+            raise self._choices.attempt.leave(
+                "compares a random number with something other than a number"
+            )
         self._use()
         share = (other - self._low) / (self._high - self._low)
         return self._choices.answer(share if self._high > self._low else 1 - share)
@@ -128,7 +130,7 @@ class Drawn:
 
 
 def replacements(choices: Callable[[], Choices | None]) -> dict[tuple[str, str], Any]:
-    """Replaces the functions that draw a single number. Other functions really draw, which is
+    """Replaces the functions that draw a single number. Other functions draw as usual, which is
     detected."""
 
     def unit(real: Any, *shape: Any, **named: Any) -> Any:

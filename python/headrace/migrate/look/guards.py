@@ -24,8 +24,8 @@ _GENERATOR = " (a generator)"
 
 
 def reader() -> Callable[[], State]:
-    """A function that reads the global generators of Python, NumPy and torch, even while stand-ins
-    replace their own functions.
+    """A function that reads the global generators of Python, NumPy and torch, even while mocks
+    replace their functions.
     """
     of_python, of_numpy = random.getstate, np.random.get_state
     torch = sys.modules.get("torch")
@@ -44,8 +44,8 @@ def reader() -> Callable[[], State]:
 
 
 def held(dataset: Any, homes: Iterable[dict[str, Any]]) -> State:
-    """Generators that the dataset or its modules hold, and its attributes that are or hold plain
-    values: by name.
+    """By name: generators in the dataset or its modules, and attributes that are or contain plain
+    values.
     """
     out: State = {}
     seen: set[int] = set()
@@ -63,7 +63,7 @@ def held(dataset: Any, homes: Iterable[dict[str, Any]]) -> State:
         elif isinstance(value, Stand):
             walk(name, value.own_real, depth + 1)
         elif kind is dict or isinstance(value, dict):
-            # A cache that fills up is not a change: its entries from files are marks.
+            # A cache that fills up does not count as a change: its entries from files are marks.
             out[name] = sum(type(each) is not Mark for each in value.values())
             for key, each in list(value.items())[:_MOST]:
                 walk(f"{name}[{key!r}]", each, depth + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both runs over a dataset: tracing all records, and verifying some with real files."""
+"""The two runs over a dataset: tracing all records, then verifying some with real files."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ LIMIT = 60.0  # seconds that tracing may take
 
 
 class Looked(NamedTuple):
-    """The result: a table of all records, or ``reason``, and what the user can write."""
+    """The result: a table of all records; or ``reason``, with advice on what to write instead."""
 
     reason: str = ""
     way: str = ""
     node: Node | None = None
     columns: tuple[dict[str, Any], ...] = ()
-    compared: int = 0  # number of pictures of real files
+    compared: int = 0  # number of compared images of real files
     keeps_state: bool = False  # why it cannot be native: calls change the results of later ones
     skips: bool = False  # it handles exceptions, so damaged files may be skipped
     deep: bool = False  # the user's wrappers around other transforms were run, too
-    outside: Outside = Outside()  # what it read besides pictures
+    outside: Outside = Outside()  # what it read in addition to images
 
 
 def look(dataset: Any, limit: float = LIMIT) -> Looked:
@@ -45,11 +45,13 @@ def look(dataset: Any, limit: float = LIMIT) -> Looked:
     if not child.can_fork():
         return Looked(f"{sys.platform} cannot fork a process to trace it")
     if not hasattr(dataset, "__dict__") or len(dataset) == 0:
-        return Looked("it has no attributes to look at")
+        return Looked("it has no attributes to inspect")
     if hasattr(dataset, "set_epoch"):
         return Looked("it has set_epoch(): its records may change from epoch to epoch")
     if fetches_batches(dataset):
-        return Looked("it has a __getitems__ of its own, which a DataLoader asks for whole batches")
+        return Looked(
+            "it has a __getitems__ of its own, which a DataLoader calls for whole batches"
+        )
     more = f"; trace={2 * limit:g} allows it longer"
     try:
         wrappers = [real for real in transforms_of(dataset, False).values() if is_composite(real)]
@@ -82,9 +84,7 @@ def trace(dataset: Any, deep: bool, say: child.Say) -> Looked:
     except Left:
         return Looked(attempt.reason, attempt.way, keeps_state=attempt.keeps_state)
     except Exception as failure:
-        raised = (
-            f"with a stand-in for its file, record {attempt.record} raises {in_a_line(failure)}"
-        )
+        raised = f"with a mock of its file, record {attempt.record} raises {in_a_line(failure)}"
         return Looked(attempt.reason or raised, attempt.way)
     except SystemExit:
         return Looked(f"record {attempt.record} ends the process")
@@ -119,13 +119,13 @@ def _traced(dataset: Any, attempt: Attempt, say: child.Say, deep: bool) -> Looke
     finally:
         drawn = guards.drawn_from(before[1], guards.held(copy, spaces))
         if drawn or generators() != before[0]:
-            if DIFFERS in attempt.reason:  # that is the reason
+            if DIFFERS in attempt.reason:  # reported as the reason
                 attempt.reason = ""
             raise attempt.leave(f"__getitem__ draws random numbers{drawn}", _DRAW)
     changed = ", ".join(guards.changed(before[1], guards.held(copy, spaces))[:3])
     try:
         changed = changed or shared.change()
-    except Left:  # it was compared with a picture
+    except Left:  # it was compared with an image
         attempt.reason, changed = "", "what holds its images"
     if changed:
         raise attempt.leave(f"__getitem__ changes {changed}", state=True)
@@ -170,7 +170,7 @@ _DRAW = (
 
 
 class _Calls:
-    """Calls the dataset, once for each answer to its questions about an image's mode."""
+    """Calls the dataset once for each possible answer about an image's mode."""
 
     def __init__(self, copy: Any, attempt: Attempt, watch: Watch) -> None:
         self.table = Table(attempt)
@@ -179,13 +179,13 @@ class _Calls:
         self._watch = watch
 
     def twice(self, count: int, say: child.Say) -> None:
-        """All records, and again in another order, in which they must be the same."""
+        """Traces all records, and again in another order, which must give the same records."""
         for number in range(count):
             self.record(number, self.table.append)
             if number % 64 == 0:
                 say(number, 2 * count)
         order = list(range(count))
-        random.Random(1).shuffle(order)  # its own generator
+        random.Random(1).shuffle(order)  # a separate generator
         for done, number in enumerate(order):
             self.record(number, self.table.check)
             if done % 64 == 0:
@@ -216,14 +216,14 @@ class _Calls:
         self._attempt.asked = 0
         with self._watch():
             record = self._copy[number]
-        if self._attempt.reason:  # even if the code swallowed it
+        if self._attempt.reason:  # even if the code swallowed the exception
             raise Left
         self._attempt.check("")
         return record
 
     def watch(self, number: int, homes: list[str]) -> None:
-        """Calls it, watching exceptions that the code swallows. A stand-in that is not an image
-        can make a function raise that an image would not."""
+        """Calls it, watching exceptions that the code swallows. A mock can make a function raise
+        where an image would not."""
         attempt = self._attempt
         raised: list[str] = []
 

@@ -26,7 +26,7 @@ class Left(BaseException):
 
 
 class Holds(Protocol):
-    """The contents of transforms."""
+    """Watches the contents of transforms."""
 
     @property
     def unwatched(self) -> dict[str, str]: ...
@@ -38,8 +38,8 @@ class Attempt:
 
     def __init__(self) -> None:
         self.reason = ""
-        self.way = ""  # what the user can write instead
-        self.keeps_state = False  # it ended because calls change state
+        self.way = ""  # advice on what to write instead
+        self.keeps_state = False  # whether calls change its state
         self.record = 0
         self.answers: list[bool] = []
         self.asked = 0
@@ -98,7 +98,7 @@ _REVERSED = ((Ellipsis, _BACKWARDS), (slice(None), slice(None), _BACKWARDS))
 
 
 class Mark:
-    """Contents of the file ``path`` after ``ops``, as a value of some ``kind``."""
+    """A mock of the contents of file ``path`` after ``ops``, as a value of this ``kind``."""
 
     __slots__ = ("attempt", "kind", "ops", "path")
 
@@ -138,11 +138,11 @@ class Mark:
             return self.then("array", "reversed")
         raise self.leave(f"takes [{_shown(key)}] of")
 
-    # Methods of Pillow images that reveal no contents.
+    # Methods of Pillow images that do not reveal contents.
 
     def convert(self, mode: Any = None, *more: Any, **options: Any) -> Mark:
         if self.kind != "pil" or more or options or type(mode) is not str:
-            raise self.leave("converts with more than a mode")
+            raise self.leave("passes more than a mode to convert() of")
         return self.then("pil", "convert", mode)
 
     def copy(self) -> Mark:
@@ -188,7 +188,7 @@ OPERATORS = (
 
 
 def refusal(name: str) -> Any:
-    """A method of a stand-in that ends the attempt."""
+    """A method of a mock that ends the attempt."""
 
     def refuse(self: Any, *_: Any, **__: Any) -> Any:
         raise self.leave(f"calls __{name}__ of")
@@ -217,7 +217,7 @@ class Mode:
         if known:
             return bool(known[-1] == other)
         if type(other) is not str:
-            raise mark.leave("compares the mode with no text of")
+            raise mark.leave("compares with something other than text the mode of")
         attempt = mark.attempt
         if attempt.asked == len(attempt.answers):
             attempt.answers.append(False)
@@ -237,7 +237,8 @@ class Mode:
 
 
 def plain(ops: tuple[Op, ...]) -> tuple[Op, ...]:
-    """Without operations that have no effect: convert("RGB") leaves an RGB image unchanged."""
+    """The operations without those that have no effect: convert("RGB") leaves an RGB image
+    unchanged."""
     out: list[Op] = []
     for op in ops:
         each = ("convert", op[1]) if op[0] == "is" else op

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of a dataset's transforms: equivalent ones share a name.
+"""Names for a dataset's transforms; equivalent ones share a name.
 
 ``ConcatDataset([Pets("a/", transform()), Pets("b/", transform())])`` has two objects; if they are
 torchvision's own and equal in every attribute, records of both are made in the same way.
@@ -16,7 +16,7 @@ from headrace.migrate.translations.registry import known_name
 
 
 class Names:
-    """The first name of each transform, and the objects by name."""
+    """Maps each transform to its first name, and names to objects."""
 
     def __init__(self) -> None:
         self.reals: dict[str, Any] = {}
@@ -29,7 +29,7 @@ class Names:
         return name
 
     def replace(self, module: str, made: Made) -> None:
-        """Replaces the values of a module by stand-ins."""
+        """Replaces the values of a module by mocks."""
         space = vars(sys.modules[module])
         for name, value in replaced_in(space).items():
             space[name] = made(f"{module}.{name}", value)

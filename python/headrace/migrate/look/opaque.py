@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects whose values change without a change of their attributes: open files, connections
-to databases, iterators, variables of a thread.
-
-A dataset may have them, as in loggers and caches; if ``__getitem__`` uses one, its results may
-change, and the attempt ends.
+"""Objects whose values change without a change of their attributes: open files, database
+connections, iterators, thread-local variables. A dataset may have them, for example in loggers and
+caches; if ``__getitem__`` uses one, its results may change, so the attempt ends.
 """
 
 from __future__ import annotations
@@ -14,19 +12,23 @@ from typing import Any
 from headrace.migrate.look.marks import OPERATORS, Attempt, Left, refusal
 from headrace.migrate.modules import is_users, module_of
 
-# First parts of modules; "_contextvars" and "_thread" have variables.
+# Top-level modules; "_contextvars" and "_thread" are for their variables.
 _MODULES = (
     *("mmap", "dbm", "shelve", "zipfile", "tarfile", "queue", "socket", "http"),
     *("weakref", "_contextvars", "h5py", "netCDF4", "tables", "zarr", "lmdb", "fsspec"),
     *("requests", "boto3", "botocore", "redis", "pymongo", "psycopg2", "sqlalchemy"),
 )
-_OTHERS = ("_thread._local", "builtins.Environment", "sqlite3.Cursor")  # of a thread, of LMDB
+_OTHERS = (
+    "_thread._local",
+    "builtins.Environment",
+    "sqlite3.Cursor",
+)  # thread-local variables, LMDB's classes
 _SHARED = "multiprocessing."  # whose numbers and arrays are compared
 _COMPARED = "multiprocessing.sharedctypes"
 
 
 def is_opaque(value: Any) -> bool:
-    """Whether its contents cannot be compared, and it is not the user's object."""
+    """Whether it is an object of a library whose contents cannot be compared."""
     kind = type(value)
     home = module_of(kind)
     if home.partition(".")[0] in _MODULES or f"{home}.{kind.__qualname__}" in _OTHERS:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of code outside of the program: environment variables, and files.
-
-A table of records is valid as long as these do not change. So they are recorded while the code runs
-in a child process: the environment by replacing its dictionary, files by Python's audit events and
-``os.stat``. Code that writes files, starts processes or uses the network ends the attempt, because
-its results may change.
+"""Inputs of code from outside the program: environment variables and files. A table of records is
+valid as long as these do not change, so they are recorded while the code runs in a child process:
+the environment by replacing its dictionary, files by Python's audit events and ``os.stat``. Code
+that writes files, starts processes or uses the network ends the attempt, because its results may
+change.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from typing import Any
 from headrace.migrate.look.marks import Attempt
 from headrace.migrate.modules import is_installed
 
-_MOST = 100_000  # files that are checked for changes: takes 0.2 s
+_MOST = 100_000  # maximum number of files to check for changes, which takes 0.2 s
 _ALL = "os.environ"
 
-Stamp = tuple[int, ...] | None  # properties that change with a file; None: it does not exist
+Stamp = tuple[int, ...] | None  # properties that change with a file; None: the file does not exist
 
 
 @dataclasses.dataclass
@@ -32,11 +31,13 @@ class Outside:
 
     environ: dict[str, str | None] = dataclasses.field(default_factory=dict)
     files: dict[str, Stamp] = dataclasses.field(default_factory=dict)
-    folders: dict[str, Stamp] = dataclasses.field(default_factory=dict)  # folders that were listed
+    folders: dict[str, Stamp] = dataclasses.field(
+        default_factory=dict
+    )  # folders that were enumerated
     left_out: list[str] = dataclasses.field(default_factory=list)
 
     def first(self) -> str:
-        """The name of one input that was read; empty if there is none."""
+        """The name of one input that was read; empty if nothing was read."""
         names = (f"os.environ[{key!r}]" for key in self.environ)
         return next(iter([*names, *self.files, *self.folders]), "")
 
@@ -83,7 +84,7 @@ def _listing(path: str) -> Stamp:
 
 
 class Watch:
-    """Records what is read inside of ``with watch:``. REQUIRES: a child process that ends soon."""
+    """Records what is read inside ``with watch:``. REQUIRES: a child process that ends soon."""
 
     def __init__(self, attempt: Attempt) -> None:
         self.read = Outside()
@@ -104,7 +105,7 @@ class Watch:
             self._depth -= 1
 
     def replacements(self) -> dict[tuple[str, str], Callable[[Any], Any]]:
-        """Stand-ins for functions that read files without an audit event."""
+        """Wraps functions that read files without an audit event."""
         by_path = {
             "os": ("stat", "lstat", "access", "readlink"),
             "pathlib": ("_normal_accessor.stat",),  # of Python 3.10
@@ -112,7 +113,7 @@ class Watch:
             "h5py": ("h5f.open",),
         }
         names = [(module, name) for module, names in by_path.items() for name in names]
-        # also of a generator seeded without a value
+        # also for a generator seeded without a value
         entropy = [("os", "urandom"), ("random", "_urandom")]
         return {**dict.fromkeys(names, self._noting), **dict.fromkeys(entropy, self._drawing)}
 
@@ -184,7 +185,7 @@ class Watch:
 
 
 class _Environment(dict):  # type: ignore[type-arg]
-    """The environment's own dictionary, which records accesses; None: to all of it."""
+    """A dictionary of the environment that records accesses; None stands for all of it."""
 
     def __init__(self, data: dict[Any, Any], note: Callable[[Any], None]) -> None:
         super().__init__(data)

@@ -2,9 +2,9 @@
 """Traces a user's callable on a Pillow image, such as ``GaussianBlur`` in MoCo's script or
 ``Solarization`` in DINO's.
 
-It is called in a forked child process with a stand-in that records calls of Pillow, and with
-stand-ins for random numbers (``draws``). The result is verified there: with real random numbers,
-and with real images, for which replaying the recorded calls must give the same result.
+It is called in a forked child process with a mock image that records calls of Pillow, and with mock
+random numbers (``draws``). The recorded calls are verified there with real random numbers and real
+images: replaying them must give the same result.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from headrace.migrate.seeding import seeded
 from headrace.printable import in_a_line
 
 _SEEDS = 400
-LIMIT = 10.0  # seconds
+LIMIT = 10.0  # time limit in seconds
 
 
 class Way(NamedTuple):
-    """A possible sequence of operations: its probability, and the last mode; for a seed of the
-    generators, the operations with plain numbers.
+    """A possible sequence of operations: its probability, its last mode, and a function from a seed
+    of the generators to the operations with plain numbers.
     """
 
     probability: float
@@ -42,14 +42,14 @@ class Way(NamedTuple):
 
 
 class PillowCalls(NamedTuple):
-    """All possible sequences, or why they are unknown."""
+    """All possible sequences, or the reason why they are unknown."""
 
     ways: tuple[Way, ...] = ()
     reason: str = ""
 
 
 class _Unknown(Exception):
-    """It does more than the recorded calls; the message describes the callable's behavior."""
+    """The callable does more than the recorded calls; the message describes it."""
 
 
 def look_at_pillow(transform: Any, probes: Sequence[Any]) -> PillowCalls:
@@ -69,7 +69,7 @@ def _looked(transform: Any, probes: Sequence[Any], say: child.Say) -> PillowCall
     except _Unknown as reason:
         return PillowCalls(reason=str(reason))
     except Exception as failure:
-        raised = f"raises {in_a_line(failure)} with a stand-in for its image"
+        raised = f"raises {in_a_line(failure)} with a mock of its image"
         return PillowCalls(reason=attempt.reason or raised)
 
 
@@ -92,7 +92,7 @@ def _proven(
             out = transform(Traced(attempt, mode))
         if name := watch.read.first():
             raise _Unknown(f"reads {name}")
-        if attempt.reason:  # even if the code swallowed it
+        if attempt.reason:  # even if the code swallowed the exception
             raise Left
         if type(out) is not Traced:
             raise _Unknown("returns something other than its image")
@@ -104,18 +104,18 @@ def _proven(
             drawn[seed] = traced().ops, states()
     found = _symbolic(attempt, traced, states, spaces)
     if len({way.mode for way in found}) > 1:
-        raise _Unknown("gives some images another mode than others")
+        raise _Unknown("returns different modes for different images")
     out = []
     for done, way in enumerate(found):
         seed = next((each for each in drawn if _fits(drawn[each][0], way.ops)), -1)
         if seed < 0:
-            raise _Unknown("has a behavior for some images that is too rare to compare")
+            raise _Unknown("treats some images in a way that is too rare to compare")
         ops, state = drawn[seed]
         for picture in probes:
             with seeded(seed):
                 result = transform(picture.copy())
                 if states() != state:
-                    raise _Unknown("draws other numbers for some images")
+                    raise _Unknown("draws different random numbers for some images")
             expected = picture
             for op in ops:
                 expected = doing[op[0]](expected, *op[1:])
@@ -153,12 +153,12 @@ def _symbolic(
     for probability, what in draws.ways(attempt, run):
         found[what] = found.get(what, 0.0) + probability
     if states() != before:
-        raise _Unknown("draws random numbers in a way that Headrace does not know")
+        raise _Unknown("draws random numbers in an unsupported way")
     return [Way(probability, *what) for what, probability in found.items()]
 
 
 def _fits(ops: tuple[Op, ...], way: tuple[Op, ...]) -> bool:
-    """Whether these calls, with plain numbers, are what happens on the path."""
+    """Whether these calls, with plain numbers, match the path."""
     return len(ops) == len(way) and all(
         len(one) == len(other) and all(map(_is_of, one, other))
         for one, other in zip(ops, way, strict=True)
@@ -172,7 +172,7 @@ def _is_of(value: Any, expected: Any) -> bool:
 
 
 class Traced:
-    """A stand-in for an image that records what Pillow would do."""
+    """A mock image that records what Pillow would do."""
 
     def __init__(self, attempt: Attempt, mode: str, ops: tuple[Op, ...] = ()) -> None:
         self._attempt = attempt
@@ -207,7 +207,7 @@ class Traced:
     def filter(self, filter: Any) -> Traced:
         blur = importlib.import_module("PIL.ImageFilter").GaussianBlur
         if type(filter) is not blur or type(filter.radius) not in (int, float, draws.Drawn):
-            raise self.leave("uses another filter than GaussianBlur of one radius")
+            raise self.leave("uses a filter other than GaussianBlur with one radius")
         return self.then("blur", filter.radius)
 
     def transpose(self, method: Any) -> Traced:
@@ -219,7 +219,7 @@ class Traced:
         filters = {None: "bicubic", 0: "nearest", 2: "bilinear", 3: "bicubic", 1: "lanczos"}
         whole = isinstance(size, (tuple, list)) and [type(each) for each in size] == [int, int]
         if more or named or not whole or resample not in filters:
-            raise self.leave("resizes its image in a way that Headrace does not know")
+            raise self.leave("resizes its image in an unsupported way")
         return self.then("resize", *size, filters[resample])
 
     def __getattr__(self, name: str) -> Any:
@@ -229,7 +229,7 @@ class Traced:
 
 
 class _Enhancer:
-    """Pillow's methods, on a stand-in."""
+    """Pillow's methods, on a mock image."""
 
     def __init__(self, name: str, image: Traced) -> None:
         self._name, self._image = name, image
@@ -303,7 +303,7 @@ def _resizing() -> Callable[..., Any]:
     return lambda image, width, height, name: image.resize((width, height), sampling[name.upper()])
 
 
-# How Pillow performs the recorded calls: created before stand-ins replace its functions.
+# How Pillow performs the recorded calls: created before mocks replace its functions.
 _DOING: dict[str, Callable[[], Callable[..., Any]]] = {
     "blur": _blurring,
     "convert": lambda: lambda image, mode: image.convert(mode),

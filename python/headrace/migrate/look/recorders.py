@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of a dataset with other callables in place of its transforms.
-
-The copy is shallow, and deep where datasets hold datasets. Every callable attribute, and every one
-in a short list or dictionary, is replaced by what ``made(name, real)`` returns; the name is its
-path from the dataset: ``transform``, ``dataset.transforms['train']``. Opaque objects are replaced
-as well.
+"""Copies a dataset, replacing its transforms by other callables. The copy is shallow, except that
+nested datasets are copied, too. Every callable attribute, and every callable in a short list or
+dictionary, is replaced by the result of ``made(name, real)``; the name is its path from the
+dataset: ``transform``, ``dataset.transforms['train']``. Opaque objects are replaced as well.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from headrace.migrate.look.opaque import is_opaque
 from headrace.migrate.translations.registry import known_name, opened
 
 Made = Callable[[str, Any], Any]
-_MOST = 64  # entries of a list that is inspected
+_MOST = 64  # maximum length of a list to inspect
 _LIBRARIES = ("torchvision", "albumentations", "timm")
 
 
@@ -31,8 +29,8 @@ def clone(
     prefix: str = "",
     pairs: list[tuple[Any, Any]] | None = None,
 ) -> Any:
-    """The dataset with its callables replaced by ``made(name, real)``. deep: the user's wrappers
-    around other callables are cloned, too, and run. pairs: collects the originals and their clones.
+    """The dataset with its callables replaced by ``made(name, real)``. deep: also clone the user's
+    wrappers around other callables, which then run. pairs: collects the originals and their clones.
     """
     out = copy.copy(dataset)
     if out is dataset:
@@ -70,7 +68,7 @@ def _in_place_of(
         return made(name, value)
     if is_dataset(value) or (deep and is_composite(value)):
         return clone(value, made, deep, name + ".", pairs)
-    if type(value).__name__ == "StandardTransform":  # torchvision's: it calls what it contains
+    if type(value).__name__ == "StandardTransform":  # torchvision's: it only calls its contents
         return clone(value, made, deep, name + ".", pairs)
     if isinstance(value, types.MethodType):  # of the dataset itself, which is copied
         return value
@@ -83,7 +81,7 @@ def _in_place_of(
             key: _wrapped(each, f"{name}[{key!r}]", made, deep, pairs)
             for key, each in value.items()
         }
-        # A nested dictionary of plain values is shared, and its changes are detected.
+        # A nested dictionary of plain values is shared; changes to it are detected.
         inside = "[" in name and all(out[key] is each for key, each in value.items())
         return value if inside else out
     if type(value) is list:
@@ -138,7 +136,7 @@ def replaced_in(namespace: dict[str, Any]) -> dict[str, Any]:
 
 def runs_together(transform: Any) -> bool:
     """Whether it is a list of torchvision v2's transforms, which accept any values and change only
-    those they know.
+    those of known types.
     """
     parts = opened(transform)
     return bool(parts) and all(map(_is_second, parts))
@@ -150,8 +148,8 @@ def _is_second(transform: Any) -> bool:
 
 
 class Stand:
-    """A stand-in for a callable: looks like it, and is called instead. Setting an attribute on it
-    ends the attempt, since the callable would not have it.
+    """A mock that looks like a callable and is called instead. Setting an attribute on it ends the
+    attempt, since the callable would not get it.
     """
 
     own_name: str
@@ -184,7 +182,7 @@ class Stand:
 
 
 class Recorder(Stand):
-    """Records what is done to a mark. Without a mark, the original runs."""
+    """Records a call with a mark. Without a mark, the original runs."""
 
     def __init__(self, name: str, real: Any, attempt: Attempt) -> None:
         super().__init__(name, real, attempt)
@@ -227,7 +225,7 @@ class Recorder(Stand):
         return mark.then("out", "call", self.own_name, how)
 
     def _by_keyword(self, found: list[Mark], args: Any, named: dict[str, Any]) -> Any:
-        """``transform(image=image)["image"]``, as Albumentations is called."""
+        """``transform(image=image)["image"]``, the calling convention of Albumentations."""
         if args or len(named) > 1 or not found:
             raise self._leave("is called with more than image=")
         ((key, mark),) = named.items()

@@ -2,8 +2,9 @@
 """Snapshots of transforms, at each of their calls.
 
 A translation converts transforms in their current state. A ``__getitem__`` that sets ``flip.p`` for
-some records, and restores it, would be traced as if it did not. So everything that a transform can
-read is recorded before the first record, down to numbers, and compared whenever it is called.
+some records, and restores it, would be traced incorrectly. So everything that a transform can read,
+down to single numbers, is recorded before the first record, and compared whenever the transform is
+called.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from headrace.migrate.look.marks import Mark
 from headrace.migrate.modules import is_users
 from headrace.migrate.parts import names_in
 
-_MOST = 200_000  # objects
+_MOST = 200_000  # maximum number of objects
 _PLAIN = (int, float, complex, str, bytes, bool, types.NoneType, range, slice, enum.Enum)
 _CONTAINERS = (dict, list, set, collections.deque, bytearray)
 # Attributes of torch's modules that no call reads, or only if gradients are needed.
@@ -41,12 +42,13 @@ _FOREIGN_CLASSES = ("builtins", "abc", "typing", "enum", "torch.nn.modules.modul
 
 
 class _Unwatchable(Exception):
-    """A value that cannot be compared; the message names it."""
+    """A value that cannot be compared; the message names the value."""
 
 
 class Snapshot:
-    """The contents of objects, by name. apart: ids of objects of which copies run: an object that
-    refers to them would not see the copies' changes. unwatched: why some are not watched.
+    """The contents of objects, by name. apart: ids of objects whose copies run: an object that
+    refers to the originals would not see changes of the copies. unwatched: reasons why some are not
+    watched.
     """
 
     def __init__(self, roots: Mapping[str, Any], apart: Iterable[int] = ()) -> None:
@@ -156,7 +158,7 @@ class Snapshot:
                 continue
             self.watch(base.__name__, vars(base))
             if not is_users(base.__module__):
-                continue  # what its functions read does not change
+                continue  # the state that its functions read does not change
             for key, each in vars(base).items():
                 inner = getattr(each, "__func__", getattr(each, "fget", each))
                 yield f"{base.__name__}.{key}", inner

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second proof of a traced table, with real files.
+"""Verifies a traced table with real files.
 
 ``dataset[i]`` runs with its real functions; only its transforms are watched. Each transform's input
 must be the file's image, opened and converted as recorded in the table, bit for bit; its result
@@ -43,7 +43,7 @@ class Traced(Protocol):
 def prove(
     dataset: Any, table: Traced, leaves: Leaves, homes: list[str], say: Any
 ) -> tuple[str, int]:
-    """Why the table is wrong, if it is, and how many images were compared. leaves: a record's
+    """Why the table is wrong, if it is, and the number of images compared. leaves: a record's
     values in column order.
     """
     picks = spread(len(dataset), _RECORDS)
@@ -64,7 +64,7 @@ def prove(
 
 
 class _Call(NamedTuple):
-    """A call of a transform: its input, before it could change it, and its result."""
+    """A call of a transform: its input, copied before the call, and its result."""
 
     name: str
     given: Any
@@ -73,7 +73,7 @@ class _Call(NamedTuple):
 
 
 class _Run:
-    """The dataset with spies in place of its transforms."""
+    """The dataset with its transforms replaced by spies."""
 
     def __init__(self, dataset: Any, table: Traced, leaves: Leaves, homes: list[str]) -> None:
         columns = table.columns
@@ -112,7 +112,7 @@ class _Run:
             else:
                 self._check_value(column, number, value)
         if calls:
-            raise self._other(number, f"{calls[0].name} is called without use of its result")
+            raise self._other(number, f"{calls[0].name} is called, but its result is not used")
 
     def _check_value(self, column: dict[str, Any], number: int, value: Any) -> None:
         form, now = plain_value(value, self.attempt)
@@ -140,11 +140,11 @@ class _Run:
         return self.attempt.leave(f"in record {number}, with its real file, {what}")
 
     def swap(self, picks: list[int]) -> None:
-        """From now on, each of the files has another one's contents."""
+        """From now on, each of the files has the contents of another one."""
         paths = [c["paths"][n] for c in self._columns if "paths" in c for n in picks]
         paths = list(dict.fromkeys(paths))
         self._contents = dict(zip(paths, [*paths[1:], *paths[:1]], strict=True))
-        self._copy = clone(self._dataset, self._spy, self._deep)  # which has not filled a cache yet
+        self._copy = clone(self._dataset, self._spy, self._deep)  # whose cache is still empty
         put([vars(sys.modules[name]) for name in self._homes], self._swapped())
 
     def _swapped(self) -> dict[tuple[str, str], Any]:
@@ -173,7 +173,7 @@ class _Run:
         return {**dict.fromkeys(names, swapping), **dict.fromkeys(methods, swapping_method)}
 
     def _noted(self, file: Any) -> Any:
-        """A file that already has another one's contents."""
+        """A file that already has the contents of another one."""
         if type(file) is io.BufferedReader:
             self._opened.add(file)
         return file

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins for functions that read files: they open nothing and return marks.
-
-They replace the functions in their own modules and in the dataset's modules, in a child process
-that ends afterwards.
+"""Mocks of functions that read files: they do not open anything and return marks. They replace the
+functions in their own modules and in the dataset's modules, in a child process that ends
+afterwards.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def put(homes: Iterable[dict[str, Any]], replacements: dict[tuple[str, str], Mak
 
 
 class StandIns:
-    """The stand-in functions of one attempt. homes: names of modules whose ``open`` is watched."""
+    """The mock functions of one attempt. homes: names of modules whose ``open`` is watched."""
 
     def __init__(self, attempt: Attempt, homes: Iterable[str]) -> None:
         self._attempt = attempt
@@ -76,16 +75,19 @@ class StandIns:
         return out
 
     def _seeding(self, name: str) -> Any:
-        """Two transforms with the same generator state draw the same; ours would draw
-        differently."""
+        """Two transforms with the same generator state draw the same numbers; ours would not."""
 
         def call(*args: Any, **named: Any) -> Any:
-            raise self._attempt.leave(f"__getitem__ calls {name}(): it controls the generators")
+            raise self._attempt.leave(
+                f"__getitem__ calls {name}(): it changes the state of the generators"
+            )
 
         return call
 
     def _worker(self) -> Any:
-        raise self._attempt.leave("__getitem__ calls get_worker_info(), which knows no worker here")
+        raise self._attempt.leave(
+            "__getitem__ calls get_worker_info(), but there are no workers here"
+        )
 
     def path_of(self, value: Any, call: str) -> str:
         if type(value) is str:
@@ -100,7 +102,7 @@ class StandIns:
             name = getattr(value, "name", None)
             if isinstance(name, (str, os.PathLike)):
                 return os.fspath(name)
-        what = "what was read" if type(value) is Mark else type(value).__name__
+        what = "the inputs that were read" if type(value) is Mark else type(value).__name__
         raise self._leave(
             f"{call} of {what}, not of a path",
             "hr.open() reads LMDB, HDF5, tar and other containers" if what == "BytesIO" else "",
@@ -195,6 +197,6 @@ class StandIns:
             caller = sys._getframe(1).f_globals.get("__name__")
             if "b" in mode and caller in self._homes and isinstance(file, (str, os.PathLike)):
                 return Mark(self._attempt, "file", self.path_of(file, "open()"))
-            return real(file, mode, *more, **named)  # text next to a picture is stored in the table
+            return real(file, mode, *more, **named)  # text next to an image is stored in the table
 
         return opened

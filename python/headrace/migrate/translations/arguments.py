@@ -42,12 +42,13 @@ def fill_or_none(fill: Any, form: Form) -> Any:
         except KeyError:
             raise NoOperator("its fill does not cover images") from None
     if callable(fill):
-        raise NoOperator("its fill is computed")
+        raise NoOperator("its fill is not a constant")
     return fill
 
 
 def mask_fill_of(fill: Any) -> int:
-    """torchvision's fill value of masks: from a dictionary their own, otherwise that of images."""
+    """torchvision's fill value of masks: in a dictionary, that of masks; otherwise that of
+    images."""
     if isinstance(fill, dict):
         own = [key for key in fill if getattr(key, "__name__", "") == "Mask"]
         fill = fill[own[0]] if own else fill.get("others")
@@ -65,19 +66,19 @@ def antialias_of(transform: Any, form: Form) -> bool:
 
 
 def arithmetic_of(transform: Any, form: Form) -> str:
-    """The library whose color arithmetic the original uses."""
+    """The library whose arithmetic for colors the original uses."""
     if form.kind == "pil":
         return "pillow"
     if type(transform).__module__.startswith("torchvision.transforms.v2"):
         return "torch"
-    raise NoOperator("torchvision's first transforms compute colors of tensors in another way")
+    raise NoOperator("torchvision's v1 transforms compute colors of tensors differently")
 
 
 def with_chance(
     transform: Any, kind: Callable[[float], Any], form: Form, floats: bool = False
 ) -> Made:
-    """A step applied with probability ``p``; for comparisons, both always apply it. floats: it has
-    torchvision v2's arithmetic for float32, too.
+    """A step applied with probability ``p``; in comparisons, both sides always apply it. floats:
+    whether it also has torchvision v2's arithmetic for float32.
     """
     if floats:
         refuse_other_floats(transform, form)
@@ -94,7 +95,7 @@ def refuse_floats(form: Form) -> None:
 
 
 def refuse_other_floats(transform: Any, form: Form) -> None:
-    """Rejects everything except float32 in torchvision v2's arithmetic."""
+    """Rejects float input except float32 with torchvision v2's arithmetic."""
     if form.dtype != "float32" or not type(transform).__module__.startswith(
         "torchvision.transforms.v2"
     ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of transforms that only some records take."""
+"""Transforms that apply others to only some of the records."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _steps(parts: list[Translated]) -> Any:
 
 
 def _in_order(parts: list[Translated]) -> tuple[list[Any], Callable[[Any], Any]]:
-    """Without randomness: ours, and the originals."""
+    """The forms without randomness: ours, and the originals."""
 
     def original(value: Any) -> Any:
         for part in parts:
@@ -57,7 +57,7 @@ def random_choice(transform: Any, form: Form) -> Made:
         [_steps(parts) for parts in entries],
         p=None if p is None else [float(each) / total for each in p],
     )
-    return [ours], *_in_order(entries[0])  # only the first is compared, for all records
+    return [ours], *_in_order(entries[0])  # only the first one is compared, on all records
 
 
 @translation("RandomOrder")

@@ -103,4 +103,4 @@ def convert_bounding_box_format(transform: Any, form: Form) -> Made:
 
 def _refuse_images_alone(form: Form) -> None:
     if not isinstance(form.probes[0], dict):
-        raise NoOperator("it is for boxes, and this dataset transforms images alone")
+        raise NoOperator("it is for boxes, but this dataset transforms only images")

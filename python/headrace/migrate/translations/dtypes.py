@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of pixels: dtypes, ranges, and classes that only mark a value's type."""
+"""Pixel types: dtypes, value ranges, and classes that only mark a value's type."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ def _by_type(transform: Any, form: Form) -> Made:
     return ours, ours, transform
 
 
-# Pictures are uint8 (C, H, W) arrays from the start.
+# Images are uint8 (C, H, W) arrays from the start.
 nothing("ToImage", "PILToTensor", "ToPureTensor", "Identity")

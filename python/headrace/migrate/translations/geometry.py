@@ -84,7 +84,7 @@ def random_crop(transform: Any, form: Form) -> Made:
     left, top, right, bottom = padding
 
     def padded(value: Any) -> Any:
-        """By the transform itself, with the whole image as its only window."""
+        """Runs the transform itself, with the whole image as the only possible window."""
         height, width = pixels_from_value(image_of(value)).shape[-2:]
         whole = copy.copy(transform)
         whole.size = (height + top + bottom, width + left + right)
@@ -95,8 +95,8 @@ def random_crop(transform: Any, form: Form) -> Made:
 
 
 def _centered(transform: Any) -> Callable[[Any], Any]:
-    """torchvision's CenterCrop of the same size, on an image padded beforehand: when it pads by
-    itself, its boxes can be off by a pixel."""
+    """torchvision's CenterCrop of the same size, on an image padded in advance: if CenterCrop does
+    the padding, its boxes can be off by a pixel."""
     crop, pad = sibling(transform, "CenterCrop")(transform.size), sibling(transform, "Pad")
 
     def centered(value: Any) -> Any:
@@ -110,7 +110,7 @@ def _centered(transform: Any) -> Callable[[Any], Any]:
 
 
 def _padding_of(transform: Any) -> list[int] | None:
-    """Left, top, right, bottom. v2 stores left, right, top, bottom, and v1 the original
+    """Padding as left, top, right, bottom. v2 stores left, right, top, bottom, and v1 the original
     argument."""
     given = transform.padding
     if given is None or given == 0:
@@ -135,11 +135,11 @@ def flip(transform: Any, form: Form) -> Made:
 @translation("RandomErasing")
 def random_erasing(transform: Any, form: Form) -> Made:
     if form.kind == "pil":
-        raise NoOperator("torchvision does not erase in Pillow images")
+        raise NoOperator("torchvision cannot erase in Pillow images")
     value = transform.value
     noise = value is None or isinstance(value, str)
     if noise and form.dtype == "uint8":
-        raise NoOperator('value="random" is noise around 0, which bytes cannot hold')
+        raise NoOperator('value="random" is noise around 0, which uint8 cannot hold')
     ours = T.RandomErasing(
         p=float(transform.p),
         scale=numbers_of(transform.scale),

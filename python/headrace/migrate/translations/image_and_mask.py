@@ -31,7 +31,7 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, shown
 
 Joint = Callable[[Any, Any], tuple[Any, Any]]
 
-_MASK_FILL = 255  # not a class
+_MASK_FILL = 255  # a function, not a class
 _SEEDS = 8
 _LARGEST = 1 << 14
 
@@ -57,13 +57,13 @@ class Pair:
 
 @dataclasses.dataclass
 class _Defined:
-    """The script's class, ours, and both without randomness."""
+    """Pairs the script's class with ours, and both forms without randomness."""
 
     as_published: Joint
     ours: list[Any]
     steady: list[Any]
     steadily: Joint
-    size: int = 64  # for which test images are generated
+    size: int = 64  # sizes of the generated test images
 
 
 @translation("headrace.Pair")
@@ -78,13 +78,12 @@ def pair(transform: Pair, form: Form) -> Made:
         raise NoOperator("a callable of your own") from None
     if not _does(transform.joint, found, form):
         form.casts.clear()
-        raise NoOperator("a callable of your own that does not do what its name says")
+        raise NoOperator("a callable of your own that behaves differently from the published one")
     return found.ours, found.steady, Pair(found.steadily)
 
 
 def _does(joint: Joint, found: _Defined, form: Form) -> bool:
-    """Whether it gives the same result as the definition, and keeps no state. A copy of it is
-    called."""
+    """Whether a copy of it gives the same result as the definition, and keeps no state."""
     try:
         joint = copy.deepcopy(joint)
     except Exception:
@@ -135,7 +134,7 @@ def _whole(value: Any) -> int:
     return value
 
 
-# The definitions.
+# The published definitions.
 
 
 def _random_resize(transform: Any, form: Form) -> _Defined:

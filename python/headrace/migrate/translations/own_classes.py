@@ -34,7 +34,8 @@ def pad_if_smaller(transform: Any, form: Form) -> Made:
 def _prove(
     transform: Any, form: Form, shape: tuple[int, int], size: int, fill: Any, mask_fill: int
 ) -> None:
-    """NoOperator unless an image and its mask get the expected values, without random draws."""
+    """Raises NoOperator unless an image and its mask get the expected values, without random
+    draws."""
     noise = np.random.default_rng(size)
     channels = len(pixels_from_value(image_of(form.probes[0])))
     given: dict[str, Any] = {
@@ -61,4 +62,6 @@ def _prove(
             for plane, color in zip(pixels, colors, strict=True)
         ]
         if not np.array_equal(pixels_from_value(done[name]), expected):
-            raise NoOperator("a callable of your own that does not do what its name says")
+            raise NoOperator(
+                "a callable of your own that behaves differently from the published one"
+            )

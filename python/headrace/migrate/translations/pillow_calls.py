@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's callables on Pillow images, by their traced calls."""
+"""Translates the user's callables on Pillow images from their traced calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, own_c
 @own_callable
 def pillow_calls(transform: Any, form: Form) -> Made:
     """Its possible sequences as our operators; several are chosen by their probabilities."""
-    # Imported late: looking imports the modules that recognize transforms.
+    # Imported late to avoid a cycle: look imports the modules that recognize transforms.
     from headrace.migrate.look.pillow_calls import look_at_pillow
 
     if form.kind != "pil" or isinstance(form.probes[0], dict):
@@ -67,7 +67,7 @@ def _step(name: str, *values: Any) -> Any:
             return adjust(drawn)
         return T.ColorJitter(**{jitter: drawn}, arithmetic="pillow")
     if any(isinstance(value, tuple) for value in values):
-        raise NoOperator(f"a callable of your own, which draws a number for {name}")
+        raise NoOperator(f"a callable of your own, which draws a random number for {name}")
     if name == "resize":
         width, height, interpolation = values
         return T.Resize([height, width], interpolation=interpolation)

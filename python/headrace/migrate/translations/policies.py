@@ -35,7 +35,7 @@ def auto_augment(transform: Any, form: Form) -> Made:
 def rand_augment(transform: Any, form: Form) -> Made:
     shared = _shared(transform, form)
     if transform.num_ops == 0:
-        raise NoOperator("it does nothing")
+        raise NoOperator("it has no operations")
     return _drawn(
         T.RandAugment(
             int(transform.num_ops),
@@ -55,7 +55,7 @@ def trivial_augment_wide(transform: Any, form: Form) -> Made:
 @translation("AugMix")
 def aug_mix(transform: Any, form: Form) -> Made:
     shared = _shared(transform, form)
-    shared["arithmetic"] = "torch"  # of tensors, which it makes from pictures first
+    shared["arithmetic"] = "torch"  # takes tensors, which it makes from images first
     return _drawn(
         T.AugMix(
             int(transform.severity),

@@ -29,8 +29,10 @@ class Translated:
     original: Callable[[Any], Any]
     native: bool
     note: str = ""
-    casts: dict[str, Cast] = dataclasses.field(default_factory=dict)  # dtype that a batch delivers
-    exact: Callable[[Any], Any] | None = None  # if ``original`` uses our filter instead of its own
+    casts: dict[str, Cast] = dataclasses.field(default_factory=dict)  # dtype of the delivered batch
+    exact: Callable[[Any], Any] | None = (
+        None  # the original with its own filter, if ``original`` uses ours
+    )
     # For a Python step: the originals, the steps before them, and its cost.
     transforms: list[Any] = dataclasses.field(default_factory=list)
     before: Form | None = None
@@ -43,26 +45,26 @@ class Form:
     """The form of an image between two of the original's transforms."""
 
     # "pil", "image" (torchvision's), "tensor", "array" or "bgr" ((H, W, C) of NumPy), or "other":
-    # no longer a picture.
+    # no longer an image.
     kind: str
     dtype: str
     fixed: bool  # whether all records have the same size
     # Values of some records at this point: images, or dictionaries if transforms take whole
     # records.
     probes: list[Any]
-    field: str = "image"  # the list that it is in
+    field: str = "image"  # the field whose list of transforms this is
     casts: dict[str, Cast] = dataclasses.field(default_factory=dict)  # made by the next step
 
 
 class NoOperator(Exception):
-    """No operator gives the same result; the message says why."""
+    """Raised if no operator gives the same result; the message says why."""
 
 
 class SeveralValues(Exception):
-    """A transform returns several images for one; the message says which."""
+    """Raised for a transform that returns several images for one; the message names it."""
 
 
-# Ours, ours without randomness, and the original without it.
+# Our steps, ours without randomness, and the original without randomness.
 Made = tuple[list[Any], list[Any], Callable[[Any], Any]]
 Maker = Callable[[Any, Form], Made]
 
@@ -116,7 +118,8 @@ def nothing(*names: str) -> None:
 
 
 def native(transform: Any, form: Form) -> Translated | None:
-    """Returns None: there is nothing to do for it. Raises NoOperator."""
+    """The translation of a transform; None if nothing needs to be done for it. Raises
+    NoOperator."""
     name = known_name(transform)
     if form.kind == "other":
         raise NoOperator("its result is no longer an image")
@@ -125,11 +128,11 @@ def native(transform: Any, form: Form) -> Translated | None:
         raise NoOperator(_OTHER_PIXELS if albumentations else "a callable of your own")
     if form.kind in ("array", "bgr") and name not in _OF_ARRAYS[form.kind]:
         what = f"arrays of OpenCV's (H, W, {form.kind.upper()})" if form.kind == "bgr" else "arrays"
-        raise NoOperator(f"it takes {what}, and Headrace knows it of images and tensors")
+        raise NoOperator(f"it takes {what}, which Headrace supports only for images and tensors")
     if name in _nothing or (name == "ToPILImage" and form.kind == "array"):
         return None
     if form.dtype == "float64":
-        raise NoOperator("its image is float64, Headrace's have float32 at most")
+        raise NoOperator("its image is float64, but Headrace has at most float32")
     known = _translations.get(name)
     if not name and not _altered(transform):
         known = _own_classes.get(type(transform).__name__)
@@ -147,10 +150,10 @@ def native(transform: Any, form: Form) -> Translated | None:
     notes: list[str] = []
     own: Callable[[Any], Any] = original
     if through_pillow:
-        notes.append("Pillow's filter in place of torch's on tensors: up to 1 of 255 apart")
+        notes.append("Pillow's filter instead of torch's on tensors: differences up to 1 of 255")
         original = _through_pillow(original)
     if known.resamples and any(map(is_mask, _parts(form.probes[0]))):
-        notes.append("masks as Pillow resizes them; torchvision's are off by up to half a pixel")
+        notes.append("masks are resized as by Pillow; torchvision's are off by up to half a pixel")
         original = _masks_by_pillow(original)
     if known.sizes:
         form.fixed = True
@@ -161,24 +164,25 @@ def native(transform: Any, form: Form) -> Translated | None:
 
 
 _OTHER_PIXELS = "Albumentations computes different pixels from torchvision"
-# Steps that make our pictures from (H, W, C).
+# Transforms that make our images from (H, W, C) arrays.
 _OF_ARRAYS = {"array": ("ToTensor", "ToImage", "ToPILImage"), "bgr": ()}
 
 
 def _check_resampling(transform: Any, form: Form) -> None:
-    """For tensors: torch's filters only match Pillow's closely if both antialias bytes."""
+    """Raises NoOperator for tensors that torch resamples differently: its filters are close to
+    Pillow's only if both antialias uint8."""
     if _filter_of(transform).startswith("nearest") and form.dtype in ("uint8", "float32"):
         return
     if form.dtype != "uint8":
-        raise NoOperator("torch resamples floating-point values, Headrace image samples")
+        raise NoOperator("torch resamples floating-point values, Headrace uint8 values")
     if resampled_by_torch(transform) and _is_first(transform):
-        raise NoOperator("torchvision's first transforms resize tensors in floats")
+        raise NoOperator("torchvision's v1 transforms resize tensors as floats")
     if _filter_of(transform) not in ("bilinear", "bicubic"):
         raise NoOperator(f'torch has no "{_filter_of(transform)}" for tensors')
 
 
 def resampled_by_torch(transform: Any) -> bool:
-    """Whether tensors are resampled by torch itself, which matches ours with antialias=False."""
+    """Whether torch itself resamples tensors, which matches ours with antialias=False."""
     nearest = _filter_of(transform).startswith("nearest")
     return nearest or getattr(transform, "antialias", True) is False
 
@@ -253,7 +257,7 @@ def opened(transform: Any) -> list[Any]:
         return [each for entry in transform for each in opened(entry)]
     if known_name(transform) == "Compose":
         return opened(transform.transforms)
-    if known_name(transform) == "ImageClassification":  # of a model's weights
+    if known_name(transform) == "ImageClassification":  # transforms of a model's weights
         return _of_weights(transform)
     if type(transform).__name__ == "Sequential" and _home(transform) == "torch":
         return opened(list(transform))
@@ -261,7 +265,7 @@ def opened(transform: Any) -> list[Any]:
 
 
 def _of_weights(preset: Any) -> list[Any]:
-    """The work of ``weights.transforms()``: it has no parts, and calls these functionals."""
+    """The work of ``weights.transforms()``: it has no parts, but calls these functionals."""
     first = importlib.import_module("torchvision.transforms")
     torch = importlib.import_module("torch")
     how = {"interpolation": preset.interpolation, "antialias": preset.antialias}
@@ -283,8 +287,8 @@ def known_name(value: Any) -> str:
 
 
 def _altered(value: Any) -> bool:
-    """Whether it has user-defined methods or hooks: these may draw differently, which the
-    comparison without randomness would not detect."""
+    """Whether it has user-defined methods or hooks: these may make different random draws, which
+    the comparison without randomness would not detect."""
     own = getattr(value, "__dict__", {})
     hooks = own.get("_forward_hooks") or own.get("_forward_pre_hooks")
     return bool(hooks) or any(callable(getattr(type(value), name, None)) for name in own)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms of transforms."""
+"""Transforms that contain other transforms."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """timm's transforms for training, as its create_transform makes them.
 
-Its policies hold operations, not the original string; so the string is reconstructed, but only if
-the operations are those of timm 1.0 for it.
+Its policies hold operations, not the original string, so the string is reconstructed, provided that
+timm 1.0 would make the same operations from it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from headrace.migrate.translations.arguments import numbers_of, sibling
 from headrace.migrate.translations.dtypes import to_float
 from headrace.migrate.translations.registry import Form, Made, NoOperator, nothing, translation
 
-# Operations, and how often each is chosen, or with which probability and strength: digests of the
-# tables in timm 1.0.31.
+# Digests of the tables in timm 1.0.31: operations with their weights, or with probability and
+# strength.
 SETS = {
     "6ef46717f8be5501": "rand",
     "c8c208fd471c80ac": "rand-inc1",
@@ -34,7 +34,7 @@ SETS = {
 
 
 def digest(described: Any) -> str:
-    import hashlib  # imported late, to keep importing headrace fast
+    import hashlib  # imported late, so that importing headrace is fast
 
     return hashlib.sha256(repr(described).encode()).hexdigest()[:16]
 
@@ -56,15 +56,15 @@ def _one(values: Iterable[Any], what: str) -> Any:
 
 
 def _number(value: float, whole: bool = False) -> str:
-    """As in the string, where "-" is not a sign."""
+    """A number as written in the string, where "-" is not a sign."""
     text = str(int(value)) if whole else f"{value:.12f}"
     if float(text) != value:
-        raise NoOperator(f"no string says {value!r}")
+        raise NoOperator(f"no string can express {value!r}")
     return text
 
 
 def _shared(ops: list[Any]) -> dict[str, Any]:
-    """Draws and fills that all operations share."""
+    """Random draws and fills that all operations share."""
     for op in ops:
         if type(op).__name__ != "AugmentOp" or not type(op).__module__.startswith("timm."):
             raise NoOperator("an operation of your own is among them")
@@ -101,7 +101,7 @@ def _noise(ops: list[Any], usual: float, uniform: str | None) -> str:
     if math.isinf(deviation) and uniform is not None:
         return uniform
     if not 0 <= deviation <= 100:
-        raise NoOperator(f"no string says a noise of {deviation}")
+        raise NoOperator(f"no string can express a noise of {deviation}")
     return "-mstd" + _number(deviation)
 
 
@@ -161,7 +161,7 @@ def auto_augment(transform: Any, form: Form) -> Made:
 @translation("timm.RandomResizedCropAndInterpolation", sizes=True)
 def random_resized_crop(transform: Any, form: Form) -> Made:
     if form.kind != "pil":
-        raise NoOperator("on tensors torch's filters are not Pillow's")
+        raise NoOperator("on tensors, torch's filters differ from Pillow's")
     size = [int(extent) for extent in transform.size]
     several = _several(transform.interpolation)
     filters = list(transform.interpolation) if several else [transform.interpolation]
@@ -189,9 +189,9 @@ nothing("timm.MaybePILToTensor", "timm.ToNumpy")
 @translation("timm.RandomErasing")
 def random_erasing(transform: Any, form: Form) -> Made:
     if form.dtype != "float32":
-        raise NoOperator("it erases in floating-point values")
+        raise NoOperator("it erases floating-point values")
     if transform.rand_color:
-        raise NoOperator("mode='rand' draws one color for a whole rectangle")
+        raise NoOperator("mode='rand' draws one color for the whole rectangle")
     if (transform.min_count, transform.max_count) != (1, 1):
         raise NoOperator("it erases several rectangles")
     ours = T.RandomErasing(

@@ -18,13 +18,13 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, trans
 
 
 def _shared(transform: Any, form: Form) -> dict[str, Any]:
-    """Shared arguments: interpolation, and the fill outside."""
+    """Arguments in common: interpolation, and the fill outside the image."""
     refuse_floats(form)
     arithmetic = arithmetic_of(transform, form)
     mode = str(getattr(transform.interpolation, "value", transform.interpolation))
     smooth = {"torch": ("nearest", "bilinear"), "pillow": ("nearest", "bilinear", "bicubic")}
     if mode not in smooth[arithmetic]:
-        raise NoOperator(f"interpolation={mode!r}: Headrace warps with {smooth[arithmetic]}")
+        raise NoOperator(f"interpolation={mode!r}, but Headrace warps with {smooth[arithmetic]}")
     fill = fill_or_none(transform.fill, form)
     if fill is not None:
         given = numbers_of(fill)
@@ -40,7 +40,7 @@ def _center(transform: Any) -> list[float] | None:
 
 
 def _still(values: Any) -> float | None:
-    """The one value that may be drawn, if there is only one."""
+    """The value that is drawn, if only one is possible."""
     low, high = numbers_of(values)
     return low if low == high else None
 

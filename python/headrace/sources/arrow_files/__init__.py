@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet, Arrow and Hugging Face datasets, through pyarrow; imported when one is opened."""
+"""Parquet, Arrow and Hugging Face datasets, through pyarrow; imported when the first one is
+opened."""

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow files without mapping them: only the layout is read, the values stay in the file.
-
-pyarrow locates the columns of a batch by address without reading values. So it gets memory for a
-body that is still empty. Offsets, valid bits and numbers are then read into it, for the requested
-columns; for strings and bytes only the position in the file is known, and the engine reads a
-record's when it is wanted. A mapped file that is truncated would end the process.
+"""Reads Arrow files without mapping them: only the layout is read, the values stay in the file.
+pyarrow locates the columns of a batch by address without reading values, so it gets empty memory
+for a batch's body. Offsets, validity bits and numbers of the requested columns are then read into
+it; strings and bytes are only located, and the engine reads them record by record. A mapped file
+that is truncated would kill the process.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from headrace.sources.arrow_files.columns import (
 from headrace.sources.arrow_files.packed_batches import check_unpacked_size
 from headrace.sources.arrow_files.ranges import HeadersFile, Range, RangesFile
 
-LARGE = 1 << 20  # bytes; what is less is read at once
+LARGE = 1 << 20  # bytes; smaller buffers are read immediately
 _LONGEST_HEADER = 64 << 20
 _FILES_AT_ONCE = 32  # far away: headers of a file are read one after the other
 _READ_AT_ONCE = 64 << 20  # bytes
@@ -40,7 +39,7 @@ class _Body(NamedTuple):
     size: int
     memory: mmap.mmap
     file: int
-    position: int  # in the file
+    position: int  # position in the file
 
 
 class FilesByPosition(Buffers):
@@ -49,7 +48,7 @@ class FilesByPosition(Buffers):
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
         self._files = _core.StoredFiles(list(paths))
-        self._bodies: list[_Body] = []  # by address
+        self._bodies: list[_Body] = []  # indexed by address
 
     def tables(self) -> list[Any]:
         """The files' tables, whose large buffers are not read. Raises pyarrow's errors and OSError.
@@ -75,8 +74,8 @@ class FilesByPosition(Buffers):
             reads = _Reads(self._files, number, headers)
             try:
                 return reads.table(begin), reads.bodies
-            except (_NotPlain, pa.ArrowException, OSError):  # which read_all() tells, where it is
-                pass  # real
+            except (_NotPlain, pa.ArrowException, OSError):  # read_all() reports real damage
+                pass
             file = pa.PythonFile(RangesFile(self._files, number), mode="r")
             reader, count = _stream(file, begin)
             batches = list(reader)
@@ -122,9 +121,9 @@ class FilesByPosition(Buffers):
 
 
 def _stream(file: Any, begin: int) -> tuple[Any, int]:
-    """The batches in the order in which they were checked, and how many a footer names, or -1.
-
-    A footer could name others. A stream without one that is truncated looks like any other.
+    """The batches in the order in which they were checked, and the number of batches in the footer,
+    or -1. The footer itself could list other batches. A stream without a footer cannot be
+    recognized as truncated.
     """
     pa = pyarrow()
     count = pa.ipc.open_file(file).num_record_batches if begin else -1
@@ -138,7 +137,7 @@ def _check_count(batches: list[Any], count: int) -> None:
 
 
 class _NotPlain(Exception):
-    """The file does not store the values in the form in which they are used."""
+    """Raised if the file does not store values in the form in which they are used."""
 
 
 class _Reads(RangesFile):
@@ -167,7 +166,7 @@ class _Reads(RangesFile):
             return None
 
     def _plain(self, read: Any) -> Any:
-        """A batch whose large parts are all usable in place."""
+        """A batch whose large buffers can all be used in place."""
         before = len(self.bodies)
         batch = read()
         bodies = self.bodies[before:]
@@ -194,8 +193,8 @@ class _Reads(RangesFile):
         memory = mmap.mmap(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
         address = pyarrow().py_buffer(memory).address
         self.bodies.append(_Body(address, count, memory, self.number, begin))
-        # A message in a file is requested completely: a mark, the length of its header, the header,
-        # its body.
+        # pyarrow requests each message completely: a marker, the length of the header, the header,
+        # the body.
         first = bytes(self._headers.read_at(begin, 8))
         header = 8 + int.from_bytes(first[4:], "little")
         if first[:4] == b"\xff\xff\xff\xff" and header <= min(count, _LONGEST_HEADER):

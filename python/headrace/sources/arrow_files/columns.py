@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of Arrow tables as columns of the engine: which ones, their names, and their layout."""
+"""Converts columns of Arrow tables to columns of the engine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLE = declare(
 
 _TOO_COSTLY = Code("HR0499", "resource", "opening costs more than the size of the files justifies")
 _TOO_MANY_OPEN = Code("HR0207", "storage", "too many open files")
-LEAST_UNPACKED = 256 << 20  # bytes that any file may expand to, however small it is
+LEAST_UNPACKED = 256 << 20  # bytes to which any file may expand, however small it is
 
 _MEANINGS = {
     "image": ("image", "images", "img"),
@@ -53,17 +53,17 @@ def unreadable(path: str, error: Exception) -> Exception:
     if isinstance(error, MemoryError):
         return _TOO_COSTLY.error(
             f"{path}: {error}",
-            hint="select the fields you need with fields=, or write the file again",
+            hint="select the fields you need with fields=, or rewrite the file",
         )
     return TABLE.error(
-        f"pyarrow cannot read {path}: {error}", hint="copy the file again, or write it again"
+        f"pyarrow cannot read {path}: {error}", hint="copy the file again, or rewrite it"
     )
 
 
 @contextlib.contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Converts any exception of a library that reads a file to one of our errors. For damaged files
-    pyarrow also raises other exceptions than ArrowException: UnicodeDecodeError, KeyError.
+    """Converts any exception of a library that reads a file to one of our errors. For damaged
+    files, pyarrow also raises exceptions other than ArrowException: UnicodeDecodeError, KeyError.
     """
     try:
         yield
@@ -81,10 +81,10 @@ class FilePlace(NamedTuple):
 
 
 class Buffers:
-    """The positions of buffers whose values were not read; here all are in memory."""
+    """The positions of buffers whose values were not read; in this class, all are in memory."""
 
     def fill(self, values: Any, whole: bool) -> None:
-        """Reads a column, without its :func:`large_values` unless all of it is requested."""
+        """Reads a column; its :func:`large_values` only if all of it is requested."""
 
     def place_of(self, buffer: Any) -> FilePlace | None:
         """The buffer's position in a file; None: in memory."""
@@ -116,7 +116,7 @@ def chosen_columns(schema: Any, fields: Sequence[str] | None) -> list[Column]:
     except UnicodeDecodeError as error:
         raise TABLE.error(
             f"the name of a column is not UTF-8: {error.object!r}",
-            hint="the file is damaged, or write it again with other names",
+            hint="the file is damaged, or needs other column names",
         ) from error
     features = _features(schema)
     chosen: list[Column] = []
@@ -153,7 +153,7 @@ def with_agreed_classes(
                 names, of = own, file
             if own and own != names:
                 raise TABLE.error(
-                    f"classes of column {column.column!r} are {_first_few(own)} in {file}, and "
+                    f"classes of column {column.column!r} are {_first_few(own)} in {file}, but "
                     f"{_first_few(names)} in {of}: one number would mean two classes",
                     hint="write the files with one list of classes (datasets: "
                     "align_labels_with_mapping), or open those that agree",
@@ -183,9 +183,9 @@ def _features(schema: Any) -> dict[str, Any]:
 
 
 class Place(NamedTuple):
-    """The base folder of paths in a table, and whether they may lead outside."""
+    """The base folder of paths in a table, and whether they may point outside it."""
 
-    folder: str = ""  # empty: a table that the caller made, whose paths are its own
+    folder: str = ""  # empty: a table made by the caller, whose paths are used as they are
     outside: bool = False
 
 
@@ -241,7 +241,7 @@ def add_column(
 def _check(values: Any, column: Column) -> None:
     """Checks that every offset, length and index is valid, so that reading a value stays within its
     memory. pyarrow trusts them: a damaged one would crash the process. Text may be any bytes, as
-    elsewhere; class names must be UTF-8.
+    elsewhere, but class names must be UTF-8.
     """
     pa = pyarrow()
     if column.name != "label" and is_text(values.type):
@@ -253,7 +253,7 @@ def _check(values: Any, column: Column) -> None:
             chunk.validate(full=True)
     except pa.ArrowException as error:
         raise refused(
-            column, f"is damaged: {error}", "copy or write the file again, or leave the column out"
+            column, f"is damaged: {error}", "copy or rewrite the file, or omit the column"
         ) from error
 
 
@@ -263,7 +263,7 @@ def _as_bytes(kind: Any) -> Any:
 
 
 def _plain(values: Any, column: Column) -> Any:
-    """Without dictionaries, extension types and views."""
+    """The column without dictionaries, extension types and views."""
     pa = pyarrow()
     if isinstance(values.type, pa.BaseExtensionType):
         chunks = [chunk.storage for chunk in values.chunks]
@@ -287,7 +287,7 @@ def _plain(values: Any, column: Column) -> Any:
 
 
 def unpacked_bytes(values: Any) -> int:
-    """The size of a dictionary's strings if each row had its own copy; numbers take little."""
+    """The size of a dictionary's strings if each row had its own copy; numbers are negligible."""
     pa = pyarrow()
     total = 0
     for chunk in values.chunks:
@@ -326,9 +326,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def refused(column: Column, what: str, hint: str = "") -> Exception:
-    return TABLE.error(
-        f"column {column.column!r} {what}", hint=hint or "leave it out with fields=[...]"
-    )
+    return TABLE.error(f"column {column.column!r} {what}", hint=hint or "omit it with fields=[...]")
 
 
 def _no_nulls(values: Any, column: Column) -> None:
@@ -336,12 +334,12 @@ def _no_nulls(values: Any, column: Column) -> None:
         raise refused(
             column,
             f"has no value (null) in {values.null_count:,} of {len(values):,} rows",
-            "filter such rows out, or fill them in",
+            "filter such rows out, or fill in values",
         )
 
 
 def _numbers(values: Any, column: Column) -> np.ndarray[Any, Any]:
-    """Scalars and lists of fixed size: one array whose first axis is the row."""
+    """Scalars and fixed-size lists: one array whose first axis is the row."""
     pa = pyarrow()
     count, shape = len(values), []
     while pa.types.is_fixed_size_list(values.type):
@@ -376,7 +374,7 @@ def large_values(chunk: Any) -> Any:
 
 
 def _part(chunk: Any, data: Any, data_bytes: int) -> Part:
-    """The location of a chunk's values, as an argument for ColumnList.add_blobs."""
+    """The location of a chunk's values, as arguments of ColumnList.add_blobs."""
     valid, offsets = chunk.buffers()[:2]
     wide = str(chunk.type).startswith("large")
     return (
@@ -468,7 +466,7 @@ def _add_struct(
 
 
 def _kind_of_bytes(values: Any, column: Column, buffers: Buffers) -> str:
-    """Images, audio or video, if one of the first values is such a file; else bytes."""
+    """Images, audio or video, if one of the first values is such a file; otherwise bytes."""
     for value in itertools.islice(_first_values(values.slice(0, 100), buffers), 4):
         if not _core.media_error(value, "audio"):  # a video with sound can be read as either
             return "audio" if _core.media_error(value, "video") else "video"

@@ -53,10 +53,10 @@ def _next_header(file: RangesFile) -> bytes:
 
 
 class _Table(tuple[memoryview, int]):
-    """A table of FlatBuffers: memory, and where in it the table begins."""
+    """A table of FlatBuffers: memory, and the position of the table in it."""
 
     def field(self, number: int) -> int:
-        """The position of the field's value; 0: the table has none."""
+        """The position of the field's value; 0 if the table has none."""
         memory, at = self
         fields = at - struct.unpack_from("<i", memory, at)[0]
         place = 4 + 2 * number
@@ -66,7 +66,7 @@ class _Table(tuple[memoryview, int]):
         return at + offset if offset else 0
 
     def follow(self, number: int) -> int:
-        """The position of the table or vector that the field refers to; 0: none."""
+        """The position of the table or vector that the field refers to; 0 if there is none."""
         at = self.field(number)
         return at + int(struct.unpack_from("<I", self[0], at)[0]) if at else 0
 
@@ -89,5 +89,5 @@ def _unpacked(message: _Table, file: RangesFile, body: int) -> int:
         if length >= 8:
             file.seek(body + max(offset, 0))
             size = int.from_bytes(_read(file, 8), "little", signed=True)
-            total += max(size, 0)  # -1: it is not packed
+            total += max(size, 0)  # -1: not compressed
     return total

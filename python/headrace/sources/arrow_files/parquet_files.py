@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Parquet files of one source: their footers, which are read together, and their parts."""
+"""The Parquet files of one source: the footers, read together, and reading of the files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ParquetFiles:
         return len(self.paths)
 
     def open(self, number: int, known: Sequence[tuple[int, Any]] = (), **options: Any) -> Any:
-        """A ``pyarrow.parquet.ParquetFile``; known: offsets and bytes that it need not read."""
+        """A ``pyarrow.parquet.ParquetFile``; known: offsets and bytes already read."""
         with reading(self.paths[number]):
             return pyarrow("pyarrow.parquet").ParquetFile(
                 self._file(number, known), metadata=self.footers[number], **options
@@ -47,7 +47,7 @@ class ParquetFiles:
         return pyarrow().PythonFile(RangesFile(self.files, number, known), mode="r")
 
     def _ends(self) -> Iterator[tuple[int, Any]]:
-        """The offset and bytes of each file's end, with its footer."""
+        """The offset and bytes of each file's end, which has the footer."""
         for first in range(0, len(self), _AT_ONCE):
             numbers = range(first, min(first + _AT_ONCE, len(self)))
             ends = self._last_bytes({number: _END for number in numbers})
@@ -65,7 +65,7 @@ class ParquetFiles:
         last = bytes(memoryview(end)[-8:])
         size = int.from_bytes(last[:4], "little") + 8
         if last[4:] != _MAGIC or size > self.files.size(number):
-            return 0  # pyarrow tells what it is
+            return 0  # pyarrow reports what is wrong
         if size > _LONGEST_FOOTER:
             raise TABLE.error(
                 f"the footer of {self.paths[number]} takes {size:,} bytes",

@@ -26,7 +26,7 @@ Known = Sequence[tuple[int, Any]]  # offsets in a file and the bytes there
 _USUAL_MEMORY = 1 << 30
 _READ_AT_ONCE = 64 << 20  # bytes of groups that are requested together
 _MIXED = 48  # groups: shuffle="blocks" draws from 32, and requests the next ones
-_PLACES, _PEEKED = 32, 256  # groups that marks() looks into, and bytes of each column
+_PLACES, _PEEKED = 32, 256  # number of groups that marks() inspects, and bytes of each column
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 
@@ -84,7 +84,7 @@ class RowGroups:
     def _read_in_pieces(
         self, f: int, g: int, columns: Sequence[str], longest: int, most: int, known: Known
     ) -> Any:
-        """Reads so few rows at a time that a value shared by all of them is not too large."""
+        """Reads few rows at a time, so that a value shared by all of them is not too large."""
         at_once = min(max(most // 8 // longest, 1), 1 << 16)
         batches, size = [], 0
         for batch in self.files.open(f, known).iter_batches(at_once, [g], list(columns)):
@@ -116,7 +116,7 @@ class RowGroups:
         paths = tuple(f"{name}." for name in columns)
         for i in range(found.num_columns):
             chunk = found.column(i)
-            if f"{chunk.path_in_schema}.".startswith(paths):  # a column's name may have dots, too
+            if f"{chunk.path_in_schema}.".startswith(paths):  # a column's name may also have dots
                 yield chunk
 
     def marks(self, columns: Sequence[str]) -> list[Any]:

@@ -36,7 +36,7 @@ def open_files(format: str, files: Sequence[str], arguments: Mapping[str, Any]) 
     """Called by the engine for ``format="parquet"`` and ``"arrow"``."""
     title = f"{format} {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else "")
     place = Place(os.path.dirname(files[0]) or ".", bool(arguments["outside"]))
-    with reading(files[0]):  # a file that is at fault is named further in
+    with reading(files[0]):  # the inner error names the file
         if format == "arrow":
             return _open_arrow(files, arguments, place, title)
         return _open_parquet(files, arguments, place, title)
@@ -68,7 +68,7 @@ def _chosen(
         if not schema.equals(schemas[0]):
             raise TABLE.error(
                 f"the columns of {path} are not those of {files[0]}",
-                hint="files that are opened as one have the same columns",
+                hint="files that are opened together must have the same columns",
             )
     return with_agreed_classes(chosen_columns(schemas[0], arguments.get("fields")), schemas, files)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets of LeRobot, version 3: tables in Parquet, and MP4 files of many episodes.
+"""LeRobot datasets, version 3: tables in Parquet, and MP4 files with many episodes each.
 
 `info` reads ``meta/info.json``, `tables` Parquet files, `episodes` determines the records and the
 part of a video of each episode, `selection` the features to read, and `dataset` combines them.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source of a LeRobot dataset: a record per frame, with the frames around it."""
+"""A LeRobot dataset as a source: one record per frame, with the frames around it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _LIE = declare(
     "The timestamp of a frame must be frame_index / fps, within tolerance_s, because video frames "
     "are found by it. Here it is not: fps in meta/info.json is wrong, or frames were dropped "
     "while recording. tolerance_s must be less than half a frame, so that each record still gets "
-    "the frame of its frame_index. If the videos have the same deviations, T.VideoFramesAt needs "
-    "the same tolerance_s.",
+    "the frame of its frame_index. If the videos' timestamps deviate as well, T.VideoFramesAt "
+    "needs the same tolerance_s.",
 )
 
 
@@ -42,16 +42,16 @@ def lerobot(
     tolerance_s: float = 1e-4,
     memory: int | str | None = None,
 ) -> Source:
-    """A dataset of LeRobot v3 as it is on the disk: a record for each frame, named as there.
+    """A LeRobot v3 dataset on disk: one record per frame, with LeRobot's field names.
 
     root: its folder, with meta/, data/ and videos/.
     delta_timestamps: by feature, seconds relative to the record's: ``{"action": [0, 0.1],
     "observation.images.top": [-0.1, 0]}``. The feature is then (T, ...), and ``<feature>_is_pad``
-    (T,) bool says which of it lies beyond the episode's border, where its first or last frame
-    stands. cameras: names of features; default: all. features: names of the other features, next to
-    those that every dataset has (``timestamp``, ``index``, ...); default: all. A default leaves out
-    what cannot be read, with one warning. episodes: their numbers, default: all; records are in the
-    dataset's order. tolerance_s: how far timestamps may be from frame_index / fps, and
+    (T,) bool marks times beyond the episode's ends, for which its first or last frame is repeated.
+    cameras: names of features; default: all. features: names of the other features, in addition to
+    those that every dataset has (``timestamp``, ``index``, ...); default: all. The defaults omit
+    features that cannot be read, with one warning. episodes: their numbers, default: all; records
+    are in the dataset's order. tolerance_s: how far timestamps may be from frame_index / fps, and
     delta_timestamps from multiples of 1 / fps; less than half of 1 / fps.
     memory: limit for each of the tables, which are held in memory; default: 1 GiB.
 
@@ -67,9 +67,9 @@ def lerobot(
     tolerance = arguments.seconds("tolerance_s", tolerance_s)
     limit = None if memory is None else arguments.size_in_bytes("memory", memory)
     info = read_info(place)
-    if not tolerance < 0.5 / info.fps:  # a frame next to it would do
+    if not tolerance < 0.5 / info.fps:  # a neighboring frame would match
         raise BAD_ARGUMENT.error(
-            f"tolerance_s is {tolerance:g}, and half a frame is {0.5 / info.fps:.6g} s at "
+            f"tolerance_s is {tolerance:g}, but half a frame is {0.5 / info.fps:.6g} s at "
             f"{info.fps:g} frames per second",
             hint="a smaller tolerance_s",
         )
@@ -113,7 +113,7 @@ def _offsets(
     selected: Selection,
     tolerance: float,
 ) -> dict[str, list[int]]:
-    """delta_timestamps in frames, by feature."""
+    """delta_timestamps as numbers of frames, by feature."""
     known = [*selected.numbers, *DEFAULTS, *selected.cameras]
     out = {}
     for name, seconds in deltas.items():
@@ -126,7 +126,7 @@ def _offsets(
         if not given:
             raise BAD_ARGUMENT.error(f"delta_timestamps of {name!r} is empty")
         frames = np.array(given) * info.fps
-        if not (np.abs(frames) < 1 << 31).all():  # nor if it is not a number
+        if not (np.abs(frames) < 1 << 31).all():  # also rejects NaN
             raise BAD_ARGUMENT.error(f"delta_timestamps of {name!r} has {given!r:.200}")
         wrong = np.flatnonzero(np.abs(frames - np.round(frames)) / info.fps > tolerance)
         if wrong.size:
@@ -167,7 +167,9 @@ class _Columns:
         self._offsets = offsets
         self._memory = memory
         self._list = _core.ColumnList()
-        self._ends = np.cumsum(episodes.lengths)  # of episodes, in the chosen records
+        self._ends = np.cumsum(
+            episodes.lengths
+        )  # first records of the episodes, among the chosen records
         self._where = info.file("data")
         self._table = self._rows()
         self._numbers: dict[str, np.ndarray[Any, Any]] = {}
@@ -175,7 +177,7 @@ class _Columns:
             feature = info.features.get(name, Feature(dtype, (1,)))
             self._numbers[name] = numbers(self._table, name, feature, self._where)
         self._check_rows()
-        # Cameras take these, so that no tolerance leads to a frame beyond the episode.
+        # Cameras use these times, so that no tolerance can lead to a frame outside the episode.
         self._exact_times = self._numbers["frame_index"] / info.fps
 
     def source(self, title: str) -> _core.Source:
@@ -185,11 +187,11 @@ class _Columns:
             if error.code != "HR0420":  # more fields than a source can have
                 raise
             raise BAD_ARGUMENT.error(
-                str(error), hint="features=[...] and cameras=[...] select what is read"
+                str(error), hint="features=[...] and cameras=[...] select fewer"
             ) from None
 
     def _rows(self) -> Any:
-        """The rows of the chosen episodes, of the files that they are in."""
+        """The rows of the chosen episodes among those of their files."""
         paths = [self._info.file(path) for path in self._episodes.data_files]
         table = Table(paths, self._memory)
         rows = table.read([*DEFAULTS, *self._selected.numbers, *self._selected.texts])
@@ -199,7 +201,7 @@ class _Columns:
         return rows if chosen.all() else rows.filter(chosen)
 
     def _check_rows(self) -> None:
-        """The rows are those of meta/episodes, in their order."""
+        """Checks that the rows are those of meta/episodes, in the same order."""
         lengths, begins = self._episodes.lengths, self._episodes.begins
         first = np.repeat(self._ends - lengths, lengths)
         inside = np.arange(int(self._ends[-1]) if lengths.size else 0) - first
@@ -212,7 +214,7 @@ class _Columns:
             found = self._numbers[name]
             if len(found) != len(wanted):
                 raise OVERLAP.error(
-                    f"{self._where} has {len(found):,} rows of the episodes, and meta/episodes "
+                    f"{self._where} has {len(found):,} rows for the episodes, but meta/episodes "
                     f"{len(wanted):,}"
                 )
             wrong = np.flatnonzero(found != wanted)
@@ -238,13 +240,13 @@ class _Columns:
             )
 
     def _way_out(self, away: float) -> str:
-        """away: of the timestamp that is farthest from its frame's; may be NaN."""
+        """away: the largest distance of a timestamp from its frame's; may be NaN."""
         enough = float(f"{1.1 * away:.2g}")
         if not enough < 0.5 / self._info.fps:
-            return "correct fps in meta/info.json, or leave such episodes out with episodes=[...]"
+            return "correct fps in meta/info.json, or exclude such episodes with episodes=[...]"
         return (
-            f"correct fps in meta/info.json, or hr.lerobot(..., tolerance_s={enough:g}); where the "
-            f"videos have such times, too, also T.VideoFramesAt(tolerance_s={enough:g})"
+            f"correct fps in meta/info.json, or hr.lerobot(..., tolerance_s={enough:g}); if the "
+            f"videos have such times as well, also T.VideoFramesAt(tolerance_s={enough:g})"
         )
 
     def add_features(self) -> None:
@@ -276,7 +278,7 @@ class _Columns:
             if not os.path.isfile(self._info.file(path)):
                 raise DAMAGED.error(
                     f"{self._info.file(path)} does not exist",
-                    hint="download the videos, or leave the camera out with cameras=[...]",
+                    hint="download the videos, or exclude the camera with cameras=[...]",
                 )
         lengths = self._episodes.lengths
         which = np.repeat(part.which, lengths)
@@ -295,7 +297,7 @@ class _Columns:
             self._add_padding(camera)
 
     def add_tasks(self) -> None:
-        """task, and subtask where the dataset has some, as texts."""
+        """task, and subtask if the dataset has it, as text."""
         self._add_names("task", "task_index", "tasks.parquet", self._numbers["task_index"])
         has_names = os.path.isfile(self._info.file(*SUBTASKS))
         if has_names and "subtask_index" in self._selected.numbers:

@@ -18,25 +18,24 @@ OVERLAP = declare(
     "data",
     "inconsistent LeRobot episodes",
     "Episodes must follow each other without gaps in the table of frames, and must not share "
-    "video frames. Here they do not: a window of one episode would show frames of another. The "
-    "dataset was merged "
-    "or edited wrongly; write it again with LeRobot's own tools.",
+    "video frames. In this dataset they do not, so a window of one episode would show frames of "
+    "another. The dataset was merged or edited incorrectly; rewrite it with LeRobot's own tools.",
 )
 
 _INTEGER, _SECONDS = Feature("int64", (1,)), Feature("float64", (1,))
 
 
 class Part(NamedTuple):
-    """The time ranges in a video file of all chosen episodes."""
+    """The time ranges of all chosen episodes in video files."""
 
-    files: list[str]  # each once, relative to the root
+    files: list[str]  # without duplicates, relative to the root
     which: np.ndarray[Any, Any]  # the number of each episode's file
     begins: np.ndarray[Any, Any]  # seconds on the file's clock
 
 
 class Episodes(NamedTuple):
-    numbers: np.ndarray[Any, Any]  # of the chosen episodes, ascending
-    begins: np.ndarray[Any, Any]  # the numbers of their first records among all of the dataset
+    numbers: np.ndarray[Any, Any]  # numbers of the chosen episodes, ascending
+    begins: np.ndarray[Any, Any]  # the numbers of their first records in the whole dataset
     lengths: np.ndarray[Any, Any]
     data_files: list[str]
     parts: dict[str, Part]  # by camera
@@ -45,12 +44,12 @@ class Episodes(NamedTuple):
 def read_episodes(
     info: Info, cameras: Sequence[str], chosen: Sequence[int] | None, memory: int | None
 ) -> Episodes:
-    """The chosen episodes; None: all. Errors among others do not matter."""
+    """The chosen episodes; None: all. Errors in other episodes do not matter."""
     where = info.file("meta", "episodes")
     table = Table(files_below(where), memory)
     if table.rows != info.episodes:
         raise DAMAGED.error(
-            f"{where} has {table.rows:,} episodes, and meta/info.json {info.episodes:,}"
+            f"{where} has {table.rows:,} episodes, but meta/info.json {info.episodes:,}"
         )
     places = [f"{thing}/{part}" for thing in ("data",) for part in ("chunk_index", "file_index")]
     names = ["episode_index", "dataset_from_index", "dataset_to_index", *places]
@@ -89,14 +88,14 @@ def _video_path(info: Info, camera: str, chunk: int, file: int) -> str:
 
 
 def _refuse_one_for_two(template: str, paths: Iterable[str]) -> None:
-    """paths: of files that are not the same."""
+    """Checks that paths of different files differ."""
     seen: set[str] = set()
     for path in map(os.path.normpath, paths):
         if path in seen:
             raise DAMAGED.error(
-                f"meta/info.json has the path {template!r:.200}, which is {path!r:.200} for two "
-                "files of the dataset",
-                hint="it needs {chunk_index} and {file_index}, and for videos {video_key}",
+                f"meta/info.json has the path {template!r:.200}, which gives {path!r:.200} for "
+                "two files of the dataset",
+                hint="it needs {chunk_index} and {file_index}, and {video_key} for videos",
             )
         seen.add(path)
 
@@ -121,9 +120,9 @@ def _check_rows(
 
 def _seconds(table: Any, name: str, where: str) -> np.ndarray[Any, Any]:
     """A column of seconds at full precision."""
-    import pyarrow.compute as pc  # the table is one of pyarrow
+    import pyarrow.compute as pc  # the table is a pyarrow table
 
-    numbers(table, name, _SECONDS, where)  # which checks it
+    numbers(table, name, _SECONDS, where)  # checks it
     values: np.ndarray[Any, Any] = pc.cast(table.column(name), "float64").to_numpy()
     if not (np.isfinite(values) & (values >= 0)).all():
         raise DAMAGED.error(f"{where}: {name} has a time that is negative or not a number")
@@ -137,7 +136,7 @@ def _part(
     wanted: np.ndarray[Any, Any],
     lengths: np.ndarray[Any, Any],
 ) -> Part:
-    """columns, lengths: of all episodes, of which any may show frames of a wanted one."""
+    """columns, lengths: for all episodes, since any of them may share frames with a chosen one."""
     column = {
         part: columns[f"videos/{camera}/{part}"]
         for part in ("chunk_index", "file_index", "from_timestamp", "to_timestamp")
@@ -159,12 +158,12 @@ def _part(
     is_wanted[wanted] = True
     for i in np.flatnonzero(is_wanted & (last > ends - half)):
         raise overlap(int(i), f"which is too short for them at {info.fps:g} frames per second")
-    longest = -1  # of the episodes of a file that begin before, the one that ends last
+    longest = -1  # among the earlier episodes of the same file, the one that ends last
     for i in np.lexsort((begins, which)).tolist():
         if longest >= 0 and which[longest] == which[i]:
             if begins[i] < last[longest] + half and (is_wanted[i] or is_wanted[longest]):
                 until = f"{last[longest]:.4f} s"
-                raise overlap(i, f"and episode {longest} is shown until {until} of it")
+                raise overlap(i, f"but episode {longest} extends to {until} of it")
             if last[i] <= last[longest]:
                 continue
         longest = i

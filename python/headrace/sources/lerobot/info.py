@@ -22,26 +22,26 @@ UNSUPPORTED = declare(
     "unsupported",
     "unsupported LeRobot dataset",
     "hr.lerobot reads datasets of LeRobot v3.0 (codebase_version in meta/info.json) in a local "
-    "folder, whose cameras are videos. Older ones have a file per episode; convert them once: "
-    "`python -m lerobot.datasets.v30.convert_dataset_v21_to_v30 --repo-id=...`.",
+    "folder, whose cameras are videos. Older versions have one file per episode; convert them "
+    "once: `python -m lerobot.datasets.v30.convert_dataset_v21_to_v30 --repo-id=...`.",
 )
 DAMAGED = declare(
     "HR0164",
     "data",
     "invalid LeRobot dataset",
-    "A file of the dataset is missing, or does not say what LeRobot v3.0 requires. The message "
+    "A file of the dataset is missing, or lacks what LeRobot v3.0 requires. The message "
     "names the file. Download or copy the dataset again; a recording that was interrupted has to "
     "be finalized by the LeRobot version that wrote it.",
 )
 _OUTSIDE = Code("HR0276", "config", "dataset refers to files outside its folder")
-DEFAULTS = {  # which LeRobot adds to each dataset
+DEFAULTS = {  # features that LeRobot adds to each dataset
     "timestamp": "float32",
     "frame_index": "int64",
     "episode_index": "int64",
     "index": "int64",
     "task_index": "int64",
 }
-_MOST_BYTES = 64 << 20  # of info.json
+_MOST_BYTES = 64 << 20  # maximum size of info.json
 
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::0(\d)d)?\}")
 
@@ -81,7 +81,7 @@ def read_info(root: str) -> Info:
     if not (isinstance(version, str) and re.fullmatch(r"v3\.\d+", version)):
         shown = repr(version) if version is None or isinstance(version, str) else "not a text"
         raise UNSUPPORTED.error(
-            f"{path} has codebase_version {shown:.40}, and v3.0 is read",
+            f"{path} has codebase_version {shown:.40}, but only v3.0 is supported",
             hint="`python -m lerobot.datasets.v30.convert_dataset_v21_to_v30` converts v2.1",
         )
 
@@ -93,7 +93,7 @@ def read_info(root: str) -> Info:
 
     fps: Any = info.get("fps")
     fine = isinstance(fps, (int, float)) and not isinstance(fps, bool)
-    if not fine or not 0 < fps <= 1e6:  # nor if it is not a number
+    if not fine or not 0 < fps <= 1e6:  # also rejects NaN
         raise DAMAGED.error(f"{path}: fps is {fps!r:.40}, not a positive number")
     features = _features(info.get("features"), path)
     has_videos = any(feature.dtype == "video" for feature in features.values())
@@ -113,7 +113,7 @@ def read_info(root: str) -> Info:
 
 
 def read_json(path: str) -> dict[str, Any]:
-    """A JSON object of a file of limited size."""
+    """The JSON object in a file of limited size."""
     try:
         with open(path, "rb") as file:
             data = file.read(_MOST_BYTES + 1)
@@ -148,7 +148,7 @@ def _features(given: Any, path: str) -> dict[str, Feature]:
         kinds = ("float",) if name == "timestamp" else ("int", "uint")
         if is_number_of_record and (shape != [1] or not dtype.startswith(kinds)):
             raise DAMAGED.error(
-                f"{path}: the feature {name!r} is {dtype:.40} of shape {shape!r:.80}, and always "
+                f"{path}: the feature {name!r} is {dtype:.40} of shape {shape!r:.80}, but must be "
                 f"{kinds[0]} of shape [1]"
             )
         out[name] = Feature(dtype, tuple(shape))
@@ -156,8 +156,8 @@ def _features(given: Any, path: str) -> dict[str, Feature]:
 
 
 def expanded(template: str, **values: str | int) -> str:
-    """A path by its template, in which ``{name}`` and ``{name:03d}`` are replaced and nothing else
-    of Python's format language has a meaning. HR0276 if it would leave the dataset's folder."""
+    """A path from its template, in which ``{name}`` and ``{name:03d}`` are replaced; nothing else
+    of Python's format syntax is supported. HR0276 if it would leave the dataset's folder."""
 
     def value_of(found: re.Match[str]) -> str:
         name, width = found.groups()
@@ -167,7 +167,7 @@ def expanded(template: str, **values: str | int) -> str:
 
     path = _PLACEHOLDER.sub(value_of, template)
     if "{" in path or "}" in path:
-        raise DAMAGED.error(f"the path {template!r:.200} has placeholders that are not understood")
+        raise DAMAGED.error(f"the path {template!r:.200} has unsupported placeholders")
     if not _core.stays_inside(path):
         raise _OUTSIDE.error(
             f"meta/info.json has the path {template!r:.200}, which leads to {path!r:.200}",

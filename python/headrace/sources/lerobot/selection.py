@@ -17,8 +17,7 @@ BAD_ARGUMENT = declare(
     "invalid argument of hr.lerobot",
     "delta_timestamps= gives, per feature, a list of offsets in seconds from the record's time; "
     "negative ones are earlier. They must be multiples of 1 / fps within tolerance_s, which must "
-    "be less than half of 1 / fps. cameras=, features= and episodes= must name what the dataset "
-    "has.",
+    "be less than half of 1 / fps. cameras=, features= and episodes= must exist in the dataset.",
 )
 
 _NUMBERS = (
@@ -31,7 +30,7 @@ SUBTASKS = ("meta", "subtasks.parquet")
 
 class Selection(NamedTuple):
     cameras: list[str]
-    numbers: list[str]  # without those that every dataset has
+    numbers: list[str]  # except those that every dataset has
     texts: list[str]
 
 
@@ -41,7 +40,7 @@ def select(
     features: Iterable[str] | None,
     windows: Iterable[str],
 ) -> Selection:
-    """windows: the features that have times of their own, and so a field ``<feature>_is_pad``."""
+    """windows: the features in delta_timestamps, which also have a field ``<feature>_is_pad``."""
     chosen_cameras = _cameras(info, cameras)
     columns = [n for n, each in info.features.items() if each.dtype not in _MEDIA]
     chosen = _chosen("features", features, [name for name in columns if name not in DEFAULTS])
@@ -65,8 +64,8 @@ def select(
     if problems:
         each = "; ".join(f"{name!r:.200} ({problems[name]})" for name in problems)
         warn(
-            f"{info.root}: left out, since they cannot be read: {each:.2000}. features=[...] and "
-            "cameras=[...] select the others without this warning"
+            f"{info.root}: omitted, since they cannot be read: {each:.2000}. Select the others "
+            "with features=[...] and cameras=[...] to avoid this warning"
         )
     chosen = [name for name in chosen if name not in problems]
     texts = [name for name in chosen if info.features[name].dtype == "string"]
@@ -78,9 +77,9 @@ def select(
 
 
 def _problem(name: str, feature: Feature, made: set[str]) -> str:
-    """Why a feature cannot be a field; empty: it can."""
+    """Why a feature cannot be a field; empty if it can."""
     if name in made:
-        return "hr.lerobot makes a field of this name"
+        return "hr.lerobot adds a field of this name"
     if feature.dtype not in (*_NUMBERS, *_MEDIA, "string"):
         return f"its dtype is {feature.dtype!r:.40}"
     if feature.dtype == "string" and feature.shape not in ((), (1,)):
@@ -107,7 +106,7 @@ def _chosen(argument: str, given: Iterable[str] | None, known: Sequence[str]) ->
     for name in chosen:
         if name not in known:
             raise BAD_ARGUMENT.error(
-                f"{argument} has {name!r:.200}, which the dataset does not have there",
+                f"{argument} has {name!r:.200}, which is not in the dataset",
                 hint=did_you_mean(str(name), known),
             )
         if chosen.count(name) > 1:

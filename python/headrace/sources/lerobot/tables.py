@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet files of a dataset as columns of NumPy."""
+"""Parquet files of a dataset as NumPy columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headrace.sources.lerobot.info import DAMAGED, Feature
 
 
 class Table:
-    """Columns of several Parquet files, one file after the other."""
+    """Columns of several Parquet files, concatenated."""
 
     def __init__(self, paths: Sequence[str], memory: int | None = None) -> None:
         for path in paths:
@@ -40,24 +40,25 @@ class Table:
             raise unpacks_too_far(
                 self.paths[0], self._memory or 1 << 30, hint='hr.lerobot(..., memory="8 GiB")'
             )
-        with reading(self.paths[0]):  # a file that is at fault is named further in
+        with reading(self.paths[0]):  # the inner error names the file
             return self._groups.table(columns)
 
     def _check(self, schema: Any, path: str, columns: Sequence[str]) -> None:
-        """The file has each column once, of the type that the first file has."""
+        """Checks that the file has each column once, with the type that it has in the first
+        file."""
         found = collections.Counter(schema.names)
         for name in columns:
             if found[name] != 1:
-                raise DAMAGED.error(f"{path} has {found[name]} columns {name!r:.80}")
+                raise DAMAGED.error(f"{path} has {found[name]} columns named {name!r:.80}")
             kind, first = schema.field(name).type, self._files.schemas[0].field(name).type
             if kind != first:
                 raise DAMAGED.error(
-                    f"the column {name!r:.80} of {path} is {kind}, and {first} in {self.paths[0]}"
+                    f"the column {name!r:.80} of {path} is {kind}, but {first} in {self.paths[0]}"
                 )
 
 
 def files_below(folder: str) -> list[str]:
-    """``folder/*/*.parquet``, sorted as LeRobot reads them."""
+    """``folder/*/*.parquet``, in LeRobot's order."""
     paths = sorted(glob.glob(os.path.join(glob.escape(folder), "*", "*.parquet")))
     if not paths:
         raise DAMAGED.error(f"{folder} has no Parquet files", hint="copy the dataset again")
@@ -65,8 +66,8 @@ def files_below(folder: str) -> list[str]:
 
 
 def numbers(table: Any, name: str, feature: Feature, where: str) -> np.ndarray[Any, Any]:
-    """A column as LeRobot's tensors: floats are float32, integers int64; (N, *shape), and (N,)
-    where the shape is (1,)."""
+    """A column as LeRobot's tensors: floats are float32, integers int64; (N, *shape), or (N,) if
+    the shape is (1,)."""
     with reading(where):
         column = table.column(name).combine_chunks()
         shape = () if feature.shape == (1,) else feature.shape
@@ -79,7 +80,7 @@ def numbers(table: Any, name: str, feature: Feature, where: str) -> np.ndarray[A
     wanted = "b" if feature.dtype == "bool" else "f" if "float" in feature.dtype else "iu"
     if values.dtype.kind not in wanted:
         raise DAMAGED.error(
-            f"{where}: the column {name!r} has {column.type}, and meta/info.json says "
+            f"{where}: the column {name!r} has {column.type}, but meta/info.json says "
             f"{feature.dtype} {feature.shape}"
         )
     if values.dtype == np.uint64 and values.size and values.max() > np.iinfo(np.int64).max:
@@ -91,16 +92,16 @@ def numbers(table: Any, name: str, feature: Feature, where: str) -> np.ndarray[A
 
 
 def _storage(column: Any) -> Any:
-    return getattr(column, "storage", column)  # of an extension type
+    return getattr(column, "storage", column)  # an extension type
 
 
 def _flattened(column: Any, size: int, name: str, where: str) -> Any:
-    """The elements of lists that all have this size."""
+    """The elements of lists that must all have this size."""
     column = _storage(column)
     types = pyarrow().types
     kind = column.type
     if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
-        raise DAMAGED.error(f"{where}: the column {name!r} has {kind}, and not lists of {size}")
+        raise DAMAGED.error(f"{where}: the column {name!r} has {kind} instead of lists of {size}")
     lengths = pyarrow("pyarrow.compute").list_value_length(column)
     if column.null_count or (lengths.to_numpy(zero_copy_only=False) != size).any():
         raise DAMAGED.error(f"{where}: not every row of the column {name!r} has {size} elements")
@@ -108,7 +109,7 @@ def _flattened(column: Any, size: int, name: str, where: str) -> Any:
 
 
 def texts(table: Any, name: str, where: str) -> tuple[list[str], np.ndarray[Any, Any]]:
-    """Each text of a column once, and the number of each row's."""
+    """The distinct texts of a column, and each row's index among them."""
     types = pyarrow().types
     with reading(where):
         column = table.column(name).combine_chunks()

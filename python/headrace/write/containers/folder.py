@@ -20,7 +20,8 @@ def _check(schema: Schema) -> None:
 
 
 class FolderWriter:
-    """Names begin with the record's number, which preserves the order within a class."""
+    """Writes files whose names begin with the record's number, which preserves the order in a
+    class."""
 
     def __init__(self, path: str, classes: Sequence[str], state: Mapping[str, Any]) -> None:
         self.path = path
@@ -41,7 +42,7 @@ class FolderWriter:
             file.write(data)
 
     def _class(self, label: int) -> str:
-        """A folder's name for a class; nothing in it leads elsewhere."""
+        """A folder name for a class, which cannot point elsewhere."""
         name = self.classes[label] if 0 <= label < len(self.classes) else f"{label:06}"
         name = name.replace("/", "_").replace("\0", "_")
         return f"_{name}" if name.startswith(".") or not name else name
@@ -58,7 +59,7 @@ class FolderWriter:
 
 
 def _by_number(written: Source) -> Iterable[int]:
-    """Listed class by class, named by number."""
+    """The order of records when the folder is listed: class by class, by number."""
     numbers = {os.path.basename(written.key(i))[:9]: i for i in range(len(written))}
     return (numbers[f"{number:09}"] for number in range(len(written)))
 

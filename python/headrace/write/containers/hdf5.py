@@ -21,7 +21,9 @@ def _check(schema: Schema) -> None:
 
     for field in schema:
         if not field.encoded and any(size < 0 for size in field.shape):
-            raise TypeError(f"records of unequal shape (field {field.name!r}) have no dataset")
+            raise TypeError(
+                f"records of unequal shape (field {field.name!r}) do not fit into a dataset"
+            )
 
 
 def _arguments(source: Source) -> dict[str, Any]:
@@ -29,7 +31,7 @@ def _arguments(source: Source) -> dict[str, Any]:
 
 
 class Hdf5Writer:
-    """Encoded values and bytes as variable-length uint8, text as variable-length strings."""
+    """Writes encoded values and bytes as variable-length uint8, text as variable-length strings."""
 
     def __init__(self, path: str, schema: Schema) -> None:
         h5py: Any = importlib.import_module("h5py")
@@ -76,17 +78,17 @@ class Hdf5Writer:
 
     def abandon(self) -> None:
         self.raw.refused = self.raw.refused or OSError("abandoned")
-        with contextlib.suppress(Exception):  # of a library that reads back what was refused
+        with contextlib.suppress(
+            Exception
+        ):  # the library fails when reading back what was not written
             self.file.close()
         self.raw.close()
 
 
 class _RawFile(io.FileIO):
-    """The file that the library writes to.
-
-    A write that the system refuses must not reach the library: it has state that it can then
-    neither write nor forget, and ends the process when it closes. So it is told that all is well,
-    nothing more is written, and the writer raises what was refused.
+    """The file that the library writes to. A failed write must not be reported to the library: it
+    would have state that it can neither write nor discard, and would abort the process on close. So
+    failures are hidden from it, nothing more is written, and the writer raises the error.
     """
 
     def __init__(self, path: str) -> None:

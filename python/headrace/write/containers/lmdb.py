@@ -32,7 +32,7 @@ class LmdbWriter:
     """Keys are the records' numbers in digits, so that their order is the source's.
 
     Each journal() is a transaction, and the file itself stores how many records are in complete
-    ones: adding a record twice would leave the pages of the first. The environment is reopened for
+    ones: adding a record twice would leave unused pages. The environment is reopened for
     each, since the library fills gaps in pages with earlier contents of memory: so an interrupted
     conversion gives the same bytes as one in a single run.
     """
@@ -56,7 +56,7 @@ class LmdbWriter:
         self.environment.close()
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
-        datum = message(4, picture_bytes(values["image"]))  # data
+        datum = message(4, picture_bytes(values["image"]))  # encoded or raw data
         if "label" in values:
             datum += varint(5 << 3) + varint(values["label"])
         datum += varint(7 << 3) + varint(1)  # encoded
@@ -79,19 +79,19 @@ class LmdbWriter:
 
     @contextlib.contextmanager
     def _coded(self) -> Iterator[None]:
-        """Raises the library's errors as the OSError that they were."""
+        """Converts the library's errors to the OSError that caused them."""
         try:
             yield
         except self.library.Error as error:
             reason = str(error).rpartition(": ")[2]
             number = next((n for n in errno.errorcode if os.strerror(n) == reason), errno.EIO)
-            if number == errno.EIO:  # also of a write that a full disk has cut short
+            if number == errno.EIO:  # also for a write that a full disk truncated
                 number = _refusal_in(os.path.dirname(self.path)) or number
             raise OSError(number, os.strerror(number)) from error
 
 
 def _refusal_in(folder: str) -> int | None:
-    """The errno with which a megabyte more is refused there; None where it is not."""
+    """The errno of an attempt to write another megabyte; None if it succeeds."""
     try:
         with tempfile.TemporaryFile(dir=folder or ".") as probe:
             os.posix_fallocate(probe.fileno(), 0, 1 << 20)

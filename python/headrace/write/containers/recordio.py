@@ -26,7 +26,8 @@ def _check(schema: Schema) -> None:
 
 
 class RecordIOWriter(AppendingWriter):
-    """Parts begin at multiples of four with a magic number, which their bytes must not contain."""
+    """Writes parts that begin at multiples of four with a magic number, which their bytes must not
+    contain."""
 
     def __init__(self, path: str, state: Mapping[str, Any]) -> None:
         super().__init__(path, state)
@@ -41,7 +42,7 @@ class RecordIOWriter(AppendingWriter):
         for i, part in enumerate(parts):
             flag = 0 if len(parts) == 1 else 1 if i == 0 else 3 if i == len(parts) - 1 else 2
             if len(part) > _MOST:
-                raise TypeError(f"a record of {len(part)} bytes; RecordIO takes {_MOST} at most")
+                raise TypeError(f"a record of {len(part)} bytes; RecordIO allows at most {_MOST}")
             word = struct.pack("<I", flag << 29 | len(part))
             self.file.write(_MAGIC, word, part, bytes(-len(part) % 4))
         self.index.write(f"{number}\t{begin}\n".encode())
@@ -59,7 +60,7 @@ class RecordIOWriter(AppendingWriter):
 
 
 def _parts(data: bytes) -> list[bytes]:
-    """Cut where the magic number stands at a multiple of four; readers put it back there."""
+    """Splits a record where the magic number is at a multiple of four; readers insert it again."""
     parts, begin, at = [], 0, data.find(_MAGIC)
     while at >= 0:
         if at % 4 == 0:

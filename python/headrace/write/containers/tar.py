@@ -38,7 +38,7 @@ def _arguments(source: Source) -> dict[str, Any]:
 
 
 def _has_own_suffix(field: _core.Field) -> bool:
-    """A file whose suffix gives its type."""
+    """A file with a suffix for its type."""
     return field.is_picture or field.encoded
 
 
@@ -48,7 +48,7 @@ def _suffixes(field: _core.Field) -> list[str]:
 
 
 class TarWriter(AppendingWriter):
-    """The members of a record are adjacent; blocks follow POSIX.1-2001 (pax)."""
+    """Writes the members of a record consecutively, in the format of POSIX.1-2001 (pax)."""
 
     def __init__(self, path: str, schema: Schema, state: Mapping[str, Any]) -> None:
         super().__init__(path, state)

@@ -19,9 +19,9 @@ _NAMES = {"image": "image/encoded", "label": "image/class/label"}
 
 def _check(schema: Schema) -> None:
     for field in schema:
-        if str(field.dtype) in ("float64", "uint64"):  # pictures and text are uint8
+        if str(field.dtype) in ("float64", "uint64"):  # images and text are uint8
             raise TypeError(
-                f"TFRecord has no {field.dtype} (field {field.name!r}): float32 or int64"
+                f"TFRecord has no {field.dtype} (field {field.name!r}): use float32 or int64"
             )
 
 
@@ -30,7 +30,8 @@ def _arguments(source: Source) -> dict[str, Any]:
 
 
 class TFRecordWriter(AppendingWriter):
-    """Length, its checksum, the Example, its checksum; checksums are masked as in TensorFlow."""
+    """Writes length, checksum, Example and checksum of each record; checksums are masked as in
+    TensorFlow."""
 
     def __init__(
         self,
