@@ -39,7 +39,7 @@ void bind_block_cache(nb::module_& module) {
         return out;
       },
       nb::sig("def cached_blocks() -> list[tuple[str, int, int]]"),
-      "The blocks in the user's cache folder: the file's path, empty where it is damaged; bytes of "
+      "The blocks in the user's cache folder: the file's path, empty if it is damaged; bytes of "
       "the file; bytes on disk.");
   module.def(
       "clear_cached_blocks",

@@ -27,7 +27,7 @@ struct ColumnList {
 
 using Which = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Numbers that PathColumn::which cannot have become ones that no column has.
+// Maps numbers that PathColumn::which cannot hold to ones that no column has.
 std::vector<uint32_t> numbers_from(const std::optional<Which>& which) {
   std::vector<uint32_t> out;
   if (!which) return out;
@@ -112,7 +112,7 @@ void bind_columns(nb::module_& module) {
       "none is needed. If none of the paths tried is a file: HR1402, or None with required=False.");
   module.def(
       "is_heading_of_files", [](std::string_view heading) { return is_heading_of_files(heading); },
-      nb::arg("heading"), "Whether a column of that name may hold ids or paths: image_id.");
+      nb::arg("heading"), "Whether a column of that name may hold ids or paths, such as image_id.");
   module.def(
       "is_field_name",
       [](const nb::str& given) {
@@ -122,14 +122,13 @@ void bind_columns(nb::module_& module) {
       nb::arg("name"), "Whether a column may have this name.");
   module.def(
       "stays_inside", [](const nb::str& path) { return stays_inside(bytes_from_str(path)); },
-      nb::arg("path"),
-      "Whether a path in data leads to no place but below the folder that it is relative to.");
+      nb::arg("path"), "Whether a path in data stays below the folder that it is relative to.");
   nb::class_<ColumnList>(module, "ColumnList", "Columns of equal length, by name.")
       .def(nb::init<>())
       .def("add_array", &add_array, nb::arg("name"), nb::arg("array"), nb::arg("keep"),
            nb::arg("classes") = std::vector<std::string>(), nb::arg("kind") = nb::none(),
            "A dense array; its first axis is the record. keep: an object to keep alive as long. "
-           "classes: names of the labels in it. kind: by default inferred from name and dtype.")
+           "classes: class names of its labels. kind: by default inferred from name and dtype.")
       .def("add_blobs", &add_blobs, nb::arg("name"), nb::arg("kind"), nb::arg("dtype"),
            nb::arg("parts"), nb::arg("keep"), nb::arg("files"),
            nb::sig("def add_blobs(self, name: str, kind: str, dtype: DType, parts: "
@@ -154,9 +153,9 @@ void bind_columns(nb::module_& module) {
           nb::arg("kind") = "", nb::arg("which") = nb::none(),
           nb::sig("def add_paths(self, name: str, paths: list[str], root: str = '', outside: bool "
                   "= False, kind: str = '', which: object = None) -> None"),
-          "Files. root: the folder that paths from data are relative to; "
-          "outside: and they may lead out of it. which: an array of int64, the number of each record's "
-          "path, where records share files.")
+          "Files. root: the base folder of paths from data; outside: whether they may point "
+          "outside it. which: an array of int64, the index of each record's path, if records "
+          "share files.")
       .def(
           "add_texts",
           [](ColumnList& self, std::string name, std::vector<std::string> values,
@@ -169,21 +168,23 @@ void bind_columns(nb::module_& module) {
           nb::arg("which") = nb::none(),
           nb::sig("def add_texts(self, name: str, values: list[str], kind: str | None = None, "
                   "which: object = None) -> None"),
-          "Strings. kind: text or label; default, by the name. which: an array of int64, the number "
-          "of each record's string, where records share them.")
+          "Strings. kind: text or label; default: by the name. which: an array of int64, the "
+          "index of each record's string, if records share them.")
       .def("add_window", &add_window, nb::arg("name"), nb::arg("array"), nb::arg("offsets"),
            nb::arg("ends"), nb::arg("padding") = false,
            nb::sig("def add_window(self, name: str, array: object, offsets: Sequence[int], ends: "
                    "Sequence[int], padding: bool = False) -> None"),
-           "Rows of an array at these distances from each record, clamped to its run; ends: of "
-           "each run the number after its last record. padding: which of them are beyond it.")
+           "Rows of an array at these distances from each record, clamped to its run; ends: for "
+           "each run, the number after its last record. padding: delivers instead which of these "
+           "rows are outside the run.")
       .def(
           "source",
           [](ColumnList& self, const std::string& title) {
             return SourceHandle{
                 waited_for([&] { return records(std::move(self.columns), title); })};
           },
-          nb::arg("title") = "", "The source; the list is empty then. title: how it is described.");
+          nb::arg("title") = "",
+          "The source; the list is empty afterwards. title: its description.");
 }
 
 }  // namespace headrace::python

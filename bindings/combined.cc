@@ -54,7 +54,7 @@ SourceHandle join_sources(const SourceHandle& left, const SourceHandle& right, s
   return {join(left.source, right.source, options)};
 }
 
-// As headrace/sources/packed.py passes it; nothing where documents are packed as they are.
+// As passed by headrace/sources/packed.py; none if documents are packed unchanged.
 std::optional<SampleOptions> samples_from(const nb::object& given) {
   if (given.is_none()) return {};
   const nb::dict of = nb::borrow<nb::dict>(given);
@@ -151,8 +151,8 @@ void bind_combined(nb::module_& module) {
               "dict[str, typing.Any] | None, progress: "
               "collections.abc.Callable[[int, int], object] | None) -> "
               "tuple[Source, dict[str, int]]"),
-      "The rows, and how much of the documents they do not have. shift: -1 for no labels; labels: "
-      "empty for the tokens themselves; samples: what makes documents ready, by the names of "
+      "The rows, and counts of what they do not contain. shift: -1 for no labels; labels: empty "
+      "for the tokens themselves; samples: options for preparing documents, by the names of "
       "SampleOptions.");
   module.def("join", &join_sources, nb::arg("left"), nb::arg("right"), nb::arg("on"),
              nb::arg("rename"), nb::arg("kinds"),
@@ -176,7 +176,7 @@ void bind_combined(nb::module_& module) {
         return SourceHandle{with_evident_kinds(source.source, kinds_from(kinds))};
       },
       nb::arg("source"), nb::arg("kinds"),
-      "Also those that follow from names. kinds: [\"seg=mask\"].");
+      "Including kinds derived from names. kinds: [\"seg=mask\"].");
   module.def(
       "evident_kind",
       [](std::string name, DType dtype, Shape shape) {
@@ -184,7 +184,7 @@ void bind_combined(nb::module_& module) {
         return name_of(evident_kind(field, {}));
       },
       nb::arg("name"), nb::arg("dtype"), nb::arg("shape"),
-      "What a tensor of this name and shape is taken for.");
+      "The default kind of a tensor with this name and shape.");
 }
 
 }  // namespace headrace::python

@@ -26,7 +26,7 @@ const ErrorCode kOutside{
     "exif_orientation=True has rotated it. The window must have at least one pixel and lie inside "
     "the image; hr.decode does not pad."};
 
-constexpr size_t kKept = size_t{16} << 20;  // of a thread's scratch memory, between two calls
+constexpr size_t kKept = size_t{16} << 20;  // bytes of a thread's scratch memory kept between calls
 
 // This thread's renderer: its decoders and their memory are reused by the next call.
 Renderer& renderer_of_thread() {
@@ -42,7 +42,7 @@ Buffer padded(nb::handle encoded) {
   return bytes;
 }
 
-// Into a new array; HWC or CHW.
+// Decodes into a new array; HWC or CHW.
 Array rendered(Recipe& recipe, Renderer& renderer, MemoryFormat layout) {
   const Size size = recipe.size();
   Array out = make_array(recipe.dtype(), layout == MemoryFormat::kChannelsLast
@@ -66,7 +66,7 @@ Origin origin_from(const SourceHandle* source, int64_t record) {
   return {source ? source->source : nullptr, record};
 }
 
-// What `decode` returns; its errors name the file and the record.
+// The result of `decode`; errors include the file and the record.
 auto naming(const Origin& origin, auto decode) {
   try {
     return decode();
@@ -78,8 +78,8 @@ auto naming(const Origin& origin, auto decode) {
   }
 }
 
-// An image file's bytes -> uint8 (C, H, W). `kind`: of the field. `lenient`: accepts damage as long
-// as something can be decoded. `upright`: rotated according to its Exif orientation.
+// An image file's bytes -> uint8 (C, H, W). `kind`: the kind of the field. `lenient`: accepts
+// damage as long as something can be decoded. `upright`: rotated according to its Exif orientation.
 Array decoded_field(const Buffer& bytes, FieldKind kind, bool strict, bool lenient, bool upright) {
   Renderer& renderer = renderer_of_thread();
   Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
@@ -227,21 +227,21 @@ void bind_decode(nb::module_& module) {
              nb::sig("def decode_field(encoded: Any, kind: str = 'image', strict: bool = False, "
                      "lenient: bool = False, upright: bool = False, source: Source | None = None, "
                      "record: int = -1) -> Array"),
-             "An encoded image as a (C, H, W) uint8 array. Errors name the source's record.");
+             "An encoded image as a (C, H, W) uint8 array. Errors include the source's record.");
   module.def("decode", &decode, nb::arg("encoded"), nb::arg("mode"), nb::arg("window").none(),
              nb::arg("size").none(), nb::arg("interpolation"), nb::arg("channels_last"),
              nb::arg("upright"), nb::arg("strict"),
              nb::sig("def decode(encoded: Any, mode: str, window: tuple[int, int, int, int] | "
                      "None, size: tuple[int, int] | None, interpolation: str, channels_last: bool, "
                      "upright: bool, strict: bool) -> tuple[Array, int]"),
-             "See headrace.decode. The array, and the Exif orientation that was left alone.");
+             "See headrace.decode. The array, and the Exif orientation that was not applied.");
   module.def(
       "decode_audio", &decode_audio, nb::arg("encoded"), nb::arg("source").none() = nb::none(),
       nb::arg("record") = -1,
       nb::sig("def decode_audio(encoded: Any, source: Source | None = None, record: int = -1) "
               "-> tuple[Array, int]"),
       "An encoded audio clip as a (channels, frames) float32 array, and its sample rate. "
-      "Errors name the source's record.");
+      "Errors include the source's record.");
   module.def("audio_header", &audio_header, nb::arg("encoded"),
              nb::sig("def audio_header(encoded: Any) -> tuple[int, int, int]"),
              "Frames, channels and sample rate of an encoded audio clip.");

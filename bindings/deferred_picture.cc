@@ -77,7 +77,7 @@ DeferredPicture padded(const DeferredPicture& self, int left, int top, int right
   check_side(int64_t{left} + size.width + right);
   check_side(int64_t{top} + size.height + bottom);
   if (fill.size() != static_cast<size_t>(self.recipe.channels()))
-    throw nb::value_error("fill: a value a channel");
+    throw nb::value_error("fill must have one value per channel");
   return with(self, [&](Recipe& recipe) { return recipe.pad(left, top, right, bottom, fill); });
 }
 
@@ -150,7 +150,7 @@ void bind_deferred_picture(nb::module_& module) {
           },
           "Swaps the axes.")
       .def("pad", &padded, nb::arg("left"), nb::arg("top"), nb::arg("right"), nb::arg("bottom"),
-           nb::arg("fill"), "fill: a value a channel.")
+           nb::arg("fill"), "fill: one value per channel.")
       .def(
           "to_unit",
           [](const P& self) {
@@ -160,7 +160,7 @@ void bind_deferred_picture(nb::module_& module) {
                                  .std = {},
                                  .divides = true});
           },
-          "float32: bytes divided by 255, as ToTensor has it.")
+          "float32: bytes divided by 255, like ToTensor.")
       .def(
           "normalize",
           [](const P& self, std::vector<float> mean, std::vector<float> std) {
@@ -170,10 +170,10 @@ void bind_deferred_picture(nb::module_& module) {
           },
           nb::arg("mean"), nb::arg("std"))
       .def("pixels", &pixels_of, nb::arg("channels_last") = false,
-           "Decodes it. None if the decoder had to repair damage.")
+           "Decodes the image. None if the decoder had to repair damage.")
       .def(
           "__reduce__",
-          [](const P& self) {  // pickled as the pixels it shows
+          [](const P& self) {  // pickled as decoded pixels
             const std::optional<Array> made = pixels_of(self);
             if (!made) throw nb::value_error("the image is damaged");
             const nb::object as_array = nb::module_::import_("numpy").attr("asarray");

@@ -37,7 +37,7 @@ bool is_readable_within(int file, double seconds) {
   if (seconds < 0) seconds = 0;
   const auto whole = static_cast<time_t>(seconds);
   const timespec left{whole, static_cast<long>(1e9 * (seconds - static_cast<double>(whole)))};
-  pollfd waits_for{file, POLLIN, 0};  // a negative file is ignored
+  pollfd waits_for{file, POLLIN, 0};  // a negative descriptor is ignored
   return ppoll(&waits_for, 1, &left, nullptr) > 0;
 }
 

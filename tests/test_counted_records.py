@@ -44,7 +44,7 @@ def test_a_dictionary_without_its_offsets_is_an_error() -> None:
         batch = next(iter(view))
         del batch["boxes_offsets"]
         with pytest.raises(
-            hr.ConfigError, match=r"HR0743.*'boxes': the batch has no 'boxes_offsets'"
+            hr.ConfigError, match=r"HR0743.*'boxes_offsets' is no longer in the batch"
         ):
             view.per_record(batch, "boxes")
         for name in [name for name in batch if name not in ("image", "number")]:

@@ -270,9 +270,9 @@ def test_ten_thousand_notes_are_counted_not_shown() -> None:
     report.predictions = [Prediction(f"r{n}", "w", 2000.0, 3000.0 + n) for n in range(5000)]
     markup = page_of(report)
     assert_stands_alone(markup)
-    assert "9,900 more are left out" in markup and "4,800 more are left out" in markup
+    assert "9,900 more are not shown" in markup and "4,800 more are not shown" in markup
     assert len(markup) < 500_000
-    assert "9,900 more notes are left out" in str(report)
+    assert "9,900 more notes are not shown" in str(report)
 
 
 def test_a_dataset_of_one_record_gets_a_page(tmp_path: Path) -> None:
@@ -390,7 +390,7 @@ def test_a_histogram_counts_every_batch_once() -> None:
 
 def test_memory_is_drawn_against_its_limit() -> None:
     chart = time_charts.memory(full())
-    assert "1.5 GB" in chart.told and "2.0 kB a step" in chart.told
+    assert "1.5 GB" in chart.told and "2.0 kB per step" in chart.told
     drawing, _ = chart.draw(360)
     assert any("limit 2.0 GB" in part for part in drawing.parts)
 

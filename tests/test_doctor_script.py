@@ -426,8 +426,8 @@ def test_nothing_is_lost_or_reported(tmp_path: Path) -> None:
     assert (tmp_path / "old.txt").read_text() == "old"
     assert (tmp_path / "gone.txt").read_text() == "still needed"
     text = notes(done)
-    assert "it is still there: each.pt, out/deep/log.txt." in text
-    assert "was put back: best.pt, old.txt, gone.txt." in text
+    assert "which remain: each.pt, out/deep/log.txt." in text
+    assert "which were restored: best.pt, old.txt, gone.txt." in text
 
 
 def test_it_ends_a_script_that_catches_everything(tmp_path: Path) -> None:
@@ -547,7 +547,9 @@ def test_a_loader_that_hangs(tmp_path: Path, workers: int) -> None:
         "--patience",
         "3",
     )
-    assert "The loader has given no batch for 3 seconds, so it was given up." in notes(done), done
+    assert "The loader has delivered no batch for 3 seconds, so it was stopped." in notes(done), (
+        done
+    )
     assert done.report["failed"] and done.code in (1, 3)
 
 
@@ -652,7 +654,7 @@ def test_a_script_that_counts_its_batches_has_not_failed(tmp_path: Path) -> None
         """,
     )
     assert done.report["failed"] is False and done.code in (0, 1)
-    assert "gone on past the 5 batches of its epoch" in notes(done)
+    assert "continued past the 5 batches of its epoch" in notes(done)
     assert "AssertionError" in notes(done)
 
 
@@ -670,5 +672,5 @@ def test_a_schedule_that_ends_with_the_epoch_has_not_failed(tmp_path: Path) -> N
         """,
     )
     assert done.report["failed"] is False and done.code in (0, 1)
-    assert "gone on past the 12 batches of its epoch" in notes(done)
+    assert "continued past the 12 batches of its epoch" in notes(done)
     assert "Tried to step 13 times" in notes(done)

@@ -111,7 +111,7 @@ def test_invalid_times_are_refused(text: str) -> None:
         (lambda: StandIn(record_seconds=float("nan")), "record_seconds=nan"),
         (lambda: StandIn(copy_bytes_per_second=0), "copy_bytes_per_second=0.0"),
         (lambda: StandIn(pinned_bytes_per_second=-1), "pinned_bytes_per_second=-1.0"),
-        (lambda: stand_in_from("2 minutes"), "'2 minutes' is not a time"),
+        (lambda: stand_in_from("2 minutes"), "'2 minutes' is not a duration"),
         (lambda: stand_in_from("2ms", "fast"), "'fast' is not a copy rate"),
     ],
 )

@@ -259,7 +259,7 @@ def test_with_other_programs_running_nothing_is_named(cause: str) -> None:
         seen = [Window(run.rate, run.stall) for run in windows(less)]
         verdict = judge(case, seen, crowding=0.4)
         assert verdict.word == "unsure"
-        assert verdict.reason.startswith("other programs had the cores for 40% of the time")
+        assert verdict.reason.startswith("other programs took 40% of the core time")
         assert judge(case, seen, crowding=0.1) == judge(case, seen)
 
 

@@ -133,7 +133,7 @@ def test_skip_is_refused_with_several_ranks() -> None:
 
 
 def test_too_little_memory_is_refused_at_once(pictures: Path) -> None:
-    with pytest.raises(hr.Error, match="the least that works here is"):
+    with pytest.raises(hr.Error, match="the minimum here is"):
         hr.Loader(pictures, [T.Resize((512, 512))], batch_size=512, memory_limit="20 MiB")
 
 

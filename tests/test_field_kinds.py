@@ -52,7 +52,7 @@ def test_the_kind_of_two_images_in_a_tuple_is_requested() -> None:
         assert [f.kind for f in source.schema] == ["image", "mask"]
         batch = next(iter(hr.Loader(source, NORMALIZED, batch_size=3)))
         assert batch.mask.shape == (3, 1, 4, 4) and (batch.mask == 3).all()
-    with pytest.raises(hr.ConfigError, match=r"3 names, record 0 has 2"):
+    with pytest.raises(hr.ConfigError, match=r"3 names, but record 0 has 2"):
         hr.open([(picture, ids)], names=("a", "b", "c"))
 
 

@@ -348,7 +348,7 @@ def test_an_argument_that_is_not_a_dataloader_is_refused_with_a_hint() -> None:
 def test_the_report_says_that_torchs_seed_does_not_change_the_order() -> None:
     data = [(torch.zeros(3, 8, 8, dtype=torch.uint8), i) for i in range(9)]
     report = str(translated(DataLoader(data, batch_size=4, shuffle=True)).report)
-    assert "seed=0: torch.manual_seed() does not change it: give seed=N" in report
+    assert "seed=0: torch.manual_seed() does not change it: set seed=N" in report
 
 
 def test_a_compose_of_torchvision_is_a_loaders_list(pictures: Path) -> None:

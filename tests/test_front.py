@@ -50,9 +50,9 @@ def test_a_misspelled_dataloader_keyword_is_answered_with_the_equivalent(keyword
 
 def test_a_source_says_how_records_and_columns_are_named(pictures: Path) -> None:
     src = hr.open(pictures)
-    with pytest.raises(TypeError, match=r"by its number \(got 'image'\): src\[0\]"):
+    with pytest.raises(TypeError, match=r"by number \(got 'image'\): src\[0\]"):
         src["image"]  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match="by its number"):
+    with pytest.raises(TypeError, match="by number"):
         src[1.5]  # type: ignore[call-overload]
     assert src[np.int64(1)]["label"] == src[1]["label"]
 

@@ -96,7 +96,7 @@ def test_records_are_the_results_of_the_datasets_transform() -> None:
 def test_splits_are_chosen_by_their_name() -> None:
     splits = type("DatasetDict", (dict,), {"__module__": "datasets.dataset_dict", "data": {}})
     with pytest.raises(
-        hr.ConfigError, match=r'DatasetDict of the splits train, test(.|\n)*"train"'
+        hr.ConfigError, match=r'DatasetDict with the splits train, test(.|\n)*"train"'
     ):
         hr.open(splits(train=1, test=2))
 

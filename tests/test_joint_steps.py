@@ -179,9 +179,9 @@ class Widen(v2.Transform):
 def test_boxes_of_another_canvas_or_format_are_detected() -> None:
     source, _ = opened(("image", "boxes"))
     step = T.Python(Widen(), returns={"image": OPEN["image"]})
-    with pytest.raises(hr.DataError, match=r"came back for an image of \(24, 32\), and the"):
+    with pytest.raises(hr.DataError, match=r"was returned for an image of \(24, 32\), and the"):
         through(source, [step])
-    with pytest.raises(hr.ConfigError, match="would come back as xywh") as raised:
+    with pytest.raises(hr.ConfigError, match="would be returned as xywh") as raised:
         hr.Loader(source, [v2.ConvertBoundingBoxFormat("XYWH")], batch_size=1, ragged="list")
     assert raised.value.code == "HR0680"
     there_and_back = [v2.ConvertBoundingBoxFormat("XYWH"), v2.ConvertBoundingBoxFormat("XYXY")]

@@ -171,11 +171,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "an exception is caught": (lambda: sets.SwallowsSome(), "catches a"),
     "another transform for one record": (
         lambda: sets.OneRecord(other=sets.mirrored()),
-        "record 17 is made in another way",
+        "record 17 is made in a different way",
     ),
     "two with other transforms": (
         lambda: ConcatDataset([sets.Usual(), sets.Usual(sets.mirrored())]),
-        "record 30 is made in another way",
+        "record 30 is made in a different way",
     ),
     "set_epoch": (lambda: sets.SetsEpoch(), r"set_epoch\(\)"),
     "writes": (lambda: sets.Writes(), "writes to"),
@@ -205,7 +205,7 @@ def test_a_library_that_rejects_a_traced_value_is_named_in_one_line(
 
     monkeypatch.setattr(looking, "_traced", refuse)
     reason = looking.trace(sets.Usual(), True, lambda *_: None).reason
-    assert reason.startswith("with a stand-in for its file, record 0 raises ValueError: Bad argu")
+    assert reason.startswith("with a mock of its file, record 0 raises ValueError: Bad argu")
     assert "\n" not in reason and reason.endswith(" ...")
 
 
@@ -285,7 +285,7 @@ def crash() -> None:
     ("how", "reason"),
     [
         (crash, "ended by SIGSEGV"),
-        (lambda: os._exit(3), "ended without a word"),
+        (lambda: os._exit(3), "ended without a message"),
         (lambda: sys.exit(3), "record 11 ends the process"),
         (lambda: threading.Event().wait(), "gave no answer for 0.5 s"),
     ],
@@ -512,13 +512,13 @@ def test_the_report_has_the_cost_of_a_python_step() -> None:
     loader = translated(DataLoader(sets.OfArrays(aug=sets.Keywords()), batch_size=4))
     (part,) = loader.report.python
     assert re.fullmatch(
-        r"[\d.e-]+ ms of [\d.e-]+ ms of CPU per record: some [\d,]+ records/s on one thread, "
+        r"[\d.e-]+ ms of [\d.e-]+ ms of CPU per record: about [\d,]+ records/s on one thread, "
         r"without it [\d,]+; the dataset itself takes [\d.e-]+ ms(: not faster than .*)?",
         part.cost,
     )
     (part,) = translated(DataLoader(sets.Flips(), batch_size=4)).report.python
     assert re.fullmatch(
-        r"[\d.e-]+ ms of [\d.e-]+ ms of CPU per record: at most some [\d,]+ records/s on one "
+        r"[\d.e-]+ ms of [\d.e-]+ ms of CPU per record: at most about [\d,]+ records/s on one "
         r"thread; the dataset itself takes [\d.e-]+ ms(: not faster than .*)?",
         part.cost,
     )
@@ -599,7 +599,7 @@ class Numbered:
 def test_a_transform_that_keeps_state_is_not_compared_and_the_report_says_so() -> None:
     loader = translated(DataLoader(sets.Usual(Numbered()), batch_size=4))
     (part,) = [part for part in loader.report.changed if part.name == "record 0"]
-    assert "Numbered, called twice, gives other values" in part.note
+    assert "Numbered returns other values when called twice" in part.note
     assert not loader.report.records_checked
 
 
@@ -637,4 +637,4 @@ def test_the_report_only_says_equal_for_identical_bytes() -> None:
         ours = next(iter(loader.torch()))[0]
         largest = int((ours.int() - theirs.int()).abs().max())
         assert loader.report.differences["image"] == largest and (largest == 0) == own
-        assert ("own filter in Resize" in str(loader.report)) != own
+        assert ("original's filter in Resize" in str(loader.report)) != own

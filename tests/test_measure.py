@@ -225,7 +225,7 @@ def test_the_doctors_report_has_the_pulse() -> None:
     assert value["cpu_seconds_per_1000"] == pytest.approx(1.25, rel=0.5)
     assert value["gil_share"] is None or value["gil_share"] + value["gil_error"] > 0.5
     assert value["memory"] and all(size > 0 for _, size in value["memory"])
-    assert "CPU " in str(report) and "for 1,000 records" in str(report)
+    assert "CPU " in str(report) and "per 1,000 records" in str(report)
 
 
 @pytest.mark.parametrize("threads, batch_size", [(1, 1), (3, 7), (2, 100)])
@@ -442,7 +442,7 @@ def test_a_machine_without_information_has_facts_of_none(tmp_path: Path) -> None
         ("avx2", (True, "avx512", 0.0, ""), "forced by HEADRACE_SIMD; AVX-512 would run"),
         ("scalar", (True, "scalar", 0.0, "x86-64"), "forced by HEADRACE_SIMD; the same would run"),
         ("neon", (False, "neon", 0.0, ""), "NEON, which every 64-bit ARM has; x86 runs AVX2"),
-        ("scalar", (True, "neon", 0.0, ""), "forced by HEADRACE_SIMD; NEON would run without it"),
+        ("scalar", (True, "neon", 0.0, ""), "forced by HEADRACE_SIMD; the default would be NEON"),
     ],
 )
 def test_the_reason_for_the_instruction_set_is_given(

@@ -275,7 +275,7 @@ def test_a_limit_that_is_too_small_names_one_that_suffices(tiny: list[str]) -> N
     assert "memory_limit is 20 MiB" in str(error) and "2 batches of 12 MiB, 3 threads" in str(error)
     for way in ("memory_limit", "batch_size", "threads"):
         assert way in error.hint
-    least = re.search(r"the least that works here is (\d+) MiB", str(error))
+    least = re.search(r"the minimum here is (\d+) MiB", str(error))
     assert least
     with make(f"{least[1]} MiB") as enough:
         records = 0

@@ -353,7 +353,7 @@ class Failing:
 
 @pytest.mark.parametrize("sampler", [Endless(), EndlessWithLength()])
 def test_a_sampler_without_an_end_is_refused(sampler: Any) -> None:
-    with pytest.raises(hr.ConfigError, match=r"HR0834.*goes on after 4"):
+    with pytest.raises(hr.ConfigError, match=r"HR0834.*continues after 4"):
         translated(DataLoader(numbers(4), batch_size=2, sampler=sampler))
 
 

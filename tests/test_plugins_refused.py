@@ -391,7 +391,7 @@ def test_exceptions_in_cpp_classes_are_errors(tmp_path: Path) -> None:
         ("before_the_begin", "it wrote up to 3 bytes before its output"),
         ("half", "it left 36 of 72 bytes of its output unwritten, the first at byte 36"),
         ("change_input", "it changed its input"),
-        ("no_function_of_its_input", "it gave two results for one input"),
+        ("no_function_of_its_input", "it gave two results for the same input"),
     ],
 )
 def test_a_checked_plugin_that_breaks_rules_is_detected(

@@ -209,7 +209,7 @@ def test_a_failing_object_is_bad_data() -> None:
 
 def test_records_that_do_not_fit_record_0_are_bad_data() -> None:
     records = [{"x": np.zeros(3)}, {"x": np.zeros(4)}]
-    with pytest.raises(hr.DataError, match=r"shape \(4,\), record 0 says \(3,\)"):
+    with pytest.raises(hr.DataError, match=r"shape \(4,\), but record 0 has \(3,\)"):
         list(hr.Loader(records, batch_size=1))
     source = hr.open(records, shapes={"x": (-1,)})
     batch = next(iter(hr.Loader(source, batch_size=2, ragged="list")))

@@ -129,7 +129,7 @@ def test_targets_that_a_target_transform_changes_are_not_the_labels(pictures: Pa
 def test_given_labels_must_match_the_records() -> None:
     source = hr.open(Listed(), labels=[1, 0, 1, 0])
     assert source.column("label").tolist() == [1, 0, 1, 0] and source[3]["label"] == 0
-    with pytest.raises(hr.DataError, match=r"label is 1, and labels= says 0"):
+    with pytest.raises(hr.DataError, match=r"label is 1, but labels= has 0"):
         hr.open(Listed(), labels=Listed.targets)[0]
     with pytest.raises(hr.ConfigError, match=r"labels= has 3 labels"):
         hr.open(Listed(), labels=[1, 0, 1])
@@ -288,7 +288,7 @@ def test_a_palette_of_unclear_meaning_is_an_error() -> None:
 def test_columns_of_pillows_images_are_of_one_size() -> None:
     with pytest.raises(hr.ConfigError, match=r'several sizes.*hr.open\(\[\{"image": image'):
         hr.records(image=[Image.new("RGB", (8, 6)), Image.new("RGB", (8, 7))])
-    with pytest.raises(hr.ConfigError, match="record 1 is str, and record 0 an image"):
+    with pytest.raises(hr.ConfigError, match="record 1 is str, but record 0 is an image"):
         hr.records(image=[Image.new("RGB", (8, 6)), "a.png"])
     with pytest.raises(hr.ConfigError, match="HR0685"):
         hr.records(image=[Image.new("I", (8, 6))])

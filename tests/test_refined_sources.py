@@ -92,7 +92,7 @@ def test_an_invalid_condition_is_refused(text: str) -> None:
 
 
 def test_a_filter_that_removes_all_is_an_error() -> None:
-    with pytest.raises(hr.ConfigError, match="leaves none of 60 records"):
+    with pytest.raises(hr.ConfigError, match="keeps none of 60 records"):
         table().filter("score > 2")
     with pytest.raises(hr.ConfigError, match="ZeroDivisionError for record 0"):
         table().filter(lambda record: 1 / 0)

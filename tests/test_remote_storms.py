@@ -116,7 +116,7 @@ def test_a_length_that_contradicts_the_range_is_an_error(
 def test_a_host_name_that_does_not_resolve_is_reported(tar: Path) -> None:
     hr.remote.configure(retries=2)
     begun = time.monotonic()
-    with pytest.raises(hr.StorageError, match=r"HR0221.*(resolve|host).*after 3 tries"):
+    with pytest.raises(hr.StorageError, match=r"HR0221.*(resolve|host).*after 3 attempts"):
         hr.open("http://no-such-host.invalid/train.tar")
     assert time.monotonic() - begun < 60
 
@@ -126,7 +126,7 @@ def test_a_server_that_vanishes_in_mid_run_ends_the_run(tar: Path) -> None:
     with ObjectServer() as running:
         running.objects["/train.tar"] = tar.read_bytes()
         source = hr.open(f"{running.url}/train.tar")
-    with pytest.raises(hr.StorageError, match=r"HR0221.*after 4 tries"):
+    with pytest.raises(hr.StorageError, match=r"HR0221.*after 4 attempts"):
         source[20]
 
 

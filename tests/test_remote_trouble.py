@@ -28,7 +28,7 @@ def test_a_trickling_response_times_out(server: ObjectServer, tar: Path) -> None
     source = hr.open(f"{server.url}/train.tar")
     hr.remote.configure(stall_seconds=0.2, least_rate=1e6, retries=2)
     server.fault = lambda request: Fault(drip=0.05, drip_bytes=1)  # each byte before the stall
-    with pytest.raises(hr.StorageError, match=r"HR0221.*hardly any.*after 3 tries"):
+    with pytest.raises(hr.StorageError, match=r"HR0221.*almost none.*after 3 attempts"):
         source[20]
 
 

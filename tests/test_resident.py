@@ -433,7 +433,7 @@ def test_a_step_that_a_device_does_not_do_is_named_and_done_on_the_host(
     for expected, batch in zip(host, there, strict=True):
         np.testing.assert_array_equal(np.array(batch.image), expected.image)
     text = there.stats()["resident"]
-    assert f"not on simulated: {named}" in text and "is not done there" in text
+    assert f"not on simulated: {named}" in text and "is not supported there" in text
 
 
 def test_data_too_large_for_a_device_is_refused_with_a_fraction_that_fits() -> None:

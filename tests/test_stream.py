@@ -418,7 +418,7 @@ def test_another_schema_in_record_1000() -> None:
     for wrong, words in (
         ({"i": 5}, r"no field x.*has i"),
         ({"i": "text", "x": np.zeros(2, np.float32)}, "i is 'text'"),
-        ({"i": 1, "x": np.zeros(3, np.float32)}, r"x has shape \(3,\), record 0 says \(2,\)"),
+        ({"i": 1, "x": np.zeros(3, np.float32)}, r"x has shape \(3,\), but record 0 has \(2,\)"),
         (None, "no field i"),
     ):
         records = list(function(wrong))
@@ -454,7 +454,7 @@ def test_a_stream_that_is_empty_in_a_later_epoch() -> None:
 
     loader = hr.Loader(hr.stream(function), batch_size=4)
     assert ids(loader) == [[0, 1, 2, 3]]
-    with pytest.raises(hr.DataError, match=r"HR0694.*no record in epoch 1"):
+    with pytest.raises(hr.DataError, match=r"HR0694.*no records in epoch 1"):
         list(loader)
 
 

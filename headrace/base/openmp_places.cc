@@ -70,8 +70,8 @@ std::vector<cpu_set_t> places_of(void* runtime) {
 
 std::vector<cpu_set_t> openmp_places() {
   if (!binding_was_asked_for()) return {};
-  // Asked until there is an answer, which is then kept: Intel's and LLVM's runtimes adopt the
-  // calling thread as one of their own, which should be Python's thread, not one of the engine's.
+  // Queried until there is an answer, which is then cached: Intel's and LLVM's runtimes adopt the
+  // calling thread as one of theirs, which should be Python's thread, not one of the engine's.
   static Mutex mutex;
   static std::vector<cpu_set_t> known;
   MutexLock lock(mutex);

@@ -68,7 +68,7 @@ std::string_view name_of(ParamType type) {
     case ParamType::kLists:
       return "a list of transforms, or of lists of them";
     case ParamType::kSource:
-      return "a source, as hr.open gives it";
+      return "a source, as returned by hr.open";
   }
   return "?";
 }

@@ -10,10 +10,10 @@
 namespace headrace {
 namespace {
 
-// Parts that are put together at the same time, at most: as many as there are lanes for.
+// The maximum number of parts that are assembled at the same time: one per lane.
 constexpr int64_t kPartsTogether = 4;
 
-// Scratch memory for these rows.
+// The scratch memory that these rows need.
 size_t scratch_of(const UnfinishedRows& rows) {
   return std::max<size_t>(UnfinishedRows::aligned(rows.slot_bytes()) +
                               UnfinishedRows::aligned(rows.parameters().size()) +
@@ -21,8 +21,8 @@ size_t scratch_of(const UnfinishedRows& rows) {
                           1);
 }
 
-// The row between `first` and `last` that is the nearest to `wanted` among those that a part may
-// begin with, fewer rows rather than more; `last` where they cannot be divided.
+// The row nearest to `wanted`, between `first` and `last`, at which a part may begin; an earlier
+// one if possible. `last` if the rows cannot be divided.
 int64_t cut_near(const UnfinishedRows& rows, int64_t first, int64_t wanted, int64_t last) {
   for (int64_t row = wanted; row > first; --row) {
     if (rows.may_begin_at(row)) return row;
@@ -33,7 +33,7 @@ int64_t cut_near(const UnfinishedRows& rows, int64_t first, int64_t wanted, int6
   return last;
 }
 
-// The end of as many rows from `first` on as need `room` together.
+// The end of the rows from `first` on that fit into `room`.
 int64_t end_of(const UnfinishedRows& rows, int64_t first, size_t room) {
   int64_t low = first, high = rows.rows();
   while (low < high) {
@@ -56,7 +56,7 @@ const uint8_t* at(const void* memory, size_t offset) {
 std::vector<DeviceFinisher::Part> DeviceFinisher::divide(const UnfinishedRows& rows,
                                                          const void* slot, size_t limit,
                                                          bool hurry) {
-  // Room is estimated; where that was too little, a part is halved.
+  // Room is an estimate; if it was too small, a part is halved.
   const auto add = [&](const auto& again, int64_t first, int64_t last,
                        std::vector<Part>& to) -> void {
     const std::shared_ptr<UnfinishedRows> part = rows.part(first, last);
@@ -74,7 +74,7 @@ std::vector<DeviceFinisher::Part> DeviceFinisher::divide(const UnfinishedRows& r
     }
     to.push_back({part, first, std::move(own), part->parameters().data()});
   };
-  // Parts that need about the same: what is left, by the parts that are left.
+  // Parts of about equal size: the remaining room divided by the remaining parts.
   const int64_t of_thread = hurry ? rows.rows_for_a_thread() : 0;
   int64_t threads = of_thread > 0 ? std::min(rows.rows() / of_thread, kPartsTogether) : 1;
   std::vector<int64_t> begins;
@@ -103,7 +103,7 @@ std::vector<DeviceFinisher::Part> DeviceFinisher::parts_of(const UnfinishedRows&
     const size_t limit = lanes_.limit();
     std::vector<Part> parts = divide(rows, slot, limit, hurry);
     const Part& largest = *std::ranges::max_element(parts, {}, size);
-    // A part of more than the limit cannot be divided; nor can one row.
+    // A part above the limit cannot be divided; nor can a single row.
     const bool whole = size(largest) > limit || largest.rows->rows() <= 1;
     if (lanes_.reserve(size(largest), whole)) return parts;
   }
@@ -135,7 +135,8 @@ DeviceFinisher::Queued DeviceFinisher::finish(const Part& part, std::span<const 
     try {
       lanes_.used(lane);
     } catch (const Exception&) {
-      // The device has failed, and says so by what is thrown: nothing of it reads any more.
+      // The device has failed, and reports that by an exception elsewhere: it no longer reads this
+      // memory.
     }
     throw;
   }

@@ -12,10 +12,10 @@ namespace headrace {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
-// A sixteenth of what is free is for all lanes. Less than 64 MiB would be parts of a few photos,
-// and more than 512 MiB would gain nothing: a part is then 600 of them.
+// All lanes together get a sixteenth of the free memory. With less than 64 MiB, a part would hold
+// only a few photos; more than 512 MiB, which hold 600 of them, would gain nothing.
 constexpr size_t kShare = 16, kLeast = 64 * kMiB, kMost = 512 * kMiB;
-// Where one photo's longest row takes several milliseconds, four batches side by side hide them.
+// If the longest row of a photo takes several milliseconds, four concurrent batches hide that.
 constexpr size_t kLanes = 4, kFewLanes = 2, kLittleMemory = 4096 * kMiB;
 
 bool is_done(const DeviceLane& lane) { return !lane.last || lane.last->done(); }
@@ -67,7 +67,7 @@ bool DeviceLanes::add(size_t bytes) {
   return true;
 }
 
-// The old memory is held until there is more, so a lane never has less than it had.
+// The old memory is kept until the larger one is allocated, so a lane never has less than before.
 bool DeviceLanes::grow(DeviceLane& lane, size_t bytes) {
   const size_t size = size_for(std::max(bytes, lane.bytes + lane.bytes / 3));
   std::shared_ptr<void> memory = find_memory(size);
@@ -94,7 +94,7 @@ bool DeviceLanes::reserve(size_t bytes, bool whole) {
   for (const auto& lane : lanes_) {
     if (grow(*lane, bytes)) return true;
   }
-  if (whole) {  // one lane has to do
+  if (whole) {  // a single lane has to suffice
     while (!lanes_.empty()) drop(0);
     most_ = 1;
     auto lane = std::make_unique<DeviceLane>(
@@ -130,7 +130,7 @@ DeviceLane& DeviceLanes::take(size_t bytes) {
   return *longest;
 }
 
-// A lane that cannot have so many bytes: what comes is divided for it, or it is of no use.
+// A lane that cannot get this many bytes: later batches are divided for it, or it is not used.
 void DeviceLanes::give_up(const DeviceLane& lane, size_t bytes) {
   if (lane.bytes >= bytes / 2) {
     limit_ = std::min<size_t>(limit_, lane.bytes);

@@ -50,9 +50,9 @@ Slab DeviceRing::take(size_t bytes, bool beyond) {
     free_what_is_idle();
     const bool any = out_ < slabs_;
     if (!any && !beyond) return {};
-    // A slab that is back may be busy for a while; one that is new is not.
+    // A returned slab may still be in use by the device; a new one is not.
     auto back = std::find_if(free_.begin(), free_.end(), is_idle);
-    if (back == free_.end() && made_ == slabs_) back = free_.begin();  // back for the longest time
+    if (back == free_.end() && made_ == slabs_) back = free_.begin();  // returned the longest ago
     ++out_;
     if (any && back == free_.end()) {
       ++made_;
@@ -62,7 +62,7 @@ Slab DeviceRing::take(size_t bytes, bool beyond) {
     }
     slab.spare = !any;
   }
-  if (slab.memory && slab.bytes < bytes) {  // outgrown: others may not be held up by waiting
+  if (slab.memory && slab.bytes < bytes) {  // outgrown; waiting here would delay others
     wait_until_idle(slab);
     MutexLock lock(mutex_);
     bytes_ -= slab.bytes;
@@ -90,7 +90,7 @@ void DeviceRing::give_back(Slab slab) {
   MutexLock lock(mutex_);
   --out_;
   (slab.spare ? leaving_ : free_).push_back(std::move(slab));
-  // Under the lock, so that on_return() returns only when no call is under way.
+  // Under the lock, so that on_return() returns only when no call is in progress.
   if (on_return_) on_return_();
 }
 
@@ -131,7 +131,7 @@ DeviceLease::~DeviceLease() {
     try {
       slab_.busy.push_back(user->record());
     } catch (const Exception&) {
-      // The device has failed, and says so at its next use: nothing of it reads any more.
+      // The device has failed, and reports that at its next use: it no longer reads this memory.
     }
   }
   ring_->give_back(std::move(slab_));

@@ -9,16 +9,16 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kTried = 64;  // records' draws, to see what the steps come to
+constexpr int64_t kTried = 64;  // records whose draws are tried
 
 const ErrorCode kOtherEdit{
     "HR0894", ErrorKind::kUnsupported, "transform not supported on the device",
-    "Data that stays on a device is transformed there by kernels: crop with constant borders, at "
-    "most one resize, flips, conversion and normalization of uint8, and one erased rectangle at "
-    "the end. Other transforms run on the host: use a Loader, which copies its batches to the "
-    "device."};
+    "Data that stays on a device is transformed there by kernels, which support: crop with "
+    "constant borders, at most one resize, flips, conversion and normalization of uint8, and one "
+    "erased rectangle at the end. Other transforms run on the host: use a Loader, which copies "
+    "its batches to the device."};
 
-// Sets the fill of all images of an output from now on; false where it has another.
+// Sets the fill of all images of an output from now on; false if it already has another.
 bool is_filled_with(RecipeEdit& sample, const ChannelValues& values) {
   if (sample.is_filled) return sample.fill == values;
   sample.fill = values;
@@ -100,8 +100,8 @@ std::string DeviceSteps::first_misfit() {
   return {};
 }
 
-// Work::kResizeAndEdit knows encoded pictures as what is resized: here a header, and a byte that
-// says which field it is. What decodes it finds that it is none.
+// Work::kResizeAndEdit resizes encoded pictures. This one has only a header, and a byte that
+// identifies the field; decoding it would report damage.
 Recipe DeviceSteps::recipe_of(size_t field, int64_t record) const {
   const Picture& picture = *pictures_[field];
   if (!resizes()) return Recipe(std::shared_ptr<const Picture>(pictures_[field]));
@@ -144,8 +144,8 @@ Result<void> DeviceSteps::run(uint64_t seed, uint64_t epoch, int64_t position, i
   return {};
 }
 
-// Whether the record's picture is edited like those before it, but for the numbers of the edit,
-// which it notes.
+// Whether the record's picture is edited like the previous ones, except for the edit's numbers,
+// which it records.
 bool DeviceSteps::fits(Output& output, bool first) {
   const Recipe& recipe =
       record_.fields[size_t(plan_->outputs()[size_t(output.output)].field)].picture;
@@ -171,7 +171,8 @@ bool DeviceSteps::fits(Output& output, bool first) {
   return !done->window || takes(output, std::move(*done->window));
 }
 
-// All of an output are resized with one filter; one that keeps its size, with any.
+// All pictures of an output are resized with one filter; any filter will do for one that keeps its
+// size.
 bool DeviceSteps::takes(Output& output, CodedWindow window) {
   const Window& source = window.source;
   const Size turned =
@@ -211,7 +212,7 @@ std::exception_ptr DeviceSteps::other_edit(int64_t position, uint64_t epoch) {
   return std::make_exception_ptr(Exception(
       {.code = &kOtherEdit,
        .what = "at position " + std::to_string(position) + " of epoch " + std::to_string(epoch) +
-               " the transforms amount to more than a crop, a resize, a flip and a value mapping",
+               " the transforms do more than a crop, a resize, a flip and a value mapping",
        .hint = "use a Loader without resident="}));
 }
 

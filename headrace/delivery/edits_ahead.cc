@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-// Long enough that claiming them costs nothing (about 50 us), short enough that threads end
+// Long enough that claiming them costs nothing (about 50 us), short enough that threads finish
 // together.
 constexpr int64_t kPieceRows = 64;
 
@@ -73,11 +73,11 @@ void EditsAhead::begin(const EditedRows& rows) {
   if (threads_ > 1 && open(rows)) wake();
 }
 
-// Whether it was not open yet.
+// Whether it was newly opened.
 bool EditsAhead::open(const EditedRows& rows) {
   MutexLock lock(mutex_);
   if (job_ && job_->rows.same_as(rows)) return false;
-  if (job_) job_->claimed = job_->count;  // another is wanted
+  if (job_) job_->claimed = job_->count;  // another one is needed
   while (active_ > 0) progress_.wait(mutex_);
   const size_t outputs = steps_->outputs().size();
   const auto count = rows.count();
@@ -149,7 +149,7 @@ void EditsAhead::fill(Piece& piece, int64_t& row) {
   Job& job = *piece.job;
   const std::vector<DeviceSteps::Output>& outputs = piece.steps->outputs();
   const int64_t end = piece.first + piece.rows;
-  int64_t before = 0;  // rows of the ranges that came
+  int64_t before = 0;  // rows of the ranges received
   for (const BatchRange& range : job.rows.positions) {
     const int64_t last = std::min(end, before + range.size());
     if (row >= before && row < last) {

@@ -12,11 +12,11 @@
 namespace headrace {
 namespace {
 
-// Long enough that claiming it costs nothing, short enough that two threads end together.
+// Long enough that claiming it costs nothing, short enough that two threads finish together.
 constexpr size_t kPieceBytes = size_t{128} << 10;
 // Bytes per batch below which waking a worker takes longer than the work.
 constexpr size_t kAheadBytes = size_t{192} << 10;
-// Memory beyond the rings that is smaller is malloc's.
+// Smaller memory outside the rings comes from malloc.
 constexpr size_t kPageBytes = size_t{64} << 10;
 
 }  // namespace
@@ -71,7 +71,7 @@ std::optional<Batch> HostSet::take(uint64_t seed, uint64_t epoch, int64_t batch)
   }
 }
 
-// The batch is the front of the open ones afterwards.
+// Afterwards the batch is the first of the open ones.
 void HostSet::begin(uint64_t seed, uint64_t epoch, int64_t batch) {
   MutexLock lock(mutex_);
   const int64_t expected = open_.empty() ? next_open_ : open_.front()->batch.index;
@@ -89,7 +89,7 @@ void HostSet::begin(uint64_t seed, uint64_t epoch, int64_t batch) {
 
 bool HostSet::front_is_done() const { return open_.front()->done == open_.front()->range.size(); }
 
-// Nothing, and the end of the run, where a piece of it could not be made.
+// None, which ends the run, if a piece of the batch could not be made.
 std::optional<Batch> HostSet::take_front() {
   const std::unique_ptr<Open> front = std::move(open_.front());
   open_.pop_front();
@@ -111,7 +111,8 @@ bool HostSet::work(Renderer&) {
   return true;
 }
 
-// A run begins with the consumer, who also learns where memory for a batch is refused.
+// A run begins on the consumer's thread, which also gets the error if memory for a batch is
+// refused.
 bool HostSet::may_claim(Piece& piece) {
   try {
     return !open_.empty() && claim(piece);
@@ -255,7 +256,7 @@ void HostSet::edit(const ResidentField& field, const Piece& piece, uint8_t* to) 
                piece.tools->strip);
 }
 
-// Slices of the data itself; what is no data is made.
+// Slices of the data itself; other fields are made.
 Batch HostSet::view_of(uint64_t epoch, int64_t batch) const {
   const BatchRange range = options_.layout.range(batch);
   Batch out{static_cast<int64_t>(epoch), batch, range.size(), {}};

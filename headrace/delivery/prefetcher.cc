@@ -25,7 +25,7 @@ Prefetcher::Prefetcher(DevicePtr device, PrefetchOptions options)
       options_(std::move(options)),
       copies_(device_->make_stream()),
       joins_(device_->make_stream()),
-      // One more than are ready: the batch that the consumer works on.
+      // One more than the ready batches: the one that the consumer works on.
       large_(std::make_shared<DeviceRing>(device_, options_.depth + 1)),
       small_(std::make_shared<DeviceRing>(device_, options_.depth + 1)),
       staging_(device_, options_.depth, options_.staging_limit),
@@ -41,7 +41,7 @@ Prefetcher::Prefetcher(DevicePtr device, PrefetchOptions options)
 
 Prefetcher::~Prefetcher() {
   if (forked_from_running_engine()) {
-    new std::thread(std::move(thread_));  // it does not exist here, and cannot be joined
+    new std::thread(std::move(thread_));  // the thread does not exist here, and cannot be joined
     return;
   }
   stop();
@@ -56,13 +56,13 @@ void Prefetcher::start(std::unique_ptr<BatchFeed> feed, const std::function<void
   feed_ = std::move(feed);
   stopping_ = false;
   again_ = std::nullopt;
-  thread_ = start_thread([this] { feed_all(); });  // it begins by asking for the lock
+  thread_ = start_thread([this] { feed_all(); });  // the thread starts by taking the lock
   feeding_ = running_ = true;
 }
 
 void Prefetcher::stop(const std::function<void()>& interrupted) {
   throw_if_forked();
-  std::thread ended;  // by whoever comes first
+  std::thread ended;  // by the first caller
   while (true) {
     {
       MutexLock lock(mutex_);
@@ -78,10 +78,10 @@ void Prefetcher::stop(const std::function<void()>& interrupted) {
     if (interrupted) interrupted();
   }
   if (ended.joinable()) ended.join();
-  std::deque<Ready> dropped;  // leases end without the lock
+  std::deque<Ready> dropped;  // leases are released without the lock
   std::unique_ptr<BatchFeed> feed;
   MutexLock lock(mutex_);
-  if (!stopping_) return;  // another run has begun meanwhile
+  if (!stopping_) return;  // another run has begun in the meantime
   dropped.swap(ready_);
   feed.swap(feed_);
   failure_ = nullptr;
@@ -95,7 +95,7 @@ void Prefetcher::feed_all() {
       feed_run();
     } catch (...) {
       error = std::current_exception();
-      if (!copying_.empty() && !copying_.back().done) {  // a batch that was given up midway
+      if (!copying_.empty() && !copying_.back().done) {  // a batch that was abandoned midway
         wait_for_copy(copying_.back());
         copying_.pop_back();
       }
@@ -104,13 +104,13 @@ void Prefetcher::feed_all() {
   for (Copying& copying : copying_) wait_for_copy(copying);
   copying_.clear();
   MutexLock lock(mutex_);
-  failure_ = std::move(error);  // here, and moved: the consumer is the one that frees it
+  failure_ = std::move(error);  // moved, so that the consumer frees it
   stage_ = Stage::kIdle;
   feeding_ = false;
   changed_.notify_all();
 }
 
-// To the end of the feed, or until batches are to be made again.
+// Runs to the end of the feed, or until batches have to be made again.
 void Prefetcher::feed_run() {
   std::optional<std::shared_ptr<void>> again;
   {
@@ -138,8 +138,8 @@ void Prefetcher::feed_run() {
   }
 }
 
-// After the feed's end, or its error: the batches before that may still be made again, also for
-// what another device says of its part.
+// Waits after the feed's end or error, because the batches before may still have to be made again,
+// even if only another device reports a bad row in its part.
 bool Prefetcher::is_over() {
   MutexLock lock(mutex_);
   const auto any_left = [&]() REQUIRES_LOCK(mutex_) {
@@ -152,20 +152,20 @@ bool Prefetcher::is_over() {
   return stopping_ || !again_;
 }
 
-// Its input must stay valid until then.
+// Waits for a copy, whose input must stay valid until then.
 void Prefetcher::wait_for_copy(Copying& copying) noexcept {
   try {
     if (!copying.done) copying.done = after_all();
     wait_until_done(*copying.done);
   } catch (const std::exception&) {
-    // The device has failed, and says so at its next use: nothing of it reads any more.
+    // The device has failed, and reports that at its next use: it no longer reads this memory.
   }
 }
 
-// False when the run is to end, or to go back.
+// False if the run has to end, or to go back.
 bool Prefetcher::wait_for_place() {
   while (true) {
-    // A copy under way holds memory of the feed's, which goes back as soon as may be.
+    // A copy in progress holds memory of the feed, which is returned as soon as possible.
     drop_what_is_copied();
     MutexLock lock(mutex_);
     if (stopping_ || again_) return false;
@@ -185,7 +185,7 @@ void Prefetcher::drop_what_is_copied() {
   }
 }
 
-// Not the feed's last one: it is to be filled while copies are under way.
+// The feed's last slot does not count, so that it can be filled during copies.
 bool Prefetcher::has_slot() const {
   return slots_left_ > 1 || copying_.empty() || copying_.size() < copying_then_;
 }
@@ -203,7 +203,7 @@ void Prefetcher::enter(Stage stage) {
 
 void Prefetcher::push(Ready ready) {
   MutexLock lock(mutex_);
-  if (again_) return;  // comes first
+  if (again_) return;  // takes precedence
   ready.number = ++numbered_;
   ready_.push_back(std::move(ready));
   changed_.notify_all();

@@ -9,13 +9,13 @@
 namespace headrace {
 
 // Note [Batches that are made again]
-// A device may find out, while it works, that rows cannot be made there: a picture's bytes are
-// damaged. Only then is it known, and so a batch with such rows is held back until the device has
-// said whether it is whole, which the consumer looks at when the batch's turn comes; nobody else
-// waits. A batch that is not whole goes back to its feed, which makes it anew, and with it all that
-// came after it: so whatever a bad record means for order, counts and policies, it means as if the
-// device had never been asked. A batch that is divided over devices is whole when all its parts
-// are, and goes back as one: what a bad record means may move the rows of other parts.
+// A device may find out during its work that it cannot make some rows, because a picture's bytes
+// are damaged. So a batch with rows that a device decodes is held back until the device has
+// reported whether it is complete. Only the consumer waits for that, when it reaches the batch. An
+// incomplete batch goes back to its feed, which makes it again, along with all batches after it: so
+// a bad record affects order, counts and policies exactly as without the device. A batch that is
+// divided over devices is complete if all its parts are, and goes back as a whole, because a bad
+// record may move the rows of other parts.
 
 std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interrupted) {
   Prefetcher* const alone = this;
@@ -40,7 +40,7 @@ std::optional<std::vector<DeviceBatch>> next_of_all(std::span<Prefetcher* const>
       } else if (std::optional<DeviceBatch> part = one->take()) {
         parts.push_back(std::move(*part));
       } else if (!parts.empty()) {
-        return std::nullopt;  // somebody stopped the run meanwhile
+        return std::nullopt;  // the run was stopped in the meantime
       } else {
         break;
       }
@@ -86,7 +86,7 @@ Prefetcher::Front Prefetcher::look(const std::function<void()>& interrupted) {
     for (const std::string& message : messages) {
       if (options_.warn) options_.warn(message);
     }
-    // Moved: the consumer is the one that frees what was thrown.
+    // Moved, so that the consumer frees the exception.
     if (failure) std::rethrow_exception(std::move(failure));
     if (front) return std::move(*front);
     if (!see_verdict() && interrupted) interrupted();
@@ -114,7 +114,7 @@ std::optional<DeviceBatch> Prefetcher::take() {
 }
 
 void Prefetcher::go_back_to(const std::shared_ptr<void>& rest) {
-  std::deque<Ready> dropped;  // leases end without the lock
+  std::deque<Ready> dropped;  // leases are released without the lock
   MutexLock lock(mutex_);
   if (!running_) return;
   again_ = rest;
@@ -141,7 +141,7 @@ bool Prefetcher::see_verdict() {
     name = front.name;
     number = front.number;
   }
-  std::deque<Ready> dropped;  // leases end without the lock
+  std::deque<Ready> dropped;  // leases are released without the lock
   try {
     done->wait_on_host();
   } catch (const Exception& exception) {
@@ -154,7 +154,7 @@ bool Prefetcher::see_verdict() {
   bool accepted = true;
   for (const Verdict& verdict : verdicts) accepted &= verdict.rows->accepts(verdict.bytes.get());
   MutexLock lock(mutex_);
-  if (ready_.empty() || ready_.front().number != number) return true;  // somebody else was quicker
+  if (ready_.empty() || ready_.front().number != number) return true;  // another thread was faster
   ready_.front().verdicts.clear();
   ready_.front().not_whole = !accepted;
   return true;

@@ -13,27 +13,27 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kAlignment = 256;  // of a tensor in its slab
+constexpr size_t kAlignment = 256;  // alignment of a tensor in its slab
 constexpr size_t kSmall = size_t{64}
                           << 10;  // bytes of a tensor that does not share with large ones
 
-// An empty tensor has a place too.
+// Rounds up; an empty tensor also takes some room.
 size_t aligned(size_t bytes) { return (bytes / kAlignment + 1) * kAlignment; }
 
 }  // namespace
 
-// A batch on its way: what of it passes through pinned memory, and what is done with the rest.
+// A batch in transfer: the part that passes through pinned memory, and the work on the rest.
 struct Prefetcher::Staged {
   uint8_t* memory = nullptr;  // null: the limit leaves none
   size_t bytes = 0, at = 0;
   bool copies = false, works = false;  // whether there are tensors of either kind
-  uint64_t crossed = 0;                // bytes, all of the batch
-  std::vector<std::vector<DeviceFinisher::Part>> parts = {};  // of its unfinished tensors, in order
-  size_t finished = 0;                                        // of these
-  std::vector<DeviceFinisher::Queued> queued = {};            // by part
+  uint64_t crossed = 0;                // bytes of the whole batch that were transferred
+  std::vector<std::vector<DeviceFinisher::Part>> parts = {};  // by unfinished tensor
+  size_t finished = 0;                                        // number of these that are queued
+  std::vector<DeviceFinisher::Queued> queued = {};            // for each part
   std::vector<Verdict> verdicts = {};
 
-  // Null: the limit leaves none.
+  // Null if the limit leaves no room.
   uint8_t* room(size_t size) {
     if (!memory) return nullptr;
     uint8_t* const to = memory + at;
@@ -47,7 +47,7 @@ struct Prefetcher::Staged {
   }
 };
 
-// Where it lies on the device.
+// The batch's memory on the device.
 struct Prefetcher::Slabs {
   struct One {
     size_t bytes = 0, at = 0;
@@ -68,9 +68,9 @@ struct Prefetcher::Slabs {
   }
 };
 
-// The unfinished tensors' parts: few, where the consumer has batches to take, since many side by
-// side take more of the device from the model. False where the device has no memory for a row, and
-// the batch is to be made again, for less.
+// Divides the unfinished tensors into parts: few if the consumer has batches to take, since many
+// concurrent parts slow the model down more. False if the device lacks memory for a row, and the
+// batch has to be made again with less work for the device.
 bool Prefetcher::divide(const HostBatch& batch, Staged& stage) {
   const bool hurry = ready() == 0;
   for (const HostTensor& tensor : batch.tensors) {
@@ -123,7 +123,7 @@ Prefetcher::Ready Prefetcher::deliver(HostBatch batch) {
   }
   const double divided = now();
   if (stage.bytes > 0) stage.memory = static_cast<uint8_t*>(staging_.take(stage.bytes));
-  // Before a copy is queued that it must outlive.
+  // Registered before the copy that it must outlive is queued.
   Copying& copying =
       copying_.emplace_back(Copying{.batch = batch.name, .is_worked_on = stage.works});
   if (stage.copies) slabs.for_each_fence([&](const EventPtr& fence) { copies_->wait(fence); });
@@ -146,7 +146,7 @@ Prefetcher::Ready Prefetcher::deliver(HostBatch batch) {
   const double staged = now();
   if (!staging_.all_pinned()) {
     say_once("host memory cannot be pinned for " + device_->name() +
-             ": copies to it are slower and wait for the host (ulimit -l, or a container's limit "
+             ": copies to it are slower and block the host (ulimit -l, or a container's limit "
              "on locked memory)");
   }
   MutexLock lock(mutex_);
@@ -175,7 +175,7 @@ void Prefetcher::copy(HostTensor& tensor, void* to, Staged& stage, Copying& copy
   stage.crossed += bytes;
 }
 
-// The slot is held until the work on it is done: rows that it does not do are copied by it.
+// The slot is held until the work on it is done, which includes copying finished rows.
 void Prefetcher::finish(HostTensor& tensor, void* to, const DeviceLease& lease, Staged& stage,
                         Copying& copying) {
   copying.sources.push_back(std::move(tensor.lease));
@@ -201,8 +201,8 @@ void Prefetcher::finish(HostTensor& tensor, void* to, const DeviceLease& lease, 
   }
 }
 
-// After all of a batch, and what it was fenced by; its staging memory is free before, once all of
-// it has crossed.
+// Recorded after all work on a batch and its fences; its staging memory is free earlier, once it
+// has been copied.
 EventPtr Prefetcher::after(const Staged& stage, const Slabs& slabs) {
   EventPtr copied;
   if (stage.copies || !stage.works) copied = copies_->record_for_host();
@@ -223,7 +223,8 @@ EventPtr Prefetcher::after_all() {
   return joins_->record_for_host();
 }
 
-// Where memory runs out, first slabs are fewer, then what rows are finished in gives back its own.
+// If memory runs out, the number of slabs is reduced first, then scratch memory of the lanes is
+// freed.
 Slab Prefetcher::slab_of(DeviceRing& ring, size_t bytes, bool beyond) {
   while (true) {
     try {
@@ -242,7 +243,7 @@ std::shared_ptr<DeviceLease> Prefetcher::lease_of(const std::shared_ptr<DeviceRi
     {
       MutexLock lock(mutex_);
       if (stopping_) return nullptr;
-      // Only the consumer itself could give memory back, and it waits for us: it keeps its batches.
+      // Only the consumer could free memory, but it keeps its batches and waits for us.
       starved = consumer_waits_ && ready_.empty();
     }
     Slab slab = slab_of(*ring, bytes, starved);

@@ -10,9 +10,9 @@
 namespace headrace {
 namespace {
 
-// Records that are looked at where they differ in size.
+// Number of records to sample if they differ in size.
 constexpr int64_t kProbes = 16;
-constexpr int kHostBatches = 4;  // in a ring of a HostSet, where memory_limit has room for them
+constexpr int kHostBatches = 4;  // slots in a ring of a HostSet, if memory_limit has room for them
 
 const ErrorCode kNoFit{
     "HR0890", ErrorKind::kConfig, "records cannot stay in memory",
@@ -24,7 +24,7 @@ const ErrorCode kNoFit{
 const ErrorCode kNoViews{
     "HR0892", ErrorKind::kConfig, "batches cannot be views",
     "With view=True a batch is a slice of the data itself. That needs records of one shape in "
-    "their own order, with nothing left to do per epoch: no shuffle, no sampler, no padding, no "
+    "the source's order, with nothing to do per epoch: no shuffle, no sampler, no padding, no "
     "random or float transforms."};
 
 bool fits(size_t limit, size_t taken, const ResidenceQuestion& asked, bool reads_ahead,
@@ -62,7 +62,7 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
   parts_ = split_pipeline(asked_.pipeline);
   if (std::ranges::any_of(asked_.plan->inputs(), &FieldState::keeps_shares)) {
     Pipeline rest = asked_.pipeline;
-    rest.dropped.clear();  // by the first part
+    rest.dropped.clear();  // made by the first part
     parts_ = {.first = {{}, {}, asked_.pipeline.dropped},
               .rest = std::move(rest),
               .ends_at = "a transform that depends on how boxes were cropped"};
@@ -100,7 +100,7 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
     decide(asked_.use == ResidentUse::kAuto ? asked_.memory_limit / 2 : asked_.memory_limit, {});
   }
   if (!asked_.view) return;
-  if (!asked_.why_no_view.empty()) raise(kNoViews, asked_.why_no_view, "leave view out");
+  if (!asked_.why_no_view.empty()) raise(kNoViews, asked_.why_no_view, "omit view=");
   if (!rest_->steps().empty() || !rest_->batch_steps().empty()) {
     raise(kNoViews,
           (rest_->steps().empty() ? rest_->batch_steps().front().label
@@ -110,7 +110,7 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
   }
 }
 
-// `why_not`: what stands in the way whatever the size is.
+// `why_not`: the obstacle, if there is one regardless of size.
 void Residence::decide(size_t limit, const std::string& why_not) {
   const bool is_auto = asked_.use == ResidentUse::kAuto;
   std::string why = why_not;
@@ -129,7 +129,7 @@ void Residence::decide(size_t limit, const std::string& why_not) {
     raise(kNoFit, why,
           why_not.empty() ? "a higher memory_limit, a Resize before the first random transform, or "
                             "resident=\"auto\""
-                          : "leave resident= out, or resident=\"auto\"");
+                          : "omit resident=, or use resident=\"auto\"");
   }
   on_ = true;
   const bool any_list = std::ranges::any_of(first_->outputs(), is_list);
@@ -162,7 +162,7 @@ std::shared_ptr<const ResidentSource> Residence::source() const {
 void Residence::drop() {
   turn_off("off");
   prepared_ = false;
-  std::shared_ptr<const ResidentSource> source;  // they go without the lock
+  std::shared_ptr<const ResidentSource> source;  // they are destroyed without the lock
   std::shared_ptr<ResidentSet> set;
   std::shared_ptr<HostSet> host_set;
   MutexLock lock(mutex_);
@@ -177,14 +177,14 @@ std::string Residence::after() const {
   return names.empty() ? "decoding" : names;
 }
 
-// Names and order are the source's, so that what the rest says of fields still holds.
+// Names and order are the source's, so that the rest of the pipeline refers to the same fields.
 Schema Residence::schema_behind() const {
   Schema out;
   for (const Field& field : asked_.source->schema()) {
     if (std::ranges::count(asked_.pipeline.dropped, field.name)) continue;
     Field& kept = out.emplace_back(field);
     const auto made = std::ranges::find(first_->outputs(), field.name, &Output::name);
-    if (made == first_->outputs().end()) continue;  // nobody asks for it
+    if (made == first_->outputs().end()) continue;  // never requested
     kept.dtype = made->state.dtype;
     kept.shape = made->state.shape;
     kept.box_format = made->state.box_format;
@@ -203,7 +203,7 @@ bool Residence::lies_in_memory() const {
   return true;
 }
 
-// Exact where all records have one shape.
+// Exact if all records have one shape.
 size_t Residence::estimated_bytes() const {
   const auto records = static_cast<size_t>(asked_.source->size());
   size_t each = 0, probed = 0, listed = 0;
@@ -230,7 +230,7 @@ size_t Residence::estimated_bytes() const {
       const bool picture = is_picture(value.kind);
       listed += picture ? size_t(size.height) * size.width * value.picture.channels()
                         : value.bytes.size();
-      listed += sizeof(Shape) + 48;  // where it lies, and how large it is
+      listed += sizeof(Shape) + 48;  // its position and size
     }
   }
   return records * each + (probed ? records * (listed / probed + 1) : 0);
@@ -279,7 +279,7 @@ void Residence::make_set() {
     std::shared_ptr<ResidentSet> set = set_on_device(source);
     MutexLock lock(mutex_);
     set_ = std::move(set);
-    if (set_ && asked_.fraction >= 1) source_ = nullptr;  // the device has them
+    if (set_ && asked_.fraction >= 1) source_ = nullptr;  // the device has the values
   }
   if (set_) return;
   std::shared_ptr<HostSet> set = set_on_host(source);
@@ -293,7 +293,7 @@ std::optional<Batch> Residence::cut(uint64_t seed, uint64_t epoch, int64_t batch
   if (out) return out;
   add_text(" (by the engine since batch " + std::to_string(batch) + " of epoch " +
            std::to_string(epoch) + ", which has a record with other transforms)");
-  std::shared_ptr<HostSet> done;  // goes without the lock
+  std::shared_ptr<HostSet> done;  // destroyed without the lock
   MutexLock lock(mutex_);
   done.swap(host_set_);
   return out;
@@ -310,7 +310,7 @@ ResidentStats Residence::stats() const {
   return set ? set->stats() : host_set ? host_set->stats() : ResidentStats{};
 }
 
-// The plan's outputs where they lie; a field without values is a list, or has bad records.
+// The plan's outputs in place; a field without values is a list, or has bad records.
 std::vector<ResidentField> Residence::fields_of(const Source& source) const {
   std::vector<ResidentField> fields;
   for (const Output& output : rest_->outputs()) {
@@ -328,9 +328,8 @@ std::vector<ResidentField> Residence::fields_of(const Source& source) const {
   return fields;
 }
 
-// Where pictures are changed on their way into a batch: which fields these are, and from what they
-// are made. The step or field that stands in the way; empty: none does. resizes: whether they can
-// be resized, too.
+// For pictures that are changed when batches are made: these fields, and their sources. Returns the
+// step or field that prevents it; empty if none does. resizes: whether they can be resized, too.
 std::string Residence::edit_fields(std::vector<ResidentField>& fields, const Source& source,
                                    bool resizes, std::shared_ptr<DeviceSteps>& steps) const {
   if (!rest_->batch_steps().empty()) return rest_->batch_steps().front().label;
@@ -386,16 +385,16 @@ std::unique_ptr<HostSet> Residence::set_on_host(const Source& source) {
             ? std::to_string(source_->bad_records()) + " records are bad"
         : steps ? "memory_format=\"channels_last\" needs another order in memory"
                 : "a field has no values of one shape",
-        "leave view out");
+        "omit view=");
 }
 
-// Nothing where a step or a field stands in the way, which the text says.
+// None if a step or a field prevents it, which the text names.
 std::unique_ptr<ResidentSet> Residence::set_on_device(const Source& source) {
   const std::string there = " (on the host, not on " + asked_.device->name() + ": ";
   std::vector<ResidentField> fields = fields_of(source);
   std::shared_ptr<DeviceSteps> steps;
   if (const std::string step = edit_fields(fields, source, true, steps); !step.empty()) {
-    add_text(there + step + " is not done there)");
+    add_text(there + step + " is not supported there)");
     return nullptr;
   }
   if (!std::ranges::all_of(fields, has_values) || std::ranges::any_of(rest_->outputs(), is_list)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of ResidentSet that cuts many batches at a time, Note [Arenas].
+// The part of ResidentSet that gathers many batches at a time, Note [Arenas].
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kArenaBytes = size_t{2} << 20;  // of all fields
 
-// The positions of some batches that follow one another; those of one rank of several are apart.
+// The positions of consecutive batches; with several ranks, those of one rank have gaps.
 std::vector<BatchRange> positions_of(const BatchLayout& layout, int64_t first, int64_t batches) {
   std::vector<BatchRange> out;
   for (int64_t batch = first; batch < first + batches; ++batch) {
@@ -42,7 +42,7 @@ int64_t ResidentSet::batches_in_arena() const {
   }
   const auto most = static_cast<int64_t>(kArenaBytes / std::max<size_t>(batch, 1));
   const int64_t batches = std::clamp<int64_t>(most, 1, kMostInArena);
-  // The rest of the device's memory is the model's.
+  // The rest of the device's memory is for the model.
   const bool is_scarce = device_->free_bytes() / 8 < size_t(kBatches * batches) * batch;
   return is_scarce ? 1 : batches;
 }
@@ -55,7 +55,7 @@ Batch ResidentSet::take(const Sampler& sampler, const BatchLayout& layout, uint6
                         uint64_t epoch, int64_t batch) {
   const BatchRange range = layout.range(batch);
   if (arena_batches_ == 0) return take(sampler, seed, epoch, batch, range);
-  // Each is handed out once: what the consumer did to one that it takes again stays there.
+  // Each batch is handed out once: if it is taken again, the consumer's changes to it remain.
   const bool is_next = arena_.next < arena_.end && arena_.next == batch && arena_.seed == seed &&
                        arena_.epoch == epoch;
   if (!is_next) fill_arena(sampler, layout, seed, epoch, batch);
@@ -69,7 +69,7 @@ Batch ResidentSet::take(const Sampler& sampler, const BatchLayout& layout, uint6
     part.lease = arena_.fields[i].lease;
   }
   arena_.row += out.size;
-  if (++arena_.next == arena_.end) arena_.fields.clear();  // the batches hold it
+  if (++arena_.next == arena_.end) arena_.fields.clear();  // the batches keep it alive
   return out;
 }
 
@@ -81,7 +81,7 @@ void ResidentSet::fill_arena(const Sampler& sampler, const BatchLayout& layout, 
   if (edits_ahead_) {
     const EditsAhead::Outcome edits =
         edits_ahead_->take({seed, epoch, positions_of(layout, batch, batches)});
-    // An error is the batch's that has the record.
+    // An error belongs to the batch with the record.
     while (edits.rows < rows_of(layout, batch, batches)) --batches;
     if (batches == 0) std::rethrow_exception(edits.error);
     for (DeviceSteps::Output& output : options_.steps->outputs()) {

@@ -16,9 +16,9 @@ namespace {
 
 const ErrorCode kNoRoom{
     "HR0891", ErrorKind::kResource, "the data does not fit on the device",
-    "Data that stays on a device permanently takes its memory there, in addition to the batches "
-    "cut from it, the model, and the framework's cache. The message has the numbers. fraction= "
-    "keeps part of it on the device, and copies the other records from the host when needed: same "
+    "Data that stays on a device takes memory there permanently, in addition to the batches made "
+    "from it, the model, and the framework's cache. The message has the numbers. fraction= keeps "
+    "part of it on the device, and copies the other records from the host when needed: same "
     "order, same batches. uint8 takes a quarter of float32, so leave the conversion to the "
     "transforms, which run for each batch."};
 
@@ -63,7 +63,7 @@ ResidentSet::~ResidentSet() {
   try {
     stream_->synchronize();
   } catch (const Exception&) {
-    // The device has failed, and says so at its next use: nothing of it reads any more.
+    // The device has failed, and reports that at its next use: it no longer reads this memory.
   }
 }
 
@@ -86,7 +86,7 @@ void ResidentSet::check_room() const {
             " records and " + mebibytes(batches) + " for batches, " + mebibytes(free) + " of " +
             mebibytes(device_->total_bytes()) + " are free",
         percent > 0 && !any_differ ? "fraction=" + std::to_string(percent / 100.0).substr(0, 4) +
-                                         " keeps what fits, and copies the rest when its turn comes"
+                                         " keeps what fits, and copies the rest when needed"
                                    : "a smaller batch_size, or a plain Loader");
 }
 
@@ -113,14 +113,14 @@ void ResidentSet::load(Table& table) {
   }
   table.values = values;
   table.streamed = values + bytes;
-  // A ring of this slab alone: what it knows is how to free memory that somebody still reads.
+  // A ring for this slab alone, because a ring knows how to free memory that is still being read.
   auto ring = std::make_shared<DeviceRing>(device_, 1);
   table.data = std::make_shared<DeviceLease>(std::move(ring), std::move(slab));
   table.data->set_ready(stream_->record());
   if (!is_partial()) table.field.owner = nullptr;  // the host's memory is no longer needed
 }
 
-// One before it whose values are the same: two views of one field.
+// An earlier field with the same values: two views of one field.
 const ResidentSet::Table* ResidentSet::twin_of(const Table& table) const {
   for (const auto& other : tables_) {
     if (other.get() == &table) break;
@@ -163,7 +163,8 @@ std::vector<BatchField> ResidentSet::cut(int64_t slab_rows) {
     try {
       queued();
     } catch (const Exception&) {
-      // The device has failed, and says so by what is thrown: nothing of it reads any more.
+      // The device has failed, and reports that by an exception elsewhere: it no longer reads this
+      // memory.
     }
     throw;
   }
@@ -171,7 +172,7 @@ std::vector<BatchField> ResidentSet::cut(int64_t slab_rows) {
   return fields;
 }
 
-// Chooses the records, and computes their numbers where a kernel cannot find them itself.
+// Chooses the records, and computes their numbers if a kernel cannot derive them.
 void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch,
                          std::vector<BatchRange> positions) {
   rows_.positions = std::move(positions);
@@ -298,7 +299,7 @@ size_t ResidentSet::staged_bytes() const {
   return bytes;
 }
 
-// The numbers that the gather uses: of the resident rows, and of those after them.
+// The numbers that the gather uses: those of the resident rows, then those of the others.
 const int64_t* ResidentSet::stage_indices(uint8_t*& stage) {
   if (rows_.indices.empty()) return nullptr;
   const size_t bytes = rows_.places.size() * 8;
@@ -308,8 +309,8 @@ const int64_t* ResidentSet::stage_indices(uint8_t*& stage) {
   return static_cast<const int64_t*>(device_indices_.get());
 }
 
-// The rows of the batch that are not resident, moved to after those that are. The stream makes the
-// next batch's wait until this one's are gathered.
+// Copies the rows of the batch that are not resident to the memory after the resident ones. The
+// stream makes those of the next batch wait until this batch has been gathered.
 void ResidentSet::stage_rows(const Table& table, uint8_t*& stage) {
   const size_t bytes = table.row_bytes();
   size_t streamed = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of a ResidentSet that steps change on their way into a batch: where pictures of
-// different sizes are stored, how they are resized, and the single kernel after that.
+// Pictures of a ResidentSet that are transformed when a batch is made: the storage of pictures of
+// different sizes, resizing, and the single kernel after that.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// Each begins at a word.
+// Each picture begins at a word boundary.
 void ResidentSet::place_pictures(Table& table) const {
   for (int64_t record = 0; record < records_; ++record) {
     table.offsets.push_back(int64_t(table.bytes));
@@ -17,7 +17,7 @@ void ResidentSet::place_pictures(Table& table) const {
   }
 }
 
-// Many with one copy.
+// Copies many pictures at once.
 void ResidentSet::load_pictures(const Table& table, uint8_t* values) {
   const auto end_of = [&](int64_t record) {
     return record + 1 < records_ ? size_t(table.offsets[size_t(record) + 1]) : table.bytes;
@@ -38,7 +38,8 @@ void ResidentSet::load_pictures(const Table& table, uint8_t* values) {
   }
 }
 
-// On the device for resizing a batch, about: its pictures, and what is between the passes.
+// Approximate device memory for resizing a batch: its pictures, and the intermediate between the
+// passes.
 size_t ResidentSet::resize_room(const Table& table) const {
   const Shape& stored = table.edited->stored;
   Size from{int(stored[1]), int(stored[2])};
@@ -52,7 +53,7 @@ size_t ResidentSet::resize_room(const Table& table) const {
   return size_t(options_.batch_rows * stored[0] * (between + int64_t{to.height} * to.width));
 }
 
-// Loads the tables in which the kernel looks values up.
+// Uploads the kernel's lookup tables.
 void ResidentSet::load_steps(Table& table) {
   if (options_.steps->resizes()) {
     const size_t row = table.field.record_bytes() / size_of(table.field.dtype);
@@ -94,7 +95,7 @@ void ResidentSet::plan_resize_of(Table& table) const {
       windows);
 }
 
-// The rows of the batch, as bytes of the size that they are delivered in.
+// The rows of the batch, as bytes in the delivered size.
 void ResidentSet::resize(const Table& table, uint8_t*& stage) {
   const auto upload = size_t(upload_bytes(table.plan));
   const size_t scratch_at = (upload + 255) / 256 * 256;

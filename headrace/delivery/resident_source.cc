@@ -10,10 +10,10 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kBatchBytes = size_t{4} << 20;  // while they are made
+constexpr size_t kBatchBytes = size_t{4} << 20;  // reserved while records are made
 constexpr int64_t kMostRows = 256;
 constexpr size_t kSourcePageBytes = size_t{8} << 20;
-constexpr int64_t kMostBad = 10'000;  // whose errors are listed
+constexpr int64_t kMostBad = 10'000;  // maximum number of errors listed
 
 int64_t rows_of(const ResidentFill& fill) {
   const int64_t records = fill.source->size();
@@ -53,7 +53,7 @@ std::shared_ptr<const ResidentSource> ResidentSource::filled(
   try {
     return filled_by_engine(fill, why, interrupted);
   } catch (const Exception& exception) {
-    // There is too little memory to make them in: a limit that holds, not a fault of the data.
+    // There is too little memory to make the records: a limit, not a fault of the data.
     if (exception.error().code->kind != ErrorKind::kConfig) throw;
     why = exception.error().what;
     return nullptr;
@@ -92,7 +92,7 @@ std::shared_ptr<const ResidentSource> ResidentSource::filled_by_engine(
             failure.error.what + ")";
       return nullptr;
     }
-    // Kept whole it is bad; streamed, only crops that show those rows are.
+    // As a resident picture it is bad; streamed, only crops that need the missing rows are.
     if (failure.error.code->id == "HR0385") {
       why = "record " + std::to_string(failure.record) +
             " lacks rows, and which of its crops are bad is known only when they are drawn (" +

@@ -41,7 +41,7 @@ std::shared_ptr<uint8_t> PinnedPieces::take(size_t bytes) {
     }
   }
   if (!piece || piece->bytes() < bytes) {
-    piece = nullptr;  // before there is another one
+    piece = nullptr;  // before the next one is allocated
     piece = std::make_unique<PinnedPages>(device_, rounded(bytes));
   }
   PinnedPages* const held = piece.release();

@@ -10,9 +10,9 @@
 namespace headrace {
 namespace {
 
-// Below it a tensor stays in the caches, from which the device reads it.
+// Smaller tensors stay in the caches, from which the device reads them.
 constexpr size_t kLeastInPieces = size_t{256} << 10;
-constexpr int kMostHelpers = 8;  // with the caller they write as fast as buses carry
+constexpr int kMostHelpers = 8;  // together with the caller they saturate the bus
 
 }  // namespace
 
@@ -50,7 +50,7 @@ void StagingCopier::copy(void* to, uint8_t* staged, const void* from, size_t byt
 
 bool StagingCopier::work(Renderer&) { return stage_one(); }
 
-// False where all pieces were taken.
+// False if all pieces are taken.
 bool StagingCopier::stage_one() {
   uint8_t* to;
   const uint8_t* from;
@@ -73,7 +73,7 @@ bool StagingCopier::stage_one() {
   return true;
 }
 
-// Up to where everything is staged. Waits for more only where no piece is left to be staged.
+// The end of what is completely staged. Waits for more only if no piece remains to be staged.
 size_t StagingCopier::wait_for_more_than(size_t queued) {
   MutexLock lock(mutex_);
   while (bytes_in_front() <= queued && claimed_ == is_staged_.size()) staged_one_.wait(mutex_);

@@ -27,11 +27,11 @@ const ErrorCode kDeviceFailed{
 
 const ErrorCode kNoSuchDevice{
     "HR0882", ErrorKind::kUnsupported, "device not found",
-    "Headrace looked for CUDA devices through the driver (libcuda.so.1) when the device was "
-    "requested. The message says what it found: no driver, one that is too old, fewer devices, or "
-    "a build of Headrace without CUDA. CUDA_VISIBLE_DEVICES hides devices."};
+    "Headrace searched for CUDA devices through the driver (libcuda.so.1) when the device was "
+    "requested. The message says what it found: no driver, one that is too old, fewer devices, "
+    "or a build of Headrace without CUDA. CUDA_VISIBLE_DEVICES hides devices."};
 
-// "cuda" -> 0, "cuda:1" -> 1; -1 where it is not a name of the backend's.
+// "cuda" -> 0, "cuda:1" -> 1; -1 if it is not a name of this backend.
 int index_of(std::string_view name, const DeviceBackend& backend) {
   if (name == backend.name) return 0;
   if (!backend.numbered || !name.starts_with(backend.name)) return -1;
@@ -56,7 +56,8 @@ void throw_no_device(const std::string& what, const std::string& hint) {
 
 DevicePtr open_device(std::string_view name) {
   static Mutex mutex;
-  static auto& opened = *new std::map<std::string, DevicePtr>;  // never destroyed: drivers go first
+  static auto& opened =
+      *new std::map<std::string, DevicePtr>;  // never destroyed: drivers end first
   for (const DeviceBackend* backend : Registry<DeviceBackend>::all()) {
     const int index = index_of(name, *backend);
     if (index < 0) continue;

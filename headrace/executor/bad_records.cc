@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// Rates mean nothing before this many records.
+// Rates are not meaningful before this many records.
 constexpr int64_t kMinimumSeen = 1000;
 constexpr size_t kListed = 10'000;
 
@@ -62,8 +62,8 @@ void BadRecords::begin_epoch(int64_t bad) {
   in_epoch_ = bad;
 }
 
-// Allocates before it changes anything: a batch whose entries were refused memory is made again,
-// and what counts as listed by then must be in the list and in the file.
+// Allocates before it changes anything: a batch is made again if memory for its entries is refused,
+// and entries that count as listed must be in the list and in the file.
 void BadRecords::add(BadRecord record) {
   const std::string line = file_ ? json_of(record) + '\n' : std::string();
   int missing = 0;
@@ -72,7 +72,7 @@ void BadRecords::add(BadRecord record) {
     if (list_.size() < kListed && list_.size() == list_.capacity()) {
       list_.reserve(2 * list_.size() + 16);
     }
-    // A batch that is tried again, or an epoch that is resumed, finds the same records bad.
+    // A batch that is retried, or an epoch that is resumed, finds the same bad records again.
     const bool is_new =
         listed_.size() >= kListed || listed_.insert({record.epoch, record.position}).second;
     ++in_epoch_;

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kRecords = 64, kAtOnce = 8;
 constexpr double kMostSeconds = 0.5;
 
-// Steps that a record takes only where batches are made.
+// Steps that are only applied when batches are made.
 bool is_passed_over(const Plan& plan, int at) {
   return plan.steps()[size_t(at)].kind == Step::Kind::kPython || at == plan.partner_step();
 }
@@ -25,7 +25,7 @@ bool touches(const Step& step, int field) {
   return std::ranges::count(step.fields, field) || std::ranges::count(step.output_fields, field);
 }
 
-// Outputs that would be decoded, but for a step that is passed over here.
+// Outputs that a device could decode except for a step that is skipped here.
 int64_t made_before(const Plan& plan, const DeviceWork& left) {
   int64_t count = 0;
   for (size_t i = 0; i < plan.outputs().size(); ++i) {
@@ -40,7 +40,7 @@ int64_t made_before(const Plan& plan, const DeviceWork& left) {
   return count;
 }
 
-// A record of the task to the end of its steps; false where it is bad.
+// Runs a record to the end of its steps; false if it is bad.
 bool make(const RowTask& task, int64_t index, int64_t position, const std::vector<bool>& by_range,
           const DeviceDecoding& log, RecordData& data, Record& record, Renderer& renderer) {
   const Plan& plan = *task.plan;
@@ -88,7 +88,7 @@ DeviceDecoding::Counts try_decoding(const RowTask& task) {
         if (!make(task, index, i, by_range, *log, data, record, renderer)) continue;
         RowSource source{.row = int(i - range.begin), .record = &record, .result = {}};
         rows.write({&source, 1}, renderer);
-      } catch (const std::exception&) {  // the loader says it, when it comes to this record
+      } catch (const std::exception&) {  // the loader reports it when it reaches this record
         continue;
       }
     }

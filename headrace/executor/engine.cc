@@ -76,7 +76,7 @@ void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& in
   stop(interrupted);
   const bool goes_on = batches_.begin(epoch, batch);
   read_ahead_.start(order_.reads_from(epoch, batch, goes_on));
-  batches_.go();  // last: a worker that others have woken must find the new order
+  batches_.go();  // last, so that a worker that is already awake finds the new order
   ThreadPool::workers().wake(options_.threads);
 }
 
@@ -84,7 +84,7 @@ void Engine::stop(const std::function<void()>& interrupted) {
   if (forked_from_running_engine()) return;
   batches_.end();
   stopping_ = true;
-  ThreadPool::workers().wake(options_.threads);  // for the runs that were put aside
+  ThreadPool::workers().wake(options_.threads);  // for the suspended runs
   while (!batches_.wait_idle(kWaitSlice)) {
     if (interrupted) interrupted();
   }
@@ -94,8 +94,8 @@ void Engine::stop(const std::function<void()>& interrupted) {
   read_ahead_.stop(interrupted);
 }
 
-// Errors of records are theirs, and in the report. What is thrown, memory that is refused while
-// nothing of a record is at hand above all, ends the run, and is for the consumer to hear.
+// Errors of records are in the report. An exception, usually an allocation that failed outside any
+// record, ends the run and is raised to the consumer.
 bool Engine::work(Renderer& renderer) {
   std::unique_ptr<RecordRun> run;
   try {
@@ -116,8 +116,9 @@ bool Engine::work(Renderer& renderer) {
     batches_.finish(run, stands);
     if (stands == Stands::kAtPython) crossing_.add(run);
     renderer.trim(shares_.renderer_bytes);
-    // Where nothing moved, there is no work until memory is freed. What frees some asks for work
-    // afterwards and finds the run; what was freed before it was put aside shows here.
+    // If nothing progressed, there is no work until memory is freed. A thread that frees memory
+    // then looks for work and finds the run; memory freed before the run was suspended is noticed
+    // here.
     return stands != Stands::kLacksMemory || has_moved || freed_ != freed;
   } catch (...) {
     batches_.break_off(std::move(run), std::current_exception());
@@ -141,7 +142,7 @@ std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
     ThreadPool::workers().wake(options_.threads);
     return batch;
   } catch (...) {
-    batches_.end();  // it is not here any more, and has not arrived either
+    batches_.end();  // it is no longer here, but has not arrived either
     throw;
   }
 }
@@ -149,7 +150,7 @@ std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
 Batch Engine::hand_over(OpenBatch& open) {
   const RowTask& task = options_.task;
   const BatchLayout& layout = task.layout;
-  // This rank's part of the epoch so far, as the bad ones are.
+  // Counts this rank's part of the epoch so far, like the bad records.
   const int64_t seen =
       layout.records_before(open.builder.index() + 1) * layout.rank_batch() / layout.global_batch();
   bad_records_.account(open.ledger.failures(), *task.source, open.builder.epoch(),
@@ -161,7 +162,7 @@ Batch Engine::hand_over(OpenBatch& open) {
   return batch;
 }
 
-// For a consumer that keeps every slot: it gets copies, or workers would have none to fill.
+// A consumer that keeps every slot gets copies, because workers would have none left to fill.
 void Engine::copy_slots_that_run_out(Batch& batch) {
   for (size_t output = 0; output < batch.fields.size(); ++output) {
     const SlotRing* const ring = rings_.of(output);
@@ -224,8 +225,8 @@ std::string why_not_lent(const RowTask& task) {
   return {};
 }
 
-// As a batch of these rows alone: draws and orders go by positions, and groups are whole. In
-// groups, where no step is in Python; else row by row.
+// Made as a batch of only these rows, since draws and orders depend on positions, and groups are
+// complete. In groups if no step is in Python, otherwise row by row.
 RowsMade Engine::make_rows(const RowsWanted& wanted, const BatchRows::Memory& memory) {
   static const std::atomic<bool> goes_on{false};  // whether or not the run is stopped
   const RowTask& task = options_.task;
@@ -269,7 +270,7 @@ RowsMade Engine::make_rows(const RowsWanted& wanted, const BatchRows::Memory& me
   return made;
 }
 
-// Their records are not fetched here.
+// The records of these rows are not fetched here.
 std::optional<RowsLent> Engine::rows_ahead(int most, double patience_seconds) {
   std::optional<RowsLent> rows = batches_.lend(most, patience_seconds);
   const int64_t reads = order_.reads_a_row();

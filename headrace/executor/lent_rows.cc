@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of open batches that are made by other processes. They are lent from the far end of the open
-// batches while workers claim from the near end, so the two meet somewhere and no speed needs to be
-// predicted. What comes back late finds its loan gone, and is dropped before it is written.
+// batches while workers claim from the near end, so the two meet somewhere, and no speed has to be
+// predicted. Rows that are returned late find their loan gone, and are dropped before they are
+// written.
 #include <algorithm>
 
 #include "headrace/base/clock.h"
@@ -53,7 +54,7 @@ bool OpenBatches::arrive(int64_t number, RowsMade made, const RowBytes& bytes) {
     if (!found->second.of->builder.fits(bytes, found->second.count)) {
       raise(kForeignRows, "rows of batch " + std::to_string(found->second.of->builder.index()));
     }
-    found->second.arrives = true;  // from now on the rows are this thread's
+    found->second.arrives = true;  // from now on the rows belong to this thread
     loan = found->second;
   }
   loan.of->builder.put(loan.first, loan.count, bytes, made.dropped);
@@ -69,7 +70,8 @@ bool OpenBatches::arrive(int64_t number, RowsMade made, const RowBytes& bytes) {
     ledger.done_ += loan.count;
     const int64_t group = task_.plan->batch_group();
     for (int64_t row = loan.first; row < loan.first + loan.count; row += group) {
-      if (!ledger.unsettled_.empty()) ledger.unsettled_[size_t(row / group)] = 0;  // mixed there
+      if (!ledger.unsettled_.empty())
+        ledger.unsettled_[size_t(row / group)] = 0;  // mixed elsewhere
     }
     is_full = is_filled(*loan.of);
     consumer_waits = consumer_waits_;

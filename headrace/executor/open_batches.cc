@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// Batches of so many bytes, with so many rows for each thread, do with two buffers where they can.
+// Batches of this many bytes, with this many rows per thread, use two buffers if possible.
 constexpr size_t kLargeBatch = 16 << 20;
 constexpr int kManyRows = 32;
 
@@ -92,8 +92,8 @@ void OpenBatches::clear() {
 
 // --- Claiming ------------------------------------------------------------------------------------
 
-// Lists of values have no slots, so what limits them is their bytes: beyond the share only the
-// batch that the consumer waits for goes on. Claims are in order, so that is the only open one.
+// Lists of values have no slots, so they are limited by their bytes: beyond the budget, only the
+// batch that the consumer waits for continues. Claims are in order, so that is the only open one.
 bool OpenBatches::may_grow_lists() const {
   if (list_bytes_ < shares_.lists || !has_lists_ || open_.empty()) return true;
   const OpenBatch& batch = *open_.front();
@@ -123,7 +123,7 @@ std::unique_ptr<RecordRun> OpenBatches::claim() {
   return run;
 }
 
-// The first that has unclaimed rows; null: none has.
+// The first batch that has unclaimed rows; null if none has.
 OpenBatch* OpenBatches::next_to_claim() {
   for (const auto& batch : open_) {
     if (batch->ledger.claimed_ < batch->ledger.lent_from_) return batch.get();
@@ -131,7 +131,7 @@ OpenBatch* OpenBatches::next_to_claim() {
   return nullptr;
 }
 
-// Up to so many rows. Those that are not in the stream any more are read one by one.
+// Claims up to this many rows. Rows that are no longer in the stream are read one by one.
 std::unique_ptr<RecordRun> OpenBatches::new_run(OpenBatch& batch, int first, int most,
                                                 bool streamed) {
   return runs_.begin(batch, batch.builder,
@@ -145,17 +145,17 @@ std::unique_ptr<RecordRun> OpenBatches::new_run(OpenBatch& batch, int first, int
 
 // --- Opening -------------------------------------------------------------------------------------
 //
-// The memory of rows that are predicted counts as that of lists, from when the batch is opened, and
-// as that of tensors from when it is full: as if values had been held one by one and copied then.
-// So what is predicted changes neither how much is made ahead nor which batches are refused.
+// The memory of predicted rows counts as that of lists from when the batch is opened, and as that
+// of tensors once it is full, as if values had been held one by one and then copied. So predictions
+// affect neither how much is made ahead nor which batches are rejected.
 
 // Note [When the third buffer is used]
-// While the consumer waits for data, two buffers do: it lets go of one batch as it takes the next,
-// and all that a third would save is the moment in which the last records of a batch leave threads
-// without work. So large batches get a third only when one is ready and the consumer is busy, or
-// when it keeps more than one; and at once where a batch has few records for each thread.
-// Where batches go to a device, the consumer is a prefetcher: it comes for the next batch while the
-// device still reads the slots of those before it, so all buffers are used.
+// While the consumer waits for data, two buffers suffice: it releases one batch when it takes the
+// next, and a third would only save the moment in which threads are idle during the last records of
+// a batch. So large batches get a third buffer only when one is ready and the consumer is busy, or
+// when it keeps more than one; and immediately if a batch has few records per thread. If batches go
+// to a device, the consumer is a prefetcher, which takes the next batch while the device still
+// reads the slots of the previous ones, so all buffers are used.
 bool OpenBatches::may_use_spare() const {
   if (!spares_memory_ || consumer_keeps_) return true;
   if (consumer_waits_ || open_.empty()) return false;
@@ -165,7 +165,8 @@ bool OpenBatches::may_use_spare() const {
 bool OpenBatches::open_next() {
   if (next_open_ >= task_.layout.batches()) return false;
   if (!rings_.may_open(may_use_spare())) return false;
-  // Lists and small fields have no ring; batches ahead of the consumer are bounded all the same.
+  // Lists and small fields have no ring, but the number of batches ahead of the consumer is still
+  // bounded.
   if (static_cast<int>(open_.size()) >= shares_.depth) return false;
   const BatchRange range = task_.layout.range(next_open_);
   if (!predicted_) {
@@ -219,7 +220,7 @@ std::vector<MixGroup> OpenBatches::settled(const RecordRun& run) {
   if (task_.plan->batch_steps().empty()) return complete;
   const int64_t group = task_.plan->batch_group(), rows = run.to->rows();
   const int64_t end = run.rows.first + run.rows.count;
-  MutexLock lock(mutex_);  // makes rows of other threads visible, too
+  MutexLock lock(mutex_);  // also makes rows of other threads visible
   std::vector<int>& unsettled = run.of->ledger.unsettled_;
   for (int64_t row = run.rows.first; row < end;) {
     const int64_t number = row / group, next = std::min((number + 1) * group, end);
@@ -270,9 +271,9 @@ void OpenBatches::break_off(std::unique_ptr<RecordRun> run, std::exception_ptr e
   if (run) {
     {
       MutexLock lock(mutex_);
-      run->activity.kind = RunActivity::Kind::kWaits;  // its records are not looked at any more
+      run->activity.kind = RunActivity::Kind::kWaits;  // its records are no longer accessed
     }
-    run->flight.clear();  // with all that they hold, before the run counts as gone
+    run->flight.clear();  // with everything they hold, before the run counts as ended
   }
   MutexLock lock(mutex_);
   if (!broken_) broken_ = std::move(error);
@@ -284,11 +285,10 @@ void OpenBatches::break_off(std::unique_ptr<RecordRun> run, std::exception_ptr e
 //
 // Note [Who makes the tensors of ragged fields]
 // The worker that writes the last row of a batch, so that the consumer finds it ready. Until a
-// batch is handed over its tensors count against their share of memory_limit. They are made in the
-// order of the batches, so what is made ahead never takes the room that an earlier one needs: the
-// first one always finds all of it. One that finds no room stays as it is, until the consumer has
-// taken those before it: then a worker that has time makes it, or the consumer: the first that
-// comes.
+// batch is handed over, its tensors count against their part of memory_limit. They are made in the
+// order of the batches, so later tensors never take the room of an earlier batch: the first one
+// always has all of it. A batch without room waits until the consumer has taken the ones before it;
+// then an idle worker makes the tensors, or the consumer, whichever is first.
 
 bool OpenBatches::awaits_assembly(const OpenBatch& batch) const {
   const BatchLedger& ledger = batch.ledger;
@@ -323,7 +323,7 @@ void OpenBatches::assemble(OpenBatch& batch) {
       if (has_room) assembled_bytes_ += bytes;
     }
     if (has_room) freed = batch.builder.assemble();
-  } catch (...) {  // the consumer hears of it where the batch would have come
+  } catch (...) {  // raised to the consumer in place of the batch
     error = std::current_exception();
   }
   MutexLock lock(mutex_);
@@ -392,7 +392,7 @@ OpenBatches::Look OpenBatches::look_now() {
     return {.kind = Look::Kind::kAssemble, .to_assemble = batch};
   }
   if (broken_) {
-    running_ = false;  // the worker's current rows will never be done
+    running_ = false;  // the worker's current rows will never be finished
     std::rethrow_exception(std::exchange(broken_, nullptr));
   }
   return {};
@@ -455,7 +455,7 @@ int OpenBatches::open() const {
   return static_cast<int>(open_.size());
 }
 
-// --- What there is to see ------------------------------------------------------------------------
+// --- Inspection ---------------------------------------------------------------------------------
 
 std::vector<Doing> OpenBatches::doing() const {
   MutexLock lock(mutex_);

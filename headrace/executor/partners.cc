@@ -65,8 +65,8 @@ Result<void> Partners::advance(const Rows& rows, InFlight& flight, Renderer& ren
   return {};
 }
 
-// To where a near partner step's preparation leaves it, at which step it then stands. `keeps`: for
-// others to find, and finds what others have left.
+// Advances a mixed-in sample to the end of the preparation for a step with nearby partners, and
+// returns that step. `keeps`: shares the result with other rows, and uses shared ones.
 Result<int> Partners::prepare(Record& record, Renderer& renderer, int64_t epoch, bool keeps) const {
   const Plan& plan = *task_.plan;
   const size_t reserved = bytes_.of_one(record);
@@ -80,7 +80,7 @@ Result<int> Partners::prepare(Record& record, Renderer& renderer, int64_t epoch,
   return there;
 }
 
-// The step's fields, as they were prepared.
+// The step's prepared fields.
 bool Partners::take_kept(const KeptPartner* kept, Record& record) const {
   if (!kept) return false;
   record.fields.resize(kept->record.fields.size());
@@ -100,7 +100,7 @@ void Partners::keep(int64_t epoch, const Record& record, size_t reserved) const 
   for (const int field : task_.plan->steps()[task_.plan->partner_step()].fields) {
     FieldValue& value = kept.fields[field] = record.fields[field];
     if (is_picture(value.kind) || value.bytes.empty()) continue;
-    Buffer own(value.bytes.size());  // the source's memory goes with the row
+    Buffer own(value.bytes.size());  // the source's memory is freed with the row
     std::memcpy(own.data(), value.bytes.data(), own.size());
     value.own(std::move(own));
   }

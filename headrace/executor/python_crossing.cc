@@ -25,7 +25,7 @@ void PythonCrossing::add(std::unique_ptr<RecordRun>& run) {
   threads().wake(max_workers());
 }
 
-// All that waits; with several workers their part of it, the oldest first.
+// Takes all waiting runs, or with several workers this one's part, oldest first.
 PythonCrossing::Runs PythonCrossing::take_share() {
   MutexLock lock(mutex_);
   const auto share = std::ssize(waiting_) + max_workers() - 1;
@@ -56,14 +56,14 @@ bool PythonCrossing::work(Renderer&) {
     for (auto& run : runs) {
       if (run) batches_.break_off(std::move(run), std::current_exception());
     }
-    // Runs that could not be taken are still there.
+    // Runs that could not be taken are still waiting.
     if (runs.empty()) batches_.break_off(nullptr, std::current_exception());
   }
   wake_();
   return true;
 }
 
-// Calls the steps at which the runs stand, and sends them back.
+// Calls the steps that the runs have reached, and sends the runs back.
 void PythonCrossing::cross(Runs& runs) {
   const double begin = now();
   std::map<int, std::vector<PythonCall*>> by_step;

@@ -47,7 +47,7 @@ QuarantineFile::QuarantineFile(std::string path) : path_(std::move(path)) {
 int QuarantineFile::append(std::string_view line) const noexcept {
   const int file = opened(path_);
   if (file < 0) return errno;
-  ::flock(file, LOCK_EX);  // until it is closed; where there are no locks, one process writes alone
+  ::flock(file, LOCK_EX);  // held until close; without locks, only one process may write
   struct stat before{};
   const bool is_file = ::fstat(file, &before) == 0 && S_ISREG(before.st_mode);
   size_t written = 0;
@@ -55,7 +55,7 @@ int QuarantineFile::append(std::string_view line) const noexcept {
   if (error != 0 && written > 0 && is_file && ::ftruncate(file, before.st_size) != 0) {
     error = errno;
   }
-  if (::close(file) != 0 && error == 0) error = errno;  // storages that find out late
+  if (::close(file) != 0 && error == 0) error = errno;  // storage that reports errors late
   return error;
 }
 

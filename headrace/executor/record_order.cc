@@ -42,7 +42,7 @@ int64_t RecordOrder::partner_position(int64_t epoch, int64_t position, int partn
   static const uint64_t key = hash_name("partner");
   Draws draws(seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(position),
               mix64(mix64(key, partner_key_), static_cast<uint64_t>(attempt)));
-  // All of the epoch, or those up to the row's own.
+  // All records of the epoch, or those up to the row's own.
   const int64_t positions = layout_.positions();
   const bool all = near_ == 0 || near_ >= positions;
   const int64_t count = all ? positions : near_;
@@ -81,7 +81,7 @@ int64_t RecordOrder::index_of_read(int64_t epoch, int64_t first_batch, int64_t r
   return index_at(epoch, partner < 0 ? position : partner_position(epoch, position, partner, 0));
 }
 
-// The records that are mixed with those that an epoch begins with.
+// The records that are mixed into the first ones of an epoch.
 int64_t RecordOrder::spread(int64_t epoch) const {
   int64_t records = sampler_->in_order() ? 1 : 0;
   for (const RecordRange& range :

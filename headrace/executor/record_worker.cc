@@ -10,15 +10,16 @@
 namespace headrace {
 namespace {
 
-// Read buffers above this are given back, so that a worker keeps at most a group times as much.
+// Read buffers above this size are freed, so that a worker keeps at most this much per record of a
+// group.
 constexpr size_t kKeptBuffer = size_t{256} << 10;
 constexpr int kAttempts = 100;  // substitutes to try for one bad record
-// Records that are taken together where there is nothing to decode; else their decoder's lanes say
-// how many. Their encoded bytes are held together, so large ones go alone.
+// Number of records processed together if there is nothing to decode; otherwise the decoder's lanes
+// determine it. Their encoded bytes are held at once, so large ones are processed alone.
 constexpr int kGroup = 16;
 constexpr size_t kGroupBytes = size_t{2} << 20;
 
-// Adds to a report what it and the renderer count in between.
+// Adds to a report what the renderer counts during its lifetime.
 class Reported {
  public:
   Reported(RowsReport& report, Renderer& renderer)
@@ -46,15 +47,15 @@ void note_attempts(RowFailure& failure) {
                         std::to_string(kAttempts) + " substitutes were bad as well";
 }
 
-// Size of images that come as tensors, and of values that steps have made.
+// Size of images delivered as tensors, and of values made by steps.
 size_t copied_bytes(const Record& record) {
   size_t bytes = made_bytes(record);
   for (const auto& picture : record.pixels) bytes += picture ? picture->pixels.size() : 0;
   return bytes;
 }
 
-// How many records like this one gain from company. Images that gain nothing are decoded one by
-// one, while their bytes are in the cache.
+// How many records like this one should be processed together. Images that gain nothing from it are
+// decoded one by one, while their bytes are in the cache.
 int largest_group(const Record& record, Renderer& renderer) {
   int lanes = 0;
   for (const FieldValue& value : record.fields) {
@@ -64,7 +65,7 @@ int largest_group(const Record& record, Renderer& renderer) {
   return lanes > 0 ? lanes : kGroup;
 }
 
-// The first of equal parts: none is small at the end.
+// The size of the first of equal parts, so that no small part is left at the end.
 int equal_part(int count, int most) {
   const int parts = (count + most - 1) / most;
   return (count + parts - 1) / parts;
@@ -94,8 +95,7 @@ Stands RecordWorker::advance(RecordRun& run, Renderer& renderer) const {
   return has_python_steps_ ? sweep(run, renderer) : next_group(run, renderer);
 }
 
-// Tells the source what all will be read some batches later, where the sampler knows such
-// stretches.
+// Announces to the source the records of later batches, if the sampler knows their ranges.
 void RecordWorker::announce(const Rows& rows) const {
   for (const RecordRange& range : order_.begun_by(rows.epoch, rows.batch, rows.sequence == 0)) {
     task_.source->will_read(range.begin, range.end);
@@ -104,7 +104,7 @@ void RecordWorker::announce(const Rows& rows) const {
 
 // --- Groups --------------------------------------------------------------------------------------
 
-// A group is finished before the next begins, so a few places serve the run.
+// A group is finished before the next begins, so a few InFlight objects suffice for the run.
 Stands RecordWorker::next_group(RecordRun& run, Renderer& renderer) const {
   run.begun = true;
   if (!means_.stop) {
@@ -117,24 +117,26 @@ Stands RecordWorker::next_group(RecordRun& run, Renderer& renderer) const {
       fail_by_exception(run, group);
     }
     for (InFlight& flight : group) substitute(run, flight, renderer);
-    // One that found too little memory beside the others is the first of the next group.
+    // A record that found too little memory in addition to the others becomes the first of the next
+    // group.
     if (std::ssize(run.flight) > taken && run.flight[taken].begun()) {
       std::swap(run.flight[0], run.flight[taken]);
     }
     run.taken += taken;
     if (run.taken < run.rows.count) return Stands::kMore;
   }
-  for (InFlight& flight : run.flight) {  // one that a stop has left: its place is used again
+  for (InFlight& flight : run.flight) {  // left over after a stop; the object is reused
     if (!flight.begun()) continue;
     give_back(flight);
     flight.state = State::kIdle;
   }
-  run.report.settled += run.rows.count - run.taken;  // left by a stop: their batch goes
+  run.report.settled += run.rows.count - run.taken;  // after a stop: the batch is dropped
   run.taken = 0;
   return Stands::kDone;
 }
 
-// Only the first one may wait for memory: it holds none itself. Returns how many there are.
+// Begins records of a group. Only the first one may wait for memory, since it holds none. Returns
+// their number.
 int RecordWorker::begin_group(RecordRun& run, Renderer& renderer) const {
   const int left = run.rows.count - run.taken;
   int most = has_partners_ ? 1 : left;
@@ -159,7 +161,7 @@ int RecordWorker::begin_group(RecordRun& run, Renderer& renderer) const {
   return count;
 }
 
-// To where the records can be written.
+// Advances the records until they can be written.
 void RecordWorker::advance_group(RecordRun& run, std::span<InFlight> group,
                                  Renderer& renderer) const {
   const bool together = bytes_.asks_early() && group.size() > 1;
@@ -199,8 +201,8 @@ void RecordWorker::mix(RecordRun& run, MixGroup group, Renderer& renderer) const
 
 // --- Runs with Python steps ----------------------------------------------------------------------
 //
-// No worker waits in here for memory, which might be held by records that only a worker can finish
-// (Note [Why the memory limit cannot deadlock]); the run is put aside instead.
+// Here no worker waits for memory, which might be held by records that only a worker can finish
+// (Note [Why the memory limit cannot deadlock]); the run is suspended instead.
 
 Stands RecordWorker::sweep(RecordRun& run, Renderer& renderer) const {
   if (!run.begun) {
@@ -221,7 +223,8 @@ Stands RecordWorker::sweep(RecordRun& run, Renderer& renderer) const {
       fail_by_exception(run, {&flight, 1});
     }
     run.lacks_memory |= !flight.settled() && !flight.at_python();
-    // The sweep goes on after this row: one that has got to Python in it is not back from there.
+    // The sweep continues after this row, since a record that has just reached Python has not
+    // returned.
     if (run.report.list_bytes > 0) return Stands::kMore;
   }
   run.taken = 0;
@@ -230,8 +233,8 @@ Stands RecordWorker::sweep(RecordRun& run, Renderer& renderer) const {
   return std::ranges::all_of(all, &InFlight::settled) ? Stands::kDone : Stands::kLacksMemory;
 }
 
-// To the next Python step or the end; or until it finds no memory. A record that fails is begun
-// again as its substitute.
+// Advances to the next Python step or the end, or until there is no memory. A record that fails is
+// begun again as its substitute.
 void RecordWorker::go_on(RecordRun& run, InFlight& flight, Renderer& renderer) const {
   if (means_.stop) return settle(run, flight);  // the batch will not be handed over
   if (flight.at_python()) return_from_python(run, flight);
@@ -257,7 +260,7 @@ void RecordWorker::go_on(RecordRun& run, InFlight& flight, Renderer& renderer) c
         return;
     }
   }
-  // Stopped on the way: left as it is, the run would be put aside for memory that is not freed.
+  // Stopped midway: otherwise the run would be suspended to wait for memory that is never freed.
   if (!flight.at_python() && !flight.settled()) settle(run, flight);
 }
 
@@ -289,7 +292,7 @@ RowsReport RecordWorker::fill(const Rows& rows, BatchBuilder& to, Renderer& rend
   return std::move(run.report);
 }
 
-// REQUIRES: nothing else that this thread has in hand holds memory.
+// REQUIRES: no other record of this thread holds memory.
 void RecordWorker::make_alone(RecordRun& run, InFlight& flight, Renderer& renderer) const {
   begin(run, flight, renderer, /*may_wait=*/true);
   if (flight.begun()) reserve(run, flight, /*may_wait=*/true);
@@ -305,8 +308,9 @@ void RecordWorker::make_alone(RecordRun& run, InFlight& flight, Renderer& render
   if (flight.at_end()) write(run, {&flight, 1}, renderer);
 }
 
-// One that is bad gets all that the worker has, as no other record of its group holds memory now;
-// with Python steps, where some may, it takes the usual way instead (go_on).
+// The substitute of a bad record may use all memory of the worker, since no other record of its
+// group holds any now; with Python steps, where others may hold memory, it is handled by go_on()
+// instead.
 void RecordWorker::substitute(RecordRun& run, InFlight& flight, Renderer& renderer) const {
   try {
     while (flight.bad()) make_alone(run, flight, renderer);
@@ -318,7 +322,8 @@ void RecordWorker::substitute(RecordRun& run, InFlight& flight, Renderer& render
   }
 }
 
-// --- A row's way ---------------------------------------------------------------------------------
+// --- Steps of a row
+// --------------------------------------------------------------------------------
 
 void RecordWorker::begin(RecordRun& run, InFlight& flight, Renderer& renderer,
                          bool may_wait) const {
@@ -334,8 +339,8 @@ void RecordWorker::begin(RecordRun& run, InFlight& flight, Renderer& renderer,
   const double begin = timed ? now() : 0;
   run.activity.begin(RunActivity::Kind::kReads, record.index, begin);
   read(run.rows, flight, may_wait);
-  // All of them, also where the row's own record is bad: no other worker takes them out of the
-  // read-ahead.
+  // Reads all of them, even if the row's own record is bad, since no other worker takes them from
+  // the read-ahead.
   if (has_partners_) partners_.read(run.rows, flight);
   const double end = timed ? now() : 0;
   run.activity.begin(RunActivity::Kind::kMakes, record.index, end);
@@ -358,9 +363,9 @@ void RecordWorker::read(const Rows& rows, InFlight& flight, bool may_wait) const
   flight.lent = ReadLoan(means_.reads, means_.reads.fetch(number, index, flight.data, may_wait));
 }
 
-// Everything until it is written at once: a record that holds some must not ask for more, while it
-// waits at a Python step above all. False where the memory is not free now. Nothing where only
-// writing needs memory, which then asks for it.
+// Reserves all memory that the record needs until it is written: a record that holds memory must
+// not request more, especially while it waits at a Python step. False if the memory is not free
+// now. If only writing needs memory, it is reserved then.
 bool RecordWorker::reserve(RecordRun& run, InFlight& flight, bool may_wait) const {
   if (!bytes_.asks_early()) {
     flight.state = State::kGoing;
@@ -383,8 +388,8 @@ bool RecordWorker::reserve(RecordRun& run, InFlight& flight, bool may_wait) cons
   return true;
 }
 
-// To the end of the plan (kAtEnd), to a Python step (kAtPython), or, where it goes together with
-// others, to a step that asks for pixels (kGoing).
+// Advances to the end of the plan (kAtEnd), to a Python step (kAtPython), or, if processed together
+// with others, to a step that requests pixels (kGoing).
 void RecordWorker::advance(RecordRun& run, InFlight& flight, Renderer& renderer,
                            bool together) const {
   const Plan& plan = *task_.plan;
@@ -410,14 +415,14 @@ void RecordWorker::advance(RecordRun& run, InFlight& flight, Renderer& renderer,
   flight.state = State::kAtPython;
 }
 
-// Writes consecutive rows, those that got this far.
+// Writes those of the consecutive rows that are ready.
 void RecordWorker::write(RecordRun& run, std::span<InFlight> flights, Renderer& renderer) const {
   std::vector<RowSource>& sources = run.sources;
   sources.clear();
   size_t bytes = 0;
   for (InFlight& flight : flights) {
     if (!flight.at_end()) continue;
-    if (!bytes_.asks_early()) {  // else it has what it needs
+    if (!bytes_.asks_early()) {  // otherwise it has reserved what it needs
       const size_t encoded = encoded_bytes(flight.data);
       const size_t whole = working_bytes(flight.record) + encoded;
       if (means_.gate.refuses(whole)) {
@@ -450,8 +455,8 @@ void RecordWorker::write(RecordRun& run, std::span<InFlight> flights, Renderer& 
   }
 }
 
-// Exceptions, above all failed allocations, are failures of the current records, not
-// the end of the worker. REQUIRES: a catch block.
+// Turns an exception, usually a failed allocation, into a failure of the current records instead of
+// ending the worker. REQUIRES: a catch block.
 void RecordWorker::fail_by_exception(RecordRun& run, std::span<InFlight> flights) const {
   for (InFlight& flight : flights) {
     if (flight.settled() || flight.bad()) continue;
@@ -460,7 +465,7 @@ void RecordWorker::fail_by_exception(RecordRun& run, std::span<InFlight> flights
   }
 }
 
-// Leaves the record settled; or bad, to be begun again as its substitute.
+// Marks the record as settled, or as bad, to be begun again as its substitute.
 void RecordWorker::fail(RecordRun& run, InFlight& flight, Error error) const {
   give_back(flight);
   const bool bad_record = is_bad_record(error);
@@ -486,7 +491,7 @@ void RecordWorker::fail(RecordRun& run, InFlight& flight, Error error) const {
   settle(run, flight);
 }
 
-// Allocates before it changes anything: what is refused here leaves the record unsettled, to be
+// Allocates before it changes anything: if memory is refused, the record stays unsettled, to be
 // settled again.
 void RecordWorker::settle(RecordRun& run, InFlight& flight) const {
   for (RowFailure& failure : flight.failure) {
@@ -501,7 +506,7 @@ void RecordWorker::settle(RecordRun& run, InFlight& flight) const {
   ++run.report.settled;
   if (flight.failure.empty()) return;
   const RowFailure& failure = flight.failure.front();
-  if (failure.fatal) run.to->drop(failure.row);  // it holds anything
+  if (failure.fatal) run.to->drop(failure.row);  // it holds memory
   run.report.failures.splice(run.report.failures.end(), flight.failure);
 }
 

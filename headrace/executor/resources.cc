@@ -20,7 +20,8 @@ ResolvedThreads threads_from(const AllowedCores& allowed, int ranks) {
   std::string origin = std::to_string(allowed.affinity) +
                        (allowed.affinity == 1 ? " allowed core" : " allowed cores");
   if (cores < allowed.affinity) origin += ", cgroup allows " + std::to_string(cores);
-  // A launcher that gave each rank cores of its own has divided them already; time it has not.
+  // A launcher that binds each rank to separate cores has already divided the cores, but not a time
+  // limit.
   const bool divided = allowed.bound && ranks > 1;
   int share = cores / ranks;
   if (divided) {
@@ -34,7 +35,7 @@ ResolvedThreads threads_from(const AllowedCores& allowed, int ranks) {
   int threads = std::max(1, share);
   if (threads - 1 >= 4) {
     --threads;
-    origin += ", less one for the trainer";
+    origin += ", minus one for the trainer";
   }
   return {threads, origin};
 }

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = RunActivity::Kind;
 
-constexpr size_t kNamed = 3;  // activities, and records of one
+constexpr size_t kNamed = 3;  // maximum numbers of activities, and of records per activity
 
 std::string names_of(const std::vector<int64_t>& records, const Source& source) {
   std::string text = records.size() == 1 ? "record " : "records ";
@@ -32,7 +32,7 @@ Doing doing_of(const RecordRun& run) {
     doing.records = {activity.record};
     return doing;
   }
-  // Meanwhile only its calls change.
+  // In the meantime only its calls change.
   for (int i = 0; i < run.rows.count; ++i) {
     const InFlight& flight = run.flight[size_t(i)];
     const bool is_there = flight.at_python() && flight.step == doing.step;

@@ -2,10 +2,10 @@
 // Boxes: rows of numbers in the field's format, on the canvas of the record's pictures.
 //
 // They follow move by move in their own dtype, and are clamped where torchvision v2 clamps them:
-// after a crop, a pad and a warp, not after a flip or a resize. So a box that
-// is cut stays cut, however the picture is turned afterwards. Rows are never dropped: a box that
-// has left the picture has no area, and lies on its edge. (Row steps drop them: ops/row_op.h.)
-// Rotated boxes have a mover of their own.
+// after a crop, a pad and a warp, not after a flip or a resize. So a clipped box stays clipped,
+// however the picture is rotated afterwards. Rows are never dropped: a box that has left the
+// picture has no area, and is on its edge. (Row steps drop them: ops/row_op.h.) Rotated boxes have
+// a separate mover.
 #include "headrace/fields/boxes.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 template <class Number>
 class BoxMover {
  public:
-  // Multiplies `shares`, where there are some, by what clamping leaves of each box.
+  // Multiplies `shares`, if given, by the fraction of each box that remains after clamping.
   BoxMover(std::span<Number> boxes, BoxFormat format, bool clamps, std::span<float> shares)
       : boxes_(boxes), format_(format), clamps_(clamps), shares_(shares) {}
 
@@ -102,11 +102,12 @@ class BoxMover {
     });
   }
 
-  // The box about where its corners go.
+  // The bounding box of its mapped corners.
   void warp_to(const Warp& warp, Size canvas) {
     const PointMap<Real> map(warp, canvas);
     each_as_corners([&](Real* at, size_t row) {
-      // torchvision's perspective finds corners of integers in integers, its affine in floats.
+      // torchvision computes corners of integer boxes as integers in perspective, as floats in
+      // affine.
       const bool in_integers = warp.bends() || warp.map == Warp::Map::kPerspective;
       if (std::is_integral_v<Number> && in_integers) {
         for (int i = 0; i < 4; ++i) at[i] = std::trunc(at[i]);
@@ -130,7 +131,7 @@ class BoxMover {
     });
   }
 
-  // Integers are changed as floats, then truncated.
+  // Integers are transformed as floats, then truncated.
   template <class Change>
   void each_as_corners(const Change& change) {
     size_t row = 0;
@@ -196,7 +197,7 @@ std::string boxes_want(const FieldState& field) {
          field.name + "\": \"boxes:xyxy\"}, or xywh, cxcywh";
 }
 
-// Gives `use` what moves and clamps the boxes.
+// Calls `use` with the function that moves and clamps the boxes.
 template <class Use>
 void with_mover(FieldValue& value, Clamping clamping, const Use& use) {
   change_coordinates(value, [&]<class Number>(std::span<Number> boxes) {
@@ -223,9 +224,9 @@ Result<void> boxes_follow(const Following& way, FieldValue& value) {
 const KindRecord kBoxes{
     .name = "boxes",
     .doc =
-        "Rows of four numbers, or one coordinate of each box; of five or eight where boxes are "
-        "rotated. Where their format is known (xyxy, xywh, cxcywh, xywhr, cxcywhr or xyxyxyxy, in "
-        "pixels) they follow the record's images.",
+        "Rows of four numbers, or one coordinate of each box; of five or eight for rotated boxes. "
+        "If their format is known (xyxy, xywh, cxcywh, xywhr, cxcywhr or xyxyxyxy, in pixels) "
+        "they follow the record's images.",
     .kind = FieldKind::kBoxes,
     .spatial = true,
     .take = [](Field& field) { return take_numbers(field, FieldKind::kBoxes); },

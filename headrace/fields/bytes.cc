@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes: of any length, as they are stored.
+// Bytes of any length, as stored.
 #include "headrace/base/registry.h"
 #include "headrace/fields/numbers.h"
 
@@ -14,13 +14,12 @@ bool take_bytes(Field& field) {
   return true;
 }
 
-const KindRecord kBytes{
-    .name = "bytes",
-    .doc = "Bytes of any length, as they are stored. Transforms do not change them.",
-    .kind = FieldKind::kBytes,
-    .form = ValueForm::kString,
-    .take = take_bytes,
-    .begin = begin_string};
+const KindRecord kBytes{.name = "bytes",
+                        .doc = "Bytes of any length, as stored. Transforms do not change them.",
+                        .kind = FieldKind::kBytes,
+                        .form = ValueForm::kString,
+                        .take = take_bytes,
+                        .begin = begin_string};
 const Register<KindRecord> registered_bytes(kBytes);
 
 }  // namespace

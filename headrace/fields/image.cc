@@ -22,7 +22,7 @@ const KindRecord kImage{
     .follow = [](const Following& way, FieldValue& value) { return follow_picture(way, value); }};
 const Register<KindRecord> registered_image(kImage);
 
-// Codecs look at so many bytes.
+// The number of first bytes that codecs inspect.
 std::span<const uint8_t> signature_of(std::span<const uint8_t> bytes) {
   constexpr size_t kFirst = 16;
   return bytes.first(std::min(bytes.size(), kFirst));

@@ -3,9 +3,9 @@
 // pictures.
 //
 // They follow in their own dtype like torchvision v2's: a flip maps the pixel x to W - 1 - x, and
-// nothing is clamped, so a point that has left the picture is outside of it. What comes after x and
-// y (visibility, depth) stays, and so does the order of the points: a left hand of a mirrored
-// picture is in the row of the left hand.
+// nothing is clamped, so points may be outside the picture. Values after x and y (visibility,
+// depth) and the order of the points do not change: the left hand of a mirrored picture stays in
+// the row of the left hand.
 #include "headrace/base/registry.h"
 #include "headrace/fields/coordinates.h"
 #include "headrace/fields/numbers.h"
@@ -51,7 +51,7 @@ std::string keypoints_want(const FieldState& field) {
 }
 
 Result<void> keypoints_follow(const Following& way, FieldValue& value) {
-  const auto numbers = static_cast<size_t>(value.shape.back());  // of a point
+  const auto numbers = static_cast<size_t>(value.shape.back());  // numbers of a point
   change_coordinates(value, [&](auto points) {
     Size canvas = way.canvas;
     for (const Geometry::Move& move : way.geometry.moves()) {
@@ -67,8 +67,8 @@ Result<void> keypoints_follow(const Following& way, FieldValue& value) {
 const KindRecord kKeypoints{
     .name = "keypoints",
     .doc =
-        "Points of two numbers or more, of which the first two are x and y in pixels. They "
-        "follow the record's images; the other numbers stay.",
+        "Points of two numbers or more, of which the first two are x and y in pixels. They follow "
+        "the record's images; the other numbers are unchanged.",
     .kind = FieldKind::kKeypoints,
     .spatial = true,
     .take = [](Field& field) { return take_numbers(field, FieldKind::kKeypoints); },

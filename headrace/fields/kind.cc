@@ -11,13 +11,14 @@ namespace {
 
 using Kinds = std::array<const KindRecord*, 256>;
 
-// By number; made when the first kind is asked for, which is after the libraries were loaded.
+// Indexed by number; made when the first kind is requested, which is after the libraries were
+// loaded.
 const Kinds& kinds() {
   static const Kinds kinds = [] {
     Kinds out{};
     for (const KindRecord* record : Registry<KindRecord>::all()) {
       const KindRecord*& place = out[static_cast<size_t>(record->kind)];
-      assert(!place && "two kinds of one number");
+      assert(!place && "two kinds with the same number");
       place = record;
     }
     return out;

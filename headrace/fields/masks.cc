@@ -2,10 +2,10 @@
 // Instance masks: planes of (..., H, W) over the record's pictures, one per instance, or a map such
 // as depth. They may have any dtype: values are moved, never interpolated.
 //
-// Without a warp, each row comes from a row and each column from a column, so that a geometry comes
-// to two lists of numbers, found on one axis at a time and applied once. With a warp, each position
-// has its own source. Outside the value is 0, whatever a warp's mask_fill is: that is a class
-// id, which instances and depths do not have.
+// Without a warp, each row comes from a row and each column from a column, so a geometry reduces to
+// two lists of numbers, computed one axis at a time and applied once. With a warp, each position
+// has its own source. Outside the image the value is 0, whatever a warp's mask_fill is, since that
+// is a class id, which instances and depths do not have.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -37,7 +37,7 @@ const ErrorCode kTooLarge{
     "than memory_limit leaves for one record. Nothing was allocated. Use a smaller Resize, fewer "
     "instances per record, or a higher memory_limit."};
 
-// For each place along an axis of what comes out, where it is taken from.
+// For each position along an axis of the result, its source position.
 using Places = std::vector<int32_t>;
 
 Places all_places(int extent) {
@@ -65,7 +65,7 @@ void add_border(Places& places, int before, int after, Padding padding) {
   places.insert(places.end(), static_cast<size_t>(after), kBorder);
 }
 
-// As Pillow's and torchvision's "nearest".
+// Like "nearest" in Pillow and torchvision.
 void resample(Places& places, int extent) {
   if (static_cast<int>(places.size()) == extent) return;
   Places to = nearest_samples(Filter::kNearest, static_cast<int>(places.size()), extent);
@@ -95,7 +95,7 @@ struct Plane {
                        std::swap(rows, columns);
                        transposed = !transposed;
                      },
-                     [](const Warp&) {}},  // not one of rows and columns
+                     [](const Warp&) {}},  // not separable into rows and columns
                by);
   }
 
@@ -103,7 +103,7 @@ struct Plane {
   bool transposed = false;  // rows are the source's columns
 };
 
-// Where a row's items are taken from; mostly a border is at its ends alone.
+// The sources of a row's items; usually only its ends are border.
 struct RowPlaces {
   explicit RowPlaces(std::span<const int32_t> from) : places(from) {
     const auto is_item = [](int32_t place) { return place != kBorder; };
@@ -114,7 +114,7 @@ struct RowPlaces {
     for (size_t at = begin; at + 1 < end; ++at) is_run = is_run && from[at + 1] == from[at] + 1;
   }
 
-  // `from`: a source's row, whose items are `step` bytes apart, and aligned as it happens.
+  // `from`: a source row, whose items are `step` bytes apart and may be unaligned.
   template <class Item>
   void take(const uint8_t* from, size_t step, Item* to) const {
     const auto item = [&](size_t at, size_t apart) {
@@ -136,11 +136,11 @@ struct RowPlaces {
   }
 
   std::span<const int32_t> places;
-  size_t begin, end;  // of the first items that have no border among them
-  bool is_run;        // each of these is the one after the last
+  size_t begin, end;  // range of items without border
+  bool is_run;        // each source follows the previous one
 };
 
-// Each plane of `in` (its rows of `width` items) as `plane` shows it. What lies beyond is 0.
+// Maps each plane of `in` (with rows of `width` items) by `plane`. Positions outside are 0.
 template <class Item>
 void show(const Plane& plane, std::span<const uint8_t> in, int64_t planes, Size size, Buffer& out) {
   const size_t rows = plane.rows.size(), columns = plane.columns.size();
@@ -165,7 +165,7 @@ void show(const Plane& plane, std::span<const uint8_t> in, int64_t planes, Size 
   }
 }
 
-// Each place of each plane from the source's place that the warp says.
+// Maps each position of each plane from its source position in the warp.
 template <class Item>
 void show_warped(const Warp& warp, std::span<const uint8_t> in, int64_t planes, Size size,
                  Buffer& out) {
@@ -190,7 +190,7 @@ void show_warped(const Warp& warp, std::span<const uint8_t> in, int64_t planes, 
   }
 }
 
-// Planes on their way: what moves them is one call for each dtype's width.
+// Planes being moved, with one implementation per item size.
 class MovingPlanes {
  public:
   MovingPlanes(FieldValue& value, const Renderer& renderer)
@@ -263,7 +263,7 @@ Result<void> masks_follow(const Following& way, FieldValue& value) {
   }
   MovingPlanes planes(value, way.renderer);
   Size canvas = way.canvas;
-  std::optional<Plane> plane;  // of the moves since the last warp
+  std::optional<Plane> plane;  // accumulated moves since the last warp
   const auto show_moved = [&]() -> Result<void> {
     if (!plane) return {};
     Result<void> done = planes.show_plane(*plane, canvas);
@@ -287,7 +287,7 @@ Result<void> masks_follow(const Following& way, FieldValue& value) {
 
 std::string masks_want(const FieldState& field) {
   if (field.shape.size() < 2) return "only planes of shape (..., H, W) can follow it";
-  // Bytes may be a picture, or class ids, and nobody has said: a picture wants a filter.
+  // Undeclared bytes may be a picture or class ids, and a picture needs a filter.
   const size_t axes = field.shape.size();
   const int64_t channels = axes == 3 ? field.shape[0] : axes == 2 ? 1 : 0;
   const bool colors = channels == 3 || channels == 4;

@@ -58,7 +58,7 @@ Result<void> check_annotated_size(const Beginning& from, const ImageHeader& head
                       " (width x height), and its annotations are of " + text(width, height),
               .hint = "check the image folder; hr.coco(check_sizes=False) skips this check"};
   if (swaps && is_width == height && is_height == width) {
-    error.hint = turns ? "exif_orientation=False: they were drawn on the image as it is stored"
+    error.hint = turns ? "exif_orientation=False: they were drawn on the image as stored"
                        : "exif_orientation=True rotates the image as its Exif tag (" +
                              std::to_string(header.exif_orientation) + ") says";
   }
@@ -102,8 +102,8 @@ Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
   return {};
 }
 
-// A warp that is none mixes no pixels, and is an edit like any other. A recipe that takes the first
-// of these takes the second, so one that does not fit stays as it was.
+// A trivial warp does not mix pixels, so it becomes ordinary edits. A recipe that accepts the first
+// of these accepts the second, so a recipe that rejects them is unchanged.
 bool turned(Recipe& picture, const Warp& warp) {
   const int turns = *warp.quarter_turns;
   if (turns % 2 && !picture.transpose()) return false;
@@ -111,7 +111,7 @@ bool turned(Recipe& picture, const Warp& warp) {
   return (turns != 1 && turns != 2) || picture.flip_vertical();
 }
 
-// A warp that is a move by whole pixels: what stays in the picture, and a border.
+// A warp that only shifts by whole pixels: a crop of the remaining part, and a border.
 Geometry shifted(const Warp& warp, std::span<const double> fill) {
   static constexpr double kBlack[] = {0};
   const auto [x, y] = *warp.shift;
@@ -122,7 +122,8 @@ Geometry shifted(const Warp& warp, std::span<const double> fill) {
            fill.empty() ? std::span<const double>(kBlack) : fill);
 }
 
-// The move on a recipe; false where it does not fit into it. REQUIRES: no warp but a turn.
+// Applies the move to a recipe; false if the recipe cannot hold it. REQUIRES: not a warp, except a
+// rotation by quarter turns.
 bool edited(Recipe& picture, const Geometry::Move& move, std::optional<Filter> filter) {
   return std::visit(Cases{[&](const Geometry::Crop& crop) { return picture.crop(crop.window); },
                           [&](const Geometry::Resize& resize) {
@@ -146,7 +147,7 @@ bool edited(Recipe& picture, const Geometry::Move& move, std::optional<Filter> f
                     move);
 }
 
-// No recipe holds such borders. Only what a crop leaves of them is made.
+// A recipe cannot hold such borders. Only the part that a crop keeps is made.
 Result<void> pad_with_itself(Renderer& renderer, const Geometry::Pad& pad,
                              const Geometry::Crop* crop, Recipe& picture) {
   const Borders& add = pad.borders;
@@ -170,7 +171,7 @@ const ErrorCode kTooMuchToWarp{
     "memory than memory_limit leaves for one record. Nothing was allocated. Resize or crop first, "
     "drop expand=True, or raise memory_limit."};
 
-// Room for an outcome that grows is not reserved, and may not take more than one record may have.
+// Memory for a growing result is not reserved, so it must stay within the limit of one record.
 bool outgrows(const WarpedPicture& picture, const Renderer& renderer) {
   const Size from = source_size(picture), to = picture.warp.to;
   const size_t before = size_t(from.height) * size_t(from.width);
@@ -179,7 +180,7 @@ bool outgrows(const WarpedPicture& picture, const Renderer& renderer) {
   return after > before && after * pixel > renderer.largest_value();
 }
 
-// Where a device decodes the image the warp is left to it, if kernels have it.
+// If a device decodes the image, it also does the warp, provided that it has a kernel for it.
 bool left_as_warp(const Warp& warp, bool is_mask, Recipe& picture) {
   if (is_mask || !picture.left_to_device() || warp.to != picture.size() ||
       !runs_on_device(warp, is_mask, picture.channels())) {
@@ -189,7 +190,7 @@ bool left_as_warp(const Warp& warp, bool is_mask, Recipe& picture) {
   return true;
 }
 
-// A shift is an edit of what is decoded. After colors or a pass it is a warp like others.
+// A shift is an edit of the decoded picture. After colors or a pass, it is an ordinary warp.
 bool left_as_shift(const Warp& warp, const Geometry& shift, Recipe& picture) {
   if (!picture.left_to_device()) return false;
   Recipe shifted = picture;
@@ -301,7 +302,7 @@ Result<void> begin_picture(const Beginning& from, FieldValue& value) {
       data.bytes.size() != static_cast<size_t>(element_count(shape)) * size_of(from.state.dtype)) {
     return wrong_value(from.state, data);
   }
-  value.picture = Recipe();  // lets go of the pixels, which are then free for this record
+  value.picture = Recipe();  // releases the pixels, whose memory this record can then reuse
   std::shared_ptr<Picture>& memory = from.pixels;
   if (!memory || memory.use_count() > 1) memory = std::make_shared<Picture>();
   memory->channels = static_cast<int>(shape[0]);
@@ -336,7 +337,7 @@ Result<void> follow_picture(const Following& way, FieldValue& value, std::option
       if (left_as_warp(*warp, filter.has_value(), value.picture)) continue;
       done = warp_pixels(way.renderer, *warp, filter.has_value(), value.picture);
     } else if (!edited(value.picture, moves[i], filter)) {
-      // A resize keeps the border for itself, which would be many pixels.
+      // A resize applies to the border as well, which could be many pixels.
       const bool resizes = std::holds_alternative<Geometry::Resize>(moves[i]);
       done = resizes ? way.renderer.materialize_shown(value.picture)
                      : way.renderer.materialize(value.picture);

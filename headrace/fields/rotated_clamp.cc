@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clips a rotated box at an image's edges, as torchvision does: the box is clipped at the left
-// edge, four times, the image rotated by a quarter each time. Sides keep their slopes,
-// y = a x + b, and only b changes.
+// edge, four times, the image rotated by a quarter each time. Sides y = a x + b keep their slopes
+// a; only b changes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-// As in torch: NaN remains NaN on either side.
+// Like torch: NaN propagates from either argument.
 template <class Real>
 Real min_of(Real a, Real b) {
   return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);
@@ -59,7 +59,7 @@ BoxCorners<Real> beginning_at(const BoxCorners<Real>& box, size_t corner) {
   return out;
 }
 
-// Slope of each side, from its corner to the next.
+// The slope of each side, from its corner to the next.
 template <class Real>
 struct Lines {
   explicit Lines(const BoxCorners<Real>& box) {
@@ -69,7 +69,7 @@ struct Lines {
       b[i] = box[2 * i + 1] - a[i] * box[2 * i];
     }
   }
-  // Each corner, where its side meets the one before it.
+  // Each corner is where its side meets the previous one.
   BoxCorners<Real> meeting() const {
     BoxCorners<Real> out;
     for (size_t i = 0; i < 4; ++i) {
@@ -91,8 +91,8 @@ Real min_of(const std::array<Real, 4>& all) {
   return min_of(min_of(all[0], all[1]), min_of(all[2], all[3]));
 }
 
-// Moves the sides: outwards as far as the first and the last corner's need it to lie on the edge
-// (soft), or inwards until nothing lies beyond it (hard); never beyond the box as it was.
+// Moves the sides: outwards until the first and the last corner are on the edge (soft), or inwards
+// until nothing is beyond it (hard); never beyond the original box.
 template <class Real>
 void move_sides(Lines<Real>& lines, const Lines<Real>& whole, Size canvas, Clamping clamping) {
   const auto& a = lines.a;
@@ -117,7 +117,7 @@ void move_sides(Lines<Real>& lines, const Lines<Real>& whole, Size canvas, Clamp
   b[2] = between(b[2], m[0], m[2]);
   b[1] = between(b[1], m[1], m[3]);
   b[3] = between(hard ? b[0] : b[3], m[1], m[3]);
-  if (hard) b[0] = b[3];  // one number in torchvision's code
+  if (hard) b[0] = b[3];  // a single constant in torchvision's code
 }
 
 template <class Real>
@@ -141,7 +141,7 @@ BoxCorners<Real> cut_at_the_left(const BoxCorners<Real>& box, const BoxCorners<R
   return x1 < 0 && meets ? met : box;
 }
 
-// A quarter against the clock, of the canvas too.
+// Rotates by a quarter counterclockwise, including the canvas.
 template <class Real>
 void turn_quarter(BoxCorners<Real>& box, Size canvas) {
   for (size_t i = 0; i < 8; i += 2) {
@@ -160,7 +160,8 @@ BoxCorners<Real> clamped_rotated(const BoxCorners<Real>& box, Size canvas, Clamp
     const size_t first = first_corner(out);
     whole = beginning_at(whole, first);
     out = cut_at_the_left(beginning_at(out, first), whole, canvas, clamping);
-    // So does torchvision, which does not lead back; over four edges it does.
+    // Like torchvision, this reorders the corners and does not undo it; after four edges, the order
+    // is the original one.
     out = beginning_at(out, first);
     whole = beginning_at(whole, first);
     turn_quarter(out, canvas);

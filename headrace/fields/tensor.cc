@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors: numbers of which steps know only shape and dtype; a single number is a scalar.
+// Tensors: numbers with only a shape and dtype known to steps; a single number is a scalar.
 #include "headrace/base/registry.h"
 #include "headrace/fields/numbers.h"
 

@@ -38,7 +38,7 @@ bool take_video(Field& field) {
   return true;
 }
 
-// From what is kept of it, or from the file; then that is kept.
+// From the cached index, or from the file; then the index is cached.
 Result<VideoTrack> track_of(const RowIndexSlot& kept, const ByteRanges& file) {
   if (!kept.known.empty()) {
     Result<VideoTrack> track = track_from_video_index(kept.known, file.size());
@@ -53,7 +53,7 @@ Result<VideoTrack> track_of(const RowIndexSlot& kept, const ByteRanges& file) {
 
 using SharedTrack = std::shared_ptr<const VideoTrack>;
 
-// Of an open file also from the tables that the process has read of it.
+// For an open file, also from the tables that this process has already read.
 Result<SharedTrack> shared_track_of(const FieldData& data, const ByteRanges& file) {
   const File* const open = data.file && data.bytes.empty() ? data.file.get() : nullptr;
   const Result<FileIdentity> identity = open ? open->identity() : FileIdentity{};
@@ -76,7 +76,7 @@ Result<void> begin_video(const Beginning& from, FieldValue& value) {
   const Result<SharedTrack> read = shared_track_of(from.data, file);
   if (!read) {
     Error error = read.error();
-    // A record may have several videos, and its key names one of them.
+    // A record may have several videos, but its key refers to only one of them.
     if (from.data.file) {
       error.note += (error.note.empty() ? "" : "; ") + std::string("\"") + from.state.name +
                     "\" is " + from.data.file->path();
@@ -101,7 +101,7 @@ Result<void> begin_video(const Beginning& from, FieldValue& value) {
 const KindRecord kVideo{
     .name = "video",
     .doc =
-        "A video file. A transform (such as RandomVideoClips) takes clips of it, (T, C, H, W), "
+        "A video file. A transform (such as RandomVideoClips) takes clips from it, (T, C, H, W), "
         "and later transforms of geometry, color and dtype treat the frames as images, all "
         "frames of a record alike.",
     .kind = FieldKind::kVideo,

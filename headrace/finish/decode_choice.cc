@@ -25,7 +25,7 @@ const ErrorCode kNothingToDecode{
 std::string in_the_way(const DecodeQuestion& question) {
   if (question.finish == FinishUse::kHost) return "finish=\"host\" requires finished rows";
   if (!question.encoded) return "the source has no encoded images";
-  if (question.strict) return "strict=True looks at all of a file";
+  if (question.strict) return "strict=True inspects the whole file";
   return {};
 }
 

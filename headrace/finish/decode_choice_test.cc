@@ -107,7 +107,7 @@ TEST(DecodeChoice, ObstaclesAreNamed) {
   expect([](DecodeQuestion& asked) { asked.encoded = false; }, kFinished,
          "the source has no encoded images");
   expect([](DecodeQuestion& asked) { asked.strict = true; }, kFinished,
-         "strict=True looks at all of a file");
+         "strict=True inspects the whole file");
   expect([](DecodeQuestion&) {}, {{}, "host: RandomAffine prevents it"},
          "images are finished on the host: RandomAffine prevents it");
   expect([](DecodeQuestion&) {},

@@ -39,7 +39,7 @@ SamplerPtr sampler_of(const LoaderOptions& options, const SourcePtr& source) {
   return options.shuffle ? shuffled_by(source) : sequential(source->size());
 }
 
-// Whether an output can be made of this field, before there is a plan that knows.
+// Whether an output can be made from this field, judged before there is a plan.
 bool is_wanted(std::string_view field, const Schema& schema, const Pipeline& pipeline,
                const PlanOptions& options) {
   if (std::ranges::count(pipeline.dropped, field)) return false;
@@ -53,7 +53,7 @@ bool is_wanted(std::string_view field, const Schema& schema, const Pipeline& pip
          std::ranges::any_of(pipeline.transforms, in_python);
 }
 
-// The source, with what its files say of their pictures and sounds.
+// The source, with details of images and audio from its files.
 SourcePtr with_stored_forms(const SourcePtr& source, const Pipeline& pipeline,
                             const PlanOptions& options) {
   return with_stored_sounds(with_stored_pictures(source, options, [&](std::string_view field) {
@@ -80,7 +80,7 @@ class Loader::Impl {
                   mix64(mix64(path_.source()->fingerprint(), sampler_->fingerprint()),
                         static_cast<uint64_t>(options().last_batch)),
                   sampler_->streams()) {
-    simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none
+    simd_level();  // throws here, not on a thread, if HEADRACE_SIMD is invalid
     const bool says_valid = std::ranges::find(plan_->outputs(), OutputOrigin::kValid,
                                               &Output::origin) != plan_->outputs().end();
     if (options().uneven == Uneven::kPad && !says_valid) {
@@ -90,13 +90,13 @@ class Loader::Impl {
     }
   }
 
-  // An order may be asked for in Python, which takes a while and may fail: here, and on no thread
-  // of the engine's.
+  // An order may call Python, which takes a while and may fail: so it is called here, not on a
+  // thread of the engine.
   void ask_for_order(int64_t epoch) const {
     if (sampler_->size() > 0) sampler_->index(position_.seed(), static_cast<uint64_t>(epoch), 0);
   }
 
-  // Throws Exception where the memory is too small, now rather than at the first batch.
+  // Throws Exception if the memory is too small, now rather than at the first batch.
   std::unique_ptr<BatchMaker> make_maker(const SourcePtr& source, const Pipeline& pipeline) {
     if (layout_.batches() == 0 && sampler_->size() > 0) {
       raise(kBadLoaderOption,
@@ -210,7 +210,7 @@ class Loader::Impl {
       halt(interrupted);
       throw Exception(nothing_left(at));
     }
-    // Where a warning throws, the next call finds the end again.
+    // If a warning throws, the next call reaches the end again.
     warnings_.repaired(position_.take_repaired(made()), at.epoch);
     set_epoch(at.epoch + 1, interrupted);
   }
@@ -225,7 +225,7 @@ class Loader::Impl {
     return error;
   }
 
-  // The next call tries it again.
+  // The next call tries again.
   void not_received(const Interrupted& interrupted) {
     halt(interrupted);
     position_.fail(bad_records_.in_epoch());
@@ -281,7 +281,7 @@ class Loader::Impl {
     if (!engine) raise(kBadLoaderOption, "resident=True: rows are not made one by one");
     return engine->make_rows(rows, memory);
   }
-  // Where rows are lent.
+  // The engine that lends rows.
   std::shared_ptr<Engine> lender() const { return maker_->engine_for_rows(false); }
 
   std::vector<int64_t> indices(int64_t epoch, int64_t index) const {
@@ -363,7 +363,7 @@ class Loader::Impl {
   }
 
   const ResolvedOptions resolved_;
-  const std::shared_ptr<const Plan> plan_;  // shared: batches under way outlive a closed loader
+  const std::shared_ptr<const Plan> plan_;  // shared: batches in use outlive a closed loader
   WorkPlacement placement_;
   ReadPath path_;
   const SamplerPtr sampler_;
@@ -383,8 +383,8 @@ Loader::Loader(SourcePtr source, const Pipeline& pipeline, const LoaderOptions& 
     : impl_(std::make_unique<Impl>(with_stored_forms(source, pipeline, options.plan), pipeline,
                                    options)) {}
 
-// In a forked child nothing of it can be ended: its threads are the parent's, and so may its locks
-// be.
+// In a forked child nothing can be ended: the threads are the parent's, and locks may be held by
+// them.
 Loader::~Loader() {
   if (forked_from_running_engine()) (void)impl_.release();
 }

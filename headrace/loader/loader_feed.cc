@@ -16,7 +16,7 @@ namespace {
 
 struct Stopped {};
 
-// Values [first, last) along the axis that records are packed along, as a tensor of their own.
+// Values [first, last) along the packed axis, as a separate tensor.
 Assembled packed_part(const BatchField& field, int64_t first, int64_t last) {
   RaggedForm form{.dtype = field.view.dtype, .promised = field.view.shape, .packed = true};
   TensorView part = field.view;
@@ -94,14 +94,14 @@ HostBatch host_batch(Batch batch, const Made& made) {
   return out;
 }
 
-// By rows, a part for each device.
+// Divides a batch by rows, one part per device.
 std::list<HostBatch> divide(const Batch& batch, const Made& made, int64_t parts) {
   std::list<HostBatch> divided;
   const auto begin_of = [&](int64_t part) {
     const int64_t row = batch.size * part / parts;
     const std::vector<int64_t>& begins = batch.group_begins;
     if (begins.empty() || row >= batch.size) return row;
-    return *std::prev(std::ranges::upper_bound(begins, row));  // the first is 0
+    return *std::prev(std::ranges::upper_bound(begins, row));  // the first offset is 0
   };
   for (int64_t part = 0; part < parts; ++part) {
     const int64_t first = begin_of(part), last = begin_of(part + 1);
@@ -154,7 +154,7 @@ std::optional<HostBatch> SharedBatches::next(int part, const std::function<bool(
   return std::nullopt;
 }
 
-// Whoever has the loader is told as well, and leaves it soon.
+// The thread that uses the loader is notified, too, and leaves it soon.
 void SharedBatches::again(int part, const FedBatch& batch) {
   {
     MutexLock lock(mutex_);
@@ -179,7 +179,7 @@ void SharedBatches::again(int part, const FedBatch& batch) {
   changed_.notify_all();
 }
 
-// False when nobody waits any more.
+// False if nothing waits any more.
 bool SharedBatches::take_one(uint64_t turn, const std::function<bool()>& stopping) {
   std::list<HostBatch> divided;  // empty at the end
   std::exception_ptr error;
@@ -201,7 +201,7 @@ bool SharedBatches::take_one(uint64_t turn, const std::function<bool()>& stoppin
   if (stopped) return false;
   error_ = error;
   over_ = divided.empty();
-  for (Part& one : of_) {  // without an allocation, so that all parts get theirs or none does
+  for (Part& one : of_) {  // without an allocation, so that either all parts get theirs or none
     if (over_) break;
     one.waiting.splice(one.waiting.end(), divided, divided.begin());
   }

@@ -416,7 +416,7 @@ TEST(Files, LargerThanTheLimitAreRefusedUnread) {
     FAIL();
   } catch (const Exception& e) {
     EXPECT_EQ(e.error().code->id, "HR0206");
-    EXPECT_EQ(e.error().hint, "raise memory_limit, or leave the file out");
+    EXPECT_EQ(e.error().hint, "raise memory_limit, or remove the file");
   }
 }
 

@@ -239,7 +239,7 @@ TEST(ResidentOnADevice, AnUnsupportedStepIsNamedAndDoneByTheEngine) {
     Loader loader(data.source, Pipeline{steps, {}, {}}, options);
     loader.load_resident();
     EXPECT_NE(loader.resolved("resident")
-                  .find("(on the host, not on simulated: " + name + " is not done there)"),
+                  .find("(on the host, not on simulated: " + name + " is not supported there)"),
               std::string::npos)
         << loader.resolved("resident");
   }

@@ -13,14 +13,14 @@ constexpr double kInt32 = std::numeric_limits<int32_t>::max();
 
 using Set = std::function<void(LoaderOptions&, const ParamValue&)>;
 
-// `member` says where the value goes: LoaderOptions& -> a reference.
+// `member`: the destination of the value: LoaderOptions& -> a reference.
 template <class Member>
 Set into(Member member) {
   return [member](LoaderOptions& options, const ParamValue& value) {
     auto& target = member(options);
     using T = std::remove_reference_t<decltype(target)>;
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      target = static_cast<T>(std::get<int64_t>(value));  // of a seed: the same 64 bits
+      target = static_cast<T>(std::get<int64_t>(value));  // for a seed: the same 64 bits
     } else if constexpr (std::is_same_v<T, std::optional<bool>>) {
       target = std::get<bool>(value);
     } else {
@@ -29,7 +29,7 @@ Set into(Member member) {
   };
 }
 
-// An option that is one of a few words, each a value of an enumeration.
+// An option with a few allowed words, each a value of an enumeration.
 template <class Enum, class Member>
 LoaderOption one_of(Param param, std::string_view group, Member member,
                     std::vector<std::pair<std::string_view, Enum>> words) {

@@ -49,7 +49,7 @@ LoaderState Position::state_now() const {
           .streams = streams_};
 }
 
-// The iteration that was under way is over.
+// The current iteration is over.
 void Position::move_to(const Place& place) {
   place_ = place;
   repaired_before_.reset();
@@ -114,13 +114,13 @@ void Position::check(const LoaderState& state) const {
   if (state.global_batch != layout_.global_batch()) {
     raise(kOtherState,
           "the state was taken with a global batch of " + number(state.global_batch) +
-              ", this loader's is " + number(layout_.global_batch()) + " (" +
+              ", but this loader's is " + number(layout_.global_batch()) + " (" +
               number(layout_.rank_batch()) + " x " + number(world_size_) + " ranks)",
           "global_batch_size=" + number(state.global_batch));
   }
   if (state.streams != streams_) {
     raise(kOtherState,
-          "the state was taken with " + number(state.streams) + " streams, this loader has " +
+          "the state was taken with " + number(state.streams) + " streams, but this loader has " +
               number(streams_),
           state.streams > 0 ? "sampler=hr.sampling.streams(count=" + number(state.streams) + ")"
                             : std::string());

@@ -19,7 +19,7 @@ std::shared_ptr<StreamingBatches> ResidentBatches::by_engine() const {
   return by_engine_;
 }
 
-// By the engine, of what there is now.
+// Makes batches with the engine, from the current files.
 std::shared_ptr<StreamingBatches> ResidentBatches::streaming() const {
   EngineOptions options = options_;
   options.memory_limit -= residence_->bytes();
@@ -32,7 +32,7 @@ std::shared_ptr<StreamingBatches> ResidentBatches::streaming() const {
 
 bool ResidentBatches::load_resident(const Interrupted& interrupted) {
   if (residence_->is_on() && !residence_->is_prepared()) {
-    by_engine()->close();  // it has the memory that the records are to have
+    by_engine()->close();  // it holds the memory that the records will need
     files_.emplace(options_.task.source, options_.task.plan->wanted());  // before they are read
     residence_->prepare(options_.task.source, options_.warn, interrupted);
     replace(streaming());
@@ -40,7 +40,7 @@ bool ResidentBatches::load_resident(const Interrupted& interrupted) {
   return residence_->is_on_device();
 }
 
-// Warns, once, where a file that records were read from has changed.
+// Warns, once, if a file that records were read from has changed.
 void ResidentBatches::look_at_files() {
   if (!files_ || !residence_->is_on()) return;
   const std::optional<std::string> changed = files_->changed();
@@ -104,7 +104,7 @@ void ResidentBatches::close() {
 
 void ResidentBatches::replace(std::shared_ptr<StreamingBatches> by_engine) {
   MutexLock lock(mutex_);
-  by_engine_.swap(by_engine);  // the one before goes without the lock
+  by_engine_.swap(by_engine);  // the previous one is destroyed without the lock
 }
 
 }  // namespace headrace

@@ -41,7 +41,7 @@ void check(const LoaderOptions& options, const Source& source) {
     raise(kBadLoaderOption, "the source has no records: " + source.description());
 }
 
-// Records a batch of all ranks together has.
+// Records in a batch, over all ranks.
 int64_t global_batch_of(const LoaderOptions& options) {
   if ((options.batch_size > 0) == (options.global_batch_size > 0)) {
     raise(kBadLoaderOption,
@@ -73,13 +73,13 @@ BatchLayout layout_of(const LoaderOptions& options, const Sampler& sampler, int6
     raise(kBadLoaderOption,
           "the sampler sets the number of records per batch, and so does " +
               std::string(options.batch_size > 0 ? "batch_size" : "global_batch_size"),
-          "leave it out");
+          "omit it");
   }
   if (options.last_batch != LastBatch::kKeep) {
     raise(kBadLoaderOption,
           "the sampler sets the number of records per batch, so none is incomplete and last_batch "
           "has no effect",
-          "leave it out");
+          "omit it");
   }
   return {sizes, options.rank, options.world_size, group};
 }

@@ -40,7 +40,8 @@ const ErrorCode kBadClip{
 
 constexpr int64_t kMostFrames = 1024;  // of a clip
 
-// Sounds of several clips are one output, as their pictures are. The first one's field.
+// The field of the first clip's audio; the audio of several clips is one output, like their
+// pictures.
 int add_sounds(PlanDraft& draft, const FieldState& video, const ClipForm& form,
                const std::string& label) {
   FieldState sound;

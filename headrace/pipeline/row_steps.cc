@@ -151,7 +151,7 @@ std::optional<Error> rows_left_behind(const PlanDraft& draft, const Step& step,
                  .hint = (known ? "" : "source.with_row_group(" + all + ", " + name + "), or ") +
                          std::string("fields=(") + all + ", " + name +
                          ") of the transform drops them together" +
-                         (known ? "" : "; fields=(" + all + ",) says that they are unrelated") +
+                         (known ? "" : "; fields=(" + all + ",) declares that they are unrelated") +
                          "; or leave " + name + " out with the loader's fields="};
   }
   return {};

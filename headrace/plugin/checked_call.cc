@@ -15,12 +15,12 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kGuard = size_t{64} << 10;  // bytes before an output and after it
+constexpr size_t kGuard = size_t{64} << 10;  // guard bytes before and after an output
 constexpr uint8_t kPattern = 0xA7;
 
 constexpr std::array<int, 5> kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 struct sigaction before[kSignals.size()];    // written once, before the handler can run
-thread_local const char* running = nullptr;  // what this thread's checked call is
+thread_local const char* running = nullptr;  // describes this thread's checked call
 
 const char* short_name(int signal) {
   switch (signal) {
@@ -41,7 +41,7 @@ void say(const char* text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, strlen(text));
 }
 
-// Async-signal-safe. The signal comes once more as soon as this returns, to the handler of before.
+// Async-signal-safe. When this returns, the signal is raised again, for the previous handler.
 void on_crash(int signal, siginfo_t*, void*) {
   if (const char* const what = running) {
     say("Headrace: ");
@@ -55,7 +55,7 @@ void on_crash(int signal, siginfo_t*, void*) {
   raise(signal);
 }
 
-// Bytes that end where a page begins that no thread may touch, as far as `align` allows.
+// Bytes that end at an inaccessible page, as far as `align` allows.
 class EndOfPage {
  public:
   EndOfPage(std::span<const uint8_t> bytes, size_t align) {
@@ -90,7 +90,7 @@ class Guarded {
     memory_.resize(kGuard + bytes + kGuard, kPattern);
   }
   uint8_t* data() { return memory_.data() + kGuard; }
-  // How far from the output the farthest byte lies that was written before and after it.
+  // How far before and after the output bytes were written.
   std::string written_outside() const {
     const auto other = [](uint8_t byte) { return byte != kPattern; };
     const auto low = std::find_if(memory_.begin(), memory_.begin() + kGuard, other);
@@ -114,7 +114,7 @@ std::string difference(const uint8_t* ones, const uint8_t* zeros, size_t bytes) 
   if (left > 0 && ones[at] == 0xFF && zeros[at] == 0)
     return "left " + std::to_string(left) + " of " + std::to_string(bytes) +
            " bytes of its output unwritten, the first at byte " + std::to_string(at);
-  return "gave two results for one input and the same draws, which differ from byte " +
+  return "gave two results for the same input and draws, which differ from byte " +
          std::to_string(at) + " on";
 }
 

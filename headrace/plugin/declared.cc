@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// Of version 1; later ones append. Members up to here have to be there.
+// Sizes of version 1; later versions append. Members up to here must be present.
 constexpr uint32_t kFirstPlugin = 48, kFirstTransform = 80, kFirstCodec = 80, kFirstStorage = 64,
                    kFirstSampler = 80, kFirstFormat = 80;
 static_assert(sizeof(headrace_plugin) >= kFirstPlugin);
@@ -25,7 +25,7 @@ constexpr uint32_t kFlags = HEADRACE_VALUES | HEADRACE_MOVES | HEADRACE_RANDOM;
 constexpr uint32_t kMostParts = 1000;
 
 std::string where_taken(const std::string& name) {
-  // Names of headrace.transforms that are no operators, what it imports included.
+  // Names in headrace.transforms that are not operators, including what it imports.
   for (const char* const own : {"Any", "Iterable", "Mapping", "Python", "Transform"}) {
     if (name == own) return "Headrace's own";
   }

@@ -39,7 +39,7 @@ std::string text_of_wanted(const OpOrigin& wanted) {
 
 class Loaded {
  public:
-  // `wanted`: null, or the one that it has to be.
+  // `wanted`: null, or the required fingerprint.
   const Plugin& load(const std::string& given, bool checked, const OpOrigin* wanted = nullptr)
       EXCLUDES_LOCK(mutex_) {
     std::error_code failed;
@@ -52,8 +52,8 @@ class Loaded {
     if (!read_file(path.string(), file, {.max_bytes = std::numeric_limits<uint64_t>::max()}))
       raise(kNoFile, path.string() + " cannot be read");
     const std::string fingerprint = hex_text(content_hash(file.bytes()));
-    if (wanted && wanted->fingerprint != fingerprint) {  // before anything of it runs
-      raise(kOther, path.string() + " has the fingerprint " + fingerprint + ", expected is " +
+    if (wanted && wanted->fingerprint != fingerprint) {  // before any of its code runs
+      raise(kOther, path.string() + " has the fingerprint " + fingerprint + ", but expected is " +
                         text_of_wanted(*wanted));
     }
     MutexLock lock(mutex_);

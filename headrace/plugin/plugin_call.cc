@@ -50,7 +50,7 @@ headrace_value value_of(const Param& param, const Arguments& arguments) {
       out.count = uint32_t(list.size());
       break;
     }
-    default: {  // set_type() of declared.cc makes no others
+    default: {  // set_type() in declared.cc allows no others
       const std::vector<double>& list = arguments.numbers(param.name);
       out.type = HEADRACE_PARAM_FLOATS;
       out.numbers = list.data();

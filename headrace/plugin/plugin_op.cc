@@ -34,7 +34,7 @@ class PluginOp final : public Op {
   bool takes(FieldKind kind) const override { return (table_.kinds & plugin_kind(kind)) != 0; }
   bool moves() const override { return (table_.flags & HEADRACE_MOVES) != 0; }
   bool carries(FieldKind kind) const override { return takes(kind); }
-  // One that moves pictures has them anyway.
+  // An operator that moves pictures has them anyway.
   bool wants_canvas(const FieldState& field) const override {
     return !moves() && takes(FieldKind::kImage) && keeps_rows(field.kind);
   }
@@ -48,28 +48,28 @@ class PluginOp final : public Op {
   // The size of the record's images.
   struct Canvas {
     Size before{-1, -1}, after{-1, -1};
-    bool known = false, differs = false;  // from image to image
+    bool known = false, differs = false;  // can differ between images
   };
 
   bool random() const { return (table_.flags & HEADRACE_RANDOM) != 0; }
   [[noreturn]] void misfit(const std::string& what, const std::string& hint = {}) const {
     raise_misfit(transform_.record.name, what, hint);
   }
-  // Whether its shape stays, whatever the plug-in says: rows go by the images.
+  // Whether the shape is fixed, whatever the plug-in returns: rows follow the images.
   static bool keeps_rows(FieldKind kind) { return is_spatial(kind) && !is_picture(kind); }
 
   static bool same_rows(const Shape& a, const Shape& b) {
     return !a.empty() && !b.empty() && a[0] == b[0];
   }
 
-  // What is wrong with a result, of a field that was `before`; "" where nothing is.
+  // What is wrong with the result for a field that was `before`; "" if nothing is.
   std::string why_not(FieldKind kind, DType dtype, const Shape& before, DType made,
                       const Shape& after) const;
   std::string why_not_picture(FieldKind kind, DType dtype, const Shape& before, DType made,
                               const Shape& after) const;
   Error broken(const std::string& what) const { return broken_plugin(part_, what); }
 
-  // Sets the form of the output for this record. `planned`: null where nothing is.
+  // Sets the form of the output for this record. `planned`: null if nothing was planned.
   Result<void> shape_output(OpContext& context, const PluginView& input, FieldKind kind,
                             const FieldState* planned, PluginView& output) const;
   Result<void> apply_to_picture(OpContext& context, size_t at, Canvas& canvas) const;
@@ -105,9 +105,9 @@ std::string PluginOp::why_not(FieldKind kind, DType dtype, const Shape& before, 
   if (is_picture(kind)) return why_not_picture(kind, dtype, before, made, after);
   if (kind == FieldKind::kAudio && (made != DType::kFloat32 || after.size() != 2))
     return "audio must be float32 of shape (channels, frames)";
-  constexpr int64_t kMostBytes = int64_t{1} << 47;  // of memory that a process can have
+  constexpr int64_t kMostBytes = int64_t{1} << 47;  // limit of a process's memory
   int64_t bytes = int64_t(size_of(made));
-  for (const int64_t extent : after) {  // of those that are known; strides are of empty ones, too
+  for (const int64_t extent : after) {  // of the known extents; strides also exist for empty arrays
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) || bytes > kMostBytes)
       return "that is larger than the address space";
   }
@@ -248,7 +248,7 @@ Result<void> PluginOp::apply_to_picture(OpContext& context, size_t at, Canvas& c
   Result<void> shaped = shape_output(context, input, value.kind, planned, output);
   if (!shaped) return shaped;
   Shape made = *output.shape();
-  if (!planned) {  // a rehearsal on a blank picture: nothing is run
+  if (!planned) {  // a rehearsal on a blank picture runs nothing
     for (size_t i = 0; i < 3; ++i) made[i] = made[i] > 0 ? made[i] : shape[i];
   }
   const Size after{static_cast<int>(made[1]), static_cast<int>(made[2])};
@@ -278,7 +278,7 @@ Result<void> PluginOp::apply_to_numbers(OpContext& context, size_t at, const Can
   const int field = context.fields[at];
   const FieldState* const planned = at < context.after.size() ? &context.after[at] : nullptr;
   FieldValue& value = context.record.fields[size_t(field)];
-  if (!planned) return {};  // a rehearsal has no numbers
+  if (!planned) return {};  // a rehearsal has no values
   if (value.kind == FieldKind::kAudio) {
     if (Result<void> made = make_samples(value, context.renderer); !made) return made;
   }
@@ -289,7 +289,7 @@ Result<void> PluginOp::apply_to_numbers(OpContext& context, size_t at, const Can
   PluginView input(value.kind, name, value.dtype, value.shape);
   Shape form = value.shape;
   if (value.kind == FieldKind::kMasks && moves() && canvas.known) {
-    // By no move: an error where the planes do not cover the image.
+    // Without a move, only checks that the planes cover the image.
     if (Result<void> covers = follow(context, field, canvas.before, Geometry()); !covers)
       return covers;
     form[form.size() - 2] = canvas.after.height;  // planes over the image
@@ -311,7 +311,7 @@ Result<void> PluginOp::apply_to_numbers(OpContext& context, size_t at, const Can
   const bool scalar = value.bytes.empty() && value.shape.empty();
   std::span<const uint8_t> in = value.bytes;
   if (scalar) in = {reinterpret_cast<const uint8_t*>(&value.scalar), sizeof value.scalar};
-  std::vector<double> aligned;  // what a source lends may begin anywhere
+  std::vector<double> aligned;  // memory lent by a source may be unaligned
   if (reinterpret_cast<uintptr_t>(in.data()) % item != 0) {
     aligned.resize(in.size() / sizeof(double) + 1);
     std::memcpy(aligned.data(), in.data(), in.size());
@@ -331,10 +331,10 @@ Result<void> PluginOp::apply_to_numbers(OpContext& context, size_t at, const Can
   return {};
 }
 
-// Images first: what lies in their coordinates needs to know what has become of them.
+// Images first, because fields in their coordinates depend on the result.
 Result<void> PluginOp::apply(OpContext& context) const {
   Canvas canvas;
-  bool others = false;  // that lie in the coordinates of images
+  bool others = false;  // fields in the coordinates of images
   const auto kind_of = [&](size_t at) {
     return context.record.fields[size_t(context.fields[at])].kind;
   };

@@ -55,7 +55,7 @@ bool begins_with(std::span<const uint8_t> file, std::string_view bytes) {
   return file.size() >= bytes.size() && std::memcmp(file.data(), bytes.data(), bytes.size()) == 0;
 }
 
-// What the file is, if it is not of the ELF format.
+// What the file is, if it is not an ELF file.
 std::string other_format(std::span<const uint8_t> file) {
   if (file.empty()) return "the file is empty";
   if (begins_with(file, "MZ")) return "it is a Windows library";
@@ -67,7 +67,7 @@ std::string other_format(std::span<const uint8_t> file) {
   return text ? "it is a text file" : "it is not a library";
 }
 
-// Whether all that the dynamic linker will map is in the file.
+// Checks that everything that the dynamic linker will map is in the file.
 std::string why_incomplete(std::span<const uint8_t> file, const Elf64_Ehdr& header) {
   const std::string ends = "the file ends after " + std::to_string(file.size()) + " bytes, ";
   const size_t count = header.e_phnum, at = header.e_phoff;
@@ -89,10 +89,10 @@ std::string why_incomplete(std::span<const uint8_t> file, const Elf64_Ehdr& head
   return dynamic ? "" : "it has no dynamic section: it is a static program";
 }
 
-// What helps against an error of the dynamic linker.
+// A hint for an error of the dynamic linker.
 std::string hint_for(const std::string& linker, const std::string& path) {
   if (linker.find("undefined symbol") != std::string::npos)
-    return "link the library that has it; -Wl,--no-undefined finds such symbols when it is linked";
+    return "link the library that has it; -Wl,--no-undefined reports such symbols at link time";
   if (linker.find("cannot open shared object") != std::string::npos)
     return "`ldd " + path +
            "` shows what it needs; -Wl,-rpath or LD_LIBRARY_PATH says where that "
@@ -111,8 +111,8 @@ struct CloseLibrary {
   void operator()(void* handle) const { dlclose(handle); }
 };
 
-// Why the bytes are no shared library that this process can load; "" where they are. `hint`
-// receives a way out.
+// Why this process cannot load the bytes as a shared library; "" if it can. `hint` receives a
+// remedy.
 std::string why_not_loadable(std::span<const uint8_t> file, std::string& hint) {
   if (!begins_with(file, ELFMAG)) {
     hint = "cc -shared -fPIC makes a shared library";
@@ -120,7 +120,7 @@ std::string why_not_loadable(std::span<const uint8_t> file, std::string& hint) {
   }
   hint = "compile it on or for this machine";
   if (file.size() <= EI_CLASS || file[EI_CLASS] != ELFCLASS64)
-    return "it was built for a 32-bit machine, and this process has 64 bits";
+    return "it was built for a 32-bit machine, but this process has 64 bits";
   Elf64_Ehdr header;
   if (file.size() < sizeof header) {
     hint = "copy it again";
@@ -130,7 +130,7 @@ std::string why_not_loadable(std::span<const uint8_t> file, std::string& hint) {
   if (header.e_ident[EI_DATA] != ELFDATA2LSB)
     return "it was built for a machine of the other byte order";
   if (header.e_machine != kMachine)
-    return "it was built for " + name_of_machine(header.e_machine) + ", and this process is " +
+    return "it was built for " + name_of_machine(header.e_machine) + ", but this process is " +
            name_of_machine(kMachine);
   hint = "cc -shared -fPIC makes a shared library";
   if (header.e_type == ET_REL) return "it is an object file (.o)";
@@ -154,8 +154,8 @@ const headrace_plugin* plugin_table(const std::string& path, std::span<const uin
   void* const symbol = dlsym(library.get(), "headrace_plugin_table");
   if (!symbol) {
     refuse(path, "it does not export headrace_plugin_table",
-           "define it as headrace/plugin.h declares it, with HEADRACE_EXPORT; in C++ "
-           "HEADRACE_PLUGIN of headrace/plugin.hpp does");
+           "define it as declared in headrace/plugin.h, with HEADRACE_EXPORT; in C++, use "
+           "HEADRACE_PLUGIN of headrace/plugin.hpp");
   }
   const auto table = reinterpret_cast<decltype(&headrace_plugin_table)>(symbol);
   const headrace_plugin* plugin = nullptr;

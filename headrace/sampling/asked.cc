@@ -17,7 +17,7 @@ const ErrorCode kOtherLength{
     "HR0726", ErrorKind::kConfig, "epoch length differs",
     "The number of batches per epoch is known before it begins, on every rank, so each epoch of "
     "an order defined by a Python object must have as many records as the first. Draw a fixed "
-    "number of records per epoch, or make a new loader when the number changes."};
+    "number of records per epoch, or create a new loader when the number changes."};
 
 // Epochs that are cached: the current one, and those inspected in the meantime.
 constexpr size_t kRemembered = 4;
@@ -60,8 +60,7 @@ class Asked final : public Sampler {
 
   static bool decides_batches(const Sampler& order) { return !order.batch_sizes().empty(); }
 
-  // In an epoch with batches of its own sizes: positions past a batch's size map to some record of
-  // it.
+  // In an epoch with different batch sizes: positions past a batch's size map to some record of it.
   int64_t place_in(const Sampler& order, int64_t position) const {
     if (begins_.empty() || decides_batches(order)) return position;
     const auto batch = size_t(position / largest_);
@@ -80,7 +79,7 @@ class Asked final : public Sampler {
     }
     if (order->size() == order_.positions) return order;
     raise(kOtherLength, number + " has " + std::to_string(order->size()) +
-                            " records, the first one has " + std::to_string(order_.positions));
+                            " records, but the first one has " + std::to_string(order_.positions));
   }
 
   const AskedOrder order_;

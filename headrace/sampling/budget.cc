@@ -22,13 +22,14 @@ const ErrorCode kOverBudget{
     "exceeds it alone fits into no batch, and is not dropped silently. Use a larger budget, a "
     "transform or filter that shortens such records, or a subset of the source without them."};
 
-// Average number of batches per bucket, if there are enough, so that a record's batch mates vary.
+// Average number of batches per bucket, if there are enough, so that the other records of its batch
+// vary.
 constexpr int64_t kBatchesABucket = 8;
 constexpr double kMostSpread = 1.5;  // maximum ratio of lengths in one bucket
 
 const uint64_t kBudgetPlaces = hash_name("budget places"), kBudgetKey = hash_name("budget records");
 
-// In the user's unit.
+// A length in the user's unit.
 std::string text_of_length(int64_t length, int64_t parts) {
   std::string text = std::to_string(length / parts);
   if (parts == 1 || length % parts == 0) return text;
@@ -45,7 +46,7 @@ void check(Budget& budget) {
   if (*longest <= budget.total) return;
   raise(kOverBudget,
         "record " + std::to_string(longest - lengths.begin()) + " has a length of " +
-            text_of_length(*longest, budget.measure.parts) + ", the budget is " +
+            text_of_length(*longest, budget.measure.parts) + ", but the budget is " +
             text_of_length(budget.total, budget.measure.parts),
         "use a larger budget, or a source without such long records");
 }

@@ -34,7 +34,7 @@ class Grouped final : public Sampler {
     for (const int64_t size : batch_sizes) fingerprint_ = mix64(fingerprint_, uint64_t(size));
     if (batch_sizes.size() != 1 && batch_sizes.size() != by_key.size()) {
       raise(kBadGroups,
-            "batch_size has " + std::to_string(batch_sizes.size()) + " numbers, there are " +
+            "batch_size has " + std::to_string(batch_sizes.size()) + " numbers, but there are " +
                 std::to_string(by_key.size()) + " keys",
             "one number, or one for each key in sorted order");
     }

@@ -90,8 +90,8 @@ const SamplerRecord kRepeat{
     .per_record = PerRecord::kOrder,
     .given = {.name = "order",
               .type = ParamType::kString,
-              .doc = "Order to repeat: a sampler of this module, or record numbers. None: "
-                     "all records, as the loader's ``shuffle`` says.",
+              .doc = "Order to repeat: a sampler of this module, or record numbers. None: all "
+                     "records, in the order of the loader's ``shuffle``.",
               .or_none = true},
     .params = {{.name = "draws",
                 .type = ParamType::kInt,

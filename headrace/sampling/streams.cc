@@ -26,7 +26,7 @@ struct StreamOrder {
   std::vector<uint32_t> blocks;  // in the order of the epoch
   std::vector<int64_t> begins;   // first record of each window, and the stream's end
 };
-// Shared: threads continue with what they started with while the next epoch's is made.
+// Shared: threads continue with the epoch that they started with while the next one is made.
 using StreamPtr = std::shared_ptr<const StreamOrder>;
 using CutsPtr = std::shared_ptr<const StreamCuts>;
 

@@ -31,7 +31,7 @@ ClassList ClassList::found(std::vector<std::string> names) {
 
 ClassList ClassList::given(std::vector<std::string> names) {
   if (names.empty()) {
-    raise(kWrongClasses, "classes= is empty", "leave it out to take the classes from the data");
+    raise(kWrongClasses, "classes= is empty", "omit it to take the classes from the data");
   }
   ClassList list(std::move(names));
   for (size_t i = 0; i < list.names_.size(); ++i) {

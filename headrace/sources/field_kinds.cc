@@ -18,7 +18,7 @@ namespace {
 
 const ErrorCode kBadKinds{
     "HR0181", ErrorKind::kConfig, "unsupported field kind",
-    "kinds={\"seg\": \"mask\"} declares what a field means to transforms. Encoded images and "
+    "kinds={\"seg\": \"mask\"} declares how transforms treat a field. Encoded images and "
     "bytes may be \"image\", \"mask\" or \"bytes\"; uint8 arrays of (C, H, W) or (H, W) \"image\" "
     "or \"mask\"; encoded videos \"video\"; encoded audio and float32 arrays of (channels, "
     "samples) \"audio\"; numeric arrays \"boxes\" (..., 4), \"keypoints\" (..., 2 or more), "
@@ -123,7 +123,7 @@ bool turn_into(const Meaning& meaning, Field& field) {
          (field.shape.back() == numbers_of(meaning.box_format) || field.shape.back() == -1);
 }
 
-// Declaring another format converts nothing: xyxy boxes would be moved as if they were xywh.
+// Declaring another format does not convert: xyxy boxes would be transformed as if they were xywh.
 bool contradicts(const Meaning& meaning, const Field& before) {
   constexpr BoxFormat kUnsaid = BoxFormat::kUnsaid;
   return before.kind == FieldKind::kBoxes && before.box_format != kUnsaid &&
@@ -151,14 +151,14 @@ class SourceWithKinds final : public SourceAround {
       if (contradicts(meaning, before)) {
         raise(kBadKinds,
               "kinds= declares that \"" + name + "\" is \"" + text_of(meaning) +
-                  "\", and the source says " + std::string(name_of(before.box_format)),
+                  "\", but the source says " + std::string(name_of(before.box_format)),
               "omit the format; hr.coco delivers another one with boxes=\"" +
                   std::string(name_of(meaning.box_format)) + "\"");
       }
       if (!turn_into(meaning, *field)) {
         raise(kBadKinds,
               "kinds= declares that \"" + name + "\" is \"" + text_of(meaning) +
-                  "\", and its values are of another form (" + std::string(name_of(before.kind)) +
+                  "\", but its values have another form (" + std::string(name_of(before.kind)) +
                   ")",
               "see `headrace explain HR0181` for which kind fits which values");
       }
@@ -257,7 +257,7 @@ SourcePtr with_evident_kinds(SourcePtr source, const Kinds& said, bool asks) {
 
 void ask_about_mask(const Field& field) {
   if (field.kind != FieldKind::kImage || !names_mask(field.name)) return;
-  raise(kMaskOrImage, "\"" + field.name + "\" is an image, and its name says mask",
+  raise(kMaskOrImage, "\"" + field.name + "\" is an image, but its name contains mask",
         "kinds={\"" + field.name + "\": \"mask\"} for class ids, kinds={\"" + field.name +
             "\": \"image\"} for an image");
 }

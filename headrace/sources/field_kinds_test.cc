@@ -83,7 +83,7 @@ TEST(WithKinds, ImpossibleArgumentsAreRefused) {
   const SourcePtr source = records({bytes("image", {3, 4, 5}), bytes("codes", {7})});
   EXPECT_TRUE(failure([&] { with_kinds(source, {{"codes", FieldKind::kMask}}); })
                   .starts_with("HR0181 unsupported field kind: kinds= declares that \"codes\" is "
-                               "\"mask\", and its values are of another form"));
+                               "\"mask\", but its values have another form"));
   EXPECT_NE(failure([&] {
               with_kinds(source, {{"imag", FieldKind::kMask}});
             }).find("did you mean \"image\"?"),
@@ -107,7 +107,7 @@ TEST(WithKinds, ABoxFormatIsDeclaredOnce) {
   };
   EXPECT_EQ(said_again(xyxy), "accepted");
   EXPECT_EQ(said_again(FieldKind::kBoxes), "accepted");
-  EXPECT_NE(said_again(xywh).find("\"boxes:xywh\", and the source says xyxy"), std::string::npos);
+  EXPECT_NE(said_again(xywh).find("\"boxes:xywh\", but the source says xyxy"), std::string::npos);
   const SourcePtr tensor = with_kinds(said, {{"rows", FieldKind::kTensor}});
   EXPECT_EQ(field_of(*tensor, "rows").box_format, BoxFormat::kUnsaid);
   const SourcePtr anew = with_kinds(tensor, {{"rows", xywh}});

@@ -37,7 +37,7 @@ FilesRead::FilesRead(SourcePtr source, const std::vector<bool>& wanted)
     for (size_t field = 0; field < wanted.size(); ++field) {
       if (!wanted[field]) continue;
       std::string path = file_of(*source_, record, field);
-      if (path == last[field]) continue;  // records of a shard mostly follow each other
+      if (path == last[field]) continue;  // records of a shard are mostly consecutive
       last[field] = std::move(path);
       if (!seen.insert(std::hash<std::string>()(last[field])).second) continue;
       if (const auto digest = digest_of_file(last[field]))

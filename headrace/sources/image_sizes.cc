@@ -13,9 +13,9 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kHeadersAtOnce = 32;  // records of a read
+constexpr int64_t kHeadersAtOnce = 32;  // records per read
 constexpr size_t kSizesWaiting = size_t{1} << 20;
-constexpr size_t kNumbers = 3;  // of a record, as they are kept
+constexpr size_t kNumbers = 3;  // bytes per record in the cache
 static_assert(sizeof(ImageSize) == kNumbers * sizeof(int64_t));
 
 using Sizes = std::vector<ImageSize>;
@@ -77,7 +77,8 @@ std::vector<ImageSize> read_image_sizes(const Source& source, size_t field, int 
   order.run(
       threads,
       [&] {
-        auto reader = std::make_shared<HeaderReader>(source, field);  // std::function wants copies
+        auto reader =
+            std::make_shared<HeaderReader>(source, field);  // std::function must be copyable
         return [reader](int64_t group) { return reader->read(group * kHeadersAtOnce); };
       },
       [](const Sizes& sizes) { return sizes.size() * sizeof(ImageSize); },

@@ -15,7 +15,7 @@ namespace headrace {
 namespace {
 
 constexpr char kMagicOfHeaders[8] = {'H', 'R', 'H', 'E', 'A', 'D', 'S', '1'};
-constexpr int64_t kLooks = 256;  // files, spread over the records
+constexpr int64_t kLooks = 256;  // number of sampled files, spread over the records
 
 bool is_opened(const Source& source) {
   return std::ranges::all_of(source.origins(), [](const Source* origin) {

@@ -12,10 +12,10 @@ namespace {
 
 enum : size_t { kFileField, kLabelField };
 
-// Files up to this size are read completely: one read ahead of use is as fast as a few small ones
-// that are waited for.
+// Files up to this size are read completely: one read in advance is as fast as a few small ones
+// that have to be waited for.
 constexpr uint64_t kReadWhole = uint64_t{8} << 20;
-// Where containers have their tables: at either end.
+// Bytes at either end of a file, where containers have their tables.
 constexpr uint64_t kTables = uint64_t{256} << 10;
 
 // False if its bytes must be read, possibly to report an error.
@@ -28,7 +28,7 @@ bool give_open(const std::string& path, size_t field, bool shared, RecordData& o
   Result<File> file = File::open(path);
   if (!file) return false;
   if (!shared &&
-      file->size() > kTables) {  // of shared ones, the process has mostly read the tables
+      file->size() > kTables) {  // the tables of shared files have usually been read by the process
     file->will_read(0, kTables);
     file->will_read(file->size() - kTables, kTables);
   }
@@ -64,7 +64,7 @@ void read_file_field(const std::string& path, int64_t record, size_t field, size
   } else if (out.result) {
     read.error().where.record = record;
     if (less_memory && read.error().code->kind == ErrorKind::kResource) {
-      read.error().hint = "raise memory_limit, or leave the file out";
+      read.error().hint = "raise memory_limit, or remove the file";
     }
     out.result = std::move(read);
   }

@@ -19,8 +19,8 @@ namespace {
 const ErrorCode kLeadsOutside{
     "HR0276", ErrorKind::kConfig, "dataset refers to files outside its folder",
     "File names inside a dataset (COCO's file_name, the paths of Arrow and Parquet) must be "
-    "relative to its folder. An absolute path, one with '..', or an address (scheme://...) could "
-    "expose any file of this machine or its network, and convert or pack would copy it on. If you "
+    "relative to its folder. An absolute path, one with '..', or a URL (scheme://...) could "
+    "expose any file of this machine or its network, and convert or pack would copy it. If you "
     "trust the dataset, or wrote it yourself, pass outside=True."};
 
 const ErrorCode kNoPicture{
@@ -28,8 +28,8 @@ const ErrorCode kNoPicture{
     "A list or table names this file as an image, audio or video, or a link in the dataset's "
     "folder "
     "leads to it. It is outside that folder, and its first bytes are not those of such a file, so "
-    "it is "
-    "not read: a mistake in the list or the link, or an attempt to read a file of this machine.",
+    "it is not read: it is a mistake in the list or the link, or an attempt to read a file of "
+    "this machine.",
     /*of_record=*/true};
 
 // The target of a path with all links followed; empty if it does not exist.
@@ -63,7 +63,7 @@ bool stays_inside(std::string_view name) {
   if (name.empty() || name.front() == '/' || name.find('\0') != std::string_view::npos) {
     return false;
   }
-  if (!scheme_of(name).empty()) return false;  // of another storage, where no folder comes before
+  if (!scheme_of(name).empty()) return false;  // on another storage, without a base folder
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find('/', begin), name.size());
     if (name.substr(begin, end - begin) == "..") return false;
@@ -124,7 +124,8 @@ void read_named_picture(const std::string& path, const std::string& root, int64_
   read_file_field(path, record, field, buffer, out, shared);
   if (!out.result || begins_like_media(out.fields[field])) return;
   const bool is_empty = out.fields[field].bytes.empty() && !out.fields[field].file;
-  const bool linked = !is_empty && is_linked_outside(path, root);  // asked of the few that are bad
+  const bool linked =
+      !is_empty && is_linked_outside(path, root);  // only called for the few bad ones
   if (!linked && !lies_outside(path, root)) return;
   out.fields[field] = {};
   out.result = Error{.code = &kNoPicture,

@@ -31,7 +31,7 @@
 // others, and nothing else happens. A dataset is recognized by Source::identity(), which has the
 // paths, sizes and times of what was opened, and two limits are two caches. Files may have been
 // written again since another process read them, so a record of another process is compared with
-// its files before it is used for the first time (one look, instead of a read).
+// its files before it is used for the first time (a query, instead of a read).
 
 namespace headrace {
 namespace {
@@ -317,10 +317,10 @@ class CachedSource final : public SourceAround {
         ++begin;
         continue;
       }
-      // Records that are read anyway are read together.
+      // Records that are not cached are read together.
       size_t end = begin + 1;
       while (end < out.size() && !find(end)) ++end;
-      // Bytes are what is kept.
+      // Only bytes are cached.
       for (RecordData& record : out.subspan(begin, end - begin)) record.by_range = nullptr;
       std::vector<FilesDigest> files;
       for (size_t i = begin; i < end; ++i) {

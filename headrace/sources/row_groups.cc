@@ -54,7 +54,7 @@ class SourceWithRowGroup final : public SourceAround {
             "a stack of masks is kinds={\"" + name + "\": \"masks\"}");
     }
     if (field->row_group > 0) {
-      raise(kBadRowGroup, "\"" + name + "\" belongs to a row group already, or is named twice");
+      raise(kBadRowGroup, "\"" + name + "\" already belongs to a row group, or is listed twice");
     }
     return *field;
   }

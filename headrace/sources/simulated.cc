@@ -89,7 +89,7 @@ class SimulatedSource final : public Source {
   }
 
  private:
-  // As a job divides records into shards.
+  // The same division of records into shards as in a job.
   int64_t first_of(int64_t shard) const {
     return static_cast<int64_t>(static_cast<__int128>(data_.records) * shard / data_.shards);
   }
@@ -100,7 +100,7 @@ class SimulatedSource final : public Source {
   }
 
   void fill(int64_t number, Buffer& out) const {
-    out.resize(image_bytes_);  // with room for the last word
+    out.resize(image_bytes_);  // rounded up to whole words
     for (size_t at = 0; at < image_bytes_; at += sizeof(uint64_t)) {
       const uint64_t word = mix64(static_cast<uint64_t>(number), at);
       std::memcpy(out.data() + at, &word, sizeof word);

@@ -40,7 +40,7 @@ class KnownForms {
 
  private:
   mutable Mutex mutex_;
-  std::deque<std::pair<Key, SoundForms>> entries_ GUARDED_BY(mutex_);  // the latest first
+  std::deque<std::pair<Key, SoundForms>> entries_ GUARDED_BY(mutex_);  // latest first
 };
 
 KnownForms& known() {
@@ -58,7 +58,7 @@ SoundForms remember(const Source& source, size_t field, std::vector<SoundForm> f
 
 SoundForms read_sound_forms(const Source& source, size_t field, const Progress& progress) {
   constexpr int64_t kToldEvery = 256;
-  constexpr size_t kNumbers = 3;  // of a record, as they are kept
+  constexpr size_t kNumbers = 3;  // bytes per record in the cache
   std::vector<bool> wanted(source.schema().size());
   wanted[field] = true;
   std::vector<SoundForm> forms(static_cast<size_t>(source.size()));
@@ -73,7 +73,7 @@ SoundForms read_sound_forms(const Source& source, size_t field, const Progress& 
   bool all_read = true;  // a failing storage gives no result to cache
   AudioDecoders decoders;
   RecordData record;
-  record.by_range = &wanted;  // of a long sound its header
+  record.by_range = &wanted;  // only the header of long audio
   for (int64_t i = 0; i < source.size(); ++i) {
     source.read({&i, 1}, wanted, {&record, 1});
     if (record.result) {

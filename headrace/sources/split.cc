@@ -12,14 +12,14 @@ namespace {
 
 const ErrorCode kBadSplit{
     "HR0431", ErrorKind::kConfig, "impossible split",
-    "A split takes the fraction of records for each part: positive numbers that add up to one, or "
-    "to less if records are to be left out. A field whose proportions are preserved must be a "
-    "column of integers, such as label."};
+    "A split takes the fraction of records for each part: positive numbers that add up to one, "
+    "or to less if some records are to be dropped. A field whose proportions are preserved must "
+    "be a column of integers, such as label."};
 
 constexpr uint64_t kSplitKey = 0x73706C6974;  // keeps these draws apart from the sampler's
 
-// Whole numbers of records for each part, and at the end those left out: rounded down, then one
-// more for the largest remainders.
+// Whole numbers of records for each part, then for the dropped ones: rounded down, then one more
+// for the largest remainders.
 std::vector<int64_t> sizes_of(const std::vector<double>& fractions, int64_t records) {
   std::vector<double> wanted;
   for (double fraction : fractions) wanted.push_back(fraction * static_cast<double>(records));
@@ -38,7 +38,7 @@ std::vector<int64_t> sizes_of(const std::vector<double>& fractions, int64_t reco
   return sizes;
 }
 
-// All records, shuffled; those with equal values together when there are values.
+// All records, shuffled; with values, records with equal values are adjacent.
 std::vector<int64_t> dealing_order(int64_t records, uint64_t seed,
                                    const std::vector<int64_t>& values) {
   std::vector<int64_t> order(records);
@@ -74,12 +74,12 @@ std::vector<std::vector<int64_t>> split_indices(const Source& source,
     if (values.empty() && source.size() > 0) {
       raise(kBadSplit,
             "'" + std::string(stratify_by) + "' is not a column of integers of this source",
-            "name a field such as label, or leave stratify out");
+            "use a field such as label, or omit stratify_by");
     }
   }
   const std::vector<int64_t> sizes = sizes_of(fractions, source.size());
   std::vector<std::vector<int64_t>> parts(sizes.size());
-  // Assigned one by one, each to the part that is furthest behind its share so far. So every
+  // Assigns records one by one, each to the part that is furthest behind its share so far. So every
   // segment of the sorted values is divided in proportion, and the sizes are exact.
   int64_t dealt = 0;
   for (int64_t record : dealing_order(source.size(), seed, values)) {

@@ -19,7 +19,7 @@ namespace {
 const ErrorCode kNoneOpens{
     "HR0134", ErrorKind::kData, "image storage unknown",
     "With mode=\"stored\" images keep the channels and samples of the first image, but none of "
-    "the first records could be opened. mode=\"RGB\", \"L\" and \"RGBA\" do not need to look."};
+    "the first records could be opened. mode=\"RGB\", \"L\" and \"RGBA\" do not depend on it."};
 
 const ErrorCode kNothingDecoded{
     "HR0137", ErrorKind::kConfig, "mode needs an image to decode",
@@ -123,7 +123,7 @@ class StoredSounds final : public SourceAround {
     raise(kNoSoundOpens,
           "\"" + field.name + "\" of record 0 (" + inner()->key(0) +
               "): " + std::string(first->code->id) + " " + first->what,
-          first->hint.empty() ? "fetch such files again, or leave them out" : first->hint);
+          first->hint.empty() ? "download such files again, or remove them" : first->hint);
   }
 
   Result<AudioHeader> header_of(int64_t index, const std::vector<bool>& wanted,
@@ -154,7 +154,7 @@ SourcePtr with_stored_pictures(const SourcePtr& source, const PictureOptions& op
           "omit mode=; arrays are delivered unchanged");
   }
   if (options.mode != PictureMode::kStored) return source;
-  // Below a view, whose records keep the numbers by which a row index knows them.
+  // Below a view, whose records keep the numbers that the row index uses.
   return with_viewed(source, [&](const SourcePtr& viewed) {
     return std::make_shared<StoredPictures>(viewed, options, wanted);
   });

@@ -10,9 +10,9 @@
 
 namespace headrace {
 
-// Batches whose memory may be used again; those on loan come back when nobody holds them. Each goes
-// to the thread that read it before: memory that is modified in other cores' caches is slow to
-// write to.
+// Batches whose memory can be reused; batches in use come back once they are released. Each goes to
+// the thread that filled it before, because memory that is modified in another core's cache is slow
+// to write to.
 struct StoredReader::Spares : std::enable_shared_from_this<Spares> {
   Mutex mutex;
   std::map<std::thread::id, std::vector<std::unique_ptr<StoredBatch>>> free GUARDED_BY(mutex);
@@ -23,7 +23,7 @@ struct StoredReader::Spares : std::enable_shared_from_this<Spares> {
     {
       MutexLock lock(mutex);
       if (auto& own = free[reader]; !own.empty()) {
-        batch = std::move(own.back());  // the latest one: its memory is the likeliest in a cache
+        batch = std::move(own.back());  // the latest one, whose memory is most likely in a cache
         own.pop_back();
       }
     }
@@ -34,7 +34,7 @@ struct StoredReader::Spares : std::enable_shared_from_this<Spares> {
       try {
         self->free[reader].push_back(std::move(batch));
       } catch (const std::bad_alloc&) {
-        // One fewer to use again.
+        // One batch fewer to reuse.
       }
     };
     return {batch.release(), std::move(back)};

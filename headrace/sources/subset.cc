@@ -43,7 +43,7 @@ class Subset final : public View {
 
   bool shuffles_itself() const override { return base()->shuffles_itself(); }
   int64_t shuffle_part(int64_t index) const override { return base()->shuffle_part(viewed(index)); }
-  // Each position keeps its part; which of the part's records comes there is permuted.
+  // Each position keeps its part; the part's records are permuted among its positions.
   int64_t shuffled(uint64_t key, int64_t position) const override {
     const int64_t part = shuffle_part(position);
     const std::vector<int64_t>& places = parts().places.at(part);
@@ -55,7 +55,8 @@ class Subset final : public View {
  private:
   int64_t viewed(int64_t index) const override { return indices_[index]; }
 
-  // Where the base has parts: the places of each part's records, and which of these a place is.
+  // If the base has parts: the positions of each part's records, and the index of each position
+  // among them.
   struct Parts {
     std::map<int64_t, std::vector<int64_t>> places;
     std::vector<int64_t> number;

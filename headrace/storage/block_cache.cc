@@ -18,15 +18,16 @@
 namespace headrace {
 namespace {
 
-constexpr int kMostActive = 16;  // fills: each has a block in memory
+constexpr int kMostActive = 16;  // maximum number of fills, each with a block in memory
 constexpr size_t kThreads = 4;   // read blocks from the disk and write them
-constexpr double kPollSeconds = 10e-3, kPatienceSeconds = 30;  // for another process's fill
+constexpr double kPollSeconds = 10e-3,
+                 kPatienceSeconds = 30;  // time to wait for another process's fill
 constexpr double kClosedSeconds = 30;
 constexpr int64_t kLongAgo = int64_t{1} << 32;  // seconds
 
 int64_t seconds_now() { return static_cast<int64_t>(::time(nullptr)); }
 
-// Something that changes with the content.
+// A value that changes with the content.
 bool tells_versions(const FileIdentity& identity) {
   return identity.size > 0 && (identity.inode != 0 || identity.modified_ns != 0);
 }
@@ -120,7 +121,7 @@ std::vector<BlockCache::Part> BlockCache::parts_of(const LaterRead& read) const 
   const bool whole = piece.bytes == FilePiece::kWhole;
   if (whole && size > read.max_bytes) return out;
   const uint64_t begin = whole ? 0 : piece.offset, bytes = whole ? size : piece.bytes;
-  if (bytes == 0 || begin > size || bytes > size - begin) return out;  // the storage says so
+  if (bytes == 0 || begin > size || bytes > size - begin) return out;  // the storage reports it
   const std::string path = lasting_path(piece.path);
   for (uint64_t at = begin; at < begin + bytes;) {
     const uint64_t offset = at / block_bytes_ * block_bytes_;
@@ -184,7 +185,7 @@ void BlockCache::serve(LaterRead& read, const Far& far, bool may_wait) {
     const std::span<uint8_t> out(read.bytes.data() + part.at, part.bytes);
     const BlockFile::Got got = block->read(part.begin, out, may_wait);
     if (got == BlockFile::Got::kWouldWait) {
-      // shared: std::function wants to be copied
+      // shared: std::function must be copyable
       auto later = std::make_shared<LaterRead>(std::move(read));
       return threads_.call([this, later, far] { serve_or_go_far(*later, far, true); });
     }
@@ -248,7 +249,7 @@ BlockCache::FillPtr BlockCache::fill_of(const Part& part, const FilePiece& file,
                                        .far = far});
     waiting_.push_back(fill);
   }
-  if (urgent && fill->begun == 0) {  // before those that are only announced
+  if (urgent && fill->begun == 0) {  // before those that are only prefetched
     const auto found = std::ranges::find(waiting_, fill);
     const auto first =
         std::ranges::find_if(waiting_, [](const FillPtr& each) { return each->reads.empty(); });
@@ -286,7 +287,7 @@ void BlockCache::serve_by_fills(LaterRead& read, std::vector<Part> parts, const 
 void BlockCache::deliver(const AssemblyPtr& assembly, bool good) {
   if (!good) assembly->failed = true;
   if (--assembly->missing > 0) return;
-  if (assembly->failed) {  // the storage has the right words
+  if (assembly->failed) {  // the storage has the appropriate message
     {
       MutexLock lock(mutex_);
       counts_.far_bytes += assembly->read.bytes.size();
@@ -332,11 +333,11 @@ void BlockCache::begin(const FillPtr& fill) {
   if (!fill->locked && now() - fill->begun < kPatienceSeconds) {
     return call_later(kPollSeconds, [this, fill] { threads_.call([this, fill] { begin(fill); }); });
   }
-  // Another process may have been done between the two.
+  // Another process may have finished in between.
   if (fill->locked && on_disk()) return;
   LaterRead read{.piece = fill->piece};
   read.done = [this, fill](LaterRead done) {
-    // shared: std::function wants to be copied
+    // shared: std::function must be copyable
     auto arrived = std::make_shared<LaterRead>(std::move(done));
     threads_.call([this, fill, arrived] { fetched(fill, std::move(*arrived)); });
   };
@@ -353,7 +354,7 @@ void BlockCache::fetched(const FillPtr& fill, LaterRead read) {
   finish(fill);
 }
 
-// Serves the reads that wait for it, and keeps it.
+// Serves the reads that wait for the block, and stores it.
 void BlockCache::finish(const FillPtr& fill) {
   std::vector<std::pair<AssemblyPtr, Part>> reads;
   {

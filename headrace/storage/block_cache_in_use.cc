@@ -22,7 +22,7 @@ struct OneUse {
 struct Uses {
   Mutex mutex;
   std::map<std::string, BlockCache*> made
-      GUARDED_BY(mutex);                     // reads may be under way until the end
+      GUARDED_BY(mutex);                     // reads may be in progress until the end
   std::list<OneUse> uses GUARDED_BY(mutex);  // the latest is the last
   BlockCache::UsePtr of_environment;         // set once, before others read it
 
@@ -40,7 +40,7 @@ struct Uses {
 };
 
 Uses& uses_of_process() {
-  static Uses* const one = new Uses;  // outlives whatever reads at exit
+  static Uses* const one = new Uses;  // outlives all reads at exit
   return *one;
 }
 

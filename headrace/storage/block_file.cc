@@ -18,11 +18,9 @@
 // The file:
 //   the block's bytes
 //   text     path as it is shown (u64 length, bytes)
-//   u64 x 3  device, inode and size of the file; i64 when it was modified
-//   u64      where the block begins in it; u64 bytes
-//   u32 ...  CRC-32C of each chunk
-//   u32      bytes from the path on to here; u32 CRC-32C of these
-//   8 bytes  "HRBLOCK1"
+//   u64 x 3 device, inode and size of the file; i64 modification time u64 offset of the block in
+//   it; u64 bytes u32 ... CRC-32C of each chunk u32 bytes from the path on to here; u32 CRC-32C of
+//   these 8 bytes "HRBLOCK1"
 
 namespace headrace {
 namespace {
@@ -109,7 +107,7 @@ BlockFile::~BlockFile() { ::close(descriptor_); }
 
 BlockFile::Got BlockFile::read(uint64_t begin, std::span<uint8_t> out, bool may_wait) const {
   if (out.empty()) return Got::kAll;
-  // Whole chunks are read, straight to where they go but for what lies before and after `out`.
+  // Whole chunks are read, directly into `out` except for the parts before and after it.
   std::array<uint8_t, kChunk> before, after;
   const uint64_t end = begin + out.size(), first = begin / kChunk;
   const uint64_t head = begin - first * kChunk;

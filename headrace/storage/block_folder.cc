@@ -29,7 +29,8 @@ namespace {
 constexpr std::string_view kSuffix = ".block", kUnnamed = ".tmp";
 constexpr size_t kDigits = 32;
 constexpr char kLocks[] = "blocks.lock";
-// Bytes of the file of locks: 0 is held to count, half of the others to fill, half to need.
+// Bytes of the lock file: 0 is locked while counting; half of the others while filling blocks, half
+// while needing them.
 constexpr int64_t kHalf = int64_t{1} << 61;
 constexpr int kCountingTries = 5000;  // of 1 ms: a process may have been stopped
 
@@ -153,7 +154,7 @@ bool BlockFolder::set_lock(int64_t byte, short type) const {
   lock.l_len = 1;
   while (::fcntl(locks_, F_OFD_SETLK, &lock) != 0) {
     if (errno == EINTR) continue;
-    return errno != EAGAIN && errno != EACCES;  // where files cannot be locked none is
+    return errno != EAGAIN && errno != EACCES;  // without file locks nothing is locked
   }
   return true;
 }
@@ -181,7 +182,7 @@ uint64_t BlockFolder::read_total() const {
 }
 
 void BlockFolder::write_total(uint64_t bytes) const {
-  // If it cannot be written it is counted again when it is read.
+  // If the total cannot be written, it is counted again when it is read.
   if (::pwrite(locks_, &bytes, sizeof bytes, 0) == sizeof bytes) return;
   if (::ftruncate(locks_, 0) != 0) return;
 }
@@ -228,7 +229,8 @@ BlockId BlockFolder::id_of(const std::string& file) const {
   return block ? block->id() : BlockId{};
 }
 
-// Where files cannot be made without a name, a killed process leaves one that no process locks.
+// If files cannot be created without a name, a killed process leaves one that no process has
+// locked.
 void BlockFolder::delete_leftovers() const {
   const int again = ::openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const listing = again < 0 ? nullptr : ::fdopendir(again);
@@ -255,7 +257,7 @@ void BlockFolder::delete_leftovers() const {
   ::closedir(listing);
 }
 
-// A file that is complete and does not have its name yet.
+// A file that is complete but does not have its name yet.
 class BlockFolder::NewFile {
  public:
   NewFile(int folder, const std::string& file, std::span<const uint8_t> bytes,
@@ -292,10 +294,10 @@ class BlockFolder::NewFile {
  private:
   const int folder_;
   int descriptor_ = -1, error_number_ = 0;
-  std::string name_;  // a passing one, where files cannot be made without
+  std::string name_;  // a temporary name, if unnamed files are not supported
 };
 
-// Whether it is gone. REQUIRES: counting.
+// Whether the file was removed. REQUIRES: counting.
 bool BlockFolder::evict(const Entry& entry) const {
   const int64_t needed = byte_of(*BlockName::from_file(entry.file), 1);
   if (!set_lock(needed, F_WRLCK)) return false;
@@ -319,7 +321,7 @@ BlockFolder::Put BlockFolder::put(const BlockName& name, const BlockId& id,
     std::ranges::sort(blocks, {}, &Entry::used_ns);
     total = 0;
     for (const Entry& each : blocks) total += each.bytes;
-    const uint64_t slack = room.limit / 32;  // so that the folder is not read for each block
+    const uint64_t slack = room.limit / 32;  // so that the folder is not enumerated for each block
     for (const Entry& each : blocks) {
       if (total + more + slack <= room.limit) break;
       if (room.stays(each.file) || !evict(each)) continue;
@@ -337,7 +339,9 @@ BlockFolder::Put BlockFolder::put(const BlockName& name, const BlockId& id,
     MutexLock lock(counting_);
     const bool counting = begin_counting();
     if (counting && make_room()) {
-      write_total(total + more);  // before it is there: a killed process has counted too much
+      write_total(
+          total +
+          more);  // before it exists, so that a killed process has counted too much, not too little
       out.error_number = made.give_name(file);
       if (out.error_number != 0) write_total(total);
     } else {

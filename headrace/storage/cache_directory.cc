@@ -35,8 +35,8 @@ bool write_all(int descriptor, std::span<const uint8_t> bytes) {
   return true;
 }
 
-// Writes a file under a name of its own. Where the file system allows it, the file has no name
-// until it is complete, so that a killed process leaves nothing.
+// Writes a file under a unique name. Where the file system allows it, the file has no name until it
+// is complete, so that a killed process leaves nothing.
 bool write_new(const std::string& folder, const std::string& path,
                std::span<const std::span<const uint8_t>> parts) {
   int descriptor = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
@@ -97,7 +97,7 @@ bool may_be_mapped(int64_t file_system) {
                                     0x517B,       // SMB
                                     0xFE534D42,   // SMB2
                                     0xFF534D42,   // CIFS
-                                    0x65735546,   // FUSE: whatever is behind it
+                                    0x65735546,   // FUSE, with any backend
                                     0x0BD00BD0,   // Lustre
                                     0x00C36400,   // Ceph
                                     0x47504653,   // GPFS

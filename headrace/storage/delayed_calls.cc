@@ -27,7 +27,8 @@ void DelayedCalls::at(double when, std::function<void()> call) {
     const BlockedSignals blocked;
     thread_ = std::thread([this] { run(); });
   }
-  const auto added = calls_.emplace(when, std::move(call));  // last: what throws adds nothing
+  const auto added =
+      calls_.emplace(when, std::move(call));  // last, so that an exception adds nothing
   if (added == calls_.begin()) changed_.notify_all();
 }
 
@@ -55,7 +56,7 @@ void DelayedCalls::run() {
 }
 
 void call_later(double seconds, std::function<void()> call) {
-  static DelayedCalls& calls = *new DelayedCalls;  // never destroyed: reads may be under way
+  static DelayedCalls& calls = *new DelayedCalls;  // never destroyed: reads may be in progress
   calls.at(now() + seconds, std::move(call));
 }
 

@@ -107,7 +107,7 @@ Result<void> FileSet::open(size_t file) const {
       (void)held.release();
       ++open_;
       return {};
-    }  // another thread was first
+    }  // another thread was faster
   }
   if (closes_) IdleFiles::of_process().closed();
   if (!opened) return std::move(opened.error());

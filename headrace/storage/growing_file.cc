@@ -25,7 +25,7 @@ std::string name_beside(const std::string& path) { return path + "." + unguessab
 }  // namespace
 
 std::unique_ptr<GrowingFile> GrowingFile::open(const std::string& path, bool writable) {
-  // O_NONBLOCK: opening a named pipe without a writer would wait for ever.
+  // O_NONBLOCK: opening a named pipe without a writer would wait forever.
   const int flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   const int descriptor = ::open(path.c_str(), flags);
   if (descriptor < 0) return nullptr;
@@ -95,7 +95,7 @@ bool GrowingFile::write(uint64_t offset, std::span<const uint8_t> bytes) {
     const ssize_t put =
         ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (put < 0 && errno == EINTR) continue;
-    if (put == 0) errno = ENOSPC;  // the system says no more
+    if (put == 0) errno = ENOSPC;  // the system gives no other reason
     if (put <= 0) return false;
     bytes = bytes.subspan(static_cast<size_t>(put));
     offset += static_cast<uint64_t>(put);
@@ -116,7 +116,7 @@ std::optional<uint64_t> GrowingFile::append(std::span<const uint8_t> bytes) {
     // processes have extended the file.
     put = ::pwritev2(descriptor_, &piece, 1, -1, RWF_APPEND);
   } while (put < 0 && errno == EINTR);
-  if (put >= 0 && put != static_cast<ssize_t>(bytes.size())) errno = ENOSPC;  // a part of it
+  if (put >= 0 && put != static_cast<ssize_t>(bytes.size())) errno = ENOSPC;  // a part was written
   if (put != static_cast<ssize_t>(bytes.size())) return std::nullopt;
   const off_t end = ::lseek(descriptor_, 0, SEEK_CUR);
   if (end < put) return std::nullopt;

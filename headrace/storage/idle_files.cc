@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// How many files this process may have open, all in all.
+// How many files this process may have open in total.
 size_t descriptors() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 1 << 20;
@@ -19,7 +19,7 @@ size_t descriptors() {
 }  // namespace
 
 IdleFiles& IdleFiles::of_process() {
-  static IdleFiles& files = *new IdleFiles;  // sets may go after static objects have gone
+  static IdleFiles& files = *new IdleFiles;  // sets may be destroyed after static objects
   return files;
 }
 

@@ -27,7 +27,7 @@ const ErrorCode kInflatesTooLarge{
     "read record by record rather than held in memory."};
 
 constexpr size_t kFirstBlock = size_t{64} << 10, kBlock = size_t{1} << 20;
-constexpr uint64_t kFree = uint64_t{64} << 20;  // of output, whatever the ratio
+constexpr uint64_t kFree = uint64_t{64} << 20;  // bytes of output that are allowed at any ratio
 
 Error damaged(std::string what, uint64_t offset) {
   return Error{.code = &kDamaged,
@@ -65,11 +65,11 @@ void Inflater::restart() { inflateReset(&state_->stream); }
 Result<Inflater::Step> Inflater::run(std::span<const uint8_t> in, std::span<uint8_t> out) {
   z_stream& stream = state_->stream;
   Step step;
-  uint8_t nowhere = 0;  // zlib refuses a null pointer also where nothing is written
+  uint8_t nowhere = 0;  // zlib rejects a null pointer even if nothing is written
   while (!step.ended) {
     const auto give = static_cast<uInt>(std::min<size_t>(in.size() - step.consumed, INT_MAX));
     const auto take = static_cast<uInt>(std::min<size_t>(out.size() - step.produced, INT_MAX));
-    // zlib reads nothing there, but is declared as if it could write.
+    // zlib does not write to its input, but the pointer is declared non-const.
     stream.next_in = const_cast<Bytef*>(in.data() + step.consumed);
     stream.avail_in = give;
     stream.next_out = out.empty() ? &nowhere : out.data() + step.produced;
@@ -106,8 +106,8 @@ Error too_large(uint64_t stored, uint64_t most, uint64_t offset) {
                .hint = "decompress the file once, and open the result"};
 }
 
-// Output that grows as it is written, by at most one byte beyond the cap: that one proves that
-// there is more.
+// Output that grows as it is written, to at most one byte beyond the cap, which shows that there is
+// more.
 class Growing {
  public:
   Growing(Buffer& out, uint64_t most) : out_(out), most_(most) {
@@ -158,7 +158,7 @@ class Feeder {
       if (out_.over()) return too_large(stored_, most_, at_);
       between_ = step->ended;
       streams_ += step->ended;
-      if (!step->ended && step->produced < room.size()) return {};  // it wants more input
+      if (!step->ended && step->produced < room.size()) return {};  // zlib needs more input
     }
   }
 
@@ -236,7 +236,7 @@ Result<void> inflate_into(std::span<const uint8_t> in, DeflateWrap wrap, std::sp
   Inflater inflater(wrap);
   Result<Inflater::Step> step = inflater.run(in, out);
   if (!step) return std::move(step.error());
-  if (!step->ended && step->produced == out.size()) {  // its end, and its checksum
+  if (!step->ended && step->produced == out.size()) {  // the end of the stream and its checksum
     std::array<uint8_t, 1> beyond{};
     const size_t consumed = step->consumed;
     step = inflater.run(in.subspan(consumed), beyond);

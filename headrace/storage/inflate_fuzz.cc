@@ -14,7 +14,7 @@ using namespace headrace;
 
 constexpr InflateLimits kLimits{.max_bytes = 1 << 20, .max_ratio = 64};
 
-// One stream, in pieces. Nothing: it is damaged, goes on, or is larger than the cap.
+// Inflates one stream in pieces. None if it is damaged, unfinished, or larger than the cap.
 bool in_pieces(std::span<const uint8_t> in, DeflateWrap wrap, size_t give, size_t take,
                std::vector<uint8_t>& out) {
   Inflater inflater(wrap);
@@ -31,7 +31,7 @@ bool in_pieces(std::span<const uint8_t> in, DeflateWrap wrap, size_t give, size_
   }
 }
 
-// A place of exactly the right size is filled; one that is a byte off is an error.
+// A buffer of exactly the right size is filled; a size that is a byte off is an error.
 void into_places(std::span<const uint8_t> in, DeflateWrap wrap, std::span<const uint8_t> expected) {
   for (const size_t size : {expected.size() - 1, expected.size(), expected.size() + 1}) {
     if (size == SIZE_MAX) continue;

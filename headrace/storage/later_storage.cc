@@ -90,7 +90,7 @@ void land_without_memory(LaterRead& read) {
 
 }  // namespace
 
-// A read on its way.
+// A read in progress.
 struct LaterStorage::Flight {
   LaterRead read;
   BytePlaces places = {};
@@ -137,7 +137,7 @@ void LaterStorage::submit(std::vector<LaterRead> reads) const {
 void LaterStorage::submit_placed(std::vector<PlacedRead> reads) const {
   const bool copies = BlockCache::in_use() || !takes_places();
   for (PlacedRead& placed : reads) {
-    std::shared_ptr<Flight> flight;  // shared: std::function wants to be copied
+    std::shared_ptr<Flight> flight;  // shared: std::function must be copyable
     try {
       flight = std::make_shared<Flight>();
     } catch (const std::bad_alloc&) {
@@ -155,7 +155,7 @@ void LaterStorage::submit_placed(std::vector<PlacedRead> reads) const {
   }
 }
 
-// Into its own memory, and from there to its destinations.
+// Reads into separate memory, and copies from there to the destinations.
 void LaterStorage::read_and_copy(const std::shared_ptr<Flight>& flight) const {
   try {
     std::vector<LaterRead> one(1);
@@ -178,7 +178,7 @@ void LaterStorage::will_read(const FilePiece& piece) const {
 
 void LaterStorage::submit_far(std::vector<LaterRead> reads) const {
   for (LaterRead& read : reads) {
-    std::shared_ptr<Flight> flight;  // shared: std::function wants to be copied
+    std::shared_ptr<Flight> flight;  // shared: std::function must be copyable
     try {
       const bool sized = read.piece.bytes != FilePiece::kWhole;
       if (sized) read.bytes.resize(read.piece.bytes);
@@ -257,9 +257,9 @@ std::vector<LaterRead> read_and_wait(const Storage& storage, std::vector<LaterRe
     Condition changed;
     std::vector<std::optional<LaterRead>> arrived GUARDED_BY(mutex);
     size_t missing GUARDED_BY(mutex) = 0;
-    bool left GUARDED_BY(mutex) = false;  // its caller has gone
+    bool left GUARDED_BY(mutex) = false;  // the caller has left
   };
-  const auto waiting = std::make_shared<Waiting>();  // shared: the caller may leave before
+  const auto waiting = std::make_shared<Waiting>();  // shared: the caller may leave earlier
   std::vector<FilePiece> pieces;
   for (size_t i = 0; i < reads.size(); ++i) {
     pieces.push_back(reads[i].piece);

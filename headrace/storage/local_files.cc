@@ -20,7 +20,7 @@
 namespace headrace {
 namespace {
 
-// After a failure: whether it is worth another try, which it has waited for.
+// After a failure: whether to retry, after waiting.
 bool wait_for_next(Tries& tries, int error_number, const FileCalls& calls) {
   if (error_number == EINTR) return true;
   const int milliseconds = tries.pause_before_next(error_number);
@@ -65,7 +65,7 @@ struct Opened {
 };
 
 Result<Opened> open_regular(const std::string& path, const FileCalls& calls) {
-  // O_NONBLOCK: opening a named pipe without a writer would wait for ever.
+  // O_NONBLOCK: opening a named pipe without a writer would wait forever.
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   if (path.find('\0') != std::string::npos) return storage_error(ENOENT, "open", path);
   Tries tries;
@@ -168,7 +168,7 @@ Result<void> LocalFile::read(uint64_t offset, std::span<uint8_t> out) const {
 
 Result<void> LocalFile::read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const {
   constexpr size_t kMostParts = 64, kMostBytes = size_t{1} << 30;
-  if (parts.size() == 1) return read(offset, parts[0]);  // a list of places costs the system time
+  if (parts.size() == 1) return read(offset, parts[0]);  // a vectored read costs system time
   std::array<iovec, kMostParts> places;
   while (!parts.empty()) {
     size_t count = 0, bytes = 0;
@@ -200,11 +200,12 @@ struct CloseFolder {
 
 Error cannot_list(int error_number, const std::string& path) {
   Error error = storage_error(error_number, "list", path);
-  error.note.clear();  // it has the number of attempts
+  error.note.clear();  // it counts the attempts
   return error;
 }
 
-// From the entry alone where the file system says; links and silent file systems need a stat.
+// From the directory entry if the file system provides the type; links, and file systems that do
+// not, need a stat.
 PathKind kind_of_entry(DIR* folder, const dirent& entry) {
   switch (entry.d_type) {
     case DT_DIR:

@@ -63,12 +63,13 @@ struct MemoryVolume::State {
   std::map<std::string, MemoryFile, std::less<>> files GUARDED_BY(mutex);
   uint64_t versions GUARDED_BY(mutex) = 0;
   int64_t changed_ns GUARDED_BY(mutex) = now_ns();
-  double line_free GUARDED_BY(mutex) = 0;  // when all that was sent has passed the line
+  double line_free GUARDED_BY(mutex) =
+      0;  // when everything sent so far has passed the simulated connection
   int64_t requests GUARDED_BY(mutex) = 0, under_way GUARDED_BY(mutex) = 0,
                    most_under_way GUARDED_BY(mutex) = 0;
   uint64_t bytes_sent GUARDED_BY(mutex) = 0;
 
-  // When the answer to a request sent at that time arrives.
+  // The arrival time of the answer to a request sent at that time.
   double due(double begin, uint64_t bytes, double extra) REQUIRES_LOCK(mutex) {
     double end = begin + behavior.latency_seconds + extra;
     if (behavior.bytes_per_second > 0) {
@@ -100,7 +101,7 @@ struct Volumes {
 };
 
 Volumes& volumes() {
-  static Volumes* const all = new Volumes;  // outlives whatever reads at exit
+  static Volumes* const all = new Volumes;  // outlives all reads at exit
   return *all;
 }
 
@@ -176,7 +177,7 @@ class MemoryFiles final : public LaterStorage {
     while (!passed) changed.wait(mutex);
   }
 
-  // Looked up, and copied, when the answer arrives.
+  // The file is looked up and copied when the answer arrives.
   static Answer answer_to(const Request& request, State& volume, const std::string& path,
                           const MemoryFault& fault);
 };
@@ -260,7 +261,7 @@ MemoryFiles::Answer MemoryFiles::answer_to(const Request& request, State& volume
 }
 
 const Storage& memory_files() {
-  static const MemoryFiles* const files = new MemoryFiles;  // as the calls that come later
+  static const MemoryFiles* const files = new MemoryFiles;  // like the later calls
   return *files;
 }
 

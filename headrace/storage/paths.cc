@@ -57,7 +57,7 @@ bool is_of_signature(std::string_view name) {
 std::string normal_path(std::string_view path) {
   const auto [prefix, whole] = divided(path);
   std::string_view rest = whole, query;
-  if (is_web_path(path)) {  // the server's affair, whatever "//" and ".." are in it
+  if (is_web_path(path)) {  // passed to the server unchanged, including "//" and ".."
     rest = whole.substr(0, whole.find('?'));
     query = whole.substr(rest.size());
   }

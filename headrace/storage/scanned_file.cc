@@ -13,17 +13,17 @@
 namespace headrace {
 namespace {
 
-constexpr int kHops = 1;          // short ones in a row, before more is read than was asked for
+constexpr int kHops = 1;          // consecutive short reads before more is read than requested
 constexpr size_t kMostAhead = 3;  // large reads
 
-// A large read on its way or here.
+// A large read, in progress or complete.
 struct Piece {
-  uint64_t number = 0;  // from the file's begin
+  uint64_t number = 0;  // index of this read, in units of kScanBytes
   Mutex mutex;
   Condition changed;
   std::optional<LaterRead> arrived GUARDED_BY(mutex);
 
-  std::optional<LaterRead> taken;  // of the thread that reads
+  std::optional<LaterRead> taken;  // state of the reading thread
 
   LaterRead& wait() EXCLUDES_LOCK(mutex) {
     if (!taken) {
@@ -69,7 +69,8 @@ class ScannedFile final : public OpenFile {
   }
 
  private:
-  // Whether the large read that was used last has it: a window that a scan reads again overlaps.
+  // Whether the large read that was used last contains it, since overlapping windows are read
+  // again.
   bool is_here(uint64_t offset, uint64_t bytes) const {
     if (!here_ || bytes == 0 || offset > size() || bytes > size() - offset) return false;
     const uint64_t first = offset / kScanBytes, last = (offset + bytes - 1) / kScanBytes;
@@ -111,7 +112,7 @@ class ScannedFile final : public OpenFile {
   }
 
   std::shared_ptr<Piece> ask(uint64_t number) const {
-    auto piece = std::make_shared<Piece>();  // shared: with the read that is under way
+    auto piece = std::make_shared<Piece>();  // shared: with the read in progress
     piece->number = number;
     const uint64_t begin = number * kScanBytes;
     std::vector<LaterRead> one(1);
@@ -119,7 +120,7 @@ class ScannedFile final : public OpenFile {
                     .offset = begin,
                     .bytes = std::min(kScanBytes, size() - begin),
                     .known = identity_};
-    one[0].bytes = std::move(spare_);  // whose pages were touched
+    one[0].bytes = std::move(spare_);  // memory whose pages were already touched
     one[0].done = [piece](LaterRead done) {
       MutexLock lock(piece->mutex);
       piece->arrived = std::move(done);
@@ -132,7 +133,7 @@ class ScannedFile final : public OpenFile {
   const std::string path_;
   const std::unique_ptr<OpenFile> file_;
   const FileIdentity identity_;
-  // State of the thread that reads.
+  // State of the reading thread.
   mutable uint64_t reached_ = 0, looked_at_ = 0;
   mutable int hops_ = 0;
   mutable Buffer spare_;

@@ -9,7 +9,7 @@ namespace {
 
 const ErrorCode kNothingThere{
     "HR0201", ErrorKind::kStorage, "no such file",
-    "There is nothing at this path. The file was moved or deleted after it was listed, a symbolic "
+    "Nothing exists at this path. The file was moved or deleted after it was listed, a symbolic "
     "link points nowhere, or a network folder is not mounted. Check the path; open the source "
     "again if its files have changed.",
     /*of_record=*/true};

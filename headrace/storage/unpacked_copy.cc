@@ -56,7 +56,7 @@ const ErrorCode kCopyTooLarge{
     "result."};
 
 constexpr size_t kInBlock = size_t{1} << 20, kOutBlock = size_t{4} << 20;
-constexpr uint64_t kLookEvery = uint64_t{64} << 20;  // at the room that is left
+constexpr uint64_t kLookEvery = uint64_t{64} << 20;  // bytes between checks of free space
 
 using Passed = std::function<void(uint64_t)>;
 
@@ -75,18 +75,18 @@ Error not_written(const std::string& path, const CacheDirectory& cache, std::str
           .what = "could not decompress it into " + cache.path() + ": " + std::move(why),
           .where = {.file = path},
           .hint = "delete " + cache.path_of("unpacked-*") +
-                  " that no run reads, or set HEADRACE_CACHE to a folder on another disk"};
+                  " that no run is reading, or set HEADRACE_CACHE to a folder on another disk"};
 }
 
 Error not_written(const std::string& path, const CacheDirectory& cache, int error_number) {
   return not_written(path, cache, std::generic_category().message(error_number));
 }
 
-// --- What is known of a copy ---------------------------------------------------------------------
+// --- Records about copies ------------------------------------------------------------------------
 
 uint64_t hash_of(std::span<const uint8_t> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-// Hash of bytes that come piece by piece.
+// Hash of bytes that arrive in pieces.
 class RunningHash {
  public:
   RunningHash() { XXH3_64bits_reset(&state_); }
@@ -109,7 +109,7 @@ std::string name_for(const std::string& path, const FileIdentity& identity) {
   return "unpacked-" + hex_text(hash_of(out.out));
 }
 
-// To be queried before the file is decompressed, so that a change in the meantime is detected.
+// Queried before the file is decompressed, so that a change in the meantime is detected.
 Result<PackedState> state_of_packed(const File& file) {
   constexpr size_t kEnd = 4096;
   PackedState state{.status_changed_ns = status_changed_ns(file.path())};
@@ -124,7 +124,7 @@ Result<PackedState> state_of_packed(const File& file) {
   return state;
 }
 
-// A requested copy: of this file in its current state.
+// The copy of this file in its current state.
 struct Wanted {
   const File& file;
   const PackedState packed;
@@ -168,7 +168,8 @@ std::optional<uint64_t> hash_of_file(const std::string& path, const Passed& pass
   return hash.value();
 }
 
-// One that is equal only by its bytes; see Note [Trusting a copy]. Its new times are then stored.
+// A copy that only matches by its contents; see Note [Trusting a copy]. Its new times are then
+// stored.
 std::optional<UnpackedCopy> proven_copy(const Wanted& wanted, const Passed& passed) {
   std::optional<AboutCopy> about = about_kept(wanted);
   if (!about) return {};
@@ -219,7 +220,7 @@ class Job {
     return {};
   }
 
-  // Goes on until the block is used up.
+  // Continues until the block is used up.
   Result<void> feed(std::span<const uint8_t> in) {
     for (;;) {
       if (between_) {
@@ -254,7 +255,7 @@ class Job {
     }
   }
 
-  // Whether another stream follows, or zeros (of writers to tapes) to the end of the file.
+  // Whether another stream follows, or zeros (from tape writers) up to the end of the file.
   bool begins_another(std::span<const uint8_t>& in) {
     size_t zeros = 0;
     while (zeros < in.size() && in[zeros] == 0) ++zeros;
@@ -346,10 +347,10 @@ class Job {
   std::unique_ptr<Unpacker> unpacker_;
   std::unique_ptr<GrowingFile> copy_;
   Buffer in_, out_;
-  size_t used_ = 0;       // of out_
-  uint64_t at_ = 0;       // in the packed file
-  uint64_t written_ = 0;  // of the copy
-  RunningHash hash_;      // of that
+  size_t used_ = 0;       // bytes written to out_
+  uint64_t at_ = 0;       // position in the compressed file
+  uint64_t written_ = 0;  // bytes of the copy
+  RunningHash hash_;      // hash of the copy
   uint64_t looked_ = 0;
   int64_t streams_ = 0;
   bool between_ = true;  // streams

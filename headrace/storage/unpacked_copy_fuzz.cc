@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The .about file of an unpacked copy as hostile input, with a corrected checksum, so that the
-// fuzzer gets past it. Whatever it says, the resulting copy is complete, or is made again.
+// fuzzer gets past it. Whatever it contains, the resulting copy is complete, or is made again.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -15,8 +15,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kSum = 8, kSumEnd = 12;  // places in the file
-// gzip of 1,000 letters a.
+constexpr size_t kSum = 8, kSumEnd = 12;  // offsets in the gzip file of 1,000 letters a.
 constexpr unsigned char kPacked[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03,
                                      0x4b, 0x4c, 0x1c, 0x05, 0xa3, 0x60, 0x14, 0x0c, 0x77, 0x00,
                                      0x00, 0x03, 0xda, 0x38, 0x9a, 0xe8, 0x03, 0x00, 0x00};
@@ -43,7 +42,7 @@ struct Kept {
 }  // namespace
 }  // namespace headrace
 
-// The first byte: how much of a sound file stays before the input.
+// The first byte selects how much of a valid file precedes the input.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headrace;
   static const Kept kept;

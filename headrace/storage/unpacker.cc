@@ -72,7 +72,7 @@ class Zstd final : public Unpacker {
     // In small pieces: on an error it does not report how far in the piece it got.
     constexpr size_t kPiece = size_t{16} << 10;
     // A frame's first byte is passed alone. A complete frame would take another path through the
-    // library, which rejects different things than the path for pieces.
+    // library, which rejects other input than the path for pieces.
     ZSTD_inBuffer from{in.data(), std::min(in.size(), at_ == 0 ? 1 : kPiece), 0};
     ZSTD_outBuffer to{out.data(), out.size(), 0};
     Step step;
@@ -85,7 +85,7 @@ class Zstd final : public Unpacker {
       const size_t status = ZSTD_decompressStream(context_.get(), &to, &from);
       if (ZSTD_isError(status)) {
         step.result = error_of(status);
-        if (at_ == 0 && from.pos == 1) from.pos = 0;  // the first byte is of the same piece
+        if (at_ == 0 && from.pos == 1) from.pos = 0;  // the first byte belongs to the same piece
         break;
       }
       step.ended = status == 0;
@@ -114,8 +114,7 @@ class Zstd final : public Unpacker {
     }
   }
 
-  // The library compares a frame's size with the one declared only where its last block is not
-  // empty.
+  // The library checks a frame's declared size only if its last block is not empty.
   void check_size(Step& step) const {
     const size_t known = std::min<uint64_t>(header_.size(), at_);
     const unsigned long long declared = ZSTD_getFrameContentSize(header_.data(), known);
@@ -126,8 +125,8 @@ class Zstd final : public Unpacker {
     step.ended = false;
   }
 
-  // Only frames of the standard: the library may also read older formats, with code that is not
-  // safe for hostile bytes.
+  // Only standard frames: the library may also read older formats, with code that is not safe for
+  // hostile input.
   bool begins_well(std::span<const uint8_t> in) {
     for (uint64_t i = at_; i < header_.size() && i - at_ < in.size(); ++i) {
       header_[i] = in[i - at_];
@@ -145,8 +144,8 @@ class Zstd final : public Unpacker {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
   std::unique_ptr<ZSTD_DCtx, Free> context_;
-  std::array<uint8_t, 18> header_{};  // the most that a frame's header takes
-  uint64_t at_ = 0, made_ = 0;        // bytes of the frame, and out of it
+  std::array<uint8_t, 18> header_{};  // maximum size of a frame's header
+  uint64_t at_ = 0, made_ = 0;        // bytes read from the frame, and written
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMostOut = size_t{4} << 20;
 
-// Memory between two pages that are not there.
+// Memory between two inaccessible pages.
 class Guarded {
  public:
   explicit Guarded(size_t bytes) : mapped_((bytes + kPage - 1) / kPage * kPage + 2 * kPage) {
@@ -82,8 +82,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Outcome whole = unpack(packed, packing, size_t{1} << 20, size_t{1} << 20);
   const Outcome pieces = unpack(packed, packing, data[1] + size_t{1}, data[2] * 16 + size_t{1});
   if (std::max(whole.plain.size(), pieces.plain.size()) >= kMostOut) return 0;
-  // Of damaged bytes more or fewer come out before that is noticed, but no others do; and
-  // truncation counts as damage.
+  // Damaged input may yield more or fewer bytes before the damage is detected, but never different
+  // ones; truncation counts as damage.
   const bool sound = whole.good && whole.ended;
   if (sound != (pieces.good && pieces.ended)) std::abort();
   const size_t both = std::min(whole.plain.size(), pieces.plain.size());

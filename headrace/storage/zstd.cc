@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::string_view kFrameTooLarge = "Decompressed data is larger than allowed";
 constexpr std::string_view kOtherSize = "Decompressed size is not the expected one";
-constexpr size_t kFirstBytes = size_t{256} << 10;  // of output of unknown size
+constexpr size_t kFirstBytes = size_t{256} << 10;  // initial bytes for output of unknown size
 
 struct FreeStream {
   void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
 };
 
-// Keeps what is there.
+// Grows the output, keeping its contents.
 void grow(Buffer& buffer, size_t size) {
   Buffer larger(size);
   std::memcpy(larger.data(), buffer.data(), buffer.size());
@@ -41,7 +41,7 @@ std::string_view decompress_stream(std::span<const uint8_t> bytes, uint64_t most
     const bool moved = to.pos > filled || in.pos > before;
     filled = to.pos;
     if (moved) continue;
-    if (filled < out.size()) return "Src size is incorrect";  // it wants more bytes
+    if (filled < out.size()) return "Src size is incorrect";  // the frame needs more bytes
     if (filled == most) return kFrameTooLarge;
     grow(out, std::min<uint64_t>(most, uint64_t{2} * filled + 1));
   }

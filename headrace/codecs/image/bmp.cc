@@ -3,7 +3,7 @@
 // bottom-up or top-down. Rows are found by their position; run-length rows are read from the first.
 //
 // Sources: the BITMAPINFOHEADER family as Microsoft documents it; Pillow 13's BmpImagePlugin for
-// writers' deviations from it.
+// deviations of writers.
 #include <algorithm>
 #include <array>
 #include <cassert>

@@ -16,7 +16,7 @@ DevicePtr open_cuda(int index) {
                     "see CUDA_VISIBLE_DEVICES");
   }
   throw_no_device(name + ": " + found.why_none,
-                  "use device=\"cpu\", or look at what nvidia-smi says");
+                  "use device=\"cpu\", or check the output of nvidia-smi");
 }
 
 const DeviceBackend kCuda{.name = "cuda",

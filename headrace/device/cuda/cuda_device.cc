@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// The calling thread's current device, put back at the end: it belongs to the framework.
+// Restores the calling thread's current device at the end, because the framework relies on it.
 class OnDevice {
  public:
   explicit OnDevice(int index) {
@@ -31,18 +31,18 @@ class OnDevice {
 
 void check(cudaError_t status, int device, const char* what) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // it is told here; the next call begins clean
+  cudaGetLastError();  // reported here, and cleared for the next call
   throw_device_failed("cuda:" + std::to_string(device) + ": " + what + ": " +
                       cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
 }
 
-// At the process's end the driver goes before our last objects do; there is nothing to wait for
-// then.
+// At process exit the driver is unloaded before our last objects; then there is nothing to wait
+// for.
 bool is_over(cudaError_t status) { return status == cudaErrorCudartUnloading; }
 
 class CudaEvent final : public Event {
  public:
-  // flags: besides that it knows no time.
+  // flags: in addition to disabled timing.
   CudaEvent(int device, cudaStream_t stream, unsigned flags = 0) : device_(device) {
     OnDevice on(device);
     check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | flags), device,
@@ -173,7 +173,7 @@ CudaDevices cuda_devices() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess) {
     found.count = count;
-    if (count == 0) found.why_none = "the driver shows no device";
+    if (count == 0) found.why_none = "the driver reports no device";
     return found;
   }
   cudaGetLastError();

@@ -8,7 +8,7 @@ namespace headrace {
 
 CudaDevices cuda_devices() { return {0, "this Headrace was built without CUDA"}; }
 
-DevicePtr open_cuda_device(int) { std::abort(); }  // there is none to be asked for
+DevicePtr open_cuda_device(int) { std::abort(); }  // no device can be requested
 
 void* cuda_stream_of(const Stream&) { return nullptr; }
 

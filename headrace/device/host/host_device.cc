@@ -38,7 +38,7 @@ class HostDevice final : public Device {
   std::shared_ptr<void> allocate(size_t bytes) override {
     return {map_pages(bytes), [bytes](void* pages) { unmap_pages(pages, bytes); }};
   }
-  bool pin(void*, size_t) override { return true; }  // nothing waits for anything
+  bool pin(void*, size_t) override { return true; }  // nothing ever waits
   void unpin(void*) noexcept override {}
   size_t free_bytes() const override { return available_memory(); }
   size_t total_bytes() const override { return available_memory(); }

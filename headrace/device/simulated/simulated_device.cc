@@ -37,8 +37,8 @@ struct Lane {
 
 }  // namespace
 
-// One for the device, its streams, events and memory. Work that is done runs under the mutex: it is
-// the tests' own functions, which ask nothing of the device.
+// Shared by the device, its streams, events and memory. Work runs under the mutex: it consists of
+// functions of the tests, which do not call the device.
 struct SimulatedDevice::State {
   mutable Mutex mutex;
   std::mt19937_64 random GUARDED_BY(mutex);
@@ -62,7 +62,7 @@ struct SimulatedDevice::State {
     spoilt.clear();
   }
 
-  // A reader that comes too late sees spoilt bytes, not a fault.
+  // A late reader sees overwritten bytes instead of causing a fault.
   void take_back(void* pages, size_t bytes) REQUIRES_LOCK(mutex) {
     std::memset(pages, kSpoilt, bytes);
     spoilt.emplace_back(pages, bytes);
@@ -71,7 +71,7 @@ struct SimulatedDevice::State {
     if (std::all_of(lanes.begin(), lanes.end(), idle)) bury();
   }
 
-  // Whatever it is asked for. One that fails drops what was queued.
+  // Checked on every call. A failed device drops all queued work.
   void count_call() REQUIRES_LOCK(mutex) {
     if (++calls < fails_at) return;
     for (auto& [number, lane] : lanes) lane.queue.clear();
@@ -110,7 +110,7 @@ struct SimulatedDevice::State {
     }
   }
 
-  // One piece of work of a stream that can go on; false when there is none.
+  // Runs one piece of work of a stream that can continue; false if there is none.
   bool work_once() REQUIRES_LOCK(mutex) {
     std::vector<int> able;
     for (const auto& [number, lane] : lanes) {
@@ -122,7 +122,7 @@ struct SimulatedDevice::State {
     return true;
   }
 
-  // A side effect of any call: mostly nothing.
+  // A side effect of any call, which mostly does nothing.
   void drift() REQUIRES_LOCK(mutex) {
     for (uint64_t n = random() % 8 == 0 ? random() % 4 : 0; n > 0 && work_once(); --n) {
     }

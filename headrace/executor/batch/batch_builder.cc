@@ -43,7 +43,7 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
           shape, output.state.dtype, plan.options().memory_format, rows(), field.pictures,
           plan.batch_steps().size(), finished, std::move(coded));
     } else if (output.origin == OutputOrigin::kMask || output.origin == OutputOrigin::kOffsets) {
-      // made of another's items
+      // made from the items of another output
     } else if (is_string(output.state.kind)) {
       field.strings.resize(count);
     } else {
@@ -128,7 +128,7 @@ void BatchBuilder::close_gaps() {
 std::vector<int64_t> BatchBuilder::group_begins() const {
   std::vector<int64_t> out;
   if (rows_.plan.batch_steps().empty()) return out;
-  int64_t kept = 0, last = -1;  // rows so far, and the group of the last of them
+  int64_t kept = 0, last = -1;  // rows so far, and the group of the last one
   for (int64_t row = 0; row < rows(); ++row) {
     if (dropped_[row]) continue;
     if (row / rows_.plan.batch_group() != last) out.push_back(kept);

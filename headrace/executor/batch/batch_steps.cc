@@ -34,7 +34,7 @@ Result<void> BatchBuilder::run_batch_step(const BatchStep& step, int64_t first, 
     }
   }
   if (positions.empty()) return {};
-  // By the group's first position, whichever of its rows there are.
+  // Seeded by the group's first position, regardless of which of its rows exist.
   const auto draws = [&](uint64_t key) {
     return Draws(seed, static_cast<uint64_t>(epoch_),
                  static_cast<uint64_t>(rows_.range.begin + first), key);

@@ -16,7 +16,7 @@ Shape picture_shape(const Recipe& picture) {
   return {picture.channels(), size.height, size.width};
 }
 
-// The shape of the record's clip, as it is delivered.
+// The shape of the record's clip as delivered.
 Shape clip_shape(const Output& output, const Shape& picture) {
   Shape shape = picture;
   const std::ptrdiff_t time = output.clip.channels_before_time ? 1 : 0;
@@ -30,7 +30,7 @@ Shape clip_shape(const Output& output, const Shape& picture) {
 TensorView clip_view(const Output& output, void* data, const Shape& shape, MemoryFormat format,
                      std::optional<int64_t> rows) {
   TensorView view{data, output.state.dtype, shape, {}};
-  const size_t first = output.clip.clips > 0 ? 1 : 0;  // axis of a clip's own
+  const size_t first = output.clip.clips > 0 ? 1 : 0;  // the clip's time axis
   const bool before = output.clip.channels_before_time;
   const size_t time = first + (before ? 1 : 0), channel = first + (before ? 0 : 1);
   const int64_t channels = shape[channel], height = shape[first + 2], width = shape[first + 3];
@@ -67,7 +67,7 @@ Result<void> RowWriter::add_clip(size_t i, RowSource& source, Tasks& to_render) 
                          text_of(first.dtype(), picture) + " and " +
                          text_of(other.dtype(), picture_shape(other)));
   }
-  uint8_t* to = nullptr;  // of one that is delivered in a list
+  uint8_t* to = nullptr;  // for an output delivered as a list
   if (output.as_list) {
     const Shape shape = clip_shape(output, picture);
     if (bytes > most_listed_) {

@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-// A layout by what is known; null where that is nothing.
+// A layout from recent batches; null if nothing is known.
 std::optional<Places> places_of(const RaggedForm& form, std::vector<Shape> shapes) {
   std::vector<TensorView> items;
   bool any = false;
@@ -64,8 +64,8 @@ Prediction predict(const Plan& plan, const std::vector<SoundForms>& sounds, uint
     const size_t each = places->layout.bytes();
     if (__builtin_add_overflow(out.bytes, each, &out.bytes)) out.bytes = SIZE_MAX;
   }
-  // Batches that take much of the share are made the other way, which reports too large ones, and
-  // has room for values of their own where the prediction does not hold.
+  // Batches that take much of the budget are made without prediction, which reports those that are
+  // too large, and has room for separate values if the prediction does not hold.
   if (out.bytes > most) return {PredictedRows(outputs.size())};
   return out;
 }

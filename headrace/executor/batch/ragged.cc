@@ -14,16 +14,16 @@ std::vector<int64_t> dense_strides(const Shape& shape) {
   return strides;
 }
 
-// Values of one shape from here to there, axes from the outermost in memory to the innermost.
+// Copies values of one shape; axes from the outermost in memory to the innermost.
 struct StridedCopy {
   struct Axis {
     int64_t extent;
     size_t from, to;  // bytes from one index to the next
   };
   std::vector<Axis> axes;
-  size_t run;  // bytes that lie together in both
+  size_t run;  // bytes that are contiguous in both
 
-  // Axes that are one stretch in both become part of the run.
+  // Merges axes that are contiguous in both into the run.
   void join() {
     while (!axes.empty() &&
            (axes.back().extent == 1 || (axes.back().from == run && axes.back().to == run))) {
@@ -58,7 +58,7 @@ void repeat(std::span<const uint8_t> element, uint8_t* to, size_t bytes) {
   }
 }
 
-// Dense memory that has a value in its first corner, axes from the outermost to the innermost.
+// Dense memory with a value in its first corner; axes from the outermost to the innermost.
 struct Margins {
   struct Axis {
     int64_t extent, value;
@@ -67,7 +67,7 @@ struct Margins {
   std::vector<Axis> axes;
   std::span<const uint8_t> element;
 
-  // All but the value.
+  // Clears everything except the value.
   void fill(uint8_t* to, size_t level = 0) const {
     const auto is_full = [](const Axis& axis) { return axis.value == axis.extent; };
     if (std::all_of(axes.begin() + std::ptrdiff_t(level), axes.end(), is_full)) return;
@@ -79,7 +79,7 @@ struct Margins {
 };
 
 Assembled made(Shape shape, DType dtype, const TensorMemory& memory) {
-  // One after the other: g++ 12 frees the members of an aggregate twice when a later one throws.
+  // Initialized separately: g++ 12 frees the members of an aggregate twice if a later one throws.
   Assembled out;
   out.memory = memory(tensor_bytes(shape, dtype));
   out.view = {out.memory.get(), dtype, std::move(shape), {}};
@@ -205,7 +205,7 @@ Assembled mask_of(const RaggedForm& form, std::span<const TensorView> items,
     }
     const auto count = static_cast<size_t>(std::max<int64_t>(own.shape.back(), 0));
     if (count > one.size()) one.assign(count, 1);
-    own.strides.assign(own.shape.size(), 0);  // each row of it is the same ones
+    own.strides.assign(own.shape.size(), 0);  // every row consists of the same ones
     own.strides.back() = 1;
     ones.push_back(std::move(own));
   }

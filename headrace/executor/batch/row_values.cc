@@ -15,7 +15,7 @@ const ErrorCode kRowsDifferAtEnd{
     "batch, so each record must have the same number of rows in all of them. A transform changed "
     "the rows of only one field: a function that drops rows has to take every field of the group."};
 
-// The record's own extents on the open axes of the field that `lengths` is about.
+// The record's extents along the open axes of the field that `lengths` describes.
 Shape extents_of(const Plan& plan, const Output& lengths, const Record& record) {
   const FieldValue& value = record.fields[lengths.field];
   const Shape& promised = plan.outputs()[lengths.companion].state.shape;
@@ -137,7 +137,8 @@ Result<void> RowWriter::write_list_value(size_t i, RowSource& source) {
   return {};
 }
 
-// Memory for a row's value: its part of the batch's tensor where that was predicted, else its own.
+// Memory for a row's value: its part of the batch's tensor if that was predicted, otherwise
+// separate memory.
 TensorView RowWriter::make_item(size_t i, RowSource& source, const Shape& shape, size_t bytes) {
   OutputMemory& field = rows_.fields[i];
   TensorView& item = field.items[source.row];
@@ -171,7 +172,7 @@ Result<void> RowWriter::check_ragged(const Output& output, DType dtype, const Sh
   return Error{.code = &kRowsDifferAtEnd,
                .what = "\"" + output.name + "\" has " + std::to_string(shape[0]) + " rows, \"" +
                        leader.name + "\" " + std::to_string(rows[0]),
-               .hint = "ragged=\"list\" takes them as they are"};
+               .hint = "ragged=\"list\" accepts them"};
 }
 
 }  // namespace headrace

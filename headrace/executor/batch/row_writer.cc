@@ -33,7 +33,7 @@ Error shape_differs(std::string what) { return {.code = &kShapeDiffers, .what = 
 void RowWriter::Tasks::clear() {
   tasks.clear();
   owners.clear();
-  beginnings.clear();  // they hold pictures
+  beginnings.clear();  // the outputs hold pictures
 }
 
 RowWriter::Tasks& RowWriter::tasks_of_this_thread() {
@@ -104,7 +104,8 @@ Result<void> RowWriter::add_picture(size_t i, RowSource& source, Tasks& to) {
   return {};
 }
 
-// To its place in the slot; where a device finishes it, as much of the recipe as is not its work.
+// Writes it to its position in the slot; if a device finishes it, only the part of the recipe
+// before that.
 bool RowWriter::set_target(OutputMemory& field, int64_t picture, int64_t record, RenderTask& task,
                            Tasks& to) {
   task.target.data = field.data + field.row_bytes / size_t(field.pictures) * size_t(picture);
@@ -119,7 +120,7 @@ bool RowWriter::set_target(OutputMemory& field, int64_t picture, int64_t record,
     renderer_.seconds().coded += now() - begin;
     if (taken) return false;
     bytes = field.unfinished->bytes_of(picture, field.data);
-    why_not = "a row of its slot that is too small";
+    why_not = "a row of the slot that is too small";
   } else {
     if (end) why_not = "another dtype";
     field.unfinished->count_cpu_decode();

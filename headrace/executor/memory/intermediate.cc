@@ -15,8 +15,8 @@ bool is_open(const Shape& shape) {
   return std::ranges::any_of(shape, [](int64_t size) { return size < 0; });
 }
 
-// Goes through the plan's steps with what the fields are before each, and counts what must have
-// pixels or samples there.
+// Walks through the plan's steps with the state of the fields before each, and counts the fields
+// that need pixels or samples there.
 class Rehearsal {
  public:
   explicit Rehearsal(const Plan& plan)
@@ -86,7 +86,7 @@ class Rehearsal {
     ++out_.views[root_[from]];
   }
 
-  void begin_list(const Step& step) {  // another list begins where this one did
+  void begin_list(const Step& step) {  // the next list starts from the same state as this one
     states_ = outside_.back();
     if (step.list + 1 == std::ssize(plan_.steps()[step.select].lists)) outside_.pop_back();
   }
@@ -105,7 +105,7 @@ class Rehearsal {
   }
 
   void go_on(const Step& step, int pass) {
-    const bool rehearsed = pass > 0;  // else it is not known where a rendering begins
+    const bool rehearsed = pass > 0;  // otherwise it is unknown where a rendering begins
     const bool first_in_pass =
         step.op && !step.fields.empty() && (!rehearsed || pass > pass_[step.fields[0]]);
     for (size_t i = 0; i < step.fields.size(); ++i) {
@@ -149,10 +149,10 @@ class Rehearsal {
   const Plan& plan_;
   const std::vector<int> passes_;
   std::vector<FieldState> states_;
-  std::vector<std::vector<FieldState>> outside_;  // of the selections that a step stands under
+  std::vector<std::vector<FieldState>> outside_;  // the states before each enclosing selection
   std::vector<int> pass_;                         // by field
-  std::vector<int> root_;                         // by field: what a Fork's view is a view of
-  std::vector<bool> has_pixels_;                  // by field: a clip's picture that was counted
+  std::vector<int> root_;                         // by field: the source of a Fork's view
+  std::vector<bool> has_pixels_;                  // by field: whether a clip's picture was counted
   IntermediateMemory out_;
 };
 
@@ -180,12 +180,12 @@ size_t IntermediateMemory::bytes_of_pictures(Size size, int channels) const {
   return std::max(largest, open_factor * size_t(size.height) * size.width * size_t(channels));
 }
 
-// The frames that are kept, those that the decoder has, and pixels where a step needs them.
+// The frames that are kept, those held by the decoder, and pixels if a step needs them.
 size_t IntermediateMemory::bytes_of(const Video& video, size_t field) const {
   const VideoTrack& track = *video.track;
   size_t bytes = video_working_bytes(track) + kept_of_video[field] * most_frame_bytes(track);
   if (const SoundOfVideo& sound = sound_of_video[field]; sound.times > 0) {
-    // As decoded, two channels of 48 kHz, and at another rate.
+    // The audio as decoded, two channels at 48 kHz, and resampled.
     constexpr double kBytesASecond = 2 * 2 * 48000 * sizeof(float);
     const double whole = track.seconds(track.duration);
     const double seconds = std::clamp(sound.seconds < 0 ? whole : sound.seconds, 0.0, 1e6);
@@ -193,7 +193,7 @@ size_t IntermediateMemory::bytes_of(const Video& video, size_t field) const {
     bytes += sound_working_bytes(track, video.file);
   }
   if (kept_with_pixels == 0) return bytes;
-  const size_t copies = clips_cross ? 5 : 2;  // before and after Python, there, and as one array
+  const size_t copies = clips_cross ? 5 : 2;  // before, in and after Python, and as one array
   return bytes + copies * kept_with_pixels * bytes_of_pictures({track.height, track.width}, 3);
 }
 

@@ -26,7 +26,7 @@ void KeptPartners::keep(int64_t epoch, KeptPartner partner) {
   const size_t bytes = bytes_of(partner.record);
   if (bytes > limit_ || find(epoch, partner.record.position)) return;
   auto shared = std::make_shared<const KeptPartner>(std::move(partner));
-  std::map<std::pair<int64_t, int64_t>, Kept> dropped;  // freed when the lock is
+  std::map<std::pair<int64_t, int64_t>, Kept> dropped;  // freed after the lock is released
   MutexLock lock(mutex_);
   while (held_ + bytes > limit_ && kept_.begin()->first < key) {
     held_ -= kept_.begin()->second.bytes;

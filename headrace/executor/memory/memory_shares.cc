@@ -10,20 +10,20 @@ namespace headrace {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
-// Three buffers keep everybody busy: one at the consumer, one ready, one being filled. Small
-// batches get more, so that an uneven consumer does not stall the workers.
-// Where a device decodes, it holds the buffers of several batches that it works on side by side.
+// Three buffers keep all threads busy: one at the consumer, one ready, one being filled. Small
+// batches get more, so that an uneven consumer does not stall the workers. A device that decodes
+// holds the buffers of several batches at once.
 constexpr int kUsualDepth = 3, kDecodingDepth = 4, kDeepest = 8;
 constexpr size_t kDeepBytes = 64 * kMiB;
 // Memory that a worker keeps between records: kKeptBytes for its run's read buffers, the rest for
-// the Renderer; and the smallest useful shares of the others.
+// the Renderer; and the smallest useful budgets of the others.
 constexpr size_t kThreadBytes = 8 * kMiB, kKeptBytes = 4 * kMiB, kLeastRecords = 8 * kMiB,
                  kLeastReadAhead = kMiB;
 
 // A clip's frames that a worker keeps: 16 of 1920 x 1080 take 48 MiB.
 constexpr size_t kMostKeptFrames = 64 * kMiB;
 
-// Other memory of a near partner, on average.
+// Average memory of a nearby mixed-in sample apart from its frames.
 constexpr size_t kNearRows = 16 << 10;
 
 const ErrorCode kLimitTooSmall{
@@ -53,28 +53,28 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
   MemoryShares shares;
   shares.renderer_bytes = kThreadBytes - kKeptBytes;
   shares.threads = kThreadBytes * static_cast<size_t>(threads);
-  // Which records are too large must not depend on the number of threads, nor on who finishes and
-  // decodes, or batches would.
+  // Whether a record is too large must not depend on the number of threads, or on whether a device
+  // finishes and decodes, because batches would depend on it, too.
   const size_t on_host = host_bytes.value_or(batch_bytes);
   const size_t beside_batches = limit - std::min(limit, 2 * on_host);
   shares.largest_record = beside_batches / (has_lists ? 6 : 3);
-  shares.largest_listed = beside_batches / 2;  // a batch of larger ones is refused anyway
+  shares.largest_listed = beside_batches / 2;  // a batch of larger ones is rejected anyway
   const size_t fixed = shares.threads + (reads_ahead ? kLeastReadAhead : 0);
-  const size_t least = fixed + std::max(kLeastRecords, fixed / 2);  // so that a third is left
+  const size_t least = fixed + std::max(kLeastRecords, fixed / 2);  // so that a third remains
   const size_t wanted = std::max(least, fixed + shares.largest_record * (has_lists ? 2 : 1));
   shares.depth = decodes_on_device ? kDecodingDepth : kUsualDepth;
   while (shares.depth < kDeepest && (shares.depth + 1) * batch_bytes <= kDeepBytes) ++shares.depth;
   while (shares.depth > 2 && shares.depth * batch_bytes + wanted > limit) --shares.depth;
   shares.slots = shares.depth * batch_bytes;
   size_t lowest = 2 * batch_bytes + least;
-  if (batch_bytes > on_host) {  // the largest record has its room beside these, too
+  if (batch_bytes > on_host) {  // the largest record needs room in addition to these
     const size_t beside =
         has_lists ? 3 * fixed - 3 * std::min(2 * fixed, least) / 2 : fixed * 3 / 2;
     lowest = std::max(lowest, 3 * batch_bytes - on_host + beside + 1);
   }
   if (lowest > limit) {
     raise(kLimitTooSmall,
-          "memory_limit is " + in_mib(limit) + ", the least that works here is " + in_mib(lowest) +
+          "memory_limit is " + in_mib(limit) + ", but the minimum here is " + in_mib(lowest) +
               " (2 batches of " + in_mib(batch_bytes) + ", " + std::to_string(threads) +
               " threads)",
           "raise memory_limit, or use a smaller batch_size or fewer threads");
@@ -86,7 +86,7 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
     const size_t most = reads_far ? std::max(rest / 2, 64 * kMiB) : 64 * kMiB;
     shares.read_ahead = std::clamp(reads_far ? rest / 2 : rest / 4, kLeastReadAhead, most);
     shares.read_ahead = std::min(shares.read_ahead, rest - shares.largest_record);
-    // One file alone may exceed the share; what it has beyond comes out of the records' share.
+    // A single file may exceed the budget; the excess is taken from the budget of records.
     shares.largest_file = std::max(kLeastReadAhead, shares.largest_record);
   }
   shares.records = rest - shares.read_ahead;
@@ -99,7 +99,7 @@ MemoryShares divide_memory(size_t limit, const MemoryUse& use) {
                     use.plan.delivers_lists(), batch_bytes(use.plan, use.rows),
                     use.left.decodes_any() || use.lends, use.reads_far);
   shares = with_kept_frames(with_near_partners(shares, use.plan), use.plan, use.threads);
-  if (use.plan.assembles()) {  // while a tensor is made, the values are there, too
+  if (use.plan.assembles()) {  // while a tensor is made, the values exist as well
     shares.lists /= 2;
     shares.assembled = shares.lists;
   }

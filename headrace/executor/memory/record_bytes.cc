@@ -10,8 +10,8 @@ namespace headrace {
 RecordBytes::RecordBytes(const Plan& plan)
     : before_end_(intermediate_memory(plan)), crosses_to_python_(plan.has_python_steps()) {}
 
-// Decoding happens once, to the first pixels. Afterwards a step's input and output are held at
-// once, and where they cross to Python and back, a copy of each.
+// Decoding happens once, for the first step on pixels. Afterwards a step's input and output are
+// held at once, and for Python steps a copy of each.
 size_t RecordBytes::of_one(const Record& record) const {
   size_t bytes = 0;
   for (size_t i = 0; i < record.fields.size(); ++i) {
@@ -25,7 +25,7 @@ size_t RecordBytes::of_one(const Record& record) const {
     const size_t copies = crosses_to_python_ ? 4 : 2;
     bytes += std::max(copies * pixels + before_end_.scratch_bytes(picture),
                       pixels + working_bytes(picture));
-    const int views = before_end_.views[i];  // each has its pixels, one of them a step at a time
+    const int views = before_end_.views[i];  // steps run on one view at a time
     if (views > 1) bytes += size_t(views - 1) * pixels;
   }
   return bytes;

@@ -6,8 +6,8 @@
 namespace headrace {
 namespace {
 
-// Fields of fewer bytes per batch get memory of their own for each batch: keeping labels never
-// keeps a slot.
+// Fields with fewer bytes per batch get separate memory for each batch, so that keeping labels does
+// not keep a slot.
 constexpr size_t kPooledBytes = 64 << 10;
 
 }  // namespace

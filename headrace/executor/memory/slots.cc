@@ -25,7 +25,7 @@ std::shared_ptr<void> SlotRing::take() {
       memory = free_.back();
       free_.pop_back();
     } else if (made_ < depth_) {
-      // Coming back must not need memory.
+      // Returning a slot must not allocate.
       free_.reserve(static_cast<size_t>(depth_));
       if (device_) pinned_.reserve(static_cast<size_t>(depth_));
       memory = map_pages(bytes_);
@@ -61,11 +61,11 @@ void SlotRing::detach() {
 }
 
 void SlotRing::give_back(void* memory) {
-  // In a forked child the lock may be a thread's that does not exist there.
+  // In a forked child, the lock may be held by a thread that does not exist there.
   if (forked_from_running_engine()) return;
   MutexLock lock(mutex_);
   free_.push_back(memory);  // has room, see take()
-  // Under the lock, so that detach() returns only when no call is under way.
+  // Under the lock, so that detach() returns only when no call is in progress.
   if (on_return_) on_return_();
 }
 

@@ -15,7 +15,7 @@
 namespace headrace {
 namespace {
 
-// Smaller values are malloc's, which uses memory again by itself; they are only counted.
+// Smaller values come from malloc, which reuses memory itself; they are only counted.
 constexpr size_t kLeastBytes = size_t{256} << 10;
 constexpr size_t kMostUnused = 256;  // blocks
 
@@ -37,7 +37,7 @@ class ValuePool::Blocks {
     for (const Block& block : unused_) unmap_pages(block.memory, block.bytes);
   }
 
-  // More bytes in use; as many unused blocks go as no longer fit.
+  // Counts more bytes in use; frees as many unused blocks as no longer fit.
   void use(size_t bytes) EXCLUDES_LOCK(mutex_) {
     used_bytes_ += bytes;
     if (fits(0) || unused_bytes_ == 0) return;
@@ -51,7 +51,7 @@ class ValuePool::Blocks {
   }
   void release(size_t bytes) { used_bytes_ -= bytes; }
 
-  // The unused block that is nearest in size, if any; it is not counted any more.
+  // The unused block nearest in size, if any; it no longer counts as unused.
   Block take(size_t bytes) EXCLUDES_LOCK(mutex_) {
     MutexLock lock(mutex_);
     if (unused_.empty()) return {};
@@ -63,11 +63,11 @@ class ValuePool::Blocks {
     unused_bytes_ -= taken.bytes;
     return taken;
   }
-  // False: there is no room, and the caller frees it.
+  // False if there is no room: the caller frees it.
   bool give_back(Block block) EXCLUDES_LOCK(mutex_) {
     MutexLock lock(mutex_);
     if (unused_.size() == kMostUnused || !fits(block.bytes)) return false;
-    unused_.push_back(block);  // has room: dropping a value must not need memory
+    unused_.push_back(block);  // reserved: dropping a value must not allocate
     unused_bytes_ += block.bytes;
     return true;
   }
@@ -104,7 +104,7 @@ std::shared_ptr<void> ValuePool::take(size_t bytes) {
     throw;
   }
   poison(block.memory, size);
-  // The pointer frees the memory also where its own memory is refused.
+  // The pointer frees the memory even if allocating the pointer fails.
   return {block.memory, [size, is_small, pool = std::weak_ptr<Blocks>(blocks_)](void* memory) {
             // In a forked child the lock may be held by a thread that does not exist there.
             const auto blocks = forked_from_running_engine() ? nullptr : pool.lock();

@@ -54,7 +54,7 @@ ReadAhead::~ReadAhead() {
     MutexLock lock(mutex_);
     drop(INT64_MAX);
   }
-  (void)malloc_trim(0);  // else the heaps keep what thousands of small buffers had
+  (void)malloc_trim(0);  // otherwise the heaps keep the memory of thousands of small buffers
 }
 
 void ReadAhead::start(ReadOrder order) {
@@ -63,8 +63,8 @@ void ReadAhead::start(ReadOrder order) {
     if (later_ && order.spread > 1 && !planned_.is_divided()) {
       planned_.divide_at(source_->block_ends());
     }
-    // A stream that goes on numbers its records after the last stream's. Another stream takes
-    // numbers for which nothing was read.
+    // A stream that continues numbers its records after those of the last stream. Another stream
+    // uses numbers for which nothing was read.
     const int64_t base = order.goes_on ? base_ + count_ : std::max(next_, base_ + count_);
     drop(order.goes_on ? base : INT64_MAX);
     base_ = base;
@@ -140,7 +140,7 @@ size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool m
                 : fetch_alone(number, index, out, may_wait);
 }
 
-// A read that is under way finds its entry gone when it comes back.
+// A read in progress finds its entry gone when it completes.
 void ReadAhead::leave_out(int64_t sequence, int64_t count) {
   if (memory_) return;
   {
@@ -157,7 +157,7 @@ void ReadAhead::leave_out(int64_t sequence, int64_t count) {
   if (later_) submit(-1);
 }
 
-// The next number to be read ahead is one that shall be.
+// Skips numbers that are not to be read ahead.
 void ReadAhead::pass_alone() {
   alone_.erase(alone_.begin(), alone_.lower_bound(next_));
   while (alone_.erase(next_) > 0) ++next_;
@@ -171,8 +171,8 @@ size_t ReadAhead::fetch_beside(int64_t index, RecordData& out) {
   return bytes;
 }
 
-// A record that a reader has read, or will; else the caller reads. REQUIRES if reads are submitted:
-// this one is not submitted (claim_alone).
+// Returns a record that a reader has read or will read; otherwise the caller reads. REQUIRES if
+// reads are submitted: this one is not submitted (claim_alone).
 size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait,
                               double waited) {
   size_t expected = 0;
@@ -222,8 +222,8 @@ void ReadAhead::give_back(size_t bytes) {
   room_changed();
 }
 
-// Reuses the buffers, so that their pages are touched for the first time once: for large files
-// that is most of the cost of reading it.
+// Reuses the buffers, so that their pages are touched for the first time only once, which for large
+// files is most of the cost of reading.
 void ReadAhead::take_back(RecordData& data) {
   RecordData buffers;
   buffers.owned = std::exchange(data.owned, {});
@@ -232,7 +232,7 @@ void ReadAhead::take_back(RecordData& data) {
   share_.keep_used(buffers);
 }
 
-// Readers sleep for most of the time; a record must not wake them for nothing.
+// Readers sleep most of the time; a record must not wake them needlessly.
 void ReadAhead::room_changed() {
   if (wait_for_room_ > 0 || may_read_on()) changed_.notify_all();
 }

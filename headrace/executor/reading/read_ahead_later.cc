@@ -17,7 +17,7 @@
 namespace headrace {
 namespace {
 
-// Pieces that are claimed and not asked for; each takes about 300 bytes.
+// Maximum number of pieces that are claimed but not requested; each takes about 300 bytes.
 constexpr int64_t kMostPlanned = 1 << 16;
 
 // That of ReadDeadline, for a record of a source.
@@ -31,14 +31,14 @@ Error too_late(const Source& source, const std::vector<bool>& wanted, int64_t in
 
 }  // namespace
 
-// Note [Claims and requests]: a record is claimed long before it is asked for: room in the share is
-// kept for it, and where its pieces lie is known. Once it is due it is asked for together with what
-// is claimed of its neighborhood, however much later that comes in the order. So the records of a
-// block that an order mixes with those of others are one request, where there is room for all that
-// it mixes; a request brings what fits, else.
+// Note [Claims and requests]: a record is claimed long before it is requested: room in the budget
+// is reserved, and the positions of its pieces are known. Once it is due, it is requested together
+// with the claimed pieces in its neighborhood, however much later they are in the order. So the
+// records of a block that the order mixes with other blocks are one request if there is room for
+// all blocks being mixed; otherwise a request covers as much as fits.
 
-// The reads of `needed`, a number that is waited for (else -1), and as many more as are worth
-// to be under way. They are asked for several at a time.
+// Claims the reads of `needed`, a record that is waited for (or -1), and as many more as are
+// worthwhile. They are requested several at a time.
 void ReadAhead::claim_reads(int64_t needed, std::vector<NeighborsPtr>& out) {
   if (stopped_) return;
   int64_t depth = std::max(depth_.records(), std::min(at_once_, ReadDepth::kMost));
@@ -51,8 +51,9 @@ void ReadAhead::claim_reads(int64_t needed, std::vector<NeighborsPtr>& out) {
   }
   const int64_t claimed = std::ssize(entries_);
   int64_t ahead = claimed - (next_ - sent_);
-  // What is asked for before its neighborhood is claimed leaves that to further requests. Where
-  // there is room for little more than is mixed, a quarter is asked for all the same.
+  // A piece that is requested before its neighborhood is claimed leaves the rest to further
+  // requests. If there is room for little more than the blocks being mixed, a quarter is requested
+  // anyway.
   if (next_ < end()) depth = std::min(depth, std::max(claimed - spread_, claimed / 4));
   if (sent_ > needed && ahead > depth - std::max<int64_t>(1, depth / 4)) return;
   for (; sent_ < next_ && (sent_ <= needed || ahead < depth); ++sent_, ++ahead) {
@@ -70,7 +71,7 @@ bool ReadAhead::may_claim_on(int64_t depth) const {
          (planned < spread_ || planned_.reserved_bytes() < 2 * PlannedPieces::kMostTogether);
 }
 
-// Claims the next record. False where there is no room for it.
+// Claims the next record. False if there is no room for it.
 bool ReadAhead::claim_read(bool needed) {
   const int64_t index = index_of_(next_ - base_);
   std::vector<FilePiece> pieces;
@@ -88,7 +89,7 @@ bool ReadAhead::claim_read(bool needed) {
   large |= bytes > share_bytes_ / 2;
   if (large) pieces.clear();  // its worker reads it
   if (large) bytes = 0;
-  // The other half is for what workers have, a giant among it.
+  // The other half is for the records of workers, which may include a huge one.
   if (!needed && !(share_.fits(bytes) && share_.held + share_.dropped + bytes <= share_bytes_ / 2))
     return false;
   Entry entry{.ready = pieces.empty(),
@@ -121,7 +122,7 @@ bool ReadAhead::claim_read(bool needed) {
   return true;
 }
 
-// Asks for a piece and for what is claimed of its neighborhood.
+// Requests a piece together with its claimed neighborhood.
 void ReadAhead::send(PlannedPieces::Iterator piece, std::vector<NeighborsPtr>& out) {
   const auto [begin, end] = planned_.request_around(piece);
   const auto made = std::make_shared<Neighbors>();
@@ -129,7 +130,7 @@ void ReadAhead::send(PlannedPieces::Iterator piece, std::vector<NeighborsPtr>& o
   read.whole = begin->second.piece;
   read.max_bytes = std::min(max_bytes_, share_.allowance());
   read.parts.reserve(static_cast<size_t>(std::distance(begin, end)));
-  out.push_back(made);  // the last that may throw
+  out.push_back(made);  // the last call that may throw
   for (auto each = begin; each != end;) {
     FilePiece& bytes = each->second.piece;
     const size_t reserved = each->second.reserved;
@@ -156,8 +157,8 @@ void ReadAhead::claim_alone(int64_t number) {
   if (number > next_) alone_.insert(number);
 }
 
-// Several parts have memory of their own each, and what lies between them needs none. One alone,
-// whose size may not be known, comes as it is.
+// Several parts get separate memory each, and the gaps between them need none. A single part, whose
+// size may be unknown, is delivered unchanged.
 PlacedRead ReadAhead::read_of(const NeighborsPtr& neighbors, std::shared_ptr<Inbox> inbox) {
   PlacedRead out{.read = {.piece = neighbors->whole, .max_bytes = neighbors->max_bytes},
                  .places = {}};
@@ -183,7 +184,7 @@ PlacedRead ReadAhead::read_of(const NeighborsPtr& neighbors, std::shared_ptr<Inb
   return out;
 }
 
-// Where memory is refused, workers read the records themselves.
+// If memory is refused, workers read the records themselves.
 void ReadAhead::submit(int64_t needed) {
   std::vector<NeighborsPtr> claimed;
   {
@@ -191,7 +192,7 @@ void ReadAhead::submit(int64_t needed) {
     try {
       claim_reads(needed, claimed);
     } catch (const std::exception&) {
-      // Nothing more than what was claimed before.
+      // Requests nothing beyond the earlier claims.
     }
   }
   const double begin = now();
@@ -204,7 +205,7 @@ void ReadAhead::submit(int64_t needed) {
       PlacedRead read = read_of(each, inbox_);
       if (read.places.empty()) {
         whole[&storage].push_back(std::move(read.read));
-      } else {  // pieces are of such storages
+      } else {  // pieces are on asynchronous storage
         placed[&dynamic_cast<const LaterStorage&>(storage)].push_back(std::move(read));
       }
     } catch (const std::exception&) {
@@ -215,8 +216,8 @@ void ReadAhead::submit(int64_t needed) {
   for (auto& [storage, reads] : whole) storage->submit(std::move(reads));
 }
 
-// `read`: null where it could not be submitted. Nothing may throw here, or a worker would wait for
-// ever.
+// `read`: null if it could not be submitted. Nothing may throw here, or a worker would wait
+// forever.
 void ReadAhead::arrived(Neighbors& neighbors, LaterRead* read) {
   const bool good = read && read->result.has_value();
   bool anybody = false;
@@ -233,7 +234,7 @@ void ReadAhead::arrived(Neighbors& neighbors, LaterRead* read) {
     try {
       if (good && !part.memory) part.memory = std::make_shared<Buffer>(std::move(read->bytes));
     } catch (const std::bad_alloc&) {
-      // As if it had failed.
+      // Handled like a failed read.
     }
     entry.failed |= !good || !part.memory;
     if (!entry.failed) {

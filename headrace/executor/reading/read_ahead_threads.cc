@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading ahead by threads: for local files on slow disks, and for sources in Python.
+// Read-ahead by threads: for local files on slow disks, and for sources in Python.
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -13,9 +13,9 @@ namespace {
 
 // Enough to keep a disk's queue busy; readers sleep while the page cache answers.
 constexpr int kReaders = 8;
-constexpr size_t kPythonChunk = 32;  // records for each time that Python's lock is taken
-// Records ahead: what a disk of 10 ms needs for 5,000 records per second; more would only hold
-// memory.
+constexpr size_t kPythonChunk = 32;  // records each time the GIL is taken
+// Records ahead: enough for 5,000 records per second from a disk with 10 ms latency; more would
+// only hold memory.
 constexpr int64_t kMaxDepth = 64, kMaxPythonDepth = 1024;
 
 }  // namespace
@@ -89,9 +89,10 @@ void ReadAhead::read_loop() {
   mutex_.unlock();
 }
 
-// Stores a record that was read. Not kept if it was dropped meanwhile, or may exceed the limit of
-// read-ahead: then its worker reads it. Sources have errors of several kinds for that (too
-// many masks of a picture), so whatever fails under the smaller cap is read again without it.
+// Stores a record that was read. It is not kept if it was dropped in the meantime, or may exceed
+// the limit of read-ahead: then its worker reads it. Sources report that by various errors (such as
+// too many masks of a picture), so a record that fails under the lower limit is read again without
+// it.
 bool ReadAhead::put(int64_t number, RecordData data) {
   const auto found = entries_.find(number);
   if (found == entries_.end()) return false;
@@ -108,8 +109,8 @@ bool ReadAhead::put(int64_t number, RecordData data) {
   return true;
 }
 
-// Claims the records to be read next. False when memory is refused: the readers rest until a record
-// was read without them.
+// Claims the records to be read next. False if memory is refused: the readers pause until a record
+// has been read without them.
 bool ReadAhead::begin_reads(std::vector<int64_t>& indices, std::vector<RecordData>& data) {
   const int64_t first = next_;
   indices.clear();
@@ -139,14 +140,14 @@ void ReadAhead::give_up_reads(int64_t first, size_t count) {
   changed_.notify_all();
 }
 
-// Until a reader has read it, where one has begun to or will.
+// Waits until a reader has read it, if one has begun to or will.
 void ReadAhead::wait_for_entry(int64_t number) {
   auto found = entries_.find(number);
   const auto will_be_read = [&]() REQUIRES_LOCK(mutex_) {
     return python_ && ahead_ && !closing_ && !stopped_ && number >= next_ && number < end();
   };
   if (found == entries_.end() && will_be_read()) {
-    // Python's reader comes to it; several threads asking for its lock would not help.
+    // The Python reader will get to it; several threads competing for the GIL would not help.
     awaited_ = std::max(awaited_, number);
     changed_.notify_all();
     while (!entries_.contains(number) && will_be_read()) changed_.wait(mutex_);

@@ -7,7 +7,7 @@ namespace headrace {
 namespace {
 
 constexpr size_t kMaxSpare = 64;
-// What is reserved for a file of unknown size, so that enough of the first ones are under way.
+// Bytes reserved for a file of unknown size, small enough that several first reads run at once.
 constexpr size_t kUnknown = size_t{1} << 20;
 
 }  // namespace

@@ -32,7 +32,7 @@ void ParallelFor::run(size_t count, const std::function<void(size_t)>& body) {
 
 bool ParallelFor::work(Renderer&) { return do_one(); }
 
-// False where all rounds have begun.
+// False if all rounds have begun.
 bool ParallelFor::do_one() {
   const std::function<void(size_t)>* body;
   size_t round;
@@ -50,7 +50,7 @@ bool ParallelFor::do_one() {
     error = std::current_exception();
   }
   MutexLock lock(mutex_);
-  errors_[round] = std::move(error);  // moved: the caller is the one that frees it
+  errors_[round] = std::move(error);  // moved, so that the caller frees it
   if (--active_ == 0) idle_.notify_all();
   return true;
 }

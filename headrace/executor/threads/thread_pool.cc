@@ -39,7 +39,7 @@ const ErrorCode kNoThread{
 std::atomic<bool> engine_started{false};
 std::atomic<bool> forked{false};
 
-// Denormals, rounding and exception masks as a fresh process has them, whatever Python set.
+// Resets denormals, rounding and exception masks to those of a new process, whatever Python set.
 void set_float_environment() {
 #if defined(__x86_64__)
   _mm_setcsr(0x1F80);
@@ -55,7 +55,7 @@ bool forked_from_running_engine() { return forked.load(std::memory_order_relaxed
 void throw_if_forked() {
   if (forked_from_running_engine()) {
     raise(kForked, "this process was forked after the engine had started its threads",
-          "make the Loader in the child of a process that has none, or use spawn");
+          "create the Loader in a child forked before the parent's first loader, or use spawn");
   }
 }
 
@@ -82,10 +82,10 @@ struct ThreadPool::State {
   size_t wanted GUARDED_BY(mutex) = 0;               // threads
   size_t asleep GUARDED_BY(mutex) = 0, inside GUARDED_BY(mutex) = 0;
   uint64_t wakes GUARDED_BY(mutex) = 0;      // counts wake() calls, so that none is missed
-  uint64_t shutdowns GUARDED_BY(mutex) = 0;  // each ends the threads that were begun before it
+  uint64_t shutdowns GUARDED_BY(mutex) = 0;  // each joins the threads before it
   size_t turn GUARDED_BY(mutex) = 0;
 
-  // The client at this place, counted round, if it may have one more worker.
+  // The client at this position, modulo their number, if it may have one more worker.
   PoolClient* enter(size_t place) REQUIRES_LOCK(mutex) {
     Member& member = members[place % members.size()];
     if (member.leaving || member.inside >= member.client->max_workers()) return nullptr;
@@ -110,9 +110,9 @@ struct ThreadPool::State {
     }
   }
 
-  // Throws where it is refused; then nothing is begun.
+  // Throws if the thread is refused; then nothing has been started.
   void begin_thread() REQUIRES_LOCK(mutex) {
-    // shared: std::function wants to be copied. Made here, where the caller gets the error.
+    // shared: std::function must be copyable. Made here, so that the caller gets the error.
     auto renderer = std::make_shared<Renderer>();
     const auto own = threads.emplace(threads.end());
     try {
@@ -139,7 +139,8 @@ struct ThreadPool::State {
         PoolClient* client = enter(first + tried);
         if (!client) continue;
         mutex.unlock();
-        // Stay with a client while it has work; fairness comes from the others' own workers.
+        // Stays with a client while it has work; other clients have workers of their own, which
+        // keeps this fair.
         int rounds = 0;
         while (rounds < 8 && client->work(renderer)) ++rounds;
         worked = rounds > 0;
@@ -153,7 +154,7 @@ struct ThreadPool::State {
     }
     if (shutdowns == begun) {
       ended.splice(ended.end(), threads, own);
-      work_arrived.notify_one();  // it may have been woken for work
+      work_arrived.notify_one();  // it may have been woken for this work
     }
     worker_left.notify_all();
     mutex.unlock();
@@ -197,7 +198,7 @@ std::thread start_thread(std::function<void()> body) {
     return std::thread(
         [body = std::move(body), cores = cores_beyond_inherited(), before = blocked.before()] {
           keep_signals_of_starter(before);
-          // A refusal (a cpuset that has shrunk since) leaves what was inherited.
+          // If that is refused (a cpuset that has shrunk since), the inherited affinity remains.
           if (cores) sched_setaffinity(0, sizeof *cores, &*cores);
           body();
         });
@@ -218,14 +219,14 @@ void ThreadPool::add(PoolClient& client) {
   std::list<std::thread> ended;
   {
     MutexLock lock(state_->mutex);
-    // Whatever may be refused comes first: a client that was not added must not stay known.
+    // Allocations come first: a client that could not be added must not remain registered.
     state_->members.reserve(state_->members.size() + 1);
     const auto most = static_cast<size_t>(std::min(client.max_workers(), state_->max_threads));
     try {
       state_->wanted = std::max(state_->wanted, most);
       while (state_->threads.size() < most) state_->begin_thread();
     } catch (...) {
-      state_->want();  // threads begun for it end again
+      state_->want();  // threads started for it end again
       state_->work_arrived.notify_all();
       throw;
     }
@@ -250,7 +251,7 @@ void ThreadPool::remove(PoolClient& client) {
     find()->leaving = true;
     while (find()->inside > 0) state.worker_left.wait(state.mutex);
     state.members.erase(find());
-    ++state.wakes;  // the places of the others have changed: a thread that goes round starts again
+    ++state.wakes;  // positions have changed, so a thread that iterates over them starts again
     state.want();
     const auto too_many = [&]() REQUIRES_LOCK(state.mutex) {
       return state.threads.size() > std::max(state.wanted, state.inside);

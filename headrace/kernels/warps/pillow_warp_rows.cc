@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warps as Pillow computes them: truncated doubles.
 //
-// Note [Blending in floats]: what is cut off only shows whether it has reached a whole number. So
-// values are computed in float32, and where one comes closer to a whole number than float32 can
-// tell, its block of lanes is computed again in doubles. Fractions of places are off by less than
-// 2^-21 each, which is 2.4e-4 of a value (of 255, along both axes), and three fused operations add
-// less than 1e-4; kDoubtful leaves 4.8e-4. Where the four pixels are one value it is exact, unless
-// the place is so close to other pixels that they may be the right ones.
+// Note [Blending in floats]: after truncation, only the whole number matters. So values are
+// computed in float32, and if one is too close to a whole number for float32 to decide, its block
+// of lanes is computed again in doubles. Fractions of positions are off by less than 2^-21 each,
+// which is 2.4e-4 of a value (of 255, along both axes), and three fused operations add less than
+// 1e-4; kDoubtful leaves 4.8e-4. Where the four pixels are equal, the value is exact, unless the
+// position is so close to other pixels that these may be the right ones.
 #ifndef HEADRACE_LEVEL
 
 #include <algorithm>

@@ -14,7 +14,7 @@ const ErrorCode kTooManyPatches{
     "The patches of an image would take more memory than memory_limit leaves for one record. Use a "
     "smaller max_seq_len or max_pixels before Patchify, or raise memory_limit."};
 
-// Row y of a patch: of each channel `count` samples, side by side by pixel.
+// Row y of a patch: `count` samples of each channel, interleaved by pixel.
 template <class Sample>
 void interleave(const uint8_t* const* rows, int64_t channels, int64_t count, uint8_t* out) {
   auto* const to = reinterpret_cast<Sample*>(out);

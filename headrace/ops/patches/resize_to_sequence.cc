@@ -37,7 +37,7 @@ PatchedSize size_for_sequence(const Sequence& sequence, int64_t height, int64_t 
   while (high - low >= kPrecision) {
     const double middle = (low + high) / 2;
     const PatchedSize size = scaled_to_patches(sequence, height, width, middle);
-    // Edges that a header says can be so long that the product is none of int64.
+    // Edges in a header can be so long that their product overflows int64.
     const double patches = static_cast<double>(size.height / sequence.patch) *
                            static_cast<double>(size.width / sequence.patch);
     (patches <= static_cast<double>(sequence.patches) ? low : high) = middle;

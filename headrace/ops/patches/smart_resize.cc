@@ -11,9 +11,9 @@ namespace {
 
 const ErrorCode kTooNarrow{
     "HR0591", ErrorKind::kData, "image too narrow",
-    "SmartResize keeps the aspect ratio, and refuses images one of whose edges is more than 200 "
-    "times the other, as transformers does: nothing of such an image would be recognizable. Crop "
-    "or drop them first."};
+    "SmartResize keeps the aspect ratio, and rejects images with one edge more than 200 times "
+    "the other, as transformers does: nothing in such an image would be recognizable. Crop or "
+    "drop them first."};
 
 constexpr double kMostAspect = 200;
 
@@ -30,7 +30,7 @@ bool is_too_narrow(int64_t height, int64_t width) {
   return low == 0 || static_cast<double>(high) / static_cast<double>(low) > kMostAspect;
 }
 
-// transformers' smart_resize, with Python's arithmetic: from a half to the even one.
+// transformers' smart_resize, with Python's rounding: halves go to the even number.
 FactorSize smart_size(const PixelRange& range, int64_t height, int64_t width) {
   const auto factor = static_cast<double>(range.factor);
   const auto h = static_cast<double>(height), w = static_cast<double>(width);

@@ -19,8 +19,8 @@ const ErrorCode kNoFrameThere{
     "HR0550", ErrorKind::kData, "no frame at this time",
     "The record asks for the frame at a time, and no frame of the video begins within tolerance_s "
     "of it. The times and the video do not belong together: another frame rate, a truncated or "
-    "re-encoded file, or timestamps that were recorded wrongly. Times are seconds on the file's own "
-    "clock. A larger tolerance_s= takes the nearest frame; on_error= leaves such records out."};
+    "re-encoded file, or timestamps that were recorded wrongly. Times are seconds on the file's "
+    "own clock. A larger tolerance_s= takes the nearest frame; on_error= leaves such records out."};
 
 // REQUIRES: float64, float32 or int64.
 std::vector<double> numbers_of(const FieldValue& value) {
@@ -41,7 +41,7 @@ double begin_of(const VideoTrack& track, size_t frame) {
   return track.seconds(track.packets[track.frames[frame]].pts);
 }
 
-// The frame that begins nearest to that second; of two as near the first.
+// The frame that begins nearest to that second; the first of two that are equally near.
 size_t nearest_frame(const VideoTrack& track, double seconds) {
   const auto after = std::ranges::partition_point(track.frames, [&](uint32_t packet) {
     return track.seconds(track.packets[packet].pts) < seconds;

@@ -12,9 +12,9 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kSmallRecord = 64;                   // bytes; of a column that may be loaded
-constexpr uint64_t kSmallColumn = uint64_t{256} << 20;  // all its bytes
-constexpr int64_t kMostLabels = int64_t{1} << 28;       // of an array in files; 2 GiB as int64
+constexpr uint64_t kSmallRecord = 64;                   // bytes per record of a column to load
+constexpr uint64_t kSmallColumn = uint64_t{256} << 20;  // bytes of such a column
+constexpr int64_t kMostLabels = int64_t{1} << 28;       // labels in files; 2 GiB as int64
 constexpr int64_t kLongestSide = int64_t{1} << 30;      // of a picture
 
 std::string shape_text(const Shape& shape) {
@@ -39,7 +39,7 @@ std::vector<int64_t> int64_from(const ArrayColumn& array, const std::string& nam
   return out;
 }
 
-// The type and shape of an array's records, wherever the array lies.
+// The type and shape of an array's records, in memory or in files.
 struct ArrayType {
   DType dtype;
   const Shape& shape;
@@ -146,7 +146,7 @@ Field make_array(ArrayColumn& array, const Column& column, Cell& cell) {
 
 Field make_file_array(FileArray& array, const Column& column, Cell& cell) {
   if (const std::string problem = array.problem(); !problem.empty()) {
-    bad_column(column.name, problem, "the file is truncated or damaged: write it again");
+    bad_column(column.name, problem, "the file is truncated or damaged: rewrite it");
   }
   if (array.record_bytes() == 0) bad_column(column.name, "its records have no element");
   const Field field = array_field({array.dtype, array.shape}, column);

@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// Whether the offsets rise inside of the data, so that no length read later can be wrong.
+// Whether the offsets ascend within the data, so that lengths read later cannot be wrong.
 template <class Offset>
 bool offsets_rise(const BlobColumn::Part& part, size_t item) {
   const auto* offsets = static_cast<const Offset*>(part.offsets);

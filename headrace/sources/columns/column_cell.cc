@@ -43,7 +43,7 @@ Field make_files(PathColumn& files, const Column& column, Cell& cell) {
       column.kind ? *column.kind : media_kind_named(column.name).value_or(FieldKind::kImage);
   if (kind == FieldKind::kLabel || kind == FieldKind::kTensor) {
     bad_column(column.name,
-               "files hold " + what_files_hold() + ", no " + std::string(name_of(kind)),
+               "files hold " + what_files_hold() + ", not " + std::string(name_of(kind)),
                "read them into an array first");
   }
   cell.form = Cell::Form::kFile;
@@ -165,7 +165,7 @@ void add_cell(const Field& field, const Cell& cell, int64_t count, Fingerprint& 
   for (const std::string& name : cell.classes) print.add(name);
   for (int64_t record = 0; record < cell.names.size(); ++record) {
     std::string_view name = cell.names[record];
-    // A copy of a dataset has the same files.
+    // Excludes the root, since a copy of a dataset has the same files.
     if (!cell.which.empty() && name.starts_with(cell.root)) name.remove_prefix(cell.root.size());
     print.add(name);
   }

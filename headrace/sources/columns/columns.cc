@@ -86,7 +86,7 @@ class ColumnSource final : public Source {
     return {.file = files ? std::string(files->name(index)) : key(index), .record = index};
   }
 
-  // The first file's, for want of a better one.
+  // The first file's, because there is no better one.
   std::string root() const override {
     const Cell* const files = first_files();
     if (!files || size_ == 0) return {};
@@ -130,7 +130,7 @@ class ColumnSource final : public Source {
   }
 
  private:
-  const Cell* first_files() const {  // null if no column is one of files
+  const Cell* first_files() const {  // null if no column has files
     const auto found = std::ranges::find(cells_, Cell::Form::kFile, &Cell::form);
     return found == cells_.end() ? nullptr : &*found;
   }
@@ -204,7 +204,7 @@ class ColumnSource final : public Source {
     }
   }
 
-  // Fills the cell's own buffer with a value of so many bytes, by `fill(buffer)`.
+  // Fills the cell's own buffer with a value of this many bytes, by `fill(buffer)`.
   template <class Fill>
   static void read_into(const Cell& cell, int64_t record, size_t bytes, FieldData& data,
                         RecordData& out, const Fill& fill) {
@@ -237,7 +237,7 @@ class ColumnSource final : public Source {
   int64_t size_;
   std::string title_;
   size_t buffers_ = 0;  // for reading a record
-  bool later_ = false;  // some of it lies in a storage that answers later
+  bool later_ = false;  // some of it is on asynchronous storage
   uint64_t fingerprint_ = 0;
 };
 
@@ -247,7 +247,7 @@ void check(const std::vector<Column>& columns) {
     bad_column(columns[0].name,
                "it is one of " + grouped(static_cast<int64_t>(columns.size())) + " fields; " +
                    grouped(kMostFields) + " are possible",
-               "select fields with fields=; or store what belongs together as one array");
+               "select fields with fields=; or store related values as one array");
   }
   FieldNames names;
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -278,7 +278,7 @@ SourcePtr records(std::vector<Column> columns, const std::string& title) {
   std::vector<Cell> cells(columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
     schema.push_back(make_cell(columns[i], cells[i]));
-    columns[i].values = TextColumn{};  // free the caller's copy before the next is packed
+    columns[i].values = TextColumn{};  // free the caller's copy before the next one is packed
   }
   return std::make_shared<ColumnSource>(std::move(schema), std::move(cells), size, title);
 }

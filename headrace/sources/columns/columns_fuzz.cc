@@ -12,7 +12,8 @@ namespace {
 
 using Memory = std::shared_ptr<uint8_t[]>;
 
-// So many bytes of the input, zeros after it: a read beyond them is seen.
+// This many bytes of the input, then zeros, in memory of exactly that size, so that reads beyond it
+// are detected.
 Memory taken(std::span<const uint8_t>& input, size_t bytes) {
   Memory memory(new uint8_t[bytes]());
   const size_t count = std::min(bytes, input.size());

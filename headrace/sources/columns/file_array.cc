@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kBlock = size_t{1} << 20;      // read at once to gather strided records
+constexpr size_t kBlock = size_t{1} << 20;      // bytes read at once to gather strided records
 constexpr uint64_t kWide = uint64_t{32} << 10;  // a gap that costs more to read than to step over
 
 }  // namespace
@@ -99,7 +99,7 @@ Result<void> FileArray::load(std::span<uint8_t> out) const {
   const std::span<uint8_t> all = out;
   if (bytes == 0) return {};
   Buffer block;
-  // Dense records and those that lie wide apart go straight to their place.
+  // Dense records, and those far apart, are read directly to their destination.
   const uint64_t apart = step();
   const bool gathers = apart > bytes && apart < kWide;
   const int64_t together = apart == bytes

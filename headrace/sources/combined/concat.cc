@@ -21,12 +21,12 @@ std::string names_of(const Schema& schema) {
   return quoted_list(names, 8);
 }
 
-// Where each field of `schema` stands in the source's own.
+// The index of each field of `schema` in the source's own schema.
 std::vector<size_t> places_of(const Schema& schema, const Source& source, size_t number) {
   const Schema& own = source.schema();
   const std::string which = "source " + std::to_string(number);
   if (own.size() != schema.size()) {
-    raise(kUnlike, which + " has " + names_of(own) + ", source 0 has " + names_of(schema),
+    raise(kUnlike, which + " has " + names_of(own) + ", but source 0 has " + names_of(schema),
           "open them so that they have the same fields");
   }
   std::vector<size_t> places;
@@ -186,12 +186,13 @@ class Concat final : public Source {
   struct Part {
     SourcePtr source;
     int64_t begin = 0;
-    std::vector<size_t> places;  // of this source's fields, in the joint order
+    std::vector<size_t> places;  // indices of this source's fields, in the joint order
     bool in_order = true;
   };
 
   const Part& part_of(int64_t index) const {
-    // The last one that begins at or before it: empty sources begin where the next one does.
+    // The last source that begins at or before it, because empty sources begin where the next one
+    // does.
     return *std::prev(
         std::upper_bound(parts_.begin(), parts_.end(), index,
                          [](int64_t record, const Part& part) { return record < part.begin; }));
@@ -208,8 +209,8 @@ class Concat final : public Source {
   void read_part(const Part& part, std::span<const int64_t> indices,
                  const std::vector<bool>& wanted, std::span<RecordData> out) const {
     for (RecordData& record : out) {
-      if (!part.in_order) record.by_range = nullptr;  // it is by numbers of the joint order
-      // They may belong to another part's record, and this part may not know such sizes.
+      if (!part.in_order) record.by_range = nullptr;  // it refers to the joint order
+      // Annotated sizes may belong to another part's record, and this part may not know any.
       for (FieldData& field : record.fields) field.annotated_width = field.annotated_height = 0;
     }
     part.source->read(indices, wanted_of(part, wanted), out);

@@ -14,9 +14,9 @@ namespace {
 const ErrorCode kBadJoin{
     "HR0498", ErrorKind::kConfig, "invalid join",
     "A join pairs records with the same key: with on=\"key\", their names below the source's "
-    "folder, without suffix; with on=\"position\", their numbers, of which both sources have "
-    "equally many; with on=FIELD, the values of an integer field that both have. Each value may "
-    "occur once in the right source, and no other field may be in both: "
+    "folder, without suffix; with on=\"position\", the same number, where both sources need "
+    "equally many records; with on=FIELD, the values of an integer field that both have. Each "
+    "value may occur once in the right source, and no other field may be in both: "
     "rename={\"label\": \"speaker\"} renames a field of the right source."};
 
 // "data/a/1.jpg" in "data/" -> "a/1".
@@ -157,7 +157,7 @@ class Join final : public Source {
     int64_t left = 0, right = 0;
   };
 
-  // The wanted fields of the left source, and of the right one.
+  // The requested fields of the left source, and of the right one.
   std::pair<std::vector<bool>, std::vector<bool>> divided(const std::vector<bool>& wanted) const {
     std::vector<bool> of_left(wanted.begin(), wanted.begin() + std::ptrdiff_t(left_fields()));
     std::vector<bool> of_right(right_->schema().size(), false);
@@ -186,12 +186,12 @@ class Join final : public Source {
               "rename={\"its name\": \"its new name\"}");
       }
     }
-    uint8_t groups = 0;  // of the left one's rows; the right one's are others
+    uint8_t groups = 0;  // row groups of the left source; those of the right source are different
     for (const Field& field : schema_) groups = std::max(groups, field.row_group);
     for (size_t i = 0; i < right_->schema().size(); ++i) {
       Field field = right_->schema()[i];
       if (field.row_group > 0) field.row_group = static_cast<uint8_t>(field.row_group + groups);
-      if (field.name == options.on) continue;  // the left one's value is the same
+      if (field.name == options.on) continue;  // same value as the left one's
       if (const auto renamed = options.rename.find(field.name); renamed != options.rename.end()) {
         field.name = renamed->second;
       }
@@ -215,7 +215,7 @@ class Join final : public Source {
         raise(kBadJoin,
               "'" + keys[i] + "' appears twice in the right source: records " +
                   std::to_string(places.at(keys[i])) + " and " + std::to_string(i),
-              "swap the sources if many records share one match, or leave one out");
+              "swap the sources if many records share one match, or remove one of the records");
       }
     }
     std::vector<bool> used(keys.size(), false);

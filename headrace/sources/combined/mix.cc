@@ -10,13 +10,13 @@
 #include "headrace/sources/view.h"
 #include "headrace/sources/wording.h"
 
-// Note [Where a mix has which record]: of N records a source with c shares has its j-th at the time
-// (2j + 1) / 2c, for times from 0 to 1: evenly spread. All of them sorted by time, equal times by
-// source, are the mix. How many a source has before a time is a division, so the record at a
-// position is found by halving the time, without a table.
+// Note [Where a mix has which record]: a source with c of the N records has its j-th one at time
+// (2j + 1) / 2c, with times from 0 to 1, so they are evenly spread. The mix is all of them sorted
+// by time, equal times by source. The number of a source's records before a time is a division, so
+// the record at a position is found by bisection over time, without a table.
 //
-// When shuffled, each position keeps its source, so every segment keeps its proportions; which of
-// the source's records comes there is permuted, separately for each pass over them.
+// When shuffled, each position keeps its source, so every segment keeps its proportions; the
+// source's records are permuted among these positions, separately for each pass over them.
 
 namespace headrace {
 namespace {
@@ -94,13 +94,14 @@ class Mix final : public View {
     int64_t count;    // in the mix
     Permutation order;
 
-    // How many lie before the time of another source's j-th of `count`, ties by the caller.
+    // The number of records before the time of another source's j-th of `count`; the caller decides
+    // ties.
     int64_t before(int64_t j, int64_t other_count, bool or_equal) const {
       // (2i + 1) / 2count < (2j + 1) / 2other  <=>  2i + 1 < (2j + 1) count / other
       const __int128 bound = static_cast<__int128>(2 * j + 1) * count;
       const auto whole = static_cast<int64_t>(bound / other_count);
       const bool exact = bound % other_count == 0;
-      // Odd numbers 2i + 1 below the bound, or up to it.
+      // Counts odd numbers 2i + 1 below the bound, or up to it.
       const int64_t limit = exact && !or_equal ? whole - 1 : whole;
       return std::min(count, (limit + 1) / 2);
     }
@@ -117,10 +118,10 @@ class Mix final : public View {
   };
   struct Place {
     size_t part;
-    int64_t j;  // of the records that the mix has of it
+    int64_t j;  // index among the part's records in the mix
   };
 
-  // How many records of the mix come before the j-th of a part.
+  // The number of records of the mix before the j-th of a part.
   int64_t position_of(size_t part, int64_t j) const {
     int64_t out = 0;
     for (size_t i = 0; i < parts_.size(); ++i) {
@@ -172,7 +173,7 @@ SourcePtr mix(std::vector<SourcePtr> sources, const std::vector<double>& weights
       raise(kBadMix, "a weight of " + shortest_text(weights[i]), "weights are positive numbers");
     }
     if (sources[i]->size() == 0) {
-      raise(kBadMix, "source " + std::to_string(i) + " has no records", "leave it out");
+      raise(kBadMix, "source " + std::to_string(i) + " has no records", "remove it");
     }
     sum += weights[i];
   }

@@ -11,7 +11,7 @@ const ErrorCode kUnusableImage{
     "HR1454", ErrorKind::kData, "image cannot be packed",
     "The number of tokens of an image follows from the size in its header. This header cannot be "
     "read, or the transforms do not accept an image of that size. Repair or remove the record; "
-    "bad_images=\"drop\" leaves such records out, and print(rows) counts them."};
+    "bad_images=\"drop\" drops such records, and print(rows) counts them."};
 
 // Whether a record has no value for an image.
 bool is_empty(const Source& source, size_t field, int64_t record) {
@@ -50,7 +50,7 @@ std::vector<ImageForm> image_forms(const Source& source, const SampleOptions& op
       if (!options.drop_bad) {
         throw Exception(document_error(kUnusableImage, source, number,
                                        value_text(name, number) + ": " + form.error().what,
-                                       "bad_images=\"drop\" leaves such records out"));
+                                       "bad_images=\"drop\" drops such records"));
       }
       lengths[document] = 0;
       break;

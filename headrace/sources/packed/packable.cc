@@ -34,7 +34,7 @@ const Field& checked_field(const Source& source, const std::string& name, bool i
           "'" + name + "' is " + std::string(name_of(field.kind)) + " " +
               text_of(field.dtype, field.shape) + ", not a row of " +
               (integers ? "integers" : "numbers"),
-          integers ? "pack token ids; text has to be tokenized first" : "");
+          integers ? "pack token ids: tokenize text first" : "");
   }
   return field;
 }
@@ -80,7 +80,7 @@ void check_along(const Source& source, const std::string& tokens, const std::str
   const int64_t document = own - lengths.begin();
   throw Exception(document_error(
       kOtherLength, source, document,
-      value_text(name, document) + " has " + counted(*other, "value") + ", and '" + tokens + "' " +
+      value_text(name, document) + " has " + counted(*other, "value") + ", but '" + tokens + "' " +
           grouped(*own),
       "write both files again from the same documents, with a value for each token"));
 }

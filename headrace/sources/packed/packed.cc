@@ -13,7 +13,7 @@ namespace {
 
 const ErrorCode kNothingLeft{
     "HR1460", ErrorKind::kConfig, "no documents to pack",
-    "Every document is empty, or left out by too_long=\"drop\" or bad_images=\"drop\"."};
+    "Every document is empty, or was dropped by too_long=\"drop\" or bad_images=\"drop\"."};
 
 }  // namespace
 
@@ -49,7 +49,7 @@ Packed packed(const SourcePtr& given, const PackedRowOptions& given_options,
   DocumentRows packing = pack_documents(lengths, options.pack);
   if (packing.rows() == 0) {
     raise(kNothingLeft, "no document of " + source->description() + " is left",
-          "documents without tokens are left out, and with too_long=\"drop\" long ones");
+          "documents without tokens are dropped, and with too_long=\"drop\" also long ones");
   }
   Fingerprint print;
   for (const int64_t length : lengths) print.add(static_cast<uint64_t>(length));

@@ -16,12 +16,12 @@
 namespace headrace {
 namespace {
 
-// A field of the documents, and where its values go in a row.
+// A field of the documents, and the position of its values in a row.
 struct PackedField {
   size_t from = 0, to = 0;
   DType stored = DType::kInt64, delivered = DType::kInt64;
   int64_t pad = 0;
-  bool next = false;  // of each piece that continues, the value after it is read, too
+  bool next = false;  // for each piece that continues, the value after it is read, too
 };
 
 class PackedSource final : public Source {
@@ -44,7 +44,7 @@ class PackedSource final : public Source {
     for (const size_t field : fields.along) {
       add_values(field, from[field].name, from[field].dtype, 0, false);
     }
-    if (own_labels) {  // into a buffer after those of the fields
+    if (own_labels) {  // read into a buffer after those of the fields
       add_values(*fields.labels, {}, options_.to, options_.ignore_index, true);
     }
     positions_ = schema_.size();
@@ -154,7 +154,7 @@ class PackedSource final : public Source {
   void add(const std::string& name, DType dtype, int64_t size) {
     schema_.push_back({.name = name, .kind = FieldKind::kTensor, .dtype = dtype, .shape = {size}});
   }
-  // name: empty where no field of the row has the values themselves.
+  // name: empty if no field of the row has the values themselves.
   void add_values(size_t number, const std::string& name, DType to, int64_t pad, bool for_labels) {
     wanted_of_documents_[number] = true;
     values_.push_back({.from = number,
@@ -196,7 +196,7 @@ class PackedSource final : public Source {
   static int64_t count_of(const PackedPiece& piece, const PackedField& field) {
     return piece.count + (field.next && piece.continues ? 1 : 0);
   }
-  // Whether the labels are wanted and made from this field.
+  // Whether the labels are requested and made from this field.
   bool makes_labels(const PackedField& field, const std::vector<bool>& wanted) const {
     return labels_ < schema_.size() && &field == &values_[labels_from_] && wanted[labels_];
   }
@@ -228,7 +228,7 @@ class PackedSource final : public Source {
     return read_images(pieces, wanted, out);
   }
 
-  // Completely, if parts cannot be read separately.
+  // Reads documents completely if parts cannot be read separately.
   Result<void> read_documents(PackedPieces pieces, const std::vector<bool>& wanted,
                               RecordData& out) const {
     std::vector<int64_t> documents;
@@ -245,7 +245,8 @@ class PackedSource final : public Source {
     return {};
   }
 
-  // One after the other: each may have as many bytes of images as those before it left.
+  // Reads documents one after the other: each may have as many bytes of images as the previous ones
+  // have left.
   Result<void> read_with_images(std::span<const int64_t> documents, const std::vector<bool>& inside,
                                 std::span<RecordData> parts) const {
     const size_t most = parts.empty() ? 0 : parts[0].max_bytes;
@@ -295,7 +296,7 @@ class PackedSource final : public Source {
                  length = static_cast<size_t>(options_.pack.length);
     const bool labels = makes_labels(field, wanted);
     Buffer& row = out.owned[field.to];
-    row.resize((length + 1) * item);  // and one that follows a row's last
+    row.resize((length + 1) * item);  // and the value after a row's last one
     if (labels) out.owned[labels_].resize(length * item);
     size_t at = 0;
     for (size_t i = 0; i < pieces.size(); ++i) {
@@ -374,7 +375,7 @@ class PackedSource final : public Source {
         value_text(source_->schema()[field.from].name, piece.document) + " has " +
             grouped(static_cast<int64_t>(found)) + " values, the packing expects " +
             (piece.continues ? "more than " : "") + grouped(piece.begin + piece.count),
-        "create the source again, from data that does not change");
+        "recreate the source, from data that does not change");
   }
 
   const SourcePtr source_;
@@ -383,12 +384,12 @@ class PackedSource final : public Source {
   Schema schema_;
   std::vector<PackedField> values_;
   std::vector<bool> wanted_of_documents_;
-  size_t labels_ = SIZE_MAX;  // number of the field of labels or targets; none
-  size_t labels_from_ = 0;    // of values_
-  size_t positions_ = 0;      // position_ids, then segment_ids and cu_seqlens
-  size_t images_ = SIZE_MAX;  // number of the images, then of their positions and sizes; none
-  std::array<size_t, 4> image_fields_{};  // of the documents, from kSampleImages on
-  bool by_parts_ = true;                  // parts of documents can be read by themselves
+  size_t labels_ = SIZE_MAX;  // index of the field of labels or targets, if any
+  size_t labels_from_ = 0;    // index in values_
+  size_t positions_ = 0;      // index of position_ids, followed by segment_ids and cu_seqlens
+  size_t images_ = SIZE_MAX;  // index of the images, followed by their positions and sizes, if any
+  std::array<size_t, 4> image_fields_{};  // fields of the documents, from kSampleImages on
+  bool by_parts_ = true;                  // whether parts of documents can be read separately
   uint64_t fingerprint_ = 0;
 };
 }  // namespace

@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// Rows that are not full, found by the room that is left in them.
+// Rows that are not full, indexed by their remaining room.
 class RowsByRoom {
  public:
   explicit RowsByRoom(int64_t length) : newest_(static_cast<size_t>(length) + 1, -1) {
@@ -20,8 +20,8 @@ class RowsByRoom {
     }
   }
 
-  // Removes the row with the least room that is at least `room`, and among several the last one
-  // added. -1: none.
+  // Removes the row with the smallest room that is at least `room`; among several, the last one
+  // added. -1 if there is none.
   int64_t take(int64_t room) {
     const int64_t found = next(static_cast<size_t>(room));
     if (found < 0) return -1;
@@ -49,7 +49,7 @@ class RowsByRoom {
       at /= 64;
     }
   }
-  // The least room from `at` on of which there is a row.
+  // The smallest room from `at` on for which a row exists.
   int64_t next(size_t at) const {
     for (size_t l = 0; l < levels_.size(); ++l) {
       const size_t word = at / 64;
@@ -67,19 +67,19 @@ class RowsByRoom {
     return -1;
   }
 
-  std::vector<int64_t> newest_;  // by room: the row that was put in last, -1 where there is none
-  std::vector<int64_t> below_;   // by row: the one that was put in before, with the same room
-  // A bit for each room, then one for each word of those, and so on.
+  std::vector<int64_t> newest_;  // by room: the row added last, -1 if there is none
+  std::vector<int64_t> below_;   // by row: the one added before it with the same room
+  // One bit per room, then one per word of those, and so on.
   std::vector<std::vector<uint64_t>> levels_;
 };
 
-// The first of the rows that has so much room. A tree of the most room below each node.
+// Finds the first row that has this much room, by a tree with the maximum room below each node.
 class RowsInOrder {
  public:
   explicit RowsInOrder(size_t rows) : leaves_(std::bit_ceil(std::max<size_t>(rows, 1))) {
     most_.assign(2 * leaves_, 0);
   }
-  // -1: none.
+  // -1 if there is none.
   int64_t first(int64_t room) const {
     if (most_[1] < room) return -1;
     size_t node = 1;
@@ -107,7 +107,7 @@ PackedPiece piece_of(int64_t begin, size_t document, int64_t count, int64_t leng
           .count = static_cast<int32_t>(count)};
 }
 
-// What is to be packed, each piece no longer than a row.
+// The pieces to pack, each no longer than a row.
 std::vector<PackedPiece> pieces_of(const std::vector<int64_t>& lengths, const RowPacking& options,
                                    DocumentRows& out) {
   std::vector<PackedPiece> pieces;
@@ -133,7 +133,7 @@ std::vector<PackedPiece> pieces_of(const std::vector<int64_t>& lengths, const Ro
   return pieces;
 }
 
-// Numbers of the pieces, longest first; equally long ones in an order of the seed's.
+// Indices of the pieces, longest first; pieces of equal length in an order drawn from the seed.
 std::vector<int32_t> longest_first(const std::vector<PackedPiece>& pieces,
                                    const RowPacking& options) {
   std::vector<int64_t> begins(static_cast<size_t>(options.length) + 1, 0);
@@ -152,10 +152,10 @@ std::vector<int32_t> longest_first(const std::vector<PackedPiece>& pieces,
   return order;
 }
 
-// The row of each piece; returns how many rows there are.
+// Sets the row of each piece; returns the number of rows.
 int64_t best_fit(const std::vector<PackedPiece>& pieces, const RowPacking& given,
                  std::vector<int32_t>& row_of) {
-  // Limits tables with the length of a row to the number of tokens: all fit into one row then.
+  // Limits tables of a row's length to the number of tokens, which then all fit into one row.
   RowPacking options = given;
   int64_t tokens = 1;
   for (const PackedPiece& piece : pieces) tokens += piece.count;
@@ -207,7 +207,7 @@ int64_t sequential_rows(const std::vector<PackedPiece>& pieces, const RowPacking
   return rows;
 }
 
-// Pieces of a row side by side, in the order of documents within it.
+// Groups the pieces by row, in the order of documents within each.
 void put_together(const std::vector<PackedPiece>& pieces, const std::vector<int32_t>& row_of,
                   int64_t rows, DocumentRows& out) {
   out.row_ends.assign(static_cast<size_t>(rows), 0);

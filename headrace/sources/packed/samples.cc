@@ -30,7 +30,7 @@ const ErrorCode kBadId{
 const ErrorCode kUnequalFields{
     "HR1456", ErrorKind::kData, "field differs from the tokens in length",
     "Labels, masks and fields of along= have one value per token of their document. In this "
-    "document the numbers differ: the program that wrote it has a bug."};
+    "document the numbers differ, so the program that wrote it has a bug."};
 
 class SampleSource final : public Source {
  public:
@@ -296,7 +296,8 @@ class SampleSource final : public Source {
 
   const SourcePtr source_;
   const SampleOptions options_;
-  const std::vector<ImageForm> forms_;  // by document and field of images; 0 tokens: there is none
+  const std::vector<ImageForm>
+      forms_;  // by document and field of images; 0 tokens if there is no image
   Schema schema_;
   std::vector<bool> inner_wanted_;  // without images
   size_t tokens_ = 0, own_labels_ = 0, mask_ = 0, labels_ = 0, first_along_ = 0, first_image_ = 0;

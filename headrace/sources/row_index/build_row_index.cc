@@ -32,17 +32,17 @@ const ErrorCode kCannotWrite{
     "directory (HEADRACE_CACHE, else ~/.cache/headrace). Name a file with -o FILE, and pass it to "
     "the loader: Loader(index=FILE)."};
 
-constexpr int64_t kRecordsAtOnce = 8;  // per thread: enough for a call of Python's
+constexpr int64_t kRecordsAtOnce = 8;  // records per thread, enough for one call into Python
 
 [[noreturn]] void cannot_write(const std::string& file, int error_number) {
   throw Exception(
       Error{.code = &kCannotWrite,
             .what = file.empty() ? "there is no cache folder" : std::strerror(error_number),
             .where = {.file = file},
-            .hint = "name a file in a folder that can be written: -o FILE"});
+            .hint = "choose a file in a writable folder: -o FILE"});
 }
 
-// Bytes of pictures that are read ahead of the one whose index is written, for each thread.
+// Bytes of pictures per thread that are read ahead of the one whose index is being written.
 constexpr size_t kWaitingBytes = size_t{64} << 20;
 
 struct IndexedPicture {
@@ -106,7 +106,7 @@ class Build {
   }
 
  private:
-  // A thread's own.
+  // Per-thread state.
   struct Worker {
     std::vector<RecordData> records = std::vector<RecordData>(kRecordsAtOnce);
     std::map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders;
@@ -114,7 +114,7 @@ class Build {
   };
 
   std::function<Indexed(int64_t)> worker() {
-    auto worker = std::make_shared<Worker>();  // shared: std::function wants copies
+    auto worker = std::make_shared<Worker>();  // shared: std::function must be copyable
     return [this, worker](int64_t group) {
       worker->group = {};
       take(records_.begin + group * kRecordsAtOnce, *worker);

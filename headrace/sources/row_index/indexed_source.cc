@@ -17,7 +17,8 @@
 namespace headrace {
 namespace {
 
-// The name of a picture while it is decoded: the address of this, in the record's own memory.
+// Identifies a picture while it is decoded, by the address of this object in the record's own
+// memory.
 struct PictureName {
   const IndexedOrigin* part;
   int64_t slot;
@@ -103,15 +104,15 @@ void IndexedSource::read(std::span<const int64_t> indices, const std::vector<boo
   }
 }
 
-// All of it stands in one piece of the record's memory: the names, then the row indexes.
+// All of it is in one block of the record's memory: the identifiers, then the row indexes.
 void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) const {
-  constexpr size_t kMost = 8;  // pictures of a record; more go without
+  constexpr size_t kMost = 8;  // maximum pictures per record; others get no index
   std::array<Found, kMost> found;
   size_t count = 0, bytes = 0;
   for (size_t i = 0; i < std::min(fields_.size(), kMost); ++i) {
     const size_t field = fields_[i];
     FieldData& data = record.fields[field];
-    if (!data.row_index.known.empty()) continue;  // the source brings it
+    if (!data.row_index.known.empty()) continue;  // provided by the source
     if (!wanted[field] || (data.bytes.empty() && !data.file)) continue;
     int64_t slot = -1;
     const IndexedOrigin* const part = part_of(record.index, field, slot);
@@ -156,7 +157,7 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
 void IndexedSource::learned(uint64_t picture, std::span<const uint8_t> row_index) {
   PictureName name;
   std::memcpy(&name, reinterpret_cast<const void*>(static_cast<uintptr_t>(picture)), sizeof name);
-  // Views of a picture learn separately from the rows that each decodes.
+  // Views of a picture are indexed separately from the rows that each one decodes.
   RowIndexFile& file = *name.part->file;
   if (file.has_longer(name.slot, name.hash, row_index.size())) return;
   if (file.add(name.slot, name.hash, row_index)) ++learned_;
@@ -183,7 +184,7 @@ std::unique_ptr<RowIndexFile> file_in_cache(const CacheDirectory& cache, const s
   return file;
 }
 
-// Opens a file that the user has named: of the whole, or of the origin that it was made for.
+// Opens the user's file, made for the whole source or for its origin.
 IndexedOrigin named_file(const Source& whole, const std::string& path) {
   std::vector<const Source*> candidates = {&whole};
   add_origins(whole, candidates);
@@ -234,7 +235,7 @@ class Opening {
   }
 
  private:
-  static constexpr size_t kMostFiles = 64;  // open for this at once
+  static constexpr size_t kMostFiles = 64;  // index files open at the same time
 
   void open(const Source& origin) {
     IndexedFields pictures(origin);

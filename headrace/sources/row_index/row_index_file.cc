@@ -25,8 +25,8 @@
 //              0: there is none
 //   entries    u32 checksum, then `length` bytes; the offset is that of the checksum
 //
-// A checksum covers slot and hash too: a place that was half written, or an entry that another
-// process wrote over, does not pass for one of this picture.
+// A checksum also covers slot and hash: so a half-written position, or an entry overwritten by
+// another process, is not mistaken for one of this picture.
 
 namespace headrace {
 namespace {
@@ -43,12 +43,12 @@ const ErrorCode kOtherDataset{
     "Create one with `headrace index SOURCE -o FILE`."};
 
 constexpr std::string_view kRowIndexMagic = "HRROWIDX";
-// The format of entries has a version of its own: those of version 2 are still read.
+// The format of entries has a separate version: those of version 2 can still be read.
 constexpr uint32_t kRowIndexVersion = 3, kOldestVersion = 2;
 constexpr size_t kKeyAt = 16, kSumAt = 56, kCheckBytes = 4;
 constexpr int kLengthBits = 24;  // 16 MiB: two days of video; and 1 TiB of entries
 constexpr uint64_t kLargestOffset = uint64_t{1} << (64 - kLengthBits);
-constexpr int64_t kMostSlots = int64_t{1} << 36;  // so that no size of a table overflows
+constexpr int64_t kMostSlots = int64_t{1} << 36;  // so that table sizes cannot overflow
 // A file with at least this many unreferenced bytes, if they are more than half of it, is
 // rewritten.
 constexpr uint64_t kWasteful = uint64_t{1} << 20;
@@ -88,7 +88,7 @@ std::span<const uint8_t> bytes_of(const Slot& slot) {
   return {reinterpret_cast<const uint8_t*>(slot.data()), sizeof slot};
 }
 
-// Whether the header is this dataset's; else why not.
+// Whether the header belongs to this dataset; otherwise, why not.
 Result<void> check(const Header& found, const RowIndexKey& key, const std::string& path,
                    bool writable) {
   ByteReader in(found);
@@ -99,20 +99,21 @@ Result<void> check(const Header& found, const RowIndexKey& key, const std::strin
     return Error{
         .code = &kNoRowIndex, .what = path + " is not a row index", .where = {.file = path}};
   }
-  // Flags are must-understand, and none is known. Nothing is added to what older readers read.
+  // Readers must understand all flags, and none are defined. Nothing is ever added to what older
+  // readers accept.
   const uint32_t oldest = writable ? kRowIndexVersion : kOldestVersion;
   if (version < oldest || version > kRowIndexVersion || flags != 0) {
     return Error{.code = &kNoRowIndex,
                  .what = path + " has version " + std::to_string(version) +
-                         ", this reads versions " + std::to_string(kOldestVersion) + " to " +
-                         std::to_string(kRowIndexVersion),
+                         ", but this program reads versions " + std::to_string(kOldestVersion) +
+                         " to " + std::to_string(kRowIndexVersion),
                  .where = {.file = path}};
   }
   if (found == header_of(key, version)) return {};
   return Error{.code = &kOtherDataset,
                .what = path + " was made from another dataset, or this one has changed",
                .where = {.file = path},
-               .hint = "headrace index SOURCE -o FILE makes it again"};
+               .hint = "headrace index SOURCE -o FILE recreates it"};
 }
 
 }  // namespace
@@ -159,7 +160,7 @@ std::unique_ptr<RowIndexFile> RowIndexFile::create(const std::string& path,
                                                    const RowIndexKey& key) {
   if (key.slots() > kMostSlots) return nullptr;
   std::unique_ptr<GrowingFile> file = GrowingFile::create(path);
-  // The table is a hole until something is written to it.
+  // The table is a hole in the file until something is written to it.
   if (!file || !file->write(0, header_of(key)) || !file->grow_to(end_of_table(key))) return nullptr;
   return std::unique_ptr<RowIndexFile>(new RowIndexFile(path, key, std::move(file)));
 }
@@ -180,7 +181,7 @@ std::unique_ptr<RowIndexFile> RowIndexFile::extend(const std::string& path,
   std::unique_ptr<RowIndexFile> file = create(path, key);
   if (!file || (old && !file->copy_from(*old))) return nullptr;
   if (file->publish(/*replace=*/!missing)) return file;
-  there = open(path, key, true);  // another process was quicker
+  there = open(path, key, true);  // another process was faster
   return there ? std::move(*there) : nullptr;
 }
 
@@ -225,7 +226,7 @@ bool RowIndexFile::add(int64_t slot, uint64_t hash, std::span<const uint8_t> row
     if (block_.bytes.size() + kSlotBytes * block_.entries.size() < kBlockBytes) return true;
     std::swap(full, block_);
   }
-  return write(full);  // not under the lock: others continue to add
+  return write(full);  // without the lock, so that others can continue to add
 }
 
 bool RowIndexFile::has_longer(int64_t slot, uint64_t hash, size_t length) const {

@@ -22,7 +22,7 @@ using headrace::RowIndexKey;
 constexpr RowIndexKey kKey{.fingerprint = 7, .records = 8, .pictures = 1};
 constexpr size_t kTableEnd = RowIndexFile::kHeaderBytes + 8 * RowIndexFile::kSlotBytes;
 
-// A file in memory that is made anew for each input.
+// A file in memory that is recreated for each input.
 const std::string& path() {
   static const std::string path = "/proc/self/fd/" + std::to_string(::memfd_create("index", 0));
   return path;
@@ -38,7 +38,7 @@ std::vector<uint8_t> header() {
   return out;
 }
 
-// The entry that a slot points to gets the checksum that its bytes have.
+// Corrects the checksum of the entry that a slot points to.
 void make_right(std::vector<uint8_t>& bytes, size_t slot) {
   uint64_t hash, place;
   std::memcpy(&hash, bytes.data() + RowIndexFile::kHeaderBytes + 16 * slot, sizeof hash);
@@ -79,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::vector<uint8_t> start = header();
   std::vector<uint8_t> bytes;
   const uint8_t right = data[0];
-  if (right != 0) bytes = start;  // else not even the header
+  if (right != 0) bytes = start;  // otherwise not even the header
   bytes.insert(bytes.end(), data + 1, data + size);
   for (size_t slot = 0; slot < 8 && bytes.size() >= kTableEnd; ++slot) {
     if (right >> slot & 1) make_right(bytes, slot);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Azure Blob Storage: az://CONTAINER/BLOB, of the account that the environment or the endpoint
-// names.
+// Azure Blob Storage: az://CONTAINER/BLOB, in the account given by the environment or the endpoint.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-rest-api
 #include <algorithm>
 #include <cstdio>
@@ -76,7 +75,7 @@ std::string date_text(int64_t time) {
   const std::time_t seconds = time;
   std::tm parts{};
   gmtime_r(&seconds, &parts);
-  // Not strftime: names of days and months are English whatever the locale.
+  // Not strftime, because names of days and months are English in any locale.
   constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};

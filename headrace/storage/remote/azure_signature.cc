@@ -40,7 +40,7 @@ std::string azure_text_to_sign(const std::string& account, const Url& url, const
   const std::string length = call.body.empty() ? "" : std::to_string(call.body.size());
   const std::string none_match = call.method == "PUT" ? "*" : "";
   // Method, Content-Encoding, -Language, -Length, -MD5, -Type, Date, If-Modified-Since, If-Match,
-  // If-None-Match, If-Unmodified-Since, Range: empty where they are not sent.
+  // If-None-Match, If-Unmodified-Since, Range: empty if they are not sent.
   std::string out = std::string(call.method) + "\n\n\n" + length + "\n\n\n\n\n" + call.if_match +
                     "\n" + none_match + "\n\n" + call.range + "\n";
   std::ranges::sort(headers);

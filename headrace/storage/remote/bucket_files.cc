@@ -195,7 +195,7 @@ Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachE
     Condition changed;
     std::deque<std::pair<ListQuery, FetchResult>> pages GUARDED_BY(mutex);
   };
-  const auto arrivals = std::make_shared<Arrivals>();  // shared: with requests under way
+  const auto arrivals = std::make_shared<Arrivals>();  // shared: with requests in progress
   Listing listing(cloud(), root, each);
   size_t under_way = 0;
   while (listing.goes_on() && (listing.has_next() || under_way > 0)) {

@@ -8,7 +8,7 @@ namespace {
 
 const ErrorCode kBadEndpoint{
     "HR0225", ErrorKind::kConfig, "invalid endpoint",
-    "The endpoint of a storage is an address with its scheme, http://127.0.0.1:9000 or "
+    "The endpoint of a storage is a URL with a scheme, http://127.0.0.1:9000 or "
     "https://storage.example.org, given by an environment variable (AWS_ENDPOINT_URL, "
     "STORAGE_EMULATOR_HOST, AZURE_STORAGE_ENDPOINT, HF_ENDPOINT) or "
     "hr.remote.configure(endpoint=...). Azure's endpoint follows from the account "
@@ -27,7 +27,7 @@ Result<Url> endpoint_from(std::string text, std::string_view scheme) {
   std::optional<Url> url = parse_url(text);
   if (!url || (url->scheme != "http" && url->scheme != "https")) {
     return Error{.code = &kBadEndpoint,
-                 .what = "\"" + text + "\" is not an address of a server",
+                 .what = "\"" + text + "\" is not the URL of a server",
                  .hint = "write http://HOST:PORT or https://HOST"};
   }
   while (url->path.ends_with('/')) url->path.pop_back();

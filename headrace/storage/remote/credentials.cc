@@ -24,7 +24,7 @@ struct Providers {
 };
 
 Providers& providers() {
-  static Providers* const all = new Providers;  // outlives whatever reads at exit
+  static Providers* const all = new Providers;  // outlives all reads at exit
   return *all;
 }
 
@@ -49,7 +49,7 @@ void set_key_provider(std::string_view cloud, KeyProvider provider) {
   Providers& all = providers();
   MutexLock lock(all.mutex);
   Provider& one = all.by_cloud.try_emplace(std::string(cloud)).first->second;
-  one.provider.swap(provider);  // the old one ends without the lock
+  one.provider.swap(provider);  // the old one is destroyed without the lock
   ++one.number;
 }
 
@@ -79,7 +79,7 @@ void Credentials::prepare(bool looks) {
                          seconds_since_1970() > provided_->expires - kBeforeExpiry;
     const bool asked = asked_provider_ == number;
     if (asked && !expires) return;
-    if (asked && asking_) return;  // the old ones will do until the new ones are there
+    if (asked && asking_) return;  // the old credentials are used until the new ones arrive
   }
   ask_provider();
 }
@@ -118,7 +118,7 @@ bool Credentials::renew(const std::optional<SigningKeys>& refused) {
     from_environment_ = environment_();
     asked_environment_ = true;
     if (from_environment_) return from_environment_ != refused;
-    other = provided_ && provided_->keys != refused;  // another request was here first
+    other = provided_ && provided_->keys != refused;  // another request was faster
   }
   if (other) return true;
   ask_provider();

@@ -10,7 +10,7 @@ namespace {
 
 const ErrorCode kNoCurl{
     "HR0220", ErrorKind::kConfig, "libcurl is missing",
-    "Addresses (https://, s3://) are read through libcurl, which is loaded on first use. It is "
+    "URLs (https://, s3://) are read through libcurl, which is loaded on first use. It is "
     "not installed, or could not be loaded. On Debian and Ubuntu: apt-get install libcurl4; on "
     "Fedora: dnf install libcurl."};
 

@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-// An HMAC key, as GDAL's users have it, or a token, as gcloud's and Terraform's.
+// An HMAC key, as in GDAL's variables, or a token, as in those of gcloud and Terraform.
 std::optional<SigningKeys> google_keys() {
   SigningKeys keys{.key = variable_of({"GS_ACCESS_KEY_ID"}),
                    .secret = variable_of({"GS_SECRET_ACCESS_KEY"})};
@@ -72,7 +72,8 @@ class GoogleStorage final : public Cloud {
                                      std::string query, const HttpCall& call) {
     std::string endpoint = google().settings().endpoint;
     if (endpoint.empty()) endpoint = "https://storage.googleapis.com";
-    Result<Url> url = endpoint_from(std::move(endpoint), "http");  // the variable often has none
+    Result<Url> url =
+        endpoint_from(std::move(endpoint), "http");  // the variable often has no scheme
     if (!url) return std::move(url.error());
     url->path += "/" + escaped(bucket) + key;
     url->query = std::move(query);

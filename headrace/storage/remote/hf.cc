@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Repositories of the Hugging Face Hub: hf://datasets/OWNER/NAME[@REVISION]/PATH; models are
-// hf://OWNER/NAME. It redirects to another host for large files; that address is kept until it is
-// rejected, since the Hub limits the number of requests. https://huggingface.co/docs/hub/api
+// hf://OWNER/NAME. The Hub redirects to another host for large files; that URL is reused until it
+// is rejected, because the Hub limits the number of requests. https://huggingface.co/docs/hub/api
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -35,7 +35,7 @@ CloudSettings hub_settings() { return {.endpoint = variable_of({"HF_ENDPOINT"})}
 struct HubState : CloudState {
   HubState() : CloudState("hf", hub_settings, hub_keys) {}
   Mutex mutex;
-  std::map<std::string, Redirected> kept GUARDED_BY(mutex);  // by the address that redirects
+  std::map<std::string, Redirected> kept GUARDED_BY(mutex);  // indexed by the URL that redirects
 };
 
 HubState& hub() { return of_this_process<HubState>(); }
@@ -47,7 +47,7 @@ struct RepoFile {
   std::string file = {};        // path in the repository; empty: its root
 };
 
-// The first part of a path, which is taken off.
+// Removes and returns the first part of a path.
 std::string take_part(std::string_view& path) {
   const size_t slash = std::min(path.find('/'), path.size());
   std::string out(path.substr(0, slash));
@@ -109,7 +109,7 @@ class Hub final : public Cloud {
     std::string path =
         "/api/" + repo.kind + "/" + escaped(repo.name, "/") + "/tree/" + escaped(repo.revision);
     if (!repo.file.empty()) path += "/" + escaped(repo.file, "/");
-    // The Hub sets how many entries a page has.
+    // The Hub determines the page size.
     std::string text = std::string("expand=false&recursive=") + (query.flat ? "true" : "false");
     if (!query.next.empty()) text += "&cursor=" + escaped(query.next);
     return request(path, std::move(text));
@@ -120,7 +120,7 @@ class Hub final : public Cloud {
     return list_page_of_hub(got.text, got.next_page, file.empty() ? file : file + "/", query.flat);
   }
 
-  // The address that is kept has expired, or the token has.
+  // The stored URL has expired, or the token has.
   bool renew(const std::string& path, const HttpResponse& response,
              std::string_view /*code*/) const override {
     if (const Result<HttpRequest> asked = resolving(path)) {

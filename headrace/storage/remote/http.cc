@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of web servers: a path is a plain address, and there are no listings.
+// Files of web servers: a path is a plain URL, and there are no listings.
 #include <memory>
 #include <utility>
 
@@ -15,7 +15,7 @@ class Web final : public Cloud {
  public:
   Result<HttpRequest> object(const std::string& path, const HttpCall& /*call*/) const override {
     std::optional<Url> url = parse_url(path);
-    if (!url) return request_error(path, "it is not an address", "write https://HOST/PATH");
+    if (!url) return request_error(path, "it is not a URL", "write https://HOST/PATH");
     return HttpRequest{
         .url = url->text(), .user = unescaped(url->user), .headers = remote_options()->headers};
   }

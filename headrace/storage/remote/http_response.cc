@@ -37,7 +37,7 @@ std::string range_text(const HttpResponse& response) {
   return std::to_string(*response.range_first) + "-" + std::to_string(*response.range_last);
 }
 
-// A body that says which bytes it has, whatever the status (some servers answer 200).
+// A body with a Content-Range, whatever the status (some servers answer 200).
 Judgment judge_range(const HttpResponse& response, const WantedRange& wanted) {
   if (!response.range_first) return wrong("a body without a range");
   const uint64_t first = *response.range_first, body = *response.range_last - first + 1;
@@ -69,7 +69,7 @@ Judgment judge_body(const HttpResponse& response, const WantedRange& wanted) {
     return wrong("a body in the coding \"" + coding + "\", which was not requested");
   }
   if (response.has_range) return judge_range(response, wanted);
-  if (response.status == 206) return wrong("206 without a Content-Range that can be read");
+  if (response.status == 206) return wrong("206 without a valid Content-Range");
   // The whole object.
   const std::optional<uint64_t> total = response.length;
   const bool fits = wanted.first == 0 &&

@@ -14,7 +14,8 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kRemote = 2;  // as a device: no disk's, nor files in memory
+constexpr uint64_t kRemote =
+    2;  // used as a device number: not that of a disk, nor of files in memory
 
 KnownObjects::Look look_of(const RemoteEntry& entry) {
   if (entry.is_folder) return {.status = {.kind = PathKind::kFolder}};
@@ -50,7 +51,8 @@ std::optional<KnownObjects::Look> KnownObjects::look(const std::string& path, do
       seen != looks_.end() && seen->second.time > time - kSeconds) {
     return seen->second.look;
   }
-  // In a folder whose listing is known, or below something that is not a folder.
+  // Known to be missing: in a folder whose listing is known, or below something that is not a
+  // folder.
   for (size_t end = path.size(), slash = path.rfind('/'); slash != std::string::npos;
        end = slash, slash = slash > 0 ? path.rfind('/', slash - 1) : std::string::npos) {
     const auto folder = listings_.find(path.substr(0, slash));
@@ -59,11 +61,11 @@ std::optional<KnownObjects::Look> KnownObjects::look(const std::string& path, do
         folder->second.by_name.find(std::string_view(path).substr(slash + 1, end - slash - 1));
     if (found == folder->second.by_name.end()) {
       if (folder->second.ended > time - kSeconds) return Look{};
-      return {};  // it may have come since
+      return {};  // it may have been created since
     }
     if (end == path.size()) {
       Look out = look_of((*folder->second.entries)[found->second]);
-      keep_etag(out.status.identity, out.etag);  // only of files that are looked at
+      keep_etag(out.status.identity, out.etag);  // only for files that are inspected
       return out;
     }
     return {};

@@ -11,9 +11,9 @@ namespace {
 
 const ErrorCode kBadListing{
     "HR0224", ErrorKind::kStorage, "invalid listing",
-    "The answer to a listing request is not one that its cloud gives (XML of S3, Google or Azure, "
-    "JSON of the Hugging Face Hub), or it is truncated. A partial listing is never used, because "
-    "records would be missing silently. Check the endpoint (AWS_ENDPOINT_URL)."};
+    "The response to a listing request does not have its cloud's format (XML of S3, Google or "
+    "Azure, JSON of the Hugging Face Hub), or is truncated. A partial listing is never used, "
+    "because records would be missing silently. Check the endpoint (AWS_ENDPOINT_URL)."};
 
 const ErrorCode kNoPath{
     "HR0227", ErrorKind::kStorage, "object key is not a valid path",
@@ -52,7 +52,7 @@ Result<ListPage> page_of_keys(std::vector<ListedKey> keys, std::string_view pref
                               std::string next) {
   ListPage page{.entries = {}, .has_keys = !keys.empty(), .next = std::move(next)};
   page.entries.reserve(keys.size());
-  std::string wrong;  // the first key that is no path
+  std::string wrong;  // the first key that is not a path
   size_t wrongs = 0;
   for (ListedKey& listed : keys) {
     if (!listed.key.starts_with(prefix)) return bad_listing("it lists keys of another prefix");

@@ -12,7 +12,7 @@ namespace headrace {
 namespace {
 
 // {"type": "file", "path": "data/a.tar", "size": 7, "oid": "...", "lfs": {"oid": "...", ...}, ...}.
-// A large file's version is the one of its content, "lfs", not that of the pointer in the
+// The version of a large file is that of its content, "lfs", not that of the pointer in the
 // repository.
 std::optional<ListedKey> entry_from(JsonReader& json) {
   ListedKey out;
@@ -48,7 +48,7 @@ std::optional<ListedKey> entry_from(JsonReader& json) {
   return out;
 }
 
-// The parameter "cursor" of an address.
+// The parameter "cursor" of a URL.
 std::string cursor_of(std::string_view address) {
   std::string_view query = address.substr(std::min(address.find('?'), address.size()));
   while (!query.empty()) {
@@ -70,7 +70,7 @@ Result<ListPage> list_page_of_hub(std::string_view body, std::string_view next_p
   for (json.begin_array(); json.next_element();) {
     std::optional<ListedKey> key = entry_from(json);
     has_size &= key.has_value();
-    // All below is listed without folders, which follow from their files.
+    // Everything below is listed without folders, which are derived from their files.
     if (key && !(flat && key->is_folder)) keys.push_back(std::move(*key));
   }
   json.end();

@@ -19,8 +19,8 @@ struct Element {
   std::string_view name, attributes;
 };
 
-// Calls `ended` for each element at its end, with its ancestors below the root, and the text since
-// the last begin or end.
+// Calls `ended` at the end of each element, with its ancestors below the root, and the text since
+// the last start or end tag.
 Result<void> read_elements(
     std::string_view body, std::string_view root,
     const std::function<void(const std::vector<Element>&, std::string& text)>& ended) {
@@ -58,7 +58,7 @@ Result<void> read_elements(
   }
 }
 
-// An entry as its elements say it.
+// An entry, from its elements.
 struct Entry {
   std::string key, etag, size;
   bool is_folder = false;
@@ -131,7 +131,7 @@ Result<ListPage> list_page_of_xml(std::string_view body, std::string_view prefix
   if (is_truncated && next.empty())
     return bad_listing("it is continued, but without a continuation token");
   if (!is_truncated) next.clear();
-  // Keys are escaped or not, which may be said after them.
+  // Whether keys are escaped may only be stated after them.
   if (is_escaped) {
     for (Entry& each : entries) each.key = unescaped(each.key, true);
   }

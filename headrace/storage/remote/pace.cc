@@ -14,7 +14,7 @@ double Backoff::next(double chance, std::optional<double> asked) {
 void RequestLimit::set_most(int most) { most_ = most; }
 
 void RequestLimit::throttled(double time) {
-  // The answers to requests that were sent together are one sign, not many.
+  // The answers to requests that were sent together count as one signal, not many.
   if (!cut_ || time - *cut_ >= 1) allowed_ = std::max(1.0, std::min(most_, allowed_) / 2);
   if (!cut_ || time - *cut_ >= 1) cut_ = time;
   grown_ = time;
@@ -46,7 +46,7 @@ void Hedges::took(uint64_t bytes, double seconds) {
 double Hedges::after(uint64_t bytes) const {
   const SizeClass& kept = classes_[class_of(bytes)];
   if (kept.count >= kLeast) return kept.after;
-  // Whole files, whose size is not known, have a class of their own.
+  // Whole files of unknown size are a separate class.
   const double unsized = bytes == UINT64_MAX ? 1 : static_cast<double>(bytes) / kUnknownRate;
   double out = std::max(least_, kUnknownSeconds + unsized);
   for (const SizeClass& other : classes_) {

@@ -26,12 +26,12 @@
 namespace headrace {
 namespace {
 
-using Job = std::shared_ptr<FetchJob>;  // shared: by its transfers and by what waits for it
+using Job = std::shared_ptr<FetchJob>;  // shared: by its transfers and by its waiters
 
-constexpr double kTick = 0.02;  // between looks for what stalls or is slow
+constexpr double kTick = 0.02;  // seconds between checks for stalled or slow requests
 constexpr int kMostRedirects = 5, kMostIdle = 512;
-constexpr size_t kMostCopies = 3;  // of a request, if earlier ones are slow
-constexpr size_t kRenewals = 4;    // at once: of other buckets and hosts
+constexpr size_t kMostCopies = 3;  // copies of a request, if earlier ones are slow
+constexpr size_t kRenewals = 4;    // renewals at once, for different buckets and hosts
 
 // The requests to one server or bucket.
 struct Server {
@@ -56,7 +56,7 @@ std::string seconds_text(double seconds) {
   return out + " s";
 }
 
-// By which Hedges compares requests: how long a body is whose size is asked for.
+// The size by which Hedges compares requests: assumed for bodies of unknown size.
 uint64_t bytes_of(const Fetch& fetch) { return fetch.room ? fetch.range.bytes : 0; }
 
 }  // namespace
@@ -71,11 +71,11 @@ struct RangeClient::Loop {
   struct Arrival {
     Job job;
     bool renewed = false;                // after `refused`: try again
-    std::optional<FetchResult> refused;  // where it is not new
+    std::optional<FetchResult> refused;  // if it is not new
   };
   void put(Arrival arrival) EXCLUDES_LOCK(mutex);
 
-  // All below belongs to the thread.
+  // Everything below belongs to the thread.
   void run();
   void take_arrivals() EXCLUDES_LOCK(mutex);
   void wait_in_line(Job job);
@@ -141,10 +141,11 @@ void RangeClient::Loop::put(Arrival arrival) {
       return;
     }
   }
-  arrival.job->fetch.done(failure(request_error(arrival.job->fetch.path, "the process ends")));
+  arrival.job->fetch.done(
+      failure(request_error(arrival.job->fetch.path, "the process is exiting")));
 }
 
-// As the options were when the request was submitted.
+// The options as of when the request was submitted.
 void RangeClient::Loop::wait_in_line(Job job) {
   Server& server = server_of(*job);
   server.limit.set_most(job->options->connections);
@@ -161,7 +162,7 @@ void RangeClient::Loop::run() {
   curl.begin(kMostIdle);
   while (!over) {
     take_arrivals();
-    begin_waiting();  // right after others were collected: no round of waiting between
+    begin_waiting();  // right after collecting others, without another round of waiting
     wait_and_act();
     while (const auto done = curl.next_done()) {
       finish(*static_cast<Transfer*>(done->transfer), done->code);
@@ -216,7 +217,7 @@ void RangeClient::Loop::begin_waiting() {
   }
 }
 
-// The second request of a slow one counts as a connection, but not as a try.
+// The duplicate of a slow request counts as a connection, but not as an attempt.
 void RangeClient::Loop::begin_copy(const Job& job, Server& server) {
   job->copy_waits = false;
   const bool answered = job->transfers.empty();  // or it waits for another try
@@ -328,8 +329,8 @@ void RangeClient::Loop::again(const Job& job, const std::string& why, std::optio
   if (job->tries > options.retries || time + pause - job->begun > options.retry_seconds) {
     return answer(job, failure(request_error(job->fetch.path,
                                              why + ", after " + std::to_string(job->tries) +
-                                                 " tries in " + seconds_text(time - job->begun),
-                                             "check the address, the network and the server")));
+                                                 " attempts in " + seconds_text(time - job->begun),
+                                             "check the URL, the network and the server")));
   }
   pauses.emplace(time + pause, job);
 }
@@ -341,7 +342,7 @@ void RangeClient::Loop::redirect(const Job& job, const HttpRequest& from,
   if (!moved) {
     return answer(
         job, failure(request_error(job->fetch.path, "the server redirects " + moved.error().what,
-                                   "open that address itself, or allow it: "
+                                   "open that URL directly, or allow it: "
                                    "hr.remote.configure(redirects=\"any\")")));
   }
   if (job->fetch.redirected) {
@@ -355,7 +356,7 @@ void RangeClient::Loop::redirect(const Job& job, const HttpRequest& from,
 
 void RangeClient::Loop::renew(const Job& job, FetchResult refused, const HttpResponse& response,
                               std::string code) {
-  if (job->moved && !job->renewed) {  // signed addresses that a redirect leads to expire
+  if (job->moved && !job->renewed) {  // signed URLs of a redirect expire
     job->renewed = true;
     job->moved.reset();
     server_of(*job).waiting.push_front(job);
@@ -363,7 +364,7 @@ void RangeClient::Loop::renew(const Job& job, FetchResult refused, const HttpRes
   }
   if (!job->fetch.renew || job->renewed) return answer(job, std::move(refused));
   job->renewed = true;
-  // It may request new credentials from a server or from Python; the job returns afterwards.
+  // Credentials may be requested from a server or from Python; the job returns afterwards.
   auto held = std::make_shared<FetchResult>(std::move(refused));  // shared: with a copyable call
   renewals.call([this, job, held, response, code = std::move(code)] {
     bool renewed = false;
@@ -392,7 +393,7 @@ void RangeClient::Loop::look_for_slow_ones() {
       stalled.push_back(transfer);
     } else if (job.options->hedge && !job.fetch.upload && !job.copy_waits &&
                job.transfers.back() == transfer &&
-               job.transfers.size() < kMostCopies) {  // the copy that was sent last
+               job.transfers.size() < kMostCopies) {  // the copy sent last
       const Server& server = server_of(job);
       const double after = server.hedges.after(bytes_of(job.fetch));
       if (time - transfer->begun() > after && !server.limit.is_throttled(time)) {
@@ -403,7 +404,7 @@ void RangeClient::Loop::look_for_slow_ones() {
   for (Transfer* transfer : stalled) {
     const Job job = transfer->shared_job();
     const std::string why =
-        "no data, or hardly any, for " + seconds_text(job->options->stall_seconds);
+        "no data, or almost none, for " + seconds_text(job->options->stall_seconds);
     release(*transfer);
     job->fresh = true;
     if (job->transfers.empty()) again(job, why, {});
@@ -422,13 +423,13 @@ void RangeClient::Loop::end_all() {
   for (auto& [name, server] : servers) {
     left.insert(left.end(), server.waiting.begin(), server.waiting.end());
     server.waiting.clear();
-    server.slow.clear();  // which are under way, too
+    server.slow.clear();  // which are also in progress
   }
   for (auto& [time, job] : pauses) left.push_back(job);
   pauses.clear();
   idle.clear();
   for (const Job& job : left) {
-    answer(job, failure(request_error(job->fetch.path, "the process ends")));
+    answer(job, failure(request_error(job->fetch.path, "the process is exiting")));
   }
 }
 

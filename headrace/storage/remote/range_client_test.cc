@@ -138,7 +138,7 @@ TEST(RangeClient, GivesUpAfterItsTries) {
   const FetchResult result = client.fetch(fetch_of(server.url(), {.first = 0, .bytes = 10}, out));
   ASSERT_FALSE(result.result);
   EXPECT_EQ(result.result.error().code->id, "HR0221");
-  EXPECT_NE(result.result.error().what.find("answered 500, after 3 tries"), std::string::npos);
+  EXPECT_NE(result.result.error().what.find("answered 500, after 3 attempts"), std::string::npos);
   EXPECT_EQ(server.requests(), 3);
 }
 

@@ -16,9 +16,10 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kHeadBytes = 4096;  // of a file that is looked at: formats look at its begin next
+constexpr size_t kHeadBytes =
+    4096;  // bytes fetched when a file is inspected, since formats read its beginning next
 
-// A look at one end of an object, on its way.
+// A request in progress for one end of an object.
 struct LookedAt {
   std::shared_ptr<std::string> bytes;  // shared: with the request
   std::shared_ptr<PendingFetch> fetch;
@@ -41,7 +42,7 @@ LookedAt look_at_range(Fetch fetch, const WantedRange& range) {
   return out;
 }
 
-// By a listing, or a look of the last seconds.
+// Known from a listing, or from a request in the last seconds.
 bool is_known_to_be_missing(const std::string& path) {
   const auto look = known_objects().look(path);
   return look && look->status.kind == PathKind::kNothing;
@@ -57,7 +58,7 @@ Fetch RemoteFiles::new_fetch(const std::string& path) const {
   Fetch out;
   out.path = path;
   out.server = cloud_->server(path);
-  // Only `this`, so that no function needs memory of its own.
+  // Captures only `this`, so that the function needs no separate memory.
   out.request = [this](const std::string& path, const HttpCall& call) {
     return cloud_->object(path, call);
   };
@@ -74,7 +75,7 @@ Result<PathStatus> RemoteFiles::look(const std::string& given, bool both_ends) c
   if (given.find('\0') != std::string::npos) return storage_error(ENOENT, "look at", given);
   const auto known = known_objects().look(path);
   const bool has_ends = !both_ends || !known || known->head ||
-                        known->status.kind != PathKind::kFile;  // not where a listing told of it
+                        known->status.kind != PathKind::kFile;  // not if a listing contained it
   if (const auto& look = known; look && has_ends) {
     if (look->status.kind == PathKind::kNothing) return storage_error(ENOENT, "look at", given);
     return look->status.kind == PathKind::kFolder ? folder_status(path) : look->status;
@@ -110,7 +111,7 @@ Result<PathStatus> RemoteFiles::look(const std::string& given, bool both_ends) c
   look.status.identity = identity_of_version(got.facts.version, got.facts.size.value_or(0));
   look.etag = got.facts.etag;
   look.head = head.bytes;
-  // One that failed, or belongs to another version, is requested again by its reader.
+  // A prefetch that failed, or belongs to another version, is requested again by its reader.
   if (const FetchResult end = tail ? tail->fetch->wait() : FetchResult{.found = false};
       end.result && end.found && !end.changed && !tail->bytes->empty() &&
       identity_of_version(end.facts.version, end.facts.size.value_or(0)) == look.status.identity) {
@@ -277,7 +278,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
     fetch.range = {.first = 0, .bytes = std::min<uint64_t>(kHeadBytes, piece.known->size)};
   }
   if (piece.known) fetch.if_match = known_objects().etag_of(*piece.known);
-  auto out = std::make_shared<Answer>();  // shared: std::function wants to be copied
+  auto out = std::make_shared<Answer>();  // shared: std::function must be copyable
   auto head = std::make_shared<std::string>();
   fetch.room = [request, out, head, takes_head,
                 offset](const ObjectFacts& facts) -> Result<BytePlaces> {
@@ -314,7 +315,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
       const uint64_t size = got.facts.size.value_or(0);
       known_objects().forget(path);
       end.got = 0;
-      end.size = size;  // it ends before the range: LaterStorage says so
+      end.size = size;  // the object ends before the range; LaterStorage reports that
       if (!got.facts.size || size > offset || (known && known->size != size)) {
         end.failure =
             changed_error(request.piece.path, known.value_or(FileIdentity{}), {.size = size});

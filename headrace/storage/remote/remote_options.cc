@@ -16,7 +16,7 @@ struct Current {
 };
 
 Current& current() {
-  static Current* const all = new Current;  // outlives whatever reads at exit
+  static Current* const all = new Current;  // outlives all reads at exit
   return *all;
 }
 

@@ -30,11 +30,11 @@ CloudSettings aws_settings() {
           .region = variable_of({"AWS_REGION", "AWS_DEFAULT_REGION"})};
 }
 
-// Where a bucket's objects are: the same for all of its requests.
+// The location of a bucket's objects, the same for all its requests.
 struct BucketPlace {
   Url url;  // its path is the bucket's
   std::string region;
-  // Of when it was found.
+  // The configuration at the time it was determined.
   std::shared_ptr<const RemoteOptions> options;  // shared: the process's
   uint64_t version = 0;
 };
@@ -42,7 +42,8 @@ struct BucketPlace {
 struct S3State : CloudState {
   S3State() : CloudState("s3", aws_settings, aws_keys) {}
   Mutex mutex;
-  std::map<std::string, std::string> regions GUARDED_BY(mutex);  // of buckets, as servers named
+  std::map<std::string, std::string> regions
+      GUARDED_BY(mutex);  // regions of buckets, as reported by servers
   std::map<std::string, BucketPlace> places GUARDED_BY(mutex);
   Signer signer;
 };
@@ -99,7 +100,8 @@ class S3 final : public Cloud {
   static Result<BucketPlace> place_of(const std::string& bucket) {
     BucketPlace out{
         .url = {}, .region = {}, .options = remote_options(), .version = aws().version()};
-    MutexLock lock(aws().mutex);  // a region that a server names meanwhile is not overwritten
+    MutexLock lock(
+        aws().mutex);  // does not overwrite a region that a server has reported in the meantime
     const auto known = aws().places.find(bucket);
     if (known != aws().places.end() && known->second.options == out.options &&
         known->second.version == out.version) {
@@ -110,7 +112,7 @@ class S3 final : public Cloud {
       region = named->second;
     }
     if (region.empty()) region = "us-east-1";
-    // Certificates of AWS name one label before "s3".
+    // Certificates of AWS cover one label before "s3".
     const bool own = !endpoint.empty();
     const std::string& addressing = out.options->addressing;
     const bool in_path = addressing == "path" || (addressing != "virtual" &&

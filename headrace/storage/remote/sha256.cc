@@ -55,8 +55,8 @@ void add_blocks(const uint8_t* blocks, size_t count, State& state) {
 constexpr State kBegin = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                           0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
-// The same by libcrypto, which uses the processor's instructions for it: libcurl has mostly loaded
-// it anyway. Its SHA256_CTX begins with the state; whether this is the case here is tested once.
+// The same by libcrypto, which uses the processor's SHA instructions and has usually been loaded by
+// libcurl anyway. Its SHA256_CTX begins with the state, which is verified once.
 class Library {
  public:
   static void (*blocks())(const uint8_t*, size_t, State&) {
@@ -102,7 +102,7 @@ class Library {
   int (*add_)(Context*, const void*, size_t) = nullptr;
 };
 
-// Of a text whose first `before` bytes, whole blocks, are in the state.
+// Hashes a text whose first `before` bytes, whole blocks, are already in the state.
 Sha256 finished(State state, std::string_view text, uint64_t before) {
   const auto add = Library::blocks();
   const auto* data = reinterpret_cast<const uint8_t*>(text.data());

@@ -22,8 +22,8 @@ const ErrorCode kRequestFailed{
 const ErrorCode kDenied{
     "HR0231", ErrorKind::kStorage, "access denied by the server",
     "The server answered 401 or 403: the credentials are missing or wrong, or they may not read "
-    "this object. Buckets also answer so for an object that does not exist, to users who may not "
-    "list them. Check the credentials and their permissions, and the address."};
+    "this object. Buckets also give this answer for a missing object if the user may not list "
+    "them. Check the credentials and their permissions, and the address."};
 
 const ErrorCode kNoRanges{
     "HR0222", ErrorKind::kStorage, "server does not support ranges",
@@ -40,12 +40,12 @@ const ErrorCode kUnsound{
 constexpr size_t kMostErrorBody = 4096, kMostText = size_t{256} << 20;
 constexpr long kReceiveBuffer = 128 << 10;
 
-// Without the bytes that are in place.
+// The memory of the request, without bytes that are written in place.
 WantedRange rest_of(const WantedRange& all, uint64_t got) {
   const bool open = all.bytes == WantedRange::kToTheEnd;
   return {.first = all.first + got,
           .bytes = open ? all.bytes : all.bytes - got,
-          .from_end = all.from_end};  // nothing of it is here, or its place is known
+          .from_end = all.from_end};  // nothing has arrived, or its position is known
 }
 
 bool is_same_facts(const ObjectFacts& a, const ObjectFacts& b) {
@@ -61,7 +61,7 @@ Error request_error(const std::string& path, std::string what, std::string hint)
           .hint = std::move(hint)};
 }
 
-// Options of all its requests are set once: a handle keeps them.
+// Options of all its requests are set once, since a handle keeps them.
 Transfer::Transfer(const Curl& curl, Curl::Handle* handle) : curl_(curl), handle_(handle) {
   const auto set = [&](Curl::Option option, auto value) {
     (void)curl_.easy_setopt(handle_, option, value);
@@ -209,8 +209,8 @@ bool Transfer::judge_head() {
   judged_ = judged;
   if (judged.verdict == Verdict::kTake) return place(judged);
   if (judged.verdict != Verdict::kNoRange) return judged.verdict != Verdict::kWrong;
-  // A whole object is correct for a first look, and also if only the rest was requested after an
-  // interrupted attempt.
+  // A whole object is a correct response when inspecting a file, and also if only the rest was
+  // requested after an interrupted attempt.
   const WantedRange& all = job_->fetch.range;
   const bool covers = all.first == 0 && (all.bytes == WantedRange::kToTheEnd ||
                                          (judged.total && *judged.total <= all.bytes));
@@ -223,12 +223,12 @@ bool Transfer::place(const Judgment& judged) {
   if (!job_->fetch.room) return true;
   ObjectFacts facts{.size = judged.total, .version = response_.version(), .etag = response_.etag};
   if (!request_.version.empty()) facts.version = facts.etag = request_.version;
-  if (!response_.has_range && begin_ > 0) begin_ = at_ = 0;  // all of it once more
+  if (!response_.has_range && begin_ > 0) begin_ = at_ = 0;  // everything again
   if (job_->facts && !is_same_facts(*job_->facts, facts)) {
     judged_->verdict = Verdict::kChanged;
     return false;
   }
-  if (!facts.size) return true;  // its end is where it ends
+  if (!facts.size) return true;  // the end of the body is the end of the object
   if (!job_->facts) {
     Result<BytePlaces> room = job_->fetch.room(facts);
     if (!room) {
@@ -237,7 +237,7 @@ bool Transfer::place(const Judgment& judged) {
     }
     job_->room = std::move(*room);
     WantedRange& range = job_->fetch.range;
-    if (range.from_end) {  // for further attempts: its size is known now
+    if (range.from_end) {  // for further attempts, since the size is now known
       range.first = *facts.size - std::min(*facts.size, range.bytes);
       range.from_end = false;
     }
@@ -320,13 +320,13 @@ Transfer::Outcome Transfer::outcome(int code) {
   }
   if (!wrong_.empty()) return {.kind = Kind::kAgain, .why = wrong_};
   const bool has_head = response_.status != 0;
-  // A body without a byte was not judged yet.
+  // An empty body has not been checked yet.
   if (has_head && !judged_ && code == Curl::kOk) (void)judge_head();
   if (failure_) return outcome(code);
   if (has_head && judged_ && judged_->verdict != Verdict::kTake) {
     const bool again =
         judged_->verdict == Verdict::kAgain || judged_->verdict == Verdict::kThrottled;
-    if (again && job_->fetch.range.from_end) {  // not all servers have such ranges
+    if (again && job_->fetch.range.from_end) {  // not all servers support such ranges
       return {.kind = Kind::kFailed, .failed = refused()};
     }
     switch (judged_->verdict) {

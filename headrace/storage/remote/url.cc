@@ -30,7 +30,7 @@ void add_escape(char c, std::string& out) {
   out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
-// Escapes everything that may not be in a path or a query as it is.
+// Escapes everything that is not allowed in a path or a query.
 std::string tidy(std::string_view text, bool is_query) {
   const std::string_view kept = is_query ? "!$&'()*+,;=:@/?" : "!$&'()*+,;=:@/";
   std::string out;

@@ -32,7 +32,7 @@ def _native(source: Source, transforms: Any) -> Any:
     """A torchvision Compose as our list; anything else unchanged."""
     if not library_steps.is_composed(transforms):
         return transforms
-    from headrace.migrate.composed import native_steps  # imported late
+    from headrace.migrate.composed import native_steps  # late
 
     return native_steps(source, transforms)
 
