@@ -159,7 +159,7 @@ def test_lies_are_errors_that_name_the_plugin(
 @pytest.mark.parametrize(
     ("lie", "message"),
     [
-        ({"ORDER": "differs"}, "gave two results for one input"),
+        ({"ORDER": "differs"}, "gave two results for the same input"),
         ({"ORDER": "repeated", "FLAGS": "HEADRACE_ANY_POSITION"}, "twice, again at position"),
     ],
 )
