@@ -4,8 +4,8 @@
 `python bench/robot_frames.py make ROOT` writes a dataset with lerobot's own writer (12 episodes of
 150 frames, 240 x 320, AV1 as lerobot encodes it); `headrace ROOT` and `lerobot ROOT` read all
 of it shuffled, in batches of eight, with two threads, and with a DataLoader of two workers. Each
-prints one line of JSON: records per second, CPU milliseconds a record, how many of the frames are
-not those of a sequential decode of their file (counted outside of the time).
+prints one line of JSON: records per second, CPU milliseconds per record, and the number of
+frames that differ from a sequential decode of their file (counted outside of the timed part).
 `lerobot` needs `pip install lerobot`.
 """
 

@@ -6,8 +6,8 @@
 
 The DataLoader's dataset reads the samples of a row, resizes their images with Pillow, normalizes
 and divides them into patches with NumPy; its collate function concatenates. Samples are in memory,
-images are JPEG files of 480 x 640 and of other sizes. Rounds take turns; of each the medians of
-rows per second and of CPU time per row are printed, of all processes together.
+images are JPEG files of 480 x 640 and of other sizes. Rounds alternate; prints the medians of
+rows per second and of CPU time per row, over all processes.
 """
 
 from __future__ import annotations

@@ -92,10 +92,9 @@ void bind_gil_share(nb::module_& module) {
       nb::arg("seconds"), nb::arg("gap"), nb::arg("stop") = -1,
       nb::sig("def ask_for_gil(seconds: float, gap: float, stop: int = -1) -> tuple[float, float, "
               "float]"),
-      "Asks for the GIL at random moments, `gap` seconds apart on average, for `seconds`, from "
-      "the\n"
-      "calling thread, which does not hold it in between. How often, how often it was held,\n"
-      "and how often the request came late, for want of a core.\n"
+      "For `seconds`, requests the GIL at random moments, `gap` seconds apart on average, from\n"
+      "the calling thread, which does not hold it in between. Returns the number of requests, how\n"
+      "many found it held, and how many were late because no core was free.\n"
       "Ends early when the file descriptor `stop` can be read.");
 }
 

@@ -2,10 +2,10 @@
 // Files of filesystem objects in Python (python/headrace/sources/filesystems.py) as an asynchronous
 // storage: "filesystem://NAME/path".
 //
-// Note [Threads that ask Python for bytes]: each request is a call on a thread of its own kind, 32
-// at most, which takes the GIL for it and gives it back before the answer goes on its way: what
-// waits for the answer may hold what Python needs. Copies are made without it. Before the
-// interpreter ends no call begins any more, and those that have begun are waited for.
+// Note [Threads that ask Python for bytes]: each request is a call on one of at most 32 dedicated
+// threads, which takes the GIL for the call and releases it before passing on the answer, because a
+// thread that waits for the answer may hold something that Python needs. Copies are made without
+// the GIL. When the interpreter exits, no further call starts, and calls in progress are awaited.
 
 #include <atomic>
 #include <cerrno>
@@ -281,9 +281,9 @@ class PythonFiles final : public LaterStorage {
     const ExportedBuffer exported(data, PyBUF_SIMPLE);
     const std::span<const uint8_t> bytes = exported.bytes();
     if (request.sized && bytes.size() > wanted) {
-      out.failure = failed_error(request.piece.path, "it gave " + std::to_string(bytes.size()) +
+      out.failure = failed_error(request.piece.path, "it returned " + std::to_string(bytes.size()) +
                                                          " bytes where " + std::to_string(wanted) +
-                                                         " were asked for");
+                                                         " were requested");
       return;
     }
     // A read may return less: the rest is requested next, and missing if that returns nothing.

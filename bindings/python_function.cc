@@ -148,12 +148,12 @@ void bind_python_function(nb::module_& module) {
                    std::vector<std::string>, PythonGeometry, std::string, nb::object, nb::object>(),
           nb::arg("name"), nb::arg("inputs"), nb::arg("returns"), nb::arg("guessed"),
           nb::arg("geometry"), nb::arg("remedy"), nb::arg("run"), nb::arg("chosen"),
-          "run: list of (values, words of randomness), a pair a record, and what the fields are "
-          "-> for each, before the next is made, a dictionary of the fields that come back, or "
-          "a text that says what went wrong. chosen: what the fields in sight are -> names of "
-          "those that it takes. remedy: what to write where a result is not as promised. "
-          "guessed: fields of returns whose kind follows from the name alone. A field is (name, "
-          "kind, format of boxes, shape, row group, whether boxes are clamped).");
+          "run: called with a list of (values, words of randomness), one pair per record, and the "
+          "fields; yields for each record a dictionary of the returned fields, or a message that "
+          "says what went wrong. chosen: called with the visible fields; returns the names of "
+          "those that the function takes. remedy: the hint for results that differ from the "
+          "declaration. guessed: returned fields whose kind was inferred from the name. A field "
+          "is (name, kind, format of boxes, shape, row group, whether boxes are clamped).");
 }
 
 }  // namespace headrace::python

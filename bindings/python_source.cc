@@ -247,7 +247,7 @@ void bind_python_source(nb::module_& module) {
       nb::arg("object"), nb::arg("size"), nb::arg("schema"), nb::arg("classes"),
       nb::arg("fingerprint"), nb::arg("description"),
       "A source over an object with read(indices, wanted), key(index) and integer_column(field). "
-      "What read() gives is iterated over, and each record taken before the next is asked for.");
+      "The result of read() is iterated over; each record is used before the next is requested.");
   bind_stored_files(module);
   module.def(
       "source_of_groups", &source_of_python_groups, nb::arg("files"), nb::arg("groups"),

@@ -70,7 +70,7 @@ bool store(const nb::str& given, const nb::bytes& content) {
 void bind_row_index(nb::module_& module) {
   module.def("indexes_beside", &all_beside, nb::arg("source"),
              nb::sig("def indexes_beside(source: Source) -> list[tuple[str, bytes]]"),
-             "Where the indexes of a source's far containers are kept beside the data, and their "
+             "Paths of the indexes of a source's remote containers next to the data, and their "
              "bytes.");
   module.def("store", &store, nb::arg("path"), nb::arg("content"),
              nb::sig("def store(path: str, content: bytes) -> bool"),

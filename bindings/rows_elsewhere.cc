@@ -154,13 +154,14 @@ void bind_rows_elsewhere(nb::module_& module) {
              nb::arg("report"),
              nb::sig("def rows_arrived(loader: Loader, number: int, values: list[typing.Any], "
                      "report: dict[str, typing.Any]) -> bool"),
-             "Writes them; False if they are no longer awaited.");
+             "Writes rows that were lent; False if they are no longer awaited.");
   module.def(
       "rows_returned",
       [](const LoaderHandle& self, int64_t number) {
         self.with([&](Loader& loader) { loader.rows_returned(number); });
       },
-      nb::arg("loader"), nb::arg("number"), "The loader's own threads make them.");
+      nb::arg("loader"), nb::arg("number"),
+      "Takes lent rows back: the loader's own threads make them.");
   module.def(
       "rows_are_out",
       [](const LoaderHandle& self, int64_t number) {

@@ -17,7 +17,7 @@ namespace {
 
 const ErrorCode kSamplerFailed{
     "HR0727", ErrorKind::kConfig, "Python sampler failed",
-    "An order decided by a Python sampler is asked for before each epoch. The sampler raised the "
+    "The order of a Python sampler is requested before each epoch. The sampler raised the "
     "exception in the message."};
 
 void check_positive(int64_t number, const char* what) {
@@ -241,7 +241,7 @@ void bind_sampling(nb::module_& module) {
                    [](const SamplerHandle& self) { return self.sampler->fingerprint(); })
       .def(
           "forget", [](const SamplerHandle& self) { self.sampler->forget(); },
-          "Orders that Python decides are asked for again, of all loaders with this sampler.")
+          "Orders that Python decides are requested again, for all loaders with this sampler.")
       .def_prop_ro("description",
                    [](const SamplerHandle& self) { return self.sampler->description(); });
   nb::module_ made = module;
@@ -271,8 +271,8 @@ void bind_sampling(nb::module_& module) {
            nb::arg("source").none() = nb::none(), nb::arg("global_batch") = 1,
            nb::arg("machines") = 1, nb::arg("streams") = 0,
            nb::arg("further") = std::vector<std::pair<nb::object, int64_t>>(),
-           "values: what is given for each record, as integers; weights as floats; of orders of "
-           "orders a Sampler. further: more lengths, each with its parts. What stands between is "
+           "values: one integer per record, or floats for weights, or a Sampler for orders of "
+           "orders. further: additional lengths, each with its parts. The arguments in between are "
            "for orders of blocks.");
   made.def(
       "asked", &asked_in_python, nb::arg("ask"), nb::arg("records"), nb::arg("positions"),
@@ -283,7 +283,7 @@ void bind_sampling(nb::module_& module) {
       [](const SourceHandle& source) {
         return SamplerHandle{shuffled_by(source.source), source.source->size()};
       },
-      nb::arg("source"), "Each record once, as the loader's shuffle=True has it.");
+      nb::arg("source"), "Each record once, in the order of the loader's shuffle=True.");
 }
 
 }  // namespace headrace::python

@@ -44,8 +44,8 @@ void bind_tools(nb::module_& module) {
         }
         return numbers;
       },
-      "Cores for a process that is started here, where it would inherit the one that OpenMP has "
-      "bound this thread to; else none.");
+      "Cores for a process started on this thread if it would otherwise inherit the single core "
+      "to which OpenMP has bound the thread; otherwise none.");
 }
 
 }  // namespace headrace::python

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks of a trainer as forked processes, so that several runs import it once.
 
-A program of theirs imports its trainer, makes no loader, and calls ``ranks`` for each run. What a
-run sees it appends to a file, so that what was seen before a SIGKILL is there.
+Each program imports its trainer, makes no loader, and calls ``ranks`` for each run. A run appends
+its results to a file one by one, so that those from before a SIGKILL are kept.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _run_and_exit(run: Callable[[], None], timeout: int) -> None:
 
 
 def kill_this_rank() -> None:
-    """With the others: a rank that learns that its peer is gone would fail instead."""
+    """All ranks at the same time: one that notices that its peer is gone would fail instead."""
     reader, writer = _alive
     os.close(writer)
     os.read(reader, 1)  # returns when every rank has closed its end

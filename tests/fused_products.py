@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether torch's warps give the same results here as on Intel's CPUs.
 
-torch multiplies the places of a grid by a map through MKL, which fuses each multiplication with its
-sum where it finds an Intel CPU that can, and does not on AMD's: by rounding, torchvision's own
-warps differ between the two. Headrace gives the fused ones everywhere.
+torch multiplies the coordinates of a grid by a matrix with MKL, which uses fused multiply-adds on
+Intel CPUs that have them, but not on AMD's: so torchvision's own warps differ between the two by
+rounding. Headrace's warps equal the fused ones everywhere.
 """
 
 from __future__ import annotations

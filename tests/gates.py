@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that wait until they are let through, for the tests of threads."""
+"""Steps that wait until they are released, for tests of threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LIMIT = 60  # seconds; only reached if something hangs
 
 
 class Gate:
-    """A step that waits until it is let through."""
+    """A step that waits until it is released."""
 
     def __init__(self) -> None:
         self.open = threading.Event()

@@ -30,7 +30,7 @@ VIDEO = {"dtype": "video", "shape": [48, 64, 3], "names": ["height", "width", "c
 
 
 class Folder(NamedTuple):
-    """A dataset, and what is in it."""
+    """A dataset and its contents."""
 
     root: Path
     fps: int
@@ -56,7 +56,7 @@ def write_table(path: Path, columns: dict[str, Any]) -> None:
 
 
 def make_folder(root: Path, fps: int = 30, **codec: Any) -> Folder:
-    """Writes one. codec: of ``videos.encoded``."""
+    """Writes a dataset. codec: as in ``videos.encoded``."""
     total = sum(LENGTHS)
     random = np.random.default_rng(fps)
     episode = np.repeat(np.arange(3), LENGTHS)
@@ -129,7 +129,7 @@ def _arrow(values: np.ndarray[Any, Any]) -> Any:
 def _videos_of(
     root: Path, camera: str, files: list[int], fps: int, frames: list[Any], codec: dict[str, Any]
 ) -> dict[str, Any]:
-    """Writes a camera's videos; gives where each episode is in them."""
+    """Writes a camera's videos; returns the position of each episode in them."""
     begins = []
     for file in sorted(set(files)):
         lengths = [LENGTHS[i] for i in range(3) if files[i] == file]

@@ -176,7 +176,7 @@ class PackReader:
                 widths = {STORED: 4, SUMS: 4, ORIGINAL: 4, ORIGINAL_SUMS: 4, FORMS: 1, REASONS: 1}
             for tag, width in widths.items():
                 part = self._section(tag, i)[first * width : (first + count) * width]
-                yield part, tag != REASONS  # each page numbers its reasons itself
+                yield part, tag != REASONS  # reasons are numbered per page
         yield self._section(KEY_BYTES, 0)[first * 4 : (first + count) * 4], True
         yield b"".join(self.keys[first : first + count]), True
 

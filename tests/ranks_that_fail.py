@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three ranks, of which the second meets a bad record: the fate of the others. See forked.py.
+"""Three ranks; the second finds a bad record. Shows what becomes of the others. See forked.py.
 
-Called with what the others do meanwhile: "python", "collective", "stuck", or "late": as "python",
-and the last rank looks for a message when the one that holds the store could be gone. Or with
-"nothing": there is no bad record then.
+The argument says what the others do meanwhile: "python", "collective", "stuck" or "late", which is
+"python", except that the last rank looks for a message when the rank with the store may be gone.
+With "nothing" there is no bad record.
 """
 
 import importlib

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader and its consumer on a virtual clock: event by event, without the doctor's formulas.
 
-Workers take records in order and hold, stage after stage, a core, a place of the disk or the GIL.
-What is made waits in a queue of bounded length; the consumer takes it in order, copies and steps.
+Workers take records in order and hold, stage after stage, a core, one of the disk's slots or the
+GIL. Results wait in a bounded queue; the consumer takes them in order, copies, and runs a step.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def simulate(
 ) -> Run:
     """The loop over ``records``; the first fifth fills the queue and is not counted.
 
-    0 records: many for each that can be on its way, so that those weigh nothing.
+    0 records: so many that the records in transit at the end do not matter.
     """
     records = records or 400 + 15 * (queue + case.workers)
     draw = random.Random(seed)

@@ -13,7 +13,7 @@ RATE = 16000
 
 
 def waves(frames: int, channels: int = 1, rate: int = RATE, seed: int = 1) -> np.ndarray[Any, Any]:
-    """(channels, frames) float64 in -0.9 to 0.9: tones with noise, another in each channel."""
+    """(channels, frames) float64 in -0.9 to 0.9: tones with noise, different in each channel."""
     random = np.random.default_rng(seed)
     t = np.arange(frames) / rate
     tones = [np.sin(2 * np.pi * 220 * (c + 1) * t + seed) for c in range(channels)]

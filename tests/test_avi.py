@@ -53,8 +53,8 @@ def with_packets(data: bytes, chunks: Chunks) -> bytes:
 
 
 def packed(chunks: Chunks) -> Chunks:
-    """As DivX and Xvid write them: an image between two others comes with the later of these, and
-    an image of nothing in the place that it would have had."""
+    """As DivX and Xvid write them: an image between two others is in the packet of the later one,
+    and an empty image is in its place."""
     picture = b"\0\0\1\xb6"
     kinds = [packet[packet.index(picture) + 4] >> 6 for _, packet in chunks]
     nothing = picture + b"\x51\xcf"  # P, not coded; its clock has only a few bits

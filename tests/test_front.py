@@ -288,7 +288,7 @@ def test_show_returns_a_png_of_the_next_images(pictures: Path) -> None:
 
 def test_plan_stats_and_bottleneck(pictures: Path) -> None:
     loader = hr.Loader(pictures, [T.Resize((8, 8))], batch_size=4)
-    assert "no batch was taken" in loader.bottleneck()
+    assert "no batch was delivered" in loader.bottleneck()
     list(loader)
     stats = loader.stats()
     assert stats.records == stats["records"] == 23 and stats.batches == 6
@@ -403,7 +403,7 @@ def test_every_torchvision_transform_has_an_operator_or_a_workaround() -> None:
         ({"HEADRACE_CACHE": "~/cache"}, "HEADRACE_CACHE='~/cache' is relative"),
         (
             {"HEADRACE_CACHE": "/dev/null/cache"},
-            "/dev/null is a file: nothing is kept; give an abs",
+            "/dev/null is a file: nothing is cached; give an abs",
         ),
         ({"HEADRACE_CACHE": "", "HEADRACE_SIMD": "scalar", "HEADRACE_TEST_DATA": "/x"}, ""),
         ({"HEADRACE_CACHE": "/tmp/not/there/yet", "HEAD": "1"}, ""),

@@ -34,8 +34,8 @@ def woven(count: int, height: int = 64, width: int = 80, seed: int = 1) -> video
 
 
 def fields_alone(data: bytes) -> videos.Frames:
-    """(T, 3, H, W) of frames whose fields are converted as images of their own by libswscale. It
-    goes another way where a height is odd: such fields get a row more, which is taken off again."""
+    """(T, 3, H, W) of frames whose fields libswscale converts as separate images. It treats odd
+    heights differently: such fields get an additional row, which is removed afterwards."""
     import av
 
     frames = []

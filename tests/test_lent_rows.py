@@ -27,8 +27,8 @@ from headrace.loader import lending
 
 
 class Makers:
-    """Threads, each with a loader of its own; ``whims`` are what may become of a part. carried:
-    seconds for each row that bringing it takes. most: bytes on their way at once."""
+    """Threads with a separate loader each. whims: possible fates of a part. carried: seconds that
+    transferring a row takes. most: maximum number of bytes in transit."""
 
     def __init__(self, whims: str, count: int, carried: float, most: int) -> None:
         self.whims, self.count, self.carried, self.most = whims, count, carried, most

@@ -298,7 +298,7 @@ def test_a_dataset_that_ends_or_hangs_its_process_stays_in_python(
 
 
 def test_a_lock_held_by_another_thread_is_not_fatal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is held forever in the child, whose only thread is another one."""
+    """In the child it is held forever, because the thread that holds it does not exist there."""
     monkeypatch.setattr(child, "SILENCE", 0.5)
     lock, held, done = threading.Lock(), threading.Event(), threading.Event()
 
@@ -513,13 +513,13 @@ def test_the_report_has_the_cost_of_a_python_step() -> None:
     (part,) = loader.report.python
     assert re.fullmatch(
         r"[\d.e-]+ ms of [\d.e-]+ ms of CPU per record: about [\d,]+ records/s on one thread, "
-        r"without it [\d,]+; the dataset itself takes [\d.e-]+ ms(: not faster than .*)?",
+        r"without it [\d,]+; the dataset itself takes [\d.e-]+ ms(: no faster than .*)?",
         part.cost,
     )
     (part,) = translated(DataLoader(sets.Flips(), batch_size=4)).report.python
     assert re.fullmatch(
         r"[\d.e-]+ ms of [\d.e-]+ ms of CPU per record: at most about [\d,]+ records/s on one "
-        r"thread; the dataset itself takes [\d.e-]+ ms(: not faster than .*)?",
+        r"thread; the dataset itself takes [\d.e-]+ ms(: no faster than .*)?",
         part.cost,
     )
     assert "images that it opens are decoded, resized and cropped by the engine" in part.note

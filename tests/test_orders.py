@@ -37,7 +37,7 @@ REQUIRED: dict[str, Any] = {"int": BATCH, "ints": BATCH, "float": 900.0, "floats
 
 
 def calls() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Each order of the registry, and again with each switch set and with each other choice."""
+    """Each order of the registry: with defaults, each switch set, and each other choice."""
     for name, record in _core.samplers().items():
         params = record["params"]
         per_record = record["per_record"]

@@ -210,7 +210,7 @@ def test_labels_of_other_lengths_in_another_file_are_refused(tmp_path: Path, alo
             assert row["labels"].tolist() == wanted
             continue
         with pytest.raises(
-            hr.DataError, match=r"HR1451 .*'labels' of document 0 has 3 values, and 'tokens' 4"
+            hr.DataError, match=r"HR1451 .*'labels' of document 0 has 3 values, but 'tokens' 4"
         ):
             hr.packed(both, "tokens", length=7, **given)
 

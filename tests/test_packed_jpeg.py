@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/spec/packed-jpeg.md suffices: a plain reader decodes every coefficient that Headrace packs.
 
-Who says which coefficients a file has is libjpeg-turbo: they are dequantized, transformed with its
-arithmetic, and compared with the samples that Pillow's decoder gives.
+The reference is libjpeg-turbo: the coefficients are dequantized, transformed with its arithmetic,
+and compared with the samples that Pillow's decoder gives.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What decoding an image may take is known from its header: large images in small files take no
-more, a header or a coded image that says another size costs nothing, and memory_limit holds.
+"""The memory for decoding an image is known from its header: large images in small files take no
+more, a header and a coded image of different sizes cost nothing, and memory_limit holds.
 
-Growth is the process's, so each kind has one of its own."""
+The growth of the process is measured, so each kind runs in a separate process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plug-ins that move images: what moves with them, and what is unchanged."""
+"""Plug-ins that move images: which fields move with them, and which are unchanged."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 """hr.prefetch: batches of any iterable, copied ahead, in order, each equal to its source.
 
 The device is simulated: it copies as late and as much out of order as it may, so a batch that was
-handed over too early, or memory that was used again too early, shows.
+handed over too early, or memory that was reused too early, gives wrong values.
 """
 
 from __future__ import annotations

@@ -297,7 +297,7 @@ def test_columns_of_pillows_images_are_of_one_size() -> None:
 def test_records_of_another_shape_are_refused_with_a_hint() -> None:
     gray, color = Image.new("L", (8, 6)), Image.new("RGB", (8, 6))
     records = [(gray, 0)] * 3 + [(color, 1)] + [(gray, 0)] * 4
-    with pytest.raises(hr.DataError, match=r'return \.convert\("RGB"\) of every image'):
+    with pytest.raises(hr.DataError, match=r'return \.convert\("RGB"\) of every Pillow image'):
         list(hr.Loader(hr.open(records), batch_size=1))
     boxes = [{"boxes": np.zeros((n, 4))} for n in (2, 3)]
     with pytest.raises(hr.DataError, match=r'shapes=\{"boxes": \(-1, 4\)\}\) allows both') as bad:
@@ -411,7 +411,7 @@ def test_a_dataframe_may_have_a_column_id(pictures: Path) -> None:
 
 def test_text_that_looks_like_a_file_name_can_be_declared_text() -> None:
     texts = ["what is in 1.jpg", "see 2.png"]
-    with pytest.raises(hr.ConfigError, match=r'no file .*(?s:.)*kinds=\{"caption": "text"\}'):
+    with pytest.raises(hr.ConfigError, match=r'file names, .*(?s:.)*kinds=\{"caption": "text"\}'):
         hr.records(caption=texts)
     said = hr.records(caption=texts, kinds={"caption": "text"})
     assert [record["caption"] for record in said] == texts

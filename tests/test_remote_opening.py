@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: opening a remote dataset takes few round trips, one after the other: what does not
-depend on an answer is asked for together, nothing twice, and the batches are those of the disk.
+"""Promise: opening a remote dataset takes few sequential round trips: requests that do not depend
+on an answer are sent together, none is sent twice, and the batches are those of the disk.
 
-No time is measured: the server holds the requests that must come together until all of them have.
+No time is measured: the server holds requests that must be concurrent until all have arrived.
 """
 
 from __future__ import annotations

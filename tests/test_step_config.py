@@ -73,7 +73,7 @@ def test_short_forms_and_a_configurations_own_lists() -> None:
     ("config", "message"),
     [
         ("Resize", "not a list of transforms"),
-        ([{"Resise": {"size": 8}}], "HR0177.*no transform 'Resise'.*\n.*Resize"),
+        ([{"Resise": {"size": 8}}], "HR0177.*no transform is named 'Resise'.*\n.*Resize"),
         ([{"Resize": 8}], "not a dictionary of arguments"),
         ([{"Resize": {"size": 8}, "Pad": {}}], "not a transform"),
         ([{"Resize": {"sice": 8}}], "HR0151.*sice"),

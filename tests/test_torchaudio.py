@@ -2,8 +2,8 @@
 """Operators on audio clips give torchaudio's, kaldi-native-fbank's and transformers' numbers.
 
 These need packages that the tests do not install: torchaudio 2.11.0 (its wheel's compiled files
-want CUDA; without torchaudio/lib/*.so all that is compared here works), kaldi-native-fbank,
-transformers, librosa. What holds without them is in test_spectral.py."""
+need CUDA; without torchaudio/lib/*.so everything compared here works), kaldi-native-fbank,
+transformers, librosa. Tests that need none of them are in test_spectral.py."""
 
 from __future__ import annotations
 

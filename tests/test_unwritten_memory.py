@@ -86,7 +86,7 @@ def test_damage_gives_the_same_result_for_any_memory_contents(kind: str, tmp_pat
             [sys.executable, __file__, str(path), str(backwards)],
             env={**os.environ, "GLIBC_TUNABLES": DIRT[0].format(byte)},
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # libjxl has its say there
+            stderr=subprocess.DEVNULL,  # libjxl prints messages to it
             text=True,
             check=True,
         )

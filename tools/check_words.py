@@ -48,14 +48,15 @@ RULES = (
     Rule(r"\bpictures?\b", "say image, or image and mask", DOCS),
     Rule(r"\b(?:an?|the|each|every) sound\b|\bsounds\b", "say audio, recording or clip", DOCS),
     Rule(r"\ban own\b", "say a separate, its own, custom"),
-    Rule(r"\b(?:whoever|somebody|nobody)\b", "say the caller, the user, or use the passive", DOCS),
+    Rule(
+        r"\b(?:[Ww]hoever|[Ss]omebody|[Nn]obody)\b", "say the caller, the user, or use the passive"
+    ),
     Rule(r"\banew\b", "say again"),
     Rule(r"\bbesides?\b", "say next to, alongside, also, apart from", DOCS),
     Rule(r"\bone another\b", "say each other", DOCS),
     Rule(
         r"\b(?:come|came|comes) true\b|\bin vain\b|\bforesee\w*\b",
         "say predict, prediction held, discarded",
-        DOCS,
     ),
     Rule(
         r"\b(?:is|are) none (?:of|that)\b|\bthat (?:is|are) none\b",
@@ -66,7 +67,18 @@ RULES = (
     Rule(r"\b(?:has|have) not(?=[.,;:)]|\s+(?:is|are)\b)", "say lacks, or does not have"),
     Rule(r"\baffair\b", "say who is responsible, or what is affected"),
     Rule(r"\bmay be given again\b", "say repeatable"),
-    Rule(r"\bstands? (?:in|at|on) (?:the|a)\b", "say is, is defined in, appears", ("heading",)),
+    Rule(
+        r"\bstands? (?:in(?! for)|at|on|next|before|after|below|there)\b",
+        "say is, is defined in, appears",
+    ),
+    Rule(r"\bfor ever\b", "say forever"),
+    Rule(r"\b(?:is|are|was|were|be|been) asked (?:for|again)\b", "say requested, repeated"),
+    Rule(r"\b(?:goes|go|went|gone) on\b(?! to\b)", "say continues, resumes"),
+    Rule(r"\b(?:is|are|was|were|be) put back\b", "say restored, returned"),
+    Rule(r"\b(?:is|are|was|were|be) given up\b", "say abandoned, stopped"),
+    Rule(r"\b(?:is|are|was|were) wanted\b", "say requested, needed, expected"),
+    Rule(r"\b(?:can|could) be had\b", "say available"),
+    Rule(r"\bknows? no\b", "say unknown, not supported"),
     Rule(r"\b(?:lies?|stands?)$", "say is, or name the subject", ("heading",)),
     Rule(rf"\b\d[\d,.]* (?:{_UNITS}) an? (?:{_PER})\b", 'say "per" for rates', DOCS),
     Rule(_RATE, 'say "per" for rates', ("message",)),

@@ -57,7 +57,7 @@ class Drawing:
         self._parts.append(f'<path class="{kind}" d="{data}"/>')
 
     def bracket(self, left: float, right: float, y: float, text: str) -> None:
-        """Below what it spans."""
+        """A bracket below the range that it spans, with text."""
         self.path(f"M{left + 1:g} {y:g}v6H{right - 1:g}v-6")
         self.text((left + right) / 2, y + 22, text, "middle faint")
 

@@ -18,8 +18,8 @@ double turn_of(double angle) {
   return turn < 0 ? turn + 360.0 : turn;
 }
 
-// Counterclockwise quarter turns, if it is a multiple of them. Half of them need a picture whose
-// axes may be swapped.
+// The number of counterclockwise quarter turns, if the angle is a multiple of them. Odd numbers
+// need a picture whose axes may be swapped.
 std::optional<int> quarter_turns_of(double angle, bool square) {
   const double turns = turn_of(angle) / 90;
   if (turns != std::trunc(turns) || (std::fmod(turns, 2) != 0 && !square)) return {};
@@ -74,7 +74,7 @@ std::array<double, 4> range_of_corners(const Place& place) {
   return range;
 }
 
-// An extent that is not allocated, but compared with what may be.
+// An extent for comparison with the limit, before anything is allocated.
 int extent_from(double value) { return static_cast<int>(std::clamp(value, 0.0, double(1 << 30))); }
 
 // torchvision's _compute_affine_output_size_tensor, in float32.
@@ -98,7 +98,7 @@ Size grown_as_torch(const Matrix& lookup, Size canvas) {
           extent_from(std::ceil(cut(range[1])) - std::floor(cut(range[0])))};
 }
 
-// Image.rotate of Pillow: its matrix, and the size where it grows.
+// Pillow's Image.rotate: its matrix, and its size with expand.
 Size turn_as_pillow(double angle, bool grows, const std::array<double, 2>& center, Size canvas,
                     Matrix& m) {
   const double turn = -radians(angle);
@@ -133,7 +133,7 @@ bool hair_is_harmless(const WarpStyle& style, Size canvas) {
   return std::max(canvas.width, canvas.height) <= (nearest ? 1 << 20 : 1 << 12);
 }
 
-// Notes where the affine warp is a move by whole pixels.
+// Detects affine warps that are translations by whole pixels.
 void note_shift(Warp& warp, Size canvas) {
   const auto& m = warp.lookup;
   const double x = -m[2], y = -m[5];
@@ -144,7 +144,7 @@ void note_shift(Warp& warp, Size canvas) {
   warp.shift = {static_cast<int>(x), static_cast<int>(y)};
 }
 
-// torch's lookup is about the middle of both pictures.
+// torch's coordinates are relative to the centers of both pictures.
 std::array<double, 2> from_middle(const std::optional<std::array<double, 2>>& center, Size canvas) {
   if (!center) return {0, 0};
   const std::array<double, 2> middle = middle_of(canvas);

@@ -18,7 +18,7 @@ Inputs inputs_of(Filter filter, int input, int output, int begin, int end) {
   if (is_nearest(filter)) {
     const std::vector<int32_t> samples = nearest_samples(filter, input, output);
     const auto [low, high] =
-        std::minmax_element(samples.begin() + begin, samples.begin() + end);  // they rise
+        std::minmax_element(samples.begin() + begin, samples.begin() + end);  // they are ascending
     return {*low, *high + 1};
   }
   const FilterScale scale(filter, input, output);
@@ -31,7 +31,7 @@ Inputs mirrored(const Inputs& inputs, int size) { return {size - inputs.end, siz
 // The part of the stored picture that the result depends on.
 Window looked_at(const CodedWindow& coded) {
   const Window& source = coded.source;
-  if (coded.shown.empty()) return {source.x, source.y, 1, 1};  // a decoder is asked for something
+  if (coded.shown.empty()) return {source.x, source.y, 1, 1};  // a decoder needs a nonempty window
   const Size turned =
       coded.transpose ? Size{source.width, source.height} : Size{source.height, source.width};
   const Window& shown = coded.shown;

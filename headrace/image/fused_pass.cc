@@ -103,7 +103,7 @@ void FusedPass::place_buffers() {
   const int channels = job_.channels, needed = x_.high() - x_.low();
   strip_plane_ = padded(job_.range.width);
   wide_plane_ = padded(needed);
-  // A ring row holds outputs of the horizontal pass, or inputs where that comes later.
+  // A ring row holds outputs of the horizontal pass, or its inputs if that pass comes later.
   ring_plane_ = order_ == Order::kVerticalFirst ? wide_plane_ : strip_plane_;
   ring_stride_ = row_bytes(channels, ring_plane_);
   const size_t ring_rows =

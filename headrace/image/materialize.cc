@@ -38,7 +38,7 @@ Result<void> Renderer::check_growth(size_t before, size_t after) const {
                        std::to_string(after)};
 }
 
-// As the step would have done it at once.
+// The same as if the step had been done immediately.
 Result<void> Renderer::do_pending(Recipe& recipe) {
   const auto pending = std::get<std::shared_ptr<const PendingPicture>>(recipe.form().source);
   Recipe from = pending->from;

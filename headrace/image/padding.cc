@@ -17,7 +17,8 @@ void pad_row(const Sample* in, const std::vector<int>& columns, Sample* out) {
 
 int padded_place(Padding padding, int64_t at, int size) {
   if (padding == Padding::kEdge) return static_cast<int>(std::clamp<int64_t>(at, 0, size - 1));
-  const int64_t ends = padding == Padding::kSymmetric ? 1 : 0;  // whether these are shown twice
+  const int64_t ends =
+      padding == Padding::kSymmetric ? 1 : 0;  // whether the end pixels are repeated
   const int64_t period = 2 * (size - 1 + ends);
   if (period == 0) return 0;
   at = (at % period + period) % period;

@@ -4,11 +4,11 @@
 namespace headrace {
 namespace {
 
-using Exact = __int128;  // of coordinates below 2^17 no product here overflows it
+using Exact = __int128;  // for coordinates below 2^17 no product overflows
 using Points = std::array<std::array<Exact, 2>, 4>;
 
-// The map from the outcome to a picture whose last pixel is `right`, `bottom`, up to a factor, in
-// integers: the inverse of the one that takes a square's corners to `at` (Heckbert, 1989).
+// The map from the result to a picture whose last pixel is `right`, `bottom`, up to a factor, in
+// integers: the inverse of the map from a square's corners to `at` (Heckbert, 1989).
 std::array<Exact, 9> lookup_of(const Points& at, Exact right, Exact bottom) {
   std::array<Exact, 2> first, second, sum;
   for (size_t i = 0; i < 2; ++i) {

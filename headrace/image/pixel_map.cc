@@ -50,15 +50,15 @@ void check_step(DType present, const MapStep& step) {
 
 double max_value(DType integer) { return integer == DType::kUInt8 ? 255 : 65535; }
 
-// torch's cast of a float to an unsigned integer: truncated to an integer of 64 bits, of which the
-// low ones are kept.
+// torch's cast of a float to an unsigned integer: truncated to a 64-bit integer, whose low bits are
+// kept.
 float low_bits(float x, DType to) {
   if (!(std::abs(x) < 0x1p63f)) return 0;
   const auto whole = static_cast<int64_t>(x);
   return static_cast<float>(whole & (to == DType::kUInt8 ? 0xff : 0xffff));
 }
 
-// Eight bits more, or eight less, which are cut off.
+// Adds eight bits, or drops the lower eight.
 float between_integers(float x, const MapStep& step) {
   if (!step.scale) return low_bits(x, step.dtype);
   return step.dtype == DType::kUInt8 ? std::trunc(x / 256) : x * 256;
@@ -165,7 +165,7 @@ const PixelMap* PixelMap::then(const MapStep& step) const {
   if (const PixelMap* known = child(step)) return known;
   check_step(output_, step);
   MutexLock lock(mutex_);
-  if (const PixelMap* known = child(step)) return known;  // another thread was first
+  if (const PixelMap* known = child(step)) return known;  // another thread has added it
   std::vector<MapStep> steps = steps_;
   steps.push_back(step);
   const DType output = step.kind == MapStep::Kind::kConvert ? step.dtype : output_;
@@ -182,7 +182,7 @@ double PixelMap::value(double x, int channel) const {
 }
 
 void PixelMap::apply(float* values, int count, int channel) const {
-  if (is_half(input_)) {  // as they would lie in memory
+  if (is_half(input_)) {  // in the form that they have in memory
     for (int i = 0; i < count; ++i) values[i] = rounded_to(values[i], input_);
   }
   DType dtype = input_;

@@ -154,7 +154,7 @@ bool Recipe::mirror_pending(bool (Recipe::*flip)()) {
 }
 
 bool Recipe::replace_pending(const Recipe& outcome) {
-  if (form_.resize && !outcome.form_.steps.empty()) return false;  // they come before it
+  if (form_.resize && !outcome.form_.steps.empty()) return false;  // the steps precede the resize
   PixelSteps steps = outcome.form_.steps;
   for (const PixelStep& step : form_.steps.all()) {
     if (!steps.add(step)) return false;
@@ -205,7 +205,7 @@ bool Recipe::same_source(const Recipe& other) const {
         if constexpr (requires { source.get(); }) {
           return source == std::get<Source>(other.form_.source);
         } else {
-          return true;  // neither has any
+          return true;  // neither of them has any
         }
       },
       form_.source);
@@ -236,14 +236,14 @@ void Recipe::crop_pixels(const Window& window) {
   form_.range = seen_from(form_.range_x - form_.range.x, form_.range_y - form_.range.y, left);
   form_.range_x = left.x - on_canvas.x;
   form_.range_y = left.y - on_canvas.y;
-  if (!form_.resize) {  // then the range is pixels of the source: read no others
+  if (!form_.resize) {  // then the range is in source pixels: read no others
     narrow(form_.range);
     form_.range.x = form_.range.y = 0;
   }
   drop_empty_canvas();
 }
 
-// To where they lie in the cropped picture, as far as they do.
+// Moves rectangles to their position in the cropped picture, and clips them to it.
 void Recipe::crop_erased(const Window& window) {
   std::erase_if(form_.erased, [&](Erased& erased) {
     erased.window = seen_from(window.x, window.y, common(erased.window, window));
@@ -298,7 +298,7 @@ bool Recipe::resize(Size to, Filter filter) {
   if (form_.resize || !form_.steps.empty() || !form_.map->is_identity() || !form_.erased.empty())
     return false;
   if (form_.padded && form_.map->input() != DType::kUInt8) return false;
-  if (form_.padded && form_.range.width == 0) {  // border alone
+  if (form_.padded && form_.range.width == 0) {  // only border
     form_.canvas = to;
   } else if (form_.padded) {
     frame_and_resize(to, filter);
@@ -309,8 +309,8 @@ bool Recipe::resize(Size to, Filter filter) {
   return true;
 }
 
-// The border becomes the frame, and of the outcome what none of the picture's pixels reach becomes
-// border: Pillow's weights leave one color as it is.
+// The border becomes the frame, and the part of the result that no pixel of the picture affects
+// becomes the border: Pillow's weights do not change a uniform color.
 void Recipe::frame_and_resize(Size to, Filter filter) {
   form_.flip_x_before ^= form_.flip_x_after;
   form_.flip_y_before ^= form_.flip_y_after;
@@ -318,7 +318,7 @@ void Recipe::frame_and_resize(Size to, Filter filter) {
     return mirror ? whole - at - extent : at;
   };
   RecipeForm::Frame frame{form_.canvas, 0, 0, {}};
-  // Where the picture lies in what is resized; the frame's own place is that before the flips.
+  // Position of the picture in the resized area; the frame's position is the one before the flips.
   const int x = mirrored(std::exchange(form_.flip_x_after, false), form_.range_x, form_.range.width,
                          form_.canvas.width);
   const int y = mirrored(std::exchange(form_.flip_y_after, false), form_.range_y,
@@ -388,7 +388,7 @@ bool Recipe::compute(const PixelStep& step) {
   const int before = channels();
   const bool before_any = form_.steps.empty();
   PixelStep its = step;
-  if (form_.map->input() != DType::kUInt8) its.table.reset();  // a table is of bytes
+  if (form_.map->input() != DType::kUInt8) its.table.reset();  // tables are for bytes only
   if (!form_.map->is_identity() || !form_.erased.empty() || !form_.steps.add(its)) return false;
   if (!form_.padded) return true;
   if (before_any && form_.map->input() == DType::kUInt8) form_.first_fill = bytes_of(form_.fill);
@@ -430,7 +430,7 @@ Window Recipe::unflipped_after(Window window) const {
   return window;
 }
 
-// A crop may have cut every border off again; then a resize may follow and flips need not wait.
+// A crop may have removed all borders; then a resize may follow, and flips need not be deferred.
 void Recipe::drop_empty_canvas() {
   if (form_.canvas != Size{form_.range.height, form_.range.width}) return;
   form_.padded = false;

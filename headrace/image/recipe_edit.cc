@@ -7,18 +7,18 @@
 namespace headrace {
 namespace {
 
-// One axis of a recipe without a resize: `shown` places from `part` on of the source's window are
-// shown from place `at` on of an outcome of `size` places.
+// One axis of a recipe without a resize: `shown` pixels of the source's window, from `part` on, are
+// at `at` and after it in a result of `size` pixels.
 struct Axis {
-  int source = 0;  // places that there are
+  int source = 0;  // number of pixels
   int window = 0, window_size = 0, part = 0, shown = 0, at = 0, size = 0;
   bool flip = false;  // of the window, before it is placed
 };
 
-// The lowest place of the source on the outcome, mirrored or not. Nothing where a crop has cut off
-// what would be shown in a border that was added afterwards.
+// The lowest coordinate of the source in the result, mirrored or not. None if a crop has removed
+// pixels that a border added afterwards would show.
 std::optional<int> first_place(const Axis& axis) {
-  if (axis.shown <= 0) return axis.source;  // border alone
+  if (axis.shown <= 0) return axis.source;  // only border
   const int first = axis.flip ? axis.window + axis.window_size - axis.part + axis.at - axis.size
                               : axis.window + axis.part - axis.at;
   const int shown =

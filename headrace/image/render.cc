@@ -29,7 +29,7 @@ struct Renderer::Scratch {
   std::vector<DecodeJob> jobs;  // of these
   WarpPass warp;
   Picture canvas;            // a part of a collage
-  size_t decoder_bytes = 0;  // the most that a decoder was asked to hold
+  size_t decoder_bytes = 0;  // the maximum memory of a decoder so far
 };
 
 Renderer::Renderer() : scratch_(std::make_unique<Scratch>()) {}
@@ -56,7 +56,7 @@ void Renderer::render(std::span<RenderTask> tasks) {
   for (RenderTask& task : tasks) {
     const Recipe& recipe = *task.recipe;
     if (recipe.is_pending()) {
-      decode_all();  // lanes are used for what comes before the pass
+      decode_all();  // the operations before the pass use the lanes
       render_pending(task);
       continue;
     }
@@ -72,7 +72,7 @@ void Renderer::render(std::span<RenderTask> tasks) {
       continue;
     }
     if (recipe.is_derived()) {
-      decode_all();  // lanes are used for what it is derived from
+      decode_all();  // its inputs use the lanes
       if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&source)) {
         render_warped(task, **warped, job);
       } else {
@@ -160,7 +160,7 @@ void Renderer::render_kept(RenderLane& lane) {
   const Picture& picture = lane.wide.picture();
   const Window all{0, 0, picture.width, picture.height};
   lane.wide_pass.run(picture, all, lane.task->recipe->form().transpose, lane.job);
-  // Whole pictures: a large one is not kept along with the next record's.
+  // Whole pictures: a large one must not stay in memory together with the next record's.
   constexpr size_t kKept = size_t{1} << 20;
   if (lane.wide.held_bytes() > kKept) lane.wide.free();
   if (lane.wide_pass.held_bytes() > kKept) lane.wide_pass.free();
@@ -265,7 +265,7 @@ void Renderer::render_warped(RenderTask& task, const WarpedPicture& picture, con
       return;
     }
     patches.push_back({*painted, all_of(**painted), window.x, window.y});
-    lane.begin_rows(recipe, job);  // painting has used it
+    lane.begin_rows(recipe, job);  // painting has used the lane
   }
   const Clock::time_point start = Clock::now();
   const double before = counted_seconds();
@@ -301,7 +301,8 @@ void Renderer::trim(size_t keep_bytes) {
   fields_.free();
   values_.trim(0);
   scratch_->canvas.pixels.free();
-  if (scratch_->decoder_bytes > keep_bytes) {  // decoders keep their scratch while they live
+  if (scratch_->decoder_bytes >
+      keep_bytes) {  // decoders keep their scratch memory until they are destroyed
     decoders_.clear();
     scratch_->decoder_bytes = 0;
   }

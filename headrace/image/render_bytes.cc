@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// All of it; tiles are decoded side by side.
+// All of it; tiles are decoded in parallel lanes.
 size_t painting_bytes(const Collage& collage) {
   size_t bytes = canvas_bytes(collage);
   for (const Collage::Tile& tile : collage.tiles) bytes += working_bytes(tile.picture);

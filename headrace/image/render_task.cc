@@ -4,7 +4,7 @@
 namespace headrace {
 namespace {
 
-// A picture of this size is streamed past the caches into its batch: some of them fill a cache.
+// Pictures of this size and more are stored past the caches, because a few of them fill a cache.
 constexpr size_t kStreamBytes = 256 << 10;
 
 }  // namespace

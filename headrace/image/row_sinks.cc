@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kBorderRow = 0, kPictureRow = 1;
 
-// A copied row may run over its end by less than a vector.
+// Copies may write past a row's end by less than a vector.
 ptrdiff_t framed_plane(int width) { return (ptrdiff_t{width} + 63 + 63) / 64 * 64; }
 
 ptrdiff_t padded_stride(int samples) { return (ptrdiff_t{samples} + 63) / 64 * 64; }
@@ -106,7 +106,7 @@ void FramedRows::rows(const RowBlock& block) {
           rows_.data() + (kPictureRow * size_t(channels_) + size_t(c)) * plane_ + left_;
     }
     copy_planar_row(block, row, channels_, needed_.width, out.data());
-    for (int c = 0; c < channels_; ++c) {  // what the copy may have run over
+    for (int c = 0; c < channels_; ++c) {  // may have been overwritten by the copy
       uint8_t* const plane = out[size_t(c)] - left_;
       std::memset(plane + right, rows_.data()[size_t(c) * size_t(plane_)], beyond);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nearest pixels of a warp: torch finds them in one way, Pillow in four, which differ at some
+// Nearest pixels of a warp: torch has one way to find them, Pillow four, which differ at some
 // pixels.
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ class NearestOffsets::Rows {
 
 namespace {
 
-// Sums of steps are counted from the outcome's edge.
+// Sums of steps start at the result's edge.
 std::vector<int32_t> summed_places(double at, double step, int first, int count, int extent) {
   std::vector<int32_t> places;
   for (int i = 0; i < first; ++i) at += step;
@@ -28,7 +28,7 @@ std::vector<int32_t> summed_places(double at, double step, int first, int count,
   return places;
 }
 
-// A number in 16.16 fixed point; where it does not fit, as on x86.
+// A number in 16.16 fixed point; if it does not fit, the same value as on x86.
 int32_t fixed_from(double value) {
   const double scaled = std::floor(value * 65536.0 + 0.5);
   const bool fits = scaled >= std::numeric_limits<int32_t>::min() &&
@@ -180,7 +180,7 @@ class DoubleRows final : public NearestOffsets::Rows {
   std::vector<double> x_, y_;
 };
 
-// A turn takes pixels as they are.
+// Quarter turns copy pixels.
 class TurnedRows final : public NearestOffsets::Rows {
  public:
   TurnedRows(const Warp& warp, Size from, const Window& part)

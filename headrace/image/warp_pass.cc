@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kStripRows = 16;
 constexpr int kBandRows = 4 * kStripRows;
-constexpr size_t kBandBytes = size_t{512} << 10;  // of a source that needs no bands
+constexpr size_t kBandBytes = size_t{512} << 10;  // largest source that needs no bands
 constexpr double kMostRepeated = 1.5;
 
 // Stride of a row in the strip, which may be written and read beyond its end.

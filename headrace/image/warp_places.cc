@@ -8,7 +8,7 @@ namespace {
 
 float half_of(int extent) { return static_cast<float>(0.5 * extent); }
 
-// torch multiplies the grid's matrices without fused operations where they are that small.
+// torch multiplies grids of up to this size without fused operations.
 bool is_fused(Size to) { return 6 * int64_t{to.height} * to.width >= 400; }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of its source that a warp reads: for affine maps, that between the corners' images.
+// The part of its source that a warp reads: for affine maps, the range between the corners' images.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace {
 // Neighboring pixels that a filter reads (bicubic: two), plus a margin for rounding of the
 // position.
 constexpr double kReach = 3;
-// Where steps are larger, fixed point may wrap around beyond a row's end.
+// With larger steps, fixed point may wrap around past a row's end.
 constexpr double kMostStep = 1000;
 
 struct Reach {
@@ -40,10 +40,10 @@ Window window_read(const WarpedPicture& picture, const Window& part) {
   const bool torch = warp.style.arithmetic == Arithmetic::kTorch;
   double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
   for (int corner = 0; corner < 4; ++corner) {
-    // Vector loops look up what is beyond a row's end, too.
+    // Vector loops also look up pixels past a row's end.
     double x = part.x + (corner % 2 ? part.width + static_cast<double>(kBeyondRow) : 0);
     double y = part.y + (corner / 2 ? part.height : 0);
-    if (torch) {  // torch's places are about the middle of both pictures
+    if (torch) {  // torch's coordinates are relative to both pictures' centers
       x -= 0.5 * warp.to.width;
       y -= 0.5 * warp.to.height;
     }

@@ -12,7 +12,7 @@ void orient(const Picture& picture, const Window& window, bool transpose, const 
   const ptrdiff_t sample = static_cast<ptrdiff_t>(size_of(picture.dtype));
   const ptrdiff_t row = sample * picture.width;
   const uint8_t* const first = picture.plane(channel) + window.y * row + window.x * sample;
-  // From a sample to the one below it, and to the one beside it.
+  // Distances from a sample to the one below it, and to the next one in its row.
   const ptrdiff_t down = transpose ? sample : row, across = transpose ? row : sample;
   plane.resize(job.width, job.height);
   for (int y = 0; y < job.height; ++y) {
@@ -23,7 +23,7 @@ void orient(const Picture& picture, const Window& window, bool transpose, const 
   }
 }
 
-// Row y of the range, of one channel, mirrored where the job says so and rounded to the dtype.
+// Row y of the range, of one channel, mirrored if the job says so, and rounded to the dtype.
 void copy_range_row(const WidePlane& plane, const PassJob& job, DType dtype, int y, float* to) {
   const Window& range = job.range;
   const float* const row =
@@ -52,8 +52,8 @@ const WidePlane& WidePass::resized(const Picture& picture, const Window& window,
   return plane;
 }
 
-// Where pixel steps look at all channels of a pixel, all of them are resized first; else each plane
-// is stored while it is in the cache.
+// If pixel steps use all channels of a pixel, all planes are resized first; otherwise each plane is
+// stored while it is in the cache.
 void WidePass::run(const Picture& picture, const Window& window, bool transpose,
                    const PassJob& job) {
   planes_.resize(job.steps ? size_t(job.channels) : 1);
@@ -101,7 +101,7 @@ size_t WidePass::held_bytes() const {
 void WidePass::free() { *this = {}; }
 
 size_t WidePass::working_bytes(const PassJob& job) {
-  constexpr size_t kLanes = 8;  // rows that are resized side by side, in double
+  constexpr size_t kLanes = 8;  // rows resized in parallel, in double
   const size_t before = size_t(job.width) * job.height;
   const size_t after = size_t(job.to_width) * job.to_height;
   const size_t between =

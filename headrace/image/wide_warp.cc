@@ -22,7 +22,7 @@ struct Blend {
     const float left = std::floor(x), top = std::floor(y);
     const float west = x - left, east = 1.0f - west, north = y - top, south = 1.0f - north;
     weight = {south * east, south * west, north * east, north * west};
-    // Far outside or NaN: nothing of the picture, and no value that overflows int.
+    // Far outside or NaN: no pixel of the picture, and no value that overflows int.
     if (!(std::abs(left) < 0x1p30f && std::abs(top) < 0x1p30f)) return;
     const int column = static_cast<int>(left), row = static_cast<int>(top);
     for (int k = 0; k < 4; ++k) {
@@ -32,7 +32,7 @@ struct Blend {
     }
   }
 
-  // grid_sample's sum, with the fused operations that torch has.
+  // grid_sample's sum, with the same fused operations as torch.
   template <class Value>
   float sum(const Value& value) const {
     float out = (inside[0] ? value(offset[0]) : 0.0f) * weight[0];

@@ -48,7 +48,7 @@ RowIndexStats ReadPath::row_index() const {
   const bool failed = std::ranges::any_of(index.parts(), has_failed);
   out.file = row_index_.file;
   out.learns = index.learns() && !failed;
-  if (failed) out.note = "it cannot be written any more: is the disk full?";
+  if (failed) out.note = "it can no longer be written: is the disk full?";
   out.pictures = row_index_.pictures;
   const IndexedSource::Counts counts = index.counts();
   MutexLock lock(mutex_);

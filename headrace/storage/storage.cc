@@ -15,8 +15,8 @@ const ErrorCode kOnlyLocal{
     "HR0214", ErrorKind::kUnsupported, "only local files supported",
     "The code that reads or writes this path supports only the local file system: h5py "
     "(hr.hdf5(..., trusted=True)), or a writer. Copy the files to a local folder, or mount their "
-    "storage, and give that path; or convert them where they are local (`headrace pack`): packs and "
-    "all other formats are read from any storage, and kept on a local disk with disk_cache=."};
+    "storage, and give that path; or convert them where they are local (`headrace pack`): packs "
+    "and all other formats are read from any storage, and kept on a local disk with disk_cache=."};
 
 // The whole file, or the given piece of it.
 Result<void> read_now(const Storage& storage, LaterRead& read) {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The log of an elastic job's ranks, and which of its steps were committed.
 
-The ranks of one world are a run. Each notes in LOG/RUN-WORLD-RANK.jsonl its position where it
-begins, which is that of the checkpoint, and then its steps: epoch, batch, the ids that are valid,
-and what all ranks must have alike.
+The ranks of one world are a run. Each rank writes to LOG/RUN-WORLD-RANK.jsonl the position at which
+it begins, which is the checkpoint's, and then its steps: epoch, batch, the valid ids, and values
+that must be equal on all ranks.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def position(loader: Any) -> tuple[int, int]:
 class Run(NamedTuple):
     world: int
     begin: list[int]
-    steps: list[list[list[Any]]]  # that all ranks have logged: by step, by rank
+    steps: list[list[list[Any]]]  # logged by all ranks; indexed by step, then rank
 
 
 def runs_in(folder: Path) -> list[Run]:

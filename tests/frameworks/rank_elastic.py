@@ -2,8 +2,8 @@
 """A training loop under torchrun whose ranks may be killed, and which then continues with another
 number of ranks.
 
-Called with OUT [STEP]: rank 1 is killed after so many steps. Without, epochs follow one another
-until there is OUT/end. Steps are noted as elastic_log has them, with the weight after each.
+Called with OUT [STEP]: rank 1 is killed after STEP steps; without STEP, epochs follow one another
+until OUT/end exists. Steps are logged as in elastic_log, with the weight after each.
 """
 
 import os

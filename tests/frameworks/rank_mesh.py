@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Four processes in a mesh of two data-parallel groups and two tensor-parallel ones.
 
-Called with OUT: each rank notes in OUT/RANK.json its coordinates in the mesh, and the ids and the
-weights of its batches by what it gave as shard=.
+Called with OUT: each rank writes its coordinates in the mesh to OUT/RANK.json, and for each value
+of shard= the ids and weights of its batches.
 """
 
 import json

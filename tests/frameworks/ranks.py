@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two processes read one loader: the program of each, and their expected joint result.
 
-A program of theirs is called with OUT [--stop FILE] [--resume FILE]: it reads EPOCHS epochs, notes
-the ids of its batches in OUT/RANK.json, and saves or loads a checkpoint after STOP batches.
+Each program is called with OUT [--stop FILE] [--resume FILE]: it reads EPOCHS epochs, writes the
+ids of its batches to OUT/RANK.json, and saves or loads a checkpoint after STOP batches.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The function that Ray Train runs on a number of workers that changes.
 
-Steps are noted as elastic_log has them. The worker of rank 1 is killed once, after STEPS_TO_DEATH
-steps. Two that go on after that stop for a while after as many: Ray ends them as soon as a third
-can be had.
+Steps are logged as in elastic_log. The worker of rank 1 is killed once, after STEPS_TO_DEATH steps.
+If two workers continue, they pause after the same number of steps: Ray ends them as soon as a third
+worker is available.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ with two_nodes() as nodes:
             head = {nodes.head_node.all_processes[name][0].process.pid for name in names}
             for process in map(psutil.Process, head):
                 process.kill()
-        time.sleep(0.3)  # a training step; some go by before it is noticed
+        time.sleep(0.3)  # a training step; several pass before the failure is noticed
         begin = time.perf_counter()
     remote = loader.stats().remote
     begin = time.perf_counter()

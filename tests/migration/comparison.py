@@ -28,8 +28,7 @@ def native(dataloader: Any, **options: Any) -> Any:
 
 
 def records_native(dataloader: Any, **options: Any) -> Any:
-    """The loader, in which no step that makes a record is in Python. What is run on finished
-    batches may be."""
+    """The loader; fails if a step on records runs in Python. Steps on finished batches may."""
     loader = migrated(dataloader, **options)
     of_records = [
         part.name

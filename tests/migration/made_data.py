@@ -67,7 +67,7 @@ def table(root: Path) -> Path:
 def coco(root: Path) -> Path:
     """root/train2017/NUMBER.jpg and root/annotations/instances_train2017.json; likewise val2017.
 
-    Up to three objects an image, of three of COCO's categories, with polygons; each seventh
+    Up to three objects per image, of three of COCO's categories, with polygons; each seventh
     image of train2017 has none, and one object in nine is a crowd (run lengths).
     """
     categories = [{"id": 1, "name": "person"}, {"id": 3, "name": "car"}, {"id": 18, "name": "dog"}]

@@ -257,7 +257,7 @@ uint64_t Hdf5Directory::find(const std::string& path) {
       continue;
     }
     if (++soft_links > kMostSoftLinks || rest.size() + link->target.size() > kLongestPath) {
-      throw Exception(hdf5_damaged(file_.file(), -1, "soft links that lead to each other", path));
+      throw Exception(hdf5_damaged(file_.file(), -1, "cyclic soft links", path));
     }
     if (link->target.starts_with('/')) address = file_.root();
     rest = link->target + "/" + rest;

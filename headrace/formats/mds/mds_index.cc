@@ -104,7 +104,7 @@ class IndexParser {
     }
     const bool names_one = !name.empty() && name.find('\0') == std::string::npos;
     if (json_.ok() && !stays_inside(name) && !(outside_ && names_one)) {
-      json_.fail("a shard's file \"" + name + "\" does not lie in the folder" +
+      json_.fail("a shard's file \"" + name + "\" is not in the folder" +
                      (names_one ? " (outside=True reads it, if you trust the dataset)" : ""),
                  offset);
     }

@@ -232,9 +232,9 @@ class Scan {
                            .code = std::string(kBadFrame.id),
                            .what = problem_,
                            .hint = end == file_.size()
-                                       ? "the rest of the file is lost: copy or make it again"
-                                       : "reading goes on " + std::to_string(end - begin) +
-                                             " bytes further: copy or make the file again"});
+                                       ? "the rest of the file is lost: copy or recreate it"
+                                       : "reading resumes " + std::to_string(end - begin) +
+                                             " bytes later: copy or recreate the file"});
     out_.records.add(begin, end - begin);
   }
 

@@ -53,7 +53,7 @@ class Table {
   Table(const File& file, uint64_t offset, int64_t count)
       : file_(file), offset_(offset), count_(count) {}
 
-  // REQUIRES: i is at least what the call before had.
+  // REQUIRES: i is not less than in the previous call.
   T operator()(int64_t i) {
     if (i >= end_) {
       begin_ = i;
@@ -110,7 +110,7 @@ Layout read_layout(const File& file) {
   const auto sequences = little<uint64_t>(header.data() + kSequencesAt);
   const auto documents = little<uint64_t>(header.data() + kDocumentsAt);
   const uint64_t left = file.size() - kHeaderBytes;
-  // In this order nothing overflows. A further table, of modes, has a byte for each sequence.
+  // Checked in this order, nothing overflows. An optional table of modes has a byte per sequence.
   const bool fits = sequences <= left / 12 && documents <= (left - sequences * 12) / 8;
   const uint64_t rest = fits ? left - sequences * 12 - documents * 8 : 0;
   if (!fits || (rest != 0 && rest != sequences)) {

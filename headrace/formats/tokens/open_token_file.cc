@@ -18,15 +18,15 @@ namespace {
 
 const ErrorCode kUnlikelyDtype{
     "HR1440", ErrorKind::kConfig, "tokens do not look like uint16",
-    "A file of raw tokens does not say their dtype, so it is read as uint16 unless dtype= is "
-    "given. Read so, every second token of this file would be 0 or close to 0, as in a file of "
-    "32-bit or 64-bit tokens. Pass the dtype that the file was written with; if it is uint16, say "
-    "so."};
+    "A file of raw tokens does not state their dtype, so it is read as uint16 unless dtype= is "
+    "given. As uint16, every second token of this file would be 0 or close to 0, as in a file of "
+    "32-bit or 64-bit tokens. Pass the dtype with which the file was written, even if it is "
+    "uint16."};
 
 const ErrorCode kOtherDtype{
     "HR1441", ErrorKind::kConfig, "dtype differs from the file's header",
     "The header of a .npy, of llm.c's .bin or of Megatron's .idx declares the dtype of its tokens, "
-    "and dtype= differs from it. Leave dtype= out: it is for files without a header."};
+    "and dtype= differs from it. Omit dtype=, which is for files without a header."};
 
 constexpr size_t kLlmHeader = 1024;  // 256 numbers of int32: magic, version, tokens, zeros
 struct LlmKind {
@@ -36,8 +36,8 @@ struct LlmKind {
 constexpr std::array<LlmKind, 2> kLlmKinds{
     {{20240520, 1, DType::kUInt16}, {20240801, 7, DType::kUInt32}}};
 
-// Of a file that is read next: a storage that fails at its first bytes must not make other tokens
-// of those that follow.
+// Of a file that is read next: if a storage fails at the first bytes, the bytes after them must not
+// be taken for tokens.
 bool begins_with(const std::string& path, std::string_view bytes) {
   std::array<uint8_t, 16> first;
   const Result<size_t> read = read_prefix(path, std::span(first).first(bytes.size()));
@@ -45,7 +45,7 @@ bool begins_with(const std::string& path, std::string_view bytes) {
   return *read == bytes.size() && std::memcmp(first.data(), bytes.data(), *read) == 0;
 }
 
-// What all that looks at a file's begin needs of it, by one read.
+// The beginning of a file, in one read, for everything that inspects it.
 std::vector<uint8_t> begin_of(const std::string& path) {
   std::vector<uint8_t> bytes(size_t{1} << 14);
   const Result<size_t> read = read_prefix(path, bytes);
@@ -79,7 +79,7 @@ std::string with_ending(const std::string& path, std::string_view ending) {
   return path.substr(0, path.size() - 4) + std::string(ending);
 }
 
-// Object stores answer 403 for an object that is not there to those who may not list the bucket.
+// Object stores answer 403 for a missing object if the caller may not list the bucket.
 bool is_there_or_throws(const std::string& path) {
   const Result<FileIdentity> found = identity_of(path);
   if (found) return true;
@@ -88,7 +88,7 @@ bool is_there_or_throws(const std::string& path) {
   throw Exception(error);
 }
 
-// The .idx of Megatron's that goes with a .bin, or is the path; empty: none.
+// Megatron's .idx for a .bin, or the path itself if it is one; empty: none.
 std::string index_of(const std::string& path) {
   if (!has_suffix(path, ".bin") && !has_suffix(path, ".idx")) return {};
   if (without_query(path).size() < path.size()) return {};  // its query is for this file alone
@@ -128,8 +128,7 @@ TokenFile npy_file(const std::string& path) {
           .tokens = header.shape[0]};
 }
 
-// What tokens read as uint16 look like if they are wider ones: halves that follow the low ones are
-// 0, or small where ids are above 65,535.
+// Wider tokens read as uint16: the halves after the low ones are 0, or small for ids above 65,535.
 struct Halves {
   bool wider = false, all_zero = false, of_64_bits = false;
 };

@@ -20,9 +20,9 @@ const ErrorCode kNoDocuments{
 
 const ErrorCode kBadEos{
     "HR1446", ErrorKind::kConfig, "eos ends no document",
-    "eos= is the id of the token that ends each document, for window=None (one record per document). "
-    "It must fit into the dtype of the file. Windows of a fixed length ignore where documents end: "
-    "leave eos= out."};
+    "eos= is the id of the token that ends each document, for window=None (one record per "
+    "document). It must fit into the dtype of the file. Windows of a fixed length ignore where "
+    "documents end, so omit eos= for them."};
 
 class TokenDocuments final : public Source, public ValueParts {
  public:
@@ -134,7 +134,7 @@ class TokenDocuments final : public Source, public ValueParts {
     return static_cast<size_t>(std::ranges::upper_bound(file_ends_, index) - file_ends_.begin());
   }
   int64_t begin_of(int64_t index) const { return begins_[static_cast<size_t>(index)]; }
-  // Documents without a token take no place, so one ends where the next of its file begins.
+  // Empty documents are not listed, so each document ends where the next one of its file begins.
   int64_t length_of(int64_t index) const {
     const size_t file = file_of(index);
     const bool last = index + 1 == file_ends_[file];

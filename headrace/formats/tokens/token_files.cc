@@ -19,9 +19,9 @@ namespace {
 
 const ErrorCode kOutsideVocabulary{
     "HR1442", ErrorKind::kData, "token id out of range",
-    "A token id is negative, at least vocab_size, or does not fit into the dtype that is "
-    "delivered. Usually the file was written with another dtype than it is read as, or with "
-    "another tokenizer. Pass the dtype that it was written with, or the tokenizer's vocab_size."};
+    "A token id is negative, at least vocab_size, or does not fit into the delivered dtype. "
+    "Usually the file was written with a different dtype or a different tokenizer. Pass the "
+    "dtype with which it was written, or the tokenizer's vocab_size."};
 
 std::vector<std::string> paths_of(const std::vector<TokenFile>& files) {
   std::vector<std::string> paths;
@@ -57,8 +57,8 @@ int64_t TokenFiles::tokens() const {
   return tokens;
 }
 
-// Of a file: the tokens with which they begin, from the first to the last, and side by side at
-// most.
+// For a file: the first tokens of its records, from the first to the last, and the maximum number
+// of adjacent ones.
 std::vector<int64_t> TokenFiles::blocks_of(size_t file, int64_t block) const {
   constexpr int64_t kBlocks = 16;
   const int64_t tokens = files_[file].tokens;
@@ -71,7 +71,7 @@ std::vector<int64_t> TokenFiles::blocks_of(size_t file, int64_t block) const {
   return out;
 }
 
-// Their bytes of these files, all at once, if they are in one asynchronous storage.
+// The bytes of all these files together, if they are in one asynchronous storage.
 std::vector<LaterRead> TokenFiles::far_blocks(size_t begin, size_t end) const {
   std::vector<LaterRead> reads;
   const Storage& storage = storage_of(set_.path(begin));
@@ -142,7 +142,7 @@ Result<void> TokenFiles::read(size_t file, int64_t begin, int64_t count, Buffer&
 
 Result<void> TokenFiles::check(size_t file, int64_t begin, int64_t count,
                                const uint8_t* stored) const {
-  // Read as int64, ids of uint64 that are too large for it are negative.
+  // If uint64 is read as int64, ids that are too large become negative.
   const bool wraps = dtype() == DType::kUInt64;
   const DType compared = wraps ? DType::kInt64 : dtype();
   const IntegerRange found = extremes_of(stored, compared, count);

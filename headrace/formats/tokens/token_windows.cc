@@ -15,19 +15,17 @@ namespace {
 
 const ErrorCode kNoWindows{
     "HR1443", ErrorKind::kConfig, "token windows do not fit",
-    "Windows are cut from the tokens of each file. At least one must fit into a file: a window, "
-    "and "
-    "one token more for the targets. Where the last one is padded, the dtype that is delivered "
-    "must "
-    "be able to hold pad and ignore_index."};
+    "Windows are cut from the tokens of each file. At least one window, and one more token for the "
+    "targets, must fit into a file. If the last window is padded, pad and ignore_index must fit "
+    "into the delivered dtype."};
 
 constexpr size_t kInputs = 0, kTargets = 1;
 
 // The windows of one file.
 struct Cut {
-  int64_t whole = 0;     // windows that are full
-  bool partial = false;  // and one more
-  int64_t covered = 0;   // tokens that some window has, as input or target
+  int64_t whole = 0;     // number of full windows
+  bool partial = false;  // whether a partial one follows
+  int64_t covered = 0;   // tokens in any window, as input or target
 };
 
 class TokenWindows final : public Source {
@@ -39,7 +37,7 @@ class TokenWindows final : public Source {
       cuts_.push_back(cut((*files_)[i].tokens));
       ends_.push_back(size() + cuts_.back().whole + (cuts_.back().partial ? 1 : 0));
     }
-    // Models of Hugging Face shift labels themselves, and call them so: the names tell which it is.
+    // Hugging Face models shift labels themselves; the field names show which kind this is.
     const bool shifted = options_.shift != 0;
     const auto add = [&](const char* name) {
       schema_.push_back({.name = name,
@@ -124,7 +122,7 @@ class TokenWindows final : public Source {
  private:
   struct Place {
     size_t file;
-    int64_t begin, count;  // of its tokens, those that are there
+    int64_t begin, count;  // the existing ones of its tokens
   };
 
   int64_t span() const { return options_.window + std::max(options_.shift, 0); }
@@ -144,7 +142,7 @@ class TokenWindows final : public Source {
       if (out.partial) out.covered += tokens - std::max(end, tokens - span());
       return out;
     }
-    const int64_t next = out.whole * stride;  // where there must be a token to predict
+    const int64_t next = out.whole * stride;  // position of a token to predict
     out.partial = next + shift < tokens;
     if (out.partial) out.covered += tokens - std::max(end, next);
     return out;

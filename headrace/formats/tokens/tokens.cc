@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token ids for language models: windows of tokens, or the documents of files that say where these
-// end.
+// Token ids for language models: windows of tokens, or documents, for files in which their ends are
+// known.
 #include <algorithm>
 #include <map>
 
@@ -19,8 +19,8 @@ namespace {
 
 const ErrorCode kDocumentsUnknown{
     "HR1445", ErrorKind::kConfig, "documents of a token file are unknown",
-    "window=None makes one record per document. Megatron's .idx says where documents end; other "
-    "files have a token there: pass its id as eos= (50256 for GPT-2's <|endoftext|>)."};
+    "window=None makes one record per document. Megatron's .idx has the ends of documents; in "
+    "other files a token marks them: pass its id as eos= (50256 for GPT-2's <|endoftext|>)."};
 
 LastWindow last_from(const std::string& name) {
   return name == "pad"       ? LastWindow::kPad
@@ -38,7 +38,7 @@ std::vector<TokenFile> files_of(const std::string& path, const Arguments& argume
   const auto open_one = [&](int64_t i) { return open_token_file(paths[size_t(i)], dtype); };
   const auto take = [&, i = size_t{0}](TokenFile file) mutable {
     const std::string& named = paths[i++];
-    // A pattern may match both of Megatron's files, each of which stands for the other.
+    // A pattern may match both of Megatron's files; either one opens the pair.
     if (given.try_emplace(file.path, named).first->second != named) return;
     files.push_back(std::move(file));
   };
@@ -66,7 +66,7 @@ SourcePtr open_tokens(const std::string& path, const Arguments& arguments,
       .to = *dtype_from_name(arguments.text("to")),
       .vocab_size = arguments.is_none("vocab_size") ? 0 : arguments.integer("vocab_size")};
   if (windows) {
-    for (TokenFile& file : files) file.document_ends = {};  // which take memory
+    for (TokenFile& file : files) file.document_ends = {};  // to free memory
   }
   auto tokens = std::make_shared<const TokenFiles>(std::move(files), form);
   if (!windows) return token_documents(std::move(tokens), "tokens " + path);

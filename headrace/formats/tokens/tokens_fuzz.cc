@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token files as hostile input: a .npy or .bin, or the .idx of a .bin of so many bytes. The first
-// byte says which, the second how long the .bin is.
+// Token files as hostile input: a .npy or .bin, or the .idx of a .bin. The first byte says which,
+// the second gives the size of the .bin.
 #include "headrace/formats/fuzz_format.h"
 #include "headrace/storage/temporary_folder.h"
 

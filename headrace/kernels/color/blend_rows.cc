@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Note [Whole numbers that blend as floats]: Pillow computes other + factor * difference in
-// float32, which takes lanes of 32 bits through three conversions. Where the sum is not rounded
-// across a whole number it is other + floor(rounded factor * difference), and of 511 differences a
-// line of whole numbers has the same floors. So the line is looked for and compared at each
-// difference; a factor that has none (one of a few hundred; of hundredths one of seven) is blended
-// in floats.
+// float32, which takes three conversions in 32-bit lanes. Unless rounding moves the sum across an
+// integer, the result is other + floor(rounded factor * difference); and usually a line with
+// integer coefficients has the same floors for all 511 differences. Such a line is searched for,
+// and verified at each difference. Factors that have none (one in a few hundred; one in seven of
+// the multiples of 0.01) are blended in floats.
 #ifndef HEADRACE_LEVEL
 
 #include "headrace/kernels/color/blend_rows.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Note [Lines by their upper and lower bits]: a line at a value is the sum of what it is at the
-// value's upper four bits and what the lower four add; each is a whole number and a fraction, and
-// the sum's whole number is one more where both fractions reach 1 together. Of 16 fractions of
-// either kind only the order matters, and that fits into bytes: `rank` is how many of the lower
-// ones it reaches 1 with, `order` how many need less than this one. So five shuffles of 16 bytes
-// give what 16 of them look up.
+// Note [Lines by their upper and lower bits]: the value of a line is the sum of a term for the
+// upper four bits and a term for the lower four. Each term is an integer and a fraction, and the
+// sum's integer is one more if the two fractions add up to 1 or more. Only the order of the 16
+// fractions of either kind matters, and it fits into bytes: `rank` is the number of lower fractions
+// with which an upper one reaches 1, `order` the number of lower ones that need less than this one.
+// So five 16-byte shuffles give the same results as a lookup with 16 of them.
 #include "headrace/kernels/color/table_form.h"
 
 #include <algorithm>

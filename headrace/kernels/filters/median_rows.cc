@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Note [Medians by sorting networks]
-// Columns are sorted, once for all neighborhoods that they stand in, then the rows of what came
-// out: in such a table an element has all above and left of it below itself. So few are left that
-// can be the median, and of those too small and too large equally many were dropped. Of the rest
-// the least and the most are taken away by turns, and others come in, until one is left. All of it
-// unrolls, and what orders dropped elements among themselves is dead code.
+// Columns are sorted, once for all neighborhoods that contain them, and then the rows of the
+// result. In such a table each element is at least as large as all those above and to the left of
+// it. So only a few elements can be the median, and equally many were dropped because they are too
+// small and because they are too large. Of the rest, the minimum and maximum are removed repeatedly
+// while others are added, until one is left. All of it unrolls, and sorting dropped elements among
+// themselves is dead code.
 #ifndef HEADRACE_LEVEL
 
 #include "headrace/kernels/filters/median_rows.h"

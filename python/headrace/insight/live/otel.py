@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenTelemetry: the figures of watched loops as observable instruments, stalls as spans.
+"""OpenTelemetry: metrics of watched loops as observable instruments, stalls as spans.
 
-Imported only where it is asked for; it needs the package opentelemetry-api. Names and units follow
-from those for Prometheus, so that OpenTelemetry's exporter for Prometheus gives those again.
+Imported only on request, because it needs the package opentelemetry-api. Names and units follow
+from those for Prometheus, so that OpenTelemetry's exporter for Prometheus gives the same metrics.
 """
 
 from __future__ import annotations
