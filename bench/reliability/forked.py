@@ -33,8 +33,8 @@ def run(attempt: Attempt) -> None:
 
 TRIAL = Trial(
     "forked",
-    "A process started in the middle of an epoch works, or gets an error with the reason; the epoch "
-    "continues",
+    "A process started in the middle of an epoch works, or gets an error with the reason; the "
+    "epoch continues",
     300,
     "processes",
     run,

@@ -209,7 +209,7 @@ class Batching:
     def _refused(self, reason: str) -> Exception:
         return REFUSED.error(
             f"its {self.name} cannot be run on records of finished batches: {reason}",
-            hint='collate="default" omits it: fields are stacked, or lists with ragged="list". Move '
-            "work on single records to a function in the list of transforms, and work on batches to "
-            "the loop",
+            hint='collate="default" omits it: fields are stacked, or lists with ragged="list". '
+            "Move work on single records to a function in the list of transforms, and work on "
+            "batches to the loop",
         )

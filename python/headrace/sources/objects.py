@@ -162,8 +162,8 @@ class ObjectReader:
             raise _WHICH_IS_WHICH.error(
                 f"record 0 is a tuple of {len(record)} values, {len(spatial)} of them images "
                 "or maps of one size",
-                hint='hr.open(dataset, names=("image", "mask")); one name per value. For two views of '
-                'one image: names=("image", "view"), kinds={"view": "image"}',
+                hint='hr.open(dataset, names=("image", "mask")); one name per value. For two views '
+                'of one image: names=("image", "view"), kinds={"view": "image"}',
             )
         return named_values(record, self.names)
 

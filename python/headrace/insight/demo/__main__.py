@@ -29,7 +29,9 @@ def parse_arguments() -> argparse.Namespace:
         description="Feeds a training loop from a folder of photos, compares it with a PyTorch "
         "DataLoader, and writes a report.",
     )
-    parser.add_argument("path", nargs="?", type=Path, help="a folder of photos (default: generated)")  # fmt: skip
+    parser.add_argument(
+        "path", nargs="?", type=Path, help="a folder of photos (default: generated)"
+    )
     parser.add_argument("--pictures", type=Path, default=Path("examples/pictures"))
     parser.add_argument("--build", type=Path, default=Path("build/demo"), help="output folder")
     parser.add_argument("--photos", type=int, default=3000, help="number of photos to make")

@@ -101,8 +101,8 @@ def _note_crowded_cores(found: Findings, case: Case) -> None:
     threads = case.step_cores / case.step_alone
     if threads > _SEVERAL and case.cores < case.workers + threads:
         found.note(
-            f"The step computes on {min(threads, case.cores):.1f} of the {case.cores} cores that it "
-            "shares with the loader: its threads wait for each other, more than predictions "
+            f"The step computes on {min(threads, case.cores):.1f} of the {case.cores} cores that "
+            "it shares with the loader: its threads wait for each other, more than predictions "
             "account for. OMP_NUM_THREADS=1, or torch.set_num_threads(1), avoids that."
         )
 
