@@ -180,3 +180,20 @@ def test_a_node_without_its_loader_is_good_for_one_epoch() -> None:
     assert len(numbers(loader)) == COUNT // BATCH
     with pytest.raises(hr.ConfigError, match="HR0693"):
         numbers(loader)
+
+
+def test_from_dataloader_takes_a_stateful_dataloader() -> None:
+    class Squares(Numbers):
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            return {"n": torch.tensor(index * index)}
+
+    loader = hr.from_dataloader(StatefulDataLoader(Squares(), batch_size=BATCH), verbose=False)
+    theirs = [batch["n"].tolist() for batch in StatefulDataLoader(Squares(), batch_size=BATCH)]
+    assert [batch["n"].tolist() for batch in loader.torch()] == theirs
+    with pytest.raises(hr.ConfigError, match=r"(?s)HR0834.*hr\.stream"):
+        hr.from_dataloader(StatefulDataLoader(Iterated(), batch_size=BATCH))
+
+
+class Iterated(torch.utils.data.IterableDataset):  # type: ignore[misc]
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(Numbers())

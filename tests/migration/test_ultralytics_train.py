@@ -24,6 +24,11 @@ def test_batches_of_the_validation_are_equal(root: Path) -> None:
     assert_equal_batches(migrated(script.loader(root, mode="val")), script.loader(root, mode="val"))
 
 
+def test_the_report_has_the_native_trainer(root: Path) -> None:
+    report = str(migrated(script.loader(root)).report)
+    assert "headrace.trainers.ultralytics.DetectionTrainer would be native" in report
+
+
 def test_the_loop_runs_on_the_view(root: Path) -> None:
     view = migrated(script.loader(root)).torch()
     assert len(view.dataset) == len(view.sampler) == 36

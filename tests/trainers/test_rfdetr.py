@@ -172,6 +172,14 @@ def test_what_is_not_native_is_refused(root: Path) -> None:
         masks.train_dataloader()
 
 
+def test_from_dataloader_has_its_batches_and_names_the_native_way(root: Path) -> None:
+    theirs, ours = modules(root, pack_targets=False)
+    loader = hr.from_dataloader(theirs.val_dataloader(), verbose=False)
+    for mine, other in zip(loader.torch(), ours.val_dataloader(), strict=True):
+        assert_equal((mine[0], tuple(mine[1])), other)
+    assert "headrace.trainers.rfdetr.train(model, ...) would be native" in str(loader.report)
+
+
 def test_train_gives_a_model_our_data_module() -> None:
     class Model:
         def train(self, **options: Any) -> Any:

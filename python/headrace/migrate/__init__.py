@@ -92,7 +92,7 @@ def from_dataloader(
         NATIVE if native else PYTHON,
         dataset.note,
         dataset.cost,
-        way_of_dataset(dataset),
+        way_of_dataset(dataset, dataloader.dataset),
     )
     if dataset.skips:
         report.add(

@@ -44,11 +44,19 @@ _FROM_FILES = "hr.Loader(hr.records(image=paths, label=labels), [...]) would be 
 
 _FROM_ANNOTATIONS = 'hr.Loader(hr.coco("instances.json"), [...]) would be native'
 
+# Packages whose datasets a module of headrace.trainers replaces.
+_TRAINERS = {
+    "rfdetr": "headrace.trainers.rfdetr.train(model, ...) would be native",
+    "ultralytics": "headrace.trainers.ultralytics.DetectionTrainer would be native",
+}
 
-def way_of_dataset(dataset: Dataset) -> str:
+
+def way_of_dataset(dataset: Dataset, original: Any) -> str:
     """Advice for a dataset that is called record by record."""
     if not dataset.steps:
         return ""
+    if trainer := _TRAINERS.get(type(original).__module__.partition(".")[0]):
+        return trainer
     from_files = _FROM_ANNOTATIONS if "boxes" in dataset.fields else _FROM_FILES
     return dataset.way or (from_files if dataset.note.startswith("left unchanged") else "")
 
