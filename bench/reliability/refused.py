@@ -29,7 +29,7 @@ def run(attempt: Attempt) -> None:
     calls: dict[str, int] = {}
     leaked = 0
     while attempt.goes_on():
-        for operation in OPERATIONS:
+        for operation in attempt.random.sample(OPERATIONS, len(OPERATIONS)):
             if not attempt.goes_on():
                 break
             seed = attempt.random.getrandbits(32)
