@@ -110,9 +110,13 @@ class InOrder {
       bytes_ += run.bytes;
       items_ += run.items.size();
       const bool failed = run.failure != nullptr;
-      done_.emplace(begin, std::move(run));
+      try {
+        done_.emplace(begin, std::move(run));
+      } catch (...) {  // no memory: its number would never come
+        lost_ = std::current_exception();
+      }
       changed_.notify_all();
-      if (failed) next_ = end_;  // later items will not be requested
+      if (failed || lost_) next_ = end_;  // later items will not be requested
     }
     mutex_.unlock();
   }
@@ -126,6 +130,7 @@ class InOrder {
           changed_.wait_for(mutex_, std::chrono::milliseconds(50));
           found = done_.find(awaited_);
         }
+        if (found == done_.end() && lost_) std::rethrow_exception(lost_);
         if (found != done_.end()) {
           Run run = std::move(found->second);
           done_.erase(found);
@@ -144,6 +149,7 @@ class InOrder {
   Mutex mutex_;
   Condition changed_;
   std::map<int64_t, Run> done_ GUARDED_BY(mutex_);                      // by their first number
+  std::exception_ptr lost_ GUARDED_BY(mutex_);                          // why results are missing
   int64_t next_ GUARDED_BY(mutex_);                                     // not claimed yet
   size_t held_ GUARDED_BY(mutex_) = 0;                                  // bytes in done_
   size_t bytes_ GUARDED_BY(mutex_) = 0, items_ GUARDED_BY(mutex_) = 0;  // of all so far

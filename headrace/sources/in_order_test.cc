@@ -7,7 +7,17 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "headrace/base/allocations_test_hook.h"
+
 namespace headrace {
+namespace {
+thread_local bool refuses_next = false;
+}  // namespace
+
+void before_allocation() {
+  if (std::exchange(refuses_next, false)) throw std::bad_alloc();
+}
+
 namespace {
 
 using Items = std::vector<int>;
@@ -74,6 +84,22 @@ TEST(InOrder, EndsWhenTakingThrows) {
   const Outcome outcome = run(4, 1000, -1, 200);
   EXPECT_EQ(outcome.thrown, "take");
   EXPECT_EQ(outcome.taken, numbers_below(200));
+}
+
+// What is allocated after the items' sizes were asked for is their place among the results.
+TEST(InOrder, AResultThatFindsNoMemoryEndsTheWork) {
+  for (int threads : {1, 3}) {
+    InOrder<Items> order(3, 500, size_t{1} << 20);
+    EXPECT_THROW(
+        order.run(
+            threads, [] { return [](int64_t i) { return Items(1, static_cast<int>(i)); }; },
+            [](const Items& items) {
+              refuses_next = items.front() == 3;
+              return size_t{4};
+            },
+            [](const Items&) {}, [](int64_t) {}),
+        std::bad_alloc);
+  }
 }
 
 }  // namespace
