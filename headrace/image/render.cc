@@ -48,6 +48,7 @@ int Renderer::lanes(const Recipe& recipe) {
 
 void Renderer::render(std::span<RenderTask> tasks) {
   SharedDecodes& decodes = scratch_->decodes;
+  decodes.clear();  // an exception may have ended the last call
   const CodecRecord* codec = nullptr;
   const auto decode_all = [&] {
     if (!decodes.all().empty()) decode_shared(*codec);

@@ -10,9 +10,19 @@
 #include <cstring>
 #include <random>
 
+#include "headrace/base/allocations_test_hook.h"
 #include "headrace/base/registry.h"
+#include "headrace/image/recipe_test_pictures.h"
 #include "headrace/image/render_bytes.h"
 #include "headrace/kernels/dispatch.h"
+
+namespace {
+thread_local int64_t until_refusal = -1;  // allocations that are still granted; negative: all
+}
+
+void headrace::before_allocation() {
+  if (until_refusal >= 0 && until_refusal-- == 0) throw std::bad_alloc();
+}
 
 namespace headrace {
 namespace {
@@ -341,6 +351,45 @@ TEST(Render, AfterAnErrorTheNextImageIsIntact) {
   EXPECT_TRUE(good.resize({20, 20}, Filter::kBicubic));
   EXPECT_TRUE(made.resize({20, 20}, Filter::kBicubic));
   EXPECT_EQ(rendered(renderer, good), rendered(renderer, made));
+}
+
+// Each allocation of a render is refused, one after the other; then another image is rendered.
+void refuse_each(const std::vector<uint8_t>& file, const std::vector<uint8_t>& other) {
+  int64_t refused = 0;
+  for (bool is_refused = true; is_refused; ++refused) {
+    Renderer renderer, fresh;
+    Recipe first = opened(renderer, file), second = opened(renderer, file);
+    ASSERT_TRUE(first.resize({40, 30}, Filter::kBilinear));
+    ASSERT_TRUE(second.resize({20, 25}, Filter::kBicubic));
+    std::vector<uint8_t> out(2 * bytes_of(first));
+    RenderTask tasks[]{{.recipe = &first, .target = {out.data()}, .result = {}},
+                       {.recipe = &second, .target = {out.data() + bytes_of(first)}, .result = {}}};
+    until_refusal = refused;
+    try {
+      renderer.render(tasks);
+      is_refused = false;
+    } catch (const std::bad_alloc&) {
+    }
+    until_refusal = -1;
+    for (const std::vector<uint8_t>& next : {file, other}) {
+      ASSERT_EQ(rendered(renderer, opened(renderer, next)), rendered(fresh, opened(fresh, next)))
+          << "refusal " << refused;
+    }
+  }
+  EXPECT_GT(refused, 10);
+}
+
+TEST(Render, AfterARefusedAllocationTheNextImageIsIntact) {
+  const auto jpeg = [](int width, int height) {
+    const Buffer bytes = recipe_test::jpeg_bytes(width, height);
+    std::vector<uint8_t> file(bytes.data(), bytes.data() + bytes.size());
+    file.resize(file.size() + Buffer::kPadding);
+    return file;
+  };
+  const std::vector<uint8_t> file = test_file(90, 70, 3, Layout::kInterleaved, 8);
+  refuse_each(file, jpeg(64, 48));
+  refuse_each(jpeg(200, 150), file);
+  refuse_each(jpeg(200, 150), jpeg(64, 48));
 }
 
 TEST(Render, UnknownBytesAreNamedWithTheCodecs) {

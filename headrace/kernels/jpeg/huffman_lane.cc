@@ -104,7 +104,7 @@ void HuffmanLane::begin(int mcus) {
 // Prepares steps and memory for a run; reuses the previous run's where possible.
 void HuffmanLane::Notes::plan(int run) {
   if (run == mcus) return;
-  mcus = run;
+  mcus = -1;  // nothing, if there is no memory for it
   const size_t blocks = static_cast<size_t>(run) * pattern.blocks;
   if (blocks > room || !room) {
     room = 0;
@@ -113,6 +113,7 @@ void HuffmanLane::Notes::plan(int run) {
     steps.resize((blocks * 2 + 2) * sizeof(uintptr_t));
     room = blocks;
   }
+  mcus = run;
   uintptr_t* step = first_step();
   for (int mcu = 0; mcu < run; ++mcu) step = std::copy_n(tables.begin(), 2 * pattern.blocks, step);
   step[0] = step[1] = end_of_run();
