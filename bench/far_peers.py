@@ -8,6 +8,12 @@ Each peer has its own format, written beforehand by its own writer, and runs in 
 for an epoch or `--seconds`, alternating in each round, starting without a cache: imports are not
 counted, opening is. The server is that of far.py. Peers whose interpreter is not given, or that
 fail, are reported and left out.
+
+MosaicML Streaming (mosaicml-streaming 0.13.0, which needs numpy below 2.2) is a peer that often
+fails: of two runs with 1,000 photos one delivered its first batch after 64 s and no other, one
+ended with "index 0 is out of bounds" where an `int` column of a sample came back empty. The server
+is not the reason: boto3, as Streaming calls it (TransferConfig(use_threads=False)), brings the same
+shards of 32 MB from it intact, 12 of 12, in 0.3 to 1 s each.
 """
 
 from __future__ import annotations
