@@ -26,7 +26,7 @@ std::optional<uint64_t> digest_of_file(const std::string& path) {
 std::string file_of(const Source& source, int64_t record, size_t field) {
   const Origin origin = source.origin(record, field);
   if (origin.source->read_style() != ReadStyle::kFiles) return {};
-  return origin.source->where(origin.index).file;
+  return origin.source->file(origin.index, origin.field);
 }
 
 FilesRead::FilesRead(SourcePtr source, const std::vector<bool>& wanted)

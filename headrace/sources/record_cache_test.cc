@@ -138,6 +138,19 @@ TEST_F(RecordCacheTest, threads_may_read_it_at_once) {
   EXPECT_LE(cached.cache->counts().bytes, kMiB / 2);
 }
 
+TEST_F(RecordCacheTest, a_record_changes_with_each_of_its_files) {
+  data.write("image", "1");
+  data.write("mask", "1");
+  const auto column = [&](const char* name) { return PathColumn{{data.path() + "/" + name}}; };
+  const SourcePtr pairs = records(
+      {{"a", column("image"), FieldKind::kBytes}, {"b", column("mask"), FieldKind::kBytes}});
+  const FilesDigest image = digest_of_files(*pairs, 0, {true, false});
+  const FilesDigest both = digest_of_files(*pairs, 0, {true, true});
+  data.write("mask", "22");
+  EXPECT_EQ(digest_of_files(*pairs, 0, {true, false}), image);
+  EXPECT_NE(digest_of_files(*pairs, 0, {true, true}), both);
+}
+
 // Several processes.
 
 constexpr RecordCacheOptions kOfNode{.bytes = 8 * kMiB, .scope = CacheScope::kNode, .ranks = 2};

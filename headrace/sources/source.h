@@ -71,6 +71,11 @@ class Source : public ParamObject {
   virtual std::string key(int64_t index) const = 0;
   // The location of the record for errors: file, member, offset.
   virtual Where where(int64_t index) const { return {.file = key(index), .record = index}; }
+  // The file that a field of a record is in, where fields have files of their own.
+  virtual std::string file(int64_t index, size_t field) const {
+    (void)field;
+    return where(index).file;
+  }
   // Where keys are paths of files: the folder that they belong to ("." for the current one), as
   // keys begin, though single ones may lie elsewhere. Empty where they are no paths.
   virtual std::string root() const { return {}; }

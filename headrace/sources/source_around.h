@@ -41,6 +41,9 @@ class SourceAround : public Source {
   }
   std::string key(int64_t index) const override { return inner_->key(index); }
   Where where(int64_t index) const override { return inner_->where(index); }
+  std::string file(int64_t index, size_t field) const override {
+    return inner_->file(index, field);
+  }
   std::string root() const override { return inner_->root(); }
   std::vector<int64_t> integer_column(std::string_view field) const override {
     return inner_->integer_column(field);

@@ -79,6 +79,10 @@ class ManifestSource final : public Source {
     return std::to_string(index);
   }
 
+  std::string file(int64_t index, size_t field) const override {
+    return fields_[field].form == Form::kFile ? path_of(fields_[field], index) : key(index);
+  }
+
   std::vector<int64_t> integer_column(std::string_view name) const override {
     for (const ManifestField& field : fields_) {
       if (field.field.name == name && field.form == Form::kInteger) return field.integers;

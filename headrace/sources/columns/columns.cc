@@ -86,6 +86,13 @@ class ColumnSource final : public Source {
     return {.file = files ? std::string(files->name(index)) : key(index), .record = index};
   }
 
+  std::string file(int64_t index, size_t field) const override {
+    if (cells_[field].form != Cell::Form::kFile) return where(index).file;
+    std::string path;
+    cells_[field].set_path(index, path);
+    return path;
+  }
+
   // The first file's, because there is no better one.
   std::string root() const override {
     const Cell* const files = first_files();
