@@ -262,6 +262,32 @@ def test_a_row_group_that_hangs_costs_its_records_only(server: ObjectServer, fol
     hr.remote.configure(hedge=True)
 
 
+def test_addresses_of_the_hub_that_expire_during_an_epoch(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with HubServer() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        put(hub, folder, "/datasets/owner/name/resolve/main")
+        source = hr.parquet("hf://datasets/owner/name", memory=0)
+        wanted = [each for i in range(SHARDS) for each in table(i)["label"].to_pylist()]
+        assert source[0]["label"] == wanted[0]
+        hub.signed = "two"
+        for i in range(ROWS * SHARDS - 1, 0, -GROUP):
+            assert source[i]["label"] == wanted[i]
+
+
+def test_what_still_needs_local_files_says_the_way_out(server: ObjectServer) -> None:
+    h5py = pytest.importorskip("h5py")
+    out = io.BytesIO()
+    with h5py.File(out, "w") as file:
+        scaled = np.arange(60).reshape(6, 10)
+        file.create_dataset("scaled", data=scaled, chunks=(2, 10), scaleoffset=0)
+    server.objects["/a.h5"] = out.getvalue()
+    with pytest.raises(hr.UnsupportedError, match=r"HR0214 .*h5py") as raised:
+        hr.hdf5(f"{server.url}/a.h5", trusted=True)
+    assert "copy it" in raised.value.hint and "pack it" in raised.value.hint
+
+
 def test_blocks_on_the_local_disk_spare_the_second_epoch(
     server: ObjectServer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
