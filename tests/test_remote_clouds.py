@@ -83,7 +83,7 @@ def test_an_expired_token_of_google_is_renewed(tar: Path, monkeypatch: pytest.Mo
         assert source[20]["label"] is not None
         assert given == 2
         server.token = "never"
-        with pytest.raises(hr.StorageError, match=r"HR0231.*401"):
+        with pytest.raises(hr.StorageError, match=r"HR0232.*401"):
             source[21]
 
 

@@ -92,13 +92,15 @@ def test_a_server_that_fails_at_the_first_bytes_does_not_change_the_tokens(
     """An index that could not be read is not treated as missing."""
     hr.remote.configure(retries=1)
     tokens = np.arange(600, dtype=np.int32) + 1_000_000_000
-    for status in (500, 403):
+    for status in (500, 403, 401):
         server.objects[f"/{status}.bin"] = tokens.tobytes()
         server.objects[f"/{status}.idx"] = megatron_index([600], "int32")
-    answers = {"/500.idx": Fault(status=500), "/403.idx": Fault(status=403)}
+    answers = {f"/{status}.idx": Fault(status=status) for status in (500, 403, 401)}
     server.fault = lambda request: answers.get(request.path)
     with pytest.raises(hr.StorageError, match=r"HR0221.*500"):
         hr.tokens(f"{server.url}/500.bin", window=8)
+    with pytest.raises(hr.StorageError, match=r"HR0232.*401"):
+        hr.tokens(f"{server.url}/401.bin", window=8)
     # Buckets without list permission answer this way for missing objects.
     source = hr.tokens(f"{server.url}/403.bin", window=8, dtype="int32")
     assert source[1]["tokens"].tolist() == tokens[8:16].tolist()

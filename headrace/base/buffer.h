@@ -54,9 +54,10 @@ class Buffer {
 
   // Keeps the memory where it suffices. Throws std::bad_alloc.
   void resize(size_t size) {
+    if (size > SIZE_MAX - kPadding) throw std::bad_alloc();
     if (size > capacity_ || !memory_) {
       memory_.reset();
-      capacity_ = 0;
+      size_ = capacity_ = 0;
       memory_ = allocate(size + kPadding);
       capacity_ = size;
     }

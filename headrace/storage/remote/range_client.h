@@ -124,8 +124,8 @@ class RangeClient {
   const std::unique_ptr<Loop> loop_;
 };
 
-// HR0221 (HR0231: it denies access): the server's response, or that there was none. Addresses are
-// shown without their query.
+// HR0221 (HR0231, HR0232: it denies access): the server's response, or that there was none.
+// Addresses are shown without their query.
 Error request_error(const std::string& path, std::string what, std::string hint = {});
 
 }  // namespace headrace

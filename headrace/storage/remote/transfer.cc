@@ -21,9 +21,14 @@ const ErrorCode kRequestFailed{
 
 const ErrorCode kDenied{
     "HR0231", ErrorKind::kStorage, "access denied by the server",
-    "The server answered 401 or 403: the credentials are missing or wrong, or they may not read "
-    "this object. Buckets also give this answer for a missing object if the user may not list "
-    "them. Check the credentials and their permissions, and the address."};
+    "The server answered 403: the credentials may not read this object. Buckets also give this "
+    "answer for a missing object if the user may not list them. Check the permissions, and the "
+    "address."};
+
+const ErrorCode kNotAuthenticated{
+    "HR0232", ErrorKind::kStorage, "credentials missing or not accepted",
+    "The server answered 401: it got no credentials, or does not accept them, for example because "
+    "they have expired. Set them (hr.remote.configure, or the cloud's own variables and files)."};
 
 const ErrorCode kNoRanges{
     "HR0222", ErrorKind::kStorage, "server does not support ranges",
@@ -304,7 +309,7 @@ FetchResult Transfer::refused() const {
   FetchResult out;
   Error error = request_error(job_->fetch.path, std::move(what));
   if (response_.status == 401 || response_.status == 403) {
-    error.code = &kDenied;
+    error.code = response_.status == 401 ? &kNotAuthenticated : &kDenied;
     error.hint = "check the credentials, and that they may read it";
   }
   out.result = std::move(error);
