@@ -304,7 +304,7 @@ TEST(Columns, MismatchesAreNamed) {
   has(message({{"label", array<float>(3), FieldKind::kLabel}}), "integers, not float32");
   has(message({{"label", array<int64_t>(3, {2}), FieldKind::kLabel}}), "one number per record");
   has(message({{"text", array<uint8_t>(3, {2}), FieldKind::kText}}), "an array is not text");
-  has(message({{"label", PathColumn{{"a"}}, FieldKind::kLabel}}), "no label");
+  has(message({{"label", PathColumn{{"a"}}, FieldKind::kLabel}}), "not label");
   has(message({{"image", PathColumn{{"a", ""}}}}), "record 1 is empty");
   has(message({{"t", TextColumn{{"a"}}, FieldKind::kImage}}), "not image");
 }

@@ -183,7 +183,7 @@ TEST(Concat, refuses_fields_that_are_not_of_one_form) {
   const SourcePtr two = records({{"x", ArrayColumn{floats, DType::kFloat32, 1, {}, {}}},
                                  {"y", ArrayColumn{floats, DType::kFloat32, 1, {}, {}}}});
   EXPECT_NE(
-      failure([&] { concat({first, two}); }).find("source 1 has 'x' and 'y', source 0 has 'x'"),
+      failure([&] { concat({first, two}); }).find("source 1 has 'x' and 'y', but source 0 has 'x'"),
       std::string::npos);
 }
 
