@@ -6,8 +6,8 @@
 CPU time of the process, one thread, alternating whole epochs: medians of the rounds. The pixels are
 in memory. `RandomInvert` is a table in the pass that writes the batch, which also covers a ToDtype
 after it; a plug-in gets an image and makes another, before that pass. The codec copies samples that
-are not compressed, so that what is left is the cost of its calls; built-in ones of uncompressed
-files (BMP, PPM) and an array are next to it.
+are not compressed, so that only the cost of its calls remains; built-in codecs of uncompressed
+files (BMP, PPM) and an array are measured for comparison.
 """
 
 from __future__ import annotations

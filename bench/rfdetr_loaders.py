@@ -6,9 +6,9 @@ Usage: build/frameworks/migration/bin/python bench/rfdetr_loaders.py
        [--records N] [--rounds N] [--resolution N] [--multi-scale per-batch|per-sample|off]
 
 Both are made from one configuration, over generated JPEGs of COCO's sizes with its annotations:
-theirs with two worker processes, ours with two threads. They alternate, each time with an epoch
-that does not count, so that none begins with what was prepared while the other one ran. The ratio
-of medians counts. CPU seconds are those of the process and its children, from /proc.
+theirs with two worker processes, ours with two threads. They alternate, each time after an epoch
+that does not count, so that neither starts with batches prepared while the other one was running.
+The ratio of medians counts. CPU seconds are those of the process and its children, from /proc.
 """
 
 from __future__ import annotations

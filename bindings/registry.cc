@@ -250,7 +250,7 @@ void bind_registry(nb::module_& module) {
   module.def("media", &media, nb::sig(signature("media").c_str()),
              "Kinds of files that are decoded, by name: the noun, and its formats by name.");
   module.def("registered_records", &registered_records,
-             "How many records the registries have: more after a plug-in was loaded.");
+             "Number of records in the registries, which grows when a plug-in is loaded.");
   module.def(
       "codec_library", &codec_library, nb::arg("name"),
       nb::sig("def codec_library(name: str) -> tuple[str, str, str]"),

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: the ranks of a machine hold ``cache=`` once. Batches are those without it, whatever
-happens to a rank, and nothing of it remains when all of them have ended.
-"""
+"""Promise: the ranks of a machine hold ``cache=`` once. Batches are the same as without it,
+whatever happens to a rank, and nothing remains of it when all ranks have ended."""
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ def expected(folder: Path, rank: int, ranks: int) -> list[list[str]]:
 
 
 def run_rank(folder: Path, rank: int, ranks: int, pipe: Connection, given: dict[str, Any]) -> None:
-    """A process that does what it is asked: "batch", "epoch", "stats", or None to end."""
+    """A process that executes requests: "batch", "epoch", "stats", or None to end."""
     names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks}
     os.environ.update({name: str(value) for name, value in names.items()})
     loader = loader_of(folder, **{"cache": CACHE, **given})

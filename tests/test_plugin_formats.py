@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats of plug-ins: opened by hr.open from any storage, and what they say of records checked."""
+"""Formats of plug-ins: opened by hr.open from any storage, and their claims about records are
+checked."""
 
 from __future__ import annotations
 
@@ -189,7 +190,7 @@ def test_a_crash_is_named(tmp_path: Path, crash: str, call: str) -> None:
 
 
 def test_built_in_formats_are_asked_first(tmp_path: Path) -> None:
-    """Else a plug-in that claims all paths would take those of others."""
+    """Otherwise a plug-in that recognizes every path would open those of other formats."""
     flags = ['-DPLUGIN="greedy"', "-DRECOGNIZES=everything"]
     library = compiled(CASES, tmp_path / "libgreedy.so", *flags)
     (tmp_path / "files.csv").write_text("image,label\na.png,1\n")

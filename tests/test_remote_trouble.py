@@ -117,7 +117,7 @@ def test_a_folder_listed_on_two_pages_is_one_folder(bucket: ObjectServer, pictur
 
 
 def test_keys_of_token_files_do_not_contain_the_signature(server: ObjectServer) -> None:
-    """And the file next to a signed .bin was requested by truncating the signature."""
+    """The file next to a signed .bin used to be requested by truncating the signature."""
     server.objects["/a.bin"] = np.arange(1, 65, dtype=np.int32).tobytes()
     address = f"{server.url}/a.bin?sig=verysecret&se=2027-01-01"
     for source, keys in (

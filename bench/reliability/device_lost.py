@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device that is lost at its k-th call: an error with a code, and the epoch goes on elsewhere."""
+"""A device that is lost at its k-th call: an error with a code, and the epoch continues
+elsewhere."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def run(attempt: Attempt) -> None:
         outcome = "not reached"
         try:
             for _ in loader.dlpack(device=device, depth=depth):
-                received += 1  # their bytes went with the device, if it is lost
+                received += 1  # their bytes are lost together with the device
         except hr.Error as problem:
             outcome = problem.code
             other = loader_of(photos)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a program (LD_PRELOAD): makes chosen calls fail that the engine itself makes, as a
-// machine does that is out of memory, or a disk or network file system in trouble. Calls of other
+// Preloaded into a program (LD_PRELOAD): makes chosen calls fail that the engine itself makes, as
+// on a machine that is out of memory, or with a failing disk or network file system. Calls of other
 // libraries, and of Python, are never changed.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ int add_segments(dl_phdr_info* info, size_t, void*) {
   return 0;
 }
 
-// 0, or what the call that comes from this address has to fail with.
+// 0, or the error with which the call from this address must fail.
 int fails(Kind called, void* from) {
   if (kind != called) return 0;
   const auto at = reinterpret_cast<uintptr_t>(from);
@@ -85,7 +85,7 @@ void* or_throw(void* memory) {
 
 constexpr size_t kPlain = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
-// -1 with errno set; 0: the call is to be made.
+// -1 with errno set, or 0 if the call is to be made.
 int refused(int error) {
   if (error <= 0) return 0;
   errno = error;
@@ -107,7 +107,7 @@ int64_t faults_disarm() {
   kind = kNothing;
   return calls;
 }
-// Objects of C++ that are allocated now, in the whole process.
+// Number of C++ objects currently allocated in the whole process.
 int64_t faults_live() { return live; }
 
 void* mmap(void* wish, size_t size, int protection, int flags, int file, off_t offset) {

@@ -101,8 +101,7 @@ int find_in(int proc, const std::string& name, size_t bytes) {
   return found;
 }
 
-// -1, with `why`, where the system refuses it. Only sealed files are found by others: complete
-// ones.
+// -1, with `why`, if the system refuses it. Others find only sealed files, which are complete.
 int new_file(const std::string& name, size_t bytes, size_t writable, std::string& why) {
   const int file = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) {

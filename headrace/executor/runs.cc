@@ -12,8 +12,8 @@ namespace {
 constexpr double kRunSeconds = 4e-3;
 constexpr int kLongestRun = 256;
 constexpr size_t kSpareRuns = 256;  // whose memory is used again
-// Near the end of a batch the rest is shared out, but not in pieces so small that a decoder of
-// several lanes has nothing to do side by side.
+// Near the end of a batch the rest is divided among threads, but not into pieces so small that a
+// decoder of several lanes cannot fill them.
 constexpr int kLeastShare = 8;
 
 }  // namespace
@@ -29,7 +29,7 @@ int Runs::length_of(int rows) const {
       static_cast<int>(std::clamp(kRunSeconds / record_seconds_, 1.0, double{kLongestRun}));
   const int length = std::min({rows, std::max(fair, kLeastShare), long_enough});
   if (python_workers_ == 0) return length;
-  // A run goes to one of them as a whole.
+  // A run is given to one worker as a whole.
   const int batch = static_cast<int>(batch_rows_);
   return std::min(length, std::max(1, batch / (2 * python_workers_)));
 }

@@ -34,7 +34,7 @@ PluginPart part_of(const PluginFormat& format) {
   return {"format", std::string(format.record.name), &format.plugin->origin};
 }
 
-// The object of open(), for all who use the source.
+// The object of open(), shared by all users of the source.
 struct OpenedFormat {
   OpenedFormat(const PluginFormat& given, void* object) : format(given), self(object) {}
   ~OpenedFormat() { destroy_plugin_object(part_of(format), format.table.close, self); }

@@ -20,7 +20,7 @@ int32_t say(headrace_error* error, int32_t code, const std::string& what) {
   return headrace_fail(error, code, "%s", what.c_str());
 }
 
-// An error of reading, with which the plug-in returns: open() throws it as it is.
+// A read error with which the plug-in returns; open() throws it unchanged.
 int32_t say(headrace_opened* opened, headrace_error* error, const Error& failed) {
   opened->failed = failed;
   return say(error, HEADRACE_FAILED, failed.message());

@@ -170,7 +170,7 @@ std::vector<int64_t> PluginOrder::epoch(uint64_t seed, uint64_t epoch) const {
   return out;
 }
 
-// An order that is computed where it is needed.
+// An order that is computed on demand.
 class AnyPosition final : public Sampler {
  public:
   explicit AnyPosition(std::shared_ptr<const PluginOrder> order) : order_(std::move(order)) {}

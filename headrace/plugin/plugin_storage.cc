@@ -123,7 +123,7 @@ class PluginFile final : public OpenFile {
 };
 
 FileIdentity identity_from(const std::string& path, const headrace_path_status& status) {
-  // By path, too: a folder whose identity comes again is a loop of links.
+  // Also by path: a folder whose identity occurs again inside itself is a loop of links.
   return {.inode = mix64(hash_name(path), status.version),
           .size = status.kind == HEADRACE_FILE ? status.size : 0,
           .modified_ns = status.modified_ns};

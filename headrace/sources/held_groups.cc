@@ -127,7 +127,7 @@ void HeldGroups::end_decoding(int64_t group, Held& held, Result<SourcePtr> decod
   changed_.notify_all();
 }
 
-// A child has neither the threads that bring them nor the one that decodes.
+// A forked child has neither the threads that read groups nor the one that decodes them.
 void HeldGroups::forget_requests_of_parent() {
   const int process = ::getpid();
   if (std::exchange(process_, process) == process) return;

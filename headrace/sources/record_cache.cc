@@ -89,7 +89,7 @@ FilesDigest digest_of_files(const Source& source, int64_t record, const std::vec
 
 namespace {
 
-// Empty where other processes can tell that a record of theirs is the same.
+// Empty if other processes can recognize their records as the same.
 std::string why_not_shared(const Source& source, const std::vector<bool>& wanted) {
   if (!is_known_elsewhere(source)) {
     return "other processes cannot recognize this source, only files and folders that were opened";
@@ -221,7 +221,7 @@ std::optional<std::string> RecordCache::forget_changed(const Source& source,
     if (kept->files != digest_of_files(source, record, wanted)) {
       if (!changed) passed = 0;
       if (!changed) changed = source.where(record).file;
-      // Another process may have forgotten it meanwhile.
+      // Another process may have dropped it meanwhile.
       if (place(record).compare_exchange_strong(offset, kNothing, std::memory_order_relaxed)) {
         word(kRecords).fetch_sub(1, std::memory_order_relaxed);
       }
@@ -253,7 +253,7 @@ std::string RecordCache::caution() {
 
 std::shared_ptr<RecordCache> RecordCache::of(const Source& source, const std::vector<bool>& wanted,
                                              const RecordCacheOptions& options) {
-  // A forked process has memory of its own.
+  // A forked process has separate memory.
   using Key = std::tuple<pid_t, std::string, int64_t, std::vector<bool>, size_t, CacheScope>;
   static Mutex mutex;
   static std::map<Key, std::weak_ptr<RecordCache>>& known =

@@ -84,7 +84,7 @@ class GroupedSource final : public Source {
         groups_.groups.begin());
   }
 
-  // Copies values that lie in the group's memory, which may go before the record does.
+  // Copies values that are in the group's memory, which may be freed before the record.
   static void keep(RecordData& out) {
     const size_t fields = out.fields.size();
     const size_t begin = 2 * fields;  // no column has more than two buffers of its own

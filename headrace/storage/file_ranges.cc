@@ -19,7 +19,7 @@ namespace {
 // A longer range is several requests, which use several connections.
 constexpr uint64_t kRequestBytes = uint64_t{8} << 20;
 
-// The ranges of one call, on their way.
+// The ranges of one call, in transit.
 struct Ranges {
   std::vector<Buffer> bytes;
   std::function<void(RangeBytes)> done;

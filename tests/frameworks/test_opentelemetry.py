@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.watch's figures through OpenTelemetry: what its own SDK collects, and its exporters make of
-it."""
+"""hr.watch's figures through OpenTelemetry: as its own SDK collects them and its exporters show
+them."""
 
 from __future__ import annotations
 

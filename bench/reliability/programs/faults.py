@@ -35,5 +35,5 @@ def faults(kind: int, first: int, last: int, error: int = 1) -> Iterator[Counted
 
 
 def live() -> int:
-    """Objects of C++ that are allocated now."""
+    """Number of C++ objects currently allocated."""
     return int(_library.faults_live())

@@ -2,7 +2,7 @@
 """FOLDER OPERATION SEED START COUNT: an operation in which allocation after allocation is refused.
 
 Prints how many it makes, then a line for each refusal: number, outcome. Odd numbers refuse one
-allocation, even ones all that follow, too. After each, the operation is done once more.
+allocation, even numbers also all that follow. After each refusal the operation is repeated.
 """
 
 from __future__ import annotations

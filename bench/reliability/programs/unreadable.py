@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """FILE SEED START COUNT: reads a file or folder while the engine's calls that read fail.
 
-Prints "next" and "done" for each schedule: which calls fail, how many, and with which error. What
-the system may do at any time (EINTR, fewer bytes than asked for) must not be noticed; other errors
-may be, by an error that names the file. Afterwards the file is read once more.
+Prints "next" and "done" for each schedule: which calls fail, how many, and with which error.
+Results that the system may return at any time (EINTR, fewer bytes than requested) must have no
+effect; other failures may raise an error that names the file. Afterwards the file is read again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import headrace as hr
 
 HARMLESS = {"EINTR": errno.EINTR, "fewer bytes": SHORT}
 OTHERS = {name: getattr(errno, name) for name in ("EIO", "ESTALE", "ETIMEDOUT", "ENOMEM", "EACCES")}
-RETRIED = 3  # errors in a row that may pass, after which a read is given up (kReadRetries)
+RETRIED = 3  # consecutive temporary errors after which a read fails (kReadRetries)
 
 
 def values_of(path: Path) -> str:

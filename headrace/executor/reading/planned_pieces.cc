@@ -10,8 +10,8 @@
 namespace headrace {
 namespace {
 
-// What lies between two neighbors is read as well, if it is no more than this and no more than the
-// second one.
+// The gap between two neighbors is read as well if it is not larger than this, nor than the second
+// one.
 constexpr uint64_t kNear = uint64_t{64} << 10;
 constexpr uint64_t kFirstTogether = uint64_t{1} << 20;
 
@@ -34,8 +34,8 @@ PlannedPieces::Iterator PlannedPieces::erase(Iterator piece) {
   return pieces_.erase(piece);
 }
 
-// The records of a record's block. Of another block, only some may be claimed yet: it is a request
-// of its own later.
+// The range of records in a record's block. Of another block, only some may be claimed so far, so
+// it becomes a separate request later.
 std::pair<int64_t, int64_t> PlannedPieces::block_of(int64_t index) const {
   const auto end = std::ranges::upper_bound(block_ends_, index);
   if (end == block_ends_.end()) return {0, INT64_MAX};
@@ -45,7 +45,7 @@ std::pair<int64_t, int64_t> PlannedPieces::block_of(int64_t index) const {
 std::pair<PlannedPieces::Iterator, PlannedPieces::Iterator> PlannedPieces::request_around(
     Iterator piece) {
   const Planned& due = piece->second;
-  // A local file among remote ones belongs to no storage that reads several places at once.
+  // A local file among remote ones is not on storage that reads several ranges at once.
   if (is_whole(due.piece) || !answers_later(due.piece.path)) return {piece, std::next(piece)};
   const bool first = due.number < first_end_;
   const uint64_t most =

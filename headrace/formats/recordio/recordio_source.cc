@@ -148,7 +148,7 @@ Result<int64_t> RecordIoSource::label_of(int64_t record, std::span<const uint8_t
     std::memcpy(&value, &label, sizeof value);
     if (flag == 0) return integer_of(value);
   }
-  // Damaged, in parts, or with its label elsewhere: read like the loader does.
+  // A record that is damaged, in parts, or whose label is elsewhere is read as the loader reads it.
   std::vector<bool> wanted(schema().size());
   wanted[kLabelField] = true;
   RecordData data;

@@ -125,7 +125,7 @@ std::vector<std::string> files_in(const std::string& folder,
   return out;
 }
 
-// Where no listing tells: together. The results are cached.
+// Without a listing, all files are queried together. The results are cached.
 void look_at_all(const std::vector<std::string>& names) {
   const auto look = [&](int64_t i) { return int{is_there(names[static_cast<size_t>(i)])}; };
   each_in_order(0, std::ssize(names), kFarFilesAtOnce, look, [](int) {});

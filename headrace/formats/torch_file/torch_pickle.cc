@@ -87,8 +87,8 @@ Error damaged_pickle(const std::string& path, const std::string& what, size_t at
   return damaged_array(path, "its pickle: " + what, static_cast<int64_t>(at));
 }
 
-// What opcodes and their arguments are read from. After an error, which goes to `error`, all is
-// zeros.
+// The bytes from which opcodes and their arguments are read. After an error, which is stored in
+// `error`, all reads return zeros.
 class PickleBytes {
  public:
   PickleBytes(std::span<const uint8_t> bytes, const std::string& path, std::optional<Error>& error)

@@ -30,7 +30,8 @@ std::optional<ListPage> known_page(const ListQuery& query) {
   return known_objects().first_page(query.folder);
 }
 
-// A listing of everything below a folder: what is still to be asked for, and what of a page counts.
+// A listing of everything below a folder: the requests still to be sent, and which entries of a
+// page count.
 class Listing {
  public:
   Listing(const Cloud& cloud, std::string root, const Storage::EachEntry& each)
@@ -52,8 +53,9 @@ class Listing {
   }
 
  private:
-  // Few folders are listed one level at a time; once there are enough, each with everything below
-  // it. Many in a single page may hold few files each: one flat page tells.
+  // Few folders are listed one level at a time; once there are enough, each is listed with
+  // everything below it. Many folders in one page may hold few files each, which one flat page
+  // shows.
   Result<void> take_level(const ListQuery& query, ListPage page) {
     std::erase_if(page.entries, [&](const RemoteEntry& entry) {
       return entry.is_folder && entry.name == query.last_folder;
@@ -95,7 +97,7 @@ class Listing {
       const size_t whole = in_order && !page.entries.empty()
                                ? count_before(folders, name_of(page.entries.back()))
                                : 0;
-      // The last folder that it meets may go on.
+      // The last folder in the page may continue in the next one.
       if (whole < 3 || !cloud_.lists_after(query.folder)) return ask_for_each(query, folders);
       return ask_together(query, std::move(page), folders, whole - 1);
     }
@@ -106,7 +108,7 @@ class Listing {
     return take_part(query, std::move(page));
   }
 
-  // Each so many folders, about a page, are listed together.
+  // Groups of this many folders, about a page each, are listed together.
   Result<void> ask_together(const ListQuery& query, ListPage page,
                             const std::vector<std::string>& folders, size_t at_once) {
     for (size_t i = at_once; i < folders.size(); i += at_once) {

@@ -20,7 +20,7 @@ FILE_FIELDS = {kind: kind for kind in MEDIA_KINDS} | {"images": "image", "masks"
 
 @functools.lru_cache(1)
 def _suffixes(records: int) -> dict[str, str]:
-    """The kinds by suffix, of so many registered records: a plug-in may add a codec."""
+    """The kinds by suffix, for this number of registered records: a plug-in may add a codec."""
     return {
         suffix: kind
         for kind, media in reversed(_core.media().items())  # a GIF counts as an image

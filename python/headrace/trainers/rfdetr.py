@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RF-DETR's training, whose batches Headrace makes.
+"""RF-DETR's training, with batches made by Headrace.
 
     rfdetr.train(RFDETRMedium(), dataset_dir="coco", epochs=10)
 
-or ``rfdetr.DataModule(model_config, train_config)`` in the place of its RFDETRDataModule.
+or ``rfdetr.DataModule(model_config, train_config)`` instead of its RFDETRDataModule.
 
 Tested with rfdetr 1.11.2.
 """
@@ -45,11 +45,11 @@ def train(model: Any, **options: Any) -> Any:
 
 
 class DataModule(RFDETRDataModule):  # type: ignore[misc]
-    """RF-DETR's own with other training and validation loaders: COCO and YOLO datasets with boxes,
-    its resizing, crops, flips and normalization, drawn by (seed, epoch, position). A training that
-    is resumed from a checkpoint in mid-epoch continues with the next batch.
+    """RF-DETR's data module with other training and validation loaders: COCO and YOLO datasets with
+    boxes, its resizing, crops, flips and normalization, drawn by (seed, epoch, position). A
+    training that is resumed from a checkpoint in mid-epoch continues with the next batch.
 
-    ConfigError HR0850 for what these loaders do not have: masks, key points, ``aug_config`` with
+    ConfigError HR0850 for features that these loaders lack: masks, key points, ``aug_config`` with
     transforms, augmentation on the GPU, and WebDataset.
     """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a watched loop that monitoring systems get: one table for all of them.
+"""The metrics of a watched loop for monitoring systems: one table for all of them.
 
-Names are those of Prometheus, without the prefix: base units, and _total for what counts up.
+Names are those of Prometheus, without the prefix: base units, and _total for counters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Samples = list[tuple[Mapping[str, str], float]]  # further labels, value
 
 
 class Exported(NamedTuple):
-    """One figure. samples: of a moment, each with further labels; empty: not known."""
+    """One metric. samples: its values at a moment, each with additional labels; empty: unknown."""
 
     name: str
     text: str

@@ -27,7 +27,7 @@ _SUMS = (  # Prometheus has histograms of them; an observable instrument has non
              lambda moment: [({}, moment.now.figures.step_sum)]),
 )  # fmt: skip
 
-# Weakly refers to a watch's function; gives None once the watch is gone.
+# A weak reference to a watch's function; returns None once the watch no longer exists.
 Look = Callable[[], Callable[[], Moment] | None]
 
 
@@ -41,9 +41,8 @@ def named(name: str) -> tuple[str, str]:
 
 
 class _Instruments:
-    """Those of one provider. A second instrument of the same name would not be read, so each reads
-    all loops, by the loader's name.
-    """
+    """The instruments of one provider. A second instrument of the same name would not be read, so
+    each one reports all loops, labeled with the loader's name."""
 
     def __init__(self, provider: MeterProvider) -> None:
         self.loops: dict[str, Look] = {}

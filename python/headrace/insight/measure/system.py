@@ -3,8 +3,8 @@
 
 Only reads small files, and queries CUDA's driver for its devices. Packages are
 looked up by their metadata, not imported. Of the environment, only the variables of Headrace,
-OpenMP, CUDA, the allocator and the launcher are reported: others may hold secrets. Of those for
-object stores and proxies the names are.
+OpenMP, CUDA, the allocator and the launcher are reported: others may hold secrets. For object
+stores and proxies, only the names are reported.
 """
 
 from __future__ import annotations

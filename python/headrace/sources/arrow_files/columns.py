@@ -213,7 +213,7 @@ def add_column(
     buffers: Buffers | None = None,
     media: str = "",
 ) -> None:
-    """media: the kind of bytes, where it is known: that of the first values, else."""
+    """media: the kind of bytes if known; otherwise that of the first values."""
     pa = pyarrow()
     buffers = buffers or Buffers()
     buffers.fill(values, whole=column.name == "label")

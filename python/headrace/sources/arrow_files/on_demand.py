@@ -30,7 +30,7 @@ class OnDemand:
             if column.name == "label" and is_text(groups.schema().field(column.column).type):
                 raise refused(
                     column,
-                    "holds names of classes, which take a look at all rows",
+                    "holds class names, which requires reading all rows",
                     'raise memory=, or read it as text: fields=["class_name=' + column.column,
                 )
         self._columns = [column.column for column in chosen]
@@ -57,7 +57,7 @@ class OnDemand:
         )
 
     def _with_media(self, chosen: Sequence[Column]) -> list[Column]:
-        """What columns of bytes hold, by the dataset's features, else by the first row group."""
+        """The content of binary columns, from the dataset's features or the first row group."""
         schema = self._groups.schema()
         unknown = [c for c in chosen if not c.media and is_bytes(schema.field(c.column).type)]
         names = [column.column for column in unknown]

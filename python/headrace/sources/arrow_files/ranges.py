@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of any storage as pyarrow reads them: by ranges, most of which are in memory before."""
+"""Files of any storage as pyarrow reads them: by ranges, most of which were read before."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ def merged(ranges: Sequence[Range]) -> list[Range]:
 
 
 class RangesFile:
-    """A file for pyarrow. What is not in ``known`` (offsets and bytes) is read when it is asked
-    for, with a request of its own.
-    """
+    """A file for pyarrow. Bytes that are not in ``known`` (offsets and bytes) are read on demand,
+    with a separate request."""
 
     closed = False
 
@@ -83,7 +82,7 @@ class RangesFile:
 
 class HeadersFile(RangesFile):
     """A file whose headers are read with some bytes after them, which are kept for the next reads:
-    4 KiB, or where small parts follow each other 8 MiB.
+    4 KiB, or 8 MiB if small parts follow each other.
     """
 
     def __init__(self, files: _core.StoredFiles, number: int) -> None:

@@ -95,7 +95,7 @@ class RowGroups:
         return pyarrow().Table.from_batches(batches)
 
     def ranges(self, group: int, columns: Sequence[str]) -> list[Range]:
-        """Where the columns of a group lie."""
+        """The positions of a group's columns."""
         f = self.places[group][0]
         size = self.files.files.size(f)
         out = []
