@@ -182,8 +182,8 @@ std::vector<LoaderOption> speed_options() {
       {{.name = "cache",
         .type = ParamType::kInt,
         .doc = "Bytes of memory_limit that keep records as stored: the first records read stay in "
-               "memory for all epochs, shared by the ranks of a machine, which answer for equal "
-               "parts of it, and by the loaders of a process.",
+               "memory for all epochs, shared by the ranks of a machine, each of which counts an "
+               "equal part, and by the loaders of a process.",
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.cache; })},
@@ -191,10 +191,11 @@ std::vector<LoaderOption> speed_options() {
           {.name = "cache_scope",
            .type = ParamType::kString,
            .doc = "Which processes share cache=. \"auto\": the ranks of this machine "
-                  "(LOCAL_WORLD_SIZE); each has its part of the bytes alone if that is not "
-                  "possible. \"node\": all processes of this user on this machine that ask for "
-                  "the same cache of the same records, or an error. \"process\": none, each has "
-                  "all of the bytes. See docs/guide/data/combining.md.",
+                  "(LOCAL_WORLD_SIZE); if they cannot share, each has a separate cache of its "
+                  "part. \"node\": all processes of this user on this machine that request the "
+                  "same cache size for the same records, or an error. \"process\": none; each "
+                  "process has a separate cache of the full size. See "
+                  "docs/guide/data/combining.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.cache_scope; },
           {{"auto", CacheScope::kAuto},
