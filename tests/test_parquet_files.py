@@ -51,6 +51,53 @@ def test_decompression_of_pages_is_limited_by_the_file(
     assert hr.open(tmp_path / "a.parquet", fields=["label"])[1]["label"] == 1
 
 
+def number(value: int, size: int = 0) -> bytes:
+    """As Parquet's footer has it, in that many bytes."""
+    value, out = value << 1 if value >= 0 else ~(value << 1), bytearray()
+    while value or len(out) < max(size, 1):
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out[:-1]) + bytes([out[-1] & 0x7F])
+
+
+def lie(path: Path, true: bytes, false: bytes) -> None:
+    content = path.read_bytes()
+    footer = content.rindex(b"PAR1") - 4 - int.from_bytes(content[-8:-4], "little")
+    at = content.index(true, footer)
+    path.write_bytes(content[:at] + false + content[at + len(true) :])
+
+
+def test_decompression_is_limited_where_the_footer_names_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_groups, "LEAST_UNPACKED", 1 << 20)
+    zeros = pa.table({"data": [bytes(4 << 20)] * 2})
+    path = tmp_path / "a.parquet"
+    pq.write_table(zeros, path, compression="zstd", use_dictionary=False)
+    size = pq.ParquetFile(path).metadata.row_group(0).column(0).total_uncompressed_size
+    lie(path, number(size), number(1000, len(number(size))))
+    assert pq.ParquetFile(path).metadata.row_group(0).column(0).total_uncompressed_size == 1000
+    with pytest.raises(hr.ResourceLimitError, match="HR0499"):
+        hr.open(path)
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_row_groups_that_contradict_the_number_of_rows_are_an_error(
+    tmp_path: Path, negative: bool
+) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": np.arange(300)}), path, row_group_size=100)
+    if negative:
+        size = number(pq.ParquetFile(path).metadata.row_group(0).total_byte_size)
+        lie(path, size + b"\x16" + number(100), size + b"\x16" + number(-100))
+    lie(path, number(300), number(100))
+    groups = pq.ParquetFile(path).metadata
+    assert groups.row_group(0).num_rows == (-100 if negative else 100) and groups.num_rows == 100
+    for memory in (None, 0):
+        with pytest.raises(hr.UnsupportedError, match=r"HR0427.*100 rows"):
+            hr.parquet(path, memory=memory)
+
+
 @pytest.mark.parametrize("packing", ["zstd", "lz4"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_decompression_of_batches_is_limited_by_the_file(

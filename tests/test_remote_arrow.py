@@ -120,6 +120,41 @@ def test_a_server_that_fails_later_is_an_error_of_the_record(
         source[15]
 
 
+def test_a_failed_request_for_a_header_does_not_fetch_the_whole_file(
+    server: ObjectServer, tmp_path: Path
+) -> None:
+    large(tmp_path / "a.arrow", stream=False)
+    content = server.objects["/a.arrow"] = (tmp_path / "a.arrow").read_bytes()
+    hr.remote.configure(retries=1)
+    hr.open(f"{server.url}/a.arrow", fields=["label"])
+    opened = len(server.requests)
+    seen = 0
+
+    def once(request: Any) -> Fault | None:
+        nonlocal seen
+        seen += 1
+        return Fault(status=403) if seen == 4 else None
+
+    server.fault = once
+    server.objects["/b.arrow"] = content
+    with pytest.raises(hr.StorageError, match="HR0231"):
+        hr.open(f"{server.url}/b.arrow", fields=["label"])
+    assert bytes_of(server.requests[opened:]) < len(content) / 4
+
+
+def test_truncated_streams_far_away_say_so(server: ObjectServer) -> None:
+    out = io.BytesIO()
+    rows = pa.table({"x": np.arange(1000)})
+    with pa.ipc.new_stream(out, rows.schema) as writer:
+        writer.write_table(rows)
+    sound = out.getvalue()
+    for number, count in enumerate((4, 8, 12, 100, 300, len(sound) // 2, len(sound) - 12)):
+        server.objects[f"/{number}.arrow"] = sound[:count]
+        with pytest.raises(hr.Error) as raised:
+            hr.open(f"{server.url}/{number}.arrow", format="arrow")
+        assert "arguments" not in str(raised.value)
+
+
 def test_damaged_arrow_files_far_away_are_errors(server: ObjectServer) -> None:
     out = io.BytesIO()
     columns = pa.table({"x": [1.5, 2.5], "näme": ["a", "bé"], "label": ["ä", "b"]})

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace import _core
+from headrace.errors import StorageError
 from headrace.sources.arrow_files.columns import (
     Buffers,
     FilePlace,
@@ -74,6 +75,8 @@ class FilesByPosition(Buffers):
             reads = _Reads(self._files, number, headers)
             try:
                 return reads.table(begin), reads.bodies
+            except StorageError:
+                raise
             except (_NotPlain, pa.ArrowException, OSError):  # read_all() reports real damage
                 pass
             file = pa.PythonFile(RangesFile(self._files, number), mode="r")

@@ -49,7 +49,7 @@ class RangesFile:
         left = max(self.size - self._at, 0)
         count = left if count is None or count < 0 else min(count, left)
         begin, self._at = self._at, self._at + count
-        return self.read_at(begin, count)
+        return self.read_at(begin, count) if count else b""
 
     def read_at(self, begin: int, count: int) -> Any:
         for first, part in self._known:
@@ -101,7 +101,7 @@ class HeadersFile(RangesFile):
         else:
             follows = False
         wide = _WIDE_WINDOW if follows else _WINDOW
-        window = super().read_at(begin, min(max(count, wide), self.size - begin))
+        window = super().read_at(begin, min(max(count, wide), max(self.size - begin, 0)))
         if begin not in self._windows:
             bisect.insort(self._begins, begin)
         self._windows[begin] = window

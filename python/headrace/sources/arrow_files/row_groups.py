@@ -46,8 +46,16 @@ class RowGroups:
             (f, g) for f, of in enumerate(files.footers) for g in range(of.num_row_groups)
         ]
         self.starts = [0]
-        for f, g in self.places:
-            self.starts.append(self.starts[-1] + files.footers[f].row_group(g).num_rows)
+        for path, footer in zip(files.paths, files.footers, strict=True):
+            rows = [footer.row_group(g).num_rows for g in range(footer.num_row_groups)]
+            if min(rows, default=0) < 0 or sum(rows) != footer.num_rows:
+                raise TABLE.error(
+                    f"the footer of {path} names {footer.num_rows:,} rows, and "
+                    f"{sum(rows):,} in its row groups",
+                    hint="copy the file again, or write it again",
+                )
+            for count in rows:
+                self.starts.append(self.starts[-1] + count)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -186,6 +194,8 @@ class RowGroups:
                     table = self._read_in_pieces(f, g, columns, longest, most, known)
                 else:
                     table = self._read_by_dictionary(f, g, columns, strings, most, known)
+        if table.nbytes > most:  # the footer's sizes are too small
+            raise unpacks_too_far(path, most)
         if table.num_rows != rows:
             raise TABLE.error(
                 f"row group {g} of {path} has {table.num_rows:,} rows, its footer names {rows:,}",
