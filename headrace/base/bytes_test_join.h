@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Bytes that tests write files of, joined with +.
+// SPDX-License-Identifier: Apache-2.0 Bytes of the files that tests write, joined with +.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@
 // An ErrorCode is declared once, next to the code that raises it, and registers itself; `headrace
 // explain CODE` prints it. Codes are grouped by layer: HR01 use of the API, fields and pipelines,
 // HR02 storage, HR03 codecs and images, HR04 formats, HR05 operators, HR06 Python functions, HR07
-// executor, HR08 devices, delivery and frameworks, HR09 the doctor and the watch. A hundred that is
-// full goes on a thousand higher: HR14 is formats, too.
+// executor, HR08 devices, delivery and frameworks, HR09 the doctor and the watch. When a hundred is
+// full, numbering continues a thousand higher: HR14 is also formats.
 #pragma once
 
 #include <cstdint>

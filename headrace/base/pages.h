@@ -2,9 +2,9 @@
 // Memory straight from the system, page by page: zeroed, and returned at once when it is freed.
 //
 // Note [Why large memory is mapped]: malloc serves large blocks from the heaps of its threads, once
-// a block of that size was freed anywhere in the process. What is freed there mostly stays with the
-// process: decoding camera photos on one thread left 190 MiB behind a memory_limit of 96 MiB. So
-// whatever grows with a picture or a file comes from here. Thread-safe.
+// a block of that size has been freed anywhere in the process. Memory freed there mostly stays with
+// the process: decoding camera photos on one thread left 190 MiB behind a memory_limit of 96 MiB.
+// So whatever grows with a picture or a file comes from here. Thread-safe.
 #pragma once
 
 #include <cstddef>

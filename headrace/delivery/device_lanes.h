@@ -6,12 +6,11 @@
 // fence other than its stream; lanes share nothing, so their work overlaps as far as the device
 // can.
 //
-// Note [When a device has little memory]: lanes are made and grow as work asks for it, up to a
-// limit. A lane that finds no memory keeps what it has, and one that has none is not made; where no
-// lane has enough, limit() becomes what they have, and work is divided accordingly. Only when no
-// lane can hold what cannot be divided, and all others have given their memory back, is there an
-// error.
-// Used by one thread, but for stats().
+// Note [When a device has little memory]: lanes are created and grow on demand, up to a limit. If
+// an allocation fails, an existing lane keeps its memory, and a new one is not created. If no lane
+// has enough memory, limit() becomes what the lanes have, and work is divided accordingly. It is an
+// error only if work that cannot be divided still does not fit after all other lanes have released
+// their memory. Used by one thread, but for stats().
 #pragma once
 
 #include <atomic>

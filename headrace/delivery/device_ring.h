@@ -3,11 +3,11 @@
 // batch that it has held plus an eighth, which return when the batch is dropped and are fenced by
 // events.
 //
-// Note [Why a slab may be written again]: the consumer drops a batch on the host while its
-// kernels still run. The lease knows the streams on which the batch was used; when it ends it
-// records an event in each, after everything that the consumer has queued by then, and the copy
-// that fills the slab next waits for these events on the device. No host waits, nothing depends on
-// the allocator of a framework, and a slab is never written while somebody reads it.
+// Note [Why a slab may be written again]: the consumer drops a batch on the host while its kernels
+// still run. The lease knows the streams on which the batch was used; when it ends it records an
+// event in each, after everything that the consumer has queued by then, and the copy that fills the
+// slab next waits for these events on the device. No host waits, nothing depends on the allocator
+// of a framework, and a slab is never written while it is being read.
 #pragma once
 
 #include <cstddef>

@@ -6,10 +6,10 @@
 //   the process's workers ──┘     (as far as the rings have memory)
 //
 // A piece is some rows of a batch: their records' numbers, their draws, and one pass over each of
-// their values, from where they lie to the batch. Any free thread takes the next piece: `threads` -
-// 1 workers, and the consumer until its batch is done. So no thread spins, the consumer only sleeps
-// while other threads do the last pieces, and with one thread it makes all of them. Small batches
-// are always made by the consumer: waking another thread takes longer.
+// their values, from their place in memory to the batch. Any free thread takes the next piece:
+// `threads` - 1 workers, and the consumer until its batch is done. So no thread spins, the consumer
+// only sleeps while other threads do the last pieces, and with one thread it makes all of them.
+// Small batches are always made by the consumer: waking another thread takes longer.
 //
 // Batches are copies, because what the consumer does to a batch must not change the data; `view`
 // gives slices of the data itself. Each field has a ring of its own, so keeping labels keeps no

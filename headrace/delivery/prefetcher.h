@@ -4,15 +4,15 @@
 //   feed (own thread) --host batch--> staging --copy stream--> slab --event--> consumer's stream
 //
 // Rows that come unfinished pass through scratch memory, where kernels make the slab's rows of
-// them, on streams of their own (device_finisher.h); the event is then after all of these.
+// them, on separate streams (device_finisher.h); the event is then after all of these.
 //
-// One thread takes batches from a feed, stages those that do not lie in pinned memory (large ones
-// with the help of others, staging_copier.h), and queues their copies; `depth` batches are ready or
+// One thread takes batches from a feed, stages those that are not in pinned memory (large ones with
+// the help of others, staging_copier.h), and queues their copies; `depth` batches are ready or
 // under way at any time, and up to kWorkedOn more while the device finishes rows of them. The
 // consumer gets a batch as soon as its copy is queued: the stream that uses it waits for the copy,
-// the host does not. See device_ring.h for how memory is used again.
-// Exceptions of the feed arrive at their place in the order, and end the run. Several prefetchers
-// may get parts of the same batches; next_of_all() hands over all parts of one at a time.
+// the host does not. See device_ring.h for how memory is used again. Exceptions of the feed arrive
+// at their place in the order, and end the run. Several prefetchers may get parts of the same
+// batches; next_of_all() hands over all parts of one at a time.
 #pragma once
 
 #include <climits>

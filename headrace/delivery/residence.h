@@ -5,7 +5,7 @@
 // the rest of the pipeline on them in each epoch.
 //
 // Order, draws, policies and resume states are those of streaming: batches are equal bit for bit.
-// Used by one thread, but for what is const.
+// Used by one thread, except for const members.
 #pragma once
 
 #include <atomic>

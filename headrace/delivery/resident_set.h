@@ -9,11 +9,11 @@
 // consumer does to a batch must not change the data; `view` gives slices of the data itself.
 // Batches lie in a ring for each field (device_ring.h), so keeping labels keeps no images.
 //
-// Note [Arenas]: a batch of small records costs more to ask for than to copy: a kernel, an event
-// and a lease a field are about 50 us. So the batches that follow one are cut with it, up to 2 MiB:
-// one kernel a field fills an arena, a slab with rows of its own for each batch, and take() hands
-// out its parts. An arena goes back to its ring when the last of its batches is dropped. What the
-// steps come to for the next one is worked out meanwhile (edits_ahead.h).
+// Note [Arenas]: requesting a batch of small records costs more than copying it: a kernel, an event
+// and a lease per field take about 50 us. So consecutive batches are cut together, up to 2 MiB: one
+// kernel per field fills an arena, a slab with separate rows for each batch, and take() returns its
+// parts. An arena returns to its ring when the last of its batches is dropped. The edits for the
+// next arena are computed meanwhile (edits_ahead.h).
 //
 // Used by one thread at a time; batches may be kept and dropped on any thread, also after the set.
 #pragma once

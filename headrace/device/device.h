@@ -5,12 +5,12 @@
 // A backend is a folder: cuda/, host/ (the host itself, where work runs when it is queued) and
 // simulated/, which completes work as late and as much out of order as the rules allow. What is
 // proven on the simulated one holds on a real one. Backends whose devices have names register a
-// DeviceBackend. What only one of them has (a CUDA stream) is asked for in its folder.
+// DeviceBackend. What only one backend has (a CUDA stream) is declared in its folder.
 //
 // Work queued in one stream runs in order; work of two streams at any time, but for events: what a
 // stream queues after wait(event) begins when everything before the event is done. Nothing here
-// blocks the host but Event::wait_on_host, Stream::synchronize and allocation.
-// Thread-safe, all of it.
+// blocks the host except Event::wait_on_host, Stream::synchronize and allocation. Everything is
+// thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 // with all others that wait there, and continue. If Python has workers (processes), a separate
 // thread waits for each and takes a part of the runs.
 //
-// Locks: its two are taken with no other held; Python is called under one of them. Thread-safe.
+// Locks: its two are taken while no other is held; Python is called under one of them. Thread-safe.
 #pragma once
 
 #include <algorithm>

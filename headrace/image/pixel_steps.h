@@ -3,9 +3,10 @@
 //
 // A recipe holds a few such steps as data. Rendering runs them over rows while these are in the
 // first-level cache, between resampling and store, so they cost no pass over the picture of their
-// own. What a step does is a PixelFunction, a constant in the file of its operator; what it does to
-// this record are the numbers beside it. Whatever needs more than a pixel (a mean, neighbors) is
-// measured on pixels that exist, and comes here as a number (ops/pixel_op.h).
+// own. A step's function is a PixelFunction, a constant in the file of its operator; the numbers
+// stored with it are its parameters for this record. Anything that needs more than one pixel (a
+// mean, neighbors) is measured beforehand on rendered pixels, and passed as a number
+// (ops/pixel_op.h).
 #pragma once
 
 #include <array>

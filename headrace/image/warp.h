@@ -3,10 +3,10 @@
 // pixels.
 //
 // A warp works on pixels that exist; so earlier operations are rendered first. Later ones start a
-// new recipe, of which the warp is the source: so only what is wanted in the end is ever
-// computed, and goes straight into the pass. Quarter turns and moves by whole pixels never get
-// here: they are edits of the recipe (fields/pictures.cc). How a warp is made of an angle is in
-// affine.h.
+// new recipe, of which the warp is the source: so only the pixels that are needed in the end are
+// computed, and go directly into the pass. Quarter turns and translations by whole pixels never
+// become warps: they are edits of the recipe (fields/pictures.cc). How a warp is made of an angle
+// is in affine.h.
 #pragma once
 
 #include <array>

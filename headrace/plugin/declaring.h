@@ -2,7 +2,7 @@
 // Checks of a plug-in's table, shared by all that it may declare. Each failure throws HR0572, with
 // the file and the part that it is about.
 //
-// One belongs to the thread that loads a plug-in.
+// Used by the thread that loads a plug-in.
 #pragma once
 
 #include <dlfcn.h>

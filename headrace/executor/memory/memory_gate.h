@@ -4,11 +4,11 @@
 // once.
 //
 // Note [Why the memory limit cannot deadlock]: slots and read-ahead have separate budgets, fixed
-// when the loader starts. A record asks for its working memory while it holds none of this share,
-// and gives all of it back when it is done, without waiting for others. So a worker that holds
-// memory finishes, and the oldest that waits gets it next. With Python steps a record holds its
-// share while other records of its run begin, so there none waits: a run whose next record finds
-// too little is put aside, new runs are not begun before it, and those that hold memory come back
+// when the loader starts. A record requests its working memory when it holds none of this share,
+// and returns all of it when it is done, without waiting for others. So a worker that holds memory
+// finishes, and the oldest that waits gets it next. With Python steps a record holds its share
+// while other records of its run begin, so no record waits there: a run whose next record finds too
+// little memory is set aside, no new runs start before it, and the runs that hold memory continue
 // and finish. Thread-safe.
 #pragma once
 

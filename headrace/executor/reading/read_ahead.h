@@ -6,15 +6,15 @@
 // - Local files: a worker reads the records it has claimed itself, which is fastest while the files
 // are in the page cache. When reads turn out to wait for a device, readers start and run ahead
 // (read_ahead_threads.cc). A Python source is always read this way, by one reader.
-// - An asynchronous storage is asked for many records at once, neighbors in a file by one read; no
-// thread waits for any (read_ahead_later.cc). ReadDepth decides how many.
+// - Many records are requested from an asynchronous storage at once, neighbors in a file by one
+// read; no thread waits for them (read_ahead_later.cc). ReadDepth decides how many.
 // - Memory is not read ahead. At the end of a stream the first records of the next stream are read,
 // if it is known.
 //
 // The share covers all encoded bytes: records read ahead or in flight, those lent to workers (until
 // returned), and spare buffers. A record larger than half of it counts half (counted()), the rest
-// comes out of the records' share, so that small ones go on beside it. What is read ahead is no
-// larger than nearly all recent records; the worker that fetches a larger one reads it.
+// comes out of the records' share, so that small ones continue alongside it. What is read ahead is
+// no larger than nearly all recent records; the worker that fetches a larger one reads it.
 //
 // Reading ahead is optional: if a reader finds no memory, or no thread can be started, only the
 // speedup is lost, and the worker that fetches the record reads it and gets the error. Thread-safe.

@@ -7,7 +7,7 @@
 //   FillBorders       a thread per eight columns       if pictures of the batch have borders
 //
 // Equal to Pillow's Image.resize of each window by itself (torch's filters: to torch), byte for
-// byte. What crosses to the device are sizes; weights only of filters whose weights are no
+// byte. Only sizes are copied to the device, and weights only for filters whose weights are not
 // polynomials (resize_axis.h).
 #pragma once
 
