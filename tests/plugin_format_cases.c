@@ -96,6 +96,7 @@ UNUSED int32_t open_file(OPEN_ARGUMENTS) {
   return listed != HEADRACE_OK ? listed : w.code;
 }
 static uint8_t some_byte[1] __attribute__((unused));
+static headrace_path_status ignored_status __attribute__((unused));
 #define OPEN_LIE(name, change)                                                 \
   UNUSED int32_t name(OPEN_ARGUMENTS) {                                        \
     const int32_t code = open_file(values, count, path, opening, self, error); \
@@ -117,6 +118,15 @@ OPEN_LIE(other_kind, opening->add_column(opened, &kKind, error))
 OPEN_LIE(many_axes, opening->add_column(opened, &kShape, error))
 OPEN_LIE(missing_file, opening->add_file(opened, "/nothing/there", error))
 OPEN_LIE(reads_far, return opening->read(opened, path, 100000, some_byte, 1, error))
+#define MORE(call)                                   \
+  {                                                  \
+    char more[4096];                                 \
+    snprintf(more, sizeof more, "%s.more", path);    \
+    call; /* and goes on as if nothing had failed */ \
+  }
+OPEN_LIE(looks_at_more, MORE(opening->look_at(opened, more, &ignored_status, error)))
+OPEN_LIE(lists_more, MORE(opening->list(opened, more, NULL, NULL, error)))
+OPEN_LIE(reads_more, MORE(opening->read(opened, more, 0, some_byte, 1, error)))
 OPEN_LIE(fails, return headrace_fail(error, HEADRACE_FAILED, "no license"))
 OPEN_LIE(damaged, return headrace_fail(error, HEADRACE_BAD_RECORD, "its table is damaged"))
 OPEN_LIE(rejects, return headrace_fail(error, HEADRACE_BAD_ARGUMENTS, "skip is too large"))
@@ -168,6 +178,10 @@ PARSE_LIE(more_than_shape, ++cells[1].shape[0])
 PARSE_LIE(negative_shape, cells[1].shape[0] = -1)
 PARSE_LIE(no_utf8, ((uint8_t*)cells[0].data)[0] = 0xFF)
 PARSE_LIE(writes_past, ((uint8_t*)cells[2].data)[8] = 1)
+#ifndef BYTES
+#define BYTES 8
+#endif
+PARSE_LIE(allocates, if (!record->allocate(record->opened, 2, BYTES)) return HEADRACE_FAILED)
 PARSE_LIE(other_cell, record->allocate(record->opened, 9, 8))
 PARSE_LIE(stops, return headrace_fail(error, HEADRACE_FAILED, "the key has expired"))
 PARSE_LIE(parse_crashes, (abort(), cells[0].bytes = 0))

@@ -100,6 +100,8 @@ LIST_LIE(with_slash, "../a", HEADRACE_FILE)
 LIST_LIE(parent, "..", HEADRACE_FOLDER)
 LIST_LIE(null_name, NULL, HEADRACE_FILE)
 LIST_LIE(no_kind, "a", 0)
+static char long_name[4097];
+LIST_LIE(no_end, memset(long_name, 'a', sizeof long_name - 1), HEADRACE_FILE)
 
 #define READ_ARGUMENTS                                                                    \
   const void *self, const char *path, const headrace_path_status *known, uint64_t offset, \

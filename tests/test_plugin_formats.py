@@ -160,6 +160,50 @@ def test_an_error_of_reading_is_that_of_the_storage(tmp_path: Path) -> None:
         hr.open(path)
 
 
+class Interrupted:
+    """Local files with fsspec's interface, whose user presses Ctrl-C when a path that ends with
+    ".more" is looked at."""
+
+    protocol = "interrupted"
+
+    def _strip_protocol(self, path: str) -> str:
+        return path
+
+    def invalidate_cache(self, path: str) -> None:
+        pass
+
+    def info(self, path: str) -> dict[str, Any]:
+        if path.endswith(".more"):
+            raise KeyboardInterrupt
+        return {"type": "file", "size": Path(path).stat().st_size, "mtime": 1.0}
+
+    def cat_file(self, path: str, start: int | None, end: int | None) -> bytes:
+        return Path(path).read_bytes()[start:end]
+
+
+@pytest.mark.parametrize("call", ["looks_at_more", "lists_more", "reads_more"])
+def test_an_interrupt_while_it_opens_is_an_interrupt(tmp_path: Path, call: str) -> None:
+    plugin, path = case(tmp_path, OPEN=call)
+    with pytest.raises(KeyboardInterrupt):
+        hr.open(path, format=plugin.formats[0], filesystem=Interrupted())
+
+
+@pytest.mark.parametrize("size", [2**64 - 1, 2**64 - 64, 2**63, 2**62])
+def test_a_field_larger_than_memory_is_refused(tmp_path: Path, size: int) -> None:
+    _, path = case(tmp_path, PARSE="allocates", BYTES=f"{size}u")
+    with pytest.raises(hr.ResourceLimitError, match=f'HR0411.*the field "twice" has {size} bytes'):
+        hr.open(path)[1]
+
+
+def test_a_field_larger_than_the_limit_is_refused(tmp_path: Path) -> None:
+    _, path = case(tmp_path, PARSE="allocates", BYTES=1 << 28)
+    source = hr.open(path)
+    loader = hr.Loader(source, [], batch_size=1, memory_limit="64 MiB", ragged="list")
+    message = f'HR0411.*the field "twice" has {1 << 28} bytes, and [0-9,]+ are possible'
+    with pytest.raises(hr.ResourceLimitError, match=f"{message}(.|\n)*record 0"):
+        next(iter(loader))
+
+
 def test_a_check_finds_a_changed_record(tmp_path: Path) -> None:
     plugin, path = case(tmp_path, PARSE="no_utf8")
     hr.load_plugin(plugin.path, check=True)

@@ -169,6 +169,25 @@ def test_invalid_entries_are_refused(data: Path, tmp_path: Path, lister: str, en
         hr.open(f"{begin}train")
 
 
+def test_a_listing_larger_than_memory_is_not_the_plugins_exception(tmp_path: Path) -> None:
+    flags = [f'-D{name}="endless"' for name in ("PLUGIN", "SCHEME")]
+    flags += [f'-DROOT="{tmp_path}"', "-DLIST=no_end", "-fno-asynchronous-unwind-tables"]
+    library = compiled(CASES, tmp_path / "libendless.so", *flags)
+    code = (
+        "import resource, sys, headrace as hr\n"
+        "hr.load_plugin(sys.argv[1])\n"
+        "pages = int(open('/proc/self/statm').read().split()[0])\n"
+        "most = pages * resource.getpagesize() + (256 << 20)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (most, most))\n"
+        "try: hr.open('endless://')\n"
+        "except MemoryError: print('out of memory')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(library)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "out of memory\n"), done.stderr
+
+
 def test_a_storage_may_have_no_listings(data: Path, tmp_path: Path) -> None:
     _, begin = storage(data, tmp_path, LIST="NULL")
     assert len(images_of(hr.open(f"{begin}train.tar"))) == 8

@@ -361,6 +361,9 @@ def test_exceptions_that_escape(tmp_path: Path, capfd: pytest.CaptureFixture[str
     library = compiled(CASES.with_name("plugin_throwing.cc"), tmp_path / "libthrowing.so")
     with pytest.raises(hr.ConfigError, match=r"HR0575.*run\(\) threw an exception: out"):
         first_batch(library, "Throwing")
+    sampler = hr.sampling.throwing()
+    with pytest.raises(hr.ConfigError, match=r"HR0575.*size\(\) threw an exception: out of size"):
+        hr.Loader(images(), [], batch_size=1, sampler=sampler)
     gc.collect()
     said = "Headrace: destroy() of the transform Throwing threw an exception: out of destroy\n"
     assert said in capfd.readouterr().err

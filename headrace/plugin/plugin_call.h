@@ -64,6 +64,18 @@ class PluginMessage {
   headrace_error error_{sizeof(headrace_error), kMost, text_};
 };
 
+// What a plug-in's call into the engine returns. No exception may cross the plug-in's frames:
+// `thrown` holds it until the plug-in has returned.
+template <class Returned, class Call>
+Returned call_from_plugin(std::exception_ptr& thrown, Returned failed, const Call& call) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    thrown = std::current_exception();
+    return failed;
+  }
+}
+
 // By parameter, in their order. The texts and lists stay those of `arguments`.
 std::vector<headrace_value> values_of(const std::vector<Param>& params, const Arguments& arguments);
 

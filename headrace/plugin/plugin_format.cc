@@ -13,6 +13,7 @@
 #include "headrace/plugin/declared.h"
 #include "headrace/plugin/plugin_error.h"
 #include "headrace/plugin/plugin_opening.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -136,7 +137,8 @@ Result<void> PluginSource::parse(int64_t record, std::span<const uint8_t> bytes,
                                  const std::vector<bool>& wanted, RecordData& out) const {
   const headrace_format& table = opened_->format.table;
   std::vector<headrace_cell> cells(schema().size());
-  headrace_opened memory{.buffers = std::span(out.owned).subspan(1, schema().size())};
+  headrace_opened memory{.buffers = std::span(out.owned).subspan(1, schema().size()),
+                         .max_bytes = std::min(uint64_t{out.max_bytes}, uint64_t{INT64_MAX})};
   PluginMessage message;
   std::string wrong;
   const auto once = [&](const void* from, void*) {
@@ -168,7 +170,15 @@ Result<void> PluginSource::parse(int64_t record, std::span<const uint8_t> bytes,
   } else {
     status = once(bytes.data(), nullptr);
   }
+  if (memory.thrown) std::rethrow_exception(memory.thrown);
   if (!memory.wrong.empty()) return broken_plugin(part_, memory.wrong);
+  if (memory.refused) {
+    const auto [number, size] = *memory.refused;
+    return too_large("the field \"" + schema()[number].name + "\" has " + std::to_string(size) +
+                     " bytes, and " +
+                     (size > memory.max_bytes ? grouped(int64_t(memory.max_bytes)) + " are possible"
+                                              : "not enough memory for them"));
+  }
   if (!wrong.empty()) return broken_plugin(part_, wrong);
   if (status == HEADRACE_OK) return {};
   Error error = plugin_failure(part_, status, message, "parse()");
@@ -190,7 +200,10 @@ SourcePtr open_by_plugin(const PluginFormat& format, const std::string& path,
     return format.table.open(values.data(), uint32_t(values.size()), path.c_str(), &opening, &self,
                              message.get());
   });
-  if (status != HEADRACE_OK) {
+  std::unique_ptr<OpenedFormat> opened;
+  if (status == HEADRACE_OK) opened = std::make_unique<OpenedFormat>(format, self);
+  if (added.thrown) std::rethrow_exception(added.thrown);
+  if (!opened) {
     if (!added.wrong.empty()) throw Exception(broken_plugin(part, "open(): " + added.wrong));
     if (added.failed && !message.threw()) throw Exception(*std::move(added.failed));
     Error error = plugin_failure(part, status, message, "open()");
@@ -199,7 +212,6 @@ SourcePtr open_by_plugin(const PluginFormat& format, const std::string& path,
     error.where.file = path;
     throw Exception(std::move(error));
   }
-  auto opened = std::make_unique<OpenedFormat>(format, self);
   if (!added.wrong.empty()) throw Exception(broken_plugin(part, "open(): " + added.wrong));
   if (added.schema.empty() || added.files.empty())
     throw Exception(broken_plugin(part, "open() added no column or no file"));

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <tuple>
 
+#include "headrace/plugin/plugin_call.h"
 #include "headrace/plugin/plugin_view.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/storage/folder_entries.h"
@@ -39,18 +41,35 @@ int32_t look_at(headrace_opened* opened, const char* path, headrace_path_status*
   return HEADRACE_OK;
 }
 
+int32_t find_entries(headrace_opened*, const char* path, std::vector<FolderEntry>* entries,
+                     headrace_error*) {
+  *entries = entries_in(path);
+  std::ranges::sort(*entries, {}, &FolderEntry::name);
+  return HEADRACE_OK;
+}
+
+// A function as the plug-in calls it: (opened, ..., error).
+template <auto kFunction>
+constexpr auto from_plugin = [](headrace_opened* opened, auto... arguments) -> int32_t {
+  return call_from_plugin(opened->thrown, int32_t{HEADRACE_FAILED}, [&] {
+    try {
+      return kFunction(opened, arguments...);
+    } catch (const Exception& failed) {
+      headrace_error* const error = std::get<sizeof...(arguments) - 1>(std::tie(arguments...));
+      return say(opened, error, failed.error());
+    }
+  });
+};
+
 int32_t list(headrace_opened* opened, const char* path,
              int32_t (*each)(void* context, const char* name, int32_t kind), void* context,
              headrace_error* error) {
-  try {
-    std::vector<FolderEntry> entries = entries_in(path);
-    std::ranges::sort(entries, {}, &FolderEntry::name);
-    for (const FolderEntry& entry : entries) {
-      if (!each(context, entry.name.c_str(), entry.is_folder ? HEADRACE_FOLDER : HEADRACE_FILE))
-        break;
-    }
-  } catch (const Exception& failed) {
-    return say(opened, error, failed.error());
+  std::vector<FolderEntry> entries;
+  const int32_t found = from_plugin<find_entries>(opened, path, &entries, error);
+  if (found != HEADRACE_OK) return found;
+  for (const FolderEntry& entry : entries) {  // exceptions of `each` are the plug-in's own
+    if (!each(context, entry.name.c_str(), entry.is_folder ? HEADRACE_FOLDER : HEADRACE_FILE))
+      break;
   }
   return HEADRACE_OK;
 }
@@ -149,25 +168,29 @@ headrace_opening opening_of(headrace_opened& opened) {
   return {.struct_size = sizeof(headrace_opening),
           .reserved = 0,
           .opened = &opened,
-          .look_at = look_at,
+          .look_at = from_plugin<look_at>,
           .list = list,
-          .read = read,
-          .add_column = add_column,
-          .add_file = add_file,
-          .add_record = add_record};
+          .read = from_plugin<read>,
+          .add_column = from_plugin<add_column>,
+          .add_file = from_plugin<add_file>,
+          .add_record = from_plugin<add_record>};
 }
 
 uint8_t* allocate_cell(headrace_opened* opened, uint32_t cell, uint64_t bytes) {
-  if (cell >= opened->buffers.size()) {
-    opened->wrong = "it allocates memory for the cell " + std::to_string(cell);
-    return nullptr;
-  }
-  try {
-    opened->buffers[cell].resize(bytes);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-  return opened->buffers[cell].data();
+  return call_from_plugin(opened->thrown, static_cast<uint8_t*>(nullptr), [&]() -> uint8_t* {
+    if (cell >= opened->buffers.size()) {
+      opened->wrong = "it allocates memory for the cell " + std::to_string(cell);
+      return nullptr;
+    }
+    try {
+      if (bytes > opened->max_bytes) throw std::bad_alloc();
+      opened->buffers[cell].resize(bytes);
+    } catch (const std::bad_alloc&) {
+      opened->refused = {cell, bytes};
+      return nullptr;
+    }
+    return opened->buffers[cell].data();
+  });
 }
 
 }  // namespace headrace

@@ -3,6 +3,8 @@
 // records; while it parses a record, for memory. One for each call, on its thread.
 #pragma once
 
+#include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,7 +23,14 @@ struct headrace_opened {
   std::string wrong = {};                      // which rule it broke
   std::optional<headrace::Error> failed = {};  // of reading
   std::optional<headrace::File> file = {};     // read last
+  std::exception_ptr thrown = {};              // by the engine, not the plug-in
   std::span<headrace::Buffer> buffers = {};
+  uint64_t max_bytes = 0;  // of one buffer
+  struct Cell {
+    uint32_t number;
+    uint64_t bytes;
+  };
+  std::optional<Cell> refused = {};  // more than max_bytes, or than the available memory
 };
 
 namespace headrace {

@@ -95,7 +95,13 @@ PluginOrder::PluginOrder(const PluginSampler& sampler, SamplerData data, const A
     });
   }
   try {
-    size_ = table_.size ? table_.size(self_) : data_.records;
+    size_ = data_.records;
+    PluginMessage message;
+    const int32_t status = message.status_of([&] {
+      if (table_.size) size_ = table_.size(self_);
+      return HEADRACE_OK;
+    });
+    if (status != HEADRACE_OK) throw Exception(plugin_failure(part_, status, message, "size()"));
     if (size_ < 0 || size_ > kMostPositions)
       broken("size() returned " + std::to_string(size_) + " positions");
     if (table_.batches) set_batches();

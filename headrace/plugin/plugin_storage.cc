@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <thread>
 
@@ -20,7 +21,8 @@
 struct headrace_entries {
   const headrace::Storage::EachEntry* each;
   bool enough = false;
-  std::string wrong = {};  // an invalid entry
+  std::string wrong = {};          // an invalid entry
+  std::exception_ptr thrown = {};  // by the engine, not the plug-in
 };
 
 namespace headrace {
@@ -32,8 +34,7 @@ PluginPart part_of(const PluginStorage& storage) {
   return {"storage", std::string(storage.record.name), &storage.plugin->origin};
 }
 
-// One entry of a folder, from the plug-in.
-int32_t add_entry(headrace_entries* entries, const char* name, int32_t kind) {
+int32_t take_entry(headrace_entries* entries, const char* name, int32_t kind) {
   if (entries->enough) return 0;
   const std::string_view text(name ? name : "", name ? strnlen(name, kLongestEntry + 1) : 0);
   if (text.empty() || text.size() > kLongestEntry || text == "." || text == ".." ||
@@ -47,6 +48,11 @@ int32_t add_entry(headrace_entries* entries, const char* name, int32_t kind) {
       !entries->wrong.empty() ||
       !(*entries->each)(text, kind == HEADRACE_FILE ? PathKind::kFile : PathKind::kFolder);
   return entries->enough ? 0 : 1;
+}
+
+// One entry of a folder, from the plug-in.
+int32_t add_entry(headrace_entries* entries, const char* name, int32_t kind) {
+  return call_from_plugin(entries->thrown, 0, [&] { return take_entry(entries, name, kind); });
 }
 
 class PluginFiles final : public Storage {
@@ -229,20 +235,20 @@ Result<PathStatus> PluginFiles::list(const std::string& path, const EachEntry& e
   }
   // Collected before they are passed on: a second try begins at the beginning.
   std::vector<std::pair<std::string, PathKind>> found;
-  std::string wrong;
   const EachEntry collect = [&](std::string_view name, PathKind kind) {
     found.emplace_back(name, kind);
     return true;
   };
+  headrace_entries entries{.each = &collect};
   Result<void> listed = retried(path, "list", -1, [&](PluginMessage& message) {
     found.clear();
-    headrace_entries entries{.each = &collect};
+    entries = {.each = &collect};
     const headrace_listing listing{sizeof(headrace_listing), 0, &entries, add_entry};
     const int32_t status = table_.list(self_, path.c_str(), &listing, message.get());
-    wrong = entries.wrong;
-    return status;
+    return entries.thrown ? HEADRACE_FAILED : status;
   });
-  if (!wrong.empty()) return broken(path, wrong);
+  if (entries.thrown) std::rethrow_exception(entries.thrown);
+  if (!entries.wrong.empty()) return broken(path, entries.wrong);
   if (!listed) return std::move(listed.error());
   for (const auto& [name, kind] : found) {
     if (!each(name, kind)) break;

@@ -153,6 +153,12 @@ void ExtentSource::finish(int64_t record, const std::vector<bool>& wanted, Recor
   out.result = std::move(parsed);
 }
 
+Error ExtentSource::too_large(std::string what) {
+  return {.code = &kTooLarge,
+          .what = std::move(what),
+          .hint = "raise memory_limit, or leave the record out"};
+}
+
 // Memory for its bytes, unless it is known to be bad. Returns whether they are in it already.
 Result<bool> ExtentSource::prepare(int64_t record, const Extent& extent, RecordData& out) const {
   begin_record(record, schema_.size(), buffers(), out);
@@ -160,23 +166,22 @@ Result<bool> ExtentSource::prepare(int64_t record, const Extent& extent, RecordD
       std::lower_bound(index_.damage.begin(), index_.damage.end(), record,
                        [](const Damage& each, int64_t number) { return each.record < number; });
   if (damage != index_.damage.end() && damage->record == record) return damage_of(*damage);
-  const auto too_large = [&](std::string_view why) {  // a lambda, because formatting the message is
-                                                      // slow
-    return Error{.code = &kTooLarge,
-                 .what = "the record has " + grouped(static_cast<int64_t>(extent.bytes)) +
-                         " bytes, and " + std::string(why),
-                 .where = where(record),
-                 .hint = "raise memory_limit, or leave the record out"};
+  const auto refused = [&](std::string_view why) {  // a lambda, because formatting the message is
+                                                    // slow
+    Error error = too_large("the record has " + grouped(static_cast<int64_t>(extent.bytes)) +
+                            " bytes, and " + std::string(why));
+    error.where = where(record);
+    return error;
   };
   if (extent.bytes > out.max_bytes) {
-    return too_large(grouped(static_cast<int64_t>(out.max_bytes)) + " are possible");
+    return refused(grouped(static_cast<int64_t>(out.max_bytes)) + " are possible");
   }
   const std::string& path = files_->path(extent.file);
   if (StagedReads::take(path, extent.offset, extent.bytes, out.owned[0])) return true;
   try {
     out.owned[0].resize(extent.bytes);
   } catch (const std::bad_alloc&) {
-    return too_large("not enough memory for them");
+    return refused("not enough memory for them");
   }
   return false;
 }

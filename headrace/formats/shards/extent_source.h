@@ -44,6 +44,8 @@ class ExtentSource : public Source {
   // "tar train-{0..9}.tar (12,000 records in 10 files; 1 damaged place)".
   std::string described(std::string_view format, const std::string& path) const;
 
+  // HR0411: a record, or a field of it, that is larger than RecordData::max_bytes or the memory.
+  static Error too_large(std::string what);
   // Reads part of a record's bytes: for keys and columns that do not need the picture.
   Result<void> read_part(int64_t record, uint64_t offset, std::span<uint8_t> out) const;
 
