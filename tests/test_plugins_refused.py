@@ -72,7 +72,7 @@ def test_a_library_of_another_machine(good: Path, tmp_path: Path) -> None:
     struct.pack_into("<H", content, 18, 183 if here == 62 else 62)
     path = tmp_path / "libmine.so"
     path.write_bytes(content)
-    assert "it was built for 64-bit ARM, and this process is x86-64" in refusal(path) or here != 62
+    assert "it was built for 64-bit ARM, but this process is x86-64" in refusal(path) or here != 62
 
 
 def test_no_length_of_a_truncated_library_ends_the_process(good: Path, tmp_path: Path) -> None:
