@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/sources/held_groups.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +17,7 @@ constexpr uint64_t kAheadBytes = uint64_t{64} << 20;
 }  // namespace
 
 HeldGroups::HeldGroups(const RecordGroups& groups)
-    : groups_(groups), later_(groups.files->answers_later()), process_(::getpid()) {}
+    : groups_(groups), later_(groups.files->answers_later()) {}
 
 uint64_t HeldGroups::cost_of(int64_t group) const {
   const RecordGroups::Group& of = groups_.groups[static_cast<size_t>(group)];
@@ -38,7 +36,7 @@ bool HeldGroups::has_room(uint64_t bytes) const {
          (counted_ < groups_.memory && bytes <= groups_.memory - counted_);
 }
 
-void HeldGroups::make_room(uint64_t bytes, bool of_read_ones) {
+void HeldGroups::make_room(uint64_t bytes, bool of_read_ones, std::vector<HeldPtr>& gone) {
   while (!has_room(bytes)) {
     auto victim = held_.end();
     for (auto each = held_.begin(); each != held_.end(); ++each) {
@@ -49,6 +47,7 @@ void HeldGroups::make_room(uint64_t bytes, bool of_read_ones) {
       if (victim == held_.end() || rank(held) < rank(*victim->second)) victim = each;
     }
     if (victim == held_.end()) return;
+    gone.push_back(victim->second);
     counted_ -= victim->second->counted;
     held_.erase(victim);
   }
@@ -66,14 +65,21 @@ HeldGroups::HeldPtr HeldGroups::enter(int64_t group) {
 }
 
 void HeldGroups::request(int64_t group, const HeldPtr& held) {
-  fetch_ranges(*groups_.files, groups_.groups[static_cast<size_t>(group)].ranges,
-               [self = shared_from_this(), group, held](RangeBytes bytes) {
-                 self->arrived(group, *held, std::move(bytes));
-               });
+  try {
+    fetch_ranges(*groups_.files, groups_.groups[static_cast<size_t>(group)].ranges,
+                 [self = shared_from_this(), group, held](RangeBytes bytes) mutable {
+                   self->arrived(group, std::move(held), std::move(bytes));
+                 });
+  } catch (...) {  // no memory for the request
+    give_up(group, *held);
+    throw;
+  }
 }
 
-void HeldGroups::arrived(int64_t group, Held& held, RangeBytes bytes) {
+void HeldGroups::arrived(int64_t group, HeldPtr of, RangeBytes bytes) {
   MutexLock lock(mutex_);
+  Held& held = *of;
+  if (held.state != State::kComing) return;
   --coming_;
   if (bytes) {
     held.bytes = std::move(*bytes);
@@ -81,6 +87,7 @@ void HeldGroups::arrived(int64_t group, Held& held, RangeBytes bytes) {
   } else {
     fail(group, held, std::move(bytes.error()));
   }
+  of.reset();  // before it can be decoded: the storage's thread never lets go of Python's memory
   changed_.notify_all();
 }
 
@@ -102,14 +109,24 @@ void HeldGroups::decode(int64_t group, Held& held) {
   try {
     end_decoding(group, held, groups_.decode(group, std::move(held.bytes)));
   } catch (...) {  // Ctrl-C, which is not this group's failure
-    MutexLock lock(mutex_);
-    decoding_ = false;
-    --coming_;
-    counted_ -= held.counted;
-    held_.erase(group);
-    changed_.notify_all();
+    give_up(group, held);
     throw;
   }
+}
+
+// Where an exception ends a request or the decoding: a thread that waits for the group tries again.
+void HeldGroups::give_up(int64_t group, Held& held) {
+  MutexLock lock(mutex_);
+  if (held.state != State::kComing && held.state != State::kDecoding) return;
+  if (held.state == State::kDecoding) decoding_ = false;
+  held.state = State::kFailed;
+  --coming_;
+  const auto found = held_.find(group);
+  if (found != held_.end() && found->second.get() == &held) {
+    counted_ -= held.counted;
+    held_.erase(found);  // the caller's remains
+  }
+  changed_.notify_all();
 }
 
 void HeldGroups::end_decoding(int64_t group, Held& held, Result<SourcePtr> decoded) {
@@ -127,27 +144,12 @@ void HeldGroups::end_decoding(int64_t group, Held& held, Result<SourcePtr> decod
   changed_.notify_all();
 }
 
-// A forked child has neither the threads that read groups nor the one that decodes them.
-void HeldGroups::forget_requests_of_parent() {
-  const int process = ::getpid();
-  if (std::exchange(process_, process) == process) return;
-  for (auto each = held_.begin(); each != held_.end();) {
-    const State state = each->second->state;
-    const bool stays = state == State::kDecoded || state == State::kHere;
-    if (!stays) counted_ -= each->second->counted;
-    each = stays ? std::next(each) : held_.erase(each);
-  }
-  coming_ = 0;
-  decoding_ = false;
-}
-
-HeldGroups::Next HeldGroups::next(int64_t group, HeldPtr& held) {
-  forget_requests_of_parent();
+HeldGroups::Next HeldGroups::next(int64_t group, HeldPtr& held, std::vector<HeldPtr>& gone) {
   if (held && held->failure) return Next::kFail;
   const auto found = held_.find(group);
   if (found == held_.end()) {
     const uint64_t cost = cost_of(group);
-    make_room(cost, /*of_read_ones=*/false);
+    make_room(cost, /*of_read_ones=*/false, gone);
     if (!has_room(cost) && coming_ > 0) return Next::kWait;
     std::erase(announced_, group);
     held = enter(group);
@@ -201,12 +203,17 @@ Result<SourcePtr> HeldGroups::take(int64_t group) {
     Next step;
     bool requests_more = false;
     {
+      const HeldPtr last = held;
+      std::vector<HeldPtr> gone;  // like `last`, let go after the lock
       MutexLock lock(mutex_);
-      step = next(group, held);
+      step = next(group, held, gone);
       if (step == Next::kFail) return *held->failure;
       if (step == Next::kUse) requests_more = use(group, *held);
       if (step == Next::kWait) {
-        if (Result<void> in_time = wait(group); !in_time) return std::move(in_time.error());
+        if (Result<void> in_time = wait(group); !in_time) {
+          if (held) held->awaited = false;  // others that wait say so again
+          return std::move(in_time.error());
+        }
       }
     }
     if (step == Next::kRequest) request(group, held);
@@ -237,18 +244,27 @@ void HeldGroups::request_announced() {
     int64_t group = 0;
     HeldPtr held;
     {
+      std::vector<HeldPtr> gone;  // let go after the lock
       MutexLock lock(mutex_);
       while (!announced_.empty() && held_.contains(announced_.front())) announced_.pop_front();
       if (announced_.empty()) return;
       group = announced_.front();
       const uint64_t cost = cost_of(group);
-      make_room(cost, /*of_read_ones=*/true);
+      make_room(cost, /*of_read_ones=*/true, gone);
       if (!has_room(cost)) return;
       announced_.pop_front();
       held = enter(group);
     }
     request(group, held);
   }
+}
+
+void HeldGroups::close() {
+  std::map<int64_t, HeldPtr> gone;  // let go after the lock
+  MutexLock lock(mutex_);
+  announced_.clear();
+  gone.swap(held_);
+  counted_ = 0;
 }
 
 }  // namespace headrace

@@ -4,6 +4,9 @@
 // A group is requested and decoded once, however many threads want it; they wait for the one that
 // decodes it. Where there is no room, groups whose records have all been read go first, then the
 // least recently used; requests made ahead displace only the former. Thread-safe.
+//
+// Groups are let go without the lock: their memory may be Python's, which takes the GIL
+// (Note [Why daemon threads stay away], bindings/released_gil.h).
 #pragma once
 
 #include <cstdint>
@@ -27,6 +30,8 @@ class HeldGroups : public std::enable_shared_from_this<HeldGroups> {
   Result<SourcePtr> take(int64_t group) EXCLUDES_LOCK(mutex_);
   // Groups [begin, end) will be read soon, after those that were announced before.
   void announce(int64_t begin, int64_t end) EXCLUDES_LOCK(mutex_);
+  // The last call: what requests in progress keep alive has no groups then.
+  void close() EXCLUDES_LOCK(mutex_);
 
  private:
   enum class State : uint8_t { kComing, kHere, kDecoding, kDecoded, kFailed };
@@ -42,21 +47,22 @@ class HeldGroups : public std::enable_shared_from_this<HeldGroups> {
   using HeldPtr = std::shared_ptr<Held>;  // shared: with requests, and with threads that wait
 
   enum class Next : uint8_t { kUse, kFail, kRequest, kDecode, kWait };
-  Next next(int64_t group, HeldPtr& held) REQUIRES_LOCK(mutex_);
+  Next next(int64_t group, HeldPtr& held, std::vector<HeldPtr>& gone) REQUIRES_LOCK(mutex_);
   bool use(int64_t group, Held& held) REQUIRES_LOCK(mutex_);
   Result<void> wait(int64_t group) REQUIRES_LOCK(mutex_);
   uint64_t cost_of(int64_t group) const;
   int64_t size_of(int64_t group) const;
   bool has_room(uint64_t bytes) const REQUIRES_LOCK(mutex_);
-  void make_room(uint64_t bytes, bool of_read_ones) REQUIRES_LOCK(mutex_);
+  void make_room(uint64_t bytes, bool of_read_ones, std::vector<HeldPtr>& gone)
+      REQUIRES_LOCK(mutex_);
   HeldPtr enter(int64_t group) REQUIRES_LOCK(mutex_);
   void request(int64_t group, const HeldPtr& held) EXCLUDES_LOCK(mutex_);
-  void arrived(int64_t group, Held& held, RangeBytes bytes) EXCLUDES_LOCK(mutex_);
+  void arrived(int64_t group, HeldPtr of, RangeBytes bytes) EXCLUDES_LOCK(mutex_);
   void decode(int64_t group, Held& held) EXCLUDES_LOCK(mutex_);
   void end_decoding(int64_t group, Held& held, Result<SourcePtr> decoded) EXCLUDES_LOCK(mutex_);
+  void give_up(int64_t group, Held& held) EXCLUDES_LOCK(mutex_);
   void fail(int64_t group, Held& held, Error error) REQUIRES_LOCK(mutex_);
   void request_announced() EXCLUDES_LOCK(mutex_);
-  void forget_requests_of_parent() REQUIRES_LOCK(mutex_);
 
   const RecordGroups& groups_;
   const bool later_;
@@ -68,7 +74,6 @@ class HeldGroups : public std::enable_shared_from_this<HeldGroups> {
   int coming_ GUARDED_BY(mutex_) = 0;  // groups that are requested or decoded
   bool decoding_ GUARDED_BY(mutex_) = false;
   int64_t last_ GUARDED_BY(mutex_) = -1;  // group whose first record was read last
-  int process_ GUARDED_BY(mutex_);
 };
 
 }  // namespace headrace

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/sources/record_groups.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "headrace/sources/held_groups.h"
@@ -16,7 +20,15 @@ constexpr uint64_t kBlockBytes = uint64_t{8} << 20;  // a block of shuffle="bloc
 class GroupedSource final : public Source {
  public:
   explicit GroupedSource(RecordGroups groups)
-      : groups_(std::move(groups)), held_(std::make_shared<HeldGroups>(groups_)) {}
+      : groups_(std::move(groups)), held_(new OfProcess(groups_)) {}
+  ~GroupedSource() override {
+    OfProcess* const held = held_;
+    if (held->process != ::getpid()) return;  // the parent's is left in place
+    held->groups->close();
+    delete held;
+  }
+  GroupedSource(const GroupedSource&) = delete;
+  GroupedSource& operator=(const GroupedSource&) = delete;
 
   int64_t size() const override { return groups_.groups.empty() ? 0 : groups_.groups.back().end; }
   const Schema& schema() const override { return groups_.schema; }
@@ -55,7 +67,7 @@ class GroupedSource final : public Source {
 
   void will_read(int64_t begin, int64_t end) const override {
     if (begin >= end) return;
-    held_->announce(static_cast<int64_t>(group_of(begin)),
+    held().announce(static_cast<int64_t>(group_of(begin)),
                     static_cast<int64_t>(group_of(end - 1)) + 1);
   }
 
@@ -63,7 +75,7 @@ class GroupedSource final : public Source {
             std::span<RecordData> out) const override {
     for (size_t i = 0; i < out.size(); ++i) {
       const size_t group = group_of(indices[i]);
-      Result<SourcePtr> source = held_->take(static_cast<int64_t>(group));
+      Result<SourcePtr> source = held().take(static_cast<int64_t>(group));
       if (source) {
         const int64_t inner = indices[i] - (group == 0 ? 0 : groups_.groups[group - 1].end);
         (*source)->read({&inner, 1}, wanted, out.subspan(i, 1));
@@ -78,6 +90,21 @@ class GroupedSource final : public Source {
   }
 
  private:
+  struct OfProcess {
+    explicit OfProcess(const RecordGroups& of) : groups(std::make_shared<HeldGroups>(of)) {}
+    const std::shared_ptr<HeldGroups> groups;  // shared: with its requests
+    const int process = ::getpid();
+  };
+
+  // A forked child has its own: another thread may have been changing the parent's.
+  HeldGroups& held() const {
+    OfProcess* found = held_.load(std::memory_order_acquire);
+    if (found->process == ::getpid()) return *found->groups;
+    auto made = std::make_unique<OfProcess>(groups_);
+    if (held_.compare_exchange_strong(found, made.get())) found = made.release();
+    return *found->groups;
+  }
+
   size_t group_of(int64_t index) const {
     return static_cast<size_t>(
         std::ranges::upper_bound(groups_.groups, index, {}, &RecordGroups::Group::end) -
@@ -103,7 +130,7 @@ class GroupedSource final : public Source {
   }
 
   const RecordGroups groups_;
-  const std::shared_ptr<HeldGroups> held_;  // shared: with its requests
+  mutable std::atomic<OfProcess*> held_;
 };
 
 }  // namespace
