@@ -7,15 +7,15 @@ from typing import Any
 
 HEAD = """# Reliability in figures
 
-Each promise below was attacked the stated number of times, and what failed was counted. Anybody can
-repeat it:
+Each promise below was attacked the stated number of times, and failures were counted. This command
+repeats it:
 
 ```sh
 {command}
 ```
 
 The last run: {date}, commit `{commit}`, CPython {python}, `{instructions}`. If fewer inputs were
-tried than intended, the time given with `--hours` ended first. Without it every trial runs to its
+tried than planned, the time given with `--hours` ran out. Without `--hours`, every trial runs to its
 full number.
 
 | trial | promise | tried | failed | figures |
