@@ -67,8 +67,9 @@ HeldGroups::HeldPtr HeldGroups::enter(int64_t group) {
 void HeldGroups::request(int64_t group, const HeldPtr& held) {
   try {
     fetch_ranges(*groups_.files, groups_.groups[static_cast<size_t>(group)].ranges,
-                 [self = shared_from_this(), group, held](RangeBytes bytes) mutable {
-                   self->arrived(group, std::move(held), std::move(bytes));
+                 // of: a capture of `held` itself would be const, and moving it a copy.
+                 [self = shared_from_this(), group, of = HeldPtr(held)](RangeBytes bytes) mutable {
+                   self->arrived(group, std::move(of), std::move(bytes));
                  });
   } catch (...) {  // no memory for the request
     give_up(group, *held);
