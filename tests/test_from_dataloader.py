@@ -175,7 +175,7 @@ class Restless:
         (lambda: DataLoader([(torch.zeros(3), None)]), "data2 of record 0 is NoneType", "-1"),
         (
             lambda: DataLoader([(torch.zeros(3), 1), (torch.zeros(3), None)]),
-            "record 1 has the fields data (Tensor), data2 (NoneType), the first one has data",
+            "data2 (NoneType), but the first record has data",
             "-1",
         ),
         (

@@ -207,6 +207,21 @@ def test_sides_of_deferred_images() -> None:
                     method(*arguments)
 
 
+def test_files_and_ranges_of_stored_files(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"abc")
+    files = _core.StoredFiles([str(path)])
+    assert files.size(0) == 3
+    for number in (*FAR, 1):
+        with pytest.raises((IndexError, TypeError)):
+            files.size(number)
+        with pytest.raises((IndexError, TypeError)):
+            files.read([(number, 0, 1)])
+    for offset, count in ((0, 4), (4, 1), (2**62, 1), (1, 2**62)):
+        with pytest.raises(hr.Error, match="HR0205"):
+            files.read([(0, offset, count)])
+
+
 # The methods that the tests above call, and numbers that are not indexes.
 SWEPT = {
     "Source": {"key(index)", "file(index)", "read(index)", "image_sizes(threads)"},
@@ -214,6 +229,7 @@ SWEPT = {
     | {f"indices({name})" for name in ("seed", "epoch", "begin", "count")},
     "Loader": {"batch(epoch)", "batch(index)", "indices(epoch)", "indices(index)"}
     | {"set_epoch(epoch)", "weight(batch)"},
+    "StoredFiles": {"size(file)"},
     "StoredBatch": {"values(field)", "views(field)"},
     "DeferredPicture": {f"crop({name})" for name in ("x", "y", "width", "height")}
     | {f"pad({name})" for name in ("left", "top", "right", "bottom")}

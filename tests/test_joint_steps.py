@@ -121,7 +121,7 @@ def test_rows_that_would_lose_their_boxes_are_detected() -> None:
     shapes = {"boxes": (-1, 4), "labels": (-1,), "areas": (-1,)}
     source = hr.open(records, kinds={"boxes": "boxes:xyxy"}, shapes=shapes)
     steps = [T.Python(SMALL, returns={"image": CUT["image"]})]
-    gave = r'gave "boxes" back with . of . rows and "areas" with'
+    gave = r'returned . of . rows of "boxes" and . of "areas"'
     with pytest.raises(hr.DataError, match=gave + r".*\(record\['labels'\], record\['areas'\],\)"):
         through(source, steps)
     both = v2.SanitizeBoundingBoxes(2.5, labels_getter=lambda r: (r["labels"], r["areas"]))

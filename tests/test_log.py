@@ -212,3 +212,15 @@ def test_a_loop_inside_an_exception_handler_ends_its_epoch(
     except ValueError:
         list(hr.Loader(Numbers(8), batch_size=4))
     assert len(of("epoch", records)) == 1
+
+
+def test_names_that_are_not_utf8_can_be_written(
+    damaged: Path, records: list[logging.LogRecord]
+) -> None:
+    (damaged / "cat" / "03.png").rename(damaged / "cat" / "\udcff\x1b[2J.png")
+    with loader_of(damaged, on_error="skip", error_budget=100) as loader:
+        assert sum(len(batch.label) for batch in loader) == RECORDS - 2
+    (bad,) = (record for record in of("bad_record", records) if "[2J" in record.file)
+    for text in (bad.getMessage(), bad.file, bad.key):
+        assert r"\xff\x1b[2J.png" in text
+        text.encode()

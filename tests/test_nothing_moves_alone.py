@@ -199,7 +199,7 @@ def test_unsupported_fields_for_a_library_are_refused_by_name() -> None:
     v2 = pytest.importorskip("torchvision.transforms.v2", exc_type=Exception)
     data = [record | {"boxes": np.zeros((1, 4), np.float32)} for record in records()]
     step = T.Python(v2.RandomHorizontalFlip(), fields=("image", "mask", "boxes"))
-    with pytest.raises(hr.ConfigError, match=r"the format of \"boxes\" is not known"):
+    with pytest.raises(hr.ConfigError, match=r"the format of \"boxes\" is unknown"):
         list(hr.Loader(data, [step], on_error="skip", **LIST))
 
 

@@ -140,7 +140,7 @@ def test_an_outdated_description_is_refused(folder: Path) -> None:
     resize = {"Resize": {"size": [4, 4]}}
     with pytest.raises(hr.ConfigError, match=r"HR0174.*the transforms or the outputs"):
         hr.Loader.from_description({**described, "transforms": [resize]})
-    with pytest.raises(hr.ConfigError, match=r"HR0174.*records is 4, described was 5"):
+    with pytest.raises(hr.ConfigError, match=r"HR0174.*records is 4, but 5 in the description"):
         hr.Loader.from_description({**described, "records": 5})
     with pytest.warns(hr.Warning, match="described by Headrace 0.0.1"):
         hr.Loader.from_description({**described, "plan": "", "headrace": "0.0.1"})

@@ -79,7 +79,7 @@ def test_resume_on_another_number_of_ranks(world: int) -> None:
 
 def test_another_global_batch_is_refused_with_both_sizes(pictures: Path) -> None:
     state = make(pictures).state_dict()
-    with pytest.raises(hr.ConfigError, match="global batch of 4, this loader's is 8") as caught:
+    with pytest.raises(hr.ConfigError, match="global batch of 4, but this loader's is 8") as caught:
         make(pictures, batch_size=8).load_state_dict(state)
     assert "global_batch_size=4" in caught.value.hint
 
@@ -254,7 +254,7 @@ def test_a_state_for_ranks_that_never_start_is_refused() -> None:
     loader = numbers(batch_size=3)
     loader.load_state_dict(state)
     for look in (iter, hr.Loader.peek, hr.Loader.show):
-        with pytest.raises(hr.ConfigError, match="global batch of 6, this loader's is 3"):
+        with pytest.raises(hr.ConfigError, match="global batch of 6, but this loader's is 3"):
             look(loader)
     assert loader.state_dict() == state
     again = numbers()

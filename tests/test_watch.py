@@ -504,7 +504,7 @@ def test_the_warning_says_what_changed() -> None:
     assert "waits for data 40% of its time, 1% before" in text
     assert "57 records were bad" in text
     assert "reading takes 80.0 times as long (8.00 ms per record, 0.10 ms before)" in text
-    assert "entropy" not in text and "a step takes 61% of the time" in text
+    assert "entropy" not in text and "a step takes 61% of its former time" in text
     assert text.endswith("`headrace doctor`.")
 
 

@@ -32,18 +32,26 @@ def log(
     **more: Any,
 ) -> None:
     """A record from the line that called Headrace. Every record has ``event``, ``code``, ``file``
-    and ``record``, so that a format string may use them; ``more``: further attributes.
+    and ``record``, so that a format string may use them; ``more``: further attributes. Text is
+    made printable, for handlers fail on bytes of names that are not UTF-8.
     """
     if not is_heard():
         return
     import logging
 
+    from headrace.printable import printable
+
     logger = logging.getLogger("headrace")
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())  # nothing is printed unless the program wants it
+    if not logger.isEnabledFor(level):
+        return
     fields = {"event": event, "code": code, "file": file, "record": record, **more}
-    if logger.isEnabledFor(level):
-        logger.log(level, "%s", message, extra=fields, stacklevel=frames_up(sys._getframe()))
+    for name, value in fields.items():
+        if isinstance(value, str):
+            fields[name] = printable(value)
+    stacklevel = frames_up(sys._getframe())
+    logger.log(level, "%s", printable(message), extra=fields, stacklevel=stacklevel)
 
 
 def frames_up(frame: FrameType | None) -> int:
