@@ -162,6 +162,8 @@ def test_sampler_classes_have_the_declared_parameters() -> None:
         if isinstance(each, ast.ClassDef)
     }
     for name, record in _core.samplers().items():
+        if name not in hr.sampling.__all__:  # of a plug-in that another test has loaded
+            continue
         made = getattr(hr.sampling, name)
         given = inspect.signature(made).parameters.values()
         assert [p.name for p in given] == [p["name"] for p in record["params"]] == typed[name]

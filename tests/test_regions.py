@@ -73,7 +73,7 @@ def test_the_report_shows_them_as_a_table(clock: VirtualClock) -> None:
 
     text = str(examined(step))
     lines = text[text.index("Where the step's time goes") :].splitlines()
-    assert re.fullmatch(r" +step +4\.0\d ms  100%  of its own 1\.0\d ms", lines[1])
+    assert re.fullmatch(r" +step +4\.0\d ms  100%  outside these 1\.0\d ms", lines[1])
     assert re.fullmatch(r" +fusion +3\.00 ms +75%", lines[2])
     assert lines[3] == "" and "nearly nothing" not in text
 

@@ -255,7 +255,7 @@ def test_a_row_group_that_hangs_costs_its_records_only(server: ObjectServer, fol
         return Fault(stall=100) if hangs else None
 
     server.fault = fault
-    loader = hr.Loader(source, batch_size=5, fields="label", on_error="skip", record_timeout=0.2)
+    loader = hr.Loader(source, batch_size=5, fields="label", on_error="skip", record_timeout=0.6)
     with loader:
         labels = [int(each) for batch in loader for each in batch.label]
     assert 0 < len(labels) < ROWS and labels == table(1)["label"].to_pylist()[-len(labels) :]

@@ -180,7 +180,7 @@ def test_a_resume_of_a_stream_that_became_shorter() -> None:
     resumed.load_state_dict(loader.state_dict())
     with (
         pytest.warns(hr.Warning, match="read again"),
-        pytest.raises(hr.DataError, match=r"HR0697.*32 records of epoch 0.*gives 10"),
+        pytest.raises(hr.DataError, match=r"HR0697.*32 records of epoch 0.*returns 10"),
     ):
         list(resumed)
 

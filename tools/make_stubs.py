@@ -40,6 +40,8 @@ from os import PathLike
 from typing import Any
 
 from headrace.sources import Source
+
+def function_of(name: str) -> Callable[..., Source]: ...
 """
 
 

@@ -25,8 +25,8 @@
 #include "headrace/base/tensor.h"
 #include "headrace/finish/coded_rows.h"
 #include "headrace/finish/unfinished_rows.h"
-#include "headrace/image/render_task.h"
 #include "headrace/image/recipe_edit.h"
+#include "headrace/image/render_task.h"
 #include "headrace/kernels/batch/compose_tables.h"
 #include "headrace/kernels/batch/mix_rows.h"
 

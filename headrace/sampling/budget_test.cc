@@ -139,8 +139,9 @@ TEST(Budget, NamesTheUnitOfItsParts) {
     within_budget({5, 1230}, 500, 30, 1000);
     ADD_FAILURE();
   } catch (const Exception& refused) {
-    EXPECT_NE(std::string(refused.what()).find("record 1 has a length of 1.23, but the budget is 0.5"),
-              std::string::npos)
+    EXPECT_NE(
+        std::string(refused.what()).find("record 1 has a length of 1.23, but the budget is 0.5"),
+        std::string::npos)
         << refused.what();
   }
 }
