@@ -15,8 +15,8 @@ repeats it:
 ```
 
 The last run: {date}, commit `{commit}`, CPython {python}, `{instructions}`. If fewer inputs were
-tried than planned, the time given with `--hours` ran out. Without `--hours`, every trial runs to its
-full number.
+tried than planned, the time given with `--hours` ran out. Without `--hours`, every trial runs to
+its full number.
 
 | trial | promise | tried | failed | figures |
 |---|---|---|---|---|
