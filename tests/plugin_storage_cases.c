@@ -69,6 +69,7 @@ UNUSED int32_t look_at(LOOK_ARGUMENTS) {
 LOOK_LIE(other_kind, status->kind = 9)
 LOOK_LIE(too_long, status->size += 100)
 LOOK_LIE(endless, status->size = UINT64_MAX)
+LOOK_LIE(look_crashes, abort())
 static uint64_t versions;
 LOOK_LIE(changing, status->version = __atomic_add_fetch(&versions, 1, __ATOMIC_RELAXED))
 
@@ -100,6 +101,7 @@ LIST_LIE(with_slash, "../a", HEADRACE_FILE)
 LIST_LIE(parent, "..", HEADRACE_FOLDER)
 LIST_LIE(null_name, NULL, HEADRACE_FILE)
 LIST_LIE(no_kind, "a", 0)
+LIST_LIE(list_crashes, (abort(), "a"), HEADRACE_FILE)
 static char long_name[4097];
 LIST_LIE(no_end, memset(long_name, 'a', sizeof long_name - 1), HEADRACE_FILE)
 

@@ -220,20 +220,26 @@ def test_a_checked_storage_reads_the_same(data: Path, tmp_path: Path) -> None:
             assert np.array_equal(each, image(number)), name
 
 
-def test_a_crash_is_named(data: Path, tmp_path: Path) -> None:
-    flags = ['-DPLUGIN="boom"', '-DSCHEME="boom"', f'-DROOT="{data}"', "-DREAD=crashes"]
+@pytest.mark.parametrize(
+    ("crash", "use", "call", "path"),
+    [
+        ("READ=crashes", "hr.records(image=['boom://train/a/0.png'])[0]", "read()", "train/a/0.png"),
+        ("LOOK=look_crashes", "hr.open('boom://train/a/0.png')", "look_at()", "train/a/0.png"),
+        ("LIST=list_crashes", "hr.open('boom://train')", "list()", "train"),
+    ],
+)
+def test_a_crash_is_named(
+    data: Path, tmp_path: Path, crash: str, use: str, call: str, path: str
+) -> None:
+    flags = ['-DPLUGIN="boom"', '-DSCHEME="boom"', f'-DROOT="{data}"', f"-D{crash}"]
     library = compiled(CASES, tmp_path / "libboom.so", *flags)
-    code = (
-        "import sys, headrace as hr\n"
-        "hr.load_plugin(sys.argv[1], check=True)\n"
-        "hr.records(image=['boom://train/a/0.png'])[0]"
-    )
+    code = f"import sys, headrace as hr\nhr.load_plugin(sys.argv[1], check=True)\n{use}"
     done = subprocess.run(
         [sys.executable, "-c", code, str(library)], capture_output=True, text=True, check=False
     )
     assert done.returncode == -6
-    assert "Headrace: SIGABRT in read() of the storage boom" in done.stderr
-    assert "boom://train/a/0.png" in done.stderr
+    assert f"Headrace: SIGABRT in {call} of the storage boom" in done.stderr
+    assert f"boom://{path}" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Bytes of the files that tests write, joined with +.
+// SPDX-License-Identifier: Apache-2.0
+// Bytes of the files that tests write, joined with +.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0 The batches that are being filled. Workers claim runs of
-// their rows, in order; a batch is opened when it has slots, its ragged tensors are made when its
-// last row is written, and the consumer gets the batches in order. Holds the executor's main lock,
-// which is taken a few times per run and protects no record.
+// SPDX-License-Identifier: Apache-2.0
+// The batches that are being filled. Workers claim runs of their rows, in order; a batch is opened
+// when it has slots, its ragged tensors are made when its last row is written, and the consumer
+// gets the batches in order. Holds the executor's main lock, which is taken a few times per run and
+// protects no record.
 //
 // Locks: its own, then a slot ring's; never the other way round. Thread-safe.
 #pragma once

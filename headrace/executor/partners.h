@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Records that a partner step mixes into a row's own (Note
-// [Partner steps] in ops/op.h). A row's reads have consecutive numbers in the read-ahead, its own
-// first, so partners are read ahead in order and count toward its budget. Their working memory is
-// requested together with the row's.
+// SPDX-License-Identifier: Apache-2.0
+// Records that a partner step mixes into a row's own (Note [Partner steps] in ops/op.h). A row's
+// reads have consecutive numbers in the read-ahead, its own first, so partners are read ahead in
+// order and count toward its budget. Their working memory is requested together with the row's.
 #pragma once
 
 #include <atomic>

@@ -322,8 +322,7 @@ void RecordWorker::substitute(RecordRun& run, InFlight& flight, Renderer& render
   }
 }
 
-// --- Steps of a row
-// --------------------------------------------------------------------------------
+// --- Steps of a row -------------------------------------------------------------------------------
 
 void RecordWorker::begin(RecordRun& run, InFlight& flight, Renderer& renderer,
                          bool may_wait) const {

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Memory for the values that steps make of a thread's records,
-// reused when the value is no longer referenced: fresh pages cost more than many steps.
+// SPDX-License-Identifier: Apache-2.0
+// Memory for the values that steps make of a thread's records, reused when the value is no longer
+// referenced: fresh pages cost more than many steps.
 //
 // of() is for one thread; any thread may drop the values, also after this is destroyed.
 #pragma once

@@ -41,7 +41,6 @@ struct PluginStorage {
   headrace_storage table{};
   StorageRecord record;
   std::deque<std::string> texts;
-  std::shared_ptr<const Storage> files;  // shared: with the record's function
 };
 
 struct PluginSampler {

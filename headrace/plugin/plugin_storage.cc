@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 #include <thread>
 
 #include "headrace/base/mutex.h"
@@ -29,6 +30,12 @@ namespace headrace {
 namespace {
 
 constexpr size_t kLongestEntry = 4096;
+
+// What a request does: in messages, and as the plug-in's function.
+struct Doing {
+  std::string_view verb, function;
+};
+constexpr Doing kLookAt{"look at", "look_at()"}, kList{"list", "list()"}, kRead{"read", "read()"};
 
 PluginPart part_of(const PluginStorage& storage) {
   return {"storage", std::string(storage.record.name), &storage.plugin->origin};
@@ -76,9 +83,9 @@ class PluginFiles final : public Storage {
   bool checked() const { return storage_.plugin->checked.load(std::memory_order_relaxed); }
   // On first use, once.
   Result<void> create() const;
-  // Calls until it succeeds, or fails for good; pauses after HEADRACE_TRY_AGAIN. `doing`: a verb.
+  // Calls until it succeeds, or fails for good; pauses after HEADRACE_TRY_AGAIN.
   template <class Call>
-  Result<void> retried(const std::string& path, std::string_view doing, int64_t offset,
+  Result<void> retried(const std::string& path, const Doing& doing, int64_t offset,
                        const Call& call) const;
   Error failure(int32_t status, const PluginMessage& message, const std::string& path,
                 std::string_view doing, int64_t offset) const;
@@ -183,26 +190,30 @@ Error PluginFiles::failure(int32_t status, const PluginMessage& message, const s
 }
 
 template <class Call>
-Result<void> PluginFiles::retried(const std::string& path, std::string_view doing, int64_t offset,
+Result<void> PluginFiles::retried(const std::string& path, const Doing& doing, int64_t offset,
                                   const Call& call) const {
-  if (path.find('\0') != std::string::npos) return storage_error(ENOENT, doing, path);
+  if (path.find('\0') != std::string::npos) return storage_error(ENOENT, doing.verb, path);
   if (Result<void> created = create(); !created) return created;
-  const std::string name =
-      checked() ? part_.call("could not " + std::string(doing)) + ", " + path : std::string();
+  std::string name;
+  std::optional<RunningCall> running;
+  if (checked()) {
+    name = part_.call(doing.function) + ", " + path;
+    running.emplace(name);
+  }
   Tries tries;
   for (;;) {
     PluginMessage message;
     const int32_t status = message.status_of([&] { return call(message); });
     if (status == HEADRACE_OK) return {};
     const int pause = status == HEADRACE_TRY_AGAIN ? tries.pause_before_next(EAGAIN) : -1;
-    if (pause < 0) return failure(status, message, path, doing, offset);
+    if (pause < 0) return failure(status, message, path, doing.verb, offset);
     std::this_thread::sleep_for(std::chrono::milliseconds(pause));
   }
 }
 
 Result<headrace_path_status> PluginFiles::status_of(const std::string& path) const {
   headrace_path_status status;
-  Result<void> looked = retried(path, "look at", -1, [&](PluginMessage& message) {
+  Result<void> looked = retried(path, kLookAt, -1, [&](PluginMessage& message) {
     status = {};
     status.struct_size = sizeof status;
     return table_.look_at(self_, path.c_str(), &status, message.get());
@@ -240,7 +251,7 @@ Result<PathStatus> PluginFiles::list(const std::string& path, const EachEntry& e
     return true;
   };
   headrace_entries entries{.each = &collect};
-  Result<void> listed = retried(path, "list", -1, [&](PluginMessage& message) {
+  Result<void> listed = retried(path, kList, -1, [&](PluginMessage& message) {
     found.clear();
     entries = {.each = &collect};
     const headrace_listing listing{sizeof(headrace_listing), 0, &entries, add_entry};
@@ -298,7 +309,7 @@ int32_t PluginFiles::checked_read(const std::string& path, const headrace_path_s
                                   uint64_t offset, std::span<uint8_t> out, uint64_t& got,
                                   PluginMessage& message, std::string& wrong) const {
   const std::string name =
-      part_.call("read()") + ", " + path + " from byte " + std::to_string(offset) + " on";
+      part_.call(kRead.function) + ", " + path + " from byte " + std::to_string(offset) + " on";
   const auto once = [&](const void*, void* to) {
     got = 0;
     return table_.read(self_, path.c_str(), &known, offset, to, out.size(), &got, message.get());
@@ -313,7 +324,7 @@ Result<void> PluginFiles::read(const std::string& path, const headrace_path_stat
   while (!out.empty()) {
     uint64_t got = 0;
     std::string wrong;
-    Result<void> done = retried(path, "read", int64_t(offset), [&](PluginMessage& message) {
+    Result<void> done = retried(path, kRead, int64_t(offset), [&](PluginMessage& message) {
       got = 0;
       if (checked()) return checked_read(path, known, offset, out, got, message, wrong);
       return table_.read(self_, path.c_str(), &known, offset, out.data(), out.size(), &got,
@@ -360,9 +371,9 @@ std::unique_ptr<PluginStorage> declared_storage(Declaring& declaring, const head
   record.example = out->texts.emplace_back(declaring.text(table.example, "its example"));
   if (!record.example.starts_with(scheme + "://"))
     declaring.refuse("its example does not begin with " + scheme + "://");
-  // shared: with the record's function. Requests may come until the process ends.
-  out->files = std::make_shared<PluginFiles>(*out);
-  record.storage = [files = out->files]() -> const Storage& { return *files; };
+  // shared: std::function copies what it holds. Requests may come until the process ends.
+  const auto files = std::make_shared<const PluginFiles>(*out);
+  record.storage = [files]() -> const Storage& { return *files; };
   return out;
 }
 

@@ -58,7 +58,7 @@ SoundForms remember(const Source& source, size_t field, std::vector<SoundForm> f
 
 SoundForms read_sound_forms(const Source& source, size_t field, const Progress& progress) {
   constexpr int64_t kToldEvery = 256;
-  constexpr size_t kNumbers = 3;  // bytes per record in the cache
+  constexpr size_t kNumbers = 3;  // kept per record in the cache
   std::vector<bool> wanted(source.schema().size());
   wanted[field] = true;
   std::vector<SoundForm> forms(static_cast<size_t>(source.size()));

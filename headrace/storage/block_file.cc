@@ -18,9 +18,11 @@
 // The file:
 //   the block's bytes
 //   text     path as it is shown (u64 length, bytes)
-//   u64 x 3 device, inode and size of the file; i64 modification time u64 offset of the block in
-//   it; u64 bytes u32 ... CRC-32C of each chunk u32 bytes from the path on to here; u32 CRC-32C of
-//   these 8 bytes "HRBLOCK1"
+//   u64 x 3  device, inode and size of the file; i64 modification time
+//   u64      offset of the block in it; u64 bytes
+//   u32 ...  CRC-32C of each chunk
+//   u32      bytes from the path to here; u32 CRC-32C of these
+//   8 bytes  "HRBLOCK1"
 
 namespace headrace {
 namespace {

@@ -201,7 +201,8 @@ void LaterStorage::go_on(std::shared_ptr<Flight> flight) const {
                         .bytes = read.bytes,
                         .places = flight->places,
                         .begin = flight->begin,
-                        .sized = flight->sized};
+                        .sized = flight->sized,
+                        .unneeded = read.unneeded};
   try {
     ask(request, [this, flight](Answer answer) { arrived(flight, std::move(answer)); });
   } catch (const std::exception&) {

@@ -56,6 +56,7 @@ class LaterStorage : public Storage {
     const BytePlaces& places;  // instead of `bytes`; empty, unless takes_places()
     uint64_t begin;            // how many bytes exist already
     bool sized;
+    const std::stop_token& unneeded;  // LaterRead::unneeded
     uint64_t size() const { return places.empty() ? bytes.size() : places.size(); }
   };
   // Whether ask() uses `places`. Otherwise the bytes read are copied there.

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,6 +82,8 @@ struct LaterRead {
   Buffer bytes = {};                            // complete if `result` is good
   Result<void> result = {};
   std::function<void(LaterRead)> done = {};
+  // Once stopped, nobody needs the bytes: the request may end early, with an error.
+  std::stop_token unneeded = {};
 };
 
 class Storage {

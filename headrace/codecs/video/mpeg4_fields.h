@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0 The field clock of interlaced MPEG-4. Motion of B pictures is
-// scaled by times that libavcodec counts in fields, and it derives the length of a field from the
-// first B picture that it decodes after a layer description (VOL), for all that follow: ISO/IEC
-// 14496-2, 7.7.2.2, leaves it to the decoder. So the picture that measures it must be the same as
-// in a sequential decode, and be decoded between the same two pictures. Frames and times of others
-// depend on it.
+// SPDX-License-Identifier: Apache-2.0
+// The field clock of interlaced MPEG-4. Motion of B pictures is scaled by times that libavcodec
+// counts in fields, and it derives the length of a field from the first B picture that it decodes
+// after a layer description (VOL), for all that follow: ISO/IEC 14496-2, 7.7.2.2, leaves it to the
+// decoder. So the picture that measures it must be the same as in a sequential decode, and be
+// decoded between the same two pictures. Frames and times of others depend on it.
 #pragma once
 
 #include <cstdint>

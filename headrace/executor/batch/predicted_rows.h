@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The layout of ragged fields' rows, predicted before any of
-// them is read (Note [Lengths first] in ops/op.h).
+// SPDX-License-Identifier: Apache-2.0
+// The layout of ragged fields' rows, predicted before any of them is read (Note [Lengths first] in
+// ops/op.h).
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/reading/read_ahead.h"
 
-#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -54,7 +53,7 @@ ReadAhead::~ReadAhead() {
     MutexLock lock(mutex_);
     drop(INT64_MAX);
   }
-  (void)malloc_trim(0);  // otherwise the heaps keep the memory of thousands of small buffers
+  (void)inbox_->unneeded.request_stop();
 }
 
 void ReadAhead::start(ReadOrder order) {

@@ -160,7 +160,9 @@ void ReadAhead::claim_alone(int64_t number) {
 // Several parts get separate memory each, and the gaps between them need none. A single part, whose
 // size may be unknown, is delivered unchanged.
 PlacedRead ReadAhead::read_of(const NeighborsPtr& neighbors, std::shared_ptr<Inbox> inbox) {
-  PlacedRead out{.read = {.piece = neighbors->whole, .max_bytes = neighbors->max_bytes},
+  PlacedRead out{.read = {.piece = neighbors->whole,
+                          .max_bytes = neighbors->max_bytes,
+                          .unneeded = inbox->unneeded.get_token()},
                  .places = {}};
   uint64_t at = neighbors->whole.offset;
   Neighbors::Part* before = nullptr;

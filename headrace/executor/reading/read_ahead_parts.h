@@ -2,7 +2,10 @@
 // Shared by the files of ReadAhead.
 #pragma once
 
+#include <malloc.h>
+
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "headrace/executor/reading/read_ahead.h"
@@ -17,10 +20,16 @@ inline constexpr double kSlowSeconds = 60e-6, kFastSeconds = 20e-6;
 // unlike time, this does not count preemption on a busy machine.
 long waits_of_this_thread();
 
-// Receives reads, also after their ReadAhead is gone.
+// Receives reads, also after their ReadAhead is gone: then the requests in flight end early, and the
+// last one returns the memory.
 struct ReadAhead::Inbox {
+  ~Inbox() {
+    // Otherwise the heaps keep the memory of thousands of small buffers.
+    if (unneeded.stop_requested()) (void)malloc_trim(0);
+  }
   Mutex mutex;
   ReadAhead* owner GUARDED_BY(mutex) = nullptr;
+  std::stop_source unneeded;
 };
 
 // Pieces of several records in a single read.

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Compares the anchors of a single-shot detector with boxes,
-// one at a time. Any thread may call it.
+// SPDX-License-Identifier: Apache-2.0
+// Compares the anchors of a single-shot detector with boxes, one at a time. Any thread may call it.
 #pragma once
 
 #include <cstddef>

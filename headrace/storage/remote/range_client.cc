@@ -4,8 +4,10 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
@@ -50,6 +52,10 @@ FetchResult failure(Error error) {
   return out;
 }
 
+FetchResult unneeded(const FetchJob& job) {
+  return failure(request_error(job.fetch.path, "its reader was closed"));
+}
+
 std::string seconds_text(double seconds) {
   std::string out = std::to_string(seconds);
   out.resize(out.find('.') + 2);
@@ -91,6 +97,7 @@ struct RangeClient::Loop {
   void whole(const Job& job, Transfer& transfer);
   void answer(const Job& job, FetchResult result);
   void look_for_slow_ones();
+  void end_unneeded();
   void end_all();
   Server& server_of(const FetchJob& job);
 
@@ -107,6 +114,7 @@ struct RangeClient::Loop {
   std::multimap<double, Job> pauses;
   double next_tick = 0;
   bool over = false;
+  std::atomic<bool> some_unneeded = false;  // set by any thread
   std::minstd_rand random{std::random_device{}()};
   BurstThreads renewals{kRenewals};
 };
@@ -125,6 +133,12 @@ void RangeClient::Loop::stop() {
 void RangeClient::Loop::submit(Fetch fetch) {
   auto job = std::make_shared<FetchJob>(std::move(fetch), remote_options());
   if (curl.missing()) return job->fetch.done(failure(*curl.missing()));
+  if (job->fetch.unneeded.stop_possible()) {
+    job->on_unneeded.emplace(job->fetch.unneeded, [this] {
+      some_unneeded = true;
+      curl.wake();
+    });
+  }
   put({.job = std::move(job), .refused = {}});
 }
 
@@ -162,6 +176,7 @@ void RangeClient::Loop::run() {
   curl.begin(kMostIdle);
   while (!over) {
     take_arrivals();
+    end_unneeded();
     begin_waiting();  // right after collecting others, without another round of waiting
     wait_and_act();
     while (const auto done = curl.next_done()) {
@@ -227,6 +242,10 @@ void RangeClient::Loop::begin_copy(const Job& job, Server& server) {
 }
 
 bool RangeClient::Loop::begin(const Job& job, Server& server) {
+  if (job->fetch.unneeded.stop_requested() && job->transfers.empty()) {
+    answer(job, unneeded(*job));
+    return false;
+  }
   const HttpCall call = job->call();
   Result<HttpRequest> request =
       job->moved ? Result(*job->moved) : job->fetch.request(job->fetch.path, call);
@@ -414,6 +433,34 @@ void RangeClient::Loop::look_for_slow_ones() {
     job->copy_waits = true;
     server_of(*job).slow.push_back(job);
   }
+}
+
+// Those that were refused, and wait for new credentials, end when they come back.
+void RangeClient::Loop::end_unneeded() {
+  if (!some_unneeded.exchange(false)) return;
+  const auto is_unneeded = [](const Job& job) { return job->fetch.unneeded.stop_requested(); };
+  std::vector<Job> ended;
+  const auto take_from = [&](std::deque<Job>& jobs) {
+    std::ranges::copy_if(jobs, std::back_inserter(ended), is_unneeded);
+    std::erase_if(jobs, is_unneeded);
+  };
+  for (auto& [name, server] : servers) {
+    take_from(server.waiting);
+    std::erase_if(server.slow, is_unneeded);  // which are also in progress
+  }
+  std::erase_if(pauses, [&](const auto& pause) {
+    if (!is_unneeded(pause.second)) return false;
+    ended.push_back(pause.second);
+    return true;
+  });
+  std::vector<Transfer*> transfers;
+  for (const auto& [transfer, held] : active) {
+    if (!is_unneeded(transfer->shared_job())) continue;
+    transfers.push_back(transfer);
+    if (transfer->job().transfers.front() == transfer) ended.push_back(transfer->shared_job());
+  }
+  for (Transfer* transfer : transfers) release(*transfer);
+  for (const Job& job : ended) answer(job, unneeded(*job));
 }
 
 void RangeClient::Loop::end_all() {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,6 +88,7 @@ struct Fetch {
   // An object's content, to be stored if there is no object yet: `changed` if there is one.
   std::shared_ptr<const std::string> upload = {};  // shared: with who made it
   std::function<void(FetchResult)> done;
+  std::stop_token unneeded = {};  // once stopped, it ends with an error
 };
 
 // A submitted fetch, which can be waited for or abandoned.

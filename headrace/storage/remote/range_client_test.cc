@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -278,6 +279,43 @@ TEST(RangeClient, AForkedChildReadsIndependently) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+// The first requests hang, the next one fails and waits for another attempt, the others wait for a
+// connection.
+TEST(RangeClient, UnneededRequestsEndAtOnceAndTheOthersGoOn) {
+  RemoteOptions few;
+  few.connections = 4;
+  few.hedge = false;
+  const QuickOptions options(few);
+  LoopbackServer hanging(kBytes, [](int) { return LoopbackFault{.hangs = true}; });
+  LoopbackServer failing(kBytes, [](int number) {
+    return number == 0 ? LoopbackFault{.status = 503, .headers = "Retry-After: 20\r\n"}
+                       : LoopbackFault{};
+  });
+  RangeClient client;
+  std::stop_source unneeded;
+  std::vector<std::vector<uint8_t>> places(40);
+  std::vector<std::shared_ptr<PendingFetch>> pending;
+  const auto submit = [&](const LoopbackServer& server) {
+    std::vector<uint8_t>& out = places[pending.size()];
+    Fetch fetch = fetch_of(server.url(), {.first = 0, .bytes = 1000}, out);
+    fetch.unneeded = unneeded.get_token();
+    pending.push_back(client.submitted(std::move(fetch)));
+  };
+  submit(failing);
+  for (int i = 1; i < 39; ++i) submit(hanging);
+  while (failing.requests() < 1 || hanging.requests() < 4) std::this_thread::yield();
+  const double begin = now();
+  unneeded.request_stop();
+  submit(hanging);
+  for (const auto& each : pending) EXPECT_FALSE(each->wait().result);
+  EXPECT_LT(now() - begin, 5);
+  EXPECT_LE(hanging.requests(), 4);
+  std::vector<uint8_t> out;
+  EXPECT_TRUE(client.fetch(fetch_of(failing.url(), {.first = 5, .bytes = 1000}, out)).result);
+  EXPECT_TRUE(is_right(out, 5));
+  EXPECT_EQ(failing.requests(), 2);
 }
 
 TEST(RangeClient, EndsRequestsInFlightWhenDestroyed) {

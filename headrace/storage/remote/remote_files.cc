@@ -273,6 +273,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
     return answer(std::move(none));
   }
   Fetch fetch = new_fetch(path);
+  fetch.unneeded = request.unneeded;
   fetch.range = {.first = offset, .bytes = request.sized ? missing : WantedRange::kToTheEnd};
   if (takes_head) {
     fetch.range = {.first = 0, .bytes = std::min<uint64_t>(kHeadBytes, piece.known->size)};

@@ -45,7 +45,7 @@ const ErrorCode kUnsound{
 constexpr size_t kMostErrorBody = 4096, kMostText = size_t{256} << 20;
 constexpr long kReceiveBuffer = 128 << 10;
 
-// The memory of the request, without bytes that are written in place.
+// What is missing of a range when its first `got` bytes have arrived.
 WantedRange rest_of(const WantedRange& all, uint64_t got) {
   const bool open = all.bytes == WantedRange::kToTheEnd;
   return {.first = all.first + got,

@@ -5,9 +5,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +41,9 @@ struct FetchJob {
   uint64_t got = 0;                  // bytes in place, from the start of the range
   std::optional<ObjectFacts> facts;  // of the version being read
   BytePlaces room;                   // for all bytes, once `facts` are known
-  std::vector<Transfer*> transfers =
-      {};  // one, or several while it is hedged, in order of their start
+  // One, or several while it is hedged, in order of their start.
+  std::vector<Transfer*> transfers = {};
+  std::optional<std::stop_callback<std::function<void()>>> on_unneeded = {};
 
   // The next attempt: the missing part, of the version being read.
   HttpCall call() const;
