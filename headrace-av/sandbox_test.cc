@@ -37,13 +37,13 @@ TEST(Sandbox, OpensNoFile) {
   EXPECT_EQ(confined([] { return refused(syscall(SYS_memfd_create, "x", 0)); }), 0);
 }
 
-TEST(Sandbox, SpeaksToNobody) {
+TEST(Sandbox, CannotOpenSocketsOrSignalOrTraceProcesses) {
   EXPECT_EQ(confined([] { return refused(syscall(SYS_socket, AF_INET, SOCK_STREAM, 0)); }), 0);
   EXPECT_EQ(confined([] { return refused(syscall(SYS_kill, getppid(), 0)); }), 0);
   EXPECT_EQ(confined([] { return refused(syscall(SYS_ptrace, 0, 0, 0, 0)); }), 0);
 }
 
-TEST(Sandbox, StartsNothing) {
+TEST(Sandbox, StartsNoProcess) {
   EXPECT_EQ(confined([] { return refused(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); }), 0);
   EXPECT_EQ(confined([] {
               char* const none[] = {nullptr};
@@ -65,7 +65,7 @@ TEST(Sandbox, HasMemoryThatCannotBeExecuted) {
             0);
 }
 
-TEST(Sandbox, LetsNoMemoryGrowThatItShares) {
+TEST(Sandbox, CannotGrowOrWriteASharedFile) {
   const int file = memfd_create("shared", 0);
   ASSERT_EQ(ftruncate(file, 4096), 0);
   const auto written = [&](off_t at) {
@@ -89,7 +89,7 @@ TEST(Sandbox, LetsNoMemoryGrowThatItShares) {
   close(file);
 }
 
-TEST(Sandbox, KeepsWhatItHas) {
+TEST(Sandbox, MayUseOpenDescriptors) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   EXPECT_EQ(confined([&] { return write(ends[1], "x", 1) == 1 ? 0 : 1; }), 0);

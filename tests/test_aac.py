@@ -145,7 +145,7 @@ def locked_in() -> dict[str, str]:
     return found
 
 
-def test_noises_are_decoded_by_the_loaders_processes(tmp_path: Path) -> None:
+def test_noise_files_are_decoded_by_the_loaders_processes(tmp_path: Path) -> None:
     noises = hr.open(folder_of_sounds(tmp_path))
     speech = hr.records(sound=np.ones((4, 1, 400), np.float32), kinds={"sound": "audio"})
     wav = tmp_path / "one"

@@ -61,7 +61,7 @@ def test_the_call_suggested_for_a_yolo_folder_opens_its_boxes(yolo: Path, given:
     assert source[0]["labels"].tolist() == [1, 0] and source[1]["boxes"].shape == (0, 4)
 
 
-def test_outlines_of_yolo_are_masks(yolo: Path) -> None:
+def test_yolo_polygons_become_masks(yolo: Path) -> None:
     text(yolo / "labels/train/a.txt", "0 0.1 0.1 0.5 0.1 0.5 0.9 0.1 0.9\n")
     images = yolo / "images/train"
     file = hr.coco_from_yolo(images, yolo / "labels/train", "a.json", names={0: "cat", 1: "dog"})
@@ -122,7 +122,7 @@ def voc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_boxes_of_voc_equal_those_of_torchvisions_annotations(voc: Path) -> None:
+def test_voc_boxes_equal_those_of_torchvisions_annotations(voc: Path) -> None:
     datasets = pytest.importorskip("torchvision.datasets")
     theirs = datasets.VOCDetection(str(voc.parent.parent), year="2012", image_set="train")
     with pytest.raises(hr.ConfigError) as caught:
@@ -140,7 +140,7 @@ def test_boxes_of_voc_equal_those_of_torchvisions_annotations(voc: Path) -> None
         assert record["crowd"].tolist() == [int(o["difficult"]) for o in objects]
 
 
-def test_images_of_voc_equal_those_of_a_list_or_all(voc: Path) -> None:
+def test_voc_images_are_all_or_those_of_a_list(voc: Path) -> None:
     images, annotations = voc / "JPEGImages", voc / "Annotations"
     for ids, count in ((None, 3), (["three"], 1), (voc / "ImageSets/Main/cat_train.txt", 2)):
         file = hr.coco_from_voc(images, annotations, "voc.json", ids=ids)
@@ -159,9 +159,7 @@ def test_images_of_voc_equal_those_of_a_list_or_all(voc: Path) -> None:
         ),
     ],
 )
-def test_an_annotation_of_voc_that_cannot_be_read_is_an_error(
-    voc: Path, content: str, said: str
-) -> None:
+def test_an_unreadable_voc_annotation_is_an_error(voc: Path, content: str, said: str) -> None:
     (voc / "Annotations/one.xml").write_text(content)
     with pytest.raises(hr.DataError, match=f"HR1403.*{said}"):
         hr.coco_from_voc(voc / "JPEGImages", voc / "Annotations", "voc.json")

@@ -117,6 +117,6 @@ def test_it_resumes_after_every_batch(pair: tuple[hr.Source, hr.Source]) -> None
         assert values_of(rest) == whole[number:]
 
 
-def test_shards_make_up_the_dataset(pair: tuple[hr.Source, hr.Source]) -> None:
+def test_shards_together_read_each_record_once(pair: tuple[hr.Source, hr.Source]) -> None:
     runs = [loader(pair[0], shard=(rank, 2), batch_size=4, fields=("id",)) for rank in range(2)]
     assert sorted(int(i) for run in runs for b in run for i in b.id) == list(range(RECORDS))

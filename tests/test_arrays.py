@@ -104,7 +104,7 @@ def test_npz_with_zip64_is_read(tmp_path: Path) -> None:
     same(hr.open(tmp_path / "a.npz"), "v", array)
 
 
-def test_a_folder_of_arrays_of_different_shapes(tmp_path: Path) -> None:
+def test_a_folder_of_arrays_of_different_shapes_is_ragged(tmp_path: Path) -> None:
     random = np.random.default_rng(4)
     arrays = [random.random((size, 3)).astype(np.float32) for size in (2, 5, 3)]
     for number, array in enumerate(arrays):
@@ -116,7 +116,7 @@ def test_a_folder_of_arrays_of_different_shapes(tmp_path: Path) -> None:
         np.testing.assert_array_equal(source[i]["data"], arrays[number])
 
 
-def test_objects_are_refused_and_never_loaded(tmp_path: Path) -> None:
+def test_object_arrays_are_refused_and_never_unpickled(tmp_path: Path) -> None:
     class Trap:
         def __reduce__(self) -> Any:
             return (os.mkdir, (str(tmp_path / "sprung"),))
@@ -168,7 +168,7 @@ def test_a_folder_of_structured_arrays_is_refused(tmp_path: Path) -> None:
         hr.open(tmp_path)
 
 
-def test_old_files_of_torch_are_refused_with_a_hint(tmp_path: Path) -> None:
+def test_old_torch_files_are_refused_with_a_hint(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     path = tmp_path / "weights.bin"
     torch.save({"x": torch.zeros(3)}, path, _use_new_zipfile_serialization=False)
@@ -176,7 +176,7 @@ def test_old_files_of_torch_are_refused_with_a_hint(tmp_path: Path) -> None:
         hr.open(path)
 
 
-def test_idx_follows_its_description(tmp_path: Path) -> None:
+def test_idx_files_are_read_per_the_specification(tmp_path: Path) -> None:
     images = np.random.default_rng(5).integers(0, 256, (11, 28, 28), dtype=np.uint8)
     labels = np.arange(11, dtype=np.uint8) % 10
     with gzip.open(tmp_path / "train-images-idx3-ubyte.gz", "wb") as file:
@@ -201,7 +201,7 @@ def test_safetensors_equal_what_the_library_wrote(tmp_path: Path) -> None:
         same(source, name, array)
 
 
-def test_bfloat16_of_safetensors(tmp_path: Path) -> None:
+def test_bfloat16_is_read_from_safetensors(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     library = pytest.importorskip("safetensors.torch")
     values = torch.randn(6, 40, generator=torch.Generator().manual_seed(0)).bfloat16()
@@ -211,7 +211,7 @@ def test_bfloat16_of_safetensors(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not (CORPUS / "npy").exists(), reason="HEADRACE_TEST_DATA/formats/npy")
-def test_the_corpus_of_npy_is_read_or_refused() -> None:
+def test_the_npy_corpus_is_read_or_refused() -> None:
     read = 0
     for path in sorted((CORPUS / "npy").rglob("*.npy")):
         try:
@@ -234,7 +234,7 @@ def test_the_corpus_of_npy_is_read_or_refused() -> None:
 
 
 @pytest.mark.skipif(not (CORPUS / "idx").exists(), reason="HEADRACE_TEST_DATA/formats/idx")
-def test_the_corpus_of_idx_is_read_or_refused() -> None:
+def test_the_idx_corpus_is_read_or_refused() -> None:
     for path in sorted((CORPUS / "idx").iterdir()):
         try:
             whole = gzip.decompress(path.read_bytes())

@@ -78,7 +78,7 @@ def test_files_of_a_folder_are_sorted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_arrow_files_and_streams(tmp_path: Path, stream: bool) -> None:
+def test_arrow_files_and_streams_are_read(tmp_path: Path, stream: bool) -> None:
     expected = table()
     write = pa.ipc.new_stream if stream else pa.ipc.new_file
     with write(str(tmp_path / "a.arrow"), expected.schema) as writer:
@@ -98,7 +98,7 @@ def test_fields_are_chosen_and_renamed(tmp_path: Path) -> None:
         hr.open(tmp_path / "a.parquet", fields=["scoer"])
 
 
-def test_images_may_be_named_by_path(tmp_path: Path) -> None:
+def test_images_may_be_given_as_paths(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     for i, picture in enumerate(PICTURES):
         (tmp_path / "p" / f"{i}.jpg").write_bytes(picture.read_bytes())
@@ -144,7 +144,7 @@ def test_slices_of_arrow_arrays_are_read_from_their_offset(tmp_path: Path) -> No
     check(hr.open(tmp_path / "a.arrow"), sliced)
 
 
-def test_datasets_of_hugging_face(tmp_path: Path) -> None:
+def test_hugging_face_datasets_are_read(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     features = datasets.Features(
         {"label": datasets.ClassLabel(names=["cat", "dog"]), "n": datasets.Value("int64")}

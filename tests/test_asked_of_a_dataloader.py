@@ -85,7 +85,7 @@ def test_the_dataset_is_the_original() -> None:
     assert len(view.dataset) == 5 and view.dataset[4][1] == 4
 
 
-def test_without_an_original_it_is_the_source(pictures: Any) -> None:
+def test_the_dataset_is_the_source_if_there_was_no_original(pictures: Any) -> None:
     view = hr.Loader(str(pictures), [hr.transforms.Resize((16, 16))], batch_size=4).torch()
     assert len(view.dataset) == 23 and view.dataset.classes == ["cat", "dog", "eel"]
     assert view.dataset.class_to_idx["dog"] == 1
@@ -156,7 +156,7 @@ def test_skipped_batches_are_not_made(skipped: int) -> None:
     assert labels_of(skip_first_batches(view, 1)) == epochs[2][1:]
 
 
-def test_a_trainer_names_the_epoch_on_the_batch_sampler() -> None:
+def test_a_trainer_may_set_the_epoch_on_the_batch_sampler() -> None:
     """As Hugging Face's Trainer does for a loader whose batches were skipped."""
     through = translated(DataLoader(Squares(), batch_size=4, shuffle=True)).torch()
     epochs = [labels_of(through) for _ in range(4)]
@@ -212,7 +212,7 @@ def test_workers_are_sent_indices() -> None:
     assert pickle.loads(pickle.dumps(view.dataset)).count == 22
 
 
-def test_a_tensor_dataset_with_own_batched_reads_keeps_them() -> None:
+def test_a_tensor_dataset_with_custom_batched_reads_keeps_them() -> None:
     class Batched(TensorDataset):
         def __getitems__(self, indices: Any) -> Any:
             return [self[index] for index in reversed(indices)]

@@ -220,7 +220,7 @@ def test_batches_do_not_depend_on_threads_or_a_resume(folder: Path) -> None:
             np.testing.assert_array_equal(a, b)
 
 
-def test_audio_together_with_an_image(folder: Path, stored: list[Any]) -> None:
+def test_a_record_may_have_audio_and_an_image(folder: Path, stored: list[Any]) -> None:
     files = sorted(folder.rglob("*.wav"), key=lambda path: path.name)
     picture = folder / "cover.png"
     save_picture(picture)

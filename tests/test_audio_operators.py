@@ -90,13 +90,13 @@ def test_mono_equals_torchs_mean(tmp_path: Path, channels: int) -> None:
 
 
 @pytest.mark.parametrize("frames", [1, 4000, 5003, 9000])
-def test_pad_or_trim_is_whispers(samples: Any, tmp_path: Path, frames: int) -> None:
+def test_pad_or_trim_equals_whispers(samples: Any, tmp_path: Path, frames: int) -> None:
     expected = np.pad(samples[:, :frames], ((0, 0), (0, max(0, frames - 5003))))
     np.testing.assert_array_equal(through(samples, tmp_path, T.PadOrTrim(frames)), expected)
 
 
 @pytest.mark.parametrize("frames", [1, 4000, 4001, 5003, 5004, 9001])
-def test_center_clip_is_the_middle(samples: Any, tmp_path: Path, frames: int) -> None:
+def test_center_clip_takes_the_middle(samples: Any, tmp_path: Path, frames: int) -> None:
     if frames <= 5003:
         begin = (5003 - frames) // 2
         expected = samples[:, begin : begin + frames]

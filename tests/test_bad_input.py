@@ -186,18 +186,18 @@ def check(mixed: Mixed) -> int:
     return len(refused)
 
 
-def test_truncated_files_only_cost_their_records(tmp_path: Path) -> None:
+def test_truncated_files_affect_only_their_records(tmp_path: Path) -> None:
     refused = check(mix(truncations(), tmp_path))
     assert refused == 5 * 64  # the whole picture is requested, and none is complete
 
 
-def test_changed_files_only_cost_their_records(tmp_path: Path) -> None:
+def test_changed_files_affect_only_their_records(tmp_path: Path) -> None:
     refused = check(mix(mutations(), tmp_path))
     assert 200 < refused < 900
 
 
 @pytest.mark.parametrize("kind", ["jpeg", "png"])
-def test_corpus_files_only_cost_their_records(kind: str, tmp_path: Path) -> None:
+def test_corpus_files_affect_only_their_records(kind: str, tmp_path: Path) -> None:
     files = corpus(kind)
     assert len(files) > 500
     assert 0 < check(mix(files, tmp_path)) < len(files)
@@ -366,7 +366,7 @@ except hr.ResourceLimitError as error:
 
 
 @pytest.mark.parametrize("kind", ["jpg", "png"])
-def test_a_huge_header_is_refused_before_memory_is_taken(kind: str, tmp_path: Path) -> None:
+def test_a_huge_header_is_refused_before_allocation(kind: str, tmp_path: Path) -> None:
     folder = of_one_file(tmp_path, f"huge.{kind}", huge(kind))
     error = refusal(folder)
     assert isinstance(error, hr.ResourceLimitError)

@@ -26,7 +26,7 @@ def drawn(weights: Any) -> hr.Loader:
 
 
 @pytest.mark.parametrize("draws", NO_COUNTS)
-def test_draws_must_be_a_count(draws: Any) -> None:
+def test_draws_must_be_a_positive_integer(draws: Any) -> None:
     for make in (
         lambda: hr.sampling.weighted([1.0], draws),
         lambda: hr.sampling.balanced(draws=draws),
@@ -53,13 +53,13 @@ def test_draws_must_be_a_count(draws: Any) -> None:
     ],
     ids=str,
 )
-def test_weights_that_allow_no_draw(weights: Any) -> None:
+def test_weights_without_a_drawable_record_are_refused(weights: Any) -> None:
     with pytest.raises(hr.ConfigError, match="weight"):
         drawn(weights)
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float32, bool])
-def test_weights_and_draws_of_numpy(kind: Any) -> None:
+def test_numpy_weights_and_draws_are_accepted(kind: Any) -> None:
     weights = np.zeros(60, kind)
     weights[7] = 1
     sampler = hr.sampling.weighted(weights, draws=np.int32(9))
@@ -118,6 +118,6 @@ def test_weights_below_a_millionth_have_distinct_states(tiny: float) -> None:
         lambda: loader().batch(2**63, 0),
     ],
 )
-def test_the_call_itself_fails(make: Callable[[], Any]) -> None:
+def test_invalid_arguments_are_refused_when_the_order_is_made(make: Callable[[], Any]) -> None:
     with pytest.raises(hr.ConfigError):
         make()

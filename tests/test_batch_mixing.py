@@ -202,7 +202,7 @@ def test_ranks_threads_and_a_resume_change_no_row(steps: Any) -> None:
 
 
 @pytest.mark.parametrize("steps", MIXED)
-def test_resident_records_are_mixed_the_same(steps: Any) -> None:
+def test_resident_records_are_mixed_like_streamed_ones(steps: Any) -> None:
     data = source(64)
     streamed = epoch(data, steps, shuffle=True)
     resident = epoch(data, steps, shuffle=True, resident=True)
@@ -298,7 +298,7 @@ def test_a_label_beyond_num_classes_is_a_bad_record() -> None:
         assert soft.shape == (15, 3)
 
 
-def test_targets_that_already_are_rows_are_mixed_if_named() -> None:
+def test_targets_that_are_already_soft_labels_are_mixed_if_named() -> None:
     random = np.random.default_rng(2)
     target = random.random((32, 5), dtype=np.float32)
     data = hr.records(image=np.zeros((32, 1, 2, 2), np.uint8), target=target)

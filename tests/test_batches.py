@@ -41,7 +41,7 @@ def test_arrays_may_be_written_to(pictures: Path) -> None:
     assert tensor.add_(1).dtype == torch.uint8
 
 
-def test_a_view_keeps_its_memory(pictures: Path) -> None:
+def test_a_view_keeps_its_memory_alive(pictures: Path) -> None:
     with hr.Loader(pictures, SMALL, batch_size=4).torch() as loader:
         iteration = iter(loader)
         row = next(iteration).image[2]
@@ -74,7 +74,7 @@ def test_copies_are_counted_and_warned_about_once(pictures: Path) -> None:
     del kept
 
 
-def test_the_last_drop_may_happen_on_any_thread(pictures: Path) -> None:
+def test_the_last_reference_may_be_dropped_on_any_thread(pictures: Path) -> None:
     loader = hr.Loader(pictures, SMALL, batch_size=4).torch()
     kept = [batch.image for batch in loader]
     thread = threading.Thread(target=kept.clear)
@@ -142,7 +142,7 @@ def test_channels_last_is_another_order_of_the_same_shape(pictures: Path) -> Non
 @pytest.mark.parametrize(
     "shape", [(3, 4, 5), (1, 4, 5), (1, 1, 5), (3, 4, 1), (3, 1, 1), (1, 1, 1)]
 )
-def test_axes_in_the_order_of_memory(shape: tuple[int, int, int]) -> None:
+def test_in_memory_order_permutes_axes_without_a_copy(shape: tuple[int, int, int]) -> None:
     images = np.random.default_rng(2).integers(0, 256, (2, *shape), np.uint8)
     source = hr.records(image=list(images))
     plain = first(hr.Loader(source, batch_size=2).dlpack()).image
@@ -186,7 +186,7 @@ def test_dlpack_rejects_what_it_cannot_export(pictures: Path) -> None:
     array.__dlpack__(), array.__dlpack__(max_version=(1, 0))  # never consumed: freed
 
 
-def test_numbers_are_passed_exactly() -> None:
+def test_numbers_reach_the_engine_exactly() -> None:
     batch = first(hr.Loader(Numbers(5), batch_size=5))
     np.testing.assert_array_equal(batch.x, [[i, -i] for i in range(5)])
     assert batch.x.dtype == np.float32 and batch.label.dtype == np.int64

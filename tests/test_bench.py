@@ -86,7 +86,9 @@ def test_plain_files_are_counted_by_their_size(
     assert plain["bytes_on_disk"] == size
 
 
-def test_a_peer_that_is_not_installed_is_left_out_by_name(folder: Path, tmp_path: Path) -> None:
+def test_a_competitor_that_is_not_installed_is_reported_as_skipped(
+    folder: Path, tmp_path: Path
+) -> None:
     options = ("--peers", "spdl", "--python-spdl", sys.executable, "--threads", 1)
     done = run("compare.py", folder, *options, "--out", tmp_path)
     assert done.returncode == 4
@@ -102,7 +104,7 @@ def test_charts_and_tables_are_written(compared: tuple[Path, dict[str, Any]]) ->
         assert f"| **{name}** |" in text
 
 
-def test_figures_only_fill_their_slots(
+def test_figures_only_replace_text_in_their_slots(
     compared: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     out, report = compared
@@ -142,7 +144,7 @@ def test_every_slot_in_the_documents_has_an_existing_name() -> None:
     ("sampling", "subsampling"), [("4:4:4", 0), ("4:2:2", 1), ("4:2:0", 2), ("gray", None)]
 )
 @pytest.mark.parametrize("progressive", [False, True])
-def test_an_image_set_knows_subsampling_and_coding(
+def test_an_image_set_reports_its_subsampling_and_coding(
     tmp_path: Path, sampling: str, subsampling: int | None, progressive: bool
 ) -> None:
     image_module = pytest.importorskip("PIL.Image")

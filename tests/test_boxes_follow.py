@@ -287,7 +287,7 @@ def test_fields_lets_an_image_move_alone_in_later_steps_too(coco: Path) -> None:
     hr.Loader(str(coco), [*word, said], **LIST).close()
 
 
-def test_boxes_without_a_declared_format_are_not_left_behind(coco: Path) -> None:
+def test_boxes_without_a_declared_format_are_refused_if_the_image_moves(coco: Path) -> None:
     data = [{"image": coordinates(), "boxes": np.zeros((2, 4), np.float32)}] * 4
     with pytest.raises(hr.ConfigError, match=r'HR0180[\s\S]*kinds={"boxes": "boxes:xyxy"}'):
         hr.Loader(data, [T.RandomHorizontalFlip()], batch_size=2)
@@ -348,7 +348,7 @@ def test_objects_of_joined_sets_stay_separate(coco: Path) -> None:
     assert of["areas"][0] == 1 and of["other_labels"][0] == 2
 
 
-def test_a_python_step_may_come_in_between(coco: Path) -> None:
+def test_a_python_step_between_geometric_ones_changes_nothing(coco: Path) -> None:
     def right_half(image: Any, boxes: Any) -> dict[str, Any]:
         half = image.shape[2] // 2
         moved = np.clip(boxes - [half, 0, half, 0], 0, None).astype(np.float32)

@@ -52,7 +52,7 @@ def test_batches_are_the_same_with_and_without_a_cache(pictures: Path) -> None:
             assert np.array_equal(expected.label, got.label)
 
 
-def test_a_cache_of_half_the_set_reads_half_of_it_in_every_later_epoch(files: hr.Source) -> None:
+def test_a_cache_of_half_the_dataset_reads_half_of_it_in_later_epochs(files: hr.Source) -> None:
     loader = small(files, batch_size=20, shuffle=True, cache=200 * RECORD_BYTES // 2)
     for _ in loader:
         pass

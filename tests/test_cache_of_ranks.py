@@ -169,7 +169,7 @@ def test_ranks_hold_the_records_once_and_read_each_once(
     assert name not in memory_of_all()
 
 
-def test_a_rank_that_is_killed_while_it_fills_the_cache_harms_none(folder: Path) -> None:
+def test_a_rank_killed_while_filling_the_cache_harms_no_other_rank(folder: Path) -> None:
     wanted = [expected(folder, rank, 4) for rank in range(4)]
     with job(folder, 4) as running:
         assert running.ask("batch") == [each[0][0] for each in wanted]
@@ -184,7 +184,7 @@ def test_a_rank_that_is_killed_while_it_fills_the_cache_harms_none(folder: Path)
             assert again.cache()[3]["shared_hits"] > 0
 
 
-def test_nothing_remains_of_ranks_that_are_all_killed(folder: Path) -> None:
+def test_nothing_remains_after_all_ranks_are_killed(folder: Path) -> None:
     before = set(os.listdir("/dev/shm"))
     with job(folder, 2) as running:
         running.ask("epoch")
@@ -199,7 +199,7 @@ def test_nothing_remains_of_ranks_that_are_all_killed(folder: Path) -> None:
         assert sum(cache["misses"] for cache in running.cache()) >= RECORDS
 
 
-def test_two_jobs_share_one_cache_where_they_ask_for_the_same(folder: Path) -> None:
+def test_two_jobs_with_equal_options_share_one_cache(folder: Path) -> None:
     with job(folder, 2) as first:
         for _epoch in range(2):
             first.ask("epoch")
@@ -210,7 +210,7 @@ def test_two_jobs_share_one_cache_where_they_ask_for_the_same(folder: Path) -> N
             assert sum(cache["misses"] for cache in larger.cache()) >= RECORDS
 
 
-def test_a_file_that_is_written_anew_is_not_taken_from_another_ranks_cache(folder: Path) -> None:
+def test_a_rewritten_file_is_not_read_from_another_ranks_cache(folder: Path) -> None:
     with job(folder, 2) as first:
         first.ask("epoch")
         for path in folder.iterdir():
@@ -220,7 +220,7 @@ def test_a_file_that_is_written_anew_is_not_taken_from_another_ranks_cache(folde
             assert set(second.ask("epoch")[0]) == {zeros}
 
 
-def test_ranks_that_cannot_share_have_their_part_of_the_bytes(
+def test_ranks_that_cannot_share_get_an_equal_part_of_the_bytes(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Mine:

@@ -131,13 +131,13 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_change_of_a_dataset_that_was_looked_through_is_named(change: Any) -> None:
+def test_a_change_to_a_traced_dataset_is_named(change: Any) -> None:
     dataset = Usual()
     work, name = change
     assert_named(DataLoader(dataset, batch_size=4), lambda: work(dataset), name)
 
 
-def test_a_change_of_a_class_or_the_environment_is_named(monkeypatch: Any) -> None:
+def test_a_change_to_a_class_or_the_environment_is_named(monkeypatch: Any) -> None:
     dataloader = DataLoader(Usual(), batch_size=4)
     with translated(dataloader) as loader:
         list(loader.torch())
@@ -159,7 +159,7 @@ class Beside(Usual):
         return image, label + others + int(os.getenv("A_SHIFT", "0"))
 
 
-def test_a_change_of_files_next_to_the_images_is_named(
+def test_a_change_to_files_next_to_the_images_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes = folder / "a" / "0.txt"
@@ -195,7 +195,7 @@ class Asks(Usual):
         return image, torch.tensor(label + len(sys.argv) + eval("MODE['shift']") + 0.5)
 
 
-def test_a_change_of_program_state_that_was_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_to_program_state_that_was_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = Asks()
     update = "update labels set label = 2"
     for change, name in (
@@ -279,7 +279,7 @@ class Rows:
 
 
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
-def test_labels_that_change_in_any_holder_are_named(holder: Any) -> None:
+def test_a_change_to_labels_in_any_container_is_named(holder: Any) -> None:
     make, change = holder
     dataset = Usual(make())
     assert_named(
@@ -300,7 +300,7 @@ def test_irrelevant_changes_are_ignored() -> None:
         assert equal(loader.torch(), dataloader)
 
 
-def test_a_change_of_known_datasets_is_named() -> None:
+def test_a_change_to_a_known_dataset_is_named() -> None:
     for change, name in (
         (lambda d: d.samples.__setitem__(0, d.samples[5]), r"ImageFolder\.samples\[0\]"),
         (lambda d: d.samples.pop(), r"ImageFolder\.samples has 5 entries now, it had 6"),
@@ -446,7 +446,7 @@ class BatchesByLoss(ByLoss):
 
 
 @pytest.mark.parametrize("options", ["sampler", "batch_sampler", "list"])
-def test_a_sampler_that_learns_is_called_in_its_current_state(options: str) -> None:
+def test_a_stateful_sampler_is_called_in_its_current_state(options: str) -> None:
     sampler: Any = {"sampler": ByLoss, "batch_sampler": BatchesByLoss}.get(options, range)(12)
     sampler = list(sampler) if options == "list" else sampler
     given = {"batch_sampler": sampler} if options == "batch_sampler" else {"sampler": sampler}
@@ -464,7 +464,7 @@ def test_a_sampler_that_learns_is_called_in_its_current_state(options: str) -> N
         assert equal(loader.torch(), dataloader) and first != next(iter(dataloader))[1].tolist()
 
 
-def test_a_change_of_a_sampler_that_became_an_order_is_named() -> None:
+def test_a_change_to_a_translated_sampler_is_named() -> None:
     weighted = WeightedRandomSampler([1.0, 0.0, 0.0], 4)
     dataloader = DataLoader(Numbers(3), batch_size=2, sampler=weighted)
     change = lambda: weighted.weights.__setitem__(1, 5.0)  # noqa: E731
@@ -517,7 +517,7 @@ def test_draws_from_a_subset_stay_in_the_subset() -> None:
         assert len(drawn) == 5 and max(drawn) < 5
 
 
-def test_nothing_is_left_for_the_garbage_collector() -> None:
+def test_loaders_and_views_form_no_reference_cycles() -> None:
     gc.collect()
     gc.disable()
     try:

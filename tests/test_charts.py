@@ -73,7 +73,7 @@ def test_a_png_contains_its_pixels(channels: int, mode: str) -> None:
     assert np.array_equal(seen.transpose(2, 0, 1), pixels)
 
 
-def test_a_png_of_anything_else_is_refused() -> None:
+def test_a_png_of_another_shape_or_dtype_is_refused() -> None:
     for bad in (np.zeros((2, 4, 4), np.uint8), np.zeros((3, 4, 4)), np.zeros((4, 4), np.uint8)):
         with pytest.raises(ValueError, match="uint8"):
             png_from_pixels(bad)

@@ -102,7 +102,7 @@ def test_bench_counts_the_records_by_kind(tmp_path: Path) -> None:
     assert "audio clips/s" in done.stdout and "per 1,000 audio clips" in done.stdout, done.stderr
 
 
-def test_bench_repeat_and_limit_choose_the_records(folder: Path) -> None:
+def test_bench_repeat_and_limit_select_the_records(folder: Path) -> None:
     assert run_json("bench", folder, "--epochs", 1, "--repeat", 3)["records"] == 24
     assert run_json("bench", folder, "--epochs", 1, "--limit", 3)["records"] == 3
     assert run_json("bench", folder, "--epochs", 1, "--limit", 3, "--repeat", 2)["records"] == 6
@@ -215,7 +215,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(folder: Path) 
     assert run_command("index", folder, "-o", "/nowhere/out").returncode == 4
 
 
-def test_on_a_full_disk_a_file_stays_as_it_was(damaged: Path, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_an_existing_file_unchanged(damaged: Path, tmp_path: Path) -> None:
     """A limit on file size fails like a full disk."""
     written = tmp_path / "bad.jsonl"
     written.write_text("what was there\n")
@@ -288,7 +288,7 @@ def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
         ("explain", "nonsense", "`headrace explain` lists them all"),
     ],
 )
-def test_an_unknown_name_is_a_usage_error_that_suggests_a_fix(
+def test_an_unknown_name_is_a_usage_error_with_a_suggestion(
     command: str, name: str, told: str
 ) -> None:
     done = run_command(command, name)

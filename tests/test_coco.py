@@ -102,7 +102,7 @@ def corpus() -> Path:
     return path
 
 
-def test_a_real_set_equals_pycocotools_result() -> None:
+def test_a_real_dataset_equals_pycocotools_result() -> None:
     path = corpus()
     coco = pytest.importorskip("pycocotools.coco").COCO(path)
     source = hr.open(str(path), masks=True)
@@ -154,7 +154,7 @@ def test_a_loader_delivers_rows_as_lists(write: Callable[..., Path]) -> None:
     assert np.asarray(batch["image_id"]).tolist() == [4, 9]
 
 
-def test_a_bad_box_only_costs_its_record(write: Callable[..., Path]) -> None:
+def test_a_bad_box_affects_only_its_record(write: Callable[..., Path]) -> None:
     path = write([row(9, []), row(4, [], bbox=[float("nan"), 0, 1, 1])])
     source = hr.open(str(path))
     assert "1 record with bad annotations" in repr(source)

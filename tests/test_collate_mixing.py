@@ -292,7 +292,7 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize("function", DIFFERENT)
-def test_functions_that_differ_are_run(folder: Path, function: Function) -> None:
+def test_functions_that_differ_run_unchanged(folder: Path, function: Function) -> None:
     loader = translated(folder, function)
     (part,) = loader.report.python
     assert part.name.startswith("collate_fn=") and "run on each finished batch" in part.note
@@ -326,6 +326,6 @@ def test_a_skipped_collate_fn_is_counted(folder: Path) -> None:
     assert "collate_fn" in loader.report.changed[0].name
 
 
-def test_a_group_is_the_requested_batch(folder: Path) -> None:
+def test_batches_have_the_requested_size(folder: Path) -> None:
     loader = translated(folder, reference(choice()), batch_size=4)
     assert [len(images) for images, _ in loader] == [4] * 6

@@ -299,7 +299,7 @@ def test_a_stack_of_rows_that_are_transposed_in_place_is_transposed() -> None:
     assert torch.equal(torch.stack(rows), square.transpose(2, 3))
 
 
-def test_records_kept_by_a_function_are_unaffected_by_the_loop() -> None:
+def test_records_held_by_a_function_are_unaffected_by_the_loop() -> None:
     """Like a bank of earlier records: the loop writes to each batch in place."""
     kept: list[Any] = []
 
@@ -366,7 +366,7 @@ class Delegates:
 
 
 @pytest.mark.parametrize("around", [lambda d: d, Delegates, lambda d: Subset(d, [1, 2])])
-def test_a_dataset_that_is_asked_for_whole_batches_is_refused(around: Any) -> None:
+def test_a_dataset_with_batched_reads_is_refused(around: Any) -> None:
     dataset = around(Vectorized(lambda i: (IMAGES[i], i)))
     with pytest.raises(hr.ConfigError, match=r"HR0834.*__getitems__") as caught:
         translated(DataLoader(dataset, batch_size=4))

@@ -102,7 +102,7 @@ HUES = (-0.5, -0.13, 0.0, 0.021, 0.1, 0.5)
 
 
 @pytest.mark.parametrize("factor", SATURATIONS)
-def test_every_color_is_saturated_as_by_torchvision(factor: float) -> None:
+def test_the_saturation_of_every_color_is_adjusted_as_by_torchvision(factor: float) -> None:
     images = all_colors()[int(factor * 7) % 4 :: 4]
     wanted = by_torch(lambda image: F.adjust_saturation(image, factor), images)
     ours = through(images, T.AdjustSaturation(factor))
@@ -111,7 +111,7 @@ def test_every_color_is_saturated_as_by_torchvision(factor: float) -> None:
 
 @needs_pillow
 @pytest.mark.parametrize("factor", SATURATIONS)
-def test_every_color_is_saturated_as_by_pillow(factor: float) -> None:
+def test_the_saturation_of_every_color_is_adjusted_as_by_pillow(factor: float) -> None:
     images = all_colors()[int(factor * 7) % 4 :: 4]
     wanted = by_pillow(lambda image: F.adjust_saturation(image, factor), images)
     ours = through(images, T.AdjustSaturation(factor, arithmetic="pillow"))
@@ -206,7 +206,7 @@ def test_tables_and_measured_colors_equal_the_librarys(name: str, whose: str) ->
 @pytest.mark.parametrize(
     "gamma, gain", [(0.5, 1.0), (2.2, 1.0), (0.7, 1.3), (0.0, 1.0), (1.0, 2.0)]
 )
-def test_gamma_equals_pillows_and_torchs_to_one_level(gamma: float, gain: float) -> None:
+def test_gamma_equals_pillows_and_torchs_within_one_level(gamma: float, gain: float) -> None:
     values = np.arange(256, dtype=np.uint8).reshape(1, 1, 16, 16).repeat(3, axis=1)
     ours = through(values, T.AdjustGamma(gamma, gain, arithmetic="pillow"))
     wanted = by_pillow(lambda image: F.adjust_gamma(image, gamma, gain), values)

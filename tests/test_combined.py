@@ -22,7 +22,7 @@ def values(source: Any, **given: Any) -> list[int]:
     return [int(v) for batch in hr.Loader(source, **options) for v in batch.value]
 
 
-def test_concat_is_one_after_the_other() -> None:
+def test_concat_appends_its_sources_in_order() -> None:
     source = hr.concat(numbers(10), numbers(5, 100), numbers(3, 200))
     assert values(source) == [*range(10), *range(100, 105), *range(200, 203)]
     assert source.column("value").tolist() == values(source)
@@ -39,7 +39,7 @@ def test_concat_and_mix_take_one_list_of_sources() -> None:
     assert len(hr.concat(records)) == 2
 
 
-def test_mix_has_its_weights_in_every_stretch_and_is_a_function_of_the_seed() -> None:
+def test_mix_has_its_weights_in_every_interval_and_depends_on_the_seed() -> None:
     source = hr.mix(numbers(100), numbers(1000, 1000), weights=[1, 3], seed=1)
     order = values(source)
     small = np.cumsum([value < 1000 for value in order])
@@ -51,7 +51,7 @@ def test_mix_has_its_weights_in_every_stretch_and_is_a_function_of_the_seed() ->
 
 
 @pytest.mark.parametrize("world", [1, 2])
-def test_a_shuffled_mix_has_its_weights_in_every_stretch_too(world: int) -> None:
+def test_a_shuffled_mix_has_its_weights_in_every_interval_too(world: int) -> None:
     """With a plain shuffle, a batch of 20 would have anywhere from 0 to 12 from the small
     source."""
     source = hr.mix(numbers(100), numbers(1000, 1000), numbers(70, 5000), weights=[2, 6, 1], seed=1)
@@ -140,7 +140,7 @@ def test_join_pairs_by_name_and_counts_the_rest(tmp_path: Path) -> None:
     assert "1 of the left source without a match; 1 of the right" in repr(joined)
 
 
-def test_join_by_a_column_and_names_that_collide() -> None:
+def test_join_by_a_column_requires_colliding_names_to_be_renamed() -> None:
     left = hr.records(number=np.array([3, 1, 3]), label=np.array([0, 1, 0]))
     right = hr.records(number=np.arange(4), label=np.arange(4) * 10)
     with pytest.raises(hr.ConfigError, match="both sources have a field 'label'"):

@@ -86,7 +86,7 @@ def test_encoded_bytes_are_decoded_by_the_engine() -> None:
         hr.Compose(STEPS)(b"no image at all")
 
 
-def test_fields_of_a_record_follow() -> None:
+def test_fields_of_a_record_follow_the_image() -> None:
     record = {
         "image": Image.fromarray(PIXELS),
         "mask": Image.fromarray(PIXELS[..., 0] % 5),
@@ -134,7 +134,7 @@ def test_an_array_with_ambiguous_channels_is_refused() -> None:
     assert torch.equal(flip(planes), planes.flip(2))
 
 
-def test_a_transform_is_a_function_too() -> None:
+def test_a_single_transform_is_callable_too() -> None:
     flip = T.RandomHorizontalFlip(p=1)
     assert np.array_equal(flip(PIXELS), PIXELS[:, ::-1])
     again = pickle.loads(pickle.dumps(flip))
@@ -189,7 +189,7 @@ def test_threads_and_many_input_forms_do_not_interfere() -> None:
     assert not wrong
 
 
-def test_workers_of_a_dataloader_have_transforms_of_their_own() -> None:
+def test_dataloader_workers_have_separate_transforms() -> None:
     pytest.importorskip("torch")
     done = run_code(IN_WORKERS)
     assert (done.stdout, done.returncode) == ("True 6\n", 0), done.stderr

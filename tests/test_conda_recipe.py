@@ -31,7 +31,7 @@ def test_version_and_checksum_are_those_of_the_sdist(tmp_path: Path) -> None:
     assert not re.search(r"(?<!\$)\{\w", text)
 
 
-def test_another_archive_is_refused(tmp_path: Path) -> None:
+def test_an_archive_that_is_not_the_sdist_is_refused(tmp_path: Path) -> None:
     done = filled(tmp_path, "other-1.2.3.tar.gz")
     assert done.returncode == 1 and "not an sdist of headrace" in done.stderr
 

@@ -174,7 +174,7 @@ def test_it_resumes_after_every_batch(container: Path) -> None:
         assert values_of(rest) == whole[number:]
 
 
-def test_shards_make_up_the_dataset(container: Path, folder: Path) -> None:
+def test_shards_together_read_each_record_once(container: Path, folder: Path) -> None:
     source = hr.open(container)
     runs = [loader(source, shard=(rank, 2), batch_size=3, fields=("id",)) for rank in range(2)]
     met = [int(number) for run in runs for batch in run for number in batch.id]
@@ -186,7 +186,7 @@ def test_a_column_reads_no_image(container: Path) -> None:
     assert source.column("label").tolist() == [i // 10 for i in range(RECORDS)]
 
 
-def test_every_way_to_read_gives_the_same(container: Path) -> None:
+def test_every_way_to_read_gives_the_same_records(container: Path) -> None:
     whole = values_of(loader(container))
     assert values_of(loader(container, cache="1 MiB")) == whole
     assert values_of(loader(hr.subset(container, range(RECORDS)))) == whole

@@ -58,26 +58,26 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(tmp_path, monkeypatch)
 
 
-def test_time_spent_waiting_for_other_programs_is_lost(machine: Machine) -> None:
+def test_waiting_for_other_programs_counts_as_contention(machine: Machine) -> None:
     share = machine.contention(wall=10, own=6.0, others=14.0, lines={"10": 4.0})
     assert share == pytest.approx(0.4, abs=0.01)
 
 
-def test_other_cores_and_low_priority_work_are_no_contention(machine: Machine) -> None:
+def test_other_cores_and_low_priority_work_are_not_contention(machine: Machine) -> None:
     assert machine.contention(wall=10, own=6.0, elsewhere=10.0) == pytest.approx(0, abs=1e-9)
     assert machine.contention(wall=20, own=12.0, others=8.0, lines={"10": 0.001}) < 0.001
 
 
-def test_own_threads_waiting_for_each_other_are_no_contention(machine: Machine) -> None:
+def test_threads_of_the_process_waiting_for_each_other_are_not_contention(machine: Machine) -> None:
     lines = {"10": 4.0, "11": 8.0, "12": 8.0}
     assert machine.contention(wall=10, own=20.0, lines=lines) == pytest.approx(0, abs=1e-9)
 
 
-def test_time_taken_by_the_hypervisor_is_lost(machine: Machine) -> None:
+def test_time_stolen_by_the_hypervisor_counts_as_contention(machine: Machine) -> None:
     assert machine.contention(wall=10, own=9.0, stolen=3.0) == pytest.approx(0.25, abs=0.01)
 
 
-def test_without_wait_counters_full_cores_are_contention(
+def test_full_cores_are_contention_if_wait_counters_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = Machine(tmp_path, monkeypatch)
@@ -87,7 +87,7 @@ def test_without_wait_counters_full_cores_are_contention(
     assert machine.contention(wall=20, own=12.0, others=14.0) == pytest.approx(0.5, abs=0.01)
 
 
-def test_missing_proc_entries_are_no_contention(tmp_path: Path) -> None:
+def test_missing_proc_entries_are_not_contention(tmp_path: Path) -> None:
     contention = Contention(str(tmp_path))
     with contention.watched():
         pass

@@ -109,7 +109,7 @@ def test_a_tar_equals_what_tarfile_reads(pictures: Path, tmp_path: Path) -> None
     assert (tmp_path / "out.tar").stat().st_size % tarfile.RECORDSIZE == 0
 
 
-def test_a_record_that_contains_the_magic_of_recordio(tmp_path: Path) -> None:
+def test_a_record_that_contains_the_recordio_magic_is_split_correctly(tmp_path: Path) -> None:
     from headrace.write.containers.recordio import _MAGIC, _parts
 
     for data in (b"", b"abc", _MAGIC, b"abcd" + _MAGIC + b"x", _MAGIC * 3, b"ab" + _MAGIC):

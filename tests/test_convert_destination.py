@@ -47,7 +47,7 @@ def test_forcing_output_onto_a_parent_of_the_source_deletes_nothing(
     refused(data, data / "photos", to, shards=shards)
 
 
-def test_a_folder_with_one_foreign_file_is_not_replaced(data: Path) -> None:
+def test_a_folder_with_an_unrelated_file_is_not_replaced(data: Path) -> None:
     for to, shards in (("folder", 1), ("tar", 2)):
         out = data / to
         hr.convert(data / "photos", out, to, shards=shards)
@@ -120,7 +120,7 @@ def test_a_link_is_replaced_but_not_its_target(data: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "link"])
-def test_a_foreign_partial_is_not_deleted(data: Path, kind: str) -> None:
+def test_a_partial_file_of_another_program_is_not_deleted(data: Path, kind: str) -> None:
     partial = data / "out.tar.partial"
     if kind == "folder":
         partial.mkdir()

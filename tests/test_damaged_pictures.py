@@ -107,7 +107,7 @@ def test_repair_delivers_libjpegs_pixels_and_warns_once(tmp_path: Path) -> None:
     assert np.array_equal(images[0].transpose(1, 2, 0), expected)
 
 
-def test_a_crop_of_existing_rows_is_delivered(tmp_path: Path) -> None:
+def test_a_crop_of_intact_rows_is_delivered(tmp_path: Path) -> None:
     whole = photo(160, 320)
     pictures = folder(tmp_path / "d", {"a.jpg": cut(whole, 0.7)})
     steps = [T.CenterCrop((64, 160))]
@@ -380,7 +380,7 @@ def test_trace_works_with_bfloat16(pictures: Path) -> None:
     assert np.allclose(last, stages[-2].values["image"] / 255, atol=1 / 128)
 
 
-def test_a_sliver_resized_by_its_longer_edge_is_never_without_pixels(tmp_path: Path) -> None:
+def test_a_thin_image_resized_by_its_longer_edge_keeps_a_pixel(tmp_path: Path) -> None:
     out = io.BytesIO()
     Image.new("RGB", (300, 1), (9, 8, 7)).save(out, "PNG")
     pictures = folder(tmp_path / "d", {"a.png": out.getvalue()})

@@ -129,7 +129,7 @@ def test_an_unknown_argument_is_named(arguments: dict[str, Any]) -> None:
         hr.decode(FILES["png"], **arguments)
 
 
-def test_bytes_that_are_not_an_image_and_missing_files(tmp_path: Path) -> None:
+def test_invalid_bytes_and_missing_files_are_errors(tmp_path: Path) -> None:
     with pytest.raises(hr.DataError, match="HR0340"):
         hr.decode(b"no image")
     with pytest.raises(hr.StorageError, match="HR0201"):

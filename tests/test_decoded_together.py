@@ -68,7 +68,7 @@ def test_rows_equal_those_of_images_decoded_alone(pictures: Path, steps: str, th
     assert rows(pictures, STEPS[steps], batch_size=16, threads=threads) == alone
 
 
-def test_a_record_that_finds_no_memory_in_its_group_comes_next(pictures: Path) -> None:
+def test_a_record_without_memory_in_its_group_is_decoded_next(pictures: Path) -> None:
     """The memory left next to two batches suffices for some records of a group, not for all."""
     steps = [T.Resize((1100, 1100)), T.AdjustContrast(0.5), T.Resize((64, 64))]
     alone = rows(pictures, steps)
@@ -77,7 +77,7 @@ def test_a_record_that_finds_no_memory_in_its_group_comes_next(pictures: Path) -
         assert rows(pictures, steps, batch_size=16, threads=2, memory_limit=limit) == alone
 
 
-def test_a_loader_left_in_mid_epoch_starts_over(pictures: Path) -> None:
+def test_a_loop_left_in_mid_epoch_can_start_over(pictures: Path) -> None:
     steps = [T.Resize((64, 64)), T.AdjustContrast(0.5)]
     loader = hr.Loader(pictures, steps, batch_size=8, threads=2, on_error="skip", shuffle=False)
     whole = [batch["image"].copy() for batch in loader]

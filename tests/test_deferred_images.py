@@ -114,7 +114,7 @@ def test_an_image_equals_pillows_after_any_operation(root: Path, name: str) -> N
         )
 
 
-def test_pillows_attributes_of_a_file_are_kept(root: Path) -> None:
+def test_pillows_attributes_of_a_file_are_available(root: Path) -> None:
     ours, theirs = opened(root / "rgb.jpg"), Image.open(root / "rgb.jpg")
     assert ours.info == theirs.info and ours.quantization == theirs.quantization
     assert ours.getexif()[0x0112] == 6
@@ -227,12 +227,12 @@ class OwnKind(Joint):
         return torch.from_numpy(np.array(image.convert("RGB").resize((8, 8)))), kind
 
 
-def test_a_dataset_that_asks_for_pillows_own_class_gets_it(root: Path) -> None:
+def test_a_dataset_that_checks_for_pillows_class_gets_it(root: Path) -> None:
     loader = hr.from_dataloader(DataLoader(OwnKind(root), batch_size=4), verbose=False)
     assert next(iter(loader.torch()))[1][0] == "JpegImageFile"
 
 
-def test_a_damaged_file_is_an_error_as_it_was(root: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_raises_the_same_error_as_pillow(root: Path, tmp_path: Path) -> None:
     whole = (root / "rgb.jpg").read_bytes()
     (tmp_path / "cut.jpg").write_bytes(whole[: len(whole) // 2])
     image = opened(tmp_path / "cut.jpg").convert("RGB").resize((8, 8))
@@ -248,7 +248,7 @@ def test_a_damaged_file_is_an_error_as_it_was(root: Path, tmp_path: Path) -> Non
         next(iter(loader.torch()))
 
 
-def test_images_opened_elsewhere_stay_pillows(root: Path) -> None:
+def test_images_opened_outside_of_the_dataset_stay_pillows(root: Path) -> None:
     data = io.BytesIO((root / "rgb.jpg").read_bytes())
     assert type(Image.open(data)).__name__ == "JpegImageFile"
 

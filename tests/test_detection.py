@@ -169,7 +169,7 @@ def test_bbox_crops_are_drawn_by_dalis_rules(how: dict[str, Any]) -> None:
     assert distance([len(r["boxes"]) for r in found], [w[4] for w in expected]) < 1
 
 
-def test_a_bbox_crop_gives_up_or_names_impossible_arguments() -> None:
+def test_a_bbox_crop_that_finds_no_window_keeps_the_whole_image() -> None:
     whole = (1, HEIGHT, WIDTH)
     never = T.RandomBBoxCrop([1.0], num_attempts=7, allow_no_crop=False, scaling=(0.1, 0.2))
     assert all(r["image"].shape == whole and len(r["boxes"]) == 3 for r in ours(never)[:200])
@@ -228,7 +228,7 @@ def test_a_letterbox_equals_pillows_resize_on_a_canvas(size: Any, how: dict[str,
     np.testing.assert_allclose(batch.boxes[0].reshape(2, 2), corners, rtol=1e-6)
 
 
-def test_a_size_drawn_last_leaves_the_shape_open() -> None:
+def test_the_shape_is_unknown_if_a_random_size_may_come_last() -> None:
     data = [{"image": np.zeros((3, 40 + i, 50), np.uint8)} for i in range(4)]
     source = hr.open(data, shapes={"image": (3, -1, -1)})
     crop = T.CenterCrop((56, 36))

@@ -110,7 +110,7 @@ def decoded(view: Any) -> dict[str, int]:
 
 @pytest.mark.parametrize("memory_format", ["channels_first", "channels_last"])
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
-def test_batches_equal_those_that_the_cpu_decodes(
+def test_batches_equal_those_decoded_on_the_cpu(
     photos: Path, dtype: str, memory_format: str
 ) -> None:
     hr.index(photos)
@@ -236,7 +236,7 @@ def test_batches_are_equal_for_all_kinds_of_steps(
             assert counts - OF_THE_FILES == reasons
 
 
-def test_a_field_that_the_host_finishes_is_counted_too(photos: Path) -> None:
+def test_a_field_finished_on_the_host_is_counted_too(photos: Path) -> None:
     hr.index(photos)
     steps = [T.Fork("image", one=[T.RandomResizedCrop(32)], two=[T.RandomHorizontalFlip()])]
     expected = epoch(on_cpu(photos, steps, ragged="list"))
@@ -494,7 +494,7 @@ def test_damaged_files_end_a_run_at_the_same_batch(damaged: Path) -> None:
 
 
 @pytest.mark.skipif(not CORRUPT.is_dir(), reason=f"no {CORRUPT}")
-def test_corrupt_files_of_the_test_data() -> None:
+def test_corrupt_files_of_the_test_data_decode_as_on_the_cpu() -> None:
     options = {"on_error": "skip", "error_budget": 1.0, "index": "auto"}
     source = hr.open(CORRUPT, allow_empty=True)
     expected = on_cpu(source, train(), **options)
@@ -520,7 +520,9 @@ def test_auto_uses_the_cpu_without_a_gpu(photos: Path) -> None:
         ({"strict": True}, "strict=True"),
     ],
 )
-def test_obstacles_are_named(photos: Path, options: Any, why: str) -> None:
+def test_obstacles_to_decoding_on_the_device_are_named(
+    photos: Path, options: Any, why: str
+) -> None:
     with pytest.raises(hr.ConfigError, match=rf"(?s)HR0717.*{why}"):
         iter(loader(photos, train(), **options).dlpack(_core.open_device("cpu")))
     tensors = [(np.zeros((3, 64, 64), np.uint8), 0)] * 9

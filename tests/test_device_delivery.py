@@ -65,7 +65,7 @@ def test_a_loaders_state_counts_what_was_received_on_the_device():
     assert equal(got, expected)
 
 
-def test_a_loader_may_change_between_host_and_device():
+def test_a_loader_may_alternate_between_host_and_device():
     train = loader()
     for i, _ in enumerate(train.dlpack(device=simulated())):
         if i == 2:

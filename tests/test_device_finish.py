@@ -116,7 +116,7 @@ def test_a_random_step_may_decide_whether_the_device_has_a_map() -> None:
 
 
 @pytest.mark.parametrize("last_batch", ["keep", "drop", "pad"])
-def test_a_short_last_batch_is_finished_like_any(last_batch: str) -> None:
+def test_a_short_last_batch_is_finished_like_any_other(last_batch: str) -> None:
     fields = ["image", "label", "valid", "id", "key"]
     expected = epoch(loader(train(), last_batch=last_batch, fields=fields).dlpack())
     for device in devices():
@@ -239,7 +239,7 @@ def negative(image: Any) -> Any:
     ],
     ids=["colors", "resize", "python"],
 )
-def test_obstacles_are_named(transforms: list[Any], why: str) -> None:
+def test_obstacles_to_finishing_on_the_device_are_named(transforms: list[Any], why: str) -> None:
     view = loader(transforms).dlpack(_core.simulated_device(seed=1))
     expected = epoch(loader(transforms).dlpack())
     assert epoch(view) == expected

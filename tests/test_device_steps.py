@@ -72,7 +72,7 @@ def test_tables_at_the_end_of_a_recipe_are_copied_instead_of_their_results(tone:
 
 @pytest.mark.parametrize("memory_format", ["channels_first", "channels_last"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "uint8"])
-def test_tables_of_every_dtype_and_layout_are_the_hosts(dtype: str, memory_format: str) -> None:
+def test_tables_of_every_dtype_and_layout_equal_the_hosts(dtype: str, memory_format: str) -> None:
     steps = [T.RandomResizedCrop(SIZE), *toned("several"), *toned("equalize"), T.ToDtype(dtype)]
     for channels in (1, 3):
         source = records(channels)
@@ -143,7 +143,7 @@ def test_rows_of_every_dtype_are_mixed_as_on_the_host(dtype: str) -> None:
         assert epoch(loader(steps, finish="device").dlpack(_core.simulated_device(2))) == expected
 
 
-def test_rows_copied_finished_are_mixed_with_the_others() -> None:
+def test_rows_finished_on_the_host_are_mixed_with_the_others() -> None:
     steps = [*train("float32", T.RandomErasing(p=0.5, value="random")), *mixing("both, some")]
     expected = epoch(loader(steps).dlpack())
     for device in devices():

@@ -221,7 +221,7 @@ def test_every_page_is_in_a_table_of_contents(markdown: Path) -> None:
     assert {name for name in pages if not name.startswith("files/")} - listed == set()
 
 
-def test_a_reader_finds_answers_from_the_first_page(markdown: Path) -> None:
+def test_answers_are_reachable_from_the_first_page(markdown: Path) -> None:
     """How to resume, add boxes, skip bad files, add an operator; why a batch is late."""
     first = (markdown / "index.md").read_text().partition("## ")[0]
     for words, target in (

@@ -117,7 +117,7 @@ def slow_rotation(value: Any) -> Any:
     return value
 
 
-def test_a_dataloader_without_workers_has_too_few_or_a_slow_operator() -> None:
+def test_a_dataloader_without_workers_needs_workers_or_a_faster_operator() -> None:
     report = hr.doctor(make_dataloader(), lambda batch: time.sleep(0.02), seconds=SHORT)
     assert_finds(report, "workers")
     assert [price.name for price in report.prices] == ["slow_rotation"]
@@ -155,7 +155,7 @@ def test_any_iterable_shows_whether_it_computes_or_waits(
     assert report.stall_share > 0.9
 
 
-def test_a_loop_that_never_waits_is_fed_or_held_up_by_its_step() -> None:
+def test_a_loop_that_never_waits_is_fed_or_limited_by_its_step() -> None:
     report = hr.doctor([np.zeros((2, 2))] * 50, lambda batch: burn(0.005), seconds=1)
     assert_finds(report, "consumer")
     assert not report.input_bound, report
@@ -236,7 +236,7 @@ def test_nothing_is_written_to_the_dataset(pictures: Path) -> None:
 # Bad input: each ends with the available measurements and a sentence.
 
 
-def test_a_step_that_fails() -> None:
+def test_a_step_that_fails_is_reported() -> None:
     calls = iter(range(1000))
 
     def step(batch: Any) -> None:
@@ -250,7 +250,7 @@ def test_a_step_that_fails() -> None:
     assert report.rates
 
 
-def test_a_loader_that_raises() -> None:
+def test_a_loader_that_raises_is_reported() -> None:
     def batches() -> Iterator[Any]:
         for _ in range(5):
             yield np.zeros((2, 2))
@@ -266,7 +266,7 @@ def test_a_loader_that_raises() -> None:
 
 
 @pytest.mark.parametrize("batches", [[], iter([]), (np.zeros(2) for _ in range(3))])
-def test_empty_and_single_use_loaders(batches: Any) -> None:
+def test_empty_and_single_use_loaders_get_a_note_and_no_verdict(batches: Any) -> None:
     report = hr.doctor(batches, nothing, seconds=0.5)
     assert report.notes and report.verdict == "unsure"
 
@@ -402,7 +402,9 @@ def test_the_command_accepts_the_users_pipeline(tmp_path: Path, name: str) -> No
         ([PICTURES, "--seconds", "0"], 2, "seconds"),
     ],
 )
-def test_the_command_refuses(arguments: list[Any], code: int, words: str, tmp_path: Path) -> None:
+def test_the_command_refuses_invalid_arguments(
+    arguments: list[Any], code: int, words: str, tmp_path: Path
+) -> None:
     pytest.importorskip("typer")
     (tmp_path / "steps.py").write_text("def nothing(batch):\n    pass\n")
     done = run_command("doctor", *arguments, folder=tmp_path)

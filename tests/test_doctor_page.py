@@ -285,7 +285,7 @@ def test_a_dataset_of_one_record_gets_a_page(tmp_path: Path) -> None:
     assert report.sweep[0]["workers"] == 1
 
 
-def test_text_has_the_contrast_that_accessibility_asks_for() -> None:
+def test_text_has_the_contrast_required_for_accessibility() -> None:
     """WCAG 2.1, 1.4.3: at least 4.5 to 1 for text; 1.4.11: 3 to 1 for graphics."""
     palettes = re.findall(r"--paper:[^}]*", style.STYLE)
     assert len(palettes) >= 2
@@ -312,7 +312,7 @@ def contrast(one: str, other: str) -> float:
 # The charts.
 
 
-def test_shares_divide_the_width() -> None:
+def test_shares_of_data_and_step_divide_the_width() -> None:
     chart = charts.shares(full())
     assert marks(chart, "data")[0]["width"] == pytest.approx(0.4 * 760)
     assert marks(chart, "step")[0]["width"] == pytest.approx(0.6 * 760)
@@ -396,7 +396,7 @@ def test_memory_is_drawn_against_its_limit() -> None:
 
 
 @pytest.mark.parametrize("width", [figure.WIDE, figure.NARROW])
-def test_nothing_is_drawn_outside(width: float) -> None:
+def test_nothing_is_drawn_outside_the_chart(width: float) -> None:
     report = full()
     for chart in (charts.shares, charts.resources, charts.stages, charts.predictions,
                   charts.threads, time_charts.waterfall, time_charts.latencies,
@@ -412,7 +412,7 @@ def test_nothing_is_drawn_outside(width: float) -> None:
                 assert 0 <= float(shape.get("y", 0)) <= height + 1
 
 
-def test_ticks_are_round_numbers_inside() -> None:
+def test_ticks_are_round_numbers_inside_the_axis() -> None:
     assert svg.Scale(0, 10, 0, 1).ticks(5) == [0, 2, 4, 6, 8, 10]
     assert svg.Scale(1, 1000, 0, 1, log=True).ticks(4) == [1, 10, 100, 1000]
     draw = random.Random(2)
@@ -478,7 +478,7 @@ def test_slow_records_are_shown_with_their_images() -> None:
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120])
-def test_text_keeps_to_the_terminals_width(columns: int) -> None:
+def test_text_fits_the_terminals_width(columns: int) -> None:
     lines = text.of(full(), columns, bars=True).splitlines()
     assert max(map(len, lines)) <= max(columns, 64)
     assert any("█" in line for line in lines)

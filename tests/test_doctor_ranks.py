@@ -96,7 +96,7 @@ def row(rank: int, **values: Any) -> dict[str, Any]:
     return {"rank": rank, "cores": 4, "data_seconds": 0.01, "stages": {"decode": 0.01}, **values}
 
 
-def test_why_a_rank_is_slow() -> None:
+def test_the_reason_for_a_slow_rank_is_given() -> None:
     rows = [row(0), row(1), row(2)]
     assert why(row(3, cores=1), rows) == "it may use 1 cores, the others 4"
     slow = row(3, data_seconds=0.05, stages={"decode": 0.01, "reading": 0.04})
@@ -113,7 +113,7 @@ def place(rank: int, count: int, run: str) -> Place:
     return Place(rank, count, rank, count, run)
 
 
-def test_the_rendezvous_address_is_the_launchers() -> None:
+def test_the_rendezvous_uses_the_launchers_address() -> None:
     torchrun = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}
     found = place_from(torchrun)
     assert found is not None and (found.rank, found.local_rank, found.local_count) == (5, 1, 4)
@@ -209,7 +209,7 @@ def test_the_pace_is_that_of_the_slowest_rank() -> None:
     assert 50 <= steps < 60
 
 
-def test_a_pace_of_long_steps_needs_fewer_of_them() -> None:
+def test_long_steps_need_fewer_repeats_to_measure_the_pace() -> None:
     pace = Pace(1.0, least=10)
     assert not pace.over(3.0, 1) and pace.over(7.0, 2)
     assert not Pace(1.0).over(5.0, 0)
@@ -276,7 +276,7 @@ def examined(folder: Path, breaks: str = "pass") -> subprocess.CompletedProcess[
     )
 
 
-def test_a_slow_rank_under_torchrun(tmp_path: Path) -> None:
+def test_a_slow_rank_under_torchrun_is_found(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("typer")
     done = examined(tmp_path)
@@ -297,7 +297,7 @@ def test_a_slow_rank_under_torchrun(tmp_path: Path) -> None:
          "ank 1 has died"),
     ],
 )  # fmt: skip
-def test_a_rank_that_is_gone_is_reported(tmp_path: Path, breaks: str, said: str) -> None:
+def test_a_rank_that_has_exited_is_reported(tmp_path: Path, breaks: str, said: str) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("typer")
     done = examined(tmp_path, breaks)

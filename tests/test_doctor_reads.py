@@ -30,7 +30,7 @@ def test_orders_read_the_dataset_as_often_as_a_simulation_of_blocks_found() -> N
         assert plan.best is (streams if nodes > 1 else plan.best)
 
 
-def test_single_files_are_a_request_each_until_they_are_in_shards(tmp_path: Path) -> None:
+def test_single_files_take_a_request_each_unless_packed_in_shards(tmp_path: Path) -> None:
     source = tmp_path / "source"
     pixels = np.arange(40 * 3 * 8 * 8, dtype=np.uint8).reshape(40, 3, 8, 8)
     hr.convert(hr.records(image=pixels, label=[0, 1] * 20), source, "folder")

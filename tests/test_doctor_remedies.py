@@ -44,7 +44,7 @@ def offered(case: Case, draw: random.Random) -> list[remedies.Remedy]:
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_comparisons_predict_the_loop(cause: str) -> None:
+def test_measured_comparisons_predict_the_loops_rate(cause: str) -> None:
     missed = []
     for seed in range(CASES):
         case = planted(cause, seed)
@@ -84,7 +84,7 @@ def test_a_step_that_computes_takes_its_cores_from_the_loader() -> None:
     assert high == pytest.approx(200)
 
 
-def test_a_step_that_was_held_up_is_as_fast_as_alone_once_it_is_the_limit() -> None:
+def test_a_step_slowed_by_the_loader_is_predicted_to_reach_its_speed_alone() -> None:
     busy = Case((Stage("decode", "decode", 0.02),), 2, 2, step_seconds=0.008, step_alone=0.005)
     remedy = remedies.compared(busy, "pack", "pack", (10.0, 10.0))
     prediction = remedies.predict(busy, remedy, 100.0)
@@ -93,7 +93,9 @@ def test_a_step_that_was_held_up_is_as_fast_as_alone_once_it_is_the_limit() -> N
 
 
 @pytest.mark.parametrize(("input_seconds", "step_seconds"), [(0.02, 0.003), (0.003, 0.02)])
-def test_short_epochs_pay_for_their_ends(input_seconds: float, step_seconds: float) -> None:
+def test_predictions_include_the_start_and_end_of_short_epochs(
+    input_seconds: float, step_seconds: float
+) -> None:
     epochs, batches, now = 50, 6, 0.0
     for _ in range(epochs):
         made = now
@@ -131,7 +133,7 @@ class Counted:
         return iter([np.zeros((4, 1))] * self.batches)
 
 
-def test_two_loaders_take_turns_being_first() -> None:
+def test_two_compared_loaders_alternate_in_running_first() -> None:
     log: list[str] = []
     compare(Counted("a", log), Counted("b", log), 0.0)
     assert log == ["a", "b", "a", "b", "b", "a", "a", "b"]
@@ -218,14 +220,14 @@ def test_uint8_is_offered_for_steps_that_end_in_floats() -> None:
             assert next(iter(made)).image.dtype == np.uint8
 
 
-def test_only_expensive_steps_are_left_out() -> None:
+def test_only_removing_expensive_steps_is_offered() -> None:
     prices = [Price("RandomHorizontalFlip", 1e-6, 0.0), Price("Normalize", 5e-4, 0.0)]
     with loader_of() as loader:
         found = names(loader, Anatomy(NO_PRICES.stages, prices, 1000.0))
     assert "without Normalize" in found and "without RandomHorizontalFlip" not in found
 
 
-def test_steps_of_fields_are_left_out_by_number() -> None:
+def test_steps_of_per_field_lists_are_removed_by_number() -> None:
     pipeline = Pipeline({"image": [T.Resize(8), T.Resize(9), T.CenterCrop(4)], "label": None})
     assert names_of(pipeline) == ["Resize", "Resize (2)", "CenterCrop"]
     shorter = without(pipeline, {1})

@@ -164,7 +164,7 @@ class tqdm:
         "for x, y in Endless(Rows(), batch_size=4):",
     ],
 )
-def test_code_around_the_loader_does_not_matter(tmp_path: Path, loop: str) -> None:
+def test_code_around_the_loader_does_not_affect_the_report(tmp_path: Path, loop: str) -> None:
     (tmp_path / "site-packages").mkdir()
     (tmp_path / "site-packages" / "tqdm.py").write_text(TQDM)
     done = examine(
@@ -190,7 +190,7 @@ def test_code_around_the_loader_does_not_matter(tmp_path: Path, loop: str) -> No
     assert done.report["script"]["loop"] == line_of(tmp_path, loop)
 
 
-def test_workers_main_guard_and_arguments(tmp_path: Path) -> None:
+def test_a_script_with_workers_a_main_guard_and_arguments_is_measured(tmp_path: Path) -> None:
     body = """
     import argparse, os, sys
 
@@ -214,7 +214,7 @@ def test_workers_main_guard_and_arguments(tmp_path: Path) -> None:
     assert "num_workers=2" in done.report["script"]["loader"]
 
 
-def test_our_own_loader(tmp_path: Path) -> None:
+def test_a_script_with_our_loader_is_measured(tmp_path: Path) -> None:
     done = examine_alone(
         tmp_path,
         """
@@ -261,7 +261,7 @@ def test_records_compared_in_a_migration_are_not_the_scripts_loop(tmp_path: Path
     assert done.report["script"]["other_loops"] == []
 
 
-def test_a_program_without_torch_that_iterates_ours(tmp_path: Path) -> None:
+def test_a_program_without_torch_is_measured(tmp_path: Path) -> None:
     done = examine_alone(
         tmp_path,
         """
@@ -347,7 +347,7 @@ def test_a_new_iterator_for_each_batch_is_noticed(tmp_path: Path) -> None:
     assert done.report["rates"]["real"] > 0
 
 
-def test_a_module(tmp_path: Path) -> None:
+def test_a_module_is_measured_like_a_script(tmp_path: Path) -> None:
     package = tmp_path / "project"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -365,7 +365,7 @@ def test_a_module(tmp_path: Path) -> None:
     assert report["script"]["loop"] == os.path.join("project", "train.py:4"), done.stderr
 
 
-def test_the_report_is_all_that_is_printed(tmp_path: Path) -> None:
+def test_only_the_report_is_printed(tmp_path: Path) -> None:
     done = examine(
         tmp_path,
         """
@@ -394,7 +394,7 @@ def test_json_equals_that_of_the_other_ways_of_calling(tmp_path: Path) -> None:
 # No harm.
 
 
-def test_nothing_is_lost_or_reported(tmp_path: Path) -> None:
+def test_files_are_restored_and_experiment_trackers_disabled(tmp_path: Path) -> None:
     (tmp_path / "wandb.py").write_text(
         "import os\ndef init(project=None, mode=None):\n"
         "    print('wandb', mode, os.environ['WANDB_MODE'])\n"
@@ -430,7 +430,7 @@ def test_nothing_is_lost_or_reported(tmp_path: Path) -> None:
     assert "which were restored: best.pt, old.txt, gone.txt." in text
 
 
-def test_it_ends_a_script_that_catches_everything(tmp_path: Path) -> None:
+def test_a_script_that_catches_every_exception_is_ended(tmp_path: Path) -> None:
     done = examine(
         tmp_path,
         """

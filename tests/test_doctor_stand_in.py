@@ -49,7 +49,7 @@ def test_a_simulated_step_takes_its_time_after_the_copy(clock: VirtualClock) -> 
     assert seconds_of(clock, StandIn(), batch_of(8000)) == pytest.approx(0, abs=CLOSE)
 
 
-def test_a_step_may_take_its_time_for_each_record(clock: VirtualClock) -> None:
+def test_the_time_of_a_step_may_be_per_record(clock: VirtualClock) -> None:
     step = StandIn(0.001, record_seconds=0.002)
     assert seconds_of(clock, step, batch_of(80, records=4)) == pytest.approx(0.009, abs=CLOSE)
     there = step.on_device(batch_of(80, records=5))
@@ -65,7 +65,7 @@ def test_with_overlap_a_batch_takes_the_longer_of_copy_and_step(
     assert seconds_of(clock, step, batch_of(size), 10) == pytest.approx(expected, rel=0.02)
 
 
-def test_pinned_tensors_are_copied_at_a_rate_of_their_own(clock: VirtualClock) -> None:
+def test_pinned_tensors_are_copied_at_a_separate_rate(clock: VirtualClock) -> None:
     class Pinned:
         nbytes = 1000
 
@@ -89,13 +89,13 @@ def test_pinned_tensors_are_copied_at_a_rate_of_their_own(clock: VirtualClock) -
         (".5ms", 5e-4),
     ],
 )
-def test_times_are_read_as_people_write_them(text: str, batch_seconds: float) -> None:
+def test_times_are_parsed_with_their_units(text: str, batch_seconds: float) -> None:
     assert is_stand_in(text)
     assert stand_in_from(text).step_seconds(batch_of(80, 4)) == pytest.approx(batch_seconds)
 
 
 @pytest.mark.parametrize(("text", "rate"), [("12GB/s", 12e9), ("800 MB/s", 8e8), ("1GiB/s", 2**30)])
-def test_rates_are_read_as_people_write_them(text: str, rate: float) -> None:
+def test_rates_are_parsed_with_their_units(text: str, rate: float) -> None:
     assert stand_in_from("1ms", text).copies()["pageable"] == rate
 
 
@@ -168,7 +168,7 @@ def test_generated_stand_ins_are_distinguished(clock: VirtualClock, seed: int) -
     assert report.verdict == cause, report
 
 
-def test_a_fast_copy_leaves_the_step_the_limit(clock: VirtualClock) -> None:
+def test_with_a_fast_copy_the_step_is_the_limit(clock: VirtualClock) -> None:
     report = examined(clock, 0.0001, StandIn(0.002, copy_bytes_per_second=1e9))
     assert report.verdict == "consumer", report
     assert report.copy_hidden is None  # 8 µs of 2 ms
@@ -198,7 +198,7 @@ def test_the_command_takes_a_time_for_a_step() -> None:
     assert value["copies"]["pageable"] == 12e9 and value["rates"]["ceiling"] <= 2 / 0.020
 
 
-def test_a_rate_of_copying_needs_a_stand_in() -> None:
+def test_a_copy_rate_requires_a_stand_in() -> None:
     pytest.importorskip("typer")
     done = run_command("doctor", PICTURES, "--device-copy", "12GB/s")
     assert (done.returncode, "--step that is a duration" in done.stderr) == (2, True), done.stderr

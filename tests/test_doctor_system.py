@@ -56,13 +56,13 @@ def test_variables_that_may_be_secrets_are_not_shown() -> None:
     assert system.printable_url("https://me:x@host/headrace.git") == "https://host/headrace.git"
 
 
-def test_how_it_was_installed_is_told() -> None:
+def test_the_installation_method_is_reported() -> None:
     facts = system.look()["headrace"]
     assert facts["installer"] == "pip"
     assert re.fullmatch(r"cp3\d+-(abi3|cp3\d+)-\w+", facts["wheel"])
 
 
-def test_folders_are_told_with_their_disk_and_free_space(
+def test_folders_are_reported_with_their_disk_and_free_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "not" / "made"))
@@ -99,7 +99,7 @@ def test_system_facts_come_from_system_files(tmp_path: Path) -> None:
     assert facts["system"]["load"] == "1.50 1.00 0.50 2/300 999"
 
 
-def test_an_unset_limit_is_none() -> None:
+def test_an_unset_limit_is_reported_as_none() -> None:
     assert system.limit_of("RLIMIT_FSIZE") in (None, resource.getrlimit(resource.RLIMIT_FSIZE)[0])
 
 

@@ -210,7 +210,7 @@ def test_no_verdict_if_only_some_windows_starve() -> None:
     assert judge(case, [Window(50, 0.0), Window(50, 0.01), Window(30, 0.4)]).word == "unsure"
 
 
-def test_an_ample_input_makes_the_consumer_the_limit() -> None:
+def test_the_consumer_is_the_limit_if_the_input_is_fast() -> None:
     case = Case((Stage("decode", "decode", 0.001),), workers=1, cores=1, step_seconds=0.02)
     verdict = judge(case, [Window(50, 0.001)] * 3)
     assert verdict.word == "consumer" and verdict.margin == pytest.approx(19)
@@ -239,19 +239,19 @@ def test_one_stage_of_each_resource_gives_the_textbook_rates() -> None:
     assert sustained(case) == rates
 
 
-def test_some_waiting_does_not_blame_an_ample_input() -> None:
+def test_occasional_waiting_does_not_blame_a_fast_input() -> None:
     case = Case((Stage("decode", "decode", 0.001),), workers=1, cores=1, step_seconds=0.01)
     assert judge(case, [Window(90, 0.10)] * 3).word == "consumer"
     assert judge(case, [Window(60, 0.40)] * 3).word == "unsure"
 
 
-def test_one_window_proves_nothing() -> None:
+def test_one_window_gives_no_verdict() -> None:
     case = Case((Stage("decode", "decode", 0.01),), workers=1, cores=1, step_seconds=0.001)
     assert judge(case, [Window(90, 0.9)]).word == "unsure"
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_with_other_programs_running_nothing_is_named(cause: str) -> None:
+def test_no_cause_is_named_while_other_programs_run(cause: str) -> None:
     """They take half of the cores, so the measured loop is not the planted one."""
     for seed in range(4):
         case = planted(cause, seed)
@@ -263,7 +263,7 @@ def test_with_other_programs_running_nothing_is_named(cause: str) -> None:
         assert judge(case, seen, crowding=0.1) == judge(case, seen)
 
 
-def test_too_few_batches_of_a_loader_that_works_ahead_prove_nothing() -> None:
+def test_too_few_batches_of_a_prefetching_loader_give_no_verdict() -> None:
     case = planted("storage", 1)
     steady = [Window(90, 0.9)] * 3
     verdict = judge(case, steady, batches=3)

@@ -59,7 +59,7 @@ def test_gains_are_compared_despite_a_varying_machine() -> None:
 @pytest.mark.parametrize(
     ("after", "inside"), [(719, False), (721, True), (879, True), (881, False)]
 )
-def test_the_range_has_two_ends(after: float, inside: bool) -> None:
+def test_the_range_has_a_low_and_a_high_end(after: float, inside: bool) -> None:
     assert Verified("x", 900, 1100, 500, 400, after, 8, 8).inside is inside
 
 
@@ -229,6 +229,6 @@ def test_an_unknown_remedy_is_refused_at_once() -> None:
         verify.check(name)
 
 
-def test_untried_remedies_predict_nothing() -> None:
+def test_untried_remedies_have_no_prediction() -> None:
     made = verify.verify(findings([np.zeros((2, 2))] * 9, "prefetch"), "pack", 0.1)
     assert "not predicted" in made.reason

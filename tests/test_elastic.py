@@ -44,7 +44,7 @@ def whole_epochs(last_batch: str, epochs: int = 3) -> list[list[list[int]]]:
 
 
 @pytest.mark.parametrize("world", [3, 4, 7])
-def test_uneven_ranks_make_up_the_batch_and_their_weights_its_gradient(world: int) -> None:
+def test_uneven_slices_cover_the_batch_and_their_weights_give_its_gradient(world: int) -> None:
     def gradient(values: Any, slope: float = 0.3) -> float:  # of mean((slope * v - v**2)**2) / 2
         v = values.astype(np.float64)
         return float(np.mean((slope * v - v**2) * v))
@@ -80,7 +80,7 @@ def test_padding_has_no_weight() -> None:
 
 @pytest.mark.parametrize("world", [3, 4, 7])
 @pytest.mark.parametrize("kept", [False, True], ids=["streamed", "resident"])
-def test_padded_ranks_have_one_size_and_their_valid_rows_are_the_batch(
+def test_padded_slices_have_equal_sizes_and_their_valid_rows_are_the_batch(
     world: int, kept: bool, last_batch: str
 ) -> None:
     given: dict[str, Any] = {
@@ -178,7 +178,7 @@ def _photos(count: int) -> list[bytes]:
     return [out.getvalue()] * count
 
 
-def test_an_iterator_continues_in_another_world_size(last_batch: str) -> None:
+def test_an_iterator_resumes_with_another_world_size(last_batch: str) -> None:
     whole = whole_epochs(last_batch)
     run = loader(last_batch=last_batch, shuffle="streams")
     streamed = [batch.number.tolist() for batch in run]
@@ -201,7 +201,7 @@ def test_an_iterator_continues_in_another_world_size(last_batch: str) -> None:
         by_rank.set_shard(0, 2)
 
 
-def test_seek_goes_to_a_step_by_number(last_batch: str) -> None:
+def test_seek_jumps_to_a_step_by_number(last_batch: str) -> None:
     whole = [batch for epoch in whole_epochs(last_batch) for batch in epoch]
     run = loader(last_batch=last_batch)
     length = len(run)
@@ -285,7 +285,7 @@ class Group:
         return self._size
 
 
-def test_a_shard_is_read_from_a_group() -> None:
+def test_shard_may_be_a_process_group() -> None:
     run = loader(last_batch="drop", shard=Group(1, 2))
     assert "rank 1 of 2 (of a Group" in repr(run)
     assert next(iter(run)).number.tolist() == slice_of(whole_epochs("drop", 1)[0][0], 1, 2)

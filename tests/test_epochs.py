@@ -18,7 +18,7 @@ def ids(loader: hr.Loader) -> list[list[int]]:
 
 @pytest.mark.parametrize("records", [1, 2, 7, 8, 9])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_each_record_comes_once(records: int, shuffle: bool) -> None:
+def test_each_record_is_delivered_once(records: int, shuffle: bool) -> None:
     loader = hr.Loader(Numbers(records), batch_size=4, shuffle=shuffle, fields="id")
     for _ in range(3):
         batches = ids(loader)
@@ -26,7 +26,7 @@ def test_each_record_comes_once(records: int, shuffle: bool) -> None:
         assert sorted(number for batch in batches for number in batch) == list(range(records))
 
 
-def test_the_last_batch_is_kept_dropped_or_padded() -> None:
+def test_the_last_batch_is_short_dropped_or_padded() -> None:
     def sizes(last_batch: str) -> list[int]:
         return [
             len(b)
@@ -119,7 +119,7 @@ def test_a_second_iter_closes_the_first() -> None:
     next(second)
 
 
-def test_an_ended_iterator_stays_ended() -> None:
+def test_an_exhausted_iterator_stays_exhausted() -> None:
     loader = hr.Loader(Numbers(3), batch_size=4, fields="id")
     iteration = iter(loader)
     next(iteration)

@@ -37,7 +37,7 @@ def values(loader: hr.Loader) -> list[int]:
     return [int(image[0, 0, 0]) for batch in loader for image in batch.image]
 
 
-def test_the_default_raises_with_code_place_and_hint(damaged: Path) -> None:
+def test_the_default_raises_with_code_location_and_hint(damaged: Path) -> None:
     with pytest.raises(hr.DataError) as caught:
         list(hr.Loader(damaged, SMALL, batch_size=4))
     error = caught.value
@@ -60,7 +60,7 @@ def test_skip_leaves_the_row_out(damaged: Path) -> None:
     assert values(loader) == [i for i in range(20) if i not in (7, 13)]
 
 
-def test_substitute_fills_the_row_and_moves_nothing(damaged: Path) -> None:
+def test_substitute_fills_the_row_and_shifts_no_other_row(damaged: Path) -> None:
     options: dict[str, Any] = {"batch_size": 4, "on_error": "substitute", "error_budget": 5}
     loader = hr.Loader(damaged, SMALL, **options)
     got = values(loader)
@@ -71,7 +71,7 @@ def test_substitute_fills_the_row_and_moves_nothing(damaged: Path) -> None:
     assert values(hr.Loader(damaged, SMALL, threads=1, **options)) == got
 
 
-def test_the_quarantine_lists_record_place_and_reason(damaged: Path, tmp_path: Path) -> None:
+def test_the_quarantine_lists_record_location_and_reason(damaged: Path, tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     loader = hr.Loader(
         damaged, SMALL, batch_size=4, on_error="skip", error_budget=5, quarantine=path
@@ -85,7 +85,7 @@ def test_the_quarantine_lists_record_place_and_reason(damaged: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("budget", [1, (1, 1.0), (100, 0.0)])
-def test_a_spent_budget_ends_the_run(damaged: Path, budget: Any) -> None:
+def test_an_exhausted_error_budget_ends_the_run(damaged: Path, budget: Any) -> None:
     many = hr.subset(hr.open(damaged), list(range(20)) * 100)
     loader = hr.Loader(many, SMALL, batch_size=4, on_error="skip", error_budget=budget)
     with pytest.raises(hr.Error, match="records of this epoch are bad"):
@@ -111,7 +111,7 @@ def test_a_vanished_file_is_a_storage_error(pictures: Path, tmp_path: Path) -> N
     assert isinstance(caught.value, OSError)
 
 
-def test_nothing_at_the_path() -> None:
+def test_a_path_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(hr.StorageError, match="nothing found at"):
         hr.open("/nowhere/at/all")
     with pytest.raises(OSError):
@@ -137,7 +137,7 @@ def test_too_little_memory_is_refused_at_once(pictures: Path) -> None:
         hr.Loader(pictures, [T.Resize((512, 512))], batch_size=512, memory_limit="20 MiB")
 
 
-def test_too_many_pixels_are_refused_before_memory_is_taken(pictures: Path) -> None:
+def test_too_many_pixels_are_refused_before_allocation(pictures: Path) -> None:
     loader = hr.Loader(pictures, SMALL, batch_size=4, max_pixels=30)
     with pytest.raises(hr.ResourceLimitError, match="the cap is 30"):
         next(iter(loader))
@@ -152,7 +152,7 @@ def test_errors_can_be_pickled(damaged: Path) -> None:
     )  # fmt: skip
 
 
-def test_every_code_explains_itself() -> None:
+def test_every_error_code_has_an_explanation() -> None:
     for code, record in _core.error_codes().items():
         assert code.startswith("HR") and len(code) == 6
         assert record["title"] and len(record["explanation"]) > 40, code

@@ -14,7 +14,9 @@ pytest.importorskip("torch")
 
 
 @pytest.mark.parametrize("meanwhile", ["python", "collective", "late"])
-def test_a_bad_record_of_one_rank_ends_all_with_its_message(meanwhile: str, tmp_path: Path) -> None:
+def test_a_bad_record_of_one_rank_ends_all_ranks_with_its_message(
+    meanwhile: str, tmp_path: Path
+) -> None:
     text = output_of("ranks_that_fail.py", meanwhile, cwd=tmp_path)
     assert "[1, 1, 1]" in text or "[3, 3, 3]" in text
     assert "rank 1: DataError" in text
@@ -31,7 +33,7 @@ def test_a_rank_that_cannot_be_interrupted_is_ended_with_the_message(tmp_path: P
     assert "HR0732 another rank has failed: rank 1: MemoryError: no room" in text
 
 
-def test_ranks_that_do_not_fail_end_as_before(tmp_path: Path) -> None:
+def test_ranks_that_do_not_fail_end_normally(tmp_path: Path) -> None:
     text = output_of("ranks_that_fail.py", "nothing", cwd=tmp_path)
     assert "[0, 0, 0]" in text and text.count("is done") == 3
 

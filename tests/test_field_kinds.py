@@ -29,7 +29,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 NORMALIZED = [T.Resize((4, 4)), T.ToDtype("float32", scale=True), T.Normalize(0.5, 0.5)]
 
 
-def test_the_kind_of_a_folder_joined_as_a_mask_is_requested(folders: tuple[Path, Path]) -> None:
+def test_the_kind_of_a_folder_joined_as_a_mask_must_be_declared(folders: tuple[Path, Path]) -> None:
     with pytest.raises(hr.ConfigError, match=r'kinds=\{"mask": "mask"\} for class ids') as caught:
         hr.join(*folders, rename={"image": "mask"})
     assert caught.value.code == "HR0182"
@@ -41,7 +41,7 @@ def test_the_kind_of_a_folder_joined_as_a_mask_is_requested(folders: tuple[Path,
     assert next(iter(hr.Loader(image, NORMALIZED, batch_size=3))).mask.dtype == np.float32
 
 
-def test_the_kind_of_two_images_in_a_tuple_is_requested() -> None:
+def test_the_kind_of_two_images_in_a_tuple_must_be_declared() -> None:
     picture, ids = Image.new("RGB", (8, 6)), Image.new("L", (8, 6), 3)
     plane = np.full((6, 8), 3, np.int64)
     for pair in ((picture, ids), (np.zeros((3, 6, 8), np.uint8), plane), (picture, plane)):
@@ -56,7 +56,7 @@ def test_the_kind_of_two_images_in_a_tuple_is_requested() -> None:
         hr.open([(picture, ids)], names=("a", "b", "c"))
 
 
-def test_the_kind_of_a_field_named_mask_is_requested() -> None:
+def test_the_kind_of_a_field_named_mask_must_be_declared() -> None:
     data = [{"image": Image.new("RGB", (8, 6)), "gt_mask": Image.new("L", (8, 6), 5)}] * 3
     with pytest.raises(hr.ConfigError, match=r"HR0182"):
         hr.open(data)
@@ -78,7 +78,7 @@ def test_planes_of_class_ids_may_be_any_integer_that_fits() -> None:
         list(hr.Loader(bad, batch_size=1, ragged="list"))
 
 
-def test_an_image_sized_map_is_not_left_behind() -> None:
+def test_an_image_sized_map_moves_with_its_image_or_is_refused() -> None:
     ramp = np.arange(48, dtype=np.float32).reshape(6, 8)
     data = [{"image": np.zeros((3, 6, 8), np.uint8), "depth": ramp}] * 2
     assert hr.open(data).schema[1].kind == "masks"
@@ -122,7 +122,7 @@ def test_packs_keep_kinds(folders: tuple[Path, Path], tmp_path: Path) -> None:
     assert hr.open(tmp_path / "masks.hrpack").schema[0].kind == "mask"
 
 
-def test_one_bad_value_costs_one_record() -> None:
+def test_one_bad_value_affects_one_record() -> None:
     def record(i: int, **other: Any) -> dict[str, Any]:
         return {"label": i, "words": f"w{i}"} | other
 
@@ -136,7 +136,7 @@ def test_one_bad_value_costs_one_record() -> None:
     assert "surrogates" in reasons[70] and "beyond 64 bits" in reasons[90]
 
 
-def test_one_bad_result_of_a_step_costs_one_record() -> None:
+def test_one_bad_result_of_a_step_affects_one_record() -> None:
     def step(label: Any, words: str) -> dict[str, Any]:
         return {"words": words + "\ud800" if label == 33 else words}
 

@@ -106,7 +106,7 @@ def test_a_failure_names_the_file_and_exception_and_may_be_temporary(
         hr.open([("a", 0)], filesystem=fs)
 
 
-def test_many_reads_are_under_way_at_once(fs: Any, pictures: Path) -> None:
+def test_many_reads_run_concurrently(fs: Any, pictures: Path) -> None:
     content = next(path for path in sorted(pictures.rglob("*")) if path.is_file()).read_bytes()
     for i in range(40):
         fs.pipe(f"/many/{i % 2}/{i}.jpg", content)
@@ -149,7 +149,7 @@ begun.wait()
 """
 
 
-def test_python_ends_while_reads_are_under_way() -> None:
+def test_python_may_exit_while_reads_are_in_flight() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60
     )

@@ -63,7 +63,7 @@ def line(size: int, angle: float, direction: float) -> Array:
     return kernel
 
 
-def test_motion_is_the_mean_along_a_line() -> None:
+def test_motion_blur_is_the_mean_along_a_line() -> None:
     for random, image in pictures(80, seed=2):
         size = int(random.choice([3, 5, 7, 11, 21]))
         angle, direction = float(random.uniform(0, 360)), float(random.uniform(-1, 1))
@@ -73,7 +73,7 @@ def test_motion_is_the_mean_along_a_line() -> None:
         np.testing.assert_array_equal(through(image, step)[0], np.rint(sums / kernel.sum()))
 
 
-def test_motion_is_drawn_and_shifted() -> None:
+def test_random_motion_blurs_differ_and_keep_the_sum() -> None:
     image = np.zeros((400, 1, 15, 15), np.uint8)
     image[:, :, 7, 7] = 255
     out = through(image, T.MotionBlur(7, p=1.0))

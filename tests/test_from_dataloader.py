@@ -111,7 +111,7 @@ def test_a_subset_of_another_dataset_keeps_its_rows() -> None:
     assert next(iter(loader)).x[:, 0, 0].tolist() == [7, 2]
 
 
-def test_draws_of_a_dataset_leave_the_programs_generators_alone() -> None:
+def test_draws_of_a_dataset_do_not_affect_the_programs_generators() -> None:
     import random
 
     before = random.getstate(), torch.random.get_rng_state()
@@ -120,7 +120,7 @@ def test_draws_of_a_dataset_leave_the_programs_generators_alone() -> None:
     assert torch.equal(torch.random.get_rng_state(), before[1])
 
 
-def test_torch_samplers_become_ours() -> None:
+def test_torch_samplers_are_translated() -> None:
     dataset = numbers(20)
 
     def labels(**options: Any) -> list[int]:
@@ -139,7 +139,7 @@ def test_torch_samplers_become_ours() -> None:
     assert [len(batch[0]) for batch in loader] == [6, 6, 6]
 
 
-def test_ranks_of_a_distributed_sampler_have_each_record_once() -> None:
+def test_ranks_of_a_distributed_sampler_read_each_record_once() -> None:
     dataset, seen = numbers(24), []
     for rank in range(3):
         sampler = DistributedSampler(dataset, num_replicas=3, rank=rank, seed=5)

@@ -132,7 +132,7 @@ def test_transforms_without_an_operator_run_unchanged(pictures: Path) -> None:
     assert [name.partition("(")[0] for name in names] == ["Lambda", "target_transform plus_ten"]
 
 
-def test_other_shapes_and_dtypes_are_declared(pictures: Path) -> None:
+def test_changed_shapes_and_dtypes_are_declared(pictures: Path) -> None:
     v1 = tv.transforms
     recipe = v1.Compose([v1.Resize((5, 6)), own.Grow(), torch.from_numpy])
     dataset = folder(pictures, recipe, target_transform=own.half)
@@ -196,7 +196,7 @@ def test_labels_that_were_changed_are_the_ones_delivered(pictures: Path) -> None
     assert labels.tolist() == [2 - label_of(path) for path in reversed(files_of(pictures))]
 
 
-def test_other_pixels_are_an_error_that_names_record_and_step(
+def test_pixels_that_differ_are_an_error_that_names_record_and_step(
     pictures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     v1 = tv.transforms

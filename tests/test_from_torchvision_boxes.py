@@ -95,7 +95,7 @@ def detection(pictures: Path, tmp_path: Path, transforms: Any, keys: Any = None)
     return tv.datasets.wrap_dataset_for_transforms_v2(dataset, keys), file
 
 
-def test_transforms_of_image_and_boxes_together(pictures: Path, tmp_path: Path) -> None:
+def test_joint_transforms_of_image_and_boxes_are_native(pictures: Path, tmp_path: Path) -> None:
     pytest.importorskip("pycocotools")
     v2 = tv.transforms.v2
     recipe = v2.Compose(
@@ -182,7 +182,9 @@ def test_torchvisions_detection_collate_fn_becomes_lists(pictures: Path, tmp_pat
         translated(dataloader, annotations=file)
 
 
-def test_a_crop_that_pads_by_an_odd_number(pictures: Path, tmp_path: Path) -> None:
+def test_boxes_of_a_crop_that_pads_by_an_odd_number_are_equal(
+    pictures: Path, tmp_path: Path
+) -> None:
     """For such a CenterCrop torchvision's boxes are a pixel off; the difference is not ours."""
     pytest.importorskip("pycocotools")
     v2 = tv.transforms.v2

@@ -100,7 +100,7 @@ def test_images_and_masks_are_native_and_equal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fill", [0, 9], ids=["black", "gray"])
-def test_a_class_of_the_same_name_must_do_the_same(tmp_path: Path, fill: int) -> None:
+def test_a_class_of_the_same_name_must_behave_the_same(tmp_path: Path, fill: int) -> None:
     root = pictures_and_masks(tmp_path)
     steps = [v2.CenterCrop(64), *TO_FLOATS]
     loader = translated(DataLoader(wrapped(root, [PadIfSmaller(64, fill), *steps]), batch_size=3))
@@ -126,7 +126,7 @@ def test_the_preset_for_segmentation_pads_as_the_reference_does(tmp_path: Path) 
     assert (mask[0][0, :30, :40] == 5).all() and (mask[0] == 255).sum() == 64 * 64 - 30 * 40
 
 
-def test_boxes_stay_where_they_are_when_an_image_grows() -> None:
+def test_boxes_keep_their_coordinates_when_an_image_is_padded() -> None:
     pixels = np.zeros((3, 20, 30), np.uint8)
     source = hr.records(
         image=pixels[None], boxes=np.float32([[[1, 2, 11, 12]]]), kinds={"boxes": "boxes:xyxy"}

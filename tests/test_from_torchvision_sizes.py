@@ -90,9 +90,7 @@ def test_padding_modes_and_filters_are_native_and_compared(pictures: Path) -> No
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
 @pytest.mark.parametrize("padding", [0, 3, (5, 1), (1, 2, 3, 4), [2]])
-def test_a_random_crops_padding_stays_on_its_sides(
-    pictures: Path, version: str, padding: Any
-) -> None:
+def test_a_random_crop_pads_the_same_sides(pictures: Path, version: str, padding: Any) -> None:
     """v2 stores left, right, top, bottom, and takes left, top, right, bottom."""
     from torchvision.transforms import v2
 
@@ -116,7 +114,7 @@ def test_a_random_crops_padding_stays_on_its_sides(
 
 
 @pytest.mark.parametrize("how", ["nearest", "nearest-exact", "bilinear", "bicubic"])
-def test_tensors_without_antialiasing_get_torchs_own_pixels(pictures: Path, how: str) -> None:
+def test_tensors_without_antialiasing_get_torchs_pixels(pictures: Path, how: str) -> None:
     v2 = tv.transforms.v2
     given = {"interpolation": v2.InterpolationMode(how), "antialias": False}
     for step in (
@@ -134,7 +132,7 @@ def test_tensors_without_antialiasing_get_torchs_own_pixels(pictures: Path, how:
         assert loader.report.differences["image"] == 0
 
 
-def test_resizing_by_torch_in_floats_stays_in_python(pictures: Path) -> None:
+def test_bilinear_resizing_of_floats_without_antialias_stays_in_python(pictures: Path) -> None:
     v1, v2 = tv.transforms, tv.transforms.v2
     to_float = v2.ToDtype(torch.float32, scale=True)
     for recipe in (

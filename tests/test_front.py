@@ -36,19 +36,21 @@ from headrace import transforms as T
         ("batch_sampler", "sampler="),
     ],
 )
-def test_dataloader_keywords_are_answered_with_the_equivalent(keyword: str, way: str) -> None:
+def test_the_error_for_a_dataloader_keyword_suggests_the_equivalent(keyword: str, way: str) -> None:
     with pytest.raises(hr.ConfigError, match=keyword) as caught:
         hr.Loader(Numbers(4), batch_size=2, **{keyword: 1})
     assert way in caught.value.hint
 
 
 @pytest.mark.parametrize("keyword", ["nworkers", "numworkers"])
-def test_a_misspelled_dataloader_keyword_is_answered_with_the_equivalent(keyword: str) -> None:
+def test_the_error_for_a_misspelled_dataloader_keyword_suggests_the_equivalent(
+    keyword: str,
+) -> None:
     with pytest.raises(hr.ConfigError, match=r"DataLoader's num_workers: .*threads=N"):
         hr.Loader(Numbers(4), batch_size=2, **{keyword: 1})
 
 
-def test_a_source_says_how_records_and_columns_are_named(pictures: Path) -> None:
+def test_indexing_a_source_by_name_is_an_error_with_a_hint(pictures: Path) -> None:
     src = hr.open(pictures)
     with pytest.raises(TypeError, match=r"by number \(got 'image'\): src\[0\]"):
         src["image"]  # type: ignore[call-overload]
@@ -92,7 +94,7 @@ def test_a_keyword_that_belongs_to_open_is_recognized() -> None:
         hr.Loader("train/", batch_size=4, split="train")  # type: ignore[call-arg]
 
 
-def test_did_you_mean() -> None:
+def test_unknown_names_suggest_similar_ones() -> None:
     with pytest.raises(hr.ConfigError, match="did you mean 'batch_size'"):
         hr.Loader(Numbers(4), batchsize=2)
     with pytest.raises(hr.ConfigError, match="did you mean 'substitute'"):
@@ -371,7 +373,7 @@ def test_a_prompt_completes_what_is_imported_on_first_use() -> None:
     assert not [name for name in listed if name not in hr.__all__ and not name.startswith("__")]
 
 
-def test_torchvision_transforms_without_an_operator_are_answered_with_a_hint() -> None:
+def test_the_error_for_an_unsupported_torchvision_transform_has_a_hint() -> None:
     with pytest.raises(
         AttributeError, match=r"HR0153.*\n.*put v2\.LinearTransformation\(\.\.\.\) into"
     ):

@@ -90,7 +90,7 @@ def test_a_bundle_is_all_a_bare_machine_needs(tmp_path: Path) -> None:
     assert [line for line in table if line.startswith("skipped: headrace bench")]
 
 
-def test_published_figures_are_of_the_bundles_photos(tmp_path: Path) -> None:
+def test_published_figures_use_the_bundles_photos(tmp_path: Path) -> None:
     checkout = bundled(tmp_path, status=0)
     photos = tmp_path / "photos"
     photos.mkdir()
@@ -142,7 +142,7 @@ def test_a_missing_gpu_and_an_unknown_step_are_reported(tmp_path: Path) -> None:
     assert done.returncode == 2 and "usage: ./dev gpu" in done.stderr
 
 
-def test_the_bundle_has_every_test_with_a_form_for_gpus() -> None:
+def test_the_bundle_has_every_test_with_a_gpu_variant() -> None:
     command = [sys.executable, ROOT / "tools/gpu_bundle.py", "--programs"]
     names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert names[0] == "gpu_figures"

@@ -71,7 +71,7 @@ def random_record(rng: np.random.Generator) -> dict[str, Array]:
     }
 
 
-def test_pixels_equal_torchvisions_and_rows_lie_between_the_lines() -> None:
+def test_pixels_equal_torchvisions_and_boxes_follow_the_grid_lines() -> None:
     for seed in range(80):
         rng = np.random.default_rng(seed)
         cells, limit = int(rng.integers(1, 9)), float(rng.uniform(0, 0.9))

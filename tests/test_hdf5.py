@@ -73,7 +73,7 @@ def assert_same(path: Path, dataset: str = "v") -> None:
 @pytest.mark.parametrize("filters", FILTERS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_layout_through_every_filter(
+def test_every_layout_is_read_through_every_filter(
     version: str, layout: str, filters: str, tmp_path: Path
 ) -> None:
     shape, options = LAYOUTS[layout]
@@ -88,7 +88,7 @@ def test_every_layout_through_every_filter(
 
 @pytest.mark.parametrize("layout", ["contiguous", "records cut by chunks"])
 @pytest.mark.parametrize("dtype", NUMBERS)
-def test_every_type_of_number(dtype: str, layout: str, tmp_path: Path) -> None:
+def test_numbers_of_every_type_are_read(dtype: str, layout: str, tmp_path: Path) -> None:
     shape, options = LAYOUTS[layout]
     filters = FILTERS["shuffle, gzip"] if options else {}
     with h5py.File(tmp_path / "a.h5", "w") as file:
@@ -118,7 +118,7 @@ def test_unwritten_values_are_the_fill_value(version: str, tmp_path: Path) -> No
         assert_same(tmp_path / "a.h5", dataset)
 
 
-def test_chunks_that_were_too_small_to_compress(tmp_path: Path) -> None:
+def test_chunks_stored_uncompressed_are_read(tmp_path: Path) -> None:
     """lzf skips incompressible chunks, as their mask says; edge chunks may be stored unfiltered."""
     noise = np.random.default_rng(1).integers(0, 256, (10, 50), dtype=np.uint8)
     with h5py.File(tmp_path / "a.h5", "w", libver="latest") as file:
@@ -136,7 +136,7 @@ def test_chunks_that_were_too_small_to_compress(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_compact_data_and_a_user_block(version: str, tmp_path: Path) -> None:
+def test_compact_data_and_a_user_block_are_read(version: str, tmp_path: Path) -> None:
     data = numbers_of("<i4", (6, 3))
     with h5py.File(tmp_path / "a.h5", "w", libver=version, userblock_size=2048) as file:
         create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -150,7 +150,7 @@ def test_compact_data_and_a_user_block(version: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_strings_and_sequences(version: str, tmp_path: Path) -> None:
+def test_strings_and_sequences_are_read(version: str, tmp_path: Path) -> None:
     texts = ["", "one", "zwei é", "three " * 1000, "x" * 70000, "six"]
     lists = [np.arange(n, dtype=">i4") for n in (0, 1, 5, 3000, 2, 7)]
     with h5py.File(tmp_path / "a.h5", "w", libver=version) as file:
@@ -185,7 +185,7 @@ def test_strings_and_sequences(version: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_many_names_deep_groups_and_long_names(version: str, tmp_path: Path) -> None:
+def test_many_names_deep_groups_and_long_names_are_read(version: str, tmp_path: Path) -> None:
     """Groups of every form: a few links, and more than fit in an object header."""
     with h5py.File(tmp_path / "a.h5", "w", libver=version) as file:
         for i in range(700):

@@ -98,7 +98,7 @@ def test_a_shape_bomb_is_refused(tmp_path: Path) -> None:
         hr.open(tmp_path / "a.h5")
 
 
-def test_damage_is_an_error_with_its_place(tmp_path: Path) -> None:
+def test_damage_is_an_error_with_its_offset(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     rows = np.random.default_rng(4).integers(0, 64, (20, 100), dtype=np.uint8)
     with h5py.File(path, "w") as file:

@@ -214,7 +214,7 @@ def test_additions_are_in_the_python_module(built: Path, tmp_path: Path) -> None
     run([*look, str(tmp_path / "labels.hrtemplate")], tmp_path, PYTHONPATH=str(package))
 
 
-def test_a_framework_is_its_module_and_a_method(tmp_path: Path) -> None:
+def test_a_new_framework_needs_only_its_module_and_a_method(tmp_path: Path) -> None:
     for name in ("docs", "dev", "tests/frameworks", "examples/frameworks"):
         whole, copy = ROOT / name, tmp_path / name
         copy.parent.mkdir(parents=True, exist_ok=True)

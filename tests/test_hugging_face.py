@@ -101,7 +101,7 @@ def test_splits_are_chosen_by_their_name() -> None:
         hr.open(splits(train=1, test=2))
 
 
-def test_the_library_agrees(tmp_path: Path) -> None:
+def test_records_equal_the_librarys(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     features = datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")})
     given = {name: columns()[name] for name in ("image", "label")}

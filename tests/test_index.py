@@ -147,7 +147,7 @@ def padded(content: bytes, size: int) -> bytes:
     return content + bytes(size - len(content))
 
 
-def test_a_file_that_is_replaced_at_the_same_size_and_time_is_not_decoded_by_the_old_index(
+def test_a_replaced_file_of_equal_size_and_time_does_not_use_the_old_index(
     photos: Path,
 ) -> None:
     hr.index(photos)
@@ -221,7 +221,7 @@ def test_an_invalid_index_argument_lists_the_choices(photos: Path, index: Any) -
         loader_of(photos, index=index)
 
 
-def test_a_damaged_index_only_costs_time(photos: Path, tmp_path: Path) -> None:
+def test_a_damaged_index_changes_no_batch(photos: Path, tmp_path: Path) -> None:
     expected = run(photos, index=False)
     hr.index(photos)
     file = index_file(tmp_path)
@@ -407,7 +407,7 @@ def test_several_processes_may_build_and_learn_at_once(photos: Path) -> None:
         assert loader.stats().index["stale"] == 0
 
 
-def test_a_killed_process_leaves_what_it_had_learned(photos: Path, tmp_path: Path) -> None:
+def test_row_indexes_learned_by_a_killed_process_are_used(photos: Path, tmp_path: Path) -> None:
     expected = run(photos, index=False)
     command = [sys.executable, "-c", LEARN, str(photos), "1", "die"]
     assert subprocess.run(command, check=False, timeout=120).returncode == -9

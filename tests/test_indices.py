@@ -77,7 +77,7 @@ def refused(call: Callable[[int], Any], index: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["key", "file", "read"])
-def test_record_numbers_of_the_engines_sources(source: hr.Source, method: str) -> None:
+def test_record_numbers_of_engine_sources_are_checked(source: hr.Source, method: str) -> None:
     call = getattr(source.engine, method)
     call(len(source) - 1)
     for index in (*FAR, len(source)):
@@ -113,7 +113,7 @@ SAMPLERS = {
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_positions_of_samplers(name: str) -> None:
+def test_sampler_positions_are_checked(name: str) -> None:
     sampler = SAMPLERS[name]()
     sampler.index(0, 0, len(sampler) - 1)
     for position in (*FAR, len(sampler)):
@@ -138,7 +138,7 @@ def test_positions_of_samplers(name: str) -> None:
     ],
 )
 @pytest.mark.parametrize("number", [-1, -(2**62)])
-def test_numbers_of_records_are_not_negative(make: Callable[[int], Any], number: int) -> None:
+def test_negative_record_counts_are_refused(make: Callable[[int], Any], number: int) -> None:
     with pytest.raises((ValueError, IndexError, hr.ConfigError)):
         make(number)
 
@@ -147,7 +147,7 @@ def loader(source: Any, **given: Any) -> hr.Loader:
     return hr.Loader(source, batch_size=2, fields=("label",), **given)
 
 
-def test_batches_of_loaders(tmp_path: Path) -> None:
+def test_batch_numbers_of_loaders_are_checked(tmp_path: Path) -> None:
     run = loader(folder(tmp_path))
     engine = run._assembly.engine()
     for index in (*FAR, len(run)):
@@ -175,7 +175,7 @@ def test_an_order_with_indices_outside_the_source_is_refused(tmp_path: Path) -> 
             _core.subset(hr.open(folder(tmp_path)).engine, np.array([index], np.int64))
 
 
-def test_fields_and_numbers_of_stored_batches(tmp_path: Path) -> None:
+def test_fields_and_numbers_of_stored_batches_are_checked(tmp_path: Path) -> None:
     engine = hr.open(folder(tmp_path)).engine
     reader = _core.StoredReader(engine)
     for index in (*FAR, 4):
@@ -192,7 +192,7 @@ def test_fields_and_numbers_of_stored_batches(tmp_path: Path) -> None:
                 call(field)
 
 
-def test_sides_of_deferred_images() -> None:
+def test_edges_of_deferred_images_are_checked() -> None:
     picture = _core.DeferredPicture(png_from_pixels(np.zeros((3, 6, 8), np.uint8)), "RGB")
     for number in (*FAR, -(2**31), 2**31 - 1):
         for at in range(4):
@@ -207,7 +207,7 @@ def test_sides_of_deferred_images() -> None:
                     method(*arguments)
 
 
-def test_files_and_ranges_of_stored_files(tmp_path: Path) -> None:
+def test_files_and_ranges_of_stored_files_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"abc")
     files = _core.StoredFiles([str(path)])

@@ -74,7 +74,7 @@ def test_chroma_of_progressive_frames_colors_two_rows() -> None:
     np.testing.assert_array_equal(_core.decode_video(data, range(6)), videos.decoded(data)[0])
 
 
-def test_film_at_the_rate_of_television_is_progressive() -> None:
+def test_telecined_film_is_progressive() -> None:
     data = videos.encoded(woven(24), **{"x264-params": "pic-struct=1:bframes=2:keyint=5"})
     # Picture timing (H.264, D.2.3) of three fields, two, three and two, each without a time stamp.
     frame, pulled_down = b"\6\1\1\4\x80", bytearray(data)
@@ -131,7 +131,7 @@ def test_frames_of_two_fields_equal_those_of_a_sequential_decode(container: str)
 
 
 @pytest.mark.parametrize("container", ["mp4", "matroska"])
-def test_fields_in_packets_of_their_own_are_refused_by_name(container: str) -> None:
+def test_fields_in_separate_packets_are_refused_by_name(container: str) -> None:
     data = h264_fields.file(container, 4, packets_per_frame=2)
     assert len(videos.decoded(data)[0]) == 4
     for number in range(8):

@@ -101,7 +101,7 @@ time.sleep(0.2)
     ],
     ids=["loader", "device", "prefetch"],
 )
-def test_a_daemon_thread_in_next_does_not_abort_the_end(loader: str) -> None:
+def test_a_daemon_thread_in_next_does_not_abort_the_interpreters_exit(loader: str) -> None:
     code = DAEMON.format(loader=loader, pause=0.01)
     done = run_code(code)
     assert (done.returncode, done.stderr) == (0, "")
@@ -127,7 +127,7 @@ assert inside.wait(60)
 """
 
 
-def test_an_object_that_reads_with_headrace_does_not_hang_the_end(tmp_path: Path) -> None:
+def test_a_dataset_that_reads_with_headrace_does_not_hang_the_exit(tmp_path: Path) -> None:
     """It returned from a call without the GIL, and then slept like daemon threads."""
     for name in "ab":
         (tmp_path / name).mkdir()

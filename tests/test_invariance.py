@@ -163,7 +163,9 @@ def test_any_number_of_ranks_gives_the_same_hash(pipeline: str, world: int, phot
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
-def test_resume_at_every_step(pipeline: str, photos: Path, expected: dict[str, list[str]]) -> None:
+def test_resuming_at_every_step_gives_the_same_hash(
+    pipeline: str, photos: Path, expected: dict[str, list[str]]
+) -> None:
     loader = make(photos, pipeline)
     states = [loader.state_dict()]
     for _ in range(2):

@@ -42,7 +42,7 @@ def files_of(folder: Path, suffix: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("to", ["tar", "recordio", "pack"])
-def test_parts_are_the_shards_that_one_process_writes(
+def test_parts_equal_the_shards_that_one_process_writes(
     source: hr.Source, tmp_path: Path, to: str
 ) -> None:
     out, whole = tmp_path / "out", tmp_path / "whole"
@@ -176,7 +176,7 @@ print(steps)
 """
 
 
-def test_killed_at_any_step_the_next_process_makes_the_same_part_and_leaves_nothing_else(
+def test_after_a_kill_at_any_step_the_next_process_makes_the_same_part_and_cleans_up(
     source: hr.Source, tmp_path: Path
 ) -> None:
     ended = subprocess.run(
@@ -216,7 +216,7 @@ def test_only_files_made_by_a_part_are_removed(source: hr.Source, tmp_path: Path
     assert hr.jobs.merge(out)["records"] == 7
 
 
-def test_indexes_of_parts_make_up_the_index_of_the_whole(tmp_path: Path) -> None:
+def test_indexes_of_parts_merge_into_the_index_of_the_dataset(tmp_path: Path) -> None:
     source = hr.open(Path(__file__).parent.parent / "examples" / "pictures")
     once = hr.index(source, tmp_path / "whole.rows", threads=1)
     for part in range(PARTS):

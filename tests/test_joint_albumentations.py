@@ -127,7 +127,7 @@ def test_albumentations_is_refused_if_parameters_are_missing(
     assert raised.value.code == "HR0680"
 
 
-def test_albumentations_without_params_leaves_boxes_behind() -> None:
+def test_albumentations_that_would_not_move_boxes_is_refused() -> None:
     A = albumentations()
     source, _ = opened(("image", "boxes"))
     with pytest.raises(hr.ConfigError, match="HR0180"):

@@ -209,7 +209,7 @@ def test_unsupported_fields_are_refused_before_a_thread_starts(
     assert raised.value.code == "HR0680"
 
 
-def test_boxes_without_a_format_would_be_left_behind_and_are_refused() -> None:
+def test_boxes_without_a_format_are_refused() -> None:
     data = [{"image": each["image"], "boxes": each["boxes"][:1]} for each in opened()[1][2:]]
     with pytest.raises(hr.ConfigError, match="HR0180"):
         hr.Loader(data, [v2.RandomHorizontalFlip(1)], batch_size=1)

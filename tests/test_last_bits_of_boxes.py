@@ -58,7 +58,9 @@ def tensors(record: dict[str, Array], form: str, **more: Any) -> tuple[Any, Any]
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("more", [(0, 0), (8, 6), (0, 40), (30, 0), (201, 2)], ids=str)
-def test_a_center_crop_that_only_pads(form: str, dtype: str, more: tuple[int, int]) -> None:
+def test_boxes_of_a_center_crop_that_only_pads_equal_torchvisions(
+    form: str, dtype: str, more: tuple[int, int]
+) -> None:
     """For odd padding torchvision pads an image by half a pixel less than its boxes; ours match the
     image.
     """
@@ -99,7 +101,9 @@ def products(points: Any, by: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_rotation_that_expands(form: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_boxes_of_a_rotation_that_expands_equal_torchvisions(
+    form: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Boxes end at our image's edge; torchvision's may end at an edge that is 1 off."""
     monkeypatch.setattr(torch, "matmul", products)  # which differs between CPUs
     angles = [0.0, 90.0, 180.0, -90.0, 45.0, *np.random.default_rng(2).uniform(-400, 400, 4)]

@@ -182,7 +182,7 @@ def test_batches_and_bad_records_equal_those_of_one_process(
     assert pool.last is not None and pool.last.closed
 
 
-def test_a_fatal_error_elsewhere_is_raised_in_its_place(photos: Path) -> None:
+def test_a_fatal_error_in_a_worker_is_raised_at_its_batch(photos: Path) -> None:
     given: dict[str, Any] = {"batch_size": 8, "threads": 1}
     with (
         hr.Loader(photos, STEPS, **given) as alone,

@@ -106,7 +106,7 @@ def test_a_single_shifted_time_is_an_image_with_a_padding_flag(
             assert batch[f"{TOP}_is_pad"][row].tolist() == pad
 
 
-def test_chosen_episodes_keep_their_numbers_and_borders(folder: Folder) -> None:
+def test_selected_episodes_keep_their_numbers_and_boundaries(folder: Folder) -> None:
     source = opened(folder, episodes=[2, 0])
     assert len(source) == LENGTHS[0] + LENGTHS[2]
     seen = []
@@ -222,7 +222,7 @@ def test_the_field_of_times_is_checked_when_the_loader_is_made(folder: Folder) -
     assert error.value.code == "HR0111"
 
 
-def test_times_in_any_order_and_twice_take_their_frames(tmp_path: Path) -> None:
+def test_times_in_any_order_and_repeated_ones_give_their_frames(tmp_path: Path) -> None:
     data = videos.h264(40)
     (tmp_path / "a.mp4").write_bytes(data)
     frames, times = videos.decoded(data)

@@ -66,7 +66,7 @@ def add_feature(root: Path, name: str, values: Any, dtype: str, shape: list[int]
         ("depth", COUNTS, "complex64", [1]),
     ],
 )
-def test_a_feature_that_cannot_be_read_is_left_out_by_name(
+def test_a_feature_that_cannot_be_read_is_skipped_and_named(
     copy: Path, folder: Folder, name: str, values: Any, dtype: str, shape: list[int]
 ) -> None:
     add_feature(copy, name, values, dtype, shape)
@@ -86,14 +86,14 @@ def test_a_feature_that_cannot_be_read_is_left_out_by_name(
     refused("HR0163", name, copy, features=[name, "action"], delta_timestamps=deltas)
 
 
-def test_only_chosen_features_are_read(folder: Folder) -> None:
+def test_only_selected_features_are_read(folder: Folder) -> None:
     source = hr.lerobot(folder.root, features=["action"], cameras=[])
     batch = next(iter(hr.Loader(source, batch_size=2)))
     made = {"timestamp", "frame_index", "episode_index", "index", "task_index", "task"}
     assert set(batch._fields) - {"key", "id", "valid"} == {"action", *made}
 
 
-def test_a_camera_whose_name_is_not_a_field_is_left_out_by_name(copy: Path) -> None:
+def test_a_camera_whose_name_is_not_a_field_is_skipped_and_named(copy: Path) -> None:
     name = "cam-high"
     path = copy / "meta/info.json"
     path.write_text(path.read_text().replace(WRIST, name))

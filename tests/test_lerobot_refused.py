@@ -101,7 +101,7 @@ def test_a_damaged_info_file_is_an_error(copy: Path, text: str) -> None:
     ],
     ids=str,
 )
-def test_wrong_values_of_the_info_file_are_errors(copy: Path, change: dict[str, Any]) -> None:
+def test_wrong_values_in_the_info_file_are_errors(copy: Path, change: dict[str, Any]) -> None:
     edit_info(copy, **change)
     refused("HR0164", "", copy)
 
@@ -117,7 +117,9 @@ def test_wrong_values_of_the_info_file_are_errors(copy: Path, change: dict[str, 
         ("subtask_index", {"dtype": "int64", "shape": [2]}),
     ],
 )
-def test_numbers_of_records_are_one_per_record(copy: Path, name: str, feature: Any) -> None:
+def test_record_number_features_with_another_shape_are_refused(
+    copy: Path, name: str, feature: Any
+) -> None:
     features = json.loads((copy / "meta/info.json").read_text())["features"]
     edit_info(copy, features={**features, name: feature})
     refused("HR0164", name, copy)
@@ -133,7 +135,7 @@ def test_numbers_of_records_are_one_per_record(copy: Path, name: str, feature: A
     ],
 )
 @pytest.mark.parametrize("how", [{}, {"cameras": [TOP], "episodes": [0]}], ids=str)
-def test_one_file_for_two_is_refused(
+def test_path_templates_that_give_two_episodes_one_file_are_refused(
     copy: Path, name: str, template: str, how: dict[str, Any]
 ) -> None:
     edit_info(copy, **{name: template})
@@ -298,7 +300,7 @@ def test_missing_tasks_are_refused(copy: Path) -> None:
     refused("HR0164", "task_index", copy)
 
 
-def test_cameras_of_images_are_refused_by_name(copy: Path) -> None:
+def test_cameras_stored_as_images_are_refused_by_name(copy: Path) -> None:
     features = json.loads((copy / "meta/info.json").read_text())["features"]
     features[TOP]["dtype"] = "image"
     edit_info(copy, features=features)
@@ -329,11 +331,11 @@ def test_cameras_of_images_are_refused_by_name(copy: Path) -> None:
     ],
     ids=str,
 )
-def test_arguments_that_fit_no_feature_are_refused(folder: Folder, how: dict[str, Any]) -> None:
+def test_arguments_that_match_no_feature_are_refused(folder: Folder, how: dict[str, Any]) -> None:
     refused("HR0165", "", folder.root, **how)
 
 
-def test_the_limit_applies_to_each_table(copy: Path) -> None:
+def test_the_memory_limit_applies_to_each_table(copy: Path) -> None:
     refused("HR0499", "meta/episodes", copy, memory=100)
     refused("HR0499", "data/chunk", copy, memory=2000)
     table = pq.ParquetFile(copy / "meta/tasks.parquet").read()

@@ -29,7 +29,7 @@ def datums(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("lmdb") / "train_lmdb", entries)
 
 
-def test_records_keys_and_labels(datums: Path, pictures: Path) -> None:
+def test_records_keys_and_labels_equal_those_of_the_files(datums: Path, pictures: Path) -> None:
     source = hr.open(datums)
     files = labeled_files_of(pictures)
     assert len(source) == len(files) == 23
@@ -68,7 +68,7 @@ def test_any_history_of_writes_reads_the_same_as_lmdb(tmp_path: Path, seed: int)
     assert [source.key(i) for i in range(len(source))] == shown
 
 
-def test_a_deep_tree_of_small_values(tmp_path: Path) -> None:
+def test_a_deep_tree_of_small_values_is_read(tmp_path: Path) -> None:
     entries = {b"%06d" % i: b"%d" % i for i in range(30000)}
     source = hr.open(write(tmp_path / "db", entries))
     assert len(source) == 30000
@@ -85,7 +85,7 @@ def test_several_environments_are_one_source(datums: Path, tmp_path: Path) -> No
     assert [source.key(i) for i in range(2)] == ["a", "b"]
 
 
-def test_pixels_of_a_datum_are_rgb(tmp_path: Path) -> None:
+def test_pixels_of_a_datum_become_rgb(tmp_path: Path) -> None:
     bgr = np.random.default_rng(0).integers(0, 256, (3, 5, 7), dtype=np.uint8)
     path = write(tmp_path / "db", {b"0": datum(bgr.tobytes(), 3, (3, 5, 7), encoded=False)})
     np.testing.assert_array_equal(hr.open(path)[0]["image"], bgr[::-1])

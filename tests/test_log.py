@@ -101,7 +101,7 @@ def test_the_end_of_an_epoch_is_a_record_with_its_counters(
     assert second.getMessage().endswith("; 2 bad records")
 
 
-def test_resuming_and_the_shard_are_records(
+def test_resuming_and_the_shard_are_logged(
     pictures: Path, records: list[logging.LogRecord]
 ) -> None:
     loader = loader_of(pictures, shuffle=True, seed=7, shard=(1, 2))
@@ -118,7 +118,7 @@ def test_resuming_and_the_shard_are_records(
     assert first.getMessage() == "rank 1 of 2 (given)"
 
 
-def test_a_warning_is_also_a_record_from_the_line_that_called(
+def test_a_warning_is_also_logged_at_the_callers_line(
     records: list[logging.LogRecord],
 ) -> None:
     with pytest.warns(hr.Warning, match="too slow"):

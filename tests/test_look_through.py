@@ -249,7 +249,7 @@ def test_tracing_that_takes_too_long_is_skipped_and_the_report_says_how_to_allow
     assert re.search(r"limit is 1e-06 s; trace=2e-06 allows", loader.report.python[0].note)
 
 
-def test_nothing_of_the_dataset_or_the_program_changes() -> None:
+def test_tracing_changes_nothing_in_the_dataset_or_the_program() -> None:
     cached, lru, writes = sets.Cached(), sets.LruCached(), sets.Writes()
     before = sets.GENERATOR.bit_generator.state, random.getstate(), torch.get_rng_state()
     log = Path(sets.FOLDER).parent / "log.txt"
@@ -487,7 +487,7 @@ def test_files_decoded_to_other_pixels_stay_in_python(monkeypatch: pytest.Monkey
     assert "has other pixels" in loader.report.python[0].note
 
 
-def test_a_record_of_a_hundred_thousand_takes_little_memory() -> None:
+def test_large_lists_of_a_dataset_are_stored_compactly() -> None:
     class Many(sets.Usual):
         def __init__(self) -> None:
             super().__init__()
@@ -610,7 +610,7 @@ class Raises(sets.Base):
         return np.float32([i]), self.labels[i]
 
 
-def test_a_record_on_which_the_original_raises_is_named() -> None:
+def test_a_record_that_makes_the_original_raise_is_named() -> None:
     loader = translated(DataLoader(Raises(), batch_size=4))
     (part,) = [part for part in loader.report.changed if part.name == "record 5"]
     assert "the original raises ValueError: bits must be between 1 and 8" in part.note

@@ -101,7 +101,7 @@ def test_a_thread_that_left_its_loader_does_not_wait() -> None:
     assert global_draws._turns.are_loops()
 
 
-def test_a_loop_that_begins_to_draw_late_is_warned_and_waited_for(
+def test_a_loop_that_begins_to_draw_late_is_warned_about_and_serialized(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(global_draws._turns, "are_used", True)

@@ -128,7 +128,7 @@ def test_a_missing_id_does_not_merge_the_others(tmp_path: Path) -> None:
     assert ids[0] == 123456789 and np.isnan(ids[1]) and ids[2] == 123456790
 
 
-def test_fields_leave_out_no_image_audio_or_label(tmp_path: Path) -> None:
+def test_fields_never_omit_an_image_audio_or_label(tmp_path: Path) -> None:
     rows = "\n".join(f"{i}.wav,words {i},{i + 0.5},{i}" for i in range(3))
     (tmp_path / "a.csv").write_text(f"path,text,seconds,label\n{rows}\n")
     (tmp_path / "2.wav").touch()

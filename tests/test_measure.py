@@ -91,13 +91,13 @@ def test_work_outside_python_does_not_hold_the_gil() -> None:
 
 
 @needs_gil
-def test_half_of_the_time_is_about_half() -> None:
+def test_holding_the_gil_half_of_the_time_is_measured_as_half() -> None:
     share, error = requests_beside(spin).share
     assert share is None or error is None or abs(share - 0.5) < 0.25 + 2 * error
 
 
 @needs_gil
-def test_an_idle_interpreter_is_free() -> None:
+def test_an_idle_interpreter_does_not_hold_the_gil() -> None:
     share, error = Requests(*_core.ask_for_gil(1.0, 0.005)).share
     assert share is None or error is None or share < 0.1 + 2 * error
 
@@ -175,7 +175,7 @@ def test_values_between_two_samples_are_interpolated() -> None:
     assert sampler.between(0, 0).gil_share is None
 
 
-def test_the_list_stays_short_and_even_however_long_it_runs() -> None:
+def test_the_list_of_samples_stays_short_and_evenly_spaced() -> None:
     kept: Thinned[int] = Thinned(100)
     for number in range(100_000):
         kept.add(number)
@@ -185,7 +185,7 @@ def test_the_list_stays_short_and_even_however_long_it_runs() -> None:
     assert len(set(np.diff(values[:-1]))) == 1
 
 
-def test_growth_is_a_fitted_line_without_the_start() -> None:
+def test_memory_growth_is_a_fitted_slope_without_the_start() -> None:
     steps = np.arange(400)
     filled = 1e9 * np.minimum(steps, 40) / 40  # slots that are filled only once
     noise = np.random.default_rng(0).normal(0, 2e4, 400)
@@ -213,7 +213,7 @@ def test_vitals_of_a_loop_exclude_its_start() -> None:
     assert seen.memory_growth == pytest.approx(10.0, rel=0.05)  # 1,000 bytes per second, 100 steps
 
 
-def test_the_doctors_report_has_the_pulse() -> None:
+def test_the_doctors_report_has_cpu_gil_and_memory_figures() -> None:
     def step(batch: object) -> None:
         stop = time.thread_time() + 0.005
         while time.thread_time() < stop:
@@ -307,7 +307,7 @@ def test_the_tightest_memory_limit_of_version_2_applies(tmp_path: Path) -> None:
     assert machine.cpu_limit(tmp_path) == 1.5
 
 
-def test_limits_of_version_1_and_of_both_at_once(tmp_path: Path) -> None:
+def test_limits_of_version_1_and_of_both_versions_apply(tmp_path: Path) -> None:
     memory = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory"
     cpu = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct"
     unified = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw"
@@ -357,7 +357,7 @@ MOUNTS = """\
         ("/bucket/a", "network (fuse.mount-s3)"),
     ],
 )
-def test_kinds_of_disks(path: str, kind: str, tmp_path: Path) -> None:
+def test_the_kind_of_a_disk_is_detected(path: str, kind: str, tmp_path: Path) -> None:
     plant(tmp_path, {
         "proc/self/mountinfo": MOUNTS,
         "sys/devices/pci/nvme/nvme0n1/queue/rotational": "0",
@@ -377,7 +377,7 @@ def test_kinds_of_disks(path: str, kind: str, tmp_path: Path) -> None:
     assert machine.disk_kind(path, tmp_path) == kind
 
 
-def test_numa_nodes_and_those_that_are_used(tmp_path: Path) -> None:
+def test_numa_nodes_in_use_are_detected(tmp_path: Path) -> None:
     node = "sys/devices/system/node/node"
     plant(tmp_path, {node + "0/cpulist": "0-3,8", node + "1/cpulist": "4-7", node + "2/x": ""})
     assert machine.numa_nodes(tmp_path) == {0: {0, 1, 2, 3, 8}, 1: {4, 5, 6, 7}, 2: set()}
@@ -388,7 +388,7 @@ def test_numa_nodes_and_those_that_are_used(tmp_path: Path) -> None:
     assert machine.remarks({"numa_nodes_used": 1, "disk": None}) == []
 
 
-def test_the_link_of_a_gpu(tmp_path: Path) -> None:
+def test_the_pcie_link_of_a_gpu_is_detected(tmp_path: Path) -> None:
     bus = "sys/bus/pci/devices/"
     gpu = {"vendor": "0x10de", "class": "0x030200", "current_link_speed": "16.0 GT/s PCIe",
            "current_link_width": "8", "max_link_width": "16", "numa_node": "1"}  # fmt: skip
@@ -407,14 +407,14 @@ def test_the_link_of_a_gpu(tmp_path: Path) -> None:
     assert machine.look([], tmp_path)["gpu_link"] == str(link)
 
 
-def test_governors(tmp_path: Path) -> None:
+def test_the_cpu_governor_is_detected(tmp_path: Path) -> None:
     cpu = "sys/devices/system/cpu/cpu"
     plant(tmp_path, {f"{cpu}{n}/cpufreq/scaling_governor": "powersave" for n in range(3)})
     assert machine.governor(tmp_path) == "powersave"
     assert "powersave" in machine.remarks(machine.look([], tmp_path))[0]
 
 
-def test_shared_memory_that_is_too_small_for_the_workers() -> None:
+def test_shared_memory_too_small_for_the_workers_is_remarked() -> None:
     facts = {"shm_bytes": 64 << 20}
     text = machine.shared_memory_remark(facts, 8 * 2 * 38e6)
     assert text and "0.61 GB in /dev/shm, which has 0.07 GB free" in text
@@ -422,7 +422,7 @@ def test_shared_memory_that_is_too_small_for_the_workers() -> None:
     assert machine.shared_memory_remark({}, 1e12) is None
 
 
-def test_a_machine_without_information_has_facts_of_none(tmp_path: Path) -> None:
+def test_facts_are_none_on_a_machine_without_information(tmp_path: Path) -> None:
     facts = machine.look(["/somewhere"], tmp_path)
     assert {n for n, v in facts.items() if v is not None} <= {"cores", "gpu", "instructions"}
     assert machine.remarks(facts) == []
@@ -451,7 +451,7 @@ def test_the_reason_for_the_instruction_set_is_given(
     assert said in instructions.text(level, instructions.Reason(*reason))
 
 
-def test_each_form_can_be_forced_and_is_then_named() -> None:
+def test_each_simd_form_can_be_forced_and_is_then_named() -> None:
     code = "from headrace.insight.measure import instructions as i; print(i.in_force(), i.text())"
     lines = printed_at_each_simd_level(code)
     assert {line.split()[0] for line in lines} == set(_core.simd_levels())

@@ -215,7 +215,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         "python object",
     ],
 )
-def test_the_process_stays_inside_the_limit(
+def test_the_process_stays_within_the_limit(
     limit_mib: int, case: dict[str, Any], camera: list[str], tiny: list[str]
 ) -> None:
     options = {**case.get("options", {}), "memory_limit": f"{limit_mib} MiB"}
@@ -244,13 +244,13 @@ def test_nothing_grows_with_the_epochs(steps: str, most_mib: int, tiny: list[str
     assert report(EPOCHS, steps=steps, paths=tiny, options=options)["growth"] < most_mib * MIB
 
 
-def test_dropped_loaders_leave_nothing(tiny: list[str]) -> None:
+def test_dropped_loaders_free_their_memory(tiny: list[str]) -> None:
     found = report(LEFTOVERS, paths=tiny, steps="python")
     assert found["after"] == found["before"]  # open files, threads
     assert found["growth"] < 4 * MIB
 
 
-def test_images_that_steps_enlarge_are_refused_before_they_are_made() -> None:
+def test_images_that_steps_enlarge_too_much_are_refused_before_allocation() -> None:
     """Memory is reserved for the header's size; the decoded picture may be a thousand times as
     large."""
     found = report(ENLARGED, options={"memory_limit": "64 MiB", "batch_size": 1, "threads": 1})
@@ -287,7 +287,7 @@ def test_a_limit_that_is_too_small_names_one_that_suffices(tiny: list[str]) -> N
         make(f"{int(least[1]) - 1} MiB")
 
 
-def test_kept_batches_belong_to_the_consumer_and_the_limit_holds(tiny: list[str]) -> None:
+def test_batches_held_by_the_consumer_do_not_count_and_the_limit_holds(tiny: list[str]) -> None:
     source = hr.records(image=tiny)
     options: dict[str, Any] = {"batch_size": 4, "threads": 2, "memory_limit": "32 MiB"}
     loader = hr.Loader(source, [T.Resize((200, 200))], **options)

@@ -84,7 +84,7 @@ class OrderedDistributedSampler:
 
 @pytest.mark.parametrize(("records", "ranks"), [(24, 2), (25, 3)])
 @pytest.mark.parametrize("kind", [Subclass, RASampler])
-def test_each_rank_has_the_records_of_its_sampler_in_every_epoch(
+def test_each_rank_reads_the_records_of_its_sampler_in_every_epoch(
     kind: Any, records: int, ranks: int
 ) -> None:
     dataset = numbers(records)
@@ -321,7 +321,7 @@ class Growing:
         return 2 + self.epoch
 
 
-def test_an_epoch_of_other_batches_is_refused_when_it_comes() -> None:
+def test_an_epoch_with_other_batch_sizes_is_refused_when_it_begins() -> None:
     loader = translated(DataLoader(numbers(4), batch_sampler=Growing()))
     assert epoch_of(loader) == [[0, 1], [0, 1]]
     with pytest.raises(hr.ConfigError, match=r"HR0834.*batch 2 of epoch 1 of its Growing"):

@@ -82,7 +82,7 @@ def test_partners_within_the_whole_epoch_equal_those_without_a_bound() -> None:
 
 
 @pytest.mark.parametrize("within", [4, 7, 20])
-def test_near_partners_are_drawn_evenly_from_the_positions_before(within: int) -> None:
+def test_near_partners_are_drawn_uniformly_from_earlier_positions(within: int) -> None:
     records = 40
     image, box = np.zeros((3, 4, 4), np.uint8), np.float32([[0, 0, 4, 4]])
     data = [{"image": image, "boxes": box, "n": np.int64([i])} for i in range(records)]

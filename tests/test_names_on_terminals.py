@@ -100,7 +100,7 @@ def test_hostile_names_are_escaped_on_a_terminal_too(hostile: Path) -> None:
     assert b"\x1b]0;owned" not in seen and b"\x1b[2J" not in seen and b"\x1b[31m" not in seen
 
 
-def test_json_gives_the_names_back(hostile: Path, tmp_path: Path) -> None:
+def test_json_preserves_the_names(hostile: Path, tmp_path: Path) -> None:
     for arguments in (["info", str(hostile)], ["scan", str(hostile)]):
         ended = run([*arguments, "--json"])
         assert b"Traceback" not in ended.stderr

@@ -74,7 +74,7 @@ def test_noise_on_floats_equals_torchvisions_in_distribution() -> None:
         through(images[:, :1], T.ToDtype("float16", scale=True), T.GaussianNoise())
 
 
-def test_salt_and_pepper_take_their_shares() -> None:
+def test_salt_and_pepper_have_the_requested_fractions() -> None:
     images = np.full((8, 3, 120, 97), 90, np.uint8)
     noisy = through(images, T.SaltAndPepper(0.1, 0.3, p=1.0))
     assert (noisy[:, 0] == noisy[:, 1]).all() and (noisy[:, 0] == noisy[:, 2]).all()

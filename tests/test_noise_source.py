@@ -232,7 +232,7 @@ def test_only_the_segment_of_a_long_noise_is_decoded(tmp_path: Path) -> None:
     assert len(list(loader)) == 3
 
 
-def test_a_bad_noise_is_named_and_follows_the_policy(tmp_path: Path) -> None:
+def test_a_bad_noise_recording_is_named_and_follows_the_policy(tmp_path: Path) -> None:
     files(tmp_path / "noises", [16000] * 3)
     bad = tmp_path / "noises" / "1.wav"
     bad.write_bytes(bad.read_bytes()[:-500])
@@ -254,7 +254,7 @@ def test_a_bad_noise_is_named_and_follows_the_policy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_nans_have_no_ratio(value: float) -> None:
+def test_nans_are_refused_because_their_ratio_is_undefined(value: float) -> None:
     noises = white(1, 400)
     noises[0, 0, 17] = value
     with pytest.raises(hr.DataError, match=r"HR0545.*not finite.*(.|\n)*noise 0 of source="):
@@ -265,7 +265,7 @@ def test_nans_have_no_ratio(value: float) -> None:
         added(T.AddNoise(3.0, source=arrays(white(1, 400))), loud)
 
 
-def test_silent_and_empty_audio() -> None:
+def test_silent_audio_stays_silent_and_empty_noise_is_an_error() -> None:
     silent = added(T.AddNoise(3.0, source=arrays(np.zeros((1, 1, 400), np.float32))))
     assert not silent.any()
     assert not added(T.AddNoise(3.0, source=arrays(white(1, 400))), np.zeros_like(SPEECH)).any()

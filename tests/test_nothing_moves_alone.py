@@ -50,7 +50,7 @@ def unsaid() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("step", GEOMETRY, ids=lambda step: step.name)
-def test_boxes_that_cannot_follow_are_not_left_behind(step: Any) -> None:
+def test_boxes_that_cannot_follow_are_refused(step: Any) -> None:
     with pytest.raises(hr.ConfigError, match=r"would leave .boxes") as caught:
         hr.Loader(unsaid(), [step], **LIST)
     assert caught.value.code == "HR0180" and "fields=" in str(caught.value)
@@ -60,7 +60,7 @@ def test_boxes_that_cannot_follow_are_not_left_behind(step: Any) -> None:
 
 @pytest.mark.parametrize("step", GEOMETRY, ids=lambda step: step.name)
 @pytest.mark.parametrize("masks", [False, True])
-def test_boxes_and_masks_of_coco_follow(coco: Path, step: Any, masks: bool) -> None:
+def test_boxes_and_masks_of_coco_follow_the_image(coco: Path, step: Any, masks: bool) -> None:
     source = hr.coco(str(coco), masks=masks)
     kinds = {field.name: field.kind for field in source.schema}
     assert kinds["boxes"] == "boxes" and kinds.get("masks", "masks") == "masks"
@@ -109,7 +109,7 @@ def test_presets_follow_the_same_rule() -> None:
         hr.Loader(unsaid(), hr.presets.imagenet_train(8), **LIST)
 
 
-def test_steps_can_still_be_inspected(coco: Path) -> None:
+def test_steps_on_the_only_delivered_field_can_be_inspected(coco: Path) -> None:
     loader = hr.Loader(str(coco), [T.Resize((8, 8))], batch_size=2, fields="image")
     assert loader.trace(0)[1].values["image"].shape == (3, 8, 8)
     assert "Resize" in loader.plan()
@@ -175,7 +175,7 @@ def test_transforms_of_libraries_move_the_mask_with_the_image() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::headrace.Warning")
-def test_library_transforms_that_leave_the_mask_are_refused() -> None:
+def test_library_transforms_that_do_not_move_the_mask_are_refused() -> None:
     first = pytest.importorskip("torchvision.transforms", exc_type=Exception)
     step = first.RandomHorizontalFlip(p=1)  # of version 1, which does not support masks
     with pytest.raises(hr.ConfigError, match=r"HR0180.* moves .image. and would leave .mask"):

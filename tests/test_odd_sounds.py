@@ -39,7 +39,7 @@ def extensible(samples: Array, tag: int, valid_bits: int, mask: int = 0) -> byte
 
 @pytest.mark.parametrize("channels", [1, 3, 32, 64])
 @pytest.mark.parametrize("kind", ["u1", "<i2", "<i4", "<f4", "<f8"])
-def test_extensible_wavs_of_many_channels(channels: int, kind: str) -> None:
+def test_extensible_wavs_of_many_channels_are_read(channels: int, kind: str) -> None:
     dtype = np.dtype(kind)
     waves = sounds.waves(77, channels)
     if dtype.kind == "f":
@@ -62,7 +62,7 @@ def test_too_many_channels_are_refused_with_a_hint() -> None:
 
 
 @pytest.mark.parametrize("rate", [1, 7, 8001, 11025, 44099, 192000, 768000])
-def test_unusual_rates(rate: int) -> None:
+def test_unusual_sample_rates_are_read(rate: int) -> None:
     wave = sounds.int16_waves(1000)
     got, found = samples_of(sounds.wav_of(wave, rate))
     assert found == rate
@@ -70,7 +70,7 @@ def test_unusual_rates(rate: int) -> None:
 
 
 @pytest.mark.parametrize("rate", [0, 768001, 2**30])
-def test_rates_that_are_zero_or_too_high(rate: int) -> None:
+def test_sample_rates_that_are_zero_or_too_high_are_refused(rate: int) -> None:
     with pytest.raises(hr.Error, match=r"HR035[02].*Hz"):
         samples_of(sounds.wav_of(sounds.int16_waves(10), rate))
 
@@ -188,7 +188,7 @@ def test_a_flac_without_a_length(tmp_path: Path) -> None:
             samples_of(data[:end])
 
 
-def test_chunks_with_wrong_lengths_cost_nothing() -> None:
+def test_chunks_with_wrong_lengths_allocate_nothing() -> None:
     good = sounds.wav_of(sounds.int16_waves(300))
     tracemalloc.start()
     for at in range(0, 60, 2):
@@ -204,7 +204,7 @@ def test_chunks_with_wrong_lengths_cost_nothing() -> None:
     tracemalloc.stop()
 
 
-def test_chunks_after_the_audio_and_an_odd_number_of_bytes() -> None:
+def test_chunks_after_an_odd_number_of_audio_bytes_are_skipped() -> None:
     wave = np.arange(33, dtype=np.uint8)[None]
     data = sounds.wav(wave.tobytes(), 1, 8) + b"id3 " + struct.pack("<I", 4) + b"tail"
     got, _ = samples_of(data)

@@ -75,7 +75,7 @@ def epoch(source: hr.Loader) -> list[list[Row]]:
     return [rows_of(batch) for batch in source]
 
 
-def test_raise_happens_at_the_records_batch(folders: Folders) -> None:
+def test_the_error_is_raised_at_the_batch_of_the_record(folders: Folders) -> None:
     expected = epoch(loader(folders.sound, seed=6))
     failing = loader(folders.damaged, "raise", seed=6)
     first_bad = next(k for k, batch in enumerate(expected) if any(row.id in BAD for row in batch))
@@ -93,7 +93,7 @@ def test_raise_happens_at_the_records_batch(folders: Folders) -> None:
 
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("world", [1, 2])
-def test_substitutes_move_nothing_else(folders: Folders, shuffle: bool, world: int) -> None:
+def test_substitutes_shift_no_other_rows(folders: Folders, shuffle: bool, world: int) -> None:
     whole = epoch(loader(folders.damaged, shuffle=shuffle))
     for rank in range(world):
         options: dict[str, Any] = {
@@ -164,7 +164,9 @@ def test_resume_is_exact_at_every_step(folders: Folders, policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["substitute", "skip"])
-def test_the_count_ends_the_run_at_its_batch(folders: Folders, policy: str) -> None:
+def test_an_error_budget_as_a_count_ends_the_run_at_its_batch(
+    folders: Folders, policy: str
+) -> None:
     for budget in range(len(BAD) + 1):
         source = loader(folders.damaged, policy, shuffle=False, error_budget=budget)
         iteration = iter(source)
@@ -180,14 +182,14 @@ def test_the_count_ends_the_run_at_its_batch(folders: Folders, policy: str) -> N
         assert "headrace scan" in caught.value.hint and ".png" in caught.value.note
 
 
-def test_the_count_restarts_with_each_epoch(folders: Folders) -> None:
+def test_the_count_of_bad_records_restarts_with_each_epoch(folders: Folders) -> None:
     source = loader(folders.damaged, error_budget=len(BAD))
     for _ in range(3):
         epoch(source)
     assert source.stats().bad_records == 3 * len(BAD)
 
 
-def test_the_count_continues_after_a_resume(folders: Folders) -> None:
+def test_the_count_of_bad_records_continues_after_a_resume(folders: Folders) -> None:
     first = loader(folders.damaged, shuffle=False)
     iteration = iter(first)
     for _ in range(3):  # records 5, 6, 7 follow it
@@ -200,7 +202,7 @@ def test_the_count_continues_after_a_resume(folders: Folders) -> None:
         epoch(second)
 
 
-def test_the_fraction_applies_after_a_thousand_records(folders: Folders) -> None:
+def test_an_error_budget_as_a_fraction_applies_after_a_thousand_records(folders: Folders) -> None:
     # Every tenth record is bad from record 0 on.
     order = [0 if i % 10 else BAD[0] for i in range(2000)]
     many = hr.subset(hr.open(folders.damaged), order)
@@ -215,7 +217,7 @@ def test_the_fraction_applies_after_a_thousand_records(folders: Folders) -> None
         next(iteration)
 
 
-def test_a_spent_budget_lists_each_record_once(folders: Folders, tmp_path: Path) -> None:
+def test_an_exhausted_budget_lists_each_record_once(folders: Folders, tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     source = loader(folders.damaged, shuffle=False, error_budget=2, quarantine=path)
     iteration = iter(source)
@@ -330,7 +332,7 @@ def raises_by_chance(image: Any, rng: Any) -> Any:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_substitute_has_draws_of_its_own_in_python(folders: Folders, threads: int) -> None:
+def test_a_substitute_has_separate_random_draws_in_python(folders: Folders, threads: int) -> None:
     """A step that raises depending on its draws would raise for every substitute of that
     position."""
     options: dict[str, Any] = {"batch_size": BATCH, "on_error": "substitute", "error_budget": 36}

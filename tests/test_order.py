@@ -92,7 +92,7 @@ def test_a_seed_reproduces_the_batches(pictures: Path, seed: int) -> None:
     assert two_epochs(make()) == two_epochs(make())
 
 
-def test_seeds_and_epochs_differ(pictures: Path) -> None:
+def test_orders_differ_between_seeds_and_epochs(pictures: Path) -> None:
     hashes = [
         value
         for seed in range(3)
@@ -111,7 +111,7 @@ def test_a_batch_can_be_recreated_by_its_number(pictures: Path) -> None:
             assert [loader.source.key(int(i)) for i in again.id] == again.key
 
 
-def test_a_deterministic_operator_leaves_the_draws_of_others(pictures: Path) -> None:
+def test_a_deterministic_operator_does_not_change_the_draws_of_others(pictures: Path) -> None:
     plain = hr.Loader(pictures, [T.Resize((16, 16)), T.RandomHorizontalFlip()], batch_size=23)
     more = [T.Resize((16, 16)), T.Pad(0), T.RandomHorizontalFlip()]
     padded = hr.Loader(pictures, more, batch_size=23)
@@ -186,7 +186,7 @@ def test_sampler_classes_have_the_declared_parameters() -> None:
     assert hr.sampling.buckets("length", np.int32(2)).batch_size == 2
 
 
-def test_lengths_of_buckets_may_be_seconds() -> None:
+def test_bucket_lengths_may_be_in_seconds() -> None:
     lengths = np.random.default_rng(1).permutation(40) / 8 + 0.25
     source = hr.records(seconds=lengths)
     for given in (lengths, lengths.tolist(), "seconds"):

@@ -109,7 +109,7 @@ def whole(name: str) -> tuple[list[list[int]], list[str]]:
 
 @pytest.mark.parametrize("world", WORLDS[1:])
 @pytest.mark.parametrize("name", CALLS)
-def test_ranks_together_have_the_batches_of_one_process(name: str, world: int) -> None:
+def test_ranks_together_get_the_batches_of_one_process(name: str, world: int) -> None:
     taken, states = whole(name)
     ranks = [loader(name, rank, world) for rank in range(world)]
     assert {len(each) for each in ranks} == {len(taken) // EPOCHS}
@@ -138,7 +138,7 @@ def test_every_state_resumes_on_every_number_of_ranks(name: str, world: int) -> 
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_epochs_and_seeds_differ(name: str) -> None:
+def test_orders_differ_between_epochs_and_seeds(name: str) -> None:
     taken, _ = whole(name)
     half = len(taken) // EPOCHS
     if name not in ("indices", "repeat"):  # which are in order without shuffle=True
@@ -158,7 +158,7 @@ def test_a_state_is_small_and_only_fits_these_records(name: str) -> None:
                 other.load_state_dict({**state, **change})
 
 
-def test_seek_goes_to_any_step_of_any_order() -> None:
+def test_seek_jumps_to_any_step_of_any_order() -> None:
     for name in CALLS:
         taken, _ = whole(name)
         with loader(name) as alone:
@@ -232,7 +232,7 @@ def test_shuffle_does_not_apply_to_the_order_of_a_function() -> None:
         )
 
 
-def test_mixture_weights_that_change_by_epoch() -> None:
+def test_mixture_weights_may_change_by_epoch() -> None:
     sizes = [70, 32]
 
     def shares(epoch: int) -> Any:

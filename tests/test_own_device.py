@@ -50,7 +50,7 @@ def test_cuda_is_the_device_of_the_process(
         ),
     ],
 )
-def test_a_rank_without_a_device_is_an_error_that_lists_visible_devices(
+def test_the_error_for_a_rank_without_a_device_lists_visible_devices(
     count: int, environment: dict[str, str], said: str
 ) -> None:
     with pytest.raises(hr.ConfigError, match="HR0897") as caught:

@@ -97,7 +97,7 @@ def test_order_labels_classes_and_keys_equal_those_of_the_folder(
         assert keys == [Path(folder.key(i)) for i in range(len(folder))]
 
 
-def test_a_state_of_a_packs_loader_resumes_on_any_pack_of_the_dataset(
+def test_a_loaders_state_resumes_on_any_pack_of_the_same_dataset(
     photos: Path, packs: dict[str, Path]
 ) -> None:
     assert len({hr.open(path).fingerprint for path in packs.values()}) == 1
@@ -118,7 +118,7 @@ def test_a_state_of_a_packs_loader_resumes_on_any_pack_of_the_dataset(
 
 
 @pytest.mark.parametrize("name", [*LEVELS, "shards"])
-def test_unpack_gives_every_file_back_byte_for_byte(
+def test_unpack_restores_every_file_byte_for_byte(
     name: str, photos: Path, packs: dict[str, Path], tmp_path: Path
 ) -> None:
     result = hr.unpack(packs[name], tmp_path / "out")
@@ -142,7 +142,7 @@ def test_a_pack_can_be_packed_again_at_another_level(
 @pytest.mark.skipif(not CORPUS, reason="HEADRACE_TEST_DATA names no corpus")
 @pytest.mark.parametrize("part", ["jpeg_variants", "corrupt/jpeg", "photos", "coco/images"])
 @pytest.mark.parametrize("level", ["fast", "dense"])
-def test_unpack_gives_the_corpus_back(part: str, level: str, tmp_path: Path) -> None:
+def test_unpack_restores_the_corpus(part: str, level: str, tmp_path: Path) -> None:
     root = Path(CORPUS) / part
     if not root.is_dir():
         pytest.skip(f"no {part} in HEADRACE_TEST_DATA")
@@ -276,7 +276,7 @@ def test_an_unfinished_pack_opens_on_request(large: Path, tmp_path: Path) -> Non
     )
 
 
-def test_two_processes_do_not_write_one_pack(large: Path, tmp_path: Path) -> None:
+def test_a_second_process_cannot_write_the_same_pack(large: Path, tmp_path: Path) -> None:
     out, seen = tmp_path / "out", []
 
     def progress(done: int, total: int) -> None:

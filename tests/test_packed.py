@@ -120,7 +120,7 @@ def source_of(folder: Path, documents: list[Tokens], form: str) -> hr.Source:
 @pytest.mark.parametrize("form", ["megatron", "list"])
 @pytest.mark.parametrize("too_long", ["split", "truncate", "drop"])
 @pytest.mark.parametrize("method", METHODS)
-def test_rows_have_the_documents_chosen_by_the_method(
+def test_rows_have_the_documents_selected_by_the_method(
     tmp_path: Path, method: str, too_long: str, form: str
 ) -> None:
     for seed in range(3):
@@ -144,7 +144,9 @@ def test_rows_have_the_documents_chosen_by_the_method(
 @pytest.mark.parametrize("form", ["megatron", "list"])
 @pytest.mark.parametrize("shift", [1, 0])
 @pytest.mark.parametrize("method", ["first-fit", "sequential", "split"])
-def test_every_field_of_a_row(tmp_path: Path, method: str, shift: int, form: str) -> None:
+def test_every_field_of_a_row_equals_the_reference(
+    tmp_path: Path, method: str, shift: int, form: str
+) -> None:
     lengths = some_lengths(50, 9, 4).tolist()
     documents = cut(some_tokens(sum(lengths), dtype="int32"), lengths)
     source = hr.packed(
@@ -177,7 +179,7 @@ def test_the_docstrings_example_row() -> None:
 
 
 @pytest.mark.parametrize("shift", [1, 0])
-def test_labels_and_weights_of_prompts_are_kept(shift: int) -> None:
+def test_labels_and_weights_of_prompts_are_delivered(shift: int) -> None:
     """As in instruction tuning: prompts have -100 as labels."""
     records = [
         {"input_ids": [1, 2, 3], "labels": [-100, 2, 3], "weight": np.float32([0, 1, 2])},
@@ -215,7 +217,7 @@ def test_labels_of_other_lengths_in_another_file_are_refused(tmp_path: Path, alo
             hr.packed(both, "tokens", length=7, **given)
 
 
-def test_columns_of_arrow_are_documents(tmp_path: Path) -> None:
+def test_arrow_columns_are_documents(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     lists = [[1, 2, 3], [4, 5], [6, 7, 8, 9]]
@@ -227,7 +229,7 @@ def test_columns_of_arrow_are_documents(tmp_path: Path) -> None:
         assert ids == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 0]]
 
 
-def test_views_and_concatenations_of_documents(tmp_path: Path) -> None:
+def test_views_and_concatenations_of_documents_are_packed(tmp_path: Path) -> None:
     lengths = [3, 5, 2, 4]
     documents = cut(some_tokens(14, dtype="int32"), lengths)
     files = source_of(tmp_path, documents, "megatron")
@@ -242,7 +244,7 @@ def test_views_and_concatenations_of_documents(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("world", [1, 2, 3, 4])
 @pytest.mark.parametrize("method", METHODS)
-def test_every_document_comes_once_on_any_number_of_ranks(
+def test_every_document_is_delivered_once_on_any_number_of_ranks(
     tmp_path: Path, method: str, world: int
 ) -> None:
     lengths = some_lengths(200, 20, 1).tolist()
@@ -268,7 +270,7 @@ def test_every_document_comes_once_on_any_number_of_ranks(
 
 @pytest.mark.parametrize("form", ["megatron", "list"])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_every_step_resumes(tmp_path: Path, threads: int, form: str) -> None:
+def test_resume_at_every_step(tmp_path: Path, threads: int, form: str) -> None:
     lengths = some_lengths(150, 15, 2).tolist()
     documents = cut(some_tokens(sum(lengths), dtype="int32"), lengths)
 
@@ -322,7 +324,7 @@ def test_repr_says_how_full_rows_are(tmp_path: Path) -> None:
     assert "2 rows of 10, 55.0 % tokens, 2 documents left out, 25 tokens left out" in repr(loader)
 
 
-def test_it_pickles(tmp_path: Path) -> None:
+def test_a_packed_source_can_be_pickled(tmp_path: Path) -> None:
     documents = cut(some_tokens(100, dtype="int32"), [40, 25, 35])
     source = hr.packed(source_of(tmp_path, documents, "megatron"), length=60, shift=0, seed=3)
     again = pickle.loads(pickle.dumps(source))

@@ -101,7 +101,7 @@ def rows_by_hand(records: list[Sample], length: int) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("shift", [1, 0])
-def test_every_field_of_every_row(shift: int) -> None:
+def test_every_field_of_every_row_equals_the_reference(shift: int) -> None:
     records = samples()
     source = packed(source_of(records), method="sequential", shift=shift)
     rows = rows_by_hand(records, 128)
@@ -144,7 +144,7 @@ def test_images_of_one_size_are_stacked() -> None:
     assert (batch.tokens == IMAGE).sum() == 5 * len(pictures)
 
 
-def test_already_expanded_tokens() -> None:
+def test_tokens_that_are_already_expanded_are_accepted() -> None:
     records = samples()
     wide = [{**record, "tokens": np.array(expanded(record)[0])} for record in records]
     first = packed(source_of(records), method="sequential")
@@ -155,7 +155,7 @@ def test_already_expanded_tokens() -> None:
             np.testing.assert_array_equal(one[name], other[name], err_msg=name)
 
 
-def test_masks_labels_and_ignored_ids() -> None:
+def test_labels_respect_masks_and_ignored_ids() -> None:
     """A label is kept if the mask is set and the id is not ignored."""
     tokens = [5, 6, 7, 8, 9]
     records = [{"tokens": np.array(tokens), "train": np.array([0, 0, 1, 1, 1], bool)}] * 2
@@ -169,7 +169,7 @@ def test_masks_labels_and_ignored_ids() -> None:
     assert row["targets"].tolist() == [-100, -100, 3, -100, -100] * 2
 
 
-def test_extra_fields_have_a_value_for_each_token() -> None:
+def test_extra_fields_have_one_value_per_token() -> None:
     records = samples(8)
     for record in records:
         record["weight"] = np.arange(len(record["tokens"]), dtype=np.float32)
@@ -198,7 +198,7 @@ def test_a_field_may_have_the_name_of_a_generated_field() -> None:
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])
-def test_ranks_share_rows_and_any_step_resumes(world: int) -> None:
+def test_ranks_divide_the_rows_and_any_step_resumes(world: int) -> None:
     records = samples(40)
     source = packed(source_of(records), length=80)
     augmented = [*STEPS[:1], T.RandomHorizontalFlip(), *STEPS[1:]]

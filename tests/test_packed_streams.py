@@ -103,7 +103,7 @@ def test_it_reads_no_more_than_the_buffer() -> None:
 
 @pytest.mark.parametrize("stateful", [True, False])
 @pytest.mark.parametrize("shuffle_buffer", [0, 4])
-def test_every_step_resumes(stateful: bool, shuffle_buffer: int) -> None:
+def test_resume_at_every_step(stateful: bool, shuffle_buffer: int) -> None:
     records = documents(120)
 
     def loader(source: Any) -> hr.Loader:
@@ -181,7 +181,7 @@ def test_kinds_of_documents_apply_to_their_rows() -> None:
 
 
 @pytest.mark.parametrize("world", [2, 3])
-def test_ranks_take_parts_of_one_stream(world: int) -> None:
+def test_ranks_divide_one_stream(world: int) -> None:
     records = documents(90)
 
     def loader(rank: int, world: int) -> hr.Loader:
@@ -194,7 +194,7 @@ def test_ranks_take_parts_of_one_stream(world: int) -> None:
     assert joined == whole
 
 
-def test_streams_of_each_rank_need_the_number_of_rows() -> None:
+def test_per_rank_streams_need_the_number_of_rows() -> None:
     def own(epoch: int, rank: int, world_size: int) -> Iterator[Any]:
         yield from documents(200)[rank::world_size]
 
@@ -258,7 +258,7 @@ def test_an_endless_stream_that_gives_no_row_is_an_error() -> None:
         hr.packed(stream, length=10, too_long="drop")
 
 
-def test_impossible_requests_are_refused() -> None:
+def test_impossible_arguments_are_refused() -> None:
     stream = hr.stream(lambda: iter(documents(9)), shapes=SHAPES, length=5)
     with pytest.raises(hr.ConfigError, match=r"(?s)HR0195 .*rows="):
         hr.packed(stream, length=64)

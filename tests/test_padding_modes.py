@@ -166,7 +166,7 @@ def test_filters_are_the_same_in_a_window_and_mirrored(name: Any, tmp_path: Path
         np.testing.assert_array_equal(through(images, tmp_path, *steps)[0], whole)
 
 
-def test_a_mode_that_does_not_exist_names_those_that_do() -> None:
+def test_an_unknown_padding_mode_lists_the_known_ones() -> None:
     with pytest.raises(hr.ConfigError, match=re.escape("reflect")):
         hr.Loader(
             hr.records(image=np.zeros((1, 3, 4, 4), np.uint8)),

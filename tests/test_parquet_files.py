@@ -31,7 +31,7 @@ for memory in (None, 0):
 """
 
 
-def test_more_files_than_a_process_may_open(tmp_path: Path) -> None:
+def test_more_files_than_a_process_may_open_are_read(tmp_path: Path) -> None:
     for i in range(100):
         pq.write_table(pa.table({"x": [i]}), tmp_path / f"{i:03}.parquet")
     run = subprocess.run([sys.executable, "-c", MANY, tmp_path], capture_output=True, text=True)
@@ -67,7 +67,7 @@ def lie(path: Path, true: bytes, false: bytes) -> None:
     path.write_bytes(content[:at] + false + content[at + len(true) :])
 
 
-def test_decompression_is_limited_where_the_footer_names_less(
+def test_decompression_is_limited_if_the_footer_understates_the_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_groups, "LEAST_UNPACKED", 1 << 20)
@@ -192,7 +192,7 @@ def test_files_with_other_class_names_are_refused(
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
-def test_files_with_the_same_class_names_have_them(tmp_path: Path, kind: str) -> None:
+def test_files_with_the_same_class_names_are_accepted(tmp_path: Path, kind: str) -> None:
     names = ["cat", "dog"]
     folder = write(tmp_path, kind, a=labeled(None, [0]), b=labeled(names, [1]))
     assert hr.open(folder).classes == names

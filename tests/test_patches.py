@@ -152,7 +152,7 @@ def test_blocks_of_patches(merge: int, dtype: str) -> None:
     )
 
 
-def test_the_libraries_agree() -> None:
+def test_patches_equal_those_of_timm_and_transformers() -> None:
     """Compared with the libraries themselves, if they are installed."""
     timm = pytest.importorskip("timm.data.naflex_transforms")
     torch = pytest.importorskip("torch")
@@ -179,7 +179,7 @@ def test_misuse_is_refused() -> None:
         list(hr.Loader(narrow, [T.SmartResize()], batch_size=1, ragged="list"))
 
 
-def test_one_pixel_and_large_patches() -> None:
+def test_patches_of_one_pixel_and_large_patches_work() -> None:
     source = hr.open([{"image": encoded(picture(1, 1))}])
     steps = [T.ResizeToSequence(4096, 1, max_ratio=1), T.Patchify(4096)]
     (batch,) = hr.Loader(source, steps, batch_size=1, ragged="packed")

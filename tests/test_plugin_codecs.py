@@ -97,7 +97,7 @@ def test_windows_are_slices(qoi: Any) -> None:
     assert np.array_equal(got, np.asarray(image)[5:16, 7:20])
 
 
-def test_folders_tars_lists_and_packs_use_it(qoi: Any, tmp_path: Path) -> None:
+def test_folders_tars_lists_and_packs_use_the_codec(qoi: Any, tmp_path: Path) -> None:
     images = [picture(i) for i in range(6)]
     folder = tmp_path / "train"
     for i, image in enumerate(images):
@@ -127,7 +127,7 @@ def test_folders_tars_lists_and_packs_use_it(qoi: Any, tmp_path: Path) -> None:
             assert np.array_equal(np.asarray(got).transpose(1, 2, 0), np.asarray(image))
 
 
-def test_the_command_line_uses_it(library: Path, tmp_path: Path) -> None:
+def test_the_command_line_uses_the_codec(library: Path, tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     for i in range(3):
         (tmp_path / "images" / f"{i}.qoi").write_bytes(encoded(picture(i)))
@@ -144,7 +144,7 @@ def test_the_command_line_uses_it(library: Path, tmp_path: Path) -> None:
     assert absent.returncode == 2 and "HR0576" in absent.stderr
 
 
-def test_damage_is_the_records_own(qoi: Any) -> None:
+def test_damage_is_an_error_of_its_record(qoi: Any) -> None:
     data = encoded(picture(1))
     records = [{"image": each} for each in (data, data[:40], data[:-8], data[:9], data)]
     with pytest.raises(hr.DataError, match=r"HR0345(.|\n)*no valid qoi image: it ends in row") as e:
@@ -162,7 +162,7 @@ def test_a_header_of_too_many_pixels_allocates_nothing(qoi: Any) -> None:
 
 @pytest.mark.parametrize("flags", ["0", "HEADRACE_WINDOWS"])
 @pytest.mark.parametrize("check", [False, True])
-def test_channels_and_depths(tmp_path: Path, flags: str, check: bool) -> None:
+def test_all_channel_counts_and_dtypes_are_decoded(tmp_path: Path, flags: str, check: bool) -> None:
     plugin, magic = case(tmp_path, FLAGS=flags)
     if check:
         hr.load_plugin(plugin.path, check=True)
@@ -198,7 +198,7 @@ def test_inks_and_channels_without_colors(tmp_path: Path) -> None:
     assert np.array_equal(hr.decode(raw(magic, values, 2), mode="stored"), values)
 
 
-def test_many_threads_get_their_windows(tmp_path: Path) -> None:
+def test_many_threads_decode_their_windows(tmp_path: Path) -> None:
     _, magic = case(tmp_path, FLAGS="HEADRACE_WINDOWS")
     values = [samples(3) + np.uint8(i) for i in range(64)]
     records = [{"image": raw(magic, v), "second": v.transpose(2, 0, 1)} for v in values]
@@ -227,7 +227,7 @@ def test_many_threads_get_their_windows(tmp_path: Path) -> None:
         ({"CREATE": "no_create"}, "no license"),
     ],
 )
-def test_lies_end_the_run_and_name_the_plugin(
+def test_contract_violations_end_the_run_and_name_the_plugin(
     tmp_path: Path, lie: dict[str, str], message: str
 ) -> None:
     plugin, magic = case(tmp_path, **lie)

@@ -50,7 +50,7 @@ def words_of(source: Any, **options: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("check", [False, True])
-def test_fields_of_records(tmp_path: Path, check: bool) -> None:
+def test_fields_of_records_are_read(tmp_path: Path, check: bool) -> None:
     plugin, path = case(tmp_path)
     if check:
         hr.load_plugin(plugin.path, check=True)
@@ -71,7 +71,7 @@ def test_fields_of_records(tmp_path: Path, check: bool) -> None:
     assert sorted(word for batch in shuffled for word in batch.word) == sorted(WORDS)
 
 
-def test_arguments_functions_and_names(tmp_path: Path) -> None:
+def test_arguments_are_passed_and_documented(tmp_path: Path) -> None:
     plugin, path = case(tmp_path)
     (name,) = plugin.formats
     function = getattr(plugin, name)
@@ -100,7 +100,7 @@ def test_folders_and_other_storage(tmp_path: Path) -> None:
     assert words_of(hr.open(f"split://{tmp_path}/parts")) == WORDS
 
 
-def test_damage_is_the_records_own(tmp_path: Path) -> None:
+def test_damage_is_an_error_of_its_record(tmp_path: Path) -> None:
     plugin, path = case(tmp_path)
     data = Path(path).read_bytes()
     begin = len(plugin.formats[0])
@@ -138,7 +138,7 @@ def test_damage_is_the_records_own(tmp_path: Path) -> None:
         ({"PARSE": "stops"}, "HR0575(.|\n)*the key has expired"),
     ],
 )
-def test_lies_are_errors_that_name_the_plugin(
+def test_contract_violations_are_errors_that_name_the_plugin(
     tmp_path: Path, lie: dict[str, str], message: str
 ) -> None:
     plugin, path = case(tmp_path, **lie)
@@ -154,7 +154,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         hr.open(path)
 
 
-def test_an_error_of_reading_is_that_of_the_storage(tmp_path: Path) -> None:
+def test_a_read_error_is_reported_as_a_storage_error(tmp_path: Path) -> None:
     _, path = case(tmp_path, OPEN="reads_far")
     with pytest.raises(hr.DataError, match=f"HR0205(.|\n)*{path}"):
         hr.open(path)
@@ -182,7 +182,7 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("call", ["looks_at_more", "lists_more", "reads_more"])
-def test_an_interrupt_while_it_opens_is_an_interrupt(tmp_path: Path, call: str) -> None:
+def test_an_interrupt_while_opening_is_raised(tmp_path: Path, call: str) -> None:
     plugin, path = case(tmp_path, OPEN=call)
     with pytest.raises(KeyboardInterrupt):
         hr.open(path, format=plugin.formats[0], filesystem=Interrupted())
@@ -233,7 +233,7 @@ def test_a_crash_is_named(tmp_path: Path, crash: str, call: str) -> None:
     assert f"Headrace: SIGABRT in {call} of the format boom" in done.stderr
 
 
-def test_built_in_formats_are_asked_first(tmp_path: Path) -> None:
+def test_built_in_formats_are_tried_first(tmp_path: Path) -> None:
     """Otherwise a plug-in that recognizes every path would open those of other formats."""
     flags = ['-DPLUGIN="greedy"', "-DRECOGNIZES=everything"]
     library = compiled(CASES, tmp_path / "libgreedy.so", *flags)

@@ -51,7 +51,7 @@ def rotated(seed: int, number: int, count: int = RECORDS) -> list[int]:
 
 @pytest.mark.parametrize("flags", ["0", "HEADRACE_ANY_POSITION"])
 @pytest.mark.parametrize("check", [False, True])
-def test_epochs_have_its_order(tmp_path: Path, flags: str, check: bool) -> None:
+def test_epochs_have_the_samplers_order(tmp_path: Path, flags: str, check: bool) -> None:
     kind = sampler(tmp_path, FLAGS=flags)
     if check:
         hr.load_plugin(kind.record["plugin"]["path"], check=True)
@@ -109,20 +109,20 @@ def test_a_state_of_other_arguments_is_refused(tmp_path: Path) -> None:
         ("HEADRACE_LENGTHS", [0.9, 0.2, 0.7, 0.1], [3, 1, 2, 0]),
     ],
 )
-def test_it_gets_values_per_record(
+def test_the_sampler_gets_values_per_record(
     tmp_path: Path, per_record: str, given: Any, expected: list[int]
 ) -> None:
     kind = sampler(tmp_path, PER_RECORD=per_record, ORDER="sorted")
     assert epoch(loader(kind(given), 4)) == expected
 
 
-def test_it_decides_the_batches(tmp_path: Path) -> None:
+def test_the_sampler_decides_the_batches(tmp_path: Path) -> None:
     kind = sampler(tmp_path, BATCHES="four")
     batches = [[int(x) for x in batch.label] for batch in loader(kind(), batch_size=None)]
     assert batches == [[0, 1, 2], [3], [4, 5, 6, 7], [8, 9]]
 
 
-def test_epochs_of_other_sizes(tmp_path: Path) -> None:
+def test_epochs_may_be_shorter_or_longer_than_the_dataset(tmp_path: Path) -> None:
     assert epoch(loader(sampler(tmp_path, SIZE="half")())) == [0, 1, 2, 3, 4]
     twice = sampler(tmp_path, SIZE="twice", FLAGS="HEADRACE_REPLACEMENT")
     assert epoch(loader(twice())) == [*range(10), *range(10)]
@@ -146,7 +146,7 @@ def test_epochs_of_other_sizes(tmp_path: Path) -> None:
         ({"BATCHES": "none"}, "a list of 4"),
     ],
 )
-def test_lies_are_errors_that_name_the_plugin(
+def test_contract_violations_are_errors_that_name_the_plugin(
     tmp_path: Path, lie: dict[str, str], message: str
 ) -> None:
     kind = sampler(tmp_path, **lie)
@@ -163,7 +163,7 @@ def test_lies_are_errors_that_name_the_plugin(
         ({"ORDER": "repeated", "FLAGS": "HEADRACE_ANY_POSITION"}, "twice, again at position"),
     ],
 )
-def test_a_check_finds_orders_that_are_no_functions(
+def test_a_check_finds_orders_that_are_not_deterministic(
     tmp_path: Path, lie: dict[str, str], message: str
 ) -> None:
     kind = sampler(tmp_path, **lie)
@@ -208,7 +208,7 @@ def test_pickles_and_descriptions_name_the_plugin(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("rustc"), reason="there is no rustc")
-def test_the_example_in_rust(tmp_path: Path) -> None:
+def test_the_example_in_rust_works(tmp_path: Path) -> None:
     library = tmp_path / "libstrided.so"
     source = EXAMPLES / "strided.rs"
     command = ["rustc", "-O", "-D", "warnings", "--edition", "2021", "--crate-type", "cdylib"]

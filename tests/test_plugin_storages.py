@@ -82,7 +82,7 @@ def opened(begin: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("read", ["read_all", "read_few", "read_late"])
-def test_folders_tars_manifests_and_packs(data: Path, tmp_path: Path, read: str) -> None:
+def test_folders_tars_manifests_and_packs_are_read(data: Path, tmp_path: Path, read: str) -> None:
     plugin, begin = storage(data, tmp_path, READ=read)
     assert plugin.storages == (begin.removesuffix("://"),)
     for name, source in opened(begin).items():
@@ -108,7 +108,7 @@ def test_shuffled_epochs_read_by_many_threads(data: Path, tmp_path: Path) -> Non
                 assert np.array_equal(np.asarray(theirs.image), np.asarray(ours.image))
 
 
-def test_what_may_pass_is_tried_again(data: Path, tmp_path: Path) -> None:
+def test_temporary_errors_are_retried(data: Path, tmp_path: Path) -> None:
     _, begin = storage(data, tmp_path, READ="third_time")
     got = images_of(hr.records(image=[f"{begin}train/a/{n}.png" for n in range(4)]))
     assert all(np.array_equal(each, image(n)) for n, each in enumerate(got))
@@ -142,7 +142,7 @@ def test_errors_name_path_and_plugin(
         assert f"{begin}train/a/0.png" in str(error.value)
 
 
-def test_a_missing_file_is_the_records_own(data: Path, tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error_of_its_record(data: Path, tmp_path: Path) -> None:
     _, begin = storage(data, tmp_path)
     paths = [f"{begin}train/a/{n}.png" for n in (0, 9, 1)]
     with pytest.raises(hr.StorageError, match=r"HR0201(.|\n)*train/a/9\.png"):
@@ -188,7 +188,7 @@ def test_a_listing_larger_than_memory_is_not_the_plugins_exception(tmp_path: Pat
     assert (done.returncode, done.stdout) == (0, "out of memory\n"), done.stderr
 
 
-def test_a_storage_may_have_no_listings(data: Path, tmp_path: Path) -> None:
+def test_a_storage_may_lack_listings(data: Path, tmp_path: Path) -> None:
     _, begin = storage(data, tmp_path, LIST="NULL")
     assert len(images_of(hr.open(f"{begin}train.tar"))) == 8
     with pytest.raises(hr.StorageError, match="has no listings"):
@@ -203,7 +203,7 @@ def test_a_storage_may_have_no_listings(data: Path, tmp_path: Path) -> None:
         ("says_more", "says that it wrote"),
     ],
 )
-def test_a_check_finds_what_a_read_writes(
+def test_a_check_finds_invalid_writes_of_a_read(
     data: Path, tmp_path: Path, read: str, message: str
 ) -> None:
     plugin, begin = storage(data, tmp_path, READ=read)

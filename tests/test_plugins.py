@@ -125,7 +125,7 @@ def test_draws_do_not_depend_on_threads_ranks_or_a_resume(
         np.testing.assert_array_equal(image, expected)
 
 
-def test_a_coin_has_both_outcomes(pictures: Path, vignette: Any) -> None:
+def test_a_plugin_with_p_is_applied_to_some_records(pictures: Path, vignette: Any) -> None:
     steps = [T.Resize((8, 8)), vignette.Vignette(1.0, p=0.5)]
     images = np.concatenate([b.image for b in hr.Loader(pictures, steps, batch_size=23)])
     plain = [resized(path, 8, 8) for path in files_of(pictures)]
@@ -195,7 +195,7 @@ def test_plugins_get_images_without_a_copy(pictures: Path, vignette: Any) -> Non
         np.testing.assert_array_equal(a, darkened(resized(path, 8, 8), 1.0))
 
 
-def test_whole_images_of_any_size(pictures: Path, vignette: Any) -> None:
+def test_images_of_any_size_are_passed_whole(pictures: Path, vignette: Any) -> None:
     loader = hr.Loader(pictures, [vignette.Vignette(0.7)], batch_size=23, ragged="list")
     for image, path in zip(next(iter(loader)).image, files_of(pictures), strict=True):
         np.testing.assert_array_equal(image, darkened(pixels_of(path), 0.7))

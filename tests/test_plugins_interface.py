@@ -136,7 +136,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("compiler", ["cc -std=c99", "g++ -std=c++11 -x c++"])
-def test_the_interface_of_version_1_stays(tmp_path: Path, compiler: str) -> None:
+def test_the_interface_of_version_1_is_unchanged(tmp_path: Path, compiler: str) -> None:
     checks = [
         f"typedef char {name}_is[({name}) == {value} ? 1 : -1];" for name, value in VALUES.items()
     ]
@@ -160,7 +160,7 @@ def test_every_struct_is_listed() -> None:
     assert structs == set(LAYOUT) and constants <= set(VALUES)
 
 
-def test_a_view_is_laid_out_as_dlpacks_tensor(tmp_path: Path) -> None:
+def test_a_view_has_the_layout_of_dlpacks_tensor(tmp_path: Path) -> None:
     """dlpack.h 1.0, DLTensor: following its declaration exactly."""
     source = tmp_path / "dlpack.c"
     source.write_text(

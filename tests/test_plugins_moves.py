@@ -27,7 +27,7 @@ def test_fields_of_the_image_move_with_it(transpose: Any) -> None:
     np.testing.assert_array_equal(batch.keypoints[0], before["keypoints"][:, :, [1, 0, 2]])
 
 
-def test_all_fields_of_a_record_get_one_draw(transpose: Any) -> None:
+def test_all_fields_of_a_record_share_one_draw(transpose: Any) -> None:
     steps = [transpose.RandomTranspose(0.5)]
     loader = hr.Loader(scenes(40), steps, batch_size=1, ragged="list")
     swapped = 0
@@ -43,7 +43,7 @@ def test_all_fields_of_a_record_get_one_draw(transpose: Any) -> None:
     assert 8 < swapped < 32
 
 
-def test_a_mover_that_leaves_something_behind_is_refused(tmp_path: Path) -> None:
+def test_a_plugin_that_does_not_move_every_field_is_refused(tmp_path: Path) -> None:
     library, name = case(tmp_path, FLAGS="HEADRACE_MOVES")
     mover = getattr(hr.load_plugin(library), name)
     with pytest.raises(hr.ConfigError, match=r'HR0180.*would leave "mask"'):
@@ -88,7 +88,7 @@ def test_planes_of_another_size_keep_it_if_nothing_moves(tmp_path: Path) -> None
     np.testing.assert_array_equal(batch.image[0], 255 - record["image"])
 
 
-def test_the_remaining_area_of_cropped_boxes_is_remembered(transpose: Any) -> None:
+def test_the_remaining_area_of_cropped_boxes_is_recorded(transpose: Any) -> None:
     """Of 10 x 2 pixels, 4 x 2 of the first box remain after the crop, and all of the second."""
     record = {
         "image": np.zeros((3, 20, 20), np.uint8),
@@ -161,7 +161,7 @@ def test_the_canvas_of_boxes_is_the_image_size_or_unknown(tmp_path: Path) -> Non
     assert canvas({"boxes": record["boxes"]}) == [-1] * 4
 
 
-def test_boxes_without_a_format_are_not_moved_on_a_guess(transpose: Any) -> None:
+def test_boxes_without_a_format_are_not_moved(transpose: Any) -> None:
     source = [{"image": scene()["image"], "boxes": scene()["boxes"]}]
     with pytest.raises(hr.ConfigError, match="HR0180"):
         hr.Loader(source, [transpose.RandomTranspose(1.0)], batch_size=1)

@@ -37,7 +37,7 @@ def test_arguments_are_checked_as_those_of_built_in_transforms(vignette: Any) ->
     assert str(vignette.Vignette.__signature__).startswith("(strength: 'float' = 0.5, p:")
 
 
-def test_every_type_of_parameter_arrives(tmp_path: Path) -> None:
+def test_parameters_of_every_type_reach_the_plugin(tmp_path: Path) -> None:
     def param(name: str, kind: str, rest: str) -> str:
         return f'{{.name="{name}",.help="H.",.type=HEADRACE_PARAM_{kind},{rest}}}'
 
@@ -65,7 +65,9 @@ def test_every_type_of_parameter_arrives(tmp_path: Path) -> None:
             kind(**({"scale": 0.0} if wrong else {}) | wrong)
 
 
-def test_it_pickles_as_its_path_and_fingerprint(libraries: Path, vignette: Any) -> None:
+def test_a_plugin_transform_pickles_as_its_path_and_fingerprint(
+    libraries: Path, vignette: Any
+) -> None:
     step = vignette.Vignette(0.3, fields="image")
     assert pickle.loads(pickle.dumps(step)) == copy.deepcopy(step) == step
     assert pickle.loads(pickle.dumps(vignette)) == vignette
@@ -153,7 +155,7 @@ def test_the_plan_distinguishes_builds(tmp_path: Path, vignette: Any) -> None:
     assert done.stdout.strip() != here
 
 
-def test_it_is_found_in_headrace_transforms(vignette: Any) -> None:
+def test_plugin_transforms_are_found_in_headrace_transforms(vignette: Any) -> None:
     assert T.Vignette is vignette.Vignette and "Vignette" in dir(T)
     assert "Vignette" not in T.__all__, "which is the same in every process"
     assert repr(vignette) == "<plug-in vignette 1.0: Vignette>"
@@ -161,7 +163,7 @@ def test_it_is_found_in_headrace_transforms(vignette: Any) -> None:
         vignette.Vignete  # noqa: B018
 
 
-def test_the_command_line_describes_it(libraries: Path) -> None:
+def test_the_command_line_describes_a_plugin(libraries: Path) -> None:
     plugin = ("--plugin", libraries / "libvignette.so")
     done = run_command("operators", *plugin)
     assert done.returncode == 0 and "Darkens images toward their corners" in done.stdout
@@ -221,7 +223,7 @@ def test_the_examples_on_the_page_work(tmp_path: Path, pictures: Path) -> None:
     assert np.allclose(ratio, ratio[0, 0, 0], rtol=1e-6) and 1 < ratio[0, 0, 0] < 3
 
 
-def test_installed_plugins_are_found_by_name(libraries: Path, tmp_path: Path) -> None:
+def test_installed_plugins_are_loaded_by_name(libraries: Path, tmp_path: Path) -> None:
     package = tmp_path / "dark_corners"
     package.mkdir()
     shutil.copy(libraries / "libvignette.so", package)

@@ -59,14 +59,16 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (b"\x7fELF\x02\x02\x01" + bytes(300), "of the other byte order"),
     ],
 )
-def test_files_that_are_not_libraries(tmp_path: Path, content: bytes, message: str) -> None:
+def test_files_that_are_not_libraries_are_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     path = tmp_path / "libmine.so"
     path.write_bytes(content)
     text = refusal(path)
     assert text.startswith("HR0570") and message in text and str(path) in text
 
 
-def test_a_library_of_another_machine(good: Path, tmp_path: Path) -> None:
+def test_a_library_of_another_architecture_is_refused(good: Path, tmp_path: Path) -> None:
     content = bytearray(good.read_bytes())
     here = struct.unpack_from("<H", content, 18)[0]
     struct.pack_into("<H", content, 18, 183 if here == 62 else 62)
@@ -75,7 +77,7 @@ def test_a_library_of_another_machine(good: Path, tmp_path: Path) -> None:
     assert "it was built for 64-bit ARM, but this process is x86-64" in refusal(path) or here != 62
 
 
-def test_no_length_of_a_truncated_library_ends_the_process(good: Path, tmp_path: Path) -> None:
+def test_a_truncated_library_never_crashes_the_process(good: Path, tmp_path: Path) -> None:
     """In a separate process, which would die of SIGBUS; each length in a separate file."""
     code = (
         "import sys; from pathlib import Path; import headrace as hr\n"
@@ -92,7 +94,7 @@ def test_no_length_of_a_truncated_library_ends_the_process(good: Path, tmp_path:
     assert "HR0570" in done.stdout
 
 
-def test_damaged_tables_of_segments(good: Path, tmp_path: Path) -> None:
+def test_damaged_segment_tables_are_refused(good: Path, tmp_path: Path) -> None:
     content = bytearray(good.read_bytes())
     at = struct.unpack_from("<Q", content, 32)[0]
     for offset, form, value in [
@@ -108,7 +110,7 @@ def test_damaged_tables_of_segments(good: Path, tmp_path: Path) -> None:
         assert refusal(path).startswith("HR0570")
 
 
-def test_programs_and_object_files(tmp_path: Path) -> None:
+def test_programs_and_object_files_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "main.c"
     source.write_text("int main(void) { return 0; }\n")
     for name, flags, message in [
@@ -120,13 +122,13 @@ def test_programs_and_object_files(tmp_path: Path) -> None:
         assert message in refusal(tmp_path / name)
 
 
-def test_paths_without_a_library(tmp_path: Path) -> None:
+def test_paths_without_a_library_are_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path / "nowhere.so").startswith("HR0576")
     assert "is not a file" in refusal(tmp_path)
     assert refusal("nowhere").startswith("HR0579")
 
 
-def test_errors_of_the_dynamic_linker(tmp_path: Path) -> None:
+def test_errors_of_the_dynamic_linker_are_reported(tmp_path: Path) -> None:
     library, _ = case(tmp_path, NEEDS=1)
     text = refusal(library)
     assert text.startswith("HR0570") and "undefined symbol: headrace_test_nowhere" in text
@@ -176,7 +178,9 @@ def test_errors_of_the_dynamic_linker(tmp_path: Path) -> None:
         ({"FLAGS": 2, "KINDS": "HEADRACE_BOXES"}, "HR0572.*lacks HEADRACE_IMAGE"),
     ],
 )
-def test_tables_that_break_a_rule(tmp_path: Path, definitions: Any, message: str) -> None:
+def test_plugin_tables_that_break_a_rule_are_refused(
+    tmp_path: Path, definitions: Any, message: str
+) -> None:
     library, _ = case(tmp_path, **definitions)
     with pytest.raises(hr.ConfigError, match=message):
         hr.load_plugin(library)
@@ -212,14 +216,14 @@ def test_tables_that_break_a_rule(tmp_path: Path, definitions: Any, message: str
         ),
     ],
 )
-def test_parameters_that_break_a_rule(tmp_path: Path, param: str, message: str) -> None:
+def test_parameters_that_break_a_rule_are_refused(tmp_path: Path, param: str, message: str) -> None:
     unused = "(void)kWords,(void)kSizes,(void)kScales"
     library, _ = case(tmp_path, PARAMS=f"{{{param}}}", CREATE="create", TABLE=unused)
     with pytest.raises(hr.ConfigError, match="HR0572.*" + message):
         hr.load_plugin(library)
 
 
-def test_module_names_that_are_not_transforms(tmp_path: Path) -> None:
+def test_module_names_that_are_not_transforms_are_refused(tmp_path: Path) -> None:
     names = [name for name in vars(T) if name[0].isupper() and name not in T.known()]
     assert {"Any", "Python", "Transform"} <= set(names)
     for name in names:
@@ -227,7 +231,7 @@ def test_module_names_that_are_not_transforms(tmp_path: Path) -> None:
         assert f'HR0572 invalid plug-in: {library}: its transform "{name}"' in refusal(library)
 
 
-def test_parameters_need_a_function_that_takes_them(tmp_path: Path) -> None:
+def test_parameters_require_a_function_that_accepts_them(tmp_path: Path) -> None:
     param = '{.name="p",.help="H.",.type=HEADRACE_PARAM_INT}'
     unused = "(void)kWords,(void)kSizes,(void)kScales"
     library, _ = case(tmp_path, PARAMS=param, TABLE=unused)
@@ -276,7 +280,7 @@ def failure(folder: Path, check: bool = False, **definitions: Any) -> str:
     return str(caught.value)
 
 
-def test_a_bad_record_is_a_bad_record(tmp_path: Path) -> None:
+def test_a_plugin_may_report_a_bad_record(tmp_path: Path) -> None:
     library, name = case(tmp_path, RUN="refuse_odd")
     with pytest.raises(hr.DataError, match=f"HR0574.*\\[{name}\\] record 1 is odd") as caught:
         first_batch(library, name, threads=1)
@@ -331,14 +335,16 @@ def test_messages_of_plugins_are_made_printable(tmp_path: Path) -> None:
         ("fail", "HEADRACE_VALUES", "HR0575.*no license"),
     ],
 )
-def test_wrong_shapes(tmp_path: Path, shape: str, flags: str, message: str) -> None:
+def test_results_of_a_wrong_shape_are_refused(
+    tmp_path: Path, shape: str, flags: str, message: str
+) -> None:
     library, name = case(tmp_path, SHAPE=shape, FLAGS=flags)
     with pytest.raises(hr.Error, match=message):
         first_batch(library, name, ragged="list")
 
 
 @pytest.mark.parametrize(("shape", "verb"), [("beyond", "planned"), ("beyond_late", "returned")])
-def test_sizes_beyond_the_address_space(tmp_path: Path, shape: str, verb: str) -> None:
+def test_sizes_beyond_the_address_space_are_refused(tmp_path: Path, shape: str, verb: str) -> None:
     library, name = case(tmp_path, SHAPE=shape, KINDS="HEADRACE_TENSOR", DTYPES=0)
     kind = getattr(hr.load_plugin(library), name)
     with pytest.raises(hr.ConfigError, match=f"HR0575.*{verb} .*larger than the address space"):
@@ -357,7 +363,9 @@ def test_a_lost_row_group_is_an_error_of_the_run(tmp_path: Path) -> None:
         next(iter(loader))
 
 
-def test_exceptions_that_escape(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_exceptions_that_escape_are_errors(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     library = compiled(CASES.with_name("plugin_throwing.cc"), tmp_path / "libthrowing.so")
     with pytest.raises(hr.ConfigError, match=r"HR0575.*run\(\) threw an exception: out"):
         first_batch(library, "Throwing")

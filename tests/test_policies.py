@@ -239,7 +239,7 @@ POLICIES = [
 
 
 @pytest.mark.parametrize("step", POLICIES, ids=repr)
-def test_threads_ranks_and_a_resume_change_nothing(step: Any) -> None:
+def test_threads_ranks_and_a_resume_change_no_batch(step: Any) -> None:
     images = np.stack([picture(3, 24, 20, seed=n) for n in range(60)])
     data = hr.records(image=images)
     steps = [T.RandomCrop(18), step, T.ToDtype("float32", scale=True)]
@@ -300,7 +300,7 @@ def test_masks_and_boxes_follow_the_image_as_in_torchvision() -> None:
     assert len(moved) > 200
 
 
-def test_impossible_requests_are_refused_before_anything_runs() -> None:
+def test_impossible_arguments_are_refused_before_anything_runs() -> None:
     image = np.zeros((8, 3, 9, 9), np.uint8)
     data = hr.records(image=image, mask=image[:, :1], kinds={"mask": "mask"})
 

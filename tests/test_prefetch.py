@@ -43,7 +43,7 @@ def numbered(n, shape=(3, 5)):
         yield np.full(shape, i, np.int32)
 
 
-def test_every_batch_equals_its_source_also_where_shapes_change():
+def test_every_batch_equals_its_source_even_if_shapes_change():
     dtypes = ["uint8", "int64", "float16", "float32", "float64", "bool"]
 
     def make(i):
@@ -59,7 +59,7 @@ def test_every_batch_equals_its_source_also_where_shapes_change():
     assert i == 499
 
 
-def test_structures_are_kept():
+def test_nested_structures_are_preserved():
     image = np.arange(12, dtype=np.float32).reshape(3, 4)
     source = [
         image,
@@ -165,7 +165,7 @@ def test_a_dropped_iterator_stops_reading():
     assert len(asked) == seen
 
 
-def test_on_the_cpu_batches_are_made_ahead_and_passed_as_they_are():
+def test_on_the_cpu_batches_are_prefetched_and_passed_unchanged():
     threads = set()
 
     def source():
@@ -192,7 +192,7 @@ def test_batches_without_arrays_are_refused_with_their_type():
         next(iter(hr.prefetch([np.array([None])], simulated())))
 
 
-def test_missing_gpus_and_invalid_names():
+def test_missing_gpus_and_invalid_device_names_are_refused():
     if _core.cuda_devices()[0] == 0:
         with pytest.raises(hr.UnsupportedError, match="HR0882 device not found: cuda:0: "):
             hr.prefetch([], "cuda")
@@ -248,7 +248,7 @@ def test_the_state_counts_what_was_received():
         hr.prefetch(Stateful(), simulated()).state_dict()
 
 
-def test_nothing_is_left_behind():
+def test_a_closed_prefetcher_frees_its_memory_and_threads():
     before = threading.active_count()
     source = list(numbered(10))
     batches = hr.prefetch(source, simulated())
@@ -263,7 +263,7 @@ def test_nothing_is_left_behind():
     assert threading.active_count() <= before + 1  # the engine's thread as seen by Python
 
 
-def test_the_order_of_waits_around_a_transform(monkeypatch):
+def test_streams_wait_before_and_after_a_transform(monkeypatch):
     """The rule that makes memory of the side stream safe, on streams that only record calls."""
     notes = []
 

@@ -34,7 +34,7 @@ def test_the_source_is_at_most_depth_ahead():
             assert len(taken) <= i + 1 + depth + 1
 
 
-def test_memory_does_not_grow_and_kept_batches_stay_valid():
+def test_memory_does_not_grow_and_held_batches_stay_valid():
     batches = hr.prefetch(numbered(3000, (64, 1024)), simulated(), depth=2)
     kept = []
     for i, batch in enumerate(batches):
@@ -52,7 +52,7 @@ def test_memory_does_not_grow_and_kept_batches_stay_valid():
     assert stats["device_bytes"] <= before + (len(kept) + 1) * 64 * 1024 * 4 * 9 // 8 + 65536
 
 
-def test_a_consumer_that_keeps_everything_is_warned_once_and_gets_everything():
+def test_a_consumer_that_holds_every_batch_is_warned_once_and_gets_all():
     with pytest.warns(hr.Warning, match="keeps 3 batches") as caught:
         kept = list(hr.prefetch(numbered(30, (300, 300)), simulated(), depth=2))
     assert len([w for w in caught if "keeps" in str(w.message)]) == 1
@@ -76,7 +76,7 @@ def test_unpinnable_memory_is_used_with_one_warning():
     assert len(got) == 5
 
 
-def test_pinned_memory_keeps_to_its_limit():
+def test_pinned_memory_stays_within_its_limit():
     batches = hr.prefetch(numbered(50, (64, 1024)), simulated(), depth=4, pinned_limit="600 KiB")
     assert all((batch == i).all() for i, batch in enumerate(batches))
     assert 0 < batches.stats()["pinned_bytes"] <= 600 * 1024

@@ -36,7 +36,7 @@ def test_a_dataloader_with_workers_delivers_the_same_batches():
         torch.float32, torch.float64, torch.complex64, torch.float8_e4m3fn,
     ],
 )  # fmt: skip
-def test_every_dtype(dtype):
+def test_every_dtype_is_copied(dtype):
     source = [(torch.randn(4, 5) * 3).to(dtype) for _ in range(5)] + [torch.zeros((), dtype=dtype)]
     for given, got in zip(source, hr.prefetch(source, simulated()), strict=True):
         assert got.dtype == dtype and got.shape == given.shape
@@ -48,7 +48,7 @@ def test_every_dtype(dtype):
         )
 
 
-def test_memory_formats_and_views():
+def test_memory_formats_and_views_are_preserved():
     x = torch.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5)
     source = [
         x.to(memory_format=torch.channels_last),
@@ -65,7 +65,7 @@ def test_memory_formats_and_views():
     assert got[1].stride() == source[1].stride()
 
 
-def test_kept_tensors_stay_valid_while_the_ring_continues():
+def test_held_tensors_stay_valid_while_buffers_are_reused():
     source = [torch.full((300, 300), float(i)) for i in range(40)]
     kept = []
     for batch in hr.prefetch(iter(source), simulated()):
@@ -83,7 +83,7 @@ def test_sparse_tensors_and_tensors_of_other_libraries_are_refused():
         next(iter(hr.prefetch([torch.empty(3, device="meta")], simulated())))
 
 
-def test_subclasses_are_kept():
+def test_tensor_subclasses_are_preserved():
     class Named(torch.Tensor):
         pass
 
@@ -96,7 +96,7 @@ def test_numpy_arrays_next_to_torch_tensors_stay_on_the_host():
     assert isinstance(got["x"], torch.Tensor) and isinstance(got["y"], np.ndarray)
 
 
-def test_our_own_loader_uses_its_own_prefetching():
+def test_our_loader_uses_its_own_prefetching():
     data = [(np.full((3, 4, 4), i, np.uint8), i) for i in range(10)]
     view = hr.prefetch(hr.Loader(data, batch_size=4), "cpu")
     images, labels = next(iter(view))

@@ -40,7 +40,7 @@ print("works again")
 """
 
 
-def test_ctrl_c_ends_a_wait() -> None:
+def test_ctrl_c_ends_a_wait_for_a_batch() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", STUCK], stdout=subprocess.PIPE, text=True, stderr=subprocess.PIPE
     )
@@ -115,13 +115,13 @@ print(len(started) >= 2, all(started), dict(blocked())[os.getpid()])
 """
 
 
-def test_the_engines_threads_leave_signals_to_the_program() -> None:
+def test_the_engines_threads_receive_no_signals() -> None:
     """A Ctrl-C that another thread receives may be noticed late: Python's main thread is not woken
     by it."""
     assert run_code(THREADS).stdout == "[[0, 0, 0, 0], [0, 0, 0, 0]]\nTrue True False\n"
 
 
-def test_ctrl_c_gives_everything_that_hangs_half_a_second_in_total() -> None:
+def test_ctrl_c_waits_half_a_second_in_total_for_everything_that_hangs() -> None:
     """All of them wait within the time that remains for the whole exit, not a second each."""
     done = run_code(
         "from headrace import _core\n"
@@ -147,7 +147,9 @@ def test_ctrl_c_gives_everything_that_hangs_half_a_second_in_total() -> None:
         ("os._exit(0)", "[lambda image: image]"),
     ],
 )
-def test_exit_with_a_live_iterator(pictures: Path, end: str, steps: str) -> None:
+def test_the_process_exits_cleanly_with_a_live_iterator(
+    pictures: Path, end: str, steps: str
+) -> None:
     done = run_code(
         "import sys, os, headrace as hr\n"
         "from headrace import transforms as T\n"
@@ -233,7 +235,7 @@ def test_loaders_leave_no_threads_after_close(pictures: Path) -> None:
     assert done.stdout == f"0 {len(os.listdir('/dev/shm'))}\n", done.stderr
 
 
-def test_python_objects_alive_at_exit_cause_no_complaint() -> None:
+def test_python_objects_alive_at_exit_print_no_error() -> None:
     code = (
         "import headrace as hr\n"
         "source = hr.open([{'x': 1}, {'x': 2}])\n"
@@ -246,7 +248,7 @@ def test_python_objects_alive_at_exit_cause_no_complaint() -> None:
     assert done.stderr == ""
 
 
-def test_a_loader_over_a_class_of_the_script_causes_no_complaint_at_exit(tmp_path: Path) -> None:
+def test_a_loader_over_a_class_of_the_script_prints_no_error_at_exit(tmp_path: Path) -> None:
     """Its methods refer to the script's globals, including the loader: a cycle through the
     engine."""
     script = tmp_path / "train.py"
@@ -296,7 +298,7 @@ except Exception as failure:
 
 
 @pytest.mark.parametrize("kind", HELD)
-def test_objects_alive_at_exit_cause_no_complaint(tmp_path: Path, kind: str) -> None:
+def test_engine_objects_alive_at_exit_print_no_error(tmp_path: Path, kind: str) -> None:
     script = tmp_path / "train.py"
     script.write_text(
         "import headrace as hr, numpy as np\n"

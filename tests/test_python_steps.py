@@ -60,7 +60,7 @@ def test_the_generator_belongs_to_the_record(pictures: Path) -> None:
     assert (images != run(seed=1)).any()
 
 
-def test_functions_may_keep_and_change_what_they_get(pictures: Path) -> None:
+def test_functions_may_keep_and_modify_their_arguments(pictures: Path) -> None:
     kept: list[Any] = []
 
     def greedy(image: Any) -> Any:
@@ -72,7 +72,7 @@ def test_functions_may_keep_and_change_what_they_get(pictures: Path) -> None:
     assert all((image == 5).all() for image in [*kept, *batches])
 
 
-def test_an_exception_is_the_records_error(pictures: Path) -> None:
+def test_an_exception_is_an_error_of_its_record(pictures: Path) -> None:
     def picky(image: Any, label: Any) -> dict[str, Any]:
         if label == 1:
             raise RuntimeError("no dogs")
@@ -107,7 +107,7 @@ def test_changed_dtypes_and_shapes_are_declared(pictures: Path) -> None:
     np.testing.assert_allclose(batch.mean, [image.mean() for image in expected])
 
 
-def test_fields_may_be_named_independently_of_the_arguments(pictures: Path) -> None:
+def test_field_names_may_differ_from_the_argument_names(pictures: Path) -> None:
     fork = T.Fork("image", a=[SMALL], b=[SMALL])
     step = T.Python(lambda picture: 255 - picture, fields="b")
     batch = next(iter(hr.Loader(pictures, [fork, step], batch_size=3)))
@@ -240,7 +240,7 @@ def test_columns_are_sources(pictures: Path) -> None:
     np.testing.assert_array_equal(batch.image[1], resized(files[1], 8, 8))
 
 
-def test_subsets_and_splits() -> None:
+def test_subsets_and_splits_are_sources() -> None:
     source = hr.open(Numbers(100))
     assert [record["x"][0] for record in hr.subset(source, [5, 5, -1])] == [5, 5, 99]
     assert len(source[10:20]) == 10

@@ -108,12 +108,12 @@ class Listed:
         return {"x": np.float32(index), "label": 1 - self.targets[index]}
 
 
-def test_targets_that_getitem_changes_are_not_the_labels() -> None:
+def test_targets_that_getitem_changes_are_not_used_as_labels() -> None:
     source = hr.open(Listed())
     assert source.column("label").tolist() == [r["label"] for r in source] == [1, 0, 1, 0]
 
 
-def test_targets_that_a_target_transform_changes_are_not_the_labels(pictures: Path) -> None:
+def test_targets_that_a_target_transform_changes_are_not_used_as_labels(pictures: Path) -> None:
     datasets = pytest.importorskip("torchvision.datasets")
     plain = datasets.ImageFolder(str(pictures))
     assert hr.open(plain).column("label").tolist() == plain.targets
@@ -185,7 +185,7 @@ def test_bfloat16_is_refused_with_a_hint() -> None:
 # --- Axes -----------------------------------------------------------------------------------------
 
 
-def test_axes_of_pillow_images_are_known() -> None:
+def test_pillow_images_have_a_known_axis_order() -> None:
     pixels = np.arange(3 * 8 * 3, dtype=np.uint8).reshape(3, 8, 3)  # 3 high, 8 wide
     source = hr.open([Image.fromarray(pixels)] * 2)
     np.testing.assert_array_equal(source[0]["image"], pixels.transpose(2, 0, 1))

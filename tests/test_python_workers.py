@@ -73,14 +73,14 @@ def test_a_run_resumes_with_another_number_of_workers(pictures: Path) -> None:
     np.testing.assert_array_equal(np.concatenate(got), np.concatenate(expected))
 
 
-def test_a_batch_by_number_equals_the_iterations(pictures: Path) -> None:
+def test_a_batch_by_number_equals_that_of_the_iteration(pictures: Path) -> None:
     with hr.Loader(pictures, [SMALL, steps.noise], batch_size=4, python_workers=1) as loader:
         by_number = loader.batch(0, 2).image.copy()
         np.testing.assert_array_equal(list(loader)[2].image, by_number)
         assert len(loader.trace(0)) == 3
 
 
-def test_steps_run_in_as_many_other_processes(pictures: Path) -> None:
+def test_steps_run_in_the_requested_number_of_processes(pictures: Path) -> None:
     step = T.Python(steps.with_process, returns={"process": ("int64", ())})
     options: dict[str, Any] = {"batch_size": 4, "python_workers": 2}
     before = children()  # of other tests
@@ -116,7 +116,7 @@ def test_text_bytes_and_numbers_can_be_passed() -> None:
     np.testing.assert_array_equal(batch.vector, [vector * 2] * 3)
 
 
-def test_steps_may_change_what_they_get(pictures: Path) -> None:
+def test_steps_may_modify_their_arguments(pictures: Path) -> None:
     with hr.Loader(pictures, [SMALL, steps.overwrite], batch_size=23, python_workers=1) as loader:
         assert (next(iter(loader)).image == 7).all()
 
@@ -183,7 +183,7 @@ def test_a_worker_killed_from_outside_is_replaced(pictures: Path) -> None:
         assert sum(len(batch.image) for batch in loader) == 23
 
 
-def test_shared_memory_is_that_of_the_largest_message() -> None:
+def test_shared_memory_has_the_size_of_the_largest_message() -> None:
     records = [{"image": np.full((3, 200, 200), i, np.uint8)} for i in range(240)]
     with hr.Loader(records, [steps.same], batch_size=120, python_workers=1) as loader:
         for _ in range(3):
@@ -221,7 +221,7 @@ def test_close_ends_a_step_that_hangs(pictures: Path) -> None:
     loader.close()
 
 
-def test_a_forgotten_loader_ends_its_workers(pictures: Path) -> None:
+def test_an_abandoned_loader_ends_its_workers(pictures: Path) -> None:
     loader = hr.Loader(pictures, [SMALL, steps.same], batch_size=4, python_workers=1)
     list(loader)
     del loader
@@ -347,7 +347,7 @@ def test_workers_end_with_the_process(tmp_path: Path, signal_sent: signal.Signal
     assert ("KeyboardInterrupt" in err) == (signal_sent == signal.SIGINT)
 
 
-def test_workers_end_at_the_interpreters_end(tmp_path: Path) -> None:
+def test_workers_end_when_the_interpreter_exits(tmp_path: Path) -> None:
     run = start(tmp_path, HANGING.format(told=str(tmp_path / "told"), last="sys.exit(5)"))
     out, err = run.communicate(timeout=30)
     assert run.returncode == 5, err

@@ -270,7 +270,7 @@ def test_unknown_fields_of_per_record_and_companions_are_refused() -> None:
 
 
 @pytest.mark.parametrize("ragged", ["pad", "packed"])
-def test_no_rows_in_any_record(ragged: str) -> None:
+def test_batches_of_records_without_rows_are_empty(ragged: str) -> None:
     none = [record(index, 0) for index in range(5)]
     for batch in loader(records=none, ragged=ragged, batch_size=2):
         count = len(batch.number)
@@ -312,7 +312,7 @@ def test_threads_resume_and_numbers_of_batches_change_nothing(ragged: str) -> No
 
 
 @pytest.mark.parametrize("ragged", ["pad", "packed", "list"])
-def test_ranks_together_have_the_rows_of_one(ragged: str) -> None:
+def test_ranks_together_get_the_rows_of_one_process(ragged: str) -> None:
     options = {"ragged": ragged, "shuffle": True, "seed": 5, "last_batch": "drop"}
     with loader(STEPS, batch_size=4, shard=False, **options) as one:
         expected = [target for batch in one for target in batch.per_record()]
@@ -327,7 +327,7 @@ def test_ranks_together_have_the_rows_of_one(ragged: str) -> None:
 
 
 @pytest.mark.parametrize("ragged", ["pad", "packed", "list"])
-def test_kept_records_and_workers_give_the_same_rows(ragged: str) -> None:
+def test_resident_records_and_workers_give_the_same_rows(ragged: str) -> None:
     options = {"ragged": ragged, "seed": 5, "fields": ("boxes", "labels", "number")}
     with loader(STEPS, **options) as streamed:
         expected = [target for batch in streamed for target in batch.per_record()]

@@ -53,7 +53,7 @@ def long_records(count: int) -> list[dict[str, Any]]:
     return [{"boxes": np.full((n, 4), i, np.float32)} for i, n in enumerate(rows)]
 
 
-def test_padding_is_done_before_the_consumer_asks() -> None:
+def test_padding_is_done_before_the_consumer_requests_the_batch() -> None:
     """Memory for a padded batch stays reserved while the consumer is busy."""
     options: dict[str, Any] = {"ragged": "pad", "batch_size": 64, "threads": 2}
     with loader(records=long_records(640), **options) as padded:
@@ -84,7 +84,7 @@ def test_batches_are_the_same_and_the_limit_holds_with_little_memory(
         assert three.stats()["memory_peak"] <= int(limit.split()[0]) << 20
 
 
-def test_an_iteration_may_end_while_tensors_are_made() -> None:
+def test_an_iteration_may_end_while_ragged_tensors_are_made() -> None:
     options: dict[str, Any] = {"ragged": "pad", "batch_size": 64, "threads": 3}
     with loader(records=long_records(640), **options) as padded:
         for _ in range(30):
@@ -93,7 +93,7 @@ def test_an_iteration_may_end_while_tensors_are_made() -> None:
     assert first[:, 0, 0].tolist() == [float(i) for i in range(64)]
 
 
-def test_masks_count_too() -> None:
+def test_padding_masks_count_towards_the_limit() -> None:
     def padded(length: int) -> Any:
         values = [{"x": np.ones(n, np.uint8)} for n in (length, *[1] * 63)]
         opened = hr.open(values, shapes={"x": (-1,)})
@@ -123,7 +123,7 @@ def raise_at_every_sixth(boxes: Any) -> Any:
 
 
 @pytest.mark.parametrize("on_error", ["skip", "substitute"])
-def test_values_that_are_kept_stay_as_they_were(on_error: str) -> None:
+def test_values_that_are_held_are_not_overwritten(on_error: str) -> None:
     """While others are dropped, in any thread, or written to, and after the loader is gone."""
     records = [long_value(index) for index in range(48)]
     opened = hr.open(records, kinds={"boxes": "boxes:xyxy"}, shapes={"boxes": (-1, 4)})

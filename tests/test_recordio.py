@@ -69,7 +69,7 @@ def test_a_loader_resumes_at_every_step(packed: Path) -> None:
         assert all(whole[step + i].startswith(image) for i, image in enumerate(rest))
 
 
-def test_all_shards_of_a_run_are_the_dataset(pictures: Path, tmp_path: Path) -> None:
+def test_all_shards_of_a_run_cover_the_dataset(pictures: Path, tmp_path: Path) -> None:
     records = picture_records(pictures)
     for number in range(3):
         write(tmp_path / f"part-{number}.rec", records[number * 8 : number * 8 + 8])
@@ -108,7 +108,7 @@ def test_a_record_that_contains_the_magic_number_is_restored(tmp_path: Path) -> 
     assert source[0]["label"] == np.frombuffer(MAGIC, "<f4")[0]
 
 
-def test_labels_of_every_kind(tmp_path: Path) -> None:
+def test_labels_of_every_kind_are_read(tmp_path: Path) -> None:
     def opened(labels: list[Any], **options: Any) -> Any:
         records = [ir(label, n, b"data") for n, label in enumerate(labels)]
         return hr.open(write(tmp_path / "x.rec", records), **options)
@@ -164,7 +164,7 @@ def quarantine(path: Path, tmp_path: Path) -> tuple[list[dict[str, Any]], list[i
 
 
 @pytest.mark.parametrize("at", [0, 4, 7])
-def test_damage_only_costs_its_record(tmp_path: Path, at: int) -> None:
+def test_damage_affects_only_its_record(tmp_path: Path, at: int) -> None:
     """Damage of the magic number, the length, the kind."""
     frames = [bytearray(frame(ir(n, n, b"x" * (n * 7)))) for n in range(30)]
     frames[12][at] ^= 0x40
@@ -177,7 +177,7 @@ def test_damage_only_costs_its_record(tmp_path: Path, at: int) -> None:
     assert labels == [n for n in range(30) if n != 12]
 
 
-def test_a_length_that_swallows_the_next_record_is_seen_when_it_is_read(tmp_path: Path) -> None:
+def test_a_length_that_includes_the_next_record_is_detected_on_reading(tmp_path: Path) -> None:
     frames = [bytearray(frame(ir(n, n, b"x" * 40))) for n in range(10)]
     frames[4][4:8] = struct.pack("<I", 64 + len(frames[5]))
     path = tmp_path / "x.rec"
@@ -187,7 +187,7 @@ def test_a_length_that_swallows_the_next_record_is_seen_when_it_is_read(tmp_path
     assert labels == [0, 1, 2, 3, 6, 7, 8, 9]
 
 
-def test_every_truncation_leaves_the_records_before_it(tmp_path: Path) -> None:
+def test_every_truncation_preserves_the_records_before_it(tmp_path: Path) -> None:
     records = [ir(n, n, MAGIC + b"x" * n) for n in range(40)]
     whole = recordio(records)
     ends = np.cumsum([len(frame(record)) for record in records])
@@ -206,7 +206,7 @@ def test_every_truncation_leaves_the_records_before_it(tmp_path: Path) -> None:
                 source[intact]
 
 
-def test_records_without_a_header(tmp_path: Path, pictures: Path) -> None:
+def test_records_without_a_header_are_read(tmp_path: Path, pictures: Path) -> None:
     paths = files_of(pictures)[:4]
     source = hr.open(write(tmp_path / "a.rec", [path.read_bytes() for path in paths]))
     assert [f.name for f in source.schema] == ["image"]

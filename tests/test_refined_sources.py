@@ -154,7 +154,7 @@ def test_columns_are_added_by_position() -> None:
         hr.join(table(), hr.records(other=np.arange(2)), on="position")
 
 
-def test_a_table_of_arrow_has_the_fields() -> None:
+def test_an_arrow_table_of_a_source_has_its_fields() -> None:
     pa = pytest.importorskip("pyarrow")
     arrow = table().to_arrow()
     assert arrow.column("story").to_pylist() == TEXTS
@@ -177,7 +177,7 @@ def test_sizes_of_images_come_from_their_headers(pictures: Path) -> None:
     assert sorted(i for batch in loader for i in batch.id) == list(range(len(src)))
 
 
-def test_sizes_are_kept_until_a_file_changes(
+def test_image_sizes_are_cached_until_a_file_changes(
     pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from PIL import Image

@@ -34,7 +34,7 @@ def by_path(report: Any) -> dict[str, Any]:
     return {"/".join(region.path): region for region in report.regions}
 
 
-def test_regions_have_their_share_and_their_own_time(clock: VirtualClock) -> None:
+def test_regions_report_their_share_and_self_time(clock: VirtualClock) -> None:
     def step(batch: Any) -> None:
         clock.sleep(0.001)
         for _ in range(2):

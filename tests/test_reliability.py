@@ -35,7 +35,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", TRIALS)
-def test_a_trial_passes(name: str, tmp_path: Path) -> None:
+def test_every_trial_passes(name: str, tmp_path: Path) -> None:
     kept = tmp_path / "results.json"
     done = run(name, "--hours", SHORT, "--json", kept)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -84,7 +84,7 @@ def test_a_crash_is_a_failure_and_the_other_results_are_read(modules: Any, tmp_p
     assert sorted(told) == [0, 1, 2, 3, 4]
 
 
-def test_a_refused_allocation_is_tried_in_a_program_of_its_own(
+def test_refused_allocations_are_tried_in_a_separate_program(
     modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(modules("refused"), "OPERATIONS", ("open a folder",))
@@ -118,7 +118,7 @@ def test_crashes_hangs_and_wrong_values_under_faults_are_failures(
     assert attempt.failures[2] == "made up, 3 fault 3: WRONG: other values"
 
 
-def test_fuzz_targets_are_run_where_they_are_built(
+def test_fuzz_targets_are_run_if_they_are_built(
     modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fuzzed = modules("fuzzed")
@@ -140,7 +140,7 @@ def test_fuzz_targets_are_run_where_they_are_built(
     assert "bad_fuzz" in attempt.failures[0] and "heap-buffer-overflow" in attempt.failures[0]
 
 
-def test_a_trial_that_fails_is_an_exit_code_and_a_line_of_the_page(modules: Any) -> None:
+def test_a_failing_trial_sets_the_exit_code_and_is_on_the_page(modules: Any) -> None:
     page = modules("page")
     result = {
         "name": "sunk",

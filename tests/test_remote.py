@@ -103,7 +103,7 @@ def test_an_epoch_over_http_equals_that_of_the_file(
     assert same(epoch_of(f"{server.url}/data/train.tar"), epoch_of(tar))
 
 
-def test_a_pack_and_patterns_of_shards_over_http(
+def test_a_pack_and_shard_patterns_are_read_over_http(
     server: ObjectServer, tar: Path, tmp_path: Path
 ) -> None:
     hr.pack(hr.open(str(tar)), str(tmp_path / "train.hrpack"))
@@ -268,7 +268,7 @@ def test_bucket_errors_name_the_cause(
         hr.open("s3://others/a")
 
 
-def test_the_region_that_a_bucket_names_is_taken(bucket: ObjectServer, tar: Path) -> None:
+def test_the_region_reported_by_a_bucket_is_used(bucket: ObjectServer, tar: Path) -> None:
     bucket.objects["/far/train.tar"] = tar.read_bytes()
     assert bucket.keys
     bucket.keys.region = "eu-central-1"

@@ -28,7 +28,7 @@ __all__ = ["bucket", "quick", "server"]
 @pytest.mark.parametrize("fault", [None, every(3, Fault(status=503)), every(3, Fault(cut=500))])
 @pytest.mark.parametrize("packing", [None, "zstd"])
 @pytest.mark.parametrize("stream", [False, True])
-def test_arrow_files_far_away_are_those_of_the_disk(
+def test_remote_arrow_files_equal_local_ones(
     server: ObjectServer, tmp_path: Path, stream: bool, packing: str | None, fault: Any
 ) -> None:
     options = {"options": pa.ipc.IpcWriteOptions(compression=packing)}
@@ -43,7 +43,7 @@ def test_arrow_files_far_away_are_those_of_the_disk(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_opening_leaves_the_values_in_the_storage(
+def test_opening_does_not_download_values(
     server: ObjectServer, tmp_path: Path, stream: bool
 ) -> None:
     expected = large(tmp_path / "a.arrow", stream)
@@ -72,7 +72,7 @@ def test_small_batches_are_read_together(server: ObjectServer) -> None:
     assert len(server.requests) < 10, "for 400 batches"
 
 
-def test_a_folder_of_save_to_disk_in_a_bucket(bucket: ObjectServer) -> None:
+def test_a_folder_of_save_to_disk_in_a_bucket_is_read(bucket: ObjectServer) -> None:
     def shard(first: int) -> bytes:
         out = io.BytesIO()
         features = {"label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}
@@ -142,7 +142,7 @@ def test_a_failed_request_for_a_header_does_not_fetch_the_whole_file(
     assert bytes_of(server.requests[opened:]) < len(content) / 4
 
 
-def test_truncated_streams_far_away_say_so(server: ObjectServer) -> None:
+def test_truncated_remote_streams_are_reported(server: ObjectServer) -> None:
     out = io.BytesIO()
     rows = pa.table({"x": np.arange(1000)})
     with pa.ipc.new_stream(out, rows.schema) as writer:
@@ -155,7 +155,7 @@ def test_truncated_streams_far_away_say_so(server: ObjectServer) -> None:
         assert "arguments" not in str(raised.value)
 
 
-def test_damaged_arrow_files_far_away_are_errors(server: ObjectServer) -> None:
+def test_damaged_remote_arrow_files_are_errors(server: ObjectServer) -> None:
     out = io.BytesIO()
     columns = pa.table({"x": [1.5, 2.5], "näme": ["a", "bé"], "label": ["ä", "b"]})
     with pa.ipc.new_file(out, columns.schema) as writer:

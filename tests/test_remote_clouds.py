@@ -44,7 +44,7 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("by", ["hmac", "token", "provider", "nothing"])
-def test_google_equals_the_disk(
+def test_google_cloud_storage_equals_the_disk(
     pictures: Path, tar: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     token = "ya29.secret" if by in ("token", "provider") else ""
@@ -66,7 +66,7 @@ def test_google_equals_the_disk(
             assert all("authorization" not in request.headers for request in server.requests)
 
 
-def test_an_expired_token_of_google_is_renewed(tar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_google_token_is_renewed(tar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with GoogleServer(token="token-1") as server:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
         server.objects["/photos/train.tar"] = tar.read_bytes()
@@ -166,7 +166,7 @@ def test_the_hub_equals_the_disk(
         assert server.large.requests, "large files are delivered by another host"
 
 
-def test_the_hub_is_asked_once_for_a_files_location(
+def test_the_location_of_a_hub_file_is_requested_once(
     tar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with HubServer() as server:
@@ -219,7 +219,7 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         hr.open("gs://photos/train.tar")
 
 
-def test_credentials_and_endpoints_are_of_known_clouds() -> None:
+def test_credentials_and_endpoints_of_unknown_clouds_are_refused() -> None:
     for bad in (
         {"credentials": {"ftp": lambda: None}},
         {"endpoint": {"ftp": "http://127.0.0.1"}},

@@ -73,7 +73,7 @@ def cloud(
 
 
 @pytest.mark.parametrize(("page", "files"), [(1000, 3), (60, 3), (60, 40), (7, 3)])
-def test_every_cloud_lists_what_the_disk_has(
+def test_every_cloud_lists_the_files_of_the_disk(
     cloud: tuple[ObjectServer, str, str], tmp_path: Path, page: int, files: int
 ) -> None:
     server, under, path = cloud
@@ -101,7 +101,7 @@ def test_two_hundred_folders_take_as_many_listings_as_pages(
 
 
 @pytest.mark.parametrize("wrong", ["begins anywhere", "no order", "no order later"])
-def test_a_server_with_another_order_lists_the_same(
+def test_a_server_with_another_key_order_gives_the_same_listing(
     bucket: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:
     keys = keys_of([f"n{i:03}" for i in range(40)] + HOSTILE, 5)
@@ -130,7 +130,9 @@ def test_a_server_with_another_order_lists_the_same(
 
 
 @pytest.mark.parametrize("fault", [every(3, Fault(status=503)), every(4, Fault(cut=300))])
-def test_a_storm_loses_no_record(bucket: ObjectServer, tmp_path: Path, fault: Any) -> None:
+def test_a_burst_of_server_errors_loses_no_record(
+    bucket: ObjectServer, tmp_path: Path, fault: Any
+) -> None:
     keys = keys_of([f"n{i:03}" for i in range(60)], 7)
     bucket.objects.update({f"/photos/train/{key}": PNG for key in keys})
     bucket.page, bucket.fault = 40, fault
@@ -138,7 +140,7 @@ def test_a_storm_loses_no_record(bucket: ObjectServer, tmp_path: Path, fault: An
 
 
 @pytest.mark.parametrize("key", ["n003//9.jpg", "n003/./9.jpg", "n003/../9.jpg"])
-def test_a_key_that_is_no_path_is_found_among_many(bucket: ObjectServer, key: str) -> None:
+def test_a_key_that_is_not_a_path_is_detected_among_many(bucket: ObjectServer, key: str) -> None:
     keys = keys_of([f"n{i:03}" for i in range(60)], 7)
     bucket.objects.update({f"/photos/train/{each}": PNG for each in [*keys, key]})
     bucket.page = 50

@@ -92,7 +92,7 @@ def test_both_ends_of_a_pack_are_read_in_one_round_trip(server: ObjectServer, pa
     assert batches_of(path) == batches_of(packs / "one.hrpack")
 
 
-def test_shards_that_a_list_names_are_looked_at_together(server: ObjectServer, packs: Path) -> None:
+def test_shards_in_a_list_are_opened_concurrently(server: ObjectServer, packs: Path) -> None:
     content = (packs / "all.tar").read_bytes()
     paths = [f"{server.url}/{i}.tar" for i in range(12)]
     server.objects.update({f"/{i}.tar": content for i in range(12)})
@@ -100,7 +100,7 @@ def test_shards_that_a_list_names_are_looked_at_together(server: ObjectServer, p
     assert len(hr.open(paths, format="webdataset")) == 12 * RECORDS and looks.came
 
 
-def test_the_records_of_the_first_batch_are_asked_for_together(
+def test_the_records_of_the_first_batch_are_requested_together(
     server: ObjectServer, packs: Path
 ) -> None:
     put(server, packs, "")
@@ -186,7 +186,7 @@ def test_the_shards_of_a_pack_are_opened_together(bucket: ObjectServer, packs: P
     assert batches_of("s3://photos/shards") == batches_of(packs / "shards")
 
 
-def test_a_small_shard_is_read_by_one_request(bucket: ObjectServer, tmp_path: Path) -> None:
+def test_a_small_shard_is_read_with_one_request(bucket: ObjectServer, tmp_path: Path) -> None:
     hr.pack(hr.records(number=np.arange(40)), str(tmp_path / "shards"), shards=4)
     put(bucket, tmp_path, "/photos")
     assert hr.open("s3://photos/shards").column("number").tolist() == list(range(40))

@@ -88,7 +88,7 @@ def bytes_of(requests: list[Request]) -> int:
 
 @pytest.mark.parametrize("memory", [None, 0])
 @pytest.mark.parametrize("place", ["http", "s3", "hf"])
-def test_tables_far_away_are_those_of_the_disk(
+def test_remote_tables_equal_local_ones(
     folder: Path,
     bucket: ObjectServer,
     server: ObjectServer,
@@ -137,7 +137,7 @@ def test_many_shards_are_opened_with_one_request_each(bucket: ObjectServer, fold
     assert source.schema[0].kind == "image"
 
 
-def test_a_row_group_is_one_request_and_unwanted_columns_are_not_read(
+def test_a_row_group_is_one_request_and_other_columns_are_not_read(
     bucket: ObjectServer, folder: Path
 ) -> None:
     put(bucket, folder, "/photos/a")
@@ -242,7 +242,7 @@ def test_a_replaced_file_is_never_mixed_with_the_one_that_was_opened(
         unread[0]
 
 
-def test_a_row_group_that_hangs_costs_its_records_only(server: ObjectServer, folder: Path) -> None:
+def test_a_hanging_row_group_affects_only_its_records(server: ObjectServer, folder: Path) -> None:
     put(server, folder, "")
     source = hr.parquet(f"{server.url}/data/train-00001-of-00003.parquet", memory=0)
     opened = len(server.requests)
@@ -262,7 +262,7 @@ def test_a_row_group_that_hangs_costs_its_records_only(server: ObjectServer, fol
     hr.remote.configure(hedge=True)
 
 
-def test_addresses_of_the_hub_that_expire_during_an_epoch(
+def test_hub_addresses_that_expire_during_an_epoch_are_renewed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with HubServer() as hub:
@@ -276,7 +276,7 @@ def test_addresses_of_the_hub_that_expire_during_an_epoch(
             assert source[i]["label"] == wanted[i]
 
 
-def test_what_still_needs_local_files_says_the_way_out(server: ObjectServer) -> None:
+def test_options_that_require_local_files_suggest_a_workaround(server: ObjectServer) -> None:
     h5py = pytest.importorskip("h5py")
     out = io.BytesIO()
     with h5py.File(out, "w") as file:
@@ -288,7 +288,7 @@ def test_what_still_needs_local_files_says_the_way_out(server: ObjectServer) -> 
     assert "copy it" in raised.value.hint and "pack it" in raised.value.hint
 
 
-def test_blocks_on_the_local_disk_spare_the_second_epoch(
+def test_the_second_epoch_is_read_from_the_disk_cache(
     server: ObjectServer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(server, folder, "")
@@ -307,7 +307,7 @@ def footer_of(content: bytes) -> int:
 
 
 @pytest.mark.parametrize("memory", [None, 0])
-def test_damaged_files_far_away_are_errors(
+def test_damaged_remote_files_are_errors(
     server: ObjectServer, quick: None, memory: int | None
 ) -> None:
     """The same damage as for local files: footers, pages, lengths, truncated files."""
@@ -354,7 +354,7 @@ def test_a_footer_of_many_columns_is_read_completely(server: ObjectServer) -> No
     assert [record["column_7"] for record in source] == [7, 8]
 
 
-def test_images_next_to_a_table_far_away_are_read(server: ObjectServer) -> None:
+def test_images_next_to_a_remote_table_are_read(server: ObjectServer) -> None:
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     images = [{"bytes": None, "path": f"p/{i}.jpg"} for i in range(4)]
     out = io.BytesIO()

@@ -77,9 +77,7 @@ def test_a_key_that_is_not_a_path_is_not_silently_skipped(
     assert f'"c/{key.removesuffix("9.png")}"' in str(raised.value)
 
 
-def test_a_key_that_a_listing_names_twice_is_not_two_records(
-    bucket: ObjectServer, pictures: Path
-) -> None:
+def test_a_key_listed_twice_is_one_record(bucket: ObjectServer, pictures: Path) -> None:
     put_folder(bucket, pictures, "/photos/train")
     bucket.twice = "train/cat/00.png"
     with pytest.raises(hr.StorageError, match=r'HR0224.*"00.png" twice'):
@@ -197,7 +195,7 @@ while len(asked) < 2:
 """
 
 
-def test_a_program_may_end_while_a_client_asks_for_credentials(
+def test_a_program_may_exit_while_a_client_requests_credentials(
     bucket: ObjectServer, tar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
@@ -241,9 +239,7 @@ def tls(tmp_path: Path) -> Iterator[tuple[ObjectServer, Path]]:
         yield running, tmp_path / "authority.pem"
 
 
-def test_tls_is_checked_with_the_certificates_that_are_named(
-    tls: tuple[ObjectServer, Path], tar: Path
-) -> None:
+def test_tls_uses_the_specified_certificates(tls: tuple[ObjectServer, Path], tar: Path) -> None:
     running, authority = tls
     running.objects["/train.tar"] = tar.read_bytes()
     assert running.url.startswith("https://")
@@ -258,6 +254,6 @@ def test_tls_is_checked_with_the_certificates_that_are_named(
         hr.open(f"{wrong}/train.tar")
 
 
-def test_options_of_trouble_are_checked() -> None:
+def test_a_negative_least_rate_is_refused() -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0160.*least_rate"):
         hr.remote.configure(least_rate=-1)

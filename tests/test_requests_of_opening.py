@@ -102,7 +102,7 @@ def tar_of_large_members(count: int, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [1_000, 30_000])
-def test_an_index_that_was_made_is_kept_by_etag(
+def test_an_index_is_cached_by_etag(
     bucket: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: int
 ) -> None:
     """The headers are read in few large requests; the second opening reads none of them."""

@@ -59,7 +59,7 @@ def test_each_record_comes_once_per_epoch() -> None:
         assert list(drawn) != list(range(1000))
 
 
-def test_id_and_valid() -> None:
+def test_id_and_valid_are_delivered() -> None:
     data = arrays()
     fields = ("valid", "id", "weight")
     seen = 0
@@ -81,7 +81,7 @@ def test_batches_are_copies_and_keep_their_values() -> None:
     assert batches.stats()["copies"] > 0
 
 
-def test_memory_of_batches_is_used_again() -> None:
+def test_memory_of_batches_is_reused() -> None:
     batches = hr.resident({"x": np.zeros((1000, 4096), np.uint8)}, 100, shuffle=True)
     places = set()
     for _ in range(50):
@@ -91,7 +91,7 @@ def test_memory_of_batches_is_used_again() -> None:
     assert batches.stats()["copies"] == 0
 
 
-def test_views_are_the_data_itself() -> None:
+def test_views_share_the_memory_of_the_data() -> None:
     data = np.arange(40, dtype=np.float32).reshape(20, 2)
     batches = hr.resident({"x": data}, 8, view=True)
     for number, batch in enumerate(batches):
@@ -175,7 +175,7 @@ def large(records: int = 700) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_batches_made_ahead_have_the_drawn_rows(threads: int) -> None:
+def test_prefetched_batches_have_the_drawn_rows(threads: int) -> None:
     data = large()
     batches = hr.resident(data, 64, True, seed=3, threads=threads)
     kept: list[Any] = []
@@ -202,7 +202,7 @@ def test_crops_and_flips_equal_those_of_streaming_on_any_number_of_threads() -> 
             assert hashes(made, 2) == streamed
 
 
-def test_a_run_is_left_and_resumed_while_batches_are_made_ahead() -> None:
+def test_a_run_can_be_stopped_and_resumed_while_batches_are_prefetched() -> None:
     data = large()
     whole = [batch.label.tolist() for batch in hr.resident(data, 64, True, threads=2)]
     first = hr.resident(data, 64, True, threads=2)
@@ -424,7 +424,7 @@ def test_gray_images_and_two_views_are_resized_on_the_device() -> None:
         ([T.RandomResizedCrop(8), T.RandomCrop(6), T.Resize((5, 5))], "Resize("),
     ],
 )
-def test_a_step_that_a_device_does_not_do_is_named_and_done_on_the_host(
+def test_a_step_unsupported_on_a_device_is_named_and_runs_on_the_host(
     steps: list[Any], named: str
 ) -> None:
     data = {name: arrays()[name] for name in ("image", "label")}
@@ -448,7 +448,7 @@ def test_data_too_large_for_a_device_is_refused_with_a_fraction_that_fits() -> N
             hr.resident(data, 10, device=small, fraction=wrong)
 
 
-def test_batches_for_several_devices_are_divided_from_the_hosts_memory() -> None:
+def test_batches_for_several_devices_are_copied_in_parts_from_host_memory() -> None:
     data = {"x": np.arange(40)}
     whole = [batch.x for batch in hr.resident(data, 8, True)]
     parts = hr.resident(data, 8, True).dlpack([device(1), device(2)])

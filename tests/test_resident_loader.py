@@ -147,7 +147,7 @@ def test_bad_records_are_treated_by_the_same_policy(photos: Path) -> None:
     assert run(error_budget=1, resident=True) == spent
 
 
-def test_an_error_after_the_kept_steps_names_the_same_step(photos: Path) -> None:
+def test_an_error_after_the_precomputed_steps_names_the_same_step(photos: Path) -> None:
     messages = []
     for use in (False, True):
         loader = make(photos, [T.Resize(20), T.RandomCrop(30)], on_error="raise", resident=use)
@@ -172,7 +172,7 @@ def test_a_state_goes_from_streaming_to_resident_and_back(photos: Path, name: st
         assert begun + rest == whole
 
 
-def test_epochs_can_be_left_early_and_set(photos: Path) -> None:
+def test_epochs_can_be_ended_early_and_set(photos: Path) -> None:
     with make(photos, PIPELINES["nothing random"](), resident=True) as loader:
         whole = [[digest(batch) for batch in loader] for _ in range(3)]
         loader.set_epoch(1)
@@ -186,7 +186,7 @@ def test_epochs_can_be_left_early_and_set(photos: Path) -> None:
         assert len(loader) == len(whole[0])
 
 
-def test_memory_is_counted_and_shown(photos: Path) -> None:
+def test_resident_memory_is_counted_and_shown(photos: Path) -> None:
     with make(photos, [T.Resize((32, 32))], resident=True, memory_limit="200 MiB") as loader:
         list(loader)
         kept = loader.stats()["resident_bytes"]
@@ -209,7 +209,7 @@ def test_data_that_does_not_fit_is_refused_with_the_sizes_or_streamed(photos: Pa
     assert hashes(loader, 1) == hashes(make(photos, transforms, memory_limit="120 MiB"), 1)
 
 
-def test_records_that_turn_out_larger_than_the_first_ones_looked_at(tmp_path: Path) -> None:
+def test_records_larger_than_the_sampled_ones_respect_the_limit(tmp_path: Path) -> None:
     for number in range(33):  # every second one is sampled
         size = 8 if number % 2 == 0 else 2000
         Image.new("RGB", (size, size)).save(tmp_path / f"{number:02}.png")
@@ -225,7 +225,7 @@ def test_records_that_turn_out_larger_than_the_first_ones_looked_at(tmp_path: Pa
         next(iter(refused))
 
 
-def test_a_wrong_value_is_refused(photos: Path) -> None:
+def test_an_invalid_value_of_resident_is_refused(photos: Path) -> None:
     for value in ("yes", 1, None, 0.5):
         with pytest.raises(hr.ConfigError, match="resident must be 'auto' or True or False"):
             make(photos, [], resident=value)
@@ -266,7 +266,7 @@ def test_images_that_differ_in_size_stay_on_the_device(photos: Path, name: str) 
         assert "not on simulated" not in loader.stats()["resident"]
 
 
-def test_obstacles_to_images_of_different_sizes_on_the_device(photos: Path) -> None:
+def test_obstacles_to_images_of_different_sizes_on_the_device_are_named(photos: Path) -> None:
     bad = make(photos, [T.RandomResizedCrop(24)], resident=True)
     next(iter(bad.dlpack(_core.simulated_device(4))))
     assert "not on simulated" in bad.stats()["resident"]

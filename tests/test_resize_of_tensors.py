@@ -101,7 +101,7 @@ def test_neighbors_of_floats_equal_torchs_too(how: str) -> None:
         np.testing.assert_array_equal(ours, torchs(floats, tuple(size), how))
 
 
-def test_all_steps_that_resize_have_it() -> None:
+def test_every_resizing_step_has_antialias() -> None:
     image = np.random.default_rng(3).integers(0, 256, (4, 3, 61, 47), dtype=np.uint8)
     for step in (
         lambda **how: T.RandomResizedCrop((20, 20), scale=(1, 1), ratio=(1, 1), **how),

@@ -235,7 +235,7 @@ def test_peeking_shows_the_loaded_seed() -> None:
 
 
 @pytest.mark.parametrize("size", [{"batch_size": 3}, {"batch_size": None, "global_batch_size": 6}])
-def test_a_state_may_be_loaded_before_the_ranks_are_there(
+def test_a_state_may_be_loaded_before_the_process_group_exists(
     size: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, rest = stopped_after(3)

@@ -299,7 +299,7 @@ def refused(source: Any, steps: list[Any], **more: Any) -> str:
     return f"{error.value.code} {error.value}"
 
 
-def test_rows_that_would_be_left_behind_are_refused_before_a_thread_starts() -> None:
+def test_rows_that_would_not_move_are_refused_before_a_thread_starts() -> None:
     source = opened()
     for step in (T.SanitizeBoundingBoxes(), T.RandomIoUCrop()):
         text = refused(source, [step])
@@ -353,7 +353,7 @@ def test_impossible_row_steps_are_refused_with_a_hint() -> None:
         opened().with_row_group("boxes", "labels").with_row_group("labels")
 
 
-def test_a_record_whose_rows_differ_is_bad_and_never_trained_with() -> None:
+def test_a_record_with_unequal_row_counts_is_bad_and_not_delivered() -> None:
     data = records()
     data[2]["labels"] = np.arange(2)
     shapes = {"labels": (-1,)}
@@ -412,7 +412,7 @@ def test_relative_boxes_convert_to_pixels_and_back(form: str) -> None:
     assert "fractions" in refused(integers, [T.ConvertBoundingBoxFormat(f"{form}_normalized")])
 
 
-def test_rows_are_the_same_on_any_thread_alone_and_resident() -> None:
+def test_rows_do_not_depend_on_threads_batches_or_residency() -> None:
     rng = np.random.default_rng(8)
     data = [random_record(rng, "xyxy", "float32") for _ in range(40)]
     kinds = {"boxes": "boxes:xyxy", "masks": "masks", "probe": "keypoints"}

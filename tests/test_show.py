@@ -36,7 +36,7 @@ def is_color(pixels: Any, color: tuple[int, int, int]) -> Any:
 
 
 @pytest.mark.parametrize("shape", [(0, 2), (0, 17, 3), (0, 3), (2, 0, 2)])
-def test_a_record_without_keypoints_or_boxes_is_shown_as_it_is(shape: tuple[int, ...]) -> None:
+def test_a_record_without_keypoints_or_boxes_is_shown_unchanged(shape: tuple[int, ...]) -> None:
     fields = {"points": np.zeros(shape, np.float32), "boxes": np.zeros((0, 4), np.float32)}
     source = hr.open(
         records(**fields),

@@ -25,7 +25,7 @@ def values(batches: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("shuffle", ["blocks", "streams"])
-def test_every_record_comes_once_in_a_new_order_each_epoch(shuffle: str) -> None:
+def test_every_record_is_delivered_once_in_a_new_order_each_epoch(shuffle: str) -> None:
     run = loader(shuffle=shuffle)
     epochs = [values(run) for _ in range(3)]
     for epoch in epochs:
@@ -50,7 +50,7 @@ def test_it_resumes_at_every_batch() -> None:
             assert values(rest) == whole[number * 50 :]
 
 
-def test_shards_make_up_the_same_batches() -> None:
+def test_shards_together_give_the_same_batches() -> None:
     whole = [batch.value.tolist() for batch in loader(batch_size=60)]
     parts = [
         [batch.value.tolist() for batch in loader(batch_size=20, shard=(rank, 3))]
@@ -59,7 +59,7 @@ def test_shards_make_up_the_same_batches() -> None:
     assert [a + b + c for a, b, c in zip(*parts, strict=True)] == whole
 
 
-def test_another_window_is_another_order() -> None:
+def test_another_window_gives_another_order() -> None:
     state = loader().state_dict()
     with pytest.raises(hr.ConfigError, match="another order"):
         loader(shuffle_window=4).load_state_dict(state)

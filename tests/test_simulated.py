@@ -116,7 +116,7 @@ def test_a_billion_records_take_less_than_100_mb_on_one_of_a_thousand_ranks(orde
     assert row["index_mib"] * 2**20 < 100e6 and row["state_bytes"] < 4096
 
 
-def test_parts_of_it_need_no_lists_of_numbers() -> None:
+def test_subsets_of_a_billion_records_need_no_index_lists() -> None:
     src = hr.simulated(BILLION, image=(1, 1, 1))
     part = src[999_000_000::-1000]
     assert len(part) == 999_001 and part[1]["number"] == 998_999_000

@@ -207,7 +207,7 @@ def test_masks_named_differently_from_their_images_are_listed(tmp_path: Path) ->
     assert len(eval(caught.value.hint, {"hr": hr})) == 1
 
 
-def test_folders_that_file_servers_add_are_not_classes(tmp_path: Path) -> None:
+def test_folders_added_by_file_servers_are_not_classes(tmp_path: Path) -> None:
     for name in ("cat", "dog", "@eaDir", "__MACOSX", "cat/@eaDir"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "1.png").write_bytes(png(1))

@@ -53,14 +53,14 @@ def test_every_operator_without_required_arguments_survives_json() -> None:
         assert T.from_config(T.to_config([step])) == [step]
 
 
-def test_a_list_for_each_field() -> None:
+def test_each_field_may_have_its_own_list() -> None:
     steps = {"image": [T.Resize(8)], "label": None}
     config = T.to_config(steps)
     assert config == {"image": [{"Resize": {"size": 8}}], "label": None}
     assert T.from_config(config) == steps
 
 
-def test_short_forms_and_a_configurations_own_lists() -> None:
+def test_short_forms_and_custom_list_types_are_accepted() -> None:
     steps = [T.RandomHorizontalFlip(), T.Resize([4, 5])]
     given = UserList(
         ["RandomHorizontalFlip", UserDict({"Resize": UserDict(size=UserList([4, 5]))})]

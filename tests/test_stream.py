@@ -88,7 +88,7 @@ def test_batches_equal_those_of_the_list(count: int, last_batch: str) -> None:
 
 
 @pytest.mark.parametrize("ragged", ["list", "pad", "packed"])
-def test_images_boxes_and_random_transforms(ragged: str) -> None:
+def test_images_boxes_and_random_transforms_equal_those_of_the_list(ragged: str) -> None:
     kinds = {"boxes": "boxes:xyxy"}
     steps = [T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToDtype("float32", scale=True)]
     records = photos(21)
@@ -210,7 +210,7 @@ def test_the_shuffle_buffer_sorts_by_a_draw_of_each_record(size: int) -> None:
     assert moved.max() < 2 * size
 
 
-def test_records_after_a_block_of_random_draws() -> None:
+def test_the_shuffle_order_continues_after_a_block_of_random_draws() -> None:
     stream = hr.stream(({"i": i} for i in range(9000)), shuffle_buffer=50)
     order = list(itertools.chain(*ids(hr.Loader(stream, batch_size=100))))
     assert order == sorted_order(9000, 50, 0, 0)
@@ -260,7 +260,7 @@ def test_set_epoch_of_the_iterable_is_called() -> None:
     assert ids(loader) == [[700, 701, 702, 703]]
 
 
-def test_the_key_is_the_iterables_number_and_the_id_the_position() -> None:
+def test_the_key_is_the_iterables_index_and_the_id_the_position() -> None:
     stream = hr.stream(given_by(numbers(50)), shuffle_buffer=9)
     for batch in hr.Loader(stream, batch_size=8, fields=["i", "key", "id"]):
         assert batch.key == [str(i) for i in batch.i]
@@ -337,7 +337,7 @@ def test_a_last_batch_that_is_too_small_for_the_ranks_is_refused() -> None:
 
 
 @pytest.mark.parametrize("last_batch", ["keep", "drop"])
-def test_ranks_with_streams_of_their_own(last_batch: str) -> None:
+def test_each_rank_may_have_a_separate_stream(last_batch: str) -> None:
     def function(rank: int, world_size: int) -> Iterator[dict[str, int]]:
         yield from ({"i": 1000 * rank + k} for k in range(100))
 
@@ -355,7 +355,7 @@ def test_ranks_with_streams_of_their_own(last_batch: str) -> None:
         assert [len(batch) for batch in epochs[0]][:2] == [4, 4]
 
 
-def test_ranks_with_their_own_streams_draw_differently() -> None:
+def test_ranks_with_separate_streams_draw_differently() -> None:
     record = photos(1)[0]
     steps = [T.RandomResizedCrop(8)]
     pixels = []
@@ -366,7 +366,7 @@ def test_ranks_with_their_own_streams_draw_differently() -> None:
     assert pixels[0] != pixels[1]
 
 
-def test_streams_of_the_ranks_own_need_a_length() -> None:
+def test_separate_streams_per_rank_need_a_length() -> None:
     stream = hr.stream(given_by(numbers(8)), shard_itself=True)
     with pytest.raises(hr.ConfigError, match=r"HR0696.*without length="):
         hr.Loader(stream, batch_size=2, shard=(0, 2))
@@ -401,7 +401,7 @@ def test_a_generator_that_raises_names_the_record() -> None:
 
 
 @pytest.mark.parametrize("at", [0, 3])
-def test_a_generator_that_raises_at_once(at: int) -> None:
+def test_a_generator_that_raises_in_the_first_records_is_an_error(at: int) -> None:
     def function() -> Iterator[dict[str, Any]]:
         yield from ({"image": Image.new("L", (4, 4))} for _ in range(at))
         raise RuntimeError("oh")
@@ -410,7 +410,7 @@ def test_a_generator_that_raises_at_once(at: int) -> None:
         list(hr.Loader(hr.stream(function), batch_size=2))
 
 
-def test_another_schema_in_record_1000() -> None:
+def test_a_schema_change_in_record_1000_is_an_error() -> None:
     def function(wrong: Any) -> Iterator[dict[str, Any]]:
         for k in range(1200):
             yield wrong if k == 1000 else {"i": k, "x": np.zeros(2, np.float32)}
@@ -443,7 +443,7 @@ def test_a_bad_record_of_a_shuffled_stream_has_the_iterables_number() -> None:
 
 
 @pytest.mark.parametrize("records", [[], ()])
-def test_an_empty_stream(records: Any) -> None:
+def test_an_empty_stream_is_an_error(records: Any) -> None:
     with pytest.raises(hr.DataError, match=r"HR0694.*returned no record"):
         hr.stream(lambda: iter(records))
 
@@ -481,7 +481,7 @@ def test_an_iterator_works_for_one_epoch() -> None:
         ({"index": "auto"}, "index='auto'"),
     ],
 )
-def test_options_that_need_numbers(keywords: Any, words: str) -> None:
+def test_options_that_need_record_numbers_are_refused(keywords: Any, words: str) -> None:
     with pytest.raises(hr.ConfigError, match="HR0696") as raised:
         hr.Loader(hr.stream(given_by(numbers(4))), batch_size=2, **keywords)
     assert words in str(raised.value)
@@ -517,12 +517,12 @@ def test_transforms_that_take_other_records_are_refused() -> None:
 
 
 @pytest.mark.parametrize("given", [3, None, object()])
-def test_objects_that_are_not_streams(given: Any) -> None:
+def test_objects_that_are_not_streams_are_refused(given: Any) -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0154.*neither an iterable nor a function"):
         hr.stream(given)
 
 
-def test_a_function_with_unknown_required_arguments() -> None:
+def test_a_function_with_unknown_required_arguments_is_refused() -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0154.*needs path"):
         hr.stream(lambda path: iter([path]))
 
@@ -576,7 +576,7 @@ def test_a_generator_that_hangs_when_closed_is_abandoned(monkeypatch: Any) -> No
     let_go.set()
 
 
-def test_ctrl_c_ends_a_run_whose_generator_hangs() -> None:
+def test_ctrl_c_ends_a_run_with_a_hanging_generator() -> None:
     script = """
 import time, headrace as hr
 def function():

@@ -171,7 +171,7 @@ def test_a_replay_is_warned_about_with_its_count() -> None:
         list(refusing)
 
 
-def test_a_resume_of_a_stream_that_became_shorter() -> None:
+def test_a_resume_of_a_stream_that_became_shorter_is_an_error() -> None:
     loader = hr.Loader(hr.stream(given_by(numbers(40))), batch_size=4)
     batches = iter(loader)
     for _ in range(8):
@@ -186,7 +186,7 @@ def test_a_resume_of_a_stream_that_became_shorter() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*read.* again")
-def test_early_breaks_and_other_epochs() -> None:
+def test_early_breaks_end_the_epoch_and_set_epoch_selects_one() -> None:
     loader = hr.Loader(hr.stream(given_by(numbers(9))), batch_size=2)
     assert next(iter(loader)).i.tolist() == [0, 1]
     assert len(ids(loader)) == 5 and loader.epoch == 2  # a break ended epoch 0
@@ -194,7 +194,7 @@ def test_early_breaks_and_other_epochs() -> None:
     assert len(ids(loader)) == 5 and loader.epoch == 8
 
 
-def test_the_world_changes_in_mid_epoch() -> None:
+def test_the_world_size_may_change_in_mid_epoch() -> None:
     source = hr.stream(Stateful(numbers(24)))
     loader = hr.Loader(source, global_batch_size=4, shard=(0, 1))
     batches = iter(loader)

@@ -109,7 +109,7 @@ def test_a_loader_resumes_at_every_step(shards: Path) -> None:
         assert len(rest) == len(whole) - step
 
 
-def test_all_shards_of_a_run_are_the_dataset(shards: Path) -> None:
+def test_all_shards_of_a_run_cover_the_dataset(shards: Path) -> None:
     seen: list[int] = []
     for rank in range(3):
         loader = hr.Loader(
@@ -124,7 +124,7 @@ def test_all_shards_of_a_run_are_the_dataset(shards: Path) -> None:
     assert set(seen) == set(range(23))
 
 
-def test_a_folder_of_shards_and_other_suffixes(tmp_path: Path) -> None:
+def test_shards_of_a_folder_are_sorted_by_number_and_other_suffixes_ignored(tmp_path: Path) -> None:
     for number in range(12):
         write_tfrecord(tmp_path / f"part-{number}.tfrecord", [example({"n": number})])
     (tmp_path / "part-0.idx").write_text("")
@@ -132,7 +132,7 @@ def test_a_folder_of_shards_and_other_suffixes(tmp_path: Path) -> None:
     assert source.column("n").tolist() == list(range(12))
 
 
-def test_lists_of_any_length_packed_or_not(tmp_path: Path) -> None:
+def test_lists_of_any_length_are_read_packed_or_not(tmp_path: Path) -> None:
     records = [
         example({"ints": [1, -1, 2**62], "floats": [0.5, -2.0], "same": [7, 8]}, packed=True),
         example({"ints": [5], "floats": [1.0, 3.0], "same": [9, 300]}, packed=False),
@@ -256,7 +256,7 @@ def test_an_impossible_field_is_refused(tmp_path: Path, spec: str, message: str)
         ("x:int64[2]", [1, 2], [], "the record does not have it"),
     ],
 )
-def test_a_record_that_differs_is_that_record_s_error(
+def test_a_record_that_differs_from_the_schema_is_an_error_of_that_record(
     tmp_path: Path, spec: str, good: Any, bad: Any, message: str
 ) -> None:
     before = 3000  # more than are sampled when the file is opened

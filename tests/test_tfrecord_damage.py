@@ -75,7 +75,7 @@ def test_a_wrong_length_is_the_end_of_its_shard(tmp_path: Path) -> None:
     assert labels.tolist() == [*range(100, 120), *range(100, 105), -1, *range(100, 120)]
 
 
-def test_every_truncation_leaves_the_records_before_it(tmp_path: Path) -> None:
+def test_every_truncation_preserves_the_records_before_it(tmp_path: Path) -> None:
     records = [example({"n": n, "t": b"x" * n}) for n in range(40)]
     whole = tfrecord(records)
     ends = np.cumsum([len(frame(record)) for record in records])

@@ -159,7 +159,7 @@ def test_a_prefetcher_notifies_a_waiting_consumer(gate: Gate) -> None:
     assert list(second[0]) == [[1]]
 
 
-def test_a_close_that_timed_out_releases_its_turn() -> None:
+def test_a_close_that_timed_out_releases_its_lock() -> None:
     """The consumer exits while close() works; a later call would wait for it forever."""
     turn = Turn()
     turn.holder = threading.get_ident() + 1  # a consumer on another thread
@@ -252,7 +252,7 @@ def test_a_failed_delivery_to_a_device_loses_no_batch() -> None:
     assert next(iterator, None) is None
 
 
-def test_threads_are_gone_when_64_loaders_are_closed() -> None:
+def test_no_threads_remain_after_64_loaders_are_closed() -> None:
     def threads() -> int:
         return len(os.listdir("/proc/self/task"))
 

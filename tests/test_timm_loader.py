@@ -195,7 +195,7 @@ def test_mixup_runs_and_can_be_disabled(files: list[Path]) -> None:
         assert torch.equal(targets, labels)
 
 
-def test_other_modes_of_the_dataset_are_left_to_python(files: list[Path]) -> None:
+def test_other_image_modes_of_the_dataset_run_in_python(files: list[Path]) -> None:
     dataset = ImageDataset(files, mode="CMYK")
     loader = translated(DataLoader(dataset, batch_size=4, collate_fn=fast_collate), trace=False)
     assert "not decoded as RGB" in str(loader.report)

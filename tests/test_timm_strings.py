@@ -31,7 +31,7 @@ def rand(text: str, transforms: Any = None, **hparams: Any) -> Any:
     return timm.rand_augment_transform(text, {"img_mean": FILL, **hparams}, transforms)
 
 
-def test_masks_and_boxes_follow_what_is_moved() -> None:
+def test_masks_and_boxes_follow_geometric_operations() -> None:
     count = 400
     mask = np.zeros((1, 20, 30), np.uint8)
     mask[0, 5:15, 10:20] = 1
@@ -70,7 +70,7 @@ def test_masks_and_boxes_follow_what_is_moved() -> None:
     ("augmix-n2", '"n2" is not part of it'),
     ("augmix-a0", '"a0" is out of range'),
 ])  # fmt: skip
-def test_a_misspelt_string_names_the_piece_before_anything_runs(text: str, words: str) -> None:
+def test_a_misspelled_part_of_a_string_is_named_before_anything_runs(text: str, words: str) -> None:
     data = hr.records(image=np.zeros((4, 3, 8, 8), np.uint8))
     with pytest.raises(hr.Error, match="HR0510") as caught:
         hr.Loader(data, [T.TimmAugment(text)], batch_size=2)

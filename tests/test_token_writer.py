@@ -41,7 +41,7 @@ def test_documents_equal_those_of_the_tokenizer(tmp_path: Path, batch: int, work
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "int64"])
-def test_every_dtype(tmp_path: Path, dtype: str) -> None:
+def test_tokens_of_every_dtype_are_written(tmp_path: Path, dtype: str) -> None:
     hr.write_tokens(
         hr.records(caption=["ab", "c"]),
         tmp_path / "a.bin",
@@ -53,7 +53,7 @@ def test_every_dtype(tmp_path: Path, dtype: str) -> None:
     assert len(hr.tokens(tmp_path / "a.bin", window=None)) == 2
 
 
-def test_packed_rows_of_texts(tmp_path: Path) -> None:
+def test_texts_are_packed_into_rows(tmp_path: Path) -> None:
     hr.write_tokens(hr.records(text=["abc", "de"]), tmp_path / "a.bin", token_functions.code_points)
     (row,) = hr.packed(hr.tokens(tmp_path / "a.bin", window=None), length=6)
     assert row["tokens"].tolist() == [97, 98, 99, 100, 101, 0]
@@ -68,7 +68,7 @@ def test_packed_rows_of_texts(tmp_path: Path) -> None:
         (token_functions.raises, {}, "unknown letter"),
     ],
 )
-def test_invalid_results_of_a_tokenizer(
+def test_invalid_results_of_a_tokenizer_are_refused(
     tmp_path: Path, tokenizer: Any, given: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(hr.Error, match=text):
@@ -76,7 +76,7 @@ def test_invalid_results_of_a_tokenizer(
     assert os.listdir(tmp_path) == []
 
 
-def test_an_existing_file_is_kept(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     source = hr.records(text=["ab"])
     path = tmp_path / "a.bin"
     hr.write_tokens(source, path, token_functions.code_points)

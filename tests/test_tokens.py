@@ -63,7 +63,7 @@ def test_windows_are_slices_of_the_file(
                 np.testing.assert_array_equal(record[name], value)
 
 
-def test_without_shift_there_are_no_targets(tmp_path: Path) -> None:
+def test_no_targets_are_delivered_without_shift(tmp_path: Path) -> None:
     some_tokens(100).tofile(tmp_path / "a.bin")
     source = hr.tokens(tmp_path / "a.bin", window=10, shift=None)
     assert [field.name for field in source.schema] == ["tokens"] and len(source) == 10
@@ -81,7 +81,7 @@ def test_any_dtype_can_be_converted_to_any_other(tmp_path: Path, dtype: str, to:
 
 
 @pytest.mark.parametrize("descr", ["<u2", ">u2", ">i4", "<i8", "|u1"])
-def test_npy_files_say_their_dtype(tmp_path: Path, descr: str) -> None:
+def test_npy_files_declare_their_dtype(tmp_path: Path, descr: str) -> None:
     tokens = some_tokens(65, 200).astype(descr)
     np.save(tmp_path / "a.npy", tokens)
     (record,) = hr.tokens(tmp_path / "a.npy", window=64)
@@ -97,7 +97,7 @@ def test_files_of_llm_c_are_recognized(tmp_path: Path, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "int64"])
-def test_megatron_says_where_documents_end(tmp_path: Path, dtype: str) -> None:
+def test_megatron_indexes_give_the_document_ends(tmp_path: Path, dtype: str) -> None:
     lengths = [3, 1, 40, 0, 7, 0]
     documents = cut(some_tokens(sum(lengths), 256, dtype=dtype), lengths)
     path = write_megatron(tmp_path, documents)
@@ -111,7 +111,7 @@ def test_megatron_says_where_documents_end(tmp_path: Path, dtype: str) -> None:
         np.testing.assert_array_equal(hr.open(given, window=50)[0]["targets"], flat[1:51])
 
 
-def test_documents_of_several_sequences(tmp_path: Path) -> None:
+def test_a_document_may_have_several_sequences(tmp_path: Path) -> None:
     tokens = some_tokens(12)
     (tmp_path / "a.bin").write_bytes(tokens.tobytes())
     (tmp_path / "a.idx").write_bytes(megatron_index([2, 3, 4, 3], "uint16", [0, 2, 4]))
@@ -119,7 +119,7 @@ def test_documents_of_several_sequences(tmp_path: Path) -> None:
     assert values == [tokens[:5].tolist(), tokens[5:].tolist()]
 
 
-def test_documents_end_with_a_token(tmp_path: Path) -> None:
+def test_documents_end_at_the_eos_token(tmp_path: Path) -> None:
     ended, cut_off = [5, 6, 0, 7, 0, 0, 8, 9, 0], [4, 0, 3]
     np.array(ended, "uint16").tofile(tmp_path / "a.bin")
     np.array(cut_off, "uint16").tofile(tmp_path / "b.bin")
@@ -167,7 +167,7 @@ def test_windows_never_cross_files(tmp_path: Path) -> None:
     assert source.key(5) == "part-2.bin:0"
 
 
-def test_a_file_without_a_window_is_named(tmp_path: Path) -> None:
+def test_files_too_short_for_a_window_are_named(tmp_path: Path) -> None:
     some_tokens(40).tofile(tmp_path / "a.bin")
     some_tokens(8).tofile(tmp_path / "b.bin")
     (tmp_path / "c.bin").write_bytes(b"")
@@ -177,7 +177,7 @@ def test_a_file_without_a_window_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("world", [1, 2, 3, 4])
 @pytest.mark.parametrize("stride", [None, 3])
-def test_every_window_comes_once_on_any_number_of_ranks(
+def test_every_window_is_delivered_once_on_any_number_of_ranks(
     tmp_path: Path, world: int, stride: int | None
 ) -> None:
     tokens = np.arange(5000, dtype=np.uint16)
@@ -199,7 +199,7 @@ def test_every_window_comes_once_on_any_number_of_ranks(
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_every_step_resumes(tmp_path: Path, threads: int) -> None:
+def test_resume_at_every_step(tmp_path: Path, threads: int) -> None:
     some_tokens(3000).tofile(tmp_path / "a.bin")
 
     def loader(count: int) -> hr.Loader:
@@ -257,7 +257,7 @@ def test_the_same_bytes_in_another_order_are_other_tokens(tmp_path: Path) -> Non
     assert prints[0] != prints[1]
 
 
-def test_it_pickles_as_the_call(tmp_path: Path) -> None:
+def test_a_token_source_pickles_as_the_call_that_made_it(tmp_path: Path) -> None:
     some_tokens(300).tofile(tmp_path / "a.bin")
     source = hr.tokens(tmp_path / "a.bin", window=32, dtype="uint16")
     again = pickle.loads(pickle.dumps(source))
@@ -297,7 +297,7 @@ def test_a_vocabulary_does_not_hide_ids_that_do_not_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("vocab_size", [None, 1000])
-def test_uint64_ids_beyond_int64(tmp_path: Path, vocab_size: int | None) -> None:
+def test_uint64_ids_beyond_int64_are_bad_records(tmp_path: Path, vocab_size: int | None) -> None:
     tokens = np.array([1, 2, 3, 2**63], np.uint64)
     np.save(tmp_path / "a.npy", tokens)
     source = hr.tokens(tmp_path / "a.npy", window=2, shift=None, vocab_size=vocab_size)
@@ -309,7 +309,7 @@ def test_uint64_ids_beyond_int64(tmp_path: Path, vocab_size: int | None) -> None
     assert record["tokens"].tolist() == [4, 2**63 - 1]
 
 
-def test_a_file_that_is_truncated_while_it_is_open(tmp_path: Path) -> None:
+def test_a_file_truncated_while_open_is_an_error_of_its_records(tmp_path: Path) -> None:
     tokens = some_tokens(100_000)
     tokens.tofile(tmp_path / "a.bin")
     source = hr.tokens(tmp_path / "a.bin", window=100, shift=None)

@@ -97,7 +97,7 @@ def test_distinct_names_are_not_duplicates(tmp_path: Path, text: str) -> None:
     assert check(tmp_path, "headrace/sampling/b.cc", opened + text + closed) == clean
 
 
-def test_a_worker_of_records_that_names_a_lock_is_refused(tmp_path: Path) -> None:
+def test_a_record_worker_that_uses_a_lock_is_refused(tmp_path: Path) -> None:
     text = f'{SPDX_CXX}#include "headrace/base/mutex.h"\n'
     assert check(tmp_path, "headrace/executor/open_batches.cc", text)[0] == 0
     code, out = check(tmp_path, "headrace/executor/record_worker.cc", text)
@@ -134,7 +134,7 @@ def test_importing_a_framework_with_the_package_is_refused(tmp_path: Path, text:
         "from headrace.loader import torch\nfrom . import jax\n",
     ],
 )
-def test_importing_a_framework_when_it_is_needed_is_clean(tmp_path: Path, text: str) -> None:
+def test_importing_a_framework_on_first_use_is_clean(tmp_path: Path, text: str) -> None:
     code, out = check(tmp_path, "python/headrace/loader/x.py", SPDX_PY + text)
     assert (code, out) == (0, "1 files, 0 breaches\n")
 

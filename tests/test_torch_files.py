@@ -69,7 +69,7 @@ def test_data_and_target_are_images_and_labels(tmp_path: Path) -> None:
         lambda x: {"x": x[:0]},
     ],
 )
-def test_rows_are_at_the_stated_offsets(tmp_path: Path, value: Any) -> None:
+def test_rows_are_read_at_the_declared_offsets(tmp_path: Path, value: Any) -> None:
     given = value(torch.arange(48, dtype=torch.float32).reshape(12, 4))
     of = given if isinstance(given, torch.Tensor) else given["x"]
     src = hr.open(saved(tmp_path / "a.pt", given))
@@ -77,7 +77,7 @@ def test_rows_are_at_the_stated_offsets(tmp_path: Path, value: Any) -> None:
     np.testing.assert_array_equal(src.column("x"), of.detach().numpy())
 
 
-def test_tensors_that_share_a_storage_and_fields_that_are_named(tmp_path: Path) -> None:
+def test_tensors_may_share_a_storage_and_fields_may_be_named(tmp_path: Path) -> None:
     whole = torch.arange(20.0)
     path = saved(tmp_path / "a.pt", {"low": whole[:10], "high": whole[10:], "note": "of 2024"})
     with pytest.raises(hr.Error, match="'note' is not a tensor"):

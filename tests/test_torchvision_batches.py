@@ -73,7 +73,7 @@ def test_boxes_of_another_format_are_refused(annotations: Path) -> None:
         batch.detection()
 
 
-def test_class_names_follow_the_original_ids(annotations: Path) -> None:
+def test_class_names_are_indexed_by_the_original_ids(annotations: Path) -> None:
     kept = hr.coco(str(annotations), category_ids="keep")
     assert len(kept.classes) == 19
     assert (kept.classes[0], kept.classes[1], kept.classes[18]) == (

@@ -114,7 +114,7 @@ if __name__ == "__main__":
     print(json.dumps(outcomes(Path(sys.argv[1]), sys.argv[2] == "1")))
 
 
-def test_other_users_of_libde265_keep_its_own_memory() -> None:
+def test_other_users_of_libde265_keep_its_default_allocator() -> None:
     """Our planes have user data; the library's own have none."""
     plugin = pytest.importorskip("pillow_heif")
     av = pytest.importorskip("av")

@@ -164,7 +164,7 @@ def test_a_folder_of_videos_has_classes_and_clips(folder: Path, frames: list[Any
     assert len(begins) > 3
 
 
-def test_several_clips_are_an_axis_of_their_own(tmp_path: Path) -> None:
+def test_several_clips_are_stacked_on_a_new_axis(tmp_path: Path) -> None:
     data = videos.h264(50)
     frames, _ = videos.decoded(data)
     source = one(tmp_path, data)
@@ -175,7 +175,7 @@ def test_several_clips_are_an_axis_of_their_own(tmp_path: Path) -> None:
     assert clip_of(source, T.RandomVideoClips(4, num_clips=2)).shape == (2, 4, 3, 48, 64)
 
 
-def test_every_place_is_equally_probable(tmp_path: Path) -> None:
+def test_every_start_position_is_equally_probable(tmp_path: Path) -> None:
     source = one(tmp_path, videos.h264(12, height=16, width=16))
     begins = []
     for epoch in range(200):
@@ -191,7 +191,7 @@ def test_every_place_is_equally_probable(tmp_path: Path) -> None:
     ("policy", "expected"),
     [("repeat_last", [0, 2, 4, 4, 4, 4]), ("wrap", [0, 2, 4, 0, 2, 4])],
 )
-def test_a_short_video_continues_by_the_policy(
+def test_a_short_video_is_extended_by_the_policy(
     tmp_path: Path, policy: str, expected: list[int]
 ) -> None:
     data = videos.h264(5)
@@ -353,7 +353,7 @@ def test_boxes_follow_the_clip(tmp_path: Path) -> None:
         hr.Loader(source, [T.RandomHorizontalFlip(), T.CenterVideoClip(4)], batch_size=1)
 
 
-def test_views_of_a_clip_and_of_a_video(tmp_path: Path) -> None:
+def test_clips_and_videos_can_be_forked(tmp_path: Path) -> None:
     data = videos.h264(30)
     frames, _ = videos.decoded(data)
     source = one(tmp_path, data)
@@ -393,7 +393,7 @@ class Rows:
         return {"video": self.paths[index].read_bytes(), "label": index}
 
 
-def test_videos_in_a_tar_in_parquet_in_lists_and_from_python(
+def test_videos_are_read_from_tar_parquet_lists_and_python(
     folder: Path, frames: list[Any], tmp_path: Path
 ) -> None:
     paths = sorted(folder.rglob("*.mp4"))[:3]
@@ -534,7 +534,7 @@ def test_clips_of_several_sizes_come_as_lists(tmp_path: Path) -> None:
     np.testing.assert_array_equal(batch["video"][1], first[1:5])
 
 
-def test_a_loader_of_clips_shows_and_traces_itself(folder: Path) -> None:
+def test_show_and_trace_work_for_a_loader_of_clips(folder: Path) -> None:
     loader = hr.Loader(hr.open(folder), [T.RandomVideoClips(16), T.Resize((24, 32))], batch_size=2)
     assert "uint8 (16, 3, 24, 32)" in str(loader.plan())
     assert loader.show(3).pixels.ndim == 3

@@ -86,7 +86,7 @@ def test_clips_equal_those_finished_on_the_host_in_a_fraction_of_the_bytes(
 
 @pytest.mark.parametrize("form", CLIPS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "uint8"])
-def test_clips_of_every_dtype_are_the_hosts(folder: Path, dtype: str, form: str) -> None:
+def test_clips_of_every_dtype_equal_the_hosts(folder: Path, dtype: str, form: str) -> None:
     steps = [CLIPS[form], T.RandomCrop((HEIGHT, 46)), T.RandomHorizontalFlip()]
     steps += [T.RandomErasing(p=0.5, value=7)] if dtype == "uint8" else [T.ToDtype(dtype, True)]
     for memory_format in ("channels_first", "channels_last"):
@@ -165,7 +165,9 @@ def test_clips_are_mixed_on_the_device_as_on_the_host(
 
 
 @pytest.mark.parametrize("last_batch", ["keep", "drop", "pad"])
-def test_a_short_last_batch_of_clips_is_finished_like_any(folder: Path, last_batch: str) -> None:
+def test_a_short_last_batch_of_clips_is_finished_like_any_other(
+    folder: Path, last_batch: str
+) -> None:
     options = {"last_batch": last_batch, "fields": ["video", "label", "valid", "id", "key"]}
     expected = epoch(loader(folder, train(), **options).dlpack())
     for device in devices():
@@ -271,7 +273,7 @@ def test_to_device_in_a_list_with_clips_gives_the_same_numbers(folder: Path) -> 
         loader(folder, [*head, T.ToDevice(), T.GaussianBlur(3)])
 
 
-def test_each_branch_of_a_fork_has_a_finish_of_its_own(folder: Path) -> None:
+def test_each_branch_of_a_fork_is_finished_separately(folder: Path) -> None:
     finished = train()[1:]
     steps = [
         T.Fork(

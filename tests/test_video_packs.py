@@ -54,7 +54,7 @@ def test_clips_of_a_pack_equal_those_of_its_files(folder: Path, pack: Path) -> N
     np.testing.assert_array_equal(clips(hr.open(pack), cache="16 MiB"), expected)
 
 
-def test_records_and_files_that_are_unpacked_are_the_originals(
+def test_unpacked_records_and_files_equal_the_originals(
     folder: Path, pack: Path, tmp_path: Path
 ) -> None:
     files = sorted(folder.rglob("*.m*"))
@@ -111,7 +111,7 @@ def test_animations_and_unreadable_files_have_no_index(tmp_path: Path) -> None:
     assert sizes[:2] == [0, 0] and sizes[2] > 0
 
 
-def test_a_pack_at_level_none_only_has_the_files(folder: Path, tmp_path: Path) -> None:
+def test_a_pack_at_level_none_contains_only_the_files(folder: Path, tmp_path: Path) -> None:
     hr.pack(folder, tmp_path / "it.hrpack", level="none")
     assert not PackReader(tmp_path / "it.hrpack").video_indexes
     np.testing.assert_array_equal(clips(hr.open(tmp_path / "it.hrpack")), clips(hr.open(folder)))

@@ -95,7 +95,7 @@ def test_processes_end_with_their_loader(folder: Path) -> None:
     assert len(os.listdir("/dev/shm")) == before
 
 
-def test_partners_of_a_record_are_decoded_by_the_existing_process(folder: Path) -> None:
+def test_records_of_a_mosaic_are_decoded_by_the_existing_process(folder: Path) -> None:
     paths = sorted(map(str, folder.iterdir()))
     boxes = np.tile(np.float32([4, 4, 40, 40]), (len(paths), 1, 1))
     source = hr.records(video=paths, boxes=boxes, kinds={"boxes": "boxes:xyxy"})
@@ -119,7 +119,7 @@ def test_alternating_loaders_share_the_processes_of_their_threads(folder: Path) 
     assert len(processes) == 1
 
 
-def test_a_killed_process_only_costs_records(folder: Path) -> None:
+def test_a_killed_process_loses_only_some_records(folder: Path) -> None:
     expected = [np.asarray(batch["video"]) for batch in clips(folder)]
     lost = 0
     loader = clips(folder, on_error="substitute")

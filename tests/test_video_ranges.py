@@ -98,7 +98,9 @@ def live(data: bytes) -> bytes:
     return data[:at] + b"\x01" + b"\xff" * 7 + data[at + 8 :]
 
 
-def test_the_index_is_kept_once_and_used_by_all_later_loaders(tmp_path: Path, cache: Path) -> None:
+def test_the_index_is_cached_once_and_used_by_all_later_loaders(
+    tmp_path: Path, cache: Path
+) -> None:
     folder = tmp_path / "videos"
     folder.mkdir()
     for number in range(6):
@@ -133,9 +135,7 @@ def test_an_index_of_the_whole_dataset_is_built_ahead(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
-def test_a_video_that_is_replaced_is_not_read_by_the_index_of_the_old_one(
-    tmp_path: Path, large: bool
-) -> None:
+def test_a_replaced_video_is_not_read_with_the_old_index(tmp_path: Path, large: bool) -> None:
     folder = tmp_path / "videos"
     folder.mkdir()
 
@@ -157,7 +157,7 @@ def test_a_video_that_is_replaced_is_not_read_by_the_index_of_the_old_one(
     np.testing.assert_array_equal(found, next(iter(expected))["video"])
 
 
-def test_a_damaged_kept_index_changes_no_frame(tmp_path: Path, cache: Path) -> None:
+def test_a_damaged_cached_index_changes_no_frame(tmp_path: Path, cache: Path) -> None:
     folder = tmp_path / "videos"
     folder.mkdir()
     (folder / "it.mp4").write_bytes(videos.h264(30))

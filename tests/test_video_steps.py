@@ -80,7 +80,7 @@ def test_a_function_may_return_a_clip_of_another_declared_dtype_and_size(folder:
     np.testing.assert_array_equal(found, small(plain))
 
 
-def test_a_function_makes_a_new_field_of_a_clip(folder: Path) -> None:
+def test_a_function_may_make_a_new_field_from_a_clip(folder: Path) -> None:
     def motion(video: Array) -> dict[str, Array]:
         return {"motion": np.abs(np.diff(video.astype(np.float32), axis=0)).mean((1, 2, 3))}
 

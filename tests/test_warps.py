@@ -302,7 +302,7 @@ def displacement_of(moved: Array, height: int, width: int) -> Any:
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_images_and_rows_bend_as_by_torchvision(part: int) -> None:
+def test_elastic_transforms_of_images_and_rows_equal_torchvisions(part: int) -> None:
     for seed in range(part * 100, part * 100 + 100):
         rng = np.random.default_rng(seed)
         fill, mask_fill = random_fill(rng, 3), int(rng.integers(0, 256))
@@ -400,7 +400,7 @@ BEFORE: list[list[Any]] = [
     BEFORE,
     ids=lambda steps: "-".join(step.name for step in steps),
 )
-def test_quarter_turns_after_pending_steps(before: list[Any]) -> None:
+def test_quarter_turns_are_exact_after_pending_steps(before: list[Any]) -> None:
     """A recipe with a resize, a border or a hole in it cannot swap its axes."""
     rng = np.random.default_rng(2)
     record = {
@@ -420,7 +420,9 @@ def test_quarter_turns_after_pending_steps(before: list[Any]) -> None:
 
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
 @pytest.mark.parametrize("before", BEFORE, ids=lambda steps: "-".join(step.name for step in steps))
-def test_whole_pixel_moves_after_pending_steps(before: list[Any], interpolation: str) -> None:
+def test_translations_by_whole_pixels_are_exact_after_pending_steps(
+    before: list[Any], interpolation: str
+) -> None:
     rng = np.random.default_rng(2)
     record = {
         "image": rng.integers(0, 256, (3, 12, 17), dtype=np.uint8),

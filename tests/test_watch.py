@@ -107,7 +107,7 @@ def test_time_between_epochs_is_not_a_step() -> None:
     assert (seen.epochs, sum(seen.steps)) == (3, 6)
 
 
-def test_a_wait_under_way_counts_before_it_ends() -> None:
+def test_a_wait_in_progress_counts_before_it_ends() -> None:
     clock = Clock()
     meter = Meter(clock)
     begun, go_on = threading.Event(), threading.Event()
@@ -245,7 +245,7 @@ def test_objects_that_cannot_be_wrapped_are_watched_on_iteration() -> None:
         pass
 
 
-def test_classes_with_slots_abstract_classes_and_list_subclasses() -> None:
+def test_classes_with_slots_abstract_classes_and_list_subclasses_are_watched() -> None:
     class Slotted:
         __slots__ = ("count",)
 
@@ -310,7 +310,7 @@ def test_the_iterator_behaves_like_the_loaders_own() -> None:
         assert bool(iter(seen)) and not hasattr(iter(seen), "__len__")
 
 
-def test_a_batch_is_not_kept() -> None:
+def test_the_watch_does_not_keep_batches_alive() -> None:
     class Batch:
         pass
 
@@ -360,7 +360,7 @@ def test_a_loop_that_is_left_early_counts_its_last_step() -> None:
     assert meter.figures().step_seconds == pytest.approx(6.0)
 
 
-def test_errors_of_the_source_and_of_the_body_pass() -> None:
+def test_errors_of_the_source_and_of_the_loop_body_are_raised() -> None:
     class Broken:
         def __iter__(self) -> Iterator[int]:
             yield 1
@@ -401,7 +401,7 @@ def test_an_iterator_may_continue_after_an_error_and_after_the_watch() -> None:
     assert list(iterator) == [4]
 
 
-def test_threads_are_gone_with_the_watch() -> None:
+def test_the_threads_end_with_the_watch() -> None:
     before = set(threading.enumerate())
     with hr.watch(Numbers(), port=0, **QUIET) as seen:
         assert set(threading.enumerate()) > before
@@ -486,7 +486,7 @@ def snapshot(wait: float, step: float, counters: dict[str, float] | None = None)
     return Snapshot(figures, counters or {}, Requests(100, 10, 0))
 
 
-def test_a_stall_warns_once_and_again_only_after_it_was_over() -> None:
+def test_a_stall_warns_once_until_it_is_over() -> None:
     judge = stalls.Stalls(0.10)
     shares = [0.02, 0.3, 0.02, 0.3, 0.3, 0.3, 0.07, 0.07, 0.3, 0.3, 0.01, None, 0.01, 0.3, 0.3]
     begins = [judge.begins(share) for share in shares]

@@ -73,7 +73,7 @@ def parsed(text: str) -> dict[str, list[tuple[str, str, float]]]:
     return families
 
 
-def test_the_figures_are_in_prometheus_format() -> None:
+def test_the_metrics_are_in_prometheus_format() -> None:
     name = 'tr"a\\i\nn'
     with loader_of() as loader, hr.watch(loader, name=name, **QUIET) as seen:
         for _ in loader:
@@ -90,7 +90,7 @@ def test_the_figures_are_in_prometheus_format() -> None:
     assert parsed(seen.prometheus()).keys() == families.keys()  # also after the end
 
 
-def test_prometheus_own_parser_reads_them() -> None:
+def test_the_parser_of_prometheus_client_reads_the_metrics() -> None:
     with hr.watch(Numbers(), name='"\\\n', **QUIET) as seen:
         list(seen)
         families = {f.name: f for f in parser.text_string_to_metric_families(seen.prometheus())}
@@ -118,7 +118,7 @@ def fetch(port: int, path: str = "/metrics") -> tuple[int, str, str]:
         return answer.status, answer.headers["Content-Type"], answer.read().decode()
 
 
-def test_the_endpoint_serves_figures_and_a_line() -> None:
+def test_the_endpoint_serves_metrics_and_a_status_line() -> None:
     with hr.watch(Numbers(), port=0, **QUIET) as seen:
         list(seen)
         port = seen.port or 0

@@ -195,7 +195,7 @@ def test_shards_resume_at_every_step(shards: Path) -> None:
         assert all(np.array_equal(a, b[0]) for a, b in zip(rest, whole[step:], strict=True))
 
 
-def test_ranks_share_all_records(shards: Path) -> None:
+def test_ranks_together_read_all_records(shards: Path) -> None:
     src = hr.open(shards)
     seen: list[int] = []
     for rank in range(2):

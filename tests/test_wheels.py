@@ -360,7 +360,7 @@ def older(request: pytest.FixtureRequest) -> tuple[str, Path]:
     return version, built[-1]
 
 
-def test_older_pythons_have_wheels_with_a_module_of_their_own(
+def test_older_pythons_have_wheels_with_a_separate_module(
     older: tuple[str, Path], wheel: Path, tmp_path: Path
 ) -> None:
     version, built = older
@@ -407,7 +407,7 @@ for batch in hr.Loader(sys.argv[1], steps, batch_size=4, seed=1):
 """
 
 
-def test_the_archive_of_sources_has_what_a_build_reads_and_nothing_built() -> None:
+def test_the_sdist_has_all_build_inputs_and_no_build_outputs() -> None:
     built = sorted((WHEELS / "dist").glob("headrace-*.tar.gz"))
     if not built:
         pytest.skip("no archive of the sources was made (./dev wheels)")
@@ -439,7 +439,7 @@ print(json.dumps({name: inputs.of_library(name) for name in inputs.libraries()})
         ("building.py", '"""Builds one', '"""Makes one', set()),
     ],
 )
-def test_a_library_is_built_again_when_something_that_it_is_built_from_changes(
+def test_a_library_is_rebuilt_when_its_inputs_change(
     tmp_path: Path, file: str, old: str, new: str, built_again: set[str] | None
 ) -> None:
     if not TOOLS.exists():

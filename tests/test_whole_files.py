@@ -14,7 +14,7 @@ from headrace.whole_file import replaced, write_whole
 import headrace as hr
 
 
-def test_files_with_the_name_of_an_unfinished_one_stay(tmp_path: Path) -> None:
+def test_existing_files_named_like_temporary_ones_are_preserved(tmp_path: Path) -> None:
     mine = {tmp_path / f"report.html{end}" for end in (".partial", ".new", ".tmp")}
     for path in mine:
         path.write_text("mine")

@@ -31,11 +31,11 @@ class AvailableMemory : public testing::Test {
   std::string root_;
 };
 
-TEST_F(AvailableMemory, IsTheMachinesWithoutGroups) {
+TEST_F(AvailableMemory, IsTheMachinesWithoutCgroups) {
   EXPECT_EQ(available_memory(root_), 64 * kGiB);
 }
 
-TEST_F(AvailableMemory, APageCacheThatFillsTheGroupIsAvailable) {
+TEST_F(AvailableMemory, APageCacheThatFillsTheCgroupIsAvailable) {
   write("/proc/self/cgroup", "0::/\n");
   write("/sys/fs/cgroup/memory.max", gib(32));
   write("/sys/fs/cgroup/memory.current", gib(31.96));
@@ -45,7 +45,7 @@ TEST_F(AvailableMemory, APageCacheThatFillsTheGroupIsAvailable) {
   EXPECT_NEAR(double(available_memory(root_)), 28.54 * double(kGiB), 0.01 * double(kGiB));
 }
 
-TEST_F(AvailableMemory, AnyParentGroupMayHaveTheLowerLimit) {
+TEST_F(AvailableMemory, AnyParentCgroupMayHaveTheLowerLimit) {
   write("/proc/self/cgroup", "0::/slurm/job/step\n");
   write("/sys/fs/cgroup/slurm/job/step/memory.max", "max\n");
   write("/sys/fs/cgroup/slurm/job/step/memory.current", gib(1));
@@ -64,14 +64,14 @@ TEST_F(AvailableMemory, MemoryHighIsALimit) {
   EXPECT_EQ(available_memory(root_), 3 * kGiB);
 }
 
-TEST_F(AvailableMemory, AContainersGroupIsTheRootOfItsMount) {
+TEST_F(AvailableMemory, AContainersCgroupIsTheRootOfItsMount) {
   write("/proc/self/cgroup", "0::/kubepods/pod1/not-to-be-seen-here\n");
   write("/sys/fs/cgroup/memory.max", gib(4));
   write("/sys/fs/cgroup/memory.current", gib(1));
   EXPECT_EQ(available_memory(root_), 3 * kGiB);
 }
 
-TEST_F(AvailableMemory, VersionOneOfGroupsIsReadAsWell) {
+TEST_F(AvailableMemory, CgroupVersionOneIsReadToo) {
   write("/proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/job\n");
   write("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", gib(16));
   write("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", gib(15));

@@ -20,7 +20,7 @@ TEST(Buffer, HasZerosAfterItsBytes) {
                           [](uint8_t byte) { return byte == 0; }));
 }
 
-TEST(Buffer, RefusesSizesThatNoMemoryHas) {
+TEST(Buffer, RefusesSizesThatOverflow) {
   Buffer buffer(10);
   for (const size_t size : {SIZE_MAX, SIZE_MAX - Buffer::kPadding + 1}) {
     EXPECT_THROW(buffer.resize(size), std::bad_alloc);

@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-TEST(ByteSize, IsReadAsPeopleWriteIt) {
+TEST(ByteSize, IsParsedWithItsUnit) {
   EXPECT_EQ(byte_size_of_text("200GB"), 200'000'000'000u);
   EXPECT_EQ(byte_size_of_text("1.5 TiB"), 3 * (uint64_t{1} << 39));
   EXPECT_EQ(byte_size_of_text(" 64000000 "), 64'000'000u);

@@ -30,7 +30,7 @@ TEST(ByteStream, StoresNumbersLittleEndianWithoutGaps) {
   EXPECT_TRUE(in.at_end());
 }
 
-TEST(ByteStream, TakesNumbersAsTheyLieInMemory) {
+TEST(ByteStream, AppendsNumbersInNativeByteOrder) {
   const std::vector<uint16_t> numbers = {0x0201, 0x0403};
   const std::span<const uint8_t> bytes = raw_bytes(numbers);
   EXPECT_EQ(std::vector(bytes.begin(), bytes.end()), (std::vector<uint8_t>{1, 2, 3, 4}));

@@ -58,13 +58,13 @@ TEST_F(CoresOfGroups, WithoutAQuotaAllTimeIsAllowed) {
   EXPECT_EQ(allowed_cores(root_).quota, 0);
 }
 
-TEST_F(CoresOfGroups, AContainersRootIsItsOwnGroup) {
+TEST_F(CoresOfGroups, AContainersRootIsItsCgroup) {
   write("/proc/self/cgroup", "0::/kubepods/pod7/not-to-be-seen-here");
   write("/sys/fs/cgroup/cpu.max", "250000 100000");
   EXPECT_EQ(allowed_cores(root_).quota, 2.5);
 }
 
-TEST_F(CoresOfGroups, AnyParentGroupMayHaveTheLowestQuota) {
+TEST_F(CoresOfGroups, AnyParentCgroupMayHaveTheLowestQuota) {
   write("/proc/self/cgroup", "0::/user.slice/job/step");
   write("/sys/fs/cgroup/user.slice/job/step/cpu.max", "max 100000");
   write("/sys/fs/cgroup/user.slice/job/cpu.max", "300000 100000");
@@ -72,7 +72,7 @@ TEST_F(CoresOfGroups, AnyParentGroupMayHaveTheLowestQuota) {
   EXPECT_EQ(allowed_cores(root_).quota, 3);
 }
 
-TEST_F(CoresOfGroups, AnyParentGroupMayHaveTheLowestQuotaInVersionOne) {
+TEST_F(CoresOfGroups, AnyParentCgroupMayHaveTheLowestQuotaInVersionOne) {
   write("/proc/self/cgroup", "5:cpu,cpuacct:/docker/abc\n0::/");
   write("/sys/fs/cgroup/cpu/docker/abc/cpu.cfs_quota_us", "800000");
   write("/sys/fs/cgroup/cpu/docker/abc/cpu.cfs_period_us", "100000");

@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-TEST(Error, NamesInAMessageDoNotMoveTheCursor) {
+TEST(Error, ControlCharactersInAMessageAreEscaped) {
   const Error error{.what = "there is no array 'a\x1b[31mred\x7f'",
                     .where = {.file = "caf\xc3\xa9\x1b]0;title\x07.npz"},
                     .hint = "there is 'b\rc'\nand more"};

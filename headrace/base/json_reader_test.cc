@@ -226,7 +226,7 @@ TEST(JsonReader, ATextTruncatedAnywhereIsRefused) {
   for (size_t cut = 0; cut < text.size(); ++cut) EXPECT_NE(mistake(text.substr(0, cut)), "") << cut;
 }
 
-TEST(JsonReader, AFailedRefillIsReportedAsItself) {
+TEST(JsonReader, AnErrorOfTheRefillIsReportedUnchanged) {
   int calls = 0;
   JsonReader json([&](std::span<uint8_t> out) -> Result<size_t> {
     if (calls++ > 0) return Error{.code = &kBad, .what = "the disk is gone"};

@@ -15,7 +15,7 @@ std::string text_of_value(std::string_view text) {
   return json.text();
 }
 
-TEST(JsonWriter, PutsCommasOnlyBetweenItems) {
+TEST(JsonWriter, WritesCommasOnlyBetweenItems) {
   JsonWriter json;
   json.begin_object();
   json.member("key", std::string_view("cat/1.jpg"));

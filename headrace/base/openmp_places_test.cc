@@ -18,7 +18,7 @@ cpu_set_t cores(std::initializer_list<size_t> numbers) {
 
 bool equal(const cpu_set_t& a, const cpu_set_t& b) { return CPU_EQUAL(&a, &b); }
 
-TEST(OpenmpPlaces, AThreadInOneOfThemMayRunOnAll) {
+TEST(OpenmpPlaces, AThreadBoundToOnePlaceMayRunOnAllPlaces) {
   const std::vector<cpu_set_t> places = {cores({2, 10}), cores({3, 11}), cores({4, 12})};
   EXPECT_TRUE(equal(widened(cores({3, 11}), places), cores({2, 3, 4, 10, 11, 12})));
   EXPECT_TRUE(equal(widened(cores({11}), places), cores({2, 3, 4, 10, 11, 12})));

@@ -77,7 +77,7 @@ TEST(Parameters, OneNumberIsAListOfOneAndAnIntegerIsANumber) {
   EXPECT_EQ(checked({{"fill", 0.25}}).numbers("fill"), std::vector<double>{0.25});
 }
 
-TEST(Parameters, DTypesAreAcceptedByNameAlsoAsInTorch) {
+TEST(Parameters, DTypesAreAcceptedByNameAndAsTorchSpellsThem) {
   EXPECT_EQ(checked({{"dtype", std::string("float16")}}).dtype("dtype"), DType::kFloat16);
   EXPECT_EQ(checked({{"dtype", std::string("torch.bfloat16")}}).dtype("dtype"), DType::kBFloat16);
   EXPECT_EQ(checked({{"dtype", DType::kFloat32}}).dtype("dtype"), DType::kFloat32);

@@ -70,7 +70,7 @@ class Gate {
   std::array<int, 2> ends_{-1, -1};
 };
 
-TEST(SharedPages, processes_that_look_at_the_same_time_get_the_same_pages) {
+TEST(SharedPages, processes_that_open_them_concurrently_get_the_same_pages) {
   constexpr int kProcesses = 8;
   const std::string name = name_here("race");
   Gate start, end;
@@ -97,7 +97,7 @@ TEST(SharedPages, processes_that_look_at_the_same_time_get_the_same_pages) {
   EXPECT_EQ(counter_of(*shared(name)).load(), 0u) << "nothing remains of them";
 }
 
-TEST(SharedPages, what_one_process_writes_another_one_reads) {
+TEST(SharedPages, writes_are_visible_to_other_processes) {
   const std::string name = name_here("bytes");
   const std::string text = "records";
   Gate written;
@@ -112,7 +112,7 @@ TEST(SharedPages, what_one_process_writes_another_one_reads) {
   EXPECT_EQ(status_of(reader), 0);
 }
 
-TEST(SharedPages, other_names_and_other_sizes_are_other_pages) {
+TEST(SharedPages, another_name_or_size_gives_other_pages) {
   const auto pages = shared(name_here("one"));
   counter_of(*pages) = 7;
   EXPECT_EQ(counter_of(*shared(name_here("one"))).load(), 7u);
@@ -124,7 +124,7 @@ TEST(SharedPages, other_names_and_other_sizes_are_other_pages) {
   EXPECT_EQ(counter_of(*SharedPages::alone(kBytes, kTable, why)).load(), 0u);
 }
 
-TEST(SharedPages, remain_as_long_as_one_process_has_them_however_the_others_end) {
+TEST(SharedPages, remain_while_one_process_has_them_even_if_others_are_killed) {
   const std::string name = name_here("killed");
   auto pages = shared(name);
   const pid_t child = forked([&] {
@@ -167,7 +167,7 @@ int planted(const std::string& name, mode_t mode, int seals) {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-TEST(SharedPages, a_file_that_is_not_sealed_or_open_to_others_is_not_taken) {
+TEST(SharedPages, a_file_that_is_unsealed_or_accessible_to_others_is_not_used) {
   const std::string name = name_here("planted");
   for (const auto& [mode, seals] : {std::pair<mode_t, int>{0600, F_SEAL_SEAL}, {0666, kSeals}}) {
     const int file = planted(name, mode, seals);
@@ -179,7 +179,7 @@ TEST(SharedPages, a_file_that_is_not_sealed_or_open_to_others_is_not_taken) {
   ::close(file);
 }
 
-TEST(SharedPages, a_file_of_another_user_is_not_taken) {
+TEST(SharedPages, a_file_of_another_user_is_not_used) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, which can look at processes of others";
   const std::string name = name_here("user");
   Gate checked;
@@ -199,7 +199,7 @@ TEST(SharedPages, a_file_of_another_user_is_not_taken) {
   EXPECT_EQ(status_of(other), 0);
 }
 
-TEST(SharedPages, a_write_for_which_there_is_no_memory_says_so) {
+TEST(SharedPages, a_write_without_available_memory_is_an_error) {
   const pid_t child = forked([&] {
     const auto pages = shared(name_here("full"));
     ::signal(SIGXFSZ, SIG_IGN);
@@ -211,7 +211,7 @@ TEST(SharedPages, a_write_for_which_there_is_no_memory_says_so) {
   EXPECT_EQ(status_of(child), 0);
 }
 
-TEST(SharedPages, a_process_that_others_may_not_look_at_shares_nothing) {
+TEST(SharedPages, a_process_that_is_not_dumpable_shares_nothing) {
   const pid_t child = forked([] {
     ::prctl(PR_SET_DUMPABLE, 0);
     std::string why;

@@ -27,7 +27,7 @@ TEST(Text, results_do_not_depend_on_the_locale) {
   std::setlocale(LC_CTYPE, kept.c_str());
 }
 
-TEST(Text, surrounding_blanks_are_stripped_and_inner_ones_kept) {
+TEST(Text, surrounding_blanks_are_stripped_and_inner_ones_preserved) {
   EXPECT_EQ(trimmed(" \t a b\v\f\r\n"), "a b");
   EXPECT_EQ(trimmed("a"), "a");
   EXPECT_EQ(trimmed(" \r\n"), "");

@@ -23,7 +23,7 @@ std::string zlib_file() {
   return file.find("libz.") == std::string::npos ? "" : file;
 }
 
-TEST(RunTimeLibrary, OfAWheelIsFoundByANameOfItsOwn) {
+TEST(RunTimeLibrary, OfAWheelIsFoundByAUniqueName) {
   if (zlib_file().empty()) GTEST_SKIP() << "there is no shared zlib to copy";
   const TemporaryFolder wheel;
   const std::filesystem::path file = wheel / "libheadrace-carried.so.1";

@@ -202,7 +202,7 @@ TEST_P(DeviceFinisherAt, ClipsThatAreMixedStayTogetherAndAreMixedFrameByFrame) {
 
 INSTANTIATE_TEST_SUITE_P(Places, DeviceFinisherAt, testing::ValuesIn(everywhere()), name_of_place);
 
-TEST(UnfinishedClips, ADroppedOneFreesItsPlace) {
+TEST(UnfinishedClips, RemainingClipsCloseTheGapOfADroppedOne) {
   const auto rows = pictures(kFrames, kPlanar);
   const auto alone = pictures(1, kPlanar);
   for (int64_t row = 2; row + 1 < kClips; ++row) {

@@ -338,7 +338,7 @@ TEST(DeviceLanes, ARunAbandonedWithPartsInFlightContinuesWhereItWas) {
   }
 }
 
-TEST(DeviceLanes, AnAllocationThatIsRefusedMakesLanesFewerOrSmaller) {
+TEST(DeviceLanes, ARefusedAllocationMakesLanesFewerOrSmaller) {
   for (int64_t n = 1; n <= 12; ++n) {
     Delivery run{.device = device(uint64_t(n))};
     run.options = {.scratch_limit = 4 * kRowRoom};

@@ -57,7 +57,7 @@ void check_batches(const ResidentData& data, const SamplerPtr& sampler, int64_t 
   }
 }
 
-TEST(HostSet, GivesTheRowsThatTheSamplerNames) {
+TEST(HostSet, GivesTheRowsThatTheSamplerSelects) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -80,7 +80,7 @@ ResidentData large_data(std::mt19937& random, int64_t records) {
   return data;
 }
 
-TEST(HostSet, GivesThemIfWorkersMakeBatchesAhead) {
+TEST(HostSet, GivesTheSameRowsIfWorkersMakeBatchesAhead) {
   for (uint32_t seed = 0; seed < 12; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -107,7 +107,7 @@ TEST(HostSet, GivesRecordIdsAndValidFlags) {
   EXPECT_EQ(read(batch.fields[2]), (Bytes{1, 1, 0, 0}));
 }
 
-TEST(HostSet, UsesTheMemoryOfAFewBatchesAgain) {
+TEST(HostSet, ReusesTheMemoryOfAFewBatches) {
   std::mt19937 random(1);
   for (int threads : {1, 3}) {
     const ResidentData data = large_data(random, 256);
@@ -128,7 +128,7 @@ TEST(HostSet, UsesTheMemoryOfAFewBatchesAgain) {
   }
 }
 
-TEST(HostSet, AConsumerThatKeepsEverythingGetsMemoryOfItsOwn) {
+TEST(HostSet, AConsumerThatHoldsEveryBatchGetsNewMemory) {
   std::mt19937 random(2);
   for (int threads : {1, 3}) {
     const ResidentData data = large_data(random, 640);
@@ -146,7 +146,7 @@ TEST(HostSet, AConsumerThatKeepsEverythingGetsMemoryOfItsOwn) {
   }
 }
 
-TEST(HostSet, LabelsThatAreKeptKeepNoImages) {
+TEST(HostSet, HeldLabelsDoNotKeepImagesAlive) {
   std::mt19937 random(3);
   const ResidentData data = large_data(random, 640);
   const SamplerPtr sampler = shuffled(640);
@@ -196,7 +196,7 @@ TEST(HostSet, BatchesMayBeDroppedByOtherThreads) {
   }
 }
 
-TEST(HostSet, AViewIsTheDataItself) {
+TEST(HostSet, AViewSharesTheMemoryOfTheData) {
   Bytes values(8);
   std::iota(values.begin(), values.end(), uint8_t{0});
   const ResidentField field{

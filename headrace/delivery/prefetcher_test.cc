@@ -208,7 +208,7 @@ TEST(Prefetcher, ANewRunAfterABreakBeginsAtTheFirstBatch) {
   EXPECT_EQ(prefetcher.next(), std::nullopt);
 }
 
-TEST(Prefetcher, AConsumerThatKeepsEveryBatchGetsMemoryOfItsOwnAndOneWarning) {
+TEST(Prefetcher, AConsumerThatHoldsEveryBatchGetsNewMemoryAndOneWarning) {
   constexpr size_t kLargest = 70'000;
   auto device = std::make_shared<SimulatedDevice>(7);
   std::vector<std::string> warnings;
@@ -259,7 +259,7 @@ TEST(Prefetcher, UnpinnableMemoryIsUsedWithOneWarning) {
   EXPECT_NE(warnings[0].find("cannot be pinned"), std::string::npos);
 }
 
-TEST(Prefetcher, StagingKeepsToItsLimit) {
+TEST(Prefetcher, StagingStaysWithinItsLimit) {
   constexpr size_t kLargest = 100'000;
   auto device = std::make_shared<SimulatedDevice>(10);
   Prefetcher prefetcher(device, {.depth = 3, .staging_limit = 150'000});

@@ -50,7 +50,7 @@ void check_batches(const DevicePtr& device, uint32_t seed, bool partial) {
   }
 }
 
-TEST(ResidentSet, GivesTheRowsThatTheSamplerNamesOnADeviceThatWorksLateAndOutOfOrder) {
+TEST(ResidentSet, GivesTheRowsThatTheSamplerSelectsOnADeviceThatWorksLateAndOutOfOrder) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     check_batches(std::make_shared<SimulatedDevice>(seed), seed, false);
   }
@@ -135,7 +135,7 @@ TEST(ResidentSet, GivesRecordIdsAndValidFlags) {
   EXPECT_EQ(read(*device, batch.fields[2]), (Bytes{1, 1, 0, 0}));
 }
 
-TEST(ResidentSet, TakesNoMemoryForBatchesAfterTheFirstFew) {
+TEST(ResidentSet, AllocatesNoMemoryForBatchesAfterTheFirstFew) {
   const Bytes values(1000);
   auto device = std::make_shared<SimulatedDevice>(3);
   ResidentSet set(device, {bytes_field(values, 10)}, 100, {.batch_rows = 8});
@@ -149,7 +149,7 @@ TEST(ResidentSet, TakesNoMemoryForBatchesAfterTheFirstFew) {
   EXPECT_EQ(set.stats().beyond, 0);
 }
 
-TEST(ResidentSet, AKeptBatchSurvivesAThousandOthers) {
+TEST(ResidentSet, AHeldBatchIsUnchangedAfterAThousandOthers) {
   Bytes values(1000);
   std::iota(values.begin(), values.end(), uint8_t{0});
   auto device = std::make_shared<SimulatedDevice>(3);
@@ -197,7 +197,7 @@ TEST(ResidentSet, ABatchOutlivesTheSet) {
   EXPECT_EQ(read(*device, batch.fields[0]), (Bytes{4, 5, 6, 7}));
 }
 
-TEST(ResidentSet, AViewIsTheDataItself) {
+TEST(ResidentSet, AViewSharesTheMemoryOfTheData) {
   const Bytes values = {0, 1, 2, 3, 4, 5, 6, 7};
   ResidentField field = bytes_field(values, 2);
   field.owner = std::make_shared<int>();
@@ -209,7 +209,7 @@ TEST(ResidentSet, AViewIsTheDataItself) {
   EXPECT_EQ(device->allocated_bytes(), allocated);
 }
 
-TEST(ResidentSet, AConsumerThatKeepsEverythingGetsMemoryOfItsOwn) {
+TEST(ResidentSet, AConsumerThatHoldsEveryBatchGetsNewMemory) {
   Bytes values(100);
   std::iota(values.begin(), values.end(), uint8_t{0});
   auto device = std::make_shared<SimulatedDevice>(5);

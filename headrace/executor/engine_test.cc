@@ -39,7 +39,7 @@ std::vector<std::vector<int64_t>> rest_of(Engine& engine) {
   return out;
 }
 
-TEST(EngineTest, StartsAnywhereAgainAndAgainAndABatchMadeAloneIsTheSame) {
+TEST(EngineTest, RestartsAnywhereAndABatchMadeAloneIsTheSame) {
   BadRecords bad(0, 0, {});
   Engine engine(options_of(numbers(), {}), bad);
   EXPECT_FALSE(engine.delivers());
@@ -96,7 +96,7 @@ TEST(EngineTest, AnErrorComesAfterTheBatchesBeforeItAndStartContinues) {
   }
 }
 
-TEST(EngineTest, AConsumerThatKeepsEveryBatchGetsCopiesAndAWarning) {
+TEST(EngineTest, AConsumerThatHoldsEveryBatchGetsCopiesAndAWarning) {
   std::vector<std::string> warnings;
   EngineOptions options = options_of(numbers(), {});
   options.warn = [&](const std::string& text) { warnings.push_back(text); };

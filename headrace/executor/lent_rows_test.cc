@@ -176,7 +176,7 @@ TEST(LentRowsTest, BatchesEqualThoseOfAnEngineAlone) {
   }
 }
 
-TEST(LentRowsTest, AFatalErrorElsewhereIsRaisedAtItsBatch) {
+TEST(LentRowsTest, AFatalErrorInAnotherProcessIsRaisedAtItsBatch) {
   const SourcePtr source = std::make_shared<Numbers>(kRecords, std::set<int64_t>{33});
   BadRecords here(0, 0, {}), there(0, 0, {});
   Engine alone(options_of(source, {}, OnError::kRaise, false), here);

@@ -22,7 +22,7 @@ RecordOrder order_of(const Pipeline& pipeline, uint64_t seed = 5,
                       .seed = seed});
 }
 
-TEST(RecordOrderTest, AnEpochHasEachRecordOnceAndPaddingBeginsAgain) {
+TEST(RecordOrderTest, AnEpochHasEachRecordOnceAndPaddingStartsOver) {
   const RecordOrder order = order_of({}, 5, LastBatch::kPad);
   std::set<int64_t> seen;
   for (int64_t at = 0; at < kRecords; ++at) seen.insert(order.index_at(3, at));

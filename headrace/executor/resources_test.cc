@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-TEST(Threads, LeavesOneForTheTrainerIfFourRemain) {
+TEST(Threads, LeavesOneCoreForTheTrainerIfFourRemain) {
   EXPECT_EQ(threads_from({2, 0}, 1).threads, 2);
   EXPECT_EQ(threads_from({4, 0}, 1).threads, 4);
   EXPECT_EQ(threads_from({5, 0}, 1).threads, 4);

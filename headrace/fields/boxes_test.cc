@@ -144,7 +144,7 @@ TEST(Boxes, WithHostileValuesStayFinite) {
   }
 }
 
-TEST(Boxes, EmptyOnesMoveToo) {
+TEST(Boxes, EmptyBoxesMoveToo) {
   for (const Geometry& geometry : the_moves()) {
     EXPECT_TRUE(moved<float>(BoxFormat::kXYXY, {}, geometry).empty());
   }

@@ -57,7 +57,7 @@ TEST(Planes, OfAnotherSizeThanTheImageAreRefused) {
   EXPECT_EQ(done.error().code->id, "HR0122");
 }
 
-TEST(Planes, ThatWouldTakeMoreThanARecordMayAreRefusedBeforeTheyAreMade) {
+TEST(Planes, BeyondTheMemoryOfARecordAreRefusedBeforeAllocation) {
   FieldValue value = value_of<uint8_t>(FieldKind::kMasks, std::vector<uint8_t>(90), {9, 1, 10});
   Renderer renderer;
   renderer.allow_values(9 * 64 * 640);

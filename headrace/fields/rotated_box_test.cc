@@ -42,7 +42,7 @@ void expect_near(const double* actual, const double* expected, int count) {
   for (int i = 0; i < count; ++i) EXPECT_NEAR(actual[i], expected[i], 1e-8) << i;
 }
 
-TEST(RotatedBox, HasCornersACornerOrACenter) {
+TEST(RotatedBox, IsConvertedBetweenItsFormats) {
   for (size_t i = 0; i < 4; ++i) {
     expect_near(corners_of_rotated(kCenters[i], BoxFormat::kCXCYWHR).data(), kCorners[i].data(), 8);
     double box[5];
@@ -70,7 +70,7 @@ TEST(RotatedBox, IsTheRectangleOfAParallelogram) {
 }
 
 // Invalid boxes go through all of it: nothing is read out of bounds, and every loop ends.
-TEST(RotatedBox, MayHaveAnyValues) {
+TEST(RotatedBox, WithAnyValuesIsConvertedSafely) {
   using Limits = std::numeric_limits<float>;
   for (const float strange :
        {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(), Limits::max(), 0.0f}) {

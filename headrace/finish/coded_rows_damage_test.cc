@@ -74,7 +74,7 @@ TEST(CodedRowsDamage, DamageIsFlaggedOrDecodedAsOnTheCpu) {
   EXPECT_GT(shown, 100);
 }
 
-TEST(CodedRowsDamage, RefusedMemoryLeavesRowsThatCanBeTakenAgain) {
+TEST(CodedRowsDamage, RowsCanBeRetriedAfterARefusedAllocation) {
   const std::vector<File> sources = files();
   jpeg_test::Draw draw(5);
   std::vector<Window> windows;
@@ -110,7 +110,7 @@ TEST(CodedRowsDamage, RefusedMemoryLeavesRowsThatCanBeTakenAgain) {
   EXPECT_GT(refused, 100);
 }
 
-TEST(CodedRowsDamage, ADeviceThatIsLostLeavesThemForAnother) {
+TEST(CodedRowsDamage, RowsOfALostDeviceCanBeDecodedByAnother) {
   Mixture mixture;
   const CodedRows& coded = mixture.filling.coded;
   mixture.filling.coded.settle(24);

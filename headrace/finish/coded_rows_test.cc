@@ -29,7 +29,7 @@ TEST(CodedRows, AreDecodedOnADeviceAsByLibjpeg) {
   }
 }
 
-TEST(CodedRows, EveryPartOfThemAloneGivesItsRows) {
+TEST(CodedRows, EveryPartDecodedAloneGivesItsRows) {
   Mixture mixture;
   mixture.filling.coded.settle(24);
   for (int64_t first = 0; first <= 24; ++first) {
@@ -71,7 +71,7 @@ TEST(CodedRows, AreResizedAsTheCpuResizes) {
 
 // If a part is scattered over the slot, only its own rows are copied, along with small ones in
 // between.
-TEST(CodedRows, OfAPartOnlyItsOwnBytesAreCopied) {
+TEST(CodedRows, OnlyTheBytesOfAPartAreCopiedForIt) {
   const File large(jpeg_test::FileSpec{
       .width = 700, .height = 640, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 98});
   const Shape shape{3, 640, 700};
@@ -101,7 +101,7 @@ TEST(CodedRows, OfAPartOnlyItsOwnBytesAreCopied) {
 }
 
 // Noise that takes more bytes than a slot has room for.
-TEST(CodedRows, RoomForThePixelsOfEveryRowRemains) {
+TEST(CodedRows, RoomForThePixelsOfEveryRowIsReserved) {
   const File noisy(jpeg_test::FileSpec{
       .width = 900, .height = 900, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 100});
   ASSERT_GT(noisy.plain.size(), size_t{600} << 10);
@@ -168,7 +168,7 @@ TEST(CodedRows, ThreadsMayFillThemAtOnce) {
 }
 
 // Missing rows, rows transferred separately, and rows that moved up because others are left out.
-TEST(CodedRows, FewerRowsThanWereFilledAreStillThose) {
+TEST(CodedRows, RowsMovedToCloseGapsAreDecodedCorrectly) {
   Mixture mixture;
   CodedRows& coded = mixture.filling.coded;
   coded.leave(2);

@@ -34,7 +34,7 @@ DecodeQuestion question(DecodeUse use, const Device& device) {
 const FinishChoice kFinished{
     .places = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {true}};
 
-TEST(DecodeChoice, DeviceMeansWhicheverDeviceThereIs) {
+TEST(DecodeChoice, DeviceMeansAnyAvailableDevice) {
   const Gpu gpu;
   const SimulatedDevice simulated(1);
   for (const Device* device :
@@ -70,7 +70,7 @@ TEST(DecodeChoice, AutoMeansAGpuThatCanDecodeNineTenths) {
             "(`headrace index a/` makes one)");
 }
 
-TEST(DecodeChoice, WithoutObstacles) {
+TEST(DecodeChoice, TheCpuDecodesOnRequestOrForTheHost) {
   const Gpu gpu;
   EXPECT_EQ(choose_decode(question(DecodeUse::kCpu, gpu)).text, "cpu");
   DecodeQuestion asked = question(DecodeUse::kDevice, gpu);

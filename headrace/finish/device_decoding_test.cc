@@ -13,7 +13,7 @@ namespace {
 
 using Place = DeviceDecoding::Place;
 
-TEST(DeviceDecoding, EveryPlaceHasItsOwnText) {
+TEST(DeviceDecoding, EveryPlaceHasAUniqueText) {
   std::set<std::string_view> texts;
   for (size_t i = 0; i < DeviceDecoding::kPlaces; ++i) {
     texts.insert(DeviceDecoding::text_of(Place(i)));
@@ -36,7 +36,7 @@ TEST(DeviceDecoding, ThreadsCountTogether) {
 }
 
 // Readers see a distrusted record at the latest when the thread that marked it has finished.
-TEST(DeviceDecoding, ARecordThatIsDistrustedStaysSo) {
+TEST(DeviceDecoding, ADistrustedRecordRemainsDistrusted) {
   DeviceDecoding log;
   EXPECT_TRUE(log.trusts(0));
   std::vector<std::thread> threads;

@@ -158,7 +158,7 @@ TEST(CodedWindow, EveryWindowAndResizeEqualsTheRenderer) {
   EXPECT_GT(alone, 10);
 }
 
-TEST(CodedWindow, LargerImagesWithEachFilterToo) {
+TEST(CodedWindow, LargerImagesEqualTheRendererWithEachFilter) {
   jpeg_test::Draw draw(12);
   for (int i = 0; i < 60; ++i) {
     const File file(20 + draw.below(300), 20 + draw.below(300));
@@ -200,7 +200,7 @@ TEST(CodedWindow, OnlyTheNeededPartIsDecoded) {
   EXPECT_EQ(coded_of(center)->decoded, decoded) << "a flip after it looks at the same";
 }
 
-TEST(CodedWindow, APartOnABorderKeepsItsPlaceWhenMirrored) {
+TEST(CodedWindow, APartWithABorderKeepsItsPositionWhenMirrored) {
   const File file(32, 32);
   Recipe recipe = file.recipe;
   ASSERT_TRUE(recipe.pad(4, 4, 4, 4, kSand));

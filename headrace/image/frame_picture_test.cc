@@ -209,7 +209,7 @@ TEST_P(AFrame, IsOpaqueIfAlphaIsRequested) {
   for (int i = 0; i < 9 * 4; ++i) ASSERT_EQ(rgba.plane(3)[i], 255);
 }
 
-TEST_P(AFrame, ThatIsKeptSurvivesItsPlanes) {
+TEST_P(AFrame, ThatIsKeptOutlivesItsPlanes) {
   auto test = std::make_unique<TestFrame>(GetParam(), 71, 35);
   const Picture want = pixels_of(test->frame);
   KeptFrames kept(3);
@@ -243,7 +243,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, AFrame, testing::ValuesIn(kForms),
                            return std::string(info.param.name);
                          });
 
-TEST(TheFrameCodec, IsFoundByNoBytes) {
+TEST(TheFrameCodec, IsNotFoundByAnySignature) {
   for (const CodecRecord* codec : Registry<CodecRecord>::all()) EXPECT_NE(codec, &frame_codec());
   const TestFrame test(kForms[0], 16, 16);
   EXPECT_NE(codec_of(bytes_of(test.frame)), &frame_codec());

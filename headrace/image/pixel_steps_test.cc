@@ -73,7 +73,7 @@ Step flipped() {
   return [](Recipe& recipe) { return recipe.flip_horizontal(); };
 }
 
-TEST(PixelSteps, AreDoneInOrderToEachSample) {
+TEST(PixelSteps, AreAppliedInOrderToEachSample) {
   const Grid grid = random_grid(3, 7, 70, 1);
   Recipe recipe = recipe_of(grid);
   ASSERT_TRUE(affine(3, 1)(recipe));

@@ -52,7 +52,7 @@ const Step kFlipX = [](Recipe& recipe) { return recipe.flip_horizontal(); };
 const Step kFlipY = [](Recipe& recipe) { return recipe.flip_vertical(); };
 const Step kTranspose = [](Recipe& recipe) { return recipe.transpose(); };
 
-TEST(Recipe, ANewOneIsTheUnchangedImage) {
+TEST(Recipe, ANewRecipeIsTheUnchangedImage) {
   const Grid grid = random_grid(3, 5, 7, 1);
   const Recipe recipe = recipe_of(grid);
   EXPECT_EQ(recipe.size(), (Size{5, 7}));
@@ -286,7 +286,7 @@ TEST(Recipe, PadDoesNotFollowAMapAndItsFillGoesThroughOne) {
                                {pad(1, 2, 3, 4, kRed), to_float(), normalize()});
 }
 
-TEST(Recipe, ResizeAndPadMayFollowACropThatCutsEveryBorderOff) {
+TEST(Recipe, ResizeAndPadMayFollowACropThatRemovesEveryBorder) {
   Recipe recipe = recipe_of(random_grid(3, 8, 9, 15));
   ASSERT_TRUE(recipe.flip_horizontal());
   ASSERT_TRUE(recipe.pad(4, 4, 4, 4, kRed));

@@ -125,7 +125,7 @@ TEST(AffineWarp, KnowsThatItInterpolatesNoPixels) {
 
 // Pillow cuts values off; so a hair decides where they are whole numbers: pictures with areas of
 // one value, and places on pixels, between them, and a hair beside that.
-TEST(Warped, TruncatesAsInDoublesInBorderlineCases) {
+TEST(Warped, TruncatesCoordinatesAsInDoublesInBorderlineCases) {
   std::mt19937 random(7);
   for (uint32_t seed = 0; seed < 600; ++seed) {
     const Size size{1 + int(random() % 40), 1 + int(random() % 70)};

@@ -93,7 +93,7 @@ TEST_P(NoiseRows, GiveTheSameBitsAsTheScalarLevel) {
   }
 }
 
-TEST_P(NoiseRows, SprinkleThoseBelowTheirShares) {
+TEST_P(NoiseRows, BecomeSaltAndPepperBelowTheirThresholds) {
   for (const int count : {1, 17, 64, 200}) {
     std::vector<uint32_t> numbers(noise_room(count));
     random_row(kKey, 9, count, numbers.data());

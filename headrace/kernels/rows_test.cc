@@ -43,7 +43,7 @@ TEST_P(Rows, DeinterleaveGivesEachChannelItsSamples) {
   }
 }
 
-TEST_P(Rows, MirrorTurnsARowAround) {
+TEST_P(Rows, MirrorReversesARow) {
   for (int count = 1; count < 300; ++count) {
     const std::vector<uint8_t> in = random_bytes(count);
     std::vector<uint8_t> out(count);

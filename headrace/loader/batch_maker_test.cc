@@ -78,7 +78,7 @@ TEST_P(BatchMakerTest, GivesAnEpochFromItsStartPosition) {
   }
 }
 
-TEST_P(BatchMakerTest, ABatchByItsNumberDisturbsNothing) {
+TEST_P(BatchMakerTest, ABatchByItsNumberDoesNotAffectTheIteration) {
   maker_->start(0, 1, {});
   EXPECT_EQ(numbers_in(*maker_->next({})), expected(1));
   EXPECT_EQ(numbers_in(maker_->make(0, 4)), expected(4));
@@ -97,7 +97,7 @@ TEST_P(BatchMakerTest, RestartsWithContinuingCounters) {
   EXPECT_TRUE(maker_->delivers());
 }
 
-TEST_P(BatchMakerTest, AKeptBatchOutlivesIt) {
+TEST_P(BatchMakerTest, AHeldBatchOutlivesItsMaker) {
   maker_->start(0, 0, {});
   const std::optional<Batch> kept = maker_->next({});
   maker_->close();

@@ -34,7 +34,7 @@ TEST(LoaderBadRecords, SubstitutesOnlyReplaceTheRow) {
   }
 }
 
-TEST(LoaderBadRecords, SkipShortensTheBatchAndKeepsTheRest) {
+TEST(LoaderBadRecords, SkipShortensTheBatchAndDeliversTheRest) {
   const std::set<int64_t> bad{0, 9, 10, 11};
   LoaderOptions o = options(4);
   o.on_error = OnError::kSkip;
@@ -71,7 +71,7 @@ TEST(LoaderBadRecords, RaisesAtTheBatchOfTheBadRecord) {
   }
 }
 
-TEST(LoaderBadRecords, AStorageOutageEndsTheRunWhateverThePolicy) {
+TEST(LoaderBadRecords, AStorageOutageEndsTheRunUnderAnyPolicy) {
   auto source = std::make_shared<Numbers>(100, std::set<int64_t>{37});
   source->outage = true;
   LoaderOptions o = options(10);
@@ -98,7 +98,7 @@ TEST(LoaderBadRecords, TheBudgetEndsTheRun) {
   }
 }
 
-TEST(LoaderBadRecords, NoSubstituteIsFoundWhereEverythingIsBad) {
+TEST(LoaderBadRecords, NoSubstituteIsFoundIfEveryRecordIsBad) {
   LoaderOptions o = options(2);
   o.on_error = OnError::kSubstitute;
   Loader loader(std::make_shared<Numbers>(2, std::set<int64_t>{0, 1}), {}, o);

@@ -188,7 +188,7 @@ TEST(Partners, ImagesStayWithinTheMemoryLimit) {
   }
 }
 
-TEST(Partners, ARowThatTakesTooMuchWithItsPartnersIsRefusedWhateverTheThreads) {
+TEST(Partners, ARowTooLargeWithItsPartnersIsRefusedForAnyNumberOfThreads) {
   for (int threads : {1, 4}) {
     LoaderOptions given = options(4, threads);
     given.memory_limit = size_t{72} << 20;

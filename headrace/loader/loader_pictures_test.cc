@@ -176,7 +176,7 @@ TEST(Pictures, DoNotDependOnThreads) {
   }
 }
 
-TEST(Pictures, OfSeveralLoadersAtOnceEqualThoseOfEachAlone) {
+TEST(Pictures, OfConcurrentLoadersEqualThoseOfEachAlone) {
   const Photos photos(30, {11});
   const std::vector<Specs> pipelines{
       {crop(24), flip()},
@@ -242,7 +242,7 @@ TEST(Pictures, WithReadPixelsStopMidwayAndRestart) {
   }
 }
 
-TEST(PythonSteps, RunOnOneThreadAlsoForSubstitutes) {
+TEST(PythonSteps, RunOnOneThreadEvenForSubstitutes) {
   const Photos photos(40, {3, 17, 20});
   auto function = std::make_shared<Negative>(std::set<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   LoaderOptions o = options(3);
@@ -290,7 +290,7 @@ TEST(PythonSteps, StopMidwayAndRestart) {
 
 // One of the pictures is progressive and so large that what is left beside the threads would hold
 // it on one thread only.
-TEST(Substitutes, ForARecordThatIsTooLargeDoNotDependOnThreads) {
+TEST(Substitutes, OfARecordThatIsTooLargeDoNotDependOnThreads) {
   const Photos photos(40);
   TemporaryFolder folder;
   for (int64_t i = 0; i < photos.source()->size(); ++i) {
@@ -354,7 +354,7 @@ class Outage final : public Source {
   mutable std::atomic<int> asked_{0};
 };
 
-TEST(Substitutes, AnOutageEndsTheRunInsteadOfBeingTriedAsBadRecords) {
+TEST(Substitutes, AnOutageEndsTheRunInsteadOfBeingSubstituted) {
   const Photos photos(16);
   for (const Specs& transforms :
        {Specs{resize(8)}, Specs{step(std::make_shared<Negative>()), resize(8)}}) {
@@ -375,7 +375,7 @@ TEST(Substitutes, AnOutageEndsTheRunInsteadOfBeingTriedAsBadRecords) {
   }
 }
 
-TEST(Lists, AreHeldInsideTheLimit) {
+TEST(Lists, StayWithinTheMemoryLimit) {
   const Photos photos(48, {}, /*scale=*/8);  // about 300 KiB each
   LoaderOptions o = options(2, 4);
   o.plan.ragged = Ragged::kList;
@@ -387,7 +387,7 @@ TEST(Lists, AreHeldInsideTheLimit) {
   EXPECT_LE(loader.stats().memory_peak, o.memory_limit);
 }
 
-TEST(Lists, ABatchThatCannotFitIsRefusedInNumbers) {
+TEST(Lists, ABatchThatCannotFitIsRefusedWithTheSizes) {
   const Photos photos(48, {}, /*scale=*/8);
   LoaderOptions o = options(2, 48);
   o.plan.ragged = Ragged::kList;

@@ -66,7 +66,7 @@ std::vector<int64_t> values_of(Loader& loader) {
   return out;
 }
 
-TEST(PythonWorkers, MakeAsManyConcurrentCalls) {
+TEST(PythonWorkers, MakeOneConcurrentCallEach) {
   std::vector<int64_t> values(96);
   auto rendezvous = std::make_shared<Rendezvous>(3);
   Loader loader(numbers(values), {{Spec{"rendezvous", {}, {}, rendezvous}}, {}, {}},
@@ -75,7 +75,7 @@ TEST(PythonWorkers, MakeAsManyConcurrentCalls) {
   EXPECT_EQ(rendezvous->largest(), 3);
 }
 
-TEST(PythonWorkers, WithoutAnyThereIsOneCallAtATime) {
+TEST(PythonWorkers, CallsAreSequentialWithoutWorkers) {
   std::vector<int64_t> values(96);
   auto alone = std::make_shared<Rendezvous>(1);
   Loader loader(numbers(values), {{Spec{"rendezvous", {}, {}, alone}}, {}, {}},

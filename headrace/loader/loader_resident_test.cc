@@ -222,7 +222,7 @@ TEST(ResidentOnTheHost, TheEngineHandlesRecordsWithOtherSteps) {
   }
 }
 
-TEST(ResidentOnADevice, AnUnsupportedStepIsNamedAndDoneByTheEngine) {
+TEST(ResidentOnADevice, AnUnsupportedStepIsNamedAndRunByTheEngine) {
   const Pictures data(3);
   const std::pair<std::vector<Spec>, std::string> cases[] = {
       {{kFlip, spec("RandomInvert")}, "RandomInvert()"},

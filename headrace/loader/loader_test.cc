@@ -115,7 +115,7 @@ TEST(Loader, RefusesAStateOfAnotherRun) {
   EXPECT_THROW(loader.load_state(forged), Exception);
 }
 
-TEST(Loader, EarlyEndBeginsTheNextEpoch) {
+TEST(Loader, StoppingEarlyBeginsTheNextEpoch) {
   Loader loader(std::make_shared<Numbers>(100), {}, options(10));
   auto first = loader.next();
   loader.restart();
@@ -138,7 +138,7 @@ TEST(Loader, ReplayGivesTheSameBatch) {
   EXPECT_EQ(loader.epoch(), 1);
 }
 
-TEST(Loader, AConsumerThatKeepsEverythingGetsCopies) {
+TEST(Loader, AConsumerThatHoldsEveryBatchGetsCopies) {
   std::vector<std::string> warnings;
   LoaderOptions o = options(64);  // 512 KiB a batch
   o.warn = [&](const std::string& text) { warnings.push_back(text); };
@@ -164,7 +164,7 @@ TEST(Loader, AConsumerThatHoldsTwoLargeBatchesGetsTheThird) {
   }
 }
 
-TEST(Loader, KeepingLabelsKeepsNoSlot) {
+TEST(Loader, HeldLabelsDoNotKeepASlot) {
   Loader loader(std::make_shared<Numbers>(64 * 40), {}, options(64));
   std::vector<BatchField> kept;
   while (auto batch = loader.next()) kept.push_back((*batch)["label"]);

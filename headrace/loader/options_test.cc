@@ -59,7 +59,7 @@ TEST(LoaderOptionsTest, AWrongNameOrChoiceIsRefused) {
   EXPECT_THROW(loader_options_from({{"threads", int64_t{0}}}), Exception);
 }
 
-TEST(LoaderOptionsTest, EachHasAUniqueNameAndADescription) {
+TEST(LoaderOptionsTest, EachOptionHasAUniqueNameAndADescription) {
   std::set<std::string_view> names;
   for (const LoaderOption& option : loader_options()) {
     EXPECT_TRUE(names.insert(option.param.name).second) << option.param.name;

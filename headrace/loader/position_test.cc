@@ -35,7 +35,7 @@ TEST(PositionTest, CountsReceivedButNotReturnedBatches) {
   EXPECT_EQ(position.state().epoch, 3);
 }
 
-TEST(PositionTest, AnEpochWithoutAGoodRecordHasReceivedNothing) {
+TEST(PositionTest, AnEpochWithOnlyBadRecordsHasReceivedNothing) {
   Position position = make_position();
   position.receive(batch_of(0, 0, /*size=*/0), kRows);
   EXPECT_FALSE(position.place().received);

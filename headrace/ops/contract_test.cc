@@ -153,7 +153,7 @@ TEST(EveryStructuralOperator, ExpandsItsExample) {
   }
 }
 
-TEST(EveryOperator, ItsExampleIsShownAsItIsWritten) {
+TEST(EveryOperator, ItsExampleIsPrintedAsWritten) {
   const auto shown = [](const char* name) { return example_text(*Registry<OpRecord>::find(name)); };
   EXPECT_EQ(shown("Grayscale"), "Grayscale()");
   EXPECT_EQ(shown("ToDtype"), "ToDtype(dtype=\"float32\", scale=True)");
@@ -185,7 +185,7 @@ TEST(EveryOperator, GivesThePlannedResultForOddSizesAndOnePixel) {
 }
 
 // Everything accepted at plan time must work at run time; ASan detects samples mistaken for bytes.
-TEST(EveryOperator, AcceptsOrRefusesOtherThanUint8Colors) {
+TEST(EveryOperator, AcceptsOrRefusesDTypesOtherThanUint8) {
   constexpr int kHeight = 23, kWidth = 27;
   struct Form {
     DType dtype;
@@ -244,7 +244,7 @@ TEST(EveryOperator, DrawsIfAndOnlyIfItIsDeclaredRandom) {
   });
 }
 
-TEST(EveryOperator, GivesARecordTheSameAloneAndAfterOthers) {
+TEST(EveryOperator, GivesTheSameResultAloneAndAfterOtherRecords) {
   for_each_step([](const OpRecord&, const Op& op, bool floats) {
     const Picture picture{recipe_test::random_grid(3, 13, 17, 4)};
     const Grid alone = run(op, floats, {picture}, 6, 3);

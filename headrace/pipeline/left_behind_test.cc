@@ -41,7 +41,7 @@ const Specs kGeometry = {flip(),
                          spec("RandomResizedCrop", {{"size", int64_t{8}}}),
                          maybe(0.5, {flip()})};
 
-TEST(FieldsOfAnImage, FollowsEveryStepThatMovesIt) {
+TEST(FieldsOfAnImage, FollowEveryStepThatMovesIt) {
   for (const Spec& step : kGeometry) {
     for (const Field& field : {kCorners, kPoints, kMasks}) {
       const PlanPtr plan = plan_of({files("image"), label(), field}, {step}, lists());
@@ -51,7 +51,7 @@ TEST(FieldsOfAnImage, FollowsEveryStepThatMovesIt) {
   }
 }
 
-TEST(FieldsOfAnImage, IsPlannedWithIt) {
+TEST(FieldsOfAnImage, ArePlannedWithIt) {
   const PlanPtr plan = plan_of({kMasks, files("image"), kCorners}, {resize(6, 8)}, lists());
   const std::vector<FieldState>& after = plan->steps()[0].after;
   EXPECT_EQ(after[0].shape, (Shape{-1, 6, 8}));
@@ -59,13 +59,13 @@ TEST(FieldsOfAnImage, IsPlannedWithIt) {
   EXPECT_EQ(after[2].shape, (Shape{-1, 4}));
 }
 
-TEST(FieldsOfAnImage, KeepsAnImageToFollow) {
+TEST(FieldsOfAnImage, RequireTheirImageToBeRead) {
   const PlanPtr plan = plan_of({files("image"), kCorners}, {flip()}, delivering({"corners"}));
   EXPECT_EQ(plan->steps().at(0).fields, (std::vector<int>{0, 1}));
   EXPECT_TRUE(plan->wanted()[0]);
 }
 
-TEST(FieldsOfAnImage, DoesNotFollowOnceAnImageHasMovedWithoutIt) {
+TEST(FieldsOfAnImage, DoNotFollowOnceAnImageHasMovedWithoutThem) {
   const Schema schema = {files("image"), kCorners};
   const Spec alone = spec("RandomHorizontalFlip", {}, {"image"});
   EXPECT_FALSE(left_behind(schema, {alone}));
@@ -107,7 +107,7 @@ TEST(AnArrayOfThreeChannels, MayBeAnImageAndMoveAlong) {
             std::string::npos);
 }
 
-TEST(UnusedFields, MayBeLeftBehind) {
+TEST(UnusedFields, NeedNotFollowTheirImage) {
   EXPECT_FALSE(left_behind(kDetection, {flip()}, delivering({"image", "label"})));
   EXPECT_FALSE(left_behind(kDetection, {flip()}, delivering({"boxes"}))) << "no image moves";
   EXPECT_EQ(refusal([&] { make_plan(kDetection, Pipeline{{flip()}, {}, {"boxes"}}, lists()); }),
@@ -135,7 +135,7 @@ std::string of_lists(const Schema& schema, const Lists& lists_of_fields) {
       .substr(0, 8);
 }
 
-TEST(ListsOfFields, LookAfterFieldsThatHaveOne) {
+TEST(ListsOfFields, MustCoverEveryFieldOfTheImage) {
   const Schema schema = {files("image"), files("mask", FieldKind::kMask), kBoxes};
   EXPECT_EQ(of_lists(schema, {{"image", {resize(8, 8)}}}), "HR0180 R") << "nobody said mask";
   EXPECT_EQ(of_lists(schema, {{"image", {resize(8, 8)}}, {"mask", {resize(8, 8)}}}), "HR0180 R")
@@ -158,7 +158,7 @@ TEST(ListsOfFields, OfImagesMayDrawIndependently) {
   EXPECT_EQ(of_lists(schema, {{"image", {flip()}}}), "HR0180 R") << "nobody said other";
 }
 
-TEST(BranchesOfAFork, AreMeantToDifferButNotFromBoxes) {
+TEST(BranchesOfAFork, MayDifferFromEachOtherButNotFromBoxes) {
   const Spec views = fork("image", {{"a", {crop(8), flip()}}, {"b", {crop(8)}}});
   EXPECT_EQ(refusal({files("image"), label()}, {views}), "accepted");
   EXPECT_TRUE(left_behind(kDetection, {views}));
@@ -215,7 +215,7 @@ TEST(AFunction, ThatDeclaresAnotherSizeIsRefused) {
 }
 
 // Halving returns only its first field, whatever it takes.
-TEST(AFunction, ThatReturnsAnotherSizeIsFoundOutByTheRecord) {
+TEST(AFunction, ThatReturnsAnotherSizeIsDetectedPerRecord) {
   const Grid grid = recipe_test::random_grid(3, 6, 8, 1);
   using Inputs = std::vector<std::string>;
   const auto returned = [&](const PlanOptions& options,

@@ -43,7 +43,7 @@ TEST(Fields, AreNarrowedByName) {
   EXPECT_EQ(fields_of(*nested, 1), (Names{"mask"}));
 }
 
-TEST(Fields, UnknownOnesSuggestTheNearest) {
+TEST(Fields, UnknownNamesSuggestTheNearest) {
   EXPECT_EQ(refusal(kSegmentation, {spec("RandomHorizontalFlip", {}, {"imgae"})}),
             "HR0111 there is no field \"imgae\" here | did you mean \"image\"?");
   EXPECT_EQ(
@@ -58,7 +58,7 @@ TEST(Fields, OfAWrongKindAreRefused) {
             "HR0113 [RandomHorizontalFlip] acts on none of the fields here: label (label)");
 }
 
-TEST(Transforms, UnknownOnesSuggestTheNearest) {
+TEST(Transforms, UnknownNamesSuggestTheNearest) {
   EXPECT_EQ(refusal(kFolder, {spec("RandomHorizontlFlip")}),
             "HR0110 there is no transform \"RandomHorizontlFlip\" | did you mean "
             "\"RandomHorizontalFlip\"?");
@@ -72,14 +72,14 @@ TEST(Transforms, OfTorchvisionThatDoNothingHereAreAccepted) {
   EXPECT_EQ(plan->steps()[0].label, "RandomCrop(size=8, pad_if_needed=True)");
 }
 
-TEST(Transforms, OrderThatMakesNoSenseIsRefused) {
+TEST(Transforms, AnInvalidOrderIsRefused) {
   EXPECT_EQ(
       refusal(kFolder, {crop(8), normalize(), to_float()}),
       "HR0510 [Normalize] works on floats, and \"image\" is uint8 here | put ToDtype(float32, "
       "scale=True) before it");
 }
 
-TEST(Transforms, ThatAreRefusedAreFoundInTheList) {
+TEST(Transforms, ThatAreRefusedAreLocatedInTheList) {
   const auto note = [](const Specs& transforms) -> std::string {
     try {
       plan_of(kFolder, transforms);
@@ -94,7 +94,7 @@ TEST(Transforms, ThatAreRefusedAreFoundInTheList) {
   EXPECT_EQ(note({crop(8), maybe(0.5, {normalize()})}), "transform 1 of the list of RandomApply#0");
 }
 
-TEST(Shapes, AreFollowedFromStepToStep) {
+TEST(Shapes, ArePropagatedFromStepToStep) {
   const PlanPtr plan =
       plan_of({pixels("image", {1, 28, 28})},
               {spec("Pad", {{"padding", Ints{2, 0}}}), resize(10, 12), to_float()});
@@ -112,7 +112,7 @@ TEST(RandomApply, MayNotChangeTheDtypeOfOnlySomeRecords) {
   EXPECT_EQ(refusal(kFolder, {crop(8), maybe(1, {to_float()})}), "accepted");
 }
 
-TEST(RandomApply, ThatChangesTheShapeLeavesItOpen) {
+TEST(RandomApply, ThatChangesTheShapeLeavesItUnknown) {
   EXPECT_EQ(
       refusal(kFolder, {resize(8, 8), maybe(0.5, {resize(8, 9)})}),
       "HR0114 \"image\" is uint8 (3, 8, ?), left open by RandomApply(p=0.5), since only some "
@@ -121,7 +121,7 @@ TEST(RandomApply, ThatChangesTheShapeLeavesItOpen) {
   EXPECT_EQ(refusal(kFolder, {resize(8, 8), maybe(0.5, {resize(9, 9), crop(8)})}), "accepted");
 }
 
-TEST(Fork, ReplacesAFieldInItsPlace) {
+TEST(Fork, InsertsItsBranchesAtThePositionOfTheField) {
   const PlanPtr plan = plan_of(
       kFolder, {resize(16, 16),
                 fork("image", {{"view1", {crop(8)}}, {"view2", {crop(4), to_float()}}}), flip()});
@@ -144,7 +144,7 @@ TEST(Fork, MayReuseTheNameAndMayNest) {
   EXPECT_EQ(names, (Names{"image", "a", "b", "label"}));
 }
 
-TEST(Fork, ItsBranchSeesItsOwnFieldAlone) {
+TEST(Fork, ItsBranchSeesOnlyItsOwnField) {
   const Schema schema = kSegmentation;
   EXPECT_EQ(refusal(schema, {fork("image",
                                   {{"view", {spec("Pad", {{"padding", int64_t{1}}}, {"mask"})}}})}),
@@ -166,7 +166,7 @@ TEST(Fork, ImpossibleArgumentsAreRefused) {
       "HR0111 there is no field \"picture\" here | the fields are image (image), label (label)");
 }
 
-TEST(ByField, EachFieldHasItsOwnListAndDroppedOnesAreGone) {
+TEST(ByField, EachFieldHasItsOwnListAndDroppedFieldsAreRemoved) {
   Pipeline pipeline;
   pipeline.by_field["image"] = {spec("CenterCrop", {{"size", int64_t{8}}}), to_float()};
   pipeline.by_field["mask"] = {resize(4, 4)};
@@ -207,7 +207,7 @@ TEST(Keys, DifferForBranchesAndNestedLists) {
   EXPECT_EQ(keys.size(), 10u);
 }
 
-TEST(Keys, OfAFieldsOwnListEqualThoseOfABranchOfThatName) {
+TEST(Keys, OfAPerFieldListEqualThoseOfABranchOfThatName) {
   const PlanPtr by_field = make_plan(kFolder, {{}, {{"image", {crop(8)}}}, {}}, {});
   const PlanPtr forked = plan_of(kFolder, {fork("image", {{"image", {crop(8)}}})});
   EXPECT_EQ(keys_of(*by_field, "RandomCrop"), keys_of(*forked, "RandomCrop"));

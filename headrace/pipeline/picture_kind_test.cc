@@ -45,7 +45,7 @@ TEST(ANewKindOfPictures, FollowsAndKeepsItsValues) {
   EXPECT_EQ(record.grid("depth"), mirrored);
 }
 
-TEST(ANewKindOfPictures, IsNotSilentlyLeftBehind) {
+TEST(ANewKindOfPictures, MustFollowItsImageOrBeRefused) {
   const Schema schema = {pixels("image", {3, 6, 8}), pixels("depth", {1, 6, 8}, kNew)};
   const Pipeline one{{}, {{"image", {flip()}}}, {}},
       apart{{}, {{"image", {flip()}}, {"depth", {flip()}}}, {}};

@@ -58,7 +58,7 @@ TEST(AClip, HasItsTimesOnRequest) {
   EXPECT_EQ(output(plan, "video_times").state.dtype, DType::kFloat64);
 }
 
-TEST(AClip, WhoseTimesWouldHaveTheNameOfAnotherFieldIsRefused) {
+TEST(AClip, IsRefusedIfItsTimesHaveTheNameOfAnotherField) {
   Schema schema = kVideo;
   schema.push_back(schema[1]);
   schema[2].name = "video_times";
@@ -81,7 +81,7 @@ TEST(AClip, HasTheKindOfItsName) {
   EXPECT_EQ(output(maybe_flipped, "video").state.shape, (Shape{3, 3, 8, 8}));
 }
 
-TEST(AClip, IsTextOfOneFieldInThePlan) {
+TEST(AClip, IsShownAsOneFieldInThePlan) {
   const std::string text = plan_of(kVideo, {clip(8), resize(20, 30)})->text();
   EXPECT_NE(text.find("uint8 (8, 3, 20, 30)"), std::string::npos) << text;
   EXPECT_EQ(text.find("video, video, video"), std::string::npos) << text;

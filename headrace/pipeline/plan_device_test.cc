@@ -37,7 +37,7 @@ TEST(ToDevice, FlipsTablesMapsOneRectangleAndMixingMayFollowIt) {
   EXPECT_EQ(refused(list, pictures()), "nothing");
 }
 
-TEST(ToDevice, FramesOfClipsGoThereAsImagesDo) {
+TEST(ToDevice, FramesOfClipsAreAcceptedLikeImages) {
   const Schema videos = {{"video", FieldKind::kVideo, DType::kUInt8, {-1, 3, -1, -1}, true},
                          label()};
   const Spec clips =

@@ -24,7 +24,7 @@ TEST(Outputs, AreTheSourcesFieldsUnlessNamed) {
   EXPECT_EQ(plan->outputs()[1].state.shape, Shape{});
 }
 
-TEST(Outputs, IdKeyAndValidComeWhenNamed) {
+TEST(Outputs, IdKeyAndValidAreDeliveredOnRequest) {
   const PlanPtr plan = plan_of(kSchema, {}, fields({"key", "label", "id", "valid"}));
   ASSERT_EQ(plan->outputs().size(), 4u);
   EXPECT_EQ(plan->outputs()[0].origin, OutputOrigin::kKey);
@@ -36,7 +36,7 @@ TEST(Outputs, IdKeyAndValidComeWhenNamed) {
   EXPECT_EQ(plan->outputs()[3].bytes_per_record, 1u);
 }
 
-TEST(Outputs, UnknownOnesSuggestTheNearest) {
+TEST(Outputs, UnknownNamesSuggestTheNearest) {
   EXPECT_EQ(refusal(kSchema, {}, fields({"lable"})),
             "HR0112 fields= names \"lable\", which does not exist at the end | did you mean "
             "\"label\"?");
@@ -48,12 +48,12 @@ TEST(Outputs, UnknownOnesSuggestTheNearest) {
       "by view (image)");
 }
 
-TEST(Outputs, TextIsAListAlways) {
+TEST(Outputs, TextIsAlwaysAList) {
   const PlanPtr plan = plan_of(kSchema, {}, fields({"caption"}));
   EXPECT_TRUE(plan->outputs()[0].as_list);
 }
 
-TEST(Outputs, RaggedOnesNameTheCauseAndTheFixes) {
+TEST(Outputs, ErrorsForRaggedFieldsNameTheCauseAndTheFixes) {
   const std::string ways =
       " | add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or take "
       "Loader(..., ragged=\"list\")";
@@ -81,7 +81,7 @@ TEST(Outputs, RaggedOnesNameTheCauseAndTheFixes) {
   EXPECT_EQ(plan->outputs()[2].bytes_per_record, 40u);
 }
 
-TEST(DeadSteps, AreNotDoneAndTheirFieldsNotRead) {
+TEST(DeadSteps, AreNotRunAndTheirFieldsAreNotRead) {
   const Specs transforms = {to_float(), crop(8), maybe(0.5, {flip()}), normalize()};
   const PlanPtr masks = plan_of(kSchema, transforms, fields({"mask", "label"}));
   ASSERT_EQ(masks->steps().size(), 3u);  // no ToDtype, no Normalize: they act on the image

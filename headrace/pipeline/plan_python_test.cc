@@ -124,7 +124,7 @@ TEST(PythonStep, ScalarsTextAndTensorsArePassed) {
   EXPECT_EQ(run.value("boxes").shape, (Shape{2, 2}));
 }
 
-TEST(PythonStep, FieldsThatItDoesNotReturnStay) {
+TEST(PythonStep, FieldsThatItDoesNotReturnAreUnchanged) {
   PythonRun run(plan_of(kSchema, {step(function({"image", "label"}, invert))}), read());
   ASSERT_TRUE(run.result) << run.result.error().message();
   EXPECT_EQ(run.value("label").scalar, 5);
@@ -164,7 +164,7 @@ TEST(PythonStep, AnUndeclaredDtypeOrShapeIsAnErrorThatNamesBoth) {
             "| declare what it returns: T.Python(function, returns={...})");
 }
 
-TEST(PythonStep, OpenShapesMayBeReturnedInAnySize) {
+TEST(PythonStep, UnknownDimensionsMayBeReturnedInAnySize) {
   const auto small = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kUInt8, {3, 4, 4}, std::vector<uint8_t>(48, 7)));
   };
@@ -218,7 +218,7 @@ TEST(PythonStep, InABranchTheFieldHasEitherName) {
             "accepted");
 }
 
-TEST(PythonStep, ItsDrawsAreItsOwnAndRepeat) {
+TEST(PythonStep, ItsDrawsAreSeparateAndReproducible) {
   std::vector<uint32_t> bits;
   const auto draw = [&](PythonCall& call) { bits.push_back(call.draws.bits()); };
   const auto f = function({"label"}, draw);
@@ -248,7 +248,7 @@ TEST(PythonStep, UnknownArgumentsAndFieldsAreRefused) {
             "HR0118 [speckle] cannot add the field \"t\" inside a RandomApply");
 }
 
-TEST(PythonStep, ItsFieldsAreReadEvenIfNoneIsDelivered) {
+TEST(PythonStep, ItsFieldsAreReadEvenIfNotDelivered) {
   int64_t seen = 0;
   const auto look = [&](PythonCall& call) {
     seen = *static_cast<const int64_t*>(call.inputs[1].view.data);
@@ -290,7 +290,7 @@ class Joint final : public PythonFunction {
   void call(std::span<PythonCall* const>) override {}
 };
 
-TEST(PythonSteps, OneMayChooseItsFieldsFromTheSchema) {
+TEST(PythonSteps, AStepMayChooseItsFieldsFromTheSchema) {
   Schema schema = {pixels("image", {3, 8, 8}), tensor("boxes", {-1, 4}), tensor("labels", {-1}),
                    label()};
   schema[1].kind = FieldKind::kBoxes;

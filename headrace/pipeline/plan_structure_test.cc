@@ -56,7 +56,7 @@ TEST(RandomChoice, EachRecordUsesOneList) {
   }
 }
 
-TEST(RandomOrder, EachRecordTakesAllListsInAnOrderOfItsOwn) {
+TEST(RandomOrder, EachRecordTakesAllListsInARandomOrder) {
   const auto rows = rows_of(
       plan_of(kPicture, {order({{pad(1, 1)}, {pad(1, 2), pad(1, 3)}, {invert()}})}, lists()));
   ASSERT_EQ(rows.size(), 6u);
@@ -64,7 +64,7 @@ TEST(RandomOrder, EachRecordTakesAllListsInAnOrderOfItsOwn) {
   EXPECT_TRUE(rows.contains({254, 252, 253, 245, 244}));  // the list, 1, inverted
 }
 
-TEST(SomeOf, TakesDifferentListsInTheOrderThatTheyHave) {
+TEST(SomeOf, TakesDistinctListsInTheirOriginalOrder) {
   const Lists three = {{pad(1, 1)}, {pad(1, 2)}, {pad(1, 3)}};
   const auto rows =
       rows_of(plan_of(kPicture, {taken("SomeOf", three, {{"n", int64_t{2}}})}, lists()));
@@ -98,7 +98,7 @@ TEST(Choices, NestInEachOtherAndInRandomApply) {
   EXPECT_EQ(found, expected);
 }
 
-TEST(Choices, AListThatIsAddedChangesNoDrawOfTheOthers) {
+TEST(Choices, AddingAListChangesNoDrawOfTheOthers) {
   const auto plan = [](Lists lists) {
     return plan_of(kPicture, {choice(lists), order(lists), crop(1)}, headrace::plan_test::lists());
   };

@@ -59,7 +59,7 @@ TEST(Begin, ValuesThatDoNotFitTheSchemaAreDataErrors) {
             "HR0120 \"x\" has 0 bytes as uint8 (1, 0, 5), the schema says uint8 (1, ?, ?)");
 }
 
-TEST(Begin, FieldsOfOneRowGroupHaveAsManyRowsAsOneAnother) {
+TEST(Begin, FieldsOfOneRowGroupHaveTheSameNumberOfRows) {
   Field boxes = tensor("boxes", {-1, 4}), areas = tensor("areas", {-1});
   Field points = tensor("points", {-1, 2});
   boxes.row_group = areas.row_group = 1;
@@ -78,14 +78,14 @@ TEST(Begin, FieldsOfOneRowGroupHaveAsManyRowsAsOneAnother) {
   EXPECT_EQ(run.result().error().what, "\"areas\" has 2 rows, \"boxes\" 1");
 }
 
-TEST(Begin, BytesThatAreNotAnImageAreARecordsError) {
+TEST(Begin, BytesThatAreNotAnImageAreAnErrorOfTheRecord) {
   const PlanPtr plan = plan_of({files("image")}, {crop(8)});
   Processed run(plan, Read().text("not an image at all, but long enough to be asked"));
   ASSERT_FALSE(run.result());
   EXPECT_EQ(run.result().error().code->kind, ErrorKind::kData);
 }
 
-TEST(Begin, ColorMasksAreARecordsError) {
+TEST(Begin, ColorMasksAreAnErrorOfTheRecord) {
   const PlanPtr plan = plan_of({files("mask", FieldKind::kMask)}, {crop(8)});
   Processed run(plan, Read().file(recipe_test::jpeg_bytes(16, 16)));
   ASSERT_FALSE(run.result());
@@ -95,7 +95,7 @@ TEST(Begin, ColorMasksAreARecordsError) {
 
 // EXIF 2.3, tag 274, with the transforms of Pillow's ImageOps.exif_transpose: none, mirror, 180
 // degrees, mirror top to bottom, transpose, 270 degrees counter-clockwise, transverse, 90.
-TEST(Begin, ExifOrientationsAreUprightOnRequest) {
+TEST(Begin, ImagesAreRotatedByTheirExifTagOnRequest) {
   const Buffer plain = recipe_test::jpeg_bytes(24, 16);
   Processed stored(plan_of({files("image")}, {}, lists()), Read().file(plain));
   const Grid p = stored.grid(), t = transposed(p);
@@ -174,7 +174,7 @@ TEST(Record, OfSmallTensorsNeedsNoAllocation) {
   EXPECT_EQ(allocations, before);
 }
 
-TEST(Record, OfPixelsKeepsItsMemory) {
+TEST(Record, OfPixelsReusesItsMemory) {
   const PlanPtr plan =
       plan_of({pixels("image", {3, 32, 32}), label()}, {flip(), crop(28), to_float()});
   Read read;

@@ -40,7 +40,7 @@ TEST(Asked, IsAFunctionOfSeedAndEpochCalledOncePerEpoch) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST(Asked, AsksAgainForForgottenEpochs) {
+TEST(Asked, CallsTheFunctionAgainForForgottenEpochs) {
   std::atomic<int> calls = 0;
   const SamplerPtr sampler = asked(numbers(6, &calls));
   sampler->index(0, 0, 1);

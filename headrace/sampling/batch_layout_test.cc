@@ -108,7 +108,7 @@ TEST(BatchLayout, PaddedSlicesAreEquallyLongAndTheirValidRowsAreTheBatch) {
   }
 }
 
-TEST(BatchLayout, RefusesABatchThatCutsGroups) {
+TEST(BatchLayout, RefusesABatchThatSplitsGroups) {
   EXPECT_THROW(BatchLayout(100, 30, 0, 1, LastBatch::kKeep, 4), Exception);
   EXPECT_THROW(BatchLayout(100, 24, 0, 4, LastBatch::kKeep, 4), Exception);
   EXPECT_NO_THROW(BatchLayout(100, 24, 0, 2, LastBatch::kDrop, 4));

@@ -95,7 +95,7 @@ TEST(Buckets, TheRemainderIsRandom) {
   EXPECT_NEAR(rest / all, 1, 0.05);
 }
 
-TEST(Buckets, GiveAllThreadsTheSame) {
+TEST(Buckets, GiveTheSameOrderOnAllThreads) {
   const SamplerPtr sampler = buckets(lognormal_lengths(5000), 10, 10);
   const std::vector<int64_t> order = epoch_of(*sampler, 0);
   std::vector<std::thread> threads;

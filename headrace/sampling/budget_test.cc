@@ -63,7 +63,7 @@ TEST(Budget, HasEachRecordOnceInBatchesThatFitIt) {
   }
 }
 
-TEST(Budget, RanksSlicesAreTheBatchWhateverTheWorld) {
+TEST(Budget, SlicesOfRanksAreTheBatchForAnyWorldSize) {
   const SamplerPtr sampler = within_budget(lengths_of(3000), 800'000, 30);
   const auto alone = batches_of(*sampler, 2, 1);
   EXPECT_EQ(batches_of(*sampler, 2, 2), alone);

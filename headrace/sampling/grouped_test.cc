@@ -36,7 +36,7 @@ std::map<int64_t, std::multiset<int64_t>> batches_by_key(const Sampler& order, u
 
 using Sizes = std::multiset<int64_t>;
 
-TEST(Grouped, KeptBatchesOfAKeyDifferByOneAtMost) {
+TEST(Grouped, BatchesOfAKeyDifferInSizeByOneAtMost) {
   const SamplerPtr order = grouped_of(kKeysOfGroups, {4}, "keep");
   expect_order_promises(*order, 8);
   expect_each_record_once(*order, 8);
@@ -72,14 +72,14 @@ TEST(Grouped, PaddedBatchesAreFullAndHaveEveryRecord) {
   EXPECT_EQ(std::set<int64_t>(drawn.begin(), drawn.end()).size(), 8u);
 }
 
-TEST(Grouped, AKeyMayHaveABatchSizeOfItsOwn) {
+TEST(Grouped, AKeyMayHaveItsOwnBatchSize) {
   const auto batches = batches_by_key(*grouped_of(kKeysOfGroups, {1, 5}, "keep"), 0);
   EXPECT_EQ(batches.at(7), (Sizes{5}));
   EXPECT_EQ(batches.at(2), (Sizes{1, 1, 1}));
   EXPECT_THROW(grouped_of(kKeysOfGroups, {1, 2, 3}, "keep"), Exception);
 }
 
-TEST(Grouped, RefusesGroupsIfNoneFillsABatch) {
+TEST(Grouped, IsRefusedIfNoGroupFillsABatch) {
   try {
     grouped_of(kKeysOfGroups, {6}, "drop");
     FAIL() << "it was taken";

@@ -47,7 +47,7 @@ TEST(SamplerRecords, DescribeThemselves) {
   }
 }
 
-TEST(SamplerRecords, RefuseArgumentsBeforeThereIsASource) {
+TEST(SamplerRecords, RefuseInvalidArgumentsWithoutASource) {
   const SamplerRecord& budget = *Registry<SamplerRecord>::find("budget");
   for (const double total : {0.0, -1.0}) {
     EXPECT_THROW(order_of_record(budget, kRecords, {{"total", total}}), Exception);

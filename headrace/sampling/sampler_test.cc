@@ -77,7 +77,7 @@ TEST(Sampler, WeightsAreProportions) {
   for (int i = 1; i < 4; ++i) EXPECT_NEAR(counts[i], weights[i] * 10'000, 500);
 }
 
-TEST(Sampler, WeightsAreKnownByEveryBit) {
+TEST(Sampler, FingerprintsDependOnEveryBitOfTheWeights) {
   EXPECT_NE(weighted({1e-7, 4e-7}, 10)->fingerprint(), weighted({4e-7, 1e-7}, 10)->fingerprint());
   EXPECT_NE(weighted({1, 0.1}, 9)->fingerprint(), weighted({1, 0.1 + 1e-16}, 9)->fingerprint());
   EXPECT_EQ(weighted({1, 0.0}, 9)->fingerprint(), weighted({1, -0.0}, 9)->fingerprint());

@@ -44,7 +44,7 @@ TEST(ShuffledBySource, GivesEachRecordOnceInAnOrderOfTheEpoch) {
   EXPECT_EQ(all, expected);
 }
 
-TEST(ShuffledBySource, KeepsTheSourceOfEachPlaceOfAMix) {
+TEST(ShuffledBySource, KeepsTheSourceOfEachPositionOfAMix) {
   const SourcePtr mixed = mix({numbered(31, 0), numbered(700, 1000), numbered(9, 5000)}, {2, 5, 1});
   const Indices values = mixed->integer_column("value");
   const Indices order = order_of(*shuffled_by(mixed), 4);
@@ -53,7 +53,7 @@ TEST(ShuffledBySource, KeepsTheSourceOfEachPlaceOfAMix) {
   }
 }
 
-TEST(ShuffledBySource, IsKnownByItsSource) {
+TEST(ShuffledBySource, HasTheFingerprintOfItsSource) {
   const auto of = [](double weight) {
     return shuffled_by(mix({numbered(31, 0), numbered(70, 100)}, {1, weight}))->fingerprint();
   };

@@ -28,7 +28,7 @@ int64_t block_of(const Indices& ends, int64_t record) {
   return std::ranges::upper_bound(ends, record) - ends.begin();
 }
 
-TEST(Streams, EachRecordComesOnceWhateverTheSizes) {
+TEST(Streams, EachRecordIsDeliveredOnceForAnySizes) {
   for (const Indices& ends : {Indices{1}, Indices{0, 5, 5, 9, 9}, Indices{300, 301, 302, 303},
                               blocks_of_photos(7), blocks_of_photos(33)}) {
     for (const int64_t count : {3, 64}) {
@@ -50,7 +50,7 @@ TEST(Streams, EachRecordComesOnceWhateverTheSizes) {
                         blocks_of_photos(9).back());
 }
 
-TEST(Streams, AreNotMoreThanBlocksOrRecordsInABatch) {
+TEST(Streams, AreNeverMoreThanBlocksOrRecordsOfABatch) {
   EXPECT_EQ(streams_for(1), 64);
   EXPECT_EQ(streams_for(32), 64);
   EXPECT_EQ(streams_for(33), 128);

@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-TEST(WeightedOnce, DrawsEachOfTheOthersInProportionToItsWeight) {
+TEST(WeightedOnce, DrawsTheRemainingRecordsInProportionToTheirWeights) {
   const std::vector<double> weights = {1, 2, 0, 5};
   const SamplerPtr order = weighted_once(weights, 2);
   std::map<std::pair<int64_t, int64_t>, int> met;
@@ -31,7 +31,7 @@ TEST(WeightedOnce, DrawsEachOfTheOthersInProportionToItsWeight) {
   EXPECT_EQ(met.size(), 6u);
 }
 
-TEST(WeightedOnce, AllRecordsOfPositiveWeightComeOnce) {
+TEST(WeightedOnce, AllRecordsOfPositiveWeightAreDrawnOnce) {
   const SamplerPtr order = weighted_once({1e-300, 1e300, 3, 0.5}, 4);
   expect_each_record_once(*order, 4);
   expect_order_promises(*order, 4);

@@ -37,7 +37,7 @@ const Field& field_of(const Source& source, const std::string& name) {
   return *std::ranges::find(source.schema(), name, &Field::name);
 }
 
-TEST(EvidentKind, OfTensorsThatAreNamedLikeBoxes) {
+TEST(EvidentKind, OfTensorsNamedLikeBoxesIsBoxes) {
   for (const char* name : {"boxes", "bbox", "bboxes", "gt_boxes", "image/object/bbox"}) {
     EXPECT_EQ(evident_kind(tensor(name, {-1, 4}), {}), FieldKind::kBoxes) << name;
   }
@@ -50,7 +50,7 @@ TEST(EvidentKind, OfTensorsThatAreNamedLikeBoxes) {
   EXPECT_EQ(evident_kind(tensor("boxes", {7}), {}), FieldKind::kTensor);
 }
 
-TEST(EvidentKind, OfKeypointsAndMasks) {
+TEST(EvidentKind, OfKeypointsAndMasksFollowsTheirNames) {
   EXPECT_EQ(evident_kind(tensor("keypoints", {-1, 17, 3}), {}), FieldKind::kKeypoints);
   EXPECT_EQ(evident_kind(tensor("instance_masks", {-1, -1, -1}), {}), FieldKind::kMasks);
   EXPECT_EQ(evident_kind(tensor("attention_mask", {77}), {}), FieldKind::kTensor);

@@ -35,7 +35,7 @@ class Files final : public Source {
   Schema schema_;
 };
 
-TEST(FilesRead, NamesAChangedFileButNoMissingOne) {
+TEST(FilesRead, ReportsAChangedFileButNotAMissingOne) {
   const TemporaryFolder folder;
   std::vector<std::string> paths;
   for (size_t i = 0; i < 20; ++i) {

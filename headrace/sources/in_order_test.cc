@@ -87,7 +87,7 @@ TEST(InOrder, EndsWhenTakingThrows) {
 }
 
 // What is allocated after the items' sizes were asked for is their place among the results.
-TEST(InOrder, AResultThatFindsNoMemoryEndsTheWork) {
+TEST(InOrder, AFailedAllocationForAResultEndsTheWork) {
   for (int threads : {1, 3}) {
     InOrder<Items> order(3, 500, size_t{1} << 20);
     EXPECT_THROW(

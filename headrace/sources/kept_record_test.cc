@@ -24,7 +24,7 @@ std::vector<uint8_t> kept_bytes_of(std::string& text) {
   return out;
 }
 
-TEST(KeptRecord, is_read_as_it_was_written) {
+TEST(KeptRecord, is_read_back_unchanged) {
   std::string text = "bytes";
   const std::vector<uint8_t> memory = kept_bytes_of(text);
   const KeptRecord* const kept = kept_record(memory.data(), memory.size(), 2);
@@ -42,7 +42,7 @@ TEST(KeptRecord, is_read_as_it_was_written) {
 }
 
 // Another process may write into shared memory what it likes.
-TEST(KeptRecord, whatever_is_in_its_memory_nothing_outside_of_it_is_read) {
+TEST(KeptRecord, corrupt_memory_never_causes_a_read_outside_of_it) {
   std::string text = "bytes";
   const std::vector<uint8_t> good = kept_bytes_of(text);
   const size_t head = sizeof(KeptRecord) + 2 * sizeof(KeptField);

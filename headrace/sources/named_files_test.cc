@@ -18,7 +18,7 @@ TEST(NamedFiles, LeaveTheFolderOnlyByRootsAndDots) {
   EXPECT_FALSE(stays_inside(std::string_view("a\0b", 3)));
 }
 
-TEST(NamedFiles, LeadToNoOtherStorage) {
+TEST(NamedFiles, NeverReferToAnotherStorage) {
   for (const char* name : {"memory://volume/a.jpg", "https://host/a.jpg", "file:///etc/passwd"}) {
     EXPECT_FALSE(stays_inside(name)) << name;
     EXPECT_TRUE(lies_outside(name, ".")) << name;
@@ -28,7 +28,7 @@ TEST(NamedFiles, LeadToNoOtherStorage) {
   EXPECT_FALSE(lies_outside("data/s3://bucket/a.jpg", "data"));
 }
 
-TEST(NamedFiles, AreBelowTheirRootHoweverItIsWritten) {
+TEST(NamedFiles, AreBelowTheirRootInAnySpelling) {
   const std::string here = std::filesystem::current_path().string();
   for (const std::string& root : {std::string("."), here, here + "/", std::string("./")}) {
     for (const std::string& path : {here + "/a.jpg", here + "/b/a.jpg", here + "/b/../a.jpg"}) {

@@ -84,7 +84,7 @@ TEST_F(RecordCacheTest, records_that_fit_are_read_once) {
   EXPECT_EQ(cached.source->fingerprint(), counting->fingerprint());
 }
 
-TEST_F(RecordCacheTest, records_that_do_not_fit_are_reread_and_the_rest_stays) {
+TEST_F(RecordCacheTest, records_that_do_not_fit_are_reread_and_cached_ones_are_not_evicted) {
   // Each takes 10,432 bytes with its table and padding; half a megabyte holds some fifty.
   const WithRecordCache cached = with_record_cache(counting, {true, true}, {kMiB / 2});
   check_all(*cached.source);
@@ -99,7 +99,7 @@ TEST_F(RecordCacheTest, records_that_do_not_fit_are_reread_and_the_rest_stays) {
   }
 }
 
-TEST_F(RecordCacheTest, loaders_of_one_source_share_it_and_views_read_through_it) {
+TEST_F(RecordCacheTest, loaders_of_one_source_share_the_cache_and_views_use_it) {
   const WithRecordCache one = with_record_cache(counting, {true, true}, {4 * kMiB});
   const SourcePtr view = subset(counting, {5, 7});
   const WithRecordCache two = with_record_cache(view, {true, true}, {4 * kMiB});
@@ -114,7 +114,7 @@ TEST_F(RecordCacheTest, loaders_of_one_source_share_it_and_views_read_through_it
   EXPECT_NE(with_record_cache(counting, {true, false}, {kMiB}).cache, one.cache);
 }
 
-TEST_F(RecordCacheTest, a_bad_record_is_not_kept) {
+TEST_F(RecordCacheTest, a_bad_record_is_not_cached) {
   std::filesystem::remove(data.path() + "/f3");
   const WithRecordCache cached = with_record_cache(counting, {true, true}, {8 * kMiB});
   for (int again = 0; again < 2; ++again) {
@@ -126,7 +126,7 @@ TEST_F(RecordCacheTest, a_bad_record_is_not_kept) {
   EXPECT_EQ(counting->reads, 2);
 }
 
-TEST_F(RecordCacheTest, threads_may_read_it_at_once) {
+TEST_F(RecordCacheTest, threads_may_read_the_cache_concurrently) {
   const WithRecordCache cached = with_record_cache(counting, {true, true}, {kMiB / 2});
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
@@ -206,7 +206,7 @@ class RecordCacheOfNodeTest : public RecordCacheTest {
   pid_t child = -1;
 };
 
-TEST_F(RecordCacheOfNodeTest, what_one_process_has_read_the_others_do_not_read) {
+TEST_F(RecordCacheOfNodeTest, records_read_by_one_process_are_not_read_by_others) {
   other([&](const WithRecordCache& mine) { check_all(*mine.source); });
   const WithRecordCache here = cached();
   check_all(*here.source);
@@ -221,7 +221,7 @@ TEST_F(RecordCacheOfNodeTest, what_one_process_has_read_the_others_do_not_read) 
   EXPECT_EQ(counting->reads, 0) << "it outlives the process that read them";
 }
 
-TEST_F(RecordCacheOfNodeTest, when_all_processes_have_ended_the_next_one_begins_anew) {
+TEST_F(RecordCacheOfNodeTest, a_process_started_after_all_others_exited_has_an_empty_cache) {
   other([&](const WithRecordCache& mine) { check_all(*mine.source); });
   ::kill(child, SIGKILL);
   EXPECT_TRUE(WIFSIGNALED(status_of(child)));
@@ -231,7 +231,7 @@ TEST_F(RecordCacheOfNodeTest, when_all_processes_have_ended_the_next_one_begins_
   EXPECT_EQ(counting->reads, 100);
 }
 
-TEST_F(RecordCacheOfNodeTest, a_process_that_dies_while_it_writes_leaves_nothing_half_written) {
+TEST_F(RecordCacheOfNodeTest, a_process_killed_while_writing_leaves_no_partial_record) {
   const WithRecordCache here = cached();
   const pid_t dying = forked([&] {
     const struct rlimit none{0, 0}, middle{305'000, 305'000};  // in the middle of a record's bytes
@@ -251,7 +251,7 @@ TEST_F(RecordCacheOfNodeTest, a_process_that_dies_while_it_writes_leaves_nothing
   EXPECT_EQ(here.cache->counts().records, 99);
 }
 
-TEST_F(RecordCacheOfNodeTest, where_the_system_has_no_more_memory_records_are_read_and_it_says_so) {
+TEST_F(RecordCacheOfNodeTest, when_shared_memory_is_exhausted_records_are_read_with_a_warning) {
   const pid_t child_process = forked([&] {
     ::signal(SIGXFSZ, SIG_IGN);
     const struct rlimit half{kMiB / 2, kMiB / 2};
@@ -269,7 +269,7 @@ TEST_F(RecordCacheOfNodeTest, where_the_system_has_no_more_memory_records_are_re
   EXPECT_EQ(status_of(child_process), 0);
 }
 
-TEST_F(RecordCacheOfNodeTest, a_file_that_was_written_since_another_process_read_it_is_read) {
+TEST_F(RecordCacheOfNodeTest, a_file_modified_since_another_process_read_it_is_read_again) {
   other([&](const WithRecordCache& mine) { check_all(*mine.source); });
   data.write("f3", std::string(9'000, 'x'));
   const WithRecordCache here = cached();
@@ -285,7 +285,7 @@ TEST_F(RecordCacheOfNodeTest, a_file_that_was_written_since_another_process_read
   end();
 }
 
-TEST_F(RecordCacheOfNodeTest, processes_and_threads_that_fill_it_at_once_stay_within_one_limit) {
+TEST_F(RecordCacheOfNodeTest, concurrent_processes_and_threads_stay_within_one_limit) {
   constexpr size_t kLimit = 3 * kMiB / 4;
   const RecordCacheOptions options{.bytes = kLimit, .scope = CacheScope::kAuto, .ranks = 4};
   const WithRecordCache here = cached(options);
@@ -307,7 +307,7 @@ TEST_F(RecordCacheOfNodeTest, processes_and_threads_that_fill_it_at_once_stay_wi
   EXPECT_EQ(here.cache->counts().records, 76) << "of 10,304 bytes, after the table: each once";
 }
 
-TEST_F(RecordCacheOfNodeTest, other_fields_limits_and_scopes_are_other_caches) {
+TEST_F(RecordCacheOfNodeTest, other_fields_limits_or_scopes_use_separate_caches) {
   other([&](const WithRecordCache& mine) { check_all(*mine.source); });
   RecordCacheOptions larger = kOfNode, alone = kOfNode;
   larger.bytes = 9 * kMiB;
@@ -332,7 +332,7 @@ class Later final : public SourceAround {
   std::optional<FileIdentity> known = FileIdentity{.inode = 7, .size = 10'000};
 };
 
-TEST_F(RecordCacheTest, remote_records_are_shared_by_the_versions_of_their_objects) {
+TEST_F(RecordCacheTest, remote_records_are_shared_if_their_object_versions_are_equal) {
   Later one(counting), other(counting);
   const std::vector<bool> wanted{true, true};
   EXPECT_EQ(digest_of_files(one, 3, wanted), digest_of_files(other, 3, wanted));
@@ -350,7 +350,7 @@ TEST_F(RecordCacheTest, remote_records_are_shared_by_the_versions_of_their_objec
             "4 MiB, of this process alone: the version of its files is not known");
 }
 
-TEST_F(RecordCacheTest, a_source_that_others_cannot_recognize_gets_this_ranks_part_of_the_bytes) {
+TEST_F(RecordCacheTest, a_source_that_cannot_be_shared_gets_this_ranks_part_of_the_bytes) {
   const RecordCacheOptions options{.bytes = 8 * kMiB, .scope = CacheScope::kAuto, .ranks = 4};
   const WithRecordCache cached = with_record_cache(counting, {true, true}, options);
   EXPECT_EQ(cached.cache->counts().limit, 2 * kMiB);
@@ -365,7 +365,7 @@ TEST_F(RecordCacheTest, a_source_that_others_cannot_recognize_gets_this_ranks_pa
   }
 }
 
-TEST(RecordCacheOptions, ranks_that_share_a_cache_answer_for_equal_parts_of_it) {
+TEST(RecordCacheOptions, ranks_that_share_a_cache_count_equal_parts_of_it) {
   EXPECT_EQ((RecordCacheOptions{1001, CacheScope::kNode, 4}.part_of(1001)), 251u);
   EXPECT_EQ((RecordCacheOptions{1001, CacheScope::kAuto, 4}.part_of(1001)), 251u);
   EXPECT_EQ((RecordCacheOptions{1001, CacheScope::kProcess, 4}.part_of(1001)), 1001u);
@@ -383,7 +383,7 @@ TEST_F(RecordCacheTest, a_cache_that_is_smaller_than_its_table_is_refused) {
   }
 }
 
-TEST_F(RecordCacheTest, memory_needs_no_cache) {
+TEST_F(RecordCacheTest, sources_in_memory_are_not_cached) {
   static const int64_t values[] = {1, 2};
   const SourcePtr source = records({{"x", ArrayColumn{values, DType::kInt64, 2, {}, {}}}});
   EXPECT_EQ(with_record_cache(source, {true}, {kMiB}).source, source);

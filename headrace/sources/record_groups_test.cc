@@ -76,7 +76,7 @@ class Grouped {
   std::string path_;
 };
 
-TEST(RecordGroups, each_is_requested_and_decoded_once_by_any_number_of_threads) {
+TEST(RecordGroups, each_group_is_requested_and_decoded_once_by_any_number_of_threads) {
   const Grouped groups;
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
@@ -99,7 +99,7 @@ TEST(RecordGroups, a_record_outlives_its_group) {
   EXPECT_EQ(groups.decoded, kGroups + 1) << "it was no longer in memory";
 }
 
-TEST(RecordGroups, those_that_have_been_read_make_room_first) {
+TEST(RecordGroups, groups_that_were_read_completely_are_evicted_first) {
   const Grouped groups(5 * kGroupBytes);
   for (int64_t i = 20; i < 30; ++i) groups.expect(i);  // group 2, completely
   for (const int64_t group : {4, 6, 8, 10}) groups.expect(group * kRows);
@@ -110,7 +110,7 @@ TEST(RecordGroups, those_that_have_been_read_make_room_first) {
   EXPECT_EQ(groups.decoded, 6);
 }
 
-TEST(RecordGroups, what_an_order_announces_is_requested_ahead_within_the_memory) {
+TEST(RecordGroups, announced_groups_are_requested_ahead_within_the_memory_limit) {
   const Grouped groups(6 * kGroupBytes);
   groups.source->will_read(20, 100);  // groups 2 to 9
   groups.wait_for_requests(6);
@@ -119,7 +119,7 @@ TEST(RecordGroups, what_an_order_announces_is_requested_ahead_within_the_memory)
   EXPECT_GE(groups.volume.most_under_way(), 1);
 }
 
-TEST(RecordGroups, the_next_ones_of_an_order_in_sequence_are_requested_ahead) {
+TEST(RecordGroups, the_next_groups_of_a_sequential_order_are_requested_ahead) {
   const Grouped groups;
   groups.expect(0);
   groups.wait_for_requests(kGroups);
@@ -129,7 +129,7 @@ TEST(RecordGroups, the_next_ones_of_an_order_in_sequence_are_requested_ahead) {
   EXPECT_EQ(groups.volume.requests(), kGroups);
 }
 
-TEST(RecordGroups, a_storage_error_is_tried_again_and_an_error_of_the_data_kept) {
+TEST(RecordGroups, a_storage_error_is_retried_and_a_data_error_is_cached) {
   Grouped groups;
   groups.volume.behave(
       {.fault = [](const MemoryRequest&) { return MemoryFault{.error_number = EACCES}; }});
@@ -159,7 +159,7 @@ TEST(RecordGroups, a_deadline_ends_the_wait_for_a_group) {
   EXPECT_EQ(record.result.error().code->id, "HR0228");
 }
 
-TEST(RecordGroups, one_whose_readers_have_left_makes_room) {
+TEST(RecordGroups, a_group_whose_readers_gave_up_can_be_evicted) {
   const Grouped groups(/*memory=*/0);
   const_cast<MemoryVolume&>(groups.volume).behave({.latency_seconds = 0.2});
   for (int64_t group = 0; group < 4; ++group) {
@@ -173,7 +173,7 @@ TEST(RecordGroups, one_whose_readers_have_left_makes_room) {
   EXPECT_EQ(groups.volume.requests(), 10) << "group 0 had made room";
 }
 
-TEST(RecordGroups, one_is_let_go_without_the_lock) {
+TEST(RecordGroups, groups_are_released_without_holding_the_lock) {
   Grouped groups(/*memory=*/0);
   int others = 0;
   groups.when_one_goes = [&] {  // Python's would wait for the GIL, which this thread may hold
@@ -197,7 +197,7 @@ TEST(RecordGroups, a_range_beyond_its_file_is_an_error_and_nothing_is_requested)
   EXPECT_EQ(read_ranges(files, std::span(ranges).first(1))->at(0).size(), 2u);
 }
 
-TEST(RecordGroups, small_ones_are_one_block_of_a_shuffle) {
+TEST(RecordGroups, small_groups_share_one_block_of_a_shuffle) {
   const Grouped groups;
   EXPECT_EQ(groups.source->block_ends(), std::vector<int64_t>{kGroups * kRows});
 }

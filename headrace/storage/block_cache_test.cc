@@ -116,7 +116,7 @@ class BlockCacheTest : public testing::Test {
   const std::string path_ = volume_.write("a.tar", bytes_);
 };
 
-TEST_F(BlockCacheTest, ServesSecondReadsFromDiskAlsoInALaterRun) {
+TEST_F(BlockCacheTest, ServesSecondReadsFromDiskEvenInALaterRun) {
   {
     Cached cache(folder_.path());
     EXPECT_TRUE(reads_right(path_, bytes_, 5, 100));
@@ -167,7 +167,7 @@ TEST_F(BlockCacheTest, NeverServesBytesOfAReplacedFile) {
   EXPECT_EQ(opened.read(0, 5 * kBlock, got).error().code->id, "HR0208") << "and nowhere else";
 }
 
-TEST_F(BlockCacheTest, KeepsItsLimitAndEvictsTheLeastRecentlyUsed) {
+TEST_F(BlockCacheTest, StaysWithinItsLimitAndEvictsTheLeastRecentlyUsed) {
   const uint64_t limit = 6 * (kBlock + 200);
   std::vector<std::string> paths;
   {
@@ -197,7 +197,7 @@ TEST_F(BlockCacheTest, IsBypassedForRandomReadsBeyondTheLimit) {
   EXPECT_EQ(cache->counts().far_bytes, 10000u + kBlock);
 }
 
-TEST_F(BlockCacheTest, KeepsAnnouncedBlocksWhateverElseIsRead) {
+TEST_F(BlockCacheTest, KeepsAnnouncedBlocksWhileOthersAreRead) {
   Cached cache(folder_.path(), 8 * (kBlock + 300));
   const FileSet files({path_});
   std::vector<uint8_t> got(kBlock);
@@ -238,7 +238,7 @@ TEST_F(BlockCacheTest, EvictsTheMostRecentlyFinishedBlocksFirst) {
   EXPECT_GE(volume_.requests(), 40 + 14);
 }
 
-TEST_F(BlockCacheTest, NamesTheSmallestLimitThatHoldsTheOrdersWorkingSet) {
+TEST_F(BlockCacheTest, ReportsTheSmallestLimitThatHoldsTheOrdersWorkingSet) {
   Cached cache(folder_.path(), 8 * kBlock);
   const FileSet files({path_});
   files.will_read(0, 0, 10 * kBlock);
@@ -318,7 +318,7 @@ TEST_F(BlockCacheTest, FollowsNoLinksAndDeletesOnlyItsOwnFiles) {
   EXPECT_TRUE(reads_right(path_, bytes_, 0, 1000));
 }
 
-TEST_F(BlockCacheTest, ContinuesWithoutItIfNothingCanBeWritten) {
+TEST_F(BlockCacheTest, ReadsContinueWithAWarningIfNothingCanBeWritten) {
   {
     Cached none("");
     EXPECT_TRUE(reads_right(path_, bytes_, 0, 1000));
@@ -407,7 +407,7 @@ TEST(BlockCacheChild, DISABLED_ReadsWithAFullDisk) {
   EXPECT_NE(cache->caution(), "");
 }
 
-TEST_F(BlockCacheTest, ContinuesWithoutItIfTheDiskIsFull) {
+TEST_F(BlockCacheTest, ReadsContinueIfTheDiskIsFull) {
   const pid_t child = run_child("ReadsWithAFullDisk", folder_.path());
   int status = 0;
   waitpid(child, &status, 0);

@@ -69,7 +69,7 @@ TEST(CacheDirectory, ReturnsWhatWasWrittenLast) {
   EXPECT_EQ(entries(cache.path()), 1u);  // no temporary file stays
 }
 
-TEST(CacheDirectory, OfManyUsersKeepsTheirEntriesSeparate) {
+TEST(CacheDirectory, SharedByManyUsersKeepsTheirEntriesSeparate) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
   TemporaryFolder folder;
   const CacheDirectory cache(folder / "shared");
@@ -91,7 +91,7 @@ TEST(CacheDirectory, OfManyUsersKeepsTheirEntriesSeparate) {
   EXPECT_TRUE(cache.read("a", buffer));
 }
 
-TEST(CacheDirectory, OnANetworkFileSystemNothingIsMapped) {
+TEST(CacheDirectory, OnANetworkFileSystemIsNotMapped) {
   EXPECT_FALSE(may_be_mapped(0x6969)) << "NFS";
   EXPECT_FALSE(may_be_mapped(static_cast<int32_t>(0xFF534D42))) << "CIFS, where long has 32 bits";
   EXPECT_FALSE(may_be_mapped(0x0BD00BD0)) << "Lustre";

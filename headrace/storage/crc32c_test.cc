@@ -32,7 +32,7 @@ TEST(Crc32c, GivesTheStandardsExamples) {
   EXPECT_EQ(crc32c({}), 0u);
 }
 
-TEST(Crc32c, IsTheSameAtEveryLengthAndPlace) {
+TEST(Crc32c, IsTheSameAtEveryLengthAndAlignment) {
   std::vector<uint8_t> bytes(5000);
   std::iota(bytes.begin(), bytes.end(), uint8_t{3});
   for (size_t begin : {0, 1, 7, 16}) {

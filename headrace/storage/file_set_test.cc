@@ -49,7 +49,7 @@ class FewDescriptors : public ::testing::Test {
   rlimit before_{};
 };
 
-TEST_F(FewDescriptors, OneSetReadsAllOfItsFiles) {
+TEST_F(FewDescriptors, OneSetReadsAllOfItsFilesWithFewOpen) {
   const size_t before = open_files();
   {
     const FileSet files(paths);

@@ -90,7 +90,7 @@ TEST_F(ReadFile, KeepsTheBuffersMemory) {
   EXPECT_EQ(text(), "x");
 }
 
-TEST_F(ReadFile, ShortReadsAndInterruptsDoNotShow) {
+TEST_F(ReadFile, ShortReadsAndInterruptsAreHandled) {
   const std::string path = folder.write("a", pattern(1000));
   calls.most = 7;
   calls.read_errors = 100, calls.read_error = EINTR, calls.fail_from = 70;
@@ -158,7 +158,7 @@ TEST_F(ReadFile, AMissingFileIsNamed) {
   EXPECT_FALSE(result.error().hint.empty());
 }
 
-TEST_F(ReadFile, ANameWithANulIsNotCutShort) {
+TEST_F(ReadFile, ANameWithANulIsNotTruncated) {
   folder.write("a", "content");
   std::string path = folder / "a";
   path += std::string("\0.jpg", 5);
@@ -172,7 +172,7 @@ TEST_F(ReadFile, AFileWithoutReadPermissionIsNamed) {
   EXPECT_NE(result.error().hint.find("chmod"), std::string::npos);
 }
 
-TEST_F(ReadFile, TooManyOpenFilesIsItsOwnMessage) {
+TEST_F(ReadFile, TooManyOpenFilesHasASeparateMessage) {
   calls.open_errors = 1 << 20, calls.open_error = EMFILE;
   EXPECT_EQ(LocalFiles(calls).read_file(folder.write("a", "x"), buffer).error().code->id, "HR0207");
   EXPECT_EQ(calls.pauses.size(), 3u);

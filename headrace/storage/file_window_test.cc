@@ -82,7 +82,7 @@ TEST_F(FileWindows, any_range_gives_its_bytes) {
   expect(any, bytes.size() - 3, FileWindow::kLargest);
 }
 
-TEST_F(FileWindows, an_error_is_passed_on_and_leaves_nothing_behind) {
+TEST_F(FileWindows, an_error_is_returned_and_nothing_is_cached) {
   FileWindow broken = window();
   failing = true;
   EXPECT_FALSE(broken.at(0, 10));

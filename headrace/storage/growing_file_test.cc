@@ -26,7 +26,7 @@ size_t entries(const std::string& folder) {
   return size_t(std::distance(std::filesystem::directory_iterator(folder), {}));
 }
 
-TEST(GrowingFile, HasItsNameOnlyOncePublished) {
+TEST(GrowingFile, GetsItsNameOnlyWhenPublished) {
   TemporaryFolder folder;
   {
     auto lost = GrowingFile::create(folder / "a");

@@ -154,7 +154,7 @@ TEST(Inflate, AKnownSizeMustMatchExactly) {
   }
 }
 
-TEST(Inflate, AnEmptyBufferTakesNothing) {
+TEST(Inflate, AnEmptyBufferConsumesNothing) {
   for (const DeflateWrap wrap : kWraps) {
     const std::string stored = deflated("", wrap), more = deflated("a", wrap);
     EXPECT_TRUE(inflate_into(bytes_of(stored), wrap, {}));
@@ -164,7 +164,7 @@ TEST(Inflate, AnEmptyBufferTakesNothing) {
   }
 }
 
-TEST(Inflate, AStreamCanBeTakenInPieces) {
+TEST(Inflate, AStreamCanBeReadInPieces) {
   const std::string text = mixed(1000), stored = deflated(text, DeflateWrap::kGzip);
   Inflater inflater(DeflateWrap::kGzip);
   std::string got;

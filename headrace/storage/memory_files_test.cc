@@ -91,7 +91,7 @@ TEST(MemoryFiles, ReplacedWhileTheyAreOpenAreAnError) {
   EXPECT_EQ(code_of(files.read(0, 0, std::span<uint8_t>(out))), "HR0201");
 }
 
-TEST(MemoryFiles, ShortAnswersDoNotShow) {
+TEST(MemoryFiles, ShortResponsesAreHandled) {
   MemoryVolume volume("short",
                       {.fault = [](const MemoryRequest&) { return MemoryFault{.most = 7}; }});
   const std::string path = volume.write("a", numbers(100));
@@ -134,7 +134,7 @@ TEST(MemoryFiles, PermanentErrorsNameFileAndOffset) {
   EXPECT_EQ(volume.requests(), 6) << "what cannot pass is not tried again";
 }
 
-TEST(MemoryFiles, TheSlowOneIsOvertakenByTheOthers) {
+TEST(MemoryFiles, ASlowReadDoesNotDelayTheOthers) {
   MemoryVolume volume("slow", {.fault = [](const MemoryRequest& request) {
                         return MemoryFault{.extra_seconds = request.number == 0 ? 0.2 : 0};
                       }});

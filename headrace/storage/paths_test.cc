@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-TEST(Paths, OfFilesAreTheFileSystems) {
+TEST(Paths, OfFilesFollowTheFileSystemsRules) {
   EXPECT_EQ(normal_path("a/./b//c/../d"), "a/b/d");
   EXPECT_EQ(parent_path("a/b"), "a");
   EXPECT_EQ(parent_path("b"), "");
@@ -22,7 +22,7 @@ TEST(Paths, OfFilesAreTheFileSystems) {
   EXPECT_FALSE(is_relative_path("/a"));
 }
 
-TEST(Paths, OfFoldersWhoseNamesEndInAColonAreTheFileSystems) {
+TEST(Paths, OfFoldersWhoseNamesEndInAColonFollowTheFileSystemsRules) {
   EXPECT_EQ(scheme_of("/data/s3://bucket"), "");
   EXPECT_EQ(absolute_path("data/s3://bucket"), current_folder() + "/data/s3:/bucket");
   EXPECT_TRUE(is_relative_path("data/s3://bucket"));

@@ -30,7 +30,7 @@ void scan(const File& file, const std::vector<uint8_t>& wanted, uint64_t step) {
   }
 }
 
-TEST(ScannedFile, SmallGapsAreReadOver) {
+TEST(ScannedFile, SmallGapsAreReadThrough) {
   MemoryVolume volume("scanned-small");
   const std::vector<uint8_t> bytes = content(5 * kScanBytes + 1000);
   const std::string path = volume.write("a", bytes);
@@ -93,7 +93,7 @@ TEST(ScannedFile, AReplacedFileIsFound) {
   EXPECT_EQ(read.error().code->id, "HR0208");
 }
 
-TEST(ScannedFile, BeyondTheEndIsAnError) {
+TEST(ScannedFile, ReadingBeyondTheEndIsAnError) {
   MemoryVolume volume("scanned-end");
   const std::string path = volume.write("a", content(100'000));
   Result<File> file = File::open_to_scan(path);

@@ -154,7 +154,7 @@ ino_t inode_of(const std::string& path) {
   return status.st_ino;
 }
 
-TEST_F(UnpackedCopyTest, is_used_again_after_its_folder_was_restored_from_a_backup) {
+TEST_F(UnpackedCopyTest, is_reused_after_its_folder_was_restored_from_a_backup) {
   data.write("a.gz", gzipped(text_of(5'000'000)));  // more than one block of hashing
   const std::string path = copy("a.gz", Packing::kGzip)->path;
   fs::copy_file(path, path + ".restored");
@@ -218,7 +218,7 @@ TEST_F(UnpackedCopyTest, truncated_or_with_invalid_metadata_is_recreated) {
   }
 }
 
-TEST_F(UnpackedCopyTest, of_a_truncated_file_holds_the_data_before_the_cut) {
+TEST_F(UnpackedCopyTest, of_a_truncated_file_holds_the_data_before_the_truncation) {
   const std::string plain = text_of(200'000);
   for (const bool gzip : {true, false}) {
     const std::string packed = gzip ? gzipped(plain) : zlibbed(plain);

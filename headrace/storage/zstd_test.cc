@@ -51,7 +51,7 @@ TEST(Zstd, RestoresCompressedData) {
   }
 }
 
-TEST(Zstd, ReadsSeveralFramesAlsoOfUnknownSize) {
+TEST(Zstd, ReadsSeveralFramesEvenOfUnknownSize) {
   const Bytes bytes = text(1 << 20), unsized = frame_without_size(bytes);
   EXPECT_EQ(zstd_content_size(unsized), std::nullopt);
   Buffer out;

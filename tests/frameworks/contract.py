@@ -63,7 +63,7 @@ class Contract:
     # The promises.
 
     @pytest.mark.parametrize("dtype", DTYPES)
-    def test_a_dtype_arrives_as_it_is_and_without_a_copy(self, dtype: str) -> None:
+    def test_dtypes_arrive_unchanged_and_without_a_copy(self, dtype: str) -> None:
         rows = np.random.default_rng(1).integers(0, 2 if dtype == "bool" else 100, (6, 4, 5))
         rows = rows.astype(dtype)
         (array,) = next(iter(hr.Loader([{"x": row} for row in rows], batch_size=6).dlpack()))
@@ -96,7 +96,7 @@ class Contract:
         if "int64" not in self.copied:
             assert self.pointer(self.convert(label)) == label.data_ptr
 
-    def test_a_kept_batch_stays_unchanged(self, pictures: Path) -> None:
+    def test_a_batch_that_is_held_is_not_overwritten(self, pictures: Path) -> None:
         loader = hr.Loader(pictures, LARGE, batch_size=3, fields="image")
         view = self.deliver(loader)
         begun = iter(view)
@@ -121,7 +121,7 @@ class Contract:
         assert loader.stats().copies == 0
         assert loader.stats().batches == 12 * len(loader)
 
-    def test_every_batch_of_every_epoch_is_the_loaders_own(self, pictures: Path) -> None:
+    def test_every_batch_of_every_epoch_equals_the_loaders(self, pictures: Path) -> None:
         def make() -> hr.Loader:
             return hr.Loader(pictures, [T.RandomResizedCrop(16)], batch_size=5, shuffle=True)
 
@@ -148,7 +148,7 @@ class Contract:
         rest = [self.as_numpy(self.fields(batch)["x"]) for _ in range(2) for batch in resumed]
         np.testing.assert_array_equal(np.concatenate(rest), np.concatenate(whole[2:]))
 
-    def test_channels_last_keeps_the_memory(self, pictures: Path) -> None:
+    def test_channels_last_is_converted_without_a_copy(self, pictures: Path) -> None:
         loader = hr.Loader(pictures, LARGE, batch_size=4, memory_format="channels_last")
         array = next(iter(loader.dlpack())).image
         tensor = self.convert(array)
@@ -158,7 +158,7 @@ class Contract:
         np.testing.assert_array_equal(self.as_numpy(tensor), expected)
         assert self.pointer(tensor) == array.data_ptr
 
-    def test_views_of_one_loader_are_one_iteration(self) -> None:
+    def test_views_of_one_loader_share_its_position(self) -> None:
         loader = hr.Loader(Numbers(8), batch_size=2)
         view = self.deliver(loader)
         next(iter(view))
@@ -181,7 +181,7 @@ class Contract:
         assert "loss" in done.stdout
         assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
 
-    def test_the_guide_is_right(self, tmp_path: Path) -> None:
+    def test_the_code_of_the_guide_runs(self, tmp_path: Path) -> None:
         for number, picture in enumerate(sorted((ROOT / "examples" / "pictures").glob("*.jpg"))):
             folder = tmp_path / "train" / f"class{number % 2}"
             folder.mkdir(parents=True, exist_ok=True)
@@ -215,7 +215,7 @@ class NamedBatches(Contract):
             assert array.data_ptr % 64 == 0, "as XLA and Eigen want it"
 
     @pytest.mark.parametrize("ragged", ["pad", "packed", "list"])
-    def test_rows_of_a_record_are_found_again_in_a_batch(self, ragged: str) -> None:
+    def test_per_record_returns_the_rows_of_each_record(self, ragged: str) -> None:
         counts = [2, 0, 3, 1]
         records = [{"x": np.full((rows, 2), rows, np.float32)} for rows in counts]
         source = hr.open(records, shapes={"x": (-1, 2)})

@@ -49,7 +49,7 @@ def by_rows() -> Any:
     return jax.sharding.NamedSharding(jax.sharding.Mesh(jax.devices(), ("data",)), P("data"))
 
 
-def test_there_are_four_devices() -> None:
+def test_the_tests_have_four_devices() -> None:
     assert len(jax.devices()) == 4
 
 
@@ -114,7 +114,7 @@ def test_bfloat16_and_bool_are_sharded(pictures: Path) -> None:
     assert last.valid.dtype == bool and last.valid.tolist() == [True] * 7 + [False]
 
 
-def test_a_batch_that_the_devices_do_not_divide_is_an_error() -> None:
+def test_a_batch_not_divisible_by_the_devices_is_an_error() -> None:
     loader = hr.Loader(Numbers(10), batch_size=8)
     batches = iter(loader.jax(sharding=by_rows()))
     next(batches)
@@ -123,7 +123,7 @@ def test_a_batch_that_the_devices_do_not_divide_is_an_error() -> None:
     assert "last_batch" in caught.value.hint
 
 
-def test_two_processes_make_up_one_array() -> None:
+def test_two_processes_form_one_global_array() -> None:
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -141,18 +141,18 @@ def test_two_processes_make_up_one_array() -> None:
         assert (out.splitlines()[-1], process.returncode) == ("3 batches", 0), error
 
 
-def test_a_device_instead_of_a_sharding() -> None:
+def test_a_device_is_accepted_instead_of_a_sharding() -> None:
     device = jax.devices()[2]
     batch = next(iter(hr.Loader(Numbers(4), batch_size=4).jax(sharding=device)))
     assert batch.x.devices() == {device} and batch.x.tolist()[3] == [3, -3]
 
 
-def test_batches_are_trees() -> None:
+def test_batches_are_pytrees() -> None:
     batch = next(iter(hr.Loader(Numbers(4), batch_size=4).jax()))
     doubled = jax.tree.map(lambda array: array * 2, batch)
     assert type(doubled) is type(batch) and doubled.x[3].tolist() == [6, -6]
 
 
-def test_jit_takes_a_batch_whole() -> None:
+def test_jit_accepts_a_whole_batch() -> None:
     batch = next(iter(hr.Loader(Numbers(4), batch_size=4).jax()))
     assert float(jax.jit(lambda batch: batch.x.sum() + batch.label.sum())(batch)) == 6

@@ -65,7 +65,7 @@ def test_reset_begins_the_next_epoch_without_skipping_one() -> None:
         batches.reset()
 
 
-def test_a_new_loop_begins_the_next_epoch_by_itself() -> None:
+def test_a_new_loop_begins_the_next_epoch_without_a_reset() -> None:
     batches = hr.Loader(Numbers(10), batch_size=4).mxnet()
     assert [len(list(batches)) for _ in range(3)] == [3, 3, 3] and batches.epoch == 3
 
@@ -111,7 +111,7 @@ def test_fields_are_divided_into_data_and_labels(pictures: Path) -> None:
         hr.Loader(pictures, LARGE, batch_size=4, fields=("image", "key")).mxnet()
 
 
-def test_module_fit_takes_it() -> None:
+def test_module_fit_accepts_it() -> None:
     loader = hr.Loader(Numbers(24), batch_size=4, shuffle=True)
     symbol = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=5)
     label = mx.sym.cast(mx.sym.Variable("label"), "float32")  # SoftmaxOutput requires one dtype
@@ -121,6 +121,6 @@ def test_module_fit_takes_it() -> None:
     assert loader.epoch == 3 and loader.stats().batches == 18
 
 
-def test_arrays_go_to_a_context() -> None:
+def test_arrays_are_copied_to_a_context() -> None:
     batch = hr.Loader(Numbers(4), batch_size=4).mxnet(context=mx.cpu(1)).next()
     assert batch.data[0].context == mx.cpu(1) and batch.data[0][3].asnumpy().tolist() == [3, -3]

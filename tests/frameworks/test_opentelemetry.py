@@ -64,7 +64,7 @@ def collected(reader: InMemoryMetricReader) -> dict[str, Any]:
     return found
 
 
-def test_the_sdk_collects_the_figures_of_the_watch(
+def test_the_sdk_collects_the_metrics_of_the_watch(
     provider: MeterProvider, reader: InMemoryMetricReader
 ) -> None:
     loader = loader_of()
@@ -106,7 +106,7 @@ def test_bad_records_are_counted_by_code(
     assert found["headrace.loader.bad_records"][2] == {(("headrace.loader", "train"),): 2}
 
 
-def test_two_loops_share_the_instruments_and_last_figures_remain(
+def test_two_loops_share_the_instruments_and_last_values_remain(
     provider: MeterProvider, reader: InMemoryMetricReader, caplog: pytest.LogCaptureFixture
 ) -> None:
     def run(name: str, epochs: int) -> None:
@@ -156,7 +156,7 @@ def test_a_stall_is_a_span(monkeypatch: pytest.MonkeyPatch) -> None:
     assert span.start_time and span.end_time and span.end_time > span.start_time
 
 
-def test_names_for_prometheus_are_those_of_the_watch_itself() -> None:
+def test_prometheus_names_equal_those_of_the_watch_itself() -> None:
     exporter = pytest.importorskip("opentelemetry.exporter.prometheus")
     client = pytest.importorskip("prometheus_client")
     provider = MeterProvider([exporter.PrometheusMetricReader()])

@@ -44,7 +44,7 @@ def test_it_is_a_reader() -> None:
     assert [batch.id.tolist() for batch in buffered()] == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
-def test_model_fit_takes_it() -> None:
+def test_model_fit_accepts_it() -> None:
     loader = hr.Loader(Numbers(24), batch_size=4, shuffle=True)
     net = paddle.nn.Linear(2, 5)
     model = paddle.Model(net)
@@ -54,6 +54,6 @@ def test_model_fit_takes_it() -> None:
     assert loader.epoch == 2 and loader.stats().batches == 12
 
 
-def test_tensors_go_to_a_device() -> None:
+def test_tensors_are_copied_to_a_device() -> None:
     batch = next(iter(hr.Loader(Numbers(4), batch_size=4).paddle(device="cpu")))
     assert batch.x.place.is_cpu_place() and batch.x[3].tolist() == [3, -3]

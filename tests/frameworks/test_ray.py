@@ -63,7 +63,7 @@ def counted(loader: hr.Loader) -> dict[str, Any]:
     return {name: stats[name] for name in ("records", "batches", "bad_records", "repaired")}
 
 
-def test_actors_make_most_rows_and_all_batches_equal_those_of_one_process(
+def test_actors_make_most_rows_and_batches_equal_those_of_one_process(
     cluster: Any, photos: Path
 ) -> None:
     steps, epochs = [*STEPS, ray_steps.slowly], 4
@@ -165,7 +165,7 @@ def _gone(seconds: float) -> bool:
     return not makers()
 
 
-def test_steps_in_python_and_arrays_in_memory_cross(cluster: Any) -> None:
+def test_python_transforms_and_arrays_in_memory_are_sent_to_actors(cluster: Any) -> None:
     images = np.random.default_rng(2).integers(0, 255, (64, 3, 80, 80), np.uint8)  # over 1 MB
     source = hr.records(image=images, label=np.arange(64))
     given: dict[str, Any] = {"batch_size": 16, "threads": 1, "seed": 1}

@@ -45,7 +45,7 @@ def test_ray_data_has_the_rows_of_one_loader(cluster: Any, photos: Path) -> None
         np.testing.assert_array_equal(got, next(iter(loader)).image)
 
 
-def test_a_conversion_by_tasks_is_the_one_of_a_process(
+def test_a_conversion_by_tasks_equals_that_of_one_process(
     cluster: Any, photos: Path, tmp_path: Path
 ) -> None:
     seen: list[int] = []
@@ -107,7 +107,7 @@ def test_an_error_in_a_part_fails_the_job_and_complete_parts_are_kept(
     assert hr.ray.convert(folder, tmp_path / "out", "tar", parts=3)["records"] == 96
 
 
-def test_indexes_made_by_tasks_make_up_the_index_of_the_whole(
+def test_indexes_made_by_tasks_merge_into_one_index(
     cluster: Any, whole_photos: Path, tmp_path: Path
 ) -> None:
     hr.ray.run(hr.jobs.Job("index", whole_photos, tmp_path / "parts", parts=2))

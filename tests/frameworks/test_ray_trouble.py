@@ -29,9 +29,7 @@ pytest_plugins = ["ray_fixtures"]
 
 
 @pytest.mark.parametrize("killed", ["gcs", "node"])
-def test_if_the_head_dies_in_mid_epoch_this_process_finishes_the_epoch(
-    whole_photos: Path, killed: str
-) -> None:
+def test_this_process_finishes_the_epoch_if_the_head_dies(whole_photos: Path, killed: str) -> None:
     """Where Ray's processes on this machine die, too, Ray ends the trainer: as soon as it touches
     an object, at the latest."""
     script = Path(__file__).with_name("ray_head_dies.py")
@@ -73,7 +71,7 @@ def test_actors_of_another_version_are_refused(cluster: Any, photos: Path, tmp_p
     assert "HR0837 a remote worker makes different rows: version of Headrace: 0.0.1 there" in told
 
 
-def test_a_dataset_that_differs_for_the_actors_is_refused(
+def test_a_dataset_that_differs_on_the_actors_is_refused(
     cluster: Any, photos: Path, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(photos, tmp_path / "photos")
@@ -82,7 +80,7 @@ def test_a_dataset_that_differs_for_the_actors_is_refused(
         assert "HR0172 " in (told := given_up(loader)) and "97 records here, 96 there" in told
 
 
-def test_steps_that_actors_cannot_import_are_given_up(
+def test_actors_that_cannot_import_a_transform_are_abandoned(
     cluster: Any, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "only_here.py").write_text("def same(image):\n    return image\n")
@@ -103,7 +101,7 @@ def small_store(cluster: Any) -> Iterator[int]:
     cluster.remove_node(node)
 
 
-def test_rows_in_transit_do_not_fill_a_store(
+def test_rows_in_transit_do_not_fill_the_object_store(
     cluster: Any, small_store: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: dict[str, Any] = {"batch_size": 24, "threads": 1, "seed": 1}
@@ -130,7 +128,7 @@ def test_rows_in_transit_do_not_fill_a_store(
     assert spills(cluster) == []
 
 
-def test_arrays_that_fill_a_store_are_refused(cluster: Any, small_store: int) -> None:
+def test_arrays_larger_than_the_object_store_are_refused(cluster: Any, small_store: int) -> None:
     images = np.zeros((15, 3, 1000, 1000), np.uint8)
     source = hr.records(image=images, label=np.arange(15))
     with hr.Loader(source, batch_size=5, workers=hr.ray.pool(cpus=1, **FAR)) as loader:

@@ -142,7 +142,9 @@ def test_an_error_of_a_record_reaches_the_loop() -> None:
 
 
 @pytest.mark.parametrize(("ragged", "shape"), [("pad", (None, None, 2)), ("packed", (None, 2))])
-def test_a_dataset_has_open_shapes_for_ragged_fields(ragged: str, shape: tuple[Any, ...]) -> None:
+def test_a_dataset_has_unknown_dimensions_for_ragged_fields(
+    ragged: str, shape: tuple[Any, ...]
+) -> None:
     records = [{"x": np.full((rows, 2), rows, np.float32)} for rows in (2, 0, 3, 1)]
     source = hr.open(records, shapes={"x": (-1, 2)})
     dataset = hr.Loader(source, batch_size=2, ragged=ragged).tensorflow().as_dataset()
@@ -180,9 +182,7 @@ def test_keras_fits_every_record_of_every_epoch() -> None:
 
 @pytest.mark.parametrize("comes", ["channels_first", "channels_last"])
 @pytest.mark.parametrize("wanted", ["channels_first", "channels_last"])
-def test_keras_gets_images_in_its_own_order_of_axes(
-    pictures: Path, comes: str, wanted: str
-) -> None:
+def test_keras_gets_images_in_its_axis_order(pictures: Path, comes: str, wanted: str) -> None:
     steps = [T.Resize((8, 6))]
     loader = hr.Loader(pictures, steps, batch_size=4, memory_format=comes)
     expected = loader.batch(0, 0).image
@@ -197,7 +197,7 @@ def test_keras_gets_images_in_its_own_order_of_axes(
         tf.keras.config.set_image_data_format("channels_last")
 
 
-def test_tensors_go_to_a_device(pictures: Path) -> None:
+def test_tensors_are_copied_to_a_device(pictures: Path) -> None:
     image = next(iter(hr.Loader(pictures, LARGE, batch_size=4).tensorflow(device="CPU:0"))).image
     assert image.device.endswith("CPU:0")
     np.testing.assert_array_equal(image[1], resized(files_of(pictures)[1], 160, 160))

@@ -66,7 +66,7 @@ def check_training(folder: Path, worlds: list[int]) -> None:
         assert [each[3] for each in step] == pytest.approx([weight] * len(step), rel=1e-4)
 
 
-def test_a_job_that_is_killed_continues_with_another_number_of_ranks(tmp_path: Path) -> None:
+def test_a_killed_job_resumes_with_another_number_of_ranks(tmp_path: Path) -> None:
     def run(world: int, *die: str) -> int:
         command = [*TORCHRUN[:-1], str(world), str(HERE / "rank_elastic.py"), str(tmp_path), *die]
         return subprocess.run([sys.executable, *command], timeout=300).returncode
@@ -177,7 +177,7 @@ def test_the_example_runs_under_torchrun(name: str) -> None:
     assert done.stdout.count("epoch 2: loss") == 2
 
 
-def test_a_batch_on_a_device_is_taken_by_the_stream_that_is_current(
+def test_a_batch_on_a_device_is_passed_to_the_current_stream(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Queried each time; DLPack calls the default stream, whose handle is 0, 1."""
@@ -198,7 +198,7 @@ def test_a_batch_on_a_device_is_taken_by_the_stream_that_is_current(
     assert taken == [1, 77, 1, 12]
 
 
-def test_it_is_not_a_dataloader() -> None:
+def test_a_view_has_a_dataloaders_methods_but_is_not_one() -> None:
     view = hr.Loader(Numbers(8), batch_size=2).torch()
     assert not isinstance(view, torch.utils.data.DataLoader | torch.utils.data.IterableDataset)
     for name in ("state_dict", "load_state_dict", "set_epoch", "batch_size", "__len__"):
@@ -227,7 +227,7 @@ def wrapped() -> Any:
 
 
 @pytest.mark.parametrize(("method", "make"), [("fork", wrapped), ("spawn", Made)])
-def test_in_a_worker_of_a_dataloader_the_error_says_what_to_do(method: str, make: Any) -> None:
+def test_the_error_in_a_dataloader_worker_says_what_to_do(method: str, make: Any) -> None:
     loader = torch.utils.data.DataLoader(
         make(), batch_size=None, num_workers=1, multiprocessing_context=method
     )

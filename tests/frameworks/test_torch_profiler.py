@@ -45,7 +45,7 @@ def test_the_region_ends_with_the_wait() -> None:
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
 
 
-def test_without_a_profiler_no_region_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_region_is_made_without_a_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("a region was made")
 

@@ -57,7 +57,7 @@ def test_batches_equal_those_of_a_dataloader() -> None:
     assert [batch.label.tolist() for batch in ours] == labels
 
 
-def test_torchvisions_compose_over_a_stream() -> None:
+def test_torchvisions_compose_works_over_a_stream() -> None:
     vision = pytest.importorskip("torchvision.transforms.v2")
     from PIL import Image
 

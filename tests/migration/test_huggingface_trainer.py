@@ -30,7 +30,7 @@ def test_set_transform_is_native_and_equal(root: Path) -> None:
     records_native(train)
 
 
-def test_with_transform_of_some_records_by_a_partial_function(root: Path) -> None:
+def test_with_transform_with_a_partial_function_is_native(root: Path) -> None:
     def apply(examples: Any, transform: Any) -> Any:
         pixels = [transform(image.convert("RGB")) for image in examples["image"]]
         return {"pixel_values": pixels, "label": examples["label"]}
@@ -44,7 +44,7 @@ def test_with_transform_of_some_records_by_a_partial_function(root: Path) -> Non
         assert_equal_batches(records_native(dataloader), dataloader)
 
 
-def test_a_transform_that_looks_at_labels_or_images_in_a_table_run_in_python(root: Path) -> None:
+def test_transforms_that_read_labels_or_embedded_images_run_in_python(root: Path) -> None:
     steps = script.Compose([script.Resize((40, 48)), script.ToTensor()])
     other = script.Compose(
         [script.Resize((40, 48)), script.CenterCrop((40, 48)), script.ToTensor()]

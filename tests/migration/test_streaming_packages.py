@@ -160,7 +160,7 @@ def test_images_are_decoded_by_the_engine(shards: dict[str, list[str]], form: st
         assert seen == COUNT
 
 
-def test_a_webdataset_is_read_again_up_to_the_position(shards: dict[str, list[str]]) -> None:
+def test_a_webdataset_is_replayed_up_to_the_position(shards: dict[str, list[str]]) -> None:
     def new() -> hr.Loader:
         pipeline = webdataset.WebDataset(shards["tar"], shardshuffle=False)
         stream = hr.stream(pipeline.map(lambda sample: {"n": int(sample["cls"])}))
@@ -175,7 +175,7 @@ def test_a_webdataset_is_read_again_up_to_the_position(shards: dict[str, list[st
         assert numbers(resumed) == [batch.n.tolist() for batch in batches]
 
 
-def test_a_node_without_its_loader_is_good_for_one_epoch() -> None:
+def test_a_torchdata_node_without_a_loader_works_for_one_epoch() -> None:
     loader = hr.Loader(hr.stream(nodes.IterableWrapper(Numbers())), batch_size=BATCH)
     assert len(numbers(loader)) == COUNT // BATCH
     with pytest.raises(hr.ConfigError, match="HR0693"):

@@ -44,7 +44,9 @@ def test_batches_are_equal_without_random_steps(root: Path, use_v2: bool) -> Non
 
 @VERSIONS
 @pytest.mark.parametrize("kind", ["mixup_alpha", "cutmix_alpha"])
-def test_batches_are_mixed_according_to_their_labels(root: Path, use_v2: bool, kind: str) -> None:
+def test_mixed_images_have_the_proportion_of_their_labels(
+    root: Path, use_v2: bool, kind: str
+) -> None:
     options: dict[str, Any] = {"use_v2": use_v2, "train": {**PINNED, "ratio": (1, 1)}}
     mixed = in_order(script.loaders(root, **{kind: 1.0}, **options)[0], stride=7)
     plain = list(in_order(script.loaders(root, **options)[0], stride=7))
@@ -67,7 +69,7 @@ def test_batches_are_mixed_according_to_their_labels(root: Path, use_v2: bool, k
     assert len(set(lambdas)) > 1
 
 
-def test_repeated_augmentation_has_its_own_order_in_each_epoch(root: Path) -> None:
+def test_repeated_augmentation_has_a_new_order_each_epoch(root: Path) -> None:
     options = {"ra_sampler": True, "train": {**PINNED, "ratio": (1, 1)}}
     for rank in (0, 1):
         dataloader, _, sampler = script.loaders(root, ranks=(rank, 2), **options)

@@ -45,7 +45,7 @@ def test_the_script_for_v2_is_native(root: Path, backend: str) -> None:
         assert image.shape[-2:] == target.shape[-2:]
 
 
-def test_masks_of_v2_are_resized_as_pillow_does_it(root: Path) -> None:
+def test_masks_of_v2_are_resized_as_by_pillow(root: Path) -> None:
     """Images are equal; torchvision resizes tv_tensors.Mask with an offset of up to half a
     pixel."""
     validation = script.loaders(root, use_v2=True)[1]
@@ -58,7 +58,7 @@ def test_masks_of_v2_are_resized_as_pillow_does_it(root: Path) -> None:
             assert np.array_equal(target[0, 0], np.asarray(mask.resize((64, 64), 0)))
 
 
-def test_batches_of_v2_are_padded_as_the_script_does_it(root: Path) -> None:
+def test_batches_of_v2_are_padded_as_by_the_script(root: Path) -> None:
     train = script.loaders(root, use_v2=True, train=PINNED)[0]
     ordered = in_order(train, batch_size=3)
     loader = native(ordered)
@@ -120,7 +120,7 @@ def test_a_transform_that_does_more_than_its_name_says_runs_in_python(
         assert "decoded, resized and cropped by the engine" in str(loader.report)
 
 
-def test_a_script_s_transform_is_tried_as_a_copy() -> None:
+def test_comparing_a_scripts_transform_calls_only_a_copy() -> None:
     from headrace.migrate.translations.image_and_mask import Pair, pair
     from headrace.migrate.translations.registry import Form, NoOperator
 

@@ -28,7 +28,7 @@ def test_two_views_are_equal_without_random_steps(root: Path) -> None:
     assert_equal_batches(native(dataloader), dataloader)
 
 
-def test_each_view_is_drawn_independently(root: Path) -> None:
+def test_the_two_views_are_drawn_independently(root: Path) -> None:
     loader = native(script.train_loader(root))
     for images, labels in loader.torch():
         assert len(images) == 2 and labels.shape == (8,)

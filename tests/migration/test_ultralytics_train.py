@@ -20,11 +20,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_data.yolo(tmp_path_factory.mktemp("yolo"))
 
 
-def test_batches_of_the_validation_are_equal(root: Path) -> None:
+def test_validation_batches_are_equal(root: Path) -> None:
     assert_equal_batches(migrated(script.loader(root, mode="val")), script.loader(root, mode="val"))
 
 
-def test_the_report_has_the_native_trainer(root: Path) -> None:
+def test_the_report_names_the_native_trainer(root: Path) -> None:
     report = str(migrated(script.loader(root)).report)
     assert "headrace.trainers.ultralytics.DetectionTrainer would be native" in report
 

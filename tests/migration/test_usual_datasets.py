@@ -23,7 +23,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("loader_of", [script.csv_loader, script.named_loader])
-def test_pillow_and_a_table_are_native_and_equal(root: Path, loader_of: Any) -> None:
+def test_images_opened_by_pillow_from_a_table_are_native_and_equal(
+    root: Path, loader_of: Any
+) -> None:
     dataloader = loader_of(root, script.eval_transform())
     assert_equal_batches(native(dataloader), dataloader)
     native(loader_of(root, shuffle=True, drop_last=True))

@@ -81,7 +81,7 @@ def test_two_ranks_gather_each_record_once_and_resume_after_a_kill(tmp_path: Pat
         assert notes_of(tmp_path, "gathered", rank)[0] == list(range(45))
 
 
-def test_an_accelerate_without_the_private_name_is_warned_about_once(
+def test_an_accelerate_without_the_private_attribute_is_warned_about_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from headrace.frameworks import accelerate as adapter

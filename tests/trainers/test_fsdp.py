@@ -21,7 +21,7 @@ from torch.distributed import checkpoint
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 
 
-def test_two_by_two_ranks_resume_after_a_kill_and_three_ranks_resume_for_them(
+def test_two_by_two_ranks_resume_after_a_kill_and_so_do_three_ranks(
     tmp_path: Path,
 ) -> None:
     output_of("trainers/ranks_fsdp.py", tmp_path, cwd=tmp_path)
@@ -64,7 +64,7 @@ def lines_of(rank: int, world_size: int) -> Iterator[dict[str, Any]]:
     yield from ({"n": n} for n in range(rank, 40, world_size))
 
 
-def test_a_streams_state_comes_back_from_a_checkpoint(tmp_path: Path) -> None:
+def test_a_streams_state_is_restored_from_a_checkpoint(tmp_path: Path) -> None:
     def new() -> hr.Loader:
         return hr.Loader(hr.stream(Lines(), shuffle_buffer=5), batch_size=8)
 
@@ -80,7 +80,7 @@ def test_a_streams_state_comes_back_from_a_checkpoint(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*read.* again")
-def test_ranks_with_their_own_streams_have_their_own_entries(tmp_path: Path) -> None:
+def test_ranks_with_separate_streams_have_separate_checkpoint_entries(tmp_path: Path) -> None:
     def new(rank: int, ranks: int = 2) -> hr.Loader:
         stream = hr.stream(lines_of, length=40)
         return hr.Loader(stream, global_batch_size=8, last_batch="drop", shard=(rank, ranks))

@@ -30,7 +30,7 @@ def values(batches: Any, count: int | None = None) -> list[list[int]]:
     return [batch["x"].tolist() for batch in iterator]
 
 
-def test_an_iterator_goes_over_the_epochs_asked_for() -> None:
+def test_an_iterator_covers_the_requested_epochs() -> None:
     loader = loader_of()
     epochs = [[batch.x.tolist() for batch in loader] for _ in range(3)]
     all_three = list(chain(*epochs))
@@ -42,7 +42,7 @@ def test_an_iterator_goes_over_the_epochs_asked_for() -> None:
 
 
 @pytest.mark.parametrize("taken", [0, 1, 4, 5, 6, 9, 10])
-def test_a_json_state_continues_with_the_next_batch_on_two_ranks_too(taken: int) -> None:
+def test_a_json_state_resumes_at_the_next_batch_on_two_ranks_too(taken: int) -> None:
     through = values(hr.grain(loader_of(), epochs=2))
     iterator = iter(hr.grain(loader_of(), epochs=2))
     for _ in range(taken):

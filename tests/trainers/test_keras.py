@@ -56,7 +56,7 @@ def test_fit_sees_each_epoch_once_in_its_order(last: str) -> None:
     assert seen.batches == list(chain(*epochs(3, last_batch=last)))
 
 
-def test_validation_and_prediction_go_over_all_records() -> None:
+def test_validation_and_prediction_cover_all_records() -> None:
     model, seen = model_of()
     plain = {"shuffle": False}
     model.fit(
@@ -68,7 +68,7 @@ def test_validation_and_prediction_go_over_all_records() -> None:
     assert model.predict(loader_of(7, **plain).keras(), verbose=0).shape == (7, 1)
 
 
-def test_a_state_continues_with_the_rest_of_its_epoch() -> None:
+def test_a_state_resumes_in_the_middle_of_its_epoch() -> None:
     first, second = epochs(2)
     loader = loader_of()
     for _, batch in zip(range(3), loader, strict=False):

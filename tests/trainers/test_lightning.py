@@ -70,7 +70,7 @@ def test_each_stage_has_its_loader(tmp_path: Path) -> None:
     assert 0 <= float(trainer.logged_metrics.get("data_wait_share", 0)) <= 1
 
 
-def test_a_stage_without_a_loader_is_none() -> None:
+def test_a_stage_without_a_loader_is_skipped() -> None:
     model = Model()
     trainer_of(limit_val_batches=0).fit(model, datamodule=lightning.DataModule(train=loader_of(8)))
     assert model.seen["train"] == 16 and model.seen["val"] == 0

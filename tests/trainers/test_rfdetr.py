@@ -138,7 +138,7 @@ def test_crops_keep_boxes_on_their_objects(tmp_path: Path) -> None:
     assert len(widths) == 24 and 4 < whole < 20, "about half are crops"
 
 
-def test_its_training_recipe_as_steps(root: Path) -> None:
+def test_its_training_recipe_is_translated_to_our_steps(root: Path) -> None:
     _, ours = modules(root)
     steps, size, crops = rfdetr.steps_of(ours._dataset_train._transforms)
     squares = [
@@ -160,7 +160,7 @@ def test_a_small_dataset_is_repeated_as_rf_detr_does(root: Path) -> None:
     assert len(ours.train_dataloader()) == len(theirs.train_dataloader()) == 10
 
 
-def test_what_is_not_native_is_refused(root: Path) -> None:
+def test_options_that_are_not_native_are_refused(root: Path) -> None:
     _, flipped = modules(root, aug_config={"HorizontalFlip": {"p": 0.5}})
     with pytest.raises(hr.ConfigError, match=r"HR0850.*AlbumentationsWrapper"):
         flipped.train_dataloader()
@@ -172,7 +172,7 @@ def test_what_is_not_native_is_refused(root: Path) -> None:
         masks.train_dataloader()
 
 
-def test_from_dataloader_has_its_batches_and_names_the_native_way(root: Path) -> None:
+def test_from_dataloader_gives_its_batches_and_suggests_native_training(root: Path) -> None:
     theirs, ours = modules(root, pack_targets=False)
     loader = hr.from_dataloader(theirs.val_dataloader(), verbose=False)
     for mine, other in zip(loader.torch(), ours.val_dataloader(), strict=True):

@@ -30,7 +30,7 @@ def built(make: Any = None, **options: Any) -> Any:
     )
 
 
-def test_it_continues_over_epochs_and_a_validation_ends() -> None:
+def test_training_continues_over_epochs_and_validation_ends() -> None:
     loader = built()
     assert isinstance(loader, BaseDataLoader)
     batches = iter(loader)
@@ -54,7 +54,7 @@ def test_ranks_and_forms_that_do_not_fit_are_refused() -> None:
         next(iter(built(floats)))
 
 
-def test_two_ranks_resume_after_a_kill_and_one_rank_resumes_for_both(tmp_path: Path) -> None:
+def test_two_ranks_resume_after_a_kill_and_so_does_one_rank(tmp_path: Path) -> None:
     output_of("trainers/ranks_torchtitan.py", tmp_path, cwd=tmp_path)
     both = [notes_of(tmp_path, "whole", rank) for rank in range(2)]
     for rank in range(2):

@@ -50,7 +50,7 @@ def dataset_of(root: Path, **options: Any) -> Any:
     return build_yolo_dataset(args, folder, 4, data, mode="train", rect=False, stride=32), args
 
 
-def test_boxes_without_augmentation_are_ultralytics_own(root: Path) -> None:
+def test_boxes_without_augmentation_equal_those_of_ultralytics(root: Path) -> None:
     dataset, args = dataset_of(root, mosaic=0.0, seed=1, **PLAIN)
     loader = ultralytics.TrainLoader(dataset, args, 4)
     assert len(loader) == 9 and len(loader.sampler) == COUNT and loader.num_workers == 0

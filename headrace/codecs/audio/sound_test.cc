@@ -55,7 +55,7 @@ std::vector<float> frames_of(const Sound& sound, AudioDecoders& decoders) {
   return out;
 }
 
-TEST(AudioClip, IsCutAndPaddedAsItsSamplesWouldBe) {
+TEST(AudioClip, IsCutAndPaddedLikeItsDecodedSamples) {
   const Buffer file = buffer_of(counting_wav(50, 1));
   AudioDecoders decoders;
   std::mt19937 random(1);

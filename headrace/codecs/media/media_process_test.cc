@@ -111,7 +111,7 @@ class Interrupted final : public FrameSink {
   std::function<void()> act_;
 };
 
-TEST_F(OfMediaProcess, ThatIsKilledCostsOneCall) {
+TEST_F(OfMediaProcess, ThatIsKilledFailsOnlyOneCall) {
   Interrupted sink([] {
     for (const pid_t child : children()) kill(child, SIGKILL);
   });
@@ -122,7 +122,7 @@ TEST_F(OfMediaProcess, ThatIsKilledCostsOneCall) {
   expect_exact(*decoder_);
 }
 
-TEST_F(OfMediaProcess, ThatIsKilledBetweenTwoVideosCostsNone) {
+TEST_F(OfMediaProcess, ThatIsKilledBetweenTwoVideosFailsNoCall) {
   expect_exact(*decoder_);
   for (const pid_t child : children()) {
     kill(child, SIGKILL);
@@ -169,7 +169,7 @@ TEST_F(OfMediaProcess, IgnoresCtrlC) {
   expect_exact(*decoder_);
 }
 
-TEST_F(OfMediaProcess, LeavesNothingBehind) {
+TEST_F(OfMediaProcess, LeaksNoDescriptorsMemoryOrProcesses) {
   decoder_.reset();
   EXPECT_TRUE(children().empty());
   const size_t descriptors = entries("/proc/self/fd"), shared = entries("/dev/shm");
@@ -202,7 +202,7 @@ TEST_F(OfMediaProcess, DoesNotGrowOverAThousandStreams) {
   EXPECT_EQ(entries("/proc/self/fd"), descriptors);
 }
 
-TEST_F(OfMediaProcess, KeepsNoMemoryOfALargePacket) {
+TEST_F(OfMediaProcess, FreesTheMemoryOfALargePacket) {
   const auto shared = [] { return std::stoll(status_line(getpid(), "RssShmem")); };  // kB
   expect_exact(*decoder_);
   const int64_t settled = shared();
@@ -317,7 +317,7 @@ TEST_F(OfMediaProcess, SinkThatFailsEndsTheCallAlone) {
   EXPECT_EQ(children(), before);
 }
 
-TEST_F(OfMediaProcess, SinkThatThrowsSpoilsNoOtherCall) {
+TEST_F(OfMediaProcess, SinkThatThrowsAffectsNoOtherCall) {
   Interrupted sink([] { throw std::bad_alloc(); });
   EXPECT_THROW((void)decode(*decoder_, sink), std::bad_alloc);
   expect_exact(*decoder_);

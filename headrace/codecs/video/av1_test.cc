@@ -86,7 +86,7 @@ TEST(ASequenceOfAv1, IsReadFromParametersAndPackets) {
   EXPECT_FALSE(av1_sequence_of({}));
 }
 
-TEST(APacketOfAv1, MayBeAnyBytes) {
+TEST(APacketOfAv1, OfAnyBytesIsParsedSafely) {
   const video_test::Stream stream = video_test::read_stream("av1");
   std::mt19937 random(1);
   for (int round = 0; round < 20000; ++round) {

@@ -143,7 +143,7 @@ TEST(AnAviFile, OpensItsDecoderWithTheHeadersBeforeFrames) {
   EXPECT_EQ(parameters(xvid), kLayer + user_data("Lavc58"));
 }
 
-TEST(AnAviFile, MayHaveOtherStreamsListsAndParts) {
+TEST(AnAviFile, MayHaveOtherStreamsListsAndSegments) {
   Avi film = film_of("IPPP");
   const Bytes packets = film.movi();
   const std::string expected = shown(film.file());

@@ -108,7 +108,7 @@ TEST(ADecoder, ContinuesOnlyInTheSameVideo) {
   EXPECT_EQ(before.known_of(Video(19).track, video.file, next), 0u);
 }
 
-TEST(ADecoder, ThatHasEndedRemembersOnlyTheVideo) {
+TEST(ADecoder, ThatHasEndedCannotContinueTheVideo) {
   const Video video(20);
   FedPackets before = fed(video, plan_of("0R 1 2", {2}));
   before.end();
@@ -117,7 +117,7 @@ TEST(ADecoder, ThatHasEndedRemembersOnlyTheVideo) {
   EXPECT_FALSE(FedPackets().is_of(video.track));
 }
 
-TEST(ADecoder, IsNotAskedForFramesBeforeAPassedKey) {
+TEST(ADecoder, IsNotAskedForFramesBeforeAKeyItHasPassed) {
   const Video video(20);
   FedPackets before = fed(video, plan_of("0R 1 2 3 4 5", {5}));
   before.forget_before(4);

@@ -178,7 +178,7 @@ TEST(AFramePlan, TrustsTheContainerForOtherCodecs) {
   EXPECT_EQ(video.fed({0, 1, 4}), "0R 1 4R");
 }
 
-TEST(AFramePlan, ShowsTheFirstPacketOfAnOldX264ToADecoderThatBeginsElsewhere) {
+TEST(AFramePlan, FeedsTheFirstPacketOfAnOldX264ToADecoderThatStartsElsewhere) {
   const auto with = [](std::string_view says) {
     Video video;
     video.track.parameters = avcc_of();

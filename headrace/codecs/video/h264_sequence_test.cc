@@ -67,7 +67,7 @@ Bytes with_scales(bool frames_only) {
   return out;
 }
 
-TEST(SequencesOfH264, TellWhetherTheyMayHoldFields) {
+TEST(SequencesOfH264, ReportWhetherTheyMayHoldFields) {
   for (const Bytes& each : {kInterlaced, kFakeInterlaced}) EXPECT_TRUE(may_hold_h264_fields(each));
   for (const Bytes& each : {kProgressive, kBaseline, kColorPlanes}) {
     EXPECT_FALSE(may_hold_h264_fields(each));

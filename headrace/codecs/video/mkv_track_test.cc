@@ -112,7 +112,7 @@ TEST(AMatroskaFile, LastsThroughTheDeclaredOrPreviousFrameDuration) {
   EXPECT_EQ(mkv_track(film.file()).duration, 980 + 42);
 }
 
-TEST(AMatroskaFile, HasAClockOfItsOwn) {
+TEST(AMatroskaFile, HasItsOwnTimestampScale) {
   Film film = short_film();
   film.scale = 20000;
   film.more_of_track = element(mkv::kCodecDelay, 200000);
@@ -126,7 +126,7 @@ TEST(AMatroskaFile, HasAClockOfItsOwn) {
   EXPECT_EQ(mkv_code(film.file()), "HR0363");
 }
 
-TEST(AMatroskaFile, LeavesOutOtherTracks) {
+TEST(AMatroskaFile, IgnoresOtherTracks) {
   Film film = film_of(
       cluster(0, element(mkv::kSimpleBlock, block(2, 0, 0x80, {9})) + simple(7, true, {1})));
   Film sound;
@@ -208,7 +208,7 @@ TEST(AMatroskaFile, LosesNoPacketsToElementsOfUnknownLength) {
   }
 }
 
-TEST(AMatroskaFile, WhosePacketsAreBeyondItsEndHasNone) {
+TEST(AMatroskaFile, WithPacketsOutsideItsSegmentIsRefused) {
   EXPECT_EQ(mkv_code(film_of({}).file() + short_film().clusters), "HR0364");
   const Bytes in_front = element(mkv::kHeader, Bytes{}) + short_film().clusters;
   EXPECT_EQ(mkv_code(in_front + film_of({}).file()), "HR0364");

@@ -43,14 +43,14 @@ TEST(ParametersOfMpeg4, AreTheHeadersBeforeFramesAndGroups) {
   EXPECT_EQ(mpeg4_parameters(picture('I')).size(), 0u);
 }
 
-TEST(ALayerOfMpeg4, HasTheNumberOfBitsPerTime) {
+TEST(ALayerOfMpeg4, HasTheNumberOfBitsOfATime) {
   EXPECT_EQ(layer_of(kLayer).time_bits, 5);
   // headers in the packet itself come first
   EXPECT_EQ(layer_of(picture('I') + kLayer).time_bits, 0);
   EXPECT_EQ(layer_of(Bytes{0, 0, 1, 0x20, 0}).time_bits, 0);
 }
 
-TEST(ALayerOfMpeg4, TellsWhetherItsFramesHoldFields) {
+TEST(ALayerOfMpeg4, ReportsWhetherItsFramesHoldFields) {
   for (const Bytes& fields : {kFields, kFieldsAtFixedRate}) {
     EXPECT_TRUE(layer_of(fields).interlaced);
     EXPECT_EQ(layer_of(fields).time_bits, 5);

@@ -76,7 +76,7 @@ TEST(AVideoIndex, RestoresTheTrack) {
   }
 }
 
-TEST(AVideoIndex, TakesAFewBytesAPacket) {
+TEST(AVideoIndex, TakesAFewBytesPerPacket) {
   VideoTrack track;
   int64_t at = 48;
   for (int i = 0; i < 36000; ++i) {

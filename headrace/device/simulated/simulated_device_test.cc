@@ -84,7 +84,7 @@ TEST(SimulatedDevice, ReturnedMemoryIsOverwritten) {
   EXPECT_EQ(device.peak_bytes(), 4096u);
 }
 
-TEST(Device, NamesAndTheErrorIfThereIsNone) {
+TEST(Device, InvalidAndMissingDevicesAreErrors) {
   EXPECT_EQ(open_device("cpu"), host_device());
   const auto code_of = [](std::string_view name) {
     try {
@@ -108,7 +108,7 @@ TEST(Device, ADriverThatIsTooOldIsNamedWithBothVersions) {
             "the driver is too old (it has CUDA 12.2, 13.0 is needed)");
 }
 
-TEST(Device, TheHostDoesEverythingAtOnce) {
+TEST(Device, TheHostRunsEverythingSynchronously) {
   DevicePtr host = host_device();
   StreamPtr stream = host->make_stream();
   const std::vector<uint8_t> from = {1, 2, 3};

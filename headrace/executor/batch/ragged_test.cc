@@ -37,7 +37,7 @@ TEST(Ragged, PaddingFillsUpToTheLongestOnEveryOpenAxis) {
             (std::vector<uint8_t>{1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
-TEST(Ragged, ExtentsAreRoundedUpToAMultipleAndZeroStaysZero) {
+TEST(Ragged, ExtentsAreRoundedUpToAMultipleAndZeroRemainsZero) {
   std::vector<int16_t> a = {1, 2, 3};
   std::vector<TensorView> items = {view(a, {3, 1})};
   const RaggedForm form{.dtype = DType::kInt16, .promised = {-1, 1}, .multiple = 8};

@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-TEST(MemoryGate, RefusesWhatCanNeverFit) {
+TEST(MemoryGate, RefusesRequestsThatCanNeverFit) {
   MemoryGate gate(100);
   EXPECT_FALSE(gate.acquire(0, 101));
   EXPECT_TRUE(gate.acquire(0, 100));
@@ -25,7 +25,7 @@ TEST(MemoryGate, OneRecordMayBeAllowedLessThanSeveralTogether) {
   EXPECT_TRUE(gate.acquire(0, 80));
 }
 
-TEST(MemoryGate, NeverExceedsItsLimitAndStarvesNoOne) {
+TEST(MemoryGate, NeverExceedsItsLimitAndStarvesNoWaiter) {
   MemoryGate gate(1000);
   std::atomic<int64_t> next{0}, served{0};
   std::atomic<size_t> held{0}, most{0};

@@ -21,7 +21,7 @@ TEST(MemoryShares, FitInsideTheLimit) {
   }
 }
 
-TEST(MemoryShares, LeaveRoomForTheSameRecordWhateverTheNumberOfThreads) {
+TEST(MemoryShares, LeaveRoomForTheSameRecordForAnyNumberOfThreads) {
   for (size_t limit : {24u << 20, 64u << 20, 300u << 20, 1u << 30}) {
     for (size_t batch : {1u << 10, 3u << 20, 77u << 20}) {
       for (bool lists : {false, true}) {

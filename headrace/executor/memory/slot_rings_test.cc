@@ -15,7 +15,7 @@ std::shared_ptr<const Plan> plan() {
                    {}, {});
 }
 
-TEST(SlotRingsTest, OnlyLargeFieldsHaveOneAndABatchTakesASlotOfEach) {
+TEST(SlotRingsTest, OnlyLargeFieldsHaveARingAndABatchTakesASlotOfEach) {
   int returned = 0;
   const SlotRings rings(*plan(), {}, kRows, 3, nullptr, [&] { ++returned; });
   EXPECT_TRUE(rings.of(0));
@@ -35,7 +35,7 @@ TEST(SlotRingsTest, OnlyLargeFieldsHaveOneAndABatchTakesASlotOfEach) {
   EXPECT_TRUE(rings.may_open(true));
 }
 
-TEST(SlotRingsTest, SlotsThatAreOutStayWhenTheRingsGo) {
+TEST(SlotRingsTest, LeasedSlotsOutliveTheRings) {
   int returned = 0;
   std::shared_ptr<void> slot;
   {

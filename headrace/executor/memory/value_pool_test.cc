@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kValue = size_t{1} << 20;
 
-TEST(ValuePool, UsesTheMemoryOfDroppedValuesAgain) {
+TEST(ValuePool, ReusesTheMemoryOfDroppedValues) {
   ValuePool pool(8 * kValue);
   auto first = pool.take(kValue);
   const void* memory = first.get();
@@ -42,7 +42,7 @@ TEST(ValuePool, GivesAValueThePagesThatItNeeds) {
   std::memset(smaller.get(), 2, kValue / 2);
 }
 
-TEST(ValuePool, DoesNotTouchAValueWhileAnythingRefersToIt) {
+TEST(ValuePool, DoesNotReuseAValueWhileAnythingRefersToIt) {
   ValuePool pool(64 * kValue);
   auto value = pool.take(kValue);
   std::memset(value.get(), 7, kValue);
@@ -108,7 +108,7 @@ TEST(ValuePool, ServesManyThreads) {
   EXPECT_EQ(mapped_bytes(), before);
 }
 
-TEST(ValuePool, KeepsNoMoreThanItsShare) {
+TEST(ValuePool, RetainsNoMoreThanItsShare) {
   const size_t before = mapped_bytes();
   {
     ValuePool pool(2 * kValue);
@@ -125,7 +125,7 @@ TEST(ValuePool, KeepsNoMoreThanItsShare) {
   EXPECT_EQ(mapped_bytes(), before);
 }
 
-TEST(ValuePool, IsOutlivedByItsValues) {
+TEST(ValuePool, MayBeDestroyedBeforeItsValues) {
   const size_t before = mapped_bytes();
   std::shared_ptr<void> value;
   {

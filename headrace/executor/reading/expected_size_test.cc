@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-TEST(ExpectedSize, IsUnknownBeforeTheFirst) {
+TEST(ExpectedSize, IsUnknownBeforeTheFirstRecord) {
   ExpectedSize expected;
   EXPECT_EQ(expected.bytes(), 0u);
   expected.add(7);
@@ -24,7 +24,7 @@ TEST(ExpectedSize, OneHugeRecordDoesNotCount) {
   }
 }
 
-TEST(ExpectedSize, ManyLargeOnesDo) {
+TEST(ExpectedSize, ManyLargeRecordsCount) {
   ExpectedSize expected;
   for (int i = 0; i < 100; ++i) expected.add(i % 10 == 0 ? 50'000 : 1000);
   EXPECT_EQ(expected.bytes(), 50'000u);

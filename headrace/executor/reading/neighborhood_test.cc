@@ -60,7 +60,7 @@ std::vector<int64_t> numbers_to(int64_t count) {
   return out;
 }
 
-TEST(Neighborhood, ARunTakesAsManyRequestsAsItsBytesNeed) {
+TEST(Neighborhood, ARunOfNeighborsTakesAsFewRequestsAsItsBytesAllow) {
   std::vector<int64_t> due = numbers_to(1000);
   EXPECT_EQ(ask_for(run_of(1000), due, 64).requests, 16);
   std::ranges::reverse(due);
@@ -69,7 +69,7 @@ TEST(Neighborhood, ARunTakesAsManyRequestsAsItsBytesNeed) {
   EXPECT_EQ(ask_for(run_of(1000), due, 64).requests, 16);
 }
 
-TEST(Neighborhood, TwoRunsAreNotOneRequest) {
+TEST(Neighborhood, TwoSeparateRunsTakeTwoRequests) {
   Pieces pieces = run_of(10);
   pieces.erase(4);
   EXPECT_EQ(ask_for(pieces, {9, 0, 1, 2, 3, 5, 6, 7, 8}, 64).requests, 2);

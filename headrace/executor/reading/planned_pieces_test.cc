@@ -65,13 +65,13 @@ TEST(PlannedPieces, RequestsOfTheFirstBatchContainNoOtherRecords) {
   EXPECT_EQ(request_of(pieces, records[8]), std::pair(int64_t{7}, int64_t{3}));
 }
 
-TEST(PlannedPieces, NoRequestExceedsItsPartOfTheShare) {
+TEST(PlannedPieces, NoRequestExceedsItsPartOfTheMemoryShare) {
   PlannedPieces pieces(/*share_bytes=*/8 * 2500);
   const auto records = plan_records(pieces, 10);
   EXPECT_EQ(request_of(pieces, records[0]), std::pair(int64_t{0}, int64_t{2}));
 }
 
-TEST(PlannedPieces, GapsWholeFilesAndLocalFilesDivide) {
+TEST(PlannedPieces, GapsWholeFilesAndLocalFilesSeparateRequests) {
   PlannedPieces pieces(kAmple);
   const auto first = *pieces.add({.piece = piece_at(0, 1000), .number = 0});
   const auto near = *pieces.add({.piece = piece_at(1500, 1000), .number = 1, .index = 1});

@@ -94,7 +94,7 @@ TEST(ReadAheadLater, ManyReadsAreInFlightWithoutWaitingThreads) {
   EXPECT_EQ(ahead.held_bytes(), 0u);
 }
 
-TEST(ReadAheadLater, TemporaryFaultsDoNotShow) {
+TEST(ReadAheadLater, TemporaryFaultsAreRetried) {
   MemoryVolume volume("faulty", {.latency_seconds = 0.001,
                                  .fault = [](const MemoryRequest& request) -> MemoryFault {
                                    if (request.number % 50 == 7) return {.most = 300};
@@ -200,7 +200,7 @@ TEST(ReadAheadLater, NeighborsInAFileAreOneRead) {
 
 // Blocks of 100 neighbors, of which an order mixes eight: each is one request, though hardly two
 // of its records follow each other.
-TEST(ReadAheadLater, ABlockThatIsMixedWithOthersIsOneRequest) {
+TEST(ReadAheadLater, ABlockOfABlockShuffleIsOneRequest) {
   constexpr int64_t kRecords = 4000, kBlock = 100, kMixed = 8;
   constexpr size_t kBytes = 4000;
   std::vector<uint8_t> all;
@@ -253,7 +253,7 @@ TEST(ReadAheadLater, ABlockThatIsMixedWithOthersIsOneRequest) {
   EXPECT_GE(ahead.counts().bytes, 2 * all.size());
 }
 
-TEST(ReadAheadLater, ARecordThatIsDrawnTwiceComesTwice) {
+TEST(ReadAheadLater, ARecordThatIsDrawnTwiceIsDeliveredTwice) {
   MemoryVolume volume("twice", {.latency_seconds = 0.002});
   constexpr size_t kBytes = 500;
   std::vector<uint8_t> all;
@@ -314,7 +314,7 @@ TEST(ReadAheadLater, AnotherStreamGetsItsOwnRecords) {
   while (ahead.held_bytes() > 0) std::this_thread::yield();  // what was on its way has arrived
 }
 
-TEST(ReadAheadLater, StaysInsideItsShareOfMemory) {
+TEST(ReadAheadLater, StaysWithinItsShareOfMemory) {
   MemoryVolume volume("share", {.latency_seconds = 0.01});
   constexpr size_t kBytes = 40'000;
   ReadAhead ahead(files_in(volume, 600, kBytes), {true}, kShare);
@@ -351,7 +351,7 @@ TEST(ReadAheadLater, AFetchFarAheadStaysWithinTheShare) {
   EXPECT_EQ(ahead.held_bytes(), 0u);
 }
 
-TEST(ReadAheadLater, OneGiantDoesNotThrottleTheSmallOnesAfterIt) {
+TEST(ReadAheadLater, OneHugeRecordDoesNotThrottleTheSmallOnesAfterIt) {
   MemoryVolume volume("giant", {.latency_seconds = 0.01});
   const SourcePtr source = files_in(volume, 1000, 20'000);
   volume.write("500", content_of(500, size_t{6} << 20));  // more than the share

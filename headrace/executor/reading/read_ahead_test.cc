@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(ReadAhead, EveryStyle,
                                                           ReadStyle::kPython),
                                           testing::Values(0, 400), testing::Values(1, 4)));
 
-TEST_P(EveryStyle, SkippedRecordsHoldNothingAndAreNotWaitedFor) {
+TEST_P(EveryStyle, SkippedRecordsHoldNoMemoryAndAreNotWaitedFor) {
   const auto [style, pause, threads] = GetParam();
   auto source = std::make_shared<Numbered>(300, style, std::chrono::microseconds(pause));
   ReadAhead ahead(source, {true}, 64 << 10);
@@ -106,7 +106,7 @@ TEST_P(EveryStyle, SkippedRecordsHoldNothingAndAreNotWaitedFor) {
   EXPECT_EQ(ahead.held_bytes(), 0u);
 }
 
-TEST(ReadAhead, PythonIsAskedForManyRecordsAtOnce) {
+TEST(ReadAhead, PythonIsCalledForManyRecordsAtOnce) {
   auto source = std::make_shared<Numbered>(512, ReadStyle::kPython, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 1 << 20);
   ahead.start({[](int64_t sequence) { return (sequence * 7) % 512; }, 512});
@@ -114,7 +114,7 @@ TEST(ReadAhead, PythonIsAskedForManyRecordsAtOnce) {
   EXPECT_LE(source->calls_, 512 / 8);
 }
 
-TEST(ReadAhead, StaysInsideItsShareOfMemory) {
+TEST(ReadAhead, StaysWithinItsShareOfMemory) {
   auto source = std::make_shared<Numbered>(1000, ReadStyle::kPython, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 64 << 10);
   ahead.start({[](int64_t sequence) { return sequence; }, 1000});
@@ -126,7 +126,7 @@ TEST(ReadAhead, StaysInsideItsShareOfMemory) {
   }
 }
 
-TEST(ReadAhead, WaitsForRoomUntilLentRecordsAreReturned) {
+TEST(ReadAhead, WaitsForMemoryUntilLentRecordsAreReturned) {
   auto source = std::make_shared<Numbered>(100, ReadStyle::kFiles, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 2500);  // two records
   ahead.start({[](int64_t sequence) { return sequence; }, 100});

@@ -149,7 +149,7 @@ TEST_F(FolderListingTest, RemembersEveryFolderEvenWithoutImages) {
   }
 }
 
-TEST_F(FolderListingTest, TellsItsProgressAndCanBeCanceled) {
+TEST_F(FolderListingTest, ReportsItsProgressAndCanBeCanceled) {
   for (int i = 0; i < 5000; ++i) folder.write(std::to_string(i) + ".jpg", "");
   int64_t told = 0;
   list_folder(folder.path(), [&](int64_t done, int64_t) { told = done; });

@@ -84,7 +84,7 @@ TEST_F(Folder, ReadsFileAndLabel) {
   for (const RecordData& record : out) EXPECT_TRUE(record.result);
 }
 
-TEST_F(Folder, UnwantedFieldsAreNotRead) {
+TEST_F(Folder, UnrequestedFieldsAreNotRead) {
   data.write("cat/1.jpg", "meow");
   const SourcePtr source = open();
   fs::remove(data / "cat/1.jpg");

@@ -74,7 +74,7 @@ class ListingCache : public testing::Test {
   CacheDirectory cache{cache_folder.path()};
 };
 
-TEST_F(ListingCache, GivesBackTheSameListing) {
+TEST_F(ListingCache, ReturnsTheSameListing) {
   const FolderListing listing = list();
   EXPECT_FALSE(kept());
   ASSERT_TRUE(keep_listing(cache, data.path(), listing, now()));
@@ -83,7 +83,7 @@ TEST_F(ListingCache, GivesBackTheSameListing) {
   EXPECT_TRUE(same(*kept, listing));
 }
 
-TEST_F(ListingCache, EndsWhenAnyFolderChanges) {
+TEST_F(ListingCache, IsInvalidatedWhenAnyFolderChanges) {
   const auto changes = std::vector<std::function<void()>>{
       [&] { data.write("cat/new.jpg", ""); },
       [&] { fs::remove(data / "dog/4.jpg"); },
@@ -161,7 +161,7 @@ void make_checksum_right(std::vector<uint8_t>& bytes) {
 
 // An attacker who can write the cache can forge the checksum: then only a plausible listing may be
 // returned, and no out-of-bounds read may happen (checked by sanitizers).
-TEST_F(ListingCache, AForgedEntryIsAPlausibleListingOrNone) {
+TEST_F(ListingCache, AForgedEntryIsAPlausibleListingOrRefused) {
   const std::vector<uint8_t> good = bytes_from_listing(list(), data.path());
   std::vector<uint8_t> copy = good;
   make_checksum_right(copy);

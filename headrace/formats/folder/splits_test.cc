@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-TEST(Splits, are_known_by_their_names_with_years_and_numbers) {
+TEST(Splits, are_recognized_by_their_names_with_years_and_numbers) {
   for (const char* name : {"train", "Training", "VAL", "valid", "validation", "validating", "test",
                            "testing", "dev", "val2017", "test-1", "train_00"}) {
     EXPECT_TRUE(is_split_name(name)) << name;

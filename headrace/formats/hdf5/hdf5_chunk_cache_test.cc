@@ -40,7 +40,7 @@ TEST_F(Hdf5ChunkCacheTest, a_chunk_is_decompressed_once) {
   EXPECT_EQ(unpacked_, (std::vector<uint64_t>{7, 7}));
 }
 
-TEST_F(Hdf5ChunkCacheTest, the_least_recently_used_is_evicted_first) {
+TEST_F(Hdf5ChunkCacheTest, the_least_recently_used_chunk_is_evicted_first) {
   for (const uint64_t cell : {1, 2, 3, 1, 4}) get(1, cell);  // 4 evicted 2
   unpacked_.clear();
   for (const uint64_t cell : {1, 3, 4}) EXPECT_EQ(get(1, cell), cell);
@@ -49,7 +49,7 @@ TEST_F(Hdf5ChunkCacheTest, the_least_recently_used_is_evicted_first) {
   EXPECT_EQ(unpacked_, (std::vector<uint64_t>{2}));
 }
 
-TEST_F(Hdf5ChunkCacheTest, one_larger_than_the_limit_is_kept_alone) {
+TEST_F(Hdf5ChunkCacheTest, a_chunk_larger_than_the_limit_is_kept_alone) {
   get(1, 1);
   int made = 0;
   for (int again = 0; again < 2; ++again) {

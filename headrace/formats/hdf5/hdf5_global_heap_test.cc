@@ -68,7 +68,7 @@ TEST(Hdf5GlobalHeap, large_values_are_skipped_or_read_completely) {
   EXPECT_EQ(value(across, 2, large.size()), large);
 }
 
-TEST(Hdf5GlobalHeap, values_are_the_same_in_whatever_order_they_are_read) {
+TEST(Hdf5GlobalHeap, values_do_not_depend_on_the_order_of_reading) {
   const std::vector<std::string> values = {std::string(9000, 'x'), "second", std::string(5000, 'y'),
                                            "", "fifth!!!"};
   std::string objects;

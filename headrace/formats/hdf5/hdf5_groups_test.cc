@@ -25,7 +25,7 @@ void put_group(TestFile& file, const std::string& heap, const std::vector<uint64
   file.put(symbols, "SNOD" + u8(1) + u8(0) + u16(names.size()) + entries);
 }
 
-TEST(Hdf5Groups, have_the_names_that_their_heap_has) {
+TEST(Hdf5Groups, have_the_names_in_their_heap) {
   TestFile made;
   put_group(made, std::string("\0b\0ab\0", 6), {3, 1});
   const Hdf5File file = made.open();

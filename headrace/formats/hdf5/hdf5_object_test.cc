@@ -94,7 +94,7 @@ TEST(Hdf5Object, continuations_are_checked) {
   EXPECT_EQ(with(kObject + 16, 24), "HR0489: an object header that refers to itself");
 }
 
-TEST(Hdf5Object, of_more_than_a_thousand_parts_is_refused) {
+TEST(Hdf5Object, a_header_of_more_than_a_thousand_parts_is_refused) {
   TestFile file;
   constexpr uint64_t kParts = 1025, kBytes = 24;
   file.put(kObject, old_header(old_message(Type::kContinuation, continued_at(kPart, kBytes))));

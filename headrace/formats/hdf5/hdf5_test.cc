@@ -104,7 +104,7 @@ TEST_P(Hdf5, FieldsAreNamedByContent) {
   EXPECT_EQ(source->integer_column("label"), (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
 }
 
-TEST_P(Hdf5, TruncatedAnywhereItIsAnError) {
+TEST_P(Hdf5, TruncatedAnywhereIsAnError) {
   const Bytes whole = hdf5_test_file(GetParam());
   for (size_t i = 0; i < 64; ++i) {
     const std::string path = write(std::span(whole).first(whole.size() * i / 64));

@@ -106,7 +106,7 @@ TEST_F(LmdbDamageTest, a_branch_where_a_leaf_should_be_is_refused) {
   expect_bad({2, 3}, "is a branch page, not a leaf", page * 512);
 }
 
-TEST_F(LmdbDamageTest, free_space_outside_the_page) {
+TEST_F(LmdbDamageTest, free_space_outside_the_page_is_detected) {
   const uint64_t page = child(1);
   set(page * 512 + 12, uint16_t{600});
   expect_bad({2, 3}, "has its free space from 600", page * 512);
@@ -119,25 +119,25 @@ TEST_F(LmdbDamageTest, an_entry_outside_its_page_is_one_bad_record) {
              page * 512 + 510);
 }
 
-TEST_F(LmdbDamageTest, a_key_that_extends_beyond_its_page) {
+TEST_F(LmdbDamageTest, a_key_that_extends_beyond_its_page_is_detected) {
   const size_t node = node_at(child(1), 0);
   set(node + 6, uint16_t{500});
   expect_bad({2}, "has a key of 500 bytes", node);
 }
 
-TEST_F(LmdbDamageTest, a_value_that_extends_beyond_its_page) {
+TEST_F(LmdbDamageTest, a_value_that_extends_beyond_its_page_is_detected) {
   const size_t node = node_at(child(1), 1);
   set(node, uint16_t{505});
   expect_bad({3}, "has a value of 505 bytes, which goes beyond the page", node);
 }
 
-TEST_F(LmdbDamageTest, a_value_that_extends_beyond_the_file) {
+TEST_F(LmdbDamageTest, a_value_that_extends_beyond_the_file_is_detected) {
   const size_t node = node_at(child(3), 1);
   set(node + 2, uint16_t{0x4000});
   expect_bad({7}, "extends beyond the last page", node);
 }
 
-TEST_F(LmdbDamageTest, entries_that_overlap_spoil_their_page) {
+TEST_F(LmdbDamageTest, overlapping_entries_invalidate_their_page) {
   const uint64_t page = child(1);
   set(page * 512 + 18, number<uint16_t>(page * 512 + 16));
   set(page * 512 + 14, number<uint16_t>(page * 512 + 16));

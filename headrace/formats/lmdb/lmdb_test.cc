@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Entries = LmdbTestEntries;
 
-TEST_F(LmdbTest, values_come_in_the_order_of_their_keys_whatever_their_size) {
+TEST_F(LmdbTest, values_of_any_size_are_in_the_order_of_their_keys) {
   for (const int count : {1, 2, 7, 300}) {
     const Entries entries = some_entries(count);
     expect_entries(*open(made(entries), {{"values", std::string("bytes")}}), entries);
@@ -61,7 +61,7 @@ TEST_F(LmdbTest, an_empty_environment_has_no_records) {
   EXPECT_EQ(open(environment.file({}))->size(), 0);
 }
 
-TEST_F(LmdbTest, several_environments_are_one_after_the_other) {
+TEST_F(LmdbTest, several_environments_are_concatenated) {
   data.write("a/data.mdb", made(some_entries(2, 0)));
   data.write("b/data.mdb", made(some_entries(3, 0)));
   const SourcePtr source = open_source(data / "{a,b}");
@@ -126,7 +126,7 @@ TEST_F(LmdbTest, other_kinds_of_environments_are_refused_by_name) {
   EXPECT_NE(dupsort.find("several values per key (dupsort)"), std::string::npos) << dupsort;
 }
 
-TEST_F(LmdbTest, a_damaged_meta_page_is_an_error_unless_asked_to_recover) {
+TEST_F(LmdbTest, a_damaged_meta_page_is_an_error_unless_recovery_is_requested) {
   std::string bytes = made(some_entries(2, 0));
   bytes[16] ^= 1;  // the older one
   const std::string message = refusal(bytes);

@@ -125,7 +125,7 @@ TEST_F(LmdbValuesTest, an_encoded_datum_is_an_image_with_a_label) {
             "the Datum holds pixels, and others an encoded image");
 }
 
-TEST_F(LmdbValuesTest, an_image_without_the_flag_encoded_is_known_by_its_bytes) {
+TEST_F(LmdbValuesTest, an_image_without_the_flag_encoded_is_recognized_by_its_bytes) {
   EXPECT_TRUE(make({datum(0, 0, 0, kJpeg, 1)}).schema()[0].encoded);
 }
 
@@ -150,7 +150,7 @@ TEST_F(LmdbValuesTest, pixels_of_other_sizes_have_their_own_shape) {
   EXPECT_EQ(record_.fields[0].shape, (Shape{1, 2, 3}));
 }
 
-TEST_F(LmdbValuesTest, floats_of_a_datum_packed_or_not) {
+TEST_F(LmdbValuesTest, floats_of_a_datum_are_read_packed_or_not) {
   const std::vector<float> numbers = {1.5f, -2, 0.25f, 3};
   const std::string sizes = proto_number(1, 1) + proto_number(2, 2) + proto_number(3, 2);
   std::string single = sizes;

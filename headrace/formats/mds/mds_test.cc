@@ -129,7 +129,7 @@ TEST_F(MdsTest, columns_are_chosen_by_name_and_others_are_not_read) {
   EXPECT_NE(unknown.find("did you mean \"x-y\"?"), std::string::npos) << unknown;
 }
 
-TEST_F(MdsTest, every_encoding_of_numbers_and_text) {
+TEST_F(MdsTest, every_encoding_of_numbers_and_text_is_read) {
   const std::vector<MdsTestColumn> columns = {
       {"a", "uint8", 1},   {"b", "int16", 2},       {"c", "float64", 8},
       {"d", "str_int", 0}, {"e", "str_float", 0},   {"f", "json", 0},
@@ -189,7 +189,7 @@ TEST_F(MdsTest, pillow_pixels_become_planes) {
   EXPECT_NE(error_of(*source, 5).find("header is truncated"), std::string::npos);
 }
 
-TEST_F(MdsTest, arrays_with_and_without_their_type_and_shape) {
+TEST_F(MdsTest, arrays_are_read_with_and_without_their_type_and_shape) {
   const std::vector<MdsTestColumn> columns = {
       {"a", "ndarray", 0}, {"b", "ndarray:int16:2,1", 4}, {"image", "ndarray:uint8", 0}};
   const std::string array = std::string("\x21\x09\x02\x00\x01\x00", 6) +  // int32, two u16 sizes
@@ -282,7 +282,7 @@ TEST_F(MdsTest, a_shard_with_another_number_of_samples_is_one_bad_record) {
   EXPECT_EQ(record.fields[0].scalar, 10);
 }
 
-TEST_F(MdsTest, a_truncated_shard_only_loses_its_last_samples) {
+TEST_F(MdsTest, a_truncated_shard_loses_only_its_last_samples) {
   write_dataset();
   data.write("d/shard.00000.mds", shards[0].substr(0, shards[0].size() - 5));
   const SourcePtr source = open_source(data / "d");
@@ -308,7 +308,7 @@ TEST_F(MdsTest, decreasing_offsets_damage_two_samples) {
       << error_of(*source, 4);
 }
 
-TEST_F(MdsTest, lengths_that_do_not_fit_their_sample) {
+TEST_F(MdsTest, lengths_that_do_not_fit_their_sample_are_errors) {
   write_dataset();
   uint32_t begin = 0;
   std::memcpy(&begin, shards[0].data() + 4 + 4 * 2, sizeof begin);

@@ -189,7 +189,7 @@ TEST_F(Npy, DamageIsNamed) {
   has("\x93NUMPY", "version 0.0");
 }
 
-TEST_F(Npy, SeveralFilesAreOne) {
+TEST_F(Npy, SeveralFilesAreOneSource) {
   folder_.write("x-0.npy", npy_of("<f4", "(2, 3)", counting(24)));
   folder_.write("x-1.npy", npy_of("<f4", "(1, 3)", counting(12)));
   const SourcePtr source = open_source(folder_ / "x-*.npy");

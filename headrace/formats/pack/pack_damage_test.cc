@@ -187,7 +187,7 @@ TEST_F(DamagedPack, APageThatContradictsTheIndexIsFound) {
 
 // Replaces each number of the header, the tail, the directory, the pages and the tables by an
 // extreme value, with valid checksums.
-TEST_F(DamagedPack, WithFalseMetadataIsReadWithoutHarm) {
+TEST_F(DamagedPack, WithFalseMetadataIsReadSafely) {
   std::vector<size_t> places;
   const size_t page = number_at<uint32_t>(sound_, 12), tail = sound_.size() - kPackTailBytes;
   const size_t directory = number_at<uint64_t>(sound_, tail);

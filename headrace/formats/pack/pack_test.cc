@@ -127,7 +127,7 @@ TEST(Pack, HoldsRecordsLongerThanAPage) {
   expect_same_records(*open_source(place / "x.hrpack"), *folder);
 }
 
-TEST(Pack, IsOneSourceHoweverManyShards) {
+TEST(Pack, IsOneSourceForAnyNumberOfShards) {
   const TemporaryFolder place;
   write_pictures(place, "data", 25);
   const SourcePtr folder = open_source(place / "data");

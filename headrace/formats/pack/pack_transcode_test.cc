@@ -130,7 +130,7 @@ TEST(Transcoder, AJpegGetsTheRequestedForm) {
   }
 }
 
-TEST(Transcoder, UndecodableImagesAreKeptAndReported) {
+TEST(Transcoder, UndecodableImagesAreStoredUnchangedAndReported) {
   const auto reason = [](const std::string& bytes, const Field& field = kPicture) {
     const Padded picture(bytes);
     const Result<PackedValue> value =
@@ -152,7 +152,7 @@ TEST(Transcoder, UndecodableImagesAreKeptAndReported) {
   EXPECT_TRUE(reason(whole.substr(0, 30)).starts_with("unusable: HR03"));
 }
 
-TEST(Transcoder, AnImageOfAnotherCodecIsKeptUnchanged) {
+TEST(Transcoder, AnImageOfAnotherCodecIsStoredUnchanged) {
   const Padded picture(png(1, 1));
   Field mask = kPicture;
   mask.kind = FieldKind::kMask;

@@ -98,7 +98,7 @@ void write_fields(const std::string& path, bool keys_are_paths,
 // The rows of a .npy, after its header of 128 bytes.
 std::string rows_of(const std::string& npy) { return npy.substr(npy.find('\n') + 1); }
 
-TEST(Unpack, GivesEveryFieldAFileOrAnArray) {
+TEST(Unpack, WritesEveryFieldAsAFileOrAnArray) {
   const TemporaryFolder place;
   write_fields(place / "x", true);
   EXPECT_TRUE(unpack(place / "x", place / "out").damaged.empty());
@@ -126,7 +126,7 @@ TEST(Unpack, AddsASuffixToKeysThatAreNotPaths) {
   EXPECT_TRUE(files.contains("mask/a.b/1.jpg.png"));
 }
 
-TEST(Unpack, NeverGivesBytesThatWereNotPacked) {
+TEST(Unpack, NeverWritesBytesThatWereNotPacked) {
   const TemporaryFolder place;
   const auto damaged = [&](size_t field, const std::function<void(PackedValue&)>& change) {
     std::filesystem::remove_all(place / "out");
@@ -245,7 +245,7 @@ TEST(Unpack, DoesNotFollowALinkOutOfItsFolder) {
   EXPECT_TRUE(files_below(place / "elsewhere").empty());
 }
 
-TEST(Unpack, ReplacesAnotherFileOnlyWhenAsked) {
+TEST(Unpack, ReplacesAnotherFileOnlyOnRequest) {
   const TemporaryFolder place;
   write_pack(place / "pack", {"a.jpg", "b.jpg"});
   place.write("out/a.jpg", "other");

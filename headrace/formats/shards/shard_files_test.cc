@@ -63,7 +63,7 @@ TEST_F(ShardFiles, an_existing_file_takes_precedence_over_a_pattern) {
   EXPECT_TRUE(is_shard_pattern(data.path() + "/odd{2}.tar"));
 }
 
-TEST_F(ShardFiles, lines_are_taken_each_on_its_own) {
+TEST_F(ShardFiles, each_line_is_a_separate_pattern) {
   const std::string path = data.path();
   EXPECT_EQ(shard_files(path + "/x.TAR\n" + path + "/p-*.tar"),
             (Names{path + "/x.TAR", path + "/p-1.tar", path + "/p-9.tar", path + "/p-10.tar"}));
@@ -87,7 +87,7 @@ TEST_F(ShardFiles, invalid_patterns_are_refused) {
   EXPECT_EQ(failure("/none.tar"), "HR0201");
 }
 
-TEST_F(ShardFiles, a_path_is_a_shard_or_a_folder_of_them) {
+TEST_F(ShardFiles, a_path_is_a_shard_or_a_folder_of_shards) {
   const auto is_shard = [](const std::string& file) { return file_begins_with(file, "SHARD"); };
   data.write("shards/a.bin", "");
   data.write("other/a.txt", "SHARD");

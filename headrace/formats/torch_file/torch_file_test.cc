@@ -35,7 +35,7 @@ Result<TorchContents> read_of(const std::string& pickle) {
                            "a.pt");
 }
 
-TEST(TorchPickle, ADictionaryOfTensors) {
+TEST(TorchPickle, ADictionaryOfTensorsIsRead) {
   const Result<TorchContents> read = read_of(
       dictionary_of(text_op("x") + tensor_op(kTwoByThree, kDense, 2) + text_op("n") + "K\x05"));
   ASSERT_TRUE(read) << read.error().what;

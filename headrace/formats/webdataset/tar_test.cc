@@ -125,7 +125,7 @@ TEST(Tar, FoldersLinksAndDevicesAreNotFiles) {
   EXPECT_EQ(found.files.size(), 1u);
 }
 
-TEST(Tar, SizesInBinary) {
+TEST(Tar, BinarySizesAreRead) {
   std::string header = tar_header("big", 0);
   std::memset(header.data() + 124, 0, 12);
   header[124] = char(0x80);

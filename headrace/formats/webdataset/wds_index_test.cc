@@ -243,7 +243,7 @@ TEST_F(WdsIndexedTest, with_an_index_a_damaged_header_only_costs_its_record) {
   }
 }
 
-TEST_F(WdsIndexedTest, one_that_does_not_match_is_ignored_with_a_warning) {
+TEST_F(WdsIndexedTest, an_index_that_does_not_match_is_ignored_with_a_warning) {
   const Archive archive = many(3);
   data.write("a-0.tar", archive.tar);
   data.write("a-1.tar", archive.tar);
@@ -257,7 +257,7 @@ TEST_F(WdsIndexedTest, one_that_does_not_match_is_ignored_with_a_warning) {
       << source->description();
 }
 
-TEST_F(WdsIndexedTest, one_given_explicitly_must_match) {
+TEST_F(WdsIndexedTest, an_index_given_explicitly_must_match) {
   const Archive archive = many(3);
   data.write("a.tar", archive.tar);
   data.write("x/right.idx", archive.index);
@@ -272,7 +272,7 @@ TEST_F(WdsIndexedTest, one_given_explicitly_must_match) {
   EXPECT_NE(message_of([&] { with("x/none.idx"); }).find("none.idx"), std::string::npos);
 }
 
-TEST_F(WdsIndexedTest, a_kept_scan_is_made_again_when_the_index_changes) {
+TEST_F(WdsIndexedTest, a_cached_scan_is_redone_when_the_index_changes) {
   TemporaryFolder cache;
   ::setenv("HEADRACE_CACHE", cache.path().c_str(), 1);
   const Archive archive = many(1200);

@@ -290,7 +290,7 @@ TEST_F(WebDatasetTest, compressed_shards_give_the_same_records) {
   EXPECT_EQ(read(*cut, 1), "image=two label=2");
 }
 
-TEST_F(WebDatasetTest, a_truncated_archive_only_loses_its_end) {
+TEST_F(WebDatasetTest, a_truncated_archive_loses_only_its_end) {
   Members members;
   for (int i = 0; i < 40; ++i) {
     members.emplace_back(std::to_string(i) + ".cls", std::to_string(i));
@@ -316,7 +316,7 @@ TEST_F(WebDatasetTest, a_truncated_archive_only_loses_its_end) {
   }
 }
 
-TEST_F(WebDatasetTest, names_that_point_outside_are_only_names) {
+TEST_F(WebDatasetTest, names_that_point_outside_the_archive_are_not_followed) {
   const auto source = open({{"../../etc/x.jpg", "1"}, {"/etc/y.jpg", "2"}, {"a/../z.jpg", "3"}});
   ASSERT_EQ(source->size(), 3);
   EXPECT_EQ(source->key(0), "../../etc/x");

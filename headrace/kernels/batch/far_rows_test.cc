@@ -46,7 +46,7 @@ TEST_F(FarRows, AreGathered) {
   EXPECT_EQ(row, 7);
 }
 
-TEST_F(FarRows, AreGatheredTo) {
+TEST_F(FarRows, MayBeTheDestinationOfAGather) {
   // 2^20 + 1 rows of 4096 bytes, of which the last is copied.
   const std::vector<uint8_t> row(4096, 9);
   const std::vector<int64_t> indices(kFar / 4096, 0);

@@ -81,7 +81,7 @@ TEST_P(GatherRowsAt, ASliceIsACopyOfConsecutiveRows) {
   }
 }
 
-TEST_P(GatherRowsAt, NothingIsDoneForNoRowsAndForEmptyOnes) {
+TEST_P(GatherRowsAt, NothingIsDoneForNoRowsOrEmptyRows) {
   const auto rows = put(std::vector<uint8_t>(16));
   EXPECT_EQ(GatherRows(rows, 16, RowChoice::slice(0), rows, 0).items(), 0);
   EXPECT_EQ(GatherRows(rows, 0, RowChoice::slice(0), rows, 5).items(), 0);

@@ -63,14 +63,14 @@ TEST_P(BlendRows, AreExactForEveryPairOfValues) {
   }
 }
 
-TEST_P(BlendRows, WithFractionalFactors) {
+TEST_P(BlendRows, AreExactForExtremeFactors) {
   for (const float factor : {2.0f, std::nextafter(2.0f, 0.0f), 3.7f, 1e9f, -0.5f, -1e9f,
                              std::numeric_limits<float>::denorm_min()}) {
     EXPECT_EQ(wrong(factor), 0) << factor;
   }
 }
 
-TEST(PillowBlends, AreMostlyIntegers) {
+TEST(PillowBlends, AreMostlyIntegerArithmetic) {
   int whole = 0;
   for (int bin = 0; bin < 31; ++bin) {  // the strengths of RandAugment and TrivialAugmentWide
     for (const double most : {0.9, -0.9, 0.99, -0.99}) {

@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-TEST(RowStatistics, OfRowsOfEveryLength) {
+TEST(RowStatistics, AreExactForRowsOfEveryLength) {
   std::mt19937 random(5);
   for (int count = 1; count < 300; ++count) {
     std::vector<uint8_t> row(count);
@@ -32,12 +32,12 @@ TEST(RowStatistics, OfRowsOfEveryLength) {
   }
 }
 
-TEST(RowStatistics, ASumOfMoreThan32Bits) {
+TEST(RowStatistics, ASumOfMoreThan32BitsIsExact) {
   const std::vector<uint8_t> row(20'000'000, 255);
   EXPECT_EQ(sum_of_row(row.data(), 20'000'000), uint64_t{5'100'000'000});
 }
 
-TEST(RowStatistics, OfEmptyRows) {
+TEST(RowStatistics, AreUnchangedByEmptyRows) {
   uint8_t least = 9, most = 3;
   extend_by_row(nullptr, 0, least, most);
   EXPECT_EQ(sum_of_row(nullptr, 0), 0u);

@@ -26,7 +26,7 @@ class TableRows : public testing::TestWithParam<SimdLevel> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-TEST_P(TableRows, EveryValueOfManyTablesInRowsOfEveryLength) {
+TEST_P(TableRows, AreExactForEveryValueAndRowsOfEveryLength) {
   std::mt19937 random(3);
   for (int count = 0; count <= 300; ++count) {
     uint8_t table[256];
@@ -39,7 +39,7 @@ TEST_P(TableRows, EveryValueOfManyTablesInRowsOfEveryLength) {
   }
 }
 
-TEST_P(TableRows, InPlace) {
+TEST_P(TableRows, MayBeAppliedInPlace) {
   uint8_t table[256], row[256 + kBeyond];
   for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(255 - i);
   for (int i = 0; i < 256; ++i) row[i] = static_cast<uint8_t>(i * 7);
@@ -68,7 +68,7 @@ bool says_the_table(const Table& table, const TableGuess& guess) {
 
 // As brightness, contrast and Pillow's autocontrast make them; the last often hits integers, from
 // either side.
-TEST_P(TableRows, NearlyEveryLinearTableHasAForm) {
+TEST_P(TableRows, NearlyEveryLinearTableHasAnArithmeticForm) {
   std::mt19937 random(5);
   std::uniform_real_distribution<float> factors(0, 2), means(0, 255);
   constexpr int kEach = 2000;
@@ -93,7 +93,7 @@ TEST_P(TableRows, NearlyEveryLinearTableHasAForm) {
   EXPECT_GT(stretches, kEach * 3 / 4);
 }
 
-TEST_P(TableRows, MasksAndMirrors) {
+TEST_P(TableRows, MasksAndMirroringHaveAnArithmeticForm) {
   for (int bits = 0; bits <= 8; ++bits) {
     for (int threshold = 0; threshold <= 256; ++threshold) {
       const auto mask = static_cast<uint8_t>(0xff00 >> bits);
@@ -106,7 +106,7 @@ TEST_P(TableRows, MasksAndMirrors) {
   }
 }
 
-TEST_P(TableRows, AWrongGuessHasNoForm) {
+TEST_P(TableRows, AWrongGuessGivesNoArithmeticForm) {
   std::mt19937 random(7);
   const Table table = table_of([&](int) { return random(); });
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();

@@ -21,7 +21,7 @@ class BoxColumns : public testing::TestWithParam<SimdLevel> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-TEST_P(BoxColumns, OfEveryHeightAndReach) {
+TEST_P(BoxColumns, EqualTheSumsForEveryHeightAndRadius) {
   std::mt19937 random(3);
   for (int height = 1; height < 40; height += 1 + height / 6) {
     for (const float radius : {0.0f, 0.01f, 0.7f, 1.0f, 2.4f, 7.9f, 60.5f}) {

@@ -24,7 +24,7 @@ class ConvolveRows : public testing::TestWithParam<SimdLevel> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-TEST_P(ConvolveRows, OfEveryWidthAndManyTaps) {
+TEST_P(ConvolveRows, EqualTheDefinitionForEveryWidthAndManyTaps) {
   std::mt19937 random(8);
   std::uniform_real_distribution<float> uniform(-20, 300);
   for (int count = 1; count < 150; ++count) {
@@ -54,7 +54,7 @@ TEST_P(ConvolveRows, OfEveryWidthAndManyTaps) {
   }
 }
 
-TEST_P(ConvolveRows, HalvesGoToTheEvenByte) {
+TEST_P(ConvolveRows, TiesRoundToEven) {
   const float row[1 + kBeyond] = {2.5f}, weight = 1;
   const float* const rows[] = {row};
   uint8_t out[1 + kBeyond];

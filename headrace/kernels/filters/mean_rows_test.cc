@@ -20,7 +20,7 @@ class MeanRows : public testing::TestWithParam<SimdLevel> {
 };
 
 // Every possible sum, for every number of rows.
-TEST_P(MeanRows, AreRoundedToTheNearestAndFromTheMiddleToTheEvenOne) {
+TEST_P(MeanRows, AreRoundedToNearestWithTiesToEven) {
   for (int n = 1; n <= 127; ++n) {
     const int count = 255 * n + 1;
     std::vector<std::vector<uint8_t>> rows(size_t(n), std::vector<uint8_t>(size_t(count) + 63));

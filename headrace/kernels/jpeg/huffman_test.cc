@@ -286,7 +286,7 @@ bool libjpeg_takes(const Bytes& file, const HuffmanSpec& spec, HuffmanUse use) {
   return taken;
 }
 
-TEST(HuffmanTable, TakesTheTablesThatLibjpegTakes) {
+TEST(HuffmanTable, AcceptsTheTablesThatLibjpegAccepts) {
   const Bytes file = noisy_file({.width = 8, .height = 8, .sampling = {{1, 1}}});
   Random random(3);
   int refused = 0;

@@ -144,7 +144,7 @@ TEST_P(PackedBlocks, MayHoldAnySixteenBits) {
 }
 
 // Levels differ in one coefficient, so that an empty size comes right after a nonempty one.
-TEST_P(PackedBlocks, WithOneLargeCoefficientAmongSmallOnes) {
+TEST_P(PackedBlocks, WithOneLargeCoefficientAreRestored) {
   for (int levels = 2; levels <= 15; ++levels) {
     for (const int at : {1, 31, 62, 63}) {
       Coefficients blocks(64 * 4);

@@ -81,7 +81,7 @@ TEST_P(Upsample, H1V2RoundsTheUpperRowDownAndTheLowerUp) {
   }
 }
 
-TEST_P(Upsample, RepeatGivesEachSampleSeveralTimes) {
+TEST_P(Upsample, RepeatDuplicatesEachSample) {
   for (int count = 1; count <= kMostSamples; ++count) {
     const std::vector<uint8_t> in = row(count);
     for (int times = 2; times <= 4; ++times) {

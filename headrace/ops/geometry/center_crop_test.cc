@@ -34,7 +34,7 @@ TEST(CenterCrop, WindowsAndBordersEqualTorchvisions) {
   }
 }
 
-TEST(CenterCrop, MakesTheShapeFixed) {
+TEST(CenterCrop, GivesAFixedShape) {
   EXPECT_EQ(planned(*make_op("CenterCrop", {{"size", int64_t{224}}}), image_state()).shape,
             (Shape{3, 224, 224}));
 }

@@ -30,7 +30,7 @@ TEST(RandomFlips, ImageAndMaskStayTogether) {
   }
 }
 
-TEST(RandomFlips, HappenAsOftenAsAsked) {
+TEST(RandomFlips, OccurWithTheRequestedProbability) {
   constexpr int kRecords = 20000;
   for (double p : {0.5, 0.2}) {
     const auto op = make_op("RandomVerticalFlip", {{"p", p}});

@@ -16,7 +16,7 @@ TEST(PadIfSmaller, PadsOnTheRightAndAtTheBottom) {
   EXPECT_EQ(applied(*op, kGrid), with_borders(kGrid, 0, 0, 0, 2, kColor));
 }
 
-TEST(PadIfSmaller, AnImageThatIsLargeEnoughStays) {
+TEST(PadIfSmaller, AnImageThatIsLargeEnoughIsUnchanged) {
   EXPECT_EQ(applied(*make_op("PadIfSmaller", {{"size", Ints{4, 5}}}), kGrid), kGrid);
   EXPECT_EQ(applied(*make_op("PadIfSmaller", {{"size", int64_t{1}}}), kGrid), kGrid);
 }

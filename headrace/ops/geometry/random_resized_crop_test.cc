@@ -65,7 +65,7 @@ TEST(RandomResizedCrop, WindowsAreInsideEvenTheSmallestImage) {
   }
 }
 
-TEST(RandomResizedCrop, PlacesAreUniform) {
+TEST(RandomResizedCrop, PositionsAreUniform) {
   const WindowLaw law({0.25, 0.25}, {1, 1});  // always 10 x 10 of 20 x 20: 11 x 11 positions
   double x = 0, y = 0, corners = 0;
   constexpr int kDraws = 50000;

@@ -132,7 +132,7 @@ TEST(Resize, MasksGetNoNewLabels) {
                                     mask));
 }
 
-TEST(Resize, OneNumberLeavesTheShapeOpenAndTheErrorNamesTheStep) {
+TEST(Resize, OneNumberLeavesTheShapeUnknownAndTheErrorNamesTheStep) {
   const FieldState state = planned(*make_op("Resize", {{"size", int64_t{256}}}), image_state());
   EXPECT_EQ(state.shape, (Shape{3, -1, -1}));
   EXPECT_EQ(state.left_open_by, "Resize, which fixes one edge and keeps the aspect ratio");
@@ -140,7 +140,7 @@ TEST(Resize, OneNumberLeavesTheShapeOpenAndTheErrorNamesTheStep) {
             (Shape{3, 8, 9}));
 }
 
-TEST(Resize, VeryLongImageIsARecordsErrorNotAnAllocation) {
+TEST(Resize, AVeryLongImageIsAnErrorOfTheRecordBeforeAllocation) {
   TestRecord record({{recipe_test::random_grid(1, 1, 60000, 3)}});
   Result<void> done = record.try_apply(*make_op("Resize", {{"size", int64_t{256}}}));
   ASSERT_FALSE(done);

@@ -50,7 +50,7 @@ TEST(RandomErasing, SetsARectangleAndNothingElse) {
   }
 }
 
-TEST(RandomErasing, TakesAValueForEachChannelInThePresentDType) {
+TEST(RandomErasing, TakesAValueForEachChannelInTheCurrentDType) {
   const auto op = make_op("RandomErasing", {{"p", 1.0}, {"value", Floats{0.25, -1.5, 2.0}}});
   TestRecord record({{dark_grid(3, 20, 30)}});
   record.apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}));
@@ -147,7 +147,7 @@ TEST(RandomErasing, RectanglesAreDistributedAsTorchvisions) {
   }
 }
 
-TEST(RandomErasing, HappensAsOftenAsAsked) {
+TEST(RandomErasing, OccursWithTheRequestedProbability) {
   constexpr int kRecords = 20000;
   const auto op = make_op("RandomErasing", {{"p", 0.3}, {"value", kMark}});
   const Grid picture = dark_grid(1, 16, 16);
@@ -158,7 +158,7 @@ TEST(RandomErasing, HappensAsOftenAsAsked) {
   EXPECT_NEAR(erased, kRecords * 0.3, 4 * std::sqrt(kRecords * 0.3 * 0.7));
 }
 
-TEST(RandomErasing, AMaskStaysAsItIs) {
+TEST(RandomErasing, AMaskIsUnchanged) {
   const auto op = make_op("RandomErasing", {{"p", 1.0}});
   EXPECT_TRUE(op->takes(FieldKind::kImage));
   EXPECT_FALSE(op->takes(FieldKind::kMask));

@@ -20,7 +20,7 @@ std::string refused(const std::string& name, const Given& given) {
   return refusal([&] { written(name, given); });
 }
 
-TEST(Choices, AreListsFromWhichRecordsTakeSome) {
+TEST(Choices, AreParsedFromTheirArguments) {
   const Given three{{"transforms", kThree}, {"weights", Numbers{1, 0, 3}}};
   EXPECT_EQ(written("RandomChoice", {{"transforms", kThree}, {"p", Numbers{0.25, 0.5, 0.25}}}),
             "RandomChoice 1 of 0.25[Pad] 0.5[Resize Pad] 0.25[]");

@@ -6,7 +6,7 @@
 namespace headrace::op_test {
 namespace {
 
-TEST(Compose, IsItsList) {
+TEST(Compose, EqualsItsList) {
   EXPECT_EQ(
       written("Compose", {{"transforms", std::vector<Branch>{{"", {spec("Pad"), spec("A")}}}}}),
       "[Pad A]");

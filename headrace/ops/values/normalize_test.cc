@@ -41,7 +41,7 @@ TEST(Normalize, IntegersAreRefusedWithAHint) {
             "accepted");
 }
 
-TEST(Normalize, MasksAreRefusedAlsoWhereTheyAreNamed) {
+TEST(Normalize, MasksAreRefusedEvenIfNamed) {
   FieldState mask = mask_state();
   mask.dtype = DType::kFloat32;
   EXPECT_EQ(plan_refusal("Normalize", {{"mean", 0.5}, {"std", 0.5}}, mask),
@@ -49,7 +49,7 @@ TEST(Normalize, MasksAreRefusedAlsoWhereTheyAreNamed) {
             "fields=; kinds={\"mask\": \"image\"} says that it is an image");
 }
 
-TEST(Normalize, CountsAndZerosAreRefused) {
+TEST(Normalize, WrongChannelCountsAndAZeroStdAreRefused) {
   EXPECT_EQ(plan_refusal("Normalize", {{"mean", Floats{0.5, 0.5}}, {"std", 1.0}},
                          image_state({3, 2, 2}, DType::kFloat32)),
             "HR0510 [Normalize] mean must have one value, or one for each of the 3 channels of "

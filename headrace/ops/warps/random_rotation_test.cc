@@ -5,7 +5,7 @@
 namespace headrace::op_test {
 namespace {
 
-TEST(RandomRotation, ByAQuarterNeedsNoPixels) {
+TEST(RandomRotation, ByAQuarterTurnNeedsNoPixels) {
   for (const double angle : {0.0, 90.0, 180.0, 270.0, -450.0}) {
     TestRecord record({{coordinates(6, 6)}});
     const Recipe before = record.recipe();
@@ -29,7 +29,7 @@ TEST(RandomRotation, RotatesCounterclockwise) {
   EXPECT_EQ(turned.at(1, 0, 2), 2);
 }
 
-TEST(RandomRotation, LeavesTheShapeOpenWhereItGrowsWithTheAngle) {
+TEST(RandomRotation, LeavesTheShapeUnknownIfItGrowsWithTheAngle) {
   const auto op = make_op("RandomRotation", {{"degrees", int64_t{30}}, {"expand", true}});
   const FieldState state = planned(*op, image_state({3, 40, 60}));
   EXPECT_EQ(state.shape, (Shape{3, -1, -1}));

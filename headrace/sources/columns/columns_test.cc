@@ -170,7 +170,7 @@ TEST(Columns, StringsAreTextAndNamesOfClasses) {
   EXPECT_EQ(source->integer_column("label"), (Labels{1, 0, 1}));
 }
 
-TEST(Columns, TheArrayLivesAsLongAsTheSource) {
+TEST(Columns, TheSourceKeepsTheArrayAlive) {
   std::weak_ptr<const void> memory;
   SourcePtr source;
   {

@@ -53,7 +53,7 @@ class FileArrays : public testing::Test {
   int files_ = 0;
 };
 
-TEST_F(FileArrays, RecordsAreDenseAfterTheOffset) {
+TEST_F(FileArrays, RecordsAreContiguousAfterTheOffset) {
   const FileArray array{
       .parts = {{file(counting(40)), 4, 6}}, .dtype = DType::kUInt8, .shape = {2, 3}};
   EXPECT_EQ(read(array, 0), (Bytes{4, 5, 6, 7, 8, 9}));

@@ -64,7 +64,7 @@ TEST(Concat, has_the_records_of_each_in_order) {
   EXPECT_NE(all->fingerprint(), concat({numbered(3), numbered(2, 10)})->fingerprint());
 }
 
-TEST(Concat, fields_in_another_order_and_shapes_that_differ) {
+TEST(Concat, accepts_fields_in_another_order_and_of_other_shapes) {
   static const float a[6] = {1, 2, 3, 4, 5, 6};
   static const int64_t n[3] = {7, 8, 9};
   const auto floats = [&](int64_t count, Shape shape) {
@@ -199,7 +199,7 @@ std::map<int64_t, int64_t> counts_in(const Indices& values) {
   return counts;
 }
 
-TEST(Mix, every_record_comes_and_shares_are_exact) {
+TEST(Mix, every_record_is_delivered_and_proportions_are_exact) {
   const SourcePtr mixed = mix({numbered(10), numbered(1000, 100)}, {1, 4});
   const Indices values = values_of(*mixed);
   ASSERT_EQ(values.size(), 1250u);
@@ -208,7 +208,7 @@ TEST(Mix, every_record_comes_and_shares_are_exact) {
   for (const auto& [value, count] : counts) EXPECT_EQ(count, value < 100 ? 25 : 1) << value;
 }
 
-TEST(Mix, every_stretch_has_its_share) {
+TEST(Mix, every_interval_has_the_right_proportions) {
   const Indices values = values_of(*mix({numbered(300), numbered(700, 1000)}, {3, 7}));
   int64_t small = 0;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -300,7 +300,7 @@ TEST_F(JoinTest, pairs_records_by_name) {
   EXPECT_TRUE(out[0].fields[1].bytes.empty());
 }
 
-TEST_F(JoinTest, a_bad_record_of_either_side_is_one_of_the_join) {
+TEST_F(JoinTest, a_bad_record_of_either_side_is_a_bad_record_of_the_join) {
   const SourcePtr joined =
       join(files("img", "image", {"a.jpg", "b.jpg"}), files("snd", "audio", {"a.wav", "b.wav"}));
   std::filesystem::remove(data.path() + "/snd/b.wav");
@@ -348,7 +348,7 @@ class Sharing final : public SourceAround {
   bool shares_files(size_t) const override { return true; }
 };
 
-TEST(SharedFiles, are_those_of_the_sources_that_are_combined) {
+TEST(SharedFiles, of_a_combination_are_those_of_its_sources) {
   const auto sharing = std::make_shared<const Sharing>(numbered(6));
   EXPECT_TRUE(subset(sharing, {0, 3})->shares_files(0));
   EXPECT_TRUE(concat({numbered(2), sharing})->shares_files(0));

@@ -46,7 +46,7 @@ TEST(DocumentRows, EachMethodEqualsAHandWrittenResult) {
       (std::vector<Row>{{{0, 0, 6}, {1, 0, 4}}, {{1, 4, 3}, {2, 0, 3}, {3, 0, 4}}, {{4, 0, 2}}}));
 }
 
-TEST(DocumentRows, LongDocuments) {
+TEST(DocumentRows, LongDocumentsAreSplitTruncatedOrDropped) {
   const std::vector<int64_t> lengths{23, 4};
   EXPECT_EQ(packed_rows(lengths, PackMethod::kFirstFit),
             (std::vector<Row>{{{0, 0, 10}}, {{0, 10, 10}}, {{0, 20, 3}, {1, 0, 4}}}));
@@ -61,7 +61,7 @@ TEST(DocumentRows, LongDocuments) {
   EXPECT_EQ(counted.cut, 1);
 }
 
-TEST(DocumentRows, NothingToPack) {
+TEST(DocumentRows, AreEmptyIfThereIsNothingToPack) {
   for (const PackMethod method :
        {PackMethod::kBestFit, PackMethod::kFirstFit, PackMethod::kSequential, PackMethod::kSplit}) {
     const DocumentRows packing = pack_documents({0, 0}, {.length = 10, .method = method});
@@ -71,7 +71,7 @@ TEST(DocumentRows, NothingToPack) {
 }
 
 // A table of its length would take 16 GiB.
-TEST(Packing, AHugeRowOfFewTokens) {
+TEST(Packing, AHugeRowLengthWithFewTokensGivesOneRow) {
   const DocumentRows packing = pack_documents({5, 0, 3}, {.length = 2147483646});
   ASSERT_EQ(packing.rows(), 1);
   EXPECT_EQ(packing.tokens, 8);
@@ -97,7 +97,7 @@ TEST(DocumentRows, BestFitTakesTheFullestRow) {
   }
 }
 
-TEST(DocumentRows, FieldsOfARow) {
+TEST(DocumentRows, FieldsOfARowFollowItsPieces) {
   const std::vector<PackedPiece> pieces{{.begin = 0, .document = 4, .continues = 0, .count = 3},
                                         {.begin = 5, .document = 6, .continues = 1, .count = 2}};
   std::vector<int64_t> positions(6);

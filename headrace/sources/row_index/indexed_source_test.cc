@@ -97,7 +97,7 @@ TEST(IndexedSource, RemembersLearnedRows) {
   EXPECT_EQ(known(*with_row_index(photos.source, RowIndexUse::kUse, "").source, 5), rows);
 }
 
-TEST(IndexedSource, UsesNothingForOtherBytes) {
+TEST(IndexedSource, UsesNoRowsForOtherBytes) {
   Photos photos;
   build_row_index(photos.source, "", 1, {});
   photos.put(2, 3);  // another picture in this place

@@ -91,7 +91,7 @@ TEST(RowIndexFile, IsAppendedToAndTheLaterEntryWins) {
   EXPECT_EQ(file->contents().entries, 35);
 }
 
-TEST(RowIndexFile, KnowsWhetherItHasALongerOneOfTheSameBytes) {
+TEST(RowIndexFile, KnowsWhetherItHasALongerEntryForTheSameBytes) {
   TemporaryFolder folder;
   const auto file = RowIndexFile::extend(folder / "rows", kKey);
   ASSERT_TRUE(file);

@@ -68,7 +68,7 @@ TEST(HttpResponse, OtherStatusesAreDistinguished) {
   EXPECT_EQ(verdict_of({"nonsense"}, kPart), Verdict::kRefused);
 }
 
-TEST(HttpResponse, AVersionIsItsETagOrItsTime) {
+TEST(HttpResponse, AVersionIsTheETagOrTheModificationTime) {
   EXPECT_EQ(response_of({"HTTP/1.1 200", "ETag: W/\"a\"", "Last-Modified: x"}).version(), "a");
   EXPECT_EQ(response_of({"HTTP/1.1 200", "Last-Modified: x"}).version(), "x");
 }

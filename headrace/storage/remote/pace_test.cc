@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-TEST(Pace, PausesGrowAndScatterUpToTheLongest) {
+TEST(Pace, PausesGrowWithJitterUpToTheLongest) {
   Backoff slow(0.1, 15), quick(0.1, 15);
   double last = 0;
   for (int i = 0; i < 20; ++i) last = slow.next(0.999, {});

@@ -129,7 +129,7 @@ TEST(RangeClient, AnotherVersionInTheMiddleOfABodyIsNeverJoined) {
   EXPECT_TRUE(result.changed);
 }
 
-TEST(RangeClient, GivesUpAfterItsTries) {
+TEST(RangeClient, GivesUpAfterItsRetries) {
   RemoteOptions few;
   few.retries = 2;
   const QuickOptions options(few);

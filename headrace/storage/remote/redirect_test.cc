@@ -24,14 +24,14 @@ std::string leads(const HttpRequest& from, const std::string& location, bool any
   return to ? to->url : to.error().what;
 }
 
-TEST(Redirect, LeadsToPlacesOfTheSameServer) {
+TEST(Redirect, IsFollowedOnTheSameServer) {
   const HttpRequest from = request_of("https://a.org/data/x");
   EXPECT_EQ(leads(from, "/other?key=1"), "https://a.org/other?key=1");
   EXPECT_EQ(leads(from, "https://a.org/other"), "https://a.org/other");
   EXPECT_EQ(leads(request_of("http://a.org:80/x"), "https://a.org/x"), "https://a.org/x");
 }
 
-TEST(Redirect, IsRefusedElsewhere) {
+TEST(Redirect, IsRefusedToAnotherServer) {
   const HttpRequest from = request_of("https://a.org/x");
   EXPECT_EQ(leads(from, "https://b.org/x"), "to another server, https://b.org");
   EXPECT_EQ(leads(from, "https://a.org:444/x"), "to another server, https://a.org:444");
@@ -41,14 +41,14 @@ TEST(Redirect, IsRefusedElsewhere) {
   EXPECT_EQ(leads(from, ""), "to an invalid address");
 }
 
-TEST(Redirect, MayLeadElsewhereWhereItIsAllowed) {
+TEST(Redirect, IsFollowedToAnotherServerIfAllowed) {
   EXPECT_EQ(leads(request_of("https://a.org/x"), "http://b.org/y", /*any=*/true), "http://b.org/y");
   const HttpRequest hub = request_of("https://a.org/x", /*any_host=*/true);
   EXPECT_EQ(leads(hub, "https://cdn.org/y"), "https://cdn.org/y");
   EXPECT_EQ(leads(hub, "http://cdn.org/y"), "to a server without TLS, http://cdn.org");
 }
 
-TEST(Redirect, TakesCredentialsToTheSameServerOnly) {
+TEST(Redirect, KeepsCredentialsOnTheSameServerOnly) {
   const HttpRequest same = redirected(request_of("https://a.org/x"), "/y", false).value();
   EXPECT_EQ(same.user, "me:secret");
   EXPECT_EQ(same.headers.size(), size_t{1});

@@ -16,7 +16,7 @@ namespace {
 
 // A child that waits for a lock which a thread held when it was forked waits for ever; its alarm
 // ends it then.
-TEST(RemoteOptions, AForkedChildHasThemDespiteOtherThreads) {
+TEST(RemoteOptions, AForkedChildHasThemEvenIfOtherThreadsHeldTheirLock) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer holds locks of its own over a fork";
 #endif

@@ -44,7 +44,7 @@ TEST(Url, RedirectsMayBeRelative) {
   EXPECT_FALSE(resolved(base, ""));
 }
 
-TEST(Url, BucketsAndKeys) {
+TEST(Url, BucketsAndKeysAreParsed) {
   const auto [bucket, key] = bucket_and_key("s3://bucket/a/b=c");
   EXPECT_EQ(bucket, "bucket");
   EXPECT_EQ(key, "a/b=c");

@@ -136,7 +136,7 @@ TEST(JpegHeader, WorkingBytesCoverAllocationsOfDecoding) {
   }
 }
 
-TEST(JpegHeader, AHugeImageCostsNothingUntilDecoded) {
+TEST(JpegHeader, AHugeImageAllocatesNothingUntilDecoded) {
   for (const bool progressive : {false, true}) {
     Bytes bytes = encode({.width = 16, .height = 16, .progressive = progressive});
     const size_t frame = marker_offsets(bytes, progressive ? 0xC2 : 0xC0).at(0);
@@ -175,7 +175,7 @@ TEST(JpegExif, OrientationIsReadInBothByteOrders) {
   }
 }
 
-TEST(JpegExif, AnyTruncationOrWrongOffsetMeansUpright) {
+TEST(JpegExif, TruncatedOrInvalidExifMeansUpright) {
   const Bytes good = tiff(false, 3, 6);
   ASSERT_EQ(orientation_tag(good), 6);
   const size_t needed = 8 + 2 + 2 * 12;
@@ -219,7 +219,7 @@ TEST(JpegErrors, UnsupportedKindsAreRefusedByName) {
   expect(ls, "JPEG-LS");
 }
 
-TEST(JpegErrors, NameTheProblemAndItsPlace) {
+TEST(JpegErrors, NameTheProblemAndItsOffset) {
   Decoder decoder;
   const Bytes jpeg = encode({});
   Result<ImageHeader> empty = decoder.header({});

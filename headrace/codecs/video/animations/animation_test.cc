@@ -141,7 +141,7 @@ TestFrame square(int index, int disposal, int transparent = -1) {
   return {1, 1, 2, 2, {index, index, index, index}, disposal, transparent};
 }
 
-TEST(AGif, StaysOrIsDisposedOf) {
+TEST(AGif, DisposesOfFramesAsTheySpecify) {
   const auto shown = [](int disposal, int transparent = -1) {
     return frames_of(gif_of({all_of(0), square(1, disposal, transparent), {0, 0, 1, 1, {0}}}))[2];
   };
@@ -152,7 +152,7 @@ TEST(AGif, StaysOrIsDisposedOf) {
   EXPECT_EQ(shown(3), with_square(0, 0));     // the previous contents
 }
 
-TEST(AGif, ShowsWhatLiesUnderTransparentPixels) {
+TEST(AGif, ShowsPreviousFramesThroughTransparentPixels) {
   TestFrame holes = square(1, 1, 2);
   holes.indices = {1, 2, 2, 1};
   const auto frames = frames_of(gif_of({all_of(0), holes}));
@@ -166,7 +166,7 @@ TEST(AGif, FillsAreasThatItsFirstFrameLeavesOut) {
   EXPECT_EQ(frames_of(gif_of({square(1, 1, 2)}))[0], with_square(2, 1));
 }
 
-TEST(AGif, HasItsRowsInOrderWhereTheyAreInterlaced) {
+TEST(AGif, HasItsInterlacedRowsInOrder) {
   TestFrame frame = all_of(0);
   frame.interlaced = true;
   frame.indices = {0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 3, 3, 3, 3};  // rows 0, 2, 1, 3

@@ -73,7 +73,7 @@ TEST(JpegArrays, RowsOutsideAreAnErrorOfTheLibrary) {
   EXPECT_EQ(access(~0u, 2), JERR_BAD_VIRTUAL_ACCESS);
 }
 
-TEST(JpegArrays, TakeNoMoreThanAllowed) {
+TEST(JpegArrays, AllocateNoMoreThanAllowed) {
   Library library;
   JpegArrays arrays;
   const size_t before = mapped_bytes();
@@ -87,7 +87,7 @@ TEST(JpegArrays, TakeNoMoreThanAllowed) {
   EXPECT_EQ(mapped_bytes(), before);
 }
 
-TEST(JpegArrays, AreReturnedHoweverAnImageEnds) {
+TEST(JpegArrays, AreFreedEvenIfAnImageFails) {
   Bytes jpeg = encode({.width = 900, .height = 700, .progressive = true});
   const size_t before = mapped_bytes();
   for (const size_t length : {jpeg.size(), jpeg.size() / 2, size_t{700}, size_t{300}}) {

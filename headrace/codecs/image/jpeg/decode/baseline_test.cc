@@ -216,7 +216,7 @@ TEST(JpegBaseline, OddVersionsAndTransformsAreWarningsAsInLibjpeg) {
 }
 
 // Sampling factors of a gray picture do not affect its layout, but libjpeg rejects impossible ones.
-TEST(JpegBaseline, ImpossibleSamplingFactorsAreRefusedAlsoOfGrayImages) {
+TEST(JpegBaseline, ImpossibleSamplingFactorsAreRefusedEvenInGrayImages) {
   Bytes bytes = encode(gray(20, 20));
   const size_t frame = marker_offsets(bytes, 0xC0).front();
   bytes[frame + 11] = 0x3D;

@@ -120,7 +120,7 @@ TEST_P(JpegProgressive, AnyLegalScriptGivesLibjpegsPixels) {
 }
 
 // Flat areas end their bands in runs over many blocks and rows; noise has none.
-TEST_P(JpegProgressive, LongEndOfBandRunsAndNone) {
+TEST_P(JpegProgressive, FilesWithLongEndOfBandRunsAndWithoutRunsEqualLibjpegs) {
   JpegProgressiveDecoder decoder;
   const FileSpec spec{.width = 700, .height = 300, .progressive = true, .quality = 97};
   const auto flat = [](int x, int y, int c) {

@@ -156,7 +156,7 @@ TEST_P(PackedJpeg, HoldsRowsLongerThan64KB) {
 }
 
 // Everything of a file with one form, its pixels with all of them. The scalar form is slow.
-TEST(PackedJpegFiles, GiveTheSameWithEveryForm) {
+TEST(PackedJpegFiles, GiveTheSameAtEverySimdLevel) {
   const char* root = std::getenv("HEADRACE_TEST_DATA");
   if (!root) GTEST_SKIP() << "HEADRACE_TEST_DATA is not set";
   const std::vector<SimdForm> all = available_forms();

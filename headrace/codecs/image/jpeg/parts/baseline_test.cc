@@ -40,7 +40,7 @@ TEST(BaselineJpeg, HasTheSamePixelsAndTheBestTables) {
   }
 }
 
-TEST(BaselineJpeg, KeepsColors) {
+TEST(BaselineJpeg, PreservesColors) {
   for (const FileSpec& spec :
        {FileSpec{.sampling = {{1, 1}, {1, 1}, {1, 1}}, .file_space = JCS_RGB, .progressive = true},
         jpeg_test::cmyk(true, JCS_CMYK), jpeg_test::cmyk(true, JCS_YCCK),

@@ -268,7 +268,7 @@ TEST_F(JpegPartsTest, RunsThatEndEarlyAreRestored) {
   EXPECT_GT(longer, 4);
 }
 
-TEST_F(JpegPartsTest, FilesThatAreNotConvertedHaveACountableReason) {
+TEST_F(JpegPartsTest, FilesThatAreNotConvertedHaveAKnownReason) {
   const Bytes file = jpeg_test::encode({}), progressive = jpeg_test::encode({.progressive = true});
   const auto patched = [](Bytes bytes, int marker, size_t offset,
                           std::initializer_list<int> values) {
