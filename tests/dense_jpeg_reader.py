@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Original JPEG files from their dense form, in plain Python.
+"""Restores original JPEG files from their dense form, in plain Python.
 
-Written from docs/spec/dense-jpeg.md, docs/spec/jpeg-remainder.md and ISO/IEC 10918-1 alone; it
-shares no code with Headrace. That it gives back every file which the tests pack proves that these
-suffice.
+It is written from docs/spec/dense-jpeg.md, docs/spec/jpeg-remainder.md and ISO/IEC 10918-1 alone,
+and shares no code with Headrace. It restores every file that the tests pack, which proves that
+these documents are complete.
 """
 
 from __future__ import annotations

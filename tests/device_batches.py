@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests of batches that a device finishes: records, devices, and a batch's bytes."""
+"""Records, devices and the bytes of a batch, for tests of batches that a device finishes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches as short texts that are equal where shapes, dtypes and every byte are."""
+"""Short texts that are equal if two batches have the same shapes, dtypes and bytes."""
 
 from __future__ import annotations
 

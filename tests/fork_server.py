@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python programs as forks of a process that has imported what they need: most of the time of a
-short program is imports.
+"""Runs Python programs as forks of a process that has already imported their modules: a short
+program spends most of its time on imports.
 
-For tests of what a program prints and of its exit code. Tests of imports, of variables that are
-read when Python starts, and of exits start an interpreter.
+For tests of a program's output and exit code. Tests of imports, of variables that are read when
+Python starts, and of exits start a new interpreter.
 """
 
 from __future__ import annotations

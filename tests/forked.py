@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of a trainer as forked processes, so that several runs import it once.
+"""Runs the ranks of a trainer as forked processes, so that several runs import the trainer once.
 
 Each program imports its trainer, makes no loader, and calls ``ranks`` for each run. A run appends
-its results to a file one by one, so that those from before a SIGKILL are kept.
+its results to a file one by one, so that those from before a SIGKILL are preserved.
 """
 
 from __future__ import annotations

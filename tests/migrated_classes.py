@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets and transforms of users, and how the tests of from_dataloader compare batches."""
+"""Typical datasets and transforms of users, and the comparison of batches in the tests of
+from_dataloader."""
 
 from __future__ import annotations
 

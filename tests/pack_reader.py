@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reader of packs in plain Python, written from docs/spec/pack-format.md alone.
 
-It is slow, checks everything, and shares no code with Headrace: that it reads every pack which the
-tests make proves that the specification suffices. Packed images are given as they are stored.
+It is slow, checks everything, and shares no code with Headrace. It reads every pack that the tests
+make, which proves that the specification is complete. Packed images are returned as they are
+stored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reader of packed JPEG images in plain Python, written from docs/spec/packed-jpeg.md alone.
 
-It is slow, checks much, and shares no code with Headrace: that it gives the coefficients of every
-image which the tests pack proves that the specification suffices.
+It is slow, checks much, and shares no code with Headrace. It returns the coefficients of every
+image that the tests pack, which proves that the specification is complete.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three ranks; the second finds a bad record. Shows what becomes of the others. See forked.py.
+"""Three ranks, the second of which finds a bad record: what happens to the others. See forked.py.
 
 The argument says what the others do meanwhile: "python", "collective", "stuck" or "late", which is
-"python", except that the last rank looks for a message when the rank with the store may be gone.
-With "nothing" there is no bad record.
+"python", except that the last rank looks for a message when the rank with the store may have
+exited. With "nothing" there is no bad record.
 """
 
 import importlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader and its consumer on a virtual clock: event by event, without the doctor's formulas.
+"""Simulates a loader and its consumer on a virtual clock, without the doctor's formulas.
 
 Workers take records in order and hold, stage after stage, a core, one of the disk's slots or the
 GIL. Results wait in a bounded queue; the consumer takes them in order, copies, and runs a step.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audio that tests make, and WAV files written byte by byte, by the format's own definition."""
+"""Audio for tests, and WAV files written byte by byte, following the format's specification."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AAC in MP4 equals FFmpeg's, sample by sample, with the encoded length."""
+"""AAC in MP4 decodes to FFmpeg's samples, with the encoded length."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_truncated_or_damaged_files_are_errors_or_have_the_stated_length(tmp_pat
     assert decoded(m4a)[0].shape == (1, 20000)
 
 
-def test_unsupported_forms_are_refused_by_name(tmp_path: Path) -> None:
+def test_unsupported_forms_are_refused_and_named(tmp_path: Path) -> None:
     m4a = encoded(tmp_path, 20000, 1, 16000)
     file, adts = tmp_path / "in.m4a", tmp_path / "out.aac"
     file.write_bytes(m4a)

@@ -163,7 +163,7 @@ def test_hugging_face_datasets_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="HEADRACE_TEST_DATA/formats/parquet")
-def test_the_corpus_is_read_or_refused_by_name() -> None:
+def test_the_corpus_is_read_or_refused_and_named() -> None:
     for path in sorted(CORPUS.rglob("*.parquet")):
         expected = pq.read_table(path)
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/articles: each comparison runs, and what is not installed is left out by name."""
+"""bench/articles: each comparison runs, and what is not installed is reported as skipped."""
 
 from __future__ import annotations
 

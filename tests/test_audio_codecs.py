@@ -110,7 +110,7 @@ def place_of(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any], bound: flo
     raise AssertionError("the clip is not a slice of the audio")
 
 
-def test_a_header_that_declares_too_much_costs_nothing() -> None:
+def test_a_header_that_declares_too_much_allocates_nothing() -> None:
     pytest.importorskip("soundfile")
     flac = bytearray(sounds.encoded(sounds.waves(1000), 16000, format="FLAC"))
     flac[21] |= 15  # 2^36 frames

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps on waveforms equal torchaudio's, for every file type and length."""
+"""Transforms of waveforms equal torchaudio's, for every file type and length."""
 
 from __future__ import annotations
 

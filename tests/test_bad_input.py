@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad files only cost their own records: no crash, no hang, no stale pixel."""
+"""Bad files affect only their own records: no crash, no hang, no stale pixel."""
 
 from __future__ import annotations
 

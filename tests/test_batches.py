@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches are namedtuples over the engine's memory: not copied, writable, kept while needed."""
+"""Batches are namedtuples over the engine's memory: not copied, writable, valid while
+referenced."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: the ranks of a machine hold ``cache=`` once. Batches are the same as without it,
-whatever happens to a rank, and nothing remains of it when all ranks have ended."""
+"""Promise: the ranks of a machine share one ``cache=``. Batches are the same as without it,
+whatever happens to a rank, and nothing remains of it when all ranks have exited."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collate_fn that is torchvision's MixUp or CutMix becomes a transform; any other is run."""
+"""A collate_fn that is torchvision's MixUp or CutMix becomes a transform; any other function runs
+unchanged."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def test_every_way_to_read_gives_the_same_records(container: Path) -> None:
     assert sorted(by_blocks) == list(range(RECORDS))
 
 
-def test_commands_accept_it(container: Path) -> None:
+def test_commands_accept_every_container(container: Path) -> None:
     facts = CliRunner().invoke(application(), ["info", str(container), "--json"])
     assert facts.exit_code == 0, facts.output
     assert json.loads(facts.stdout)["records"] == RECORDS

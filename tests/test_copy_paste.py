@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pasting equals torchvision's SimpleCopyPaste, written out in NumPy."""
+"""Pasting equals torchvision's SimpleCopyPaste, reimplemented in NumPy."""
 
 from __future__ import annotations
 

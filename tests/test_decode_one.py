@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One image without a loader: hr.decode and hr.imread give Pillow's pixels, of the window alone."""
+"""hr.decode and hr.imread: one image without a loader, with Pillow's pixels, whole or in a
+window."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images whose pixels steps need are decoded together with neighboring records: no result may
-depend on which."""
+"""Images whose pixels a transform reads are decoded in groups of neighboring records: no result may
+depend on the group."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation is true: its links resolve and its examples run."""
+"""The documentation is correct: its links resolve and its examples run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several ranks: the slowest one is found, and none waits for a rank that is gone."""
+"""Several ranks: the slowest one is found, and no rank waits for one that has exited."""
 
 from __future__ import annotations
 

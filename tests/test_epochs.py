@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``len()`` is right, each record comes once per epoch, early break and restart work."""
+"""``len()`` is correct, each record comes once per epoch, and early breaks and restarts work."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_every_error_code_has_an_explanation() -> None:
 
 
 @pytest.mark.parametrize("value", [[[1]], 2**70, [2**70], [None], {1: 2}, object(), [object()]])
-def test_an_invalid_argument_is_refused_by_name(value: Any) -> None:
+def test_an_invalid_argument_is_refused_and_named(value: Any) -> None:
     with pytest.raises(hr.ConfigError, match="padding") as caught:
         T.Pad(value)
     assert caught.value.code == "HR0105"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If one rank of a process group fails, all fail with its message, and none waits for it."""
+"""If one rank of a process group fails, all fail with its message, and no rank waits for it."""
 
 from __future__ import annotations
 

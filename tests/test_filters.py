@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Medians, blurs along lines, CLAHE and HSV equal their definitions.
+"""Medians, motion blur, CLAHE and HSV equal their definitions.
 
-They are OpenCV's; expected values come from its documented formulas, written out here in NumPy.
+These are OpenCV's; expected values come from its documented formulas, written here in NumPy.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GridDistortion: torchvision's elastic pixels for Albumentations' grids, and rows follow."""
+"""GridDistortion: pixels equal torchvision's elastic transform of Albumentations' grids, and boxes,
+keypoints and masks follow."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDF5 files that are hostile, damaged, or of an unsupported kind: each is rejected by name."""
+"""HDF5 files that are hostile, damaged, or of an unsupported kind: each is refused with an error
+that names the cause."""
 
 from __future__ import annotations
 

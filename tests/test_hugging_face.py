@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `datasets.Dataset` gives the records that its own [i] gives: images upright, columns as they
-are shown, and the results of the user's functions."""
+"""A `datasets.Dataset` gives the same records as indexing it: upright images, only visible columns,
+and the results of the user's functions."""
 
 from __future__ import annotations
 

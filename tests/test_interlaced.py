@@ -131,7 +131,7 @@ def test_frames_of_two_fields_equal_those_of_a_sequential_decode(container: str)
 
 
 @pytest.mark.parametrize("container", ["mp4", "matroska"])
-def test_fields_in_separate_packets_are_refused_by_name(container: str) -> None:
+def test_fields_in_separate_packets_are_refused_and_named(container: str) -> None:
     data = h264_fields.file(container, 4, packets_per_frame=2)
     assert len(videos.decoded(data)[0]) == 4
     for number in range(8):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promise: rows made by other processes are identical. These processes may die, answer late, twice
-or not at all; bad records count as usual. Here threads play the processes:
-Ray's are in tests/frameworks/test_ray.py."""
+or not at all; bad records count as usual. Here threads simulate the processes:
+tests/frameworks/test_ray.py uses Ray's."""
 
 from __future__ import annotations
 

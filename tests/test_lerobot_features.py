@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features and cameras that are chosen, or left out since they cannot be read."""
+"""Features and cameras that are selected, or skipped because they cannot be read."""
 
 from __future__ import annotations
 

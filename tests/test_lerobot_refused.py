@@ -300,7 +300,7 @@ def test_missing_tasks_are_refused(copy: Path) -> None:
     refused("HR0164", "task_index", copy)
 
 
-def test_cameras_stored_as_images_are_refused_by_name(copy: Path) -> None:
+def test_cameras_stored_as_images_are_refused_and_named(copy: Path) -> None:
     features = json.loads((copy / "meta/info.json").read_text())["features"]
     features[TOP]["dtype"] = "image"
     edit_info(copy, features=features)

@@ -78,7 +78,7 @@ WRONG: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("name", "value", "said"), WRONG, ids=[w[0] for w in WRONG])
-def test_a_value_that_does_not_fit_is_refused_by_name(
+def test_a_value_that_does_not_fit_is_refused_and_named(
     name: str, value: Any, said: str, pictures: Path
 ) -> None:
     given = USUAL | {name: value}

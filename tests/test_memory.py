@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """memory_limit holds, nothing grows with time, and everything is freed.
 
-Growth is the process's: each case runs in one of its own. The baseline is its resident memory after
-``import headrace`` and a loader of one tiny image that used the same steps and threads.
+The growth of the whole process is measured, so each case runs in a separate process. The baseline
+is its resident memory after ``import headrace`` and a loader of one tiny image that used the same
+steps and threads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mosaic shows four records where their rows say, for any thread and rank, and after any
-resume."""
+"""A mosaic shows four records where its boxes are, on any thread and rank, and after any resume."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def test_draws_of_a_library_are_shared_by_image_and_mask() -> None:
         assert len({image.tobytes() for image in batch.image}) > 1
 
 
-def test_unsupported_fields_for_a_library_are_refused_by_name() -> None:
+def test_unsupported_fields_for_a_library_are_refused_and_named() -> None:
     v2 = pytest.importorskip("torchvision.transforms.v2", exc_type=Exception)
     data = [record | {"boxes": np.zeros((1, 4), np.float32)} for record in records()]
     step = T.Python(v2.RandomHorizontalFlip(), fields=("image", "mask", "boxes"))

@@ -158,7 +158,7 @@ def test_a_vbr_mp3_without_a_table_has_its_full_length() -> None:
 
 
 @pytest.mark.parametrize("subtype", ["VORBIS", "OPUS"])
-def test_chained_ogg_files_are_refused_by_name(subtype: str) -> None:
+def test_chained_ogg_files_are_refused_and_named(subtype: str) -> None:
     pytest.importorskip("soundfile")
     one = sounds.encoded(sounds.waves(9000), 48000, format="OGG", subtype=subtype)
     two = sounds.encoded(sounds.waves(4000, seed=2), 48000, format="OGG", subtype=subtype)

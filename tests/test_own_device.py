@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device that "cuda" refers to in each of several processes, and the error if there is none."""
+"""The device that "cuda" refers to in each of several processes, and the error if no such device
+exists."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pack preserves its input: the same batches, the same files, also after interruptions."""
+"""A pack preserves its input: the same batches and the same files, even after interruptions."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_unpack_restores_the_corpus(part: str, level: str, tmp_path: Path) -> No
         assert unpacked.read_bytes() == path.read_bytes(), path
 
 
-def test_bad_files_are_kept_and_listed(photos: Path, packs: dict[str, Path]) -> None:
+def test_bad_files_are_packed_unchanged_and_listed(photos: Path, packs: dict[str, Path]) -> None:
     facts = run_json("info", packs["fast"])["pack"]
     assert facts["unusable_count"] == 2
     bad = {Path(entry["key"]).stem for entry in facts["unusable"]}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's collate function for segmentation becomes padding by the engine; one that differs
-from it in any way is run."""
+"""torchvision's collate function for segmentation becomes padding by the engine; a function that
+differs from it in any way runs unchanged."""
 
 # ruff: noqa: B905
 

@@ -162,7 +162,7 @@ def of_size(kind: str, side: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_a_header_of_the_largest_size_costs_nothing(kind: str, tmp_path: Path) -> None:
+def test_a_header_of_the_largest_size_allocates_nothing(kind: str, tmp_path: Path) -> None:
     """Neither if the cap is below it, nor if memory_limit is the only limit."""
     sides = [65535] + ([1 << 30] if kind == "jpegxl" else [])
     paths = stored(tmp_path, [of_size(kind, side) for side in sides])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Image codecs of plug-ins: used like the engine's own, checked, and named in errors."""
+"""Image codecs of plug-ins: used like built-in ones, checked, and named in errors."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_planes_of_any_number_of_axes_move(transpose: Any, before: tuple[int, ..
     np.testing.assert_array_equal(batch.depth[0], planes.swapaxes(-1, -2), strict=True)
 
 
-def test_planes_of_another_size_keep_it_if_nothing_moves(tmp_path: Path) -> None:
+def test_planes_of_another_size_are_unchanged_if_nothing_moves(tmp_path: Path) -> None:
     library, name = case(tmp_path, KINDS="HEADRACE_IMAGE|HEADRACE_MASKS", DTYPES=0)
     step = getattr(hr.load_plugin(library), name)()
     planes = np.random.default_rng(1).integers(0, 256, (2, 3, 4), dtype=np.uint8)

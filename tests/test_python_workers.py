@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python transforms in worker processes: the same batches, and no process left over."""
+"""Python transforms in worker processes: the same batches, and no leftover processes."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_an_outdated_description_is_refused(folder: Path) -> None:
         hr.Loader.from_description({**described, "plan": "", "headrace": "0.0.1"})
 
 
-def test_objects_without_a_plain_form_are_refused_by_name(folder: Path) -> None:
+def test_objects_without_a_plain_form_are_refused_and_named(folder: Path) -> None:
     def invert(image: Any) -> Any:
         return 255 - image
 

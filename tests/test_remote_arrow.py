@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: Arrow files and streams in any storage give the records of local ones: opening reads
-their layout and numbers, a record its own bytes, and no fault yields other values."""
+"""Promise: Arrow files and streams in any storage give the records of local ones: opening downloads
+little more than their layout, a record only its own bytes, and no fault yields other values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_remote_arrow_files_equal_local_ones(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_opening_does_not_download_values(
+def test_opening_downloads_only_a_fraction_of_the_values(
     server: ObjectServer, tmp_path: Path, stream: bool
 ) -> None:
     expected = large(tmp_path / "a.arrow", stream)

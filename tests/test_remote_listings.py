@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promise: a folder of class folders in a bucket is listed with about as many requests as it has
 pages of keys, in every cloud, and gives the records of the same folder on the disk, whatever its
-names and whatever the server makes of the request."""
+names, and even if the server ignores the requested start or the order of keys."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: a server's failures in the middle of a run pass, or end the run with an error that says
-what happened: bursts of rejections, names that do not resolve, endless listings. Nothing hangs, and
-no record is skipped because of them."""
+"""Promise: a server's failures in the middle of a run are retried, or end the run with an error
+that says what happened: bursts of rejections, names that do not resolve, endless listings. Nothing
+hangs, and no record is skipped because of them."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def with_clamping(boxes: Array, form: str, canvas: tuple[int, int], mode: str | 
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_perspectives_and_elastic_fields_move_them_as_torchvision_does(form: str) -> None:
+def test_perspective_and_elastic_transforms_move_them_as_torchvision_does(form: str) -> None:
     canvas = (HEIGHT, WIDTH)
     rows, columns = np.indices(canvas)
     points = np.stack([columns, rows], -1).reshape(-1, 2).astype("float64")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: the promises of orders, shards and resume states hold at any number of records."""
+"""Promise: orders, shards and resume states keep their promises at any number of records."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader of a stream resumes at every step: by the iterable's state if it has one, otherwise by
-reading again, with a warning."""
+replaying it, with a warning."""
 
 import itertools
 import json

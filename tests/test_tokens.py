@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows and documents of token files equal slices by NumPy of the same files."""
+"""Windows and documents of token files equal NumPy slices of the same files."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ SPECTRA: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("how", SPECTRA)
-def test_spectrograms(A: Any, how: dict[str, Any]) -> None:
+def test_spectrograms_equal_torchaudios(A: Any, how: dict[str, Any]) -> None:
     x = noises(3, 2, 8000)
     assert_powers_close(through(x, T.Spectrogram(**how)), theirs(A.Spectrogram(**how), x))
 
@@ -59,7 +59,7 @@ MELS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("how", MELS)
-def test_mel_spectrograms(A: Any, how: dict[str, Any]) -> None:
+def test_mel_spectrograms_equal_torchaudios(A: Any, how: dict[str, Any]) -> None:
     x = noises(3, 2, 8000)
     want = theirs(A.MelSpectrogram(**how), x)
     # Its float32 filters differ from librosa's by this much.
@@ -78,7 +78,7 @@ def test_filters_of_htks_scale_are_the_same_numbers(A: Any, bins: int) -> None:
 
 
 @pytest.mark.parametrize("how", [{"stype": "magnitude"}, {"top_db": 80.0}, {"top_db": 20.0}])
-def test_decibels(A: Any, how: dict[str, Any]) -> None:
+def test_decibels_equal_torchaudios(A: Any, how: dict[str, Any]) -> None:
     x = theirs(A.MelSpectrogram(n_mels=80), noises(3, 2, 8000))
     np.testing.assert_allclose(
         through(x, T.AmplitudeToDB(**how)), theirs(A.AmplitudeToDB(**how), x), atol=1e-4
@@ -86,7 +86,7 @@ def test_decibels(A: Any, how: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("how", [{}, {"n_mfcc": 13, "log_mels": True}, {"norm": None}])
-def test_coefficients(A: Any, how: dict[str, Any]) -> None:
+def test_mel_coefficients_equal_torchaudios(A: Any, how: dict[str, Any]) -> None:
     x = noises(3, 2, 8000)
     mel = {"n_fft": 512, "n_mels": 64, "hop_length": 160}
     got, want = through(x, T.MFCC(**how, **mel)), theirs(A.MFCC(**how, melkwargs=mel), x)
@@ -94,7 +94,7 @@ def test_coefficients(A: Any, how: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("how", [{}, {"n_lfcc": 13, "log_lf": True}, {"f_min": 100, "f_max": 6000}])
-def test_linear_coefficients(A: Any, how: dict[str, Any]) -> None:
+def test_linear_coefficients_equal_torchaudios(A: Any, how: dict[str, Any]) -> None:
     x = noises(3, 2, 8000)
     frames = {"n_fft": 512, "hop_length": 160}
     got, want = through(x, T.LFCC(**how, **frames)), theirs(A.LFCC(**how, speckwargs=frames), x)
@@ -112,20 +112,20 @@ def test_linear_coefficients(A: Any, how: dict[str, Any]) -> None:
         {"orig_freq": 8, "new_freq": 5, "resampling_method": "sinc_interp_kaiser", "beta": 8.5},
     ],
 )
-def test_sample_rates(A: Any, how: dict[str, Any]) -> None:
+def test_resampling_equals_torchaudios(A: Any, how: dict[str, Any]) -> None:
     x = noises(2, 2, 6000)
     got, want = through(x, T.Resample(**how)), theirs(A.Resample(**how), x)
     assert got.shape == want.shape
     assert np.abs(got - want).max() < 1e-5 * np.abs(want).max()
 
 
-def test_speed(A: Any) -> None:
+def test_speed_changes_equal_torchaudios(A: Any) -> None:
     x = noises(2, 1, 6000)
     want = theirs(lambda sound: A.Speed(16000, 0.9)(sound)[0], x)
     assert np.abs(through(x, T.Speed(16000, 0.9)) - want).max() < 1e-5
 
 
-def test_noise_at_a_ratio(A: Any) -> None:
+def test_noise_at_a_ratio_equals_torchaudios(A: Any) -> None:
     import headrace as hr
 
     sound, noise = noises(2, 1, 3000), noises(2, 1, 3000, seed=1)
@@ -148,7 +148,7 @@ KALDI: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("how", KALDI)
-def test_kaldis_filter_banks(A: Any, how: dict[str, Any]) -> None:
+def test_filter_banks_equal_those_of_kaldi_native_fbank(A: Any, how: dict[str, Any]) -> None:
     from torchaudio.compliance import kaldi
 
     x = noises(2, 1, 8000) * 30000
@@ -157,7 +157,7 @@ def test_kaldis_filter_banks(A: Any, how: dict[str, Any]) -> None:
     assert np.abs(got - want).max() < 1e-3
 
 
-def test_kaldis_own_program() -> None:
+def test_filter_banks_equal_those_of_kaldis_program() -> None:
     knf = pytest.importorskip("kaldi_native_fbank")
     options = knf.FbankOptions()
     options.frame_opts.dither = 0
@@ -173,7 +173,7 @@ def test_kaldis_own_program() -> None:
 
 
 @pytest.mark.parametrize("n_mels", [80, 128])
-def test_whispers_input(n_mels: int) -> None:
+def test_whisper_features_equal_those_of_transformers(n_mels: int) -> None:
     transformers = pytest.importorskip("transformers")
     x = noises(2, 1, 40000)
     extract = transformers.WhisperFeatureExtractor(feature_size=n_mels)
@@ -183,7 +183,7 @@ def test_whispers_input(n_mels: int) -> None:
     assert np.abs(got - want).max() < 1e-4
 
 
-def test_librosas_mel_spectrogram() -> None:
+def test_mel_spectrograms_equal_librosas() -> None:
     librosa = pytest.importorskip("librosa")
     x = noises(2, 1, 30000)
     want = np.stack(

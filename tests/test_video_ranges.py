@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip of a long file only costs its packets, and a file's tables are read once."""
+"""A clip of a long file reads only its packets, and a file's tables are read once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip crosses to Python and back as one array, and clips are mixed as torchvision mixes them."""
+"""A clip is passed to Python and back as one array, and clips are mixed as by torchvision."""
 
 from __future__ import annotations
 

@@ -437,7 +437,7 @@ def test_ctrl_c_ends_it_cleanly() -> None:
         assert process.wait(60) == 0
 
 
-def test_a_watch_that_is_never_left_ends_with_the_process() -> None:
+def test_a_watch_that_is_never_closed_ends_with_the_process() -> None:
     code = (
         "import headrace as hr\nseen = hr.watch([1], every=1, port=0)\nseen.__enter__()\nlist(seen)"
     )

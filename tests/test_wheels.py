@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a wheel of `./dev wheels` promises: one file for many systems, with nothing to install.
+"""Promises of a wheel of `./dev wheels`: one file for many systems, nothing else to install.
 
-Where none was built in build/wheels these tests are skipped; ./dev wheels ends with them.
+These tests are skipped if build/wheels has no wheel; ./dev wheels runs them at its end.
 """
 
 from __future__ import annotations

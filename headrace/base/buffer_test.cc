@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promise: a buffer has the bytes that were asked for and zeros after them, or there is no memory.
+// Promise: a buffer has the requested bytes followed by zeros, or the allocation fails.
 #include "headrace/base/buffer.h"
 
 #include <gtest/gtest.h>

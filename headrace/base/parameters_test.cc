@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages for wrong arguments, and the values that an operator gets for right ones.
+// The messages for invalid arguments, and the values that an operator gets for valid ones.
 #include "headrace/base/parameters.h"
 
 #include <gtest/gtest.h>

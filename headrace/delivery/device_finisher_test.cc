@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch of clips is finished as its frames are one by one, in any parts of whole records.
+// A batch of clips is finished like its frames one by one, in any parts of whole records.
 #include "headrace/delivery/device_finisher.h"
 
 #include <gtest/gtest.h>

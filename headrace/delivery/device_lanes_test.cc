@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches whose rows a device finishes overlap there, as far as lanes and memory go; if it
-// lacks memory, finds damage or fails, the consumer's stream reads the right bytes or gets an
-// error.
+// Batches whose rows a device finishes overlap there, as far as lanes and memory allow; if it lacks
+// memory, finds damage or fails, the consumer's stream reads the right bytes or gets an error.
 #include "headrace/delivery/device_lanes.h"
 
 #include <gtest/gtest.h>

@@ -59,7 +59,7 @@ std::string kinds_of(const Field& field) {
   return out;
 }
 
-TEST(Fields, AreOfTheKindsThatTheirValuesCanBe) {
+TEST(Fields, MayBeOfAnyKindThatFitsTheirValues) {
   using enum FieldKind;
   EXPECT_EQ(kinds_of({"x", kImage, DType::kUInt8, {-1, -1, -1}, true}), "image mask bytes ");
   EXPECT_EQ(kinds_of({"x", kBytes, DType::kUInt8, {}, false}), "image mask bytes ");

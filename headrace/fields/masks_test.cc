@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planes follow a geometry in the same way as masks that are pictures.
+// Planes follow a geometry in the same way as masks that are images.
 #include <gtest/gtest.h>
 
 #include "headrace/fields/field_test_values.h"

@@ -17,7 +17,7 @@ std::span<const uint8_t> bytes_of(std::string_view text) {
 }
 
 // Expected values come from xxHash's own library.
-TEST(ContentHash, IsXxh3) {
+TEST(ContentHash, EqualsXxh3) {
   EXPECT_EQ(content_hash({}), 0x2d06800538d394c2u);
   EXPECT_EQ(content_hash(bytes_of("abc")), 0x78af5f94892f3950u);
   std::vector<uint8_t> bytes(3000);

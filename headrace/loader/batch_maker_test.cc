@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both makers keep one contract: for any requests in any order, a batch is the one of its
-// number.
+// Both makers fulfill one contract: for requests in any order, the batch of a number is always the
+// same.
 #include <gtest/gtest.h>
 
 #include <memory>

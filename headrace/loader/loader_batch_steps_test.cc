@@ -136,7 +136,7 @@ TEST(BatchSteps, DevicesGetTheSameBatches) {
   EXPECT_FALSE(prefetcher.next());
 }
 
-TEST(BatchSteps, RunWhereRecordsStayInMemoryToo) {
+TEST(BatchSteps, RunOnResidentRecordsToo) {
   Loader streamed(numbers(150), steps({mix(kGroup)}), options(16));
   LoaderOptions given = options(16);
   given.resident = ResidentUse::kOn;

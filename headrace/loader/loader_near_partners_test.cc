@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partners from the positions before a row's own: caching them changes no batch.
+// Partners from earlier positions than the row's: caching them changes no batch.
 #include <gtest/gtest.h>
 
 #include <atomic>

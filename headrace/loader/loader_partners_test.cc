@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that take other records in addition to a row's own: the choice is a function of seed, epoch
-// and position; these records are read, counted and checked like the row's own.
+// Steps that take other records in addition to the row's record: the choice is a function of seed,
+// epoch and position; these records are read, counted and checked like the row's.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -213,7 +213,7 @@ TEST(Partners, AreRefusedIfUnavailable) {
   EXPECT_EQ(refused({sometimes}), "HR0131 AddPartners(count=1) cannot be inside a RandomApply");
 }
 
-TEST(Partners, RunWhereRecordsStayInMemoryToo) {
+TEST(Partners, WorkForResidentRecordsToo) {
   Loader streamed(numbers(150), steps({add_partners(2)}), options(16));
   LoaderOptions given = options(16);
   given.resident = ResidentUse::kOn;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists that only some records take, in plans.
+// Lists of transforms that apply to some records only, in plans.
 #include <gtest/gtest.h>
 
 #include <map>

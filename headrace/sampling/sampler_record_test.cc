@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promise: every registered sampler keeps the contract of loaders.
+// Promise: every registered sampler fulfills the contract that loaders rely on.
 #include "headrace/sampling/sampler_record.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that zlib and zstd packed, as plain copies.
+// Plain copies of files that were compressed with zlib or zstd.
 #include "headrace/storage/unpacked_copy.h"
 
 #include <gtest/gtest.h>
@@ -282,7 +282,7 @@ TEST_F(UnpackedCopyTest, reports_trailing_bytes) {
   EXPECT_EQ(made->damage->where.offset, int64_t(packed.size()));
 }
 
-TEST_F(UnpackedCopyTest, of_a_bomb_is_refused) {
+TEST_F(UnpackedCopyTest, of_a_decompression_bomb_is_refused) {
   data.write("a.gz", gzipped(std::string(8'000'000, '\0')));
   UnpackLimits limits;
   limits.always = 1'000'000;

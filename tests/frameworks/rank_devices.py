@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Under torchrun, each process with two simulated devices of its own. See ranks.py."""
+"""A loop under torchrun in which each process has two simulated devices. See ranks.py."""
 
 import json
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray's nodes on loopback, for tests and examples: two raylets on one machine, cleaned up
-afterwards."""
+"""A Ray cluster on the loopback interface, for tests and examples: two raylets on one machine,
+cleaned up afterwards."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by all of Ray's tests: one cluster, and photos."""
+"""Fixtures shared by all tests of Ray: one cluster, and photos."""
 
 from __future__ import annotations
 

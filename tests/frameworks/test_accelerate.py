@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerate on two processes: prepare() leaves the loader alone, checkpoints hold its position."""
+"""Accelerate on two processes: prepare() does not change the loader, and checkpoints hold its
+position."""
 
 from __future__ import annotations
 

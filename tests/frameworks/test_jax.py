@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JAX arrays: the engine's memory on the host, rows over devices by a sharding."""
+"""JAX arrays share the engine's memory on the host; a sharding divides rows over devices."""
 
 from __future__ import annotations
 

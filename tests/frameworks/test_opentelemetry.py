@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.watch's figures through OpenTelemetry: as its own SDK collects them and its exporters show
+"""hr.watch's metrics through OpenTelemetry, as its SDK collects them and its exporters show
 them."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Failures of Ray are clear errors, or rows are made locally: never a hang, other bytes,
-or a disk that fills up."""
+"""Failures of Ray give clear errors, or rows are made locally: the loader never hangs, delivers
+other bytes, or fills the disk."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: other servers are read like the tests' own: moto, rclone, fake-gcs-server and nginx
-deliver the files on the disk."""
+"""Promise: moto, rclone, fake-gcs-server and nginx deliver the files on the disk, as the tests' own
+servers do."""
 
 from __future__ import annotations
 

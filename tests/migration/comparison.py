@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the loader that from_dataloader makes is compared with the script's own."""
+"""Compares the loader that from_dataloader makes with the script's original one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DETR's and RF-DETR's loader: COCO, joint transforms of their own, nested tensors."""
+"""DETR's and RF-DETR's loader: COCO, custom joint transforms, nested tensors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hr.stream over streaming datasets of Hugging Face, torchdata and WebDataset: their records, and a
-resume at each step from the state that they give."""
+"""hr.stream over streaming datasets of Hugging Face, torchdata and WebDataset: their records, and
+resuming at each step from the state that they return."""
 
 from __future__ import annotations
 

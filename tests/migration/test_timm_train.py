@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's training script, unmodified: native, and the same batches."""
+"""timm's training script, unmodified: its loaders become native and give the same batches."""
 
 from __future__ import annotations
 

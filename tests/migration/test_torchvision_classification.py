@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's reference script for classification, unmodified: native, and the same batches."""
+"""torchvision's reference script for classification, unmodified: its loaders become native and give
+the same batches."""
 
 from __future__ import annotations
 

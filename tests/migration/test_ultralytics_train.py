@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ultralytics' detection trainer, unmodified: its dataset runs in Python, and batches are its
+"""Ultralytics' detection trainer, unmodified: its dataset runs in Python, and the batches equal its
 own."""
 
 from __future__ import annotations

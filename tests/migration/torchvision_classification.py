@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loaders of torchvision's reference script for classification, and the loop that reads them.
 
-As a user's copy of that script has them: presets that are objects with ``transforms``, in v1 and
-v2, MixUp and CutMix in the collate function, a sampler that repeats each record for other ranks.
+As in a user's copy of that script: presets that are objects with ``transforms``, in v1 and v2,
+MixUp and CutMix in the collate function, and a sampler that repeats each record for other ranks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loaders of torchvision's reference script for detection, and the loop that reads them.
 
-With transforms of v2 over ``wrap_dataset_for_transforms_v2``, and with the script's own joint ones
-over a CocoDetection of its own; batches of images of like shape.
+With transforms of v2 over ``wrap_dataset_for_transforms_v2``, and with the script's joint
+transforms over its own CocoDetection; batches have images of similar shape.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loaders of torchvision's reference script for segmentation, and the loop that reads them.
 
-VOCSegmentation with joint transforms: the script's own for v1, and v2's with a PadIfSmaller of its
-own; a collate function that pads images with 0 and masks with 255.
+VOCSegmentation with joint transforms: the script's own for v1, and v2's with a custom PadIfSmaller;
+a collate function that pads images with 0 and masks with 255.
 """
 
 from __future__ import annotations

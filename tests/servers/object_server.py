@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An object server that misbehaves on demand: ranges, ETags and If-Match as web servers
-have them, the listings and signatures of S3, and a fault for any request.
+"""An object server that misbehaves on demand: ranges, ETags and If-Match as in web servers, the
+listings and signatures of S3, and a fault for any request.
 
-It listens on a free port of the loopback interface, and ends with its `with` block.
+It listens on a free port of the loopback interface, and stops at the end of its `with` block.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loop of Accelerate's on two ranks: whole, killed in the middle of an epoch, resumed, gathered.
+"""A loop with Accelerate on two ranks: uninterrupted, killed in mid-epoch, resumed, gathered.
 
 Called with a folder. See forked.py.
 """

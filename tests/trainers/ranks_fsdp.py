@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """FSDP2 and tensor parallelism, with a DCP checkpoint of model, optimizer and loader: two times two
-ranks, whole, killed, and resumed; then resumed by three data-parallel ranks. See forked.py.
+ranks, uninterrupted, killed, and resumed; then resumed by three data-parallel ranks. See forked.py.
 
 Called with a folder.
 """

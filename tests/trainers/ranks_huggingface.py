@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face's Trainer on two ranks: whole, killed in the middle of an epoch, resumed, evaluated.
+"""Hugging Face's Trainer on two ranks: uninterrupted, killed in mid-epoch, resumed, evaluated.
 
 Called with a folder, in which each run notes the records of its batches. See forked.py.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lightning on two ranks: whole, killed in the middle of an epoch, resumed. See forked.py.
+"""Lightning on two ranks: uninterrupted, killed in mid-epoch, resumed. See forked.py.
 
 Called with a folder.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our data module for RF-DETR on two ranks of Lightning: whole, killed in the middle of an epoch,
+"""Our data module for RF-DETR on two ranks of Lightning: uninterrupted, killed in mid-epoch,
 resumed from its last checkpoint. See forked.py.
 
 Called with a folder of results and one of COCO's files.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our create_loader for timm on two ranks: whole, killed in the middle of an epoch, resumed.
+"""Our create_loader for timm on two ranks: uninterrupted, killed in mid-epoch, resumed.
 
 Called with a folder of results and one of images. See forked.py.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our dataloader for torchtitan on two ranks with its checkpoints by DCP: whole, killed, resumed,
-and resumed by one rank. See forked.py.
+"""Our dataloader for torchtitan on two ranks with its checkpoints by DCP: uninterrupted, killed,
+resumed, and resumed by one rank. See forked.py.
 
 Called with a folder.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ultralytics' detection trainer with our training loader: whole, killed in the middle of an epoch,
+"""Ultralytics' detection trainer with our training loader: uninterrupted, killed in mid-epoch,
 resumed from its last checkpoint. See forked.py.
 
 Called with a folder of results and one of images with labels.

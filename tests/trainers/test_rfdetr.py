@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RF-DETR's batches, made by Headrace: equal to its own, as far as nothing is drawn."""
+"""RF-DETR's batches, made by Headrace: equal to its own, except for random draws."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ultralytics' trainer on our batches: its inputs, its boxes, mosaic's end, a kill."""
+"""Ultralytics' trainer on our batches: its inputs, its boxes, the end of mosaic, and a kill."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ TEST(WindowStart, OfSeveralStreamsEqualsThatOfSilk) {
   EXPECT_EQ(start(opus({{kCelt, 500}}, 2), 400'000), 0);
 }
 
-TEST(WindowStart, StaysWithinAnyBytes) {
+TEST(WindowStart, IsFoundSafelyInAnyBytes) {
   std::mt19937 random(1);
   const Bytes sound = opus({{kCelt, 40}, {kSilk, 40}});
   for (int i = 0; i < 2000; ++i) {

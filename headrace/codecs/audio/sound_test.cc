@@ -115,7 +115,7 @@ TEST(AWav, WithAnyByteChangedIsAnErrorOrAnAudioClipInsideItsBytes) {
   }
 }
 
-TEST(UnsupportedAudio, IsRefusedByItsName) {
+TEST(UnsupportedAudio, IsRefusedAndNamed) {
   AudioDecoders decoders;
   const std::vector<uint8_t> aiff{'F', 'O', 'R', 'M', 0, 0, 0, 4, 'A', 'I', 'F', 'F'};
   const Buffer file = buffer_of(aiff);

@@ -38,7 +38,7 @@ TEST(PngDamage, CompressedTextAndProfilesAreNotInflated) {
   }
 }
 
-TEST(PngDamage, AHugeHeaderCostsNoMemoryAndIsRefused) {
+TEST(PngDamage, AHugeHeaderAllocatesNothingAndIsRefused) {
   Bytes file = write_png({PNG_COLOR_TYPE_RGB_ALPHA, 16, true}, 5, 4);
   Bytes header(file.begin() + 16, file.begin() + 29);
   for (size_t at : {size_t{0}, size_t{4}}) {
@@ -67,7 +67,7 @@ TEST(PngDamage, AHugeHeaderCostsNoMemoryAndIsRefused) {
   EXPECT_EQ(limits.error().code->id, "HR0310");
 }
 
-TEST(PngDamage, TruncationIsAnErrorWithItsPlace) {
+TEST(PngDamage, TruncationIsAnErrorWithItsOffset) {
   const auto decoder = png_codec().make();
   for (const Kind& kind : {Kind{PNG_COLOR_TYPE_RGB, 8}, Kind{PNG_COLOR_TYPE_RGB, 16, true},
                            Kind{PNG_COLOR_TYPE_PALETTE, 4}, Kind{PNG_COLOR_TYPE_GRAY, 16}}) {

@@ -177,7 +177,7 @@ TEST(AnAviFile, ReportsWhetherItHasAudio) {
   EXPECT_TRUE(avi_has_sound(film.file()).value());
 }
 
-TEST(AnAviFile, IsRefusedByTheNameOfItsCodec) {
+TEST(AnAviFile, IsRefusedWithTheNameOfItsCodec) {
   const auto refused = [](std::string_view coding) {
     Avi film = film_of("I");
     film.coding = coding;

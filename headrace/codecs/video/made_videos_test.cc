@@ -144,7 +144,7 @@ TEST_F(MadeVideos, GiveAnyFramesAsASequentialDecodeDoes) {
 
 // Decodes consecutive clips, each before or after the last one, with clips of other and of damaged
 // files in between, all with one decoder.
-TEST_F(MadeVideos, GiveTheSameFramesWhateverWasDecodedBefore) {
+TEST_F(MadeVideos, GiveTheSameFramesRegardlessOfEarlierDecodes) {
   if (!std::filesystem::exists(media_program())) GTEST_SKIP() << "no headrace-av";
   auto decoder = make_video_decoder({});
   ASSERT_TRUE(decoder);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in headrace-av's place that send arbitrary replies: this test itself, under other names.
+// Programs that replace headrace-av and send arbitrary replies: this test program, under other
+// names.
 #include "headrace/codecs/video/media_replies.h"
 
 #include <gtest/gtest.h>

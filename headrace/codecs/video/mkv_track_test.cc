@@ -170,7 +170,7 @@ TEST(AMatroskaFile, HidesInvisibleVp8Frames) {
   EXPECT_EQ(mkv_track(film.file()).frames, (std::vector<uint32_t>{0, 2, 3}));
 }
 
-TEST(AMatroskaFile, IsRefusedByNameIfUnsupported) {
+TEST(AMatroskaFile, IsRefusedWithTheReasonIfUnsupported) {
   const auto why = [](const Film& film) { return read_video(film.file()).error().message(); };
   Film film = short_film();
   film.codec = "V_MS/VFW/FOURCC";

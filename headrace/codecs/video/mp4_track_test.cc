@@ -184,7 +184,7 @@ TEST(AnMp4File, HasItsColors) {
             (VideoColor{ColorMatrix::kOther, ColorRange::kLimited, ColorTransfer::kHLG}));
 }
 
-TEST(AnMp4File, IsRefusedByNameIfUnsupported) {
+TEST(AnMp4File, IsRefusedWithTheReasonIfUnsupported) {
   Movie movie = counting_movie(2);
   movie.entry = "s263";
   EXPECT_EQ(code_of(movie.file()), "HR0363");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promise: neighbors are asked for by as few requests as their bytes need, and finding them takes
-// time in proportion to how many there are, in whatever order they are due.
+// Promise: neighbors are requested with as few requests as their bytes need, and finding them takes
+// time proportional to their number, in whatever order they are due.
 #include "headrace/executor/reading/neighborhood.h"
 
 #include <gtest/gtest.h>

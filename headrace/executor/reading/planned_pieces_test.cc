@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promise: what is due is requested together with its neighbors in the file, within blocks, and
-// nothing else delays the first batch.
+// Promise: a piece that is due is requested together with its neighbors in the file, within blocks,
+// and nothing else delays the first batch.
 #include "headrace/executor/reading/planned_pieces.h"
 
 #include <gtest/gtest.h>

@@ -393,7 +393,7 @@ TEST_F(Coco, OutlinesOfARecordHaveALimitedLength) {
 }
 
 // Compared with the definition, for pictures wider and higher than a tile.
-TEST_F(Coco, RunsAreFilledDownTheColumnsWhateverTheSize) {
+TEST_F(Coco, RunsAreFilledDownTheColumnsForAnySize) {
   for (const auto& [height, width] : {std::pair(1, 300), std::pair(1300, 3), std::pair(700, 130)}) {
     CocoMaskPainter painter(height, width);
     std::vector<uint8_t> plane(size_t(height) * width), expected(plane.size());

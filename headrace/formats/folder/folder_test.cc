@@ -145,7 +145,7 @@ TEST_F(Folder, GivenClassesFixTheNumbers) {
   EXPECT_EQ(source->classes(), (Names{"dog", "cat", "ant"}));
 }
 
-TEST_F(Folder, ClassesThatAreNotGivenAreRefusedByName) {
+TEST_F(Folder, ClassesThatAreNotGivenAreRefusedAndNamed) {
   for (const char* name : {"dog/1.jpg", "ant/1.jpg", "bee/1.jpg", "notes/readme.txt"}) {
     data.write(name, "");
   }
@@ -302,7 +302,7 @@ TEST_F(LargeFolder, OpensWithoutACache) {
   EXPECT_EQ(open()->size(), 5000);
 }
 
-TEST_F(LargeFolder, KeptListingsAreCheckedForSplitsToo) {
+TEST_F(LargeFolder, CachedListingsAreCheckedForSplitsToo) {
   open();
   fs::rename(data / "odd", data / "train");
   fs::rename(data / "even", data / "val");

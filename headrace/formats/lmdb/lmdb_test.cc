@@ -111,7 +111,7 @@ TEST_F(LmdbTest, binary_keys_are_shown_by_their_bytes) {
   EXPECT_EQ(integers->key(1), "257");
 }
 
-TEST_F(LmdbTest, other_kinds_of_environments_are_refused_by_name) {
+TEST_F(LmdbTest, other_kinds_of_environments_are_refused_and_named) {
   std::string bytes = made(some_entries(1));
   std::string other = bytes;
   std::reverse(other.begin() + 16, other.begin() + 20);

@@ -81,7 +81,7 @@ class LmdbValuesTest : public testing::Test {
   RecordData record_;
 };
 
-TEST_F(LmdbValuesTest, are_recognized_by_the_first_ones) {
+TEST_F(LmdbValuesTest, are_recognized_by_the_first_records) {
   EXPECT_EQ(make({kJpeg, kJpeg}).name(), "image");
   EXPECT_EQ(make({std::string("RIFF\x20\0\0\0WEBPVP8 ", 16)}).name(), "image");
   EXPECT_EQ(make({encoded_datum(kJpeg, 3)}).name(), "datum");
@@ -90,7 +90,7 @@ TEST_F(LmdbValuesTest, are_recognized_by_the_first_ones) {
   EXPECT_EQ(make({}).name(), "bytes");
 }
 
-TEST_F(LmdbValuesTest, one_of_the_first_ones_may_be_bad) {
+TEST_F(LmdbValuesTest, one_of_the_first_records_may_be_bad) {
   const std::string good = encoded_datum(kJpeg, 3);
   EXPECT_EQ(make({"\x22\xFF", good, good}).name(), "datum");
   EXPECT_EQ(make({kJpeg, "x", kJpeg}).name(), "image");

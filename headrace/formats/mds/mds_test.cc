@@ -259,7 +259,7 @@ TEST_F(MdsTest, an_invalid_index_is_refused) {
   }
 }
 
-TEST_F(MdsTest, shards_with_unsupported_compression_are_refused_by_name) {
+TEST_F(MdsTest, shards_with_unsupported_compression_are_refused_and_named) {
   data.write("d/s.mds.br", "x");
   data.write("d/index.json",
              mds_index(kColumns,

@@ -63,7 +63,7 @@ TEST(Open, AFormatCanBeNamed) {
             "HR0403");
 }
 
-TEST(Open, WrongArgumentsNameTheRightOnes) {
+TEST(Open, ErrorsForWrongArgumentsNameTheRightOnes) {
   TemporaryFolder data;
   data.write("cat/1.jpg", "");
   const Error error = error_of([&] { open_source(data.path(), {{"clases", true}}); });

@@ -223,7 +223,7 @@ TEST_F(DamagedPack, WithFalseMetadataIsReadSafely) {
   }
 }
 
-TEST(UnknownPack, OfALaterVersionIsRefusedByName) {
+TEST(UnknownPack, OfALaterVersionIsRefusedAndNamed) {
   const TemporaryFolder place;
   write_pictures(place, "data", 3);
   PackOptions options;

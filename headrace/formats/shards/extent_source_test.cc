@@ -194,7 +194,7 @@ class ContainerIndexTest : public ExtentSourceTest {
   TemporaryFolder cache;
 };
 
-TEST_F(ContainerIndexTest, is_kept_and_used_again) {
+TEST_F(ContainerIndexTest, is_cached_and_reused) {
   int first = 0, second = 0;
   const ContainerIndex made = open_index(first), kept = open_index(second);
   EXPECT_EQ(first, 2);

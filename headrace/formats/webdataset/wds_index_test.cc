@@ -219,7 +219,7 @@ TEST_F(WdsIndexedTest, the_dataset_is_the_same_with_an_index) {
   }
 }
 
-TEST_F(WdsIndexedTest, with_an_index_a_damaged_header_only_costs_its_record) {
+TEST_F(WdsIndexedTest, with_an_index_a_damaged_header_affects_only_its_record) {
   Archive archive = many(1000);
   // A sample in the middle, which is not among those that are checked.
   const size_t header = archive.tar.find("a/510.jpg");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promise: a redirect never leads a request away from TLS or to a server that nobody named, and
-// credentials never leave the server that they are for.
+// Promise: a redirect never leads a request away from TLS or to a server that the user did not
+// name, and credentials never leave the server that they are for.
 #include "headrace/storage/remote/redirect.h"
 
 #include <gtest/gtest.h>

@@ -193,7 +193,7 @@ TEST(JpegExif, TruncatedOrInvalidExifMeansUpright) {
   }
 }
 
-TEST(JpegErrors, UnsupportedKindsAreRefusedByName) {
+TEST(JpegErrors, UnsupportedKindsAreRefusedAndNamed) {
   const Bytes jpeg = encode({});
   const size_t frame = marker_offsets(jpeg, 0xC0).at(0);
   Decoder decoder;

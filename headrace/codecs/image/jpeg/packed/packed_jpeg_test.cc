@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files are packed, decoded in packed form and unpacked: the pixels are libjpeg-turbo's, the
-// coefficients its jpeg_read_coefficients()', the file the same, at every SIMD level.
+// Files are packed, decoded in packed form and unpacked: the pixels equal libjpeg-turbo's, the
+// coefficients those of its jpeg_read_coefficients(), and the file is restored unchanged, at every
+// SIMD level.
 #include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 
 #include <gtest/gtest.h>

@@ -27,7 +27,7 @@ std::vector<float> points_of(const SourcePtr& source) {
   return {numbers, numbers + element_count(view.shape)};
 }
 
-TEST(TemplateScan, AFolderOfThemIsADatasetWhosePointsAreInBatches) {
+TEST(TemplateScan, AFolderOfScansIsADatasetWhosePointsAreInBatches) {
   const TemporaryFolder folder;
   folder.write("a/1.hrscan", kTwoPoints);
   folder.write("b/2.hrscan", kTwoPoints);
@@ -37,7 +37,7 @@ TEST(TemplateScan, AFolderOfThemIsADatasetWhosePointsAreInBatches) {
   EXPECT_EQ(points_of(source), (std::vector<float>{1, 2, 3, 4}));
 }
 
-TEST(TemplateScan, ListsAndManifestsNameThem) {
+TEST(TemplateScan, ListsAndManifestsMayReferToScans) {
   const TemporaryFolder folder;
   folder.write("1.hrscan", kTwoPoints);
   const std::string list = folder.write("list.txt", "1.hrscan\n");

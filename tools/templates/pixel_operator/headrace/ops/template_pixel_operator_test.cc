@@ -6,7 +6,7 @@
 namespace headrace::op_test {
 namespace {
 
-TEST(TemplateInvert, TurnsEachSampleRound) {
+TEST(TemplateInvert, InvertsEachSample) {
   const Grid grid = recipe_test::random_grid(3, 5, 7, 1);
   const Grid negative =
       recipe_test::make_grid(3, 5, 7, [&](int c, int y, int x) { return 255 - grid.at(c, y, x); });

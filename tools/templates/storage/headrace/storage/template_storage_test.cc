@@ -8,13 +8,13 @@
 namespace headrace {
 namespace {
 
-TEST(TemplateStorage, IsReadByAllThatReadFiles) {
+TEST(TemplateStorage, IsReadByTheFunctionsThatReadFiles) {
   Buffer bytes;
   ASSERT_TRUE(read_file("template://abc", bytes));
   EXPECT_EQ(std::string(bytes.bytes().begin(), bytes.bytes().end()), "abc");
 }
 
-TEST(TemplateStorage, AnswersLaterWithThePieceThatWasAskedFor) {
+TEST(TemplateStorage, CompletesLaterWithTheRequestedBytes) {
   ASSERT_TRUE(answers_later("template://abcdef"));
   const Result<File> file = File::open("template://abcdef");
   ASSERT_TRUE(file);

@@ -32,7 +32,7 @@ TEST(TemplateCodec, GivesTheWindow) {
   EXPECT_EQ(grid.at(2, 0, 1), 'f');
 }
 
-TEST(TemplateCodec, SaysWhatIsWrongWithADamagedFile) {
+TEST(TemplateCodec, ReportsTheCauseOfDamage) {
   Renderer renderer;
   Buffer bytes;
   Result<Recipe> recipe = opened(

@@ -28,7 +28,7 @@ TEST(TemplateSound, GivesTheSamplesOfAWindow) {
   EXPECT_EQ(samples, (std::vector<float>{0.5f, -0.5f}));
 }
 
-TEST(TemplateSound, AnEmptyOneIsAnError) {
+TEST(TemplateSound, AnEmptyFileIsAnError) {
   Buffer bytes(7);
   std::memcpy(bytes.data(), "HRSOUND", 7);
   EXPECT_FALSE(audio_codec_of(bytes.bytes())->make()->read_header(bytes.bytes()));

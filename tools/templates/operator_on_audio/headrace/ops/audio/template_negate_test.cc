@@ -8,7 +8,7 @@
 namespace headrace::op_test {
 namespace {
 
-TEST(TemplateNegate, TurnsTheSign) {
+TEST(TemplateNegate, NegatesEachSample) {
   constexpr float kSamples[] = {0.25f, -1.0f, 0.0f};
   Record record;
   FieldValue& audio = record.fields.emplace_back();
