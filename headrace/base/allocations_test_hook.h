@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces a test program's operator new: the test is called before each allocation, its own and
-// those of the library. Included by one file of the program.
+// Replaces operator new in a test program: it calls before_allocation() before each allocation, by
+// the test or by the library. Include it in exactly one file of the program.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// Defined by the test: counts the allocation, or refuses it by throwing std::bad_alloc.
+// Defined by the test: counts the allocation, or makes it fail by throwing std::bad_alloc.
 void before_allocation();
 
 inline void* allocate_for_test(size_t size, size_t alignment) {
@@ -21,7 +21,7 @@ inline void* allocate_for_test(size_t size, size_t alignment) {
 
 }  // namespace headrace
 
-// Not inlined: the compiler would see memory of `operator new` given to free, and warn.
+// Not inlined: otherwise the compiler sees memory from `operator new` passed to free() and warns.
 [[gnu::noinline]] void* operator new(size_t size) {
   return headrace::allocate_for_test(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }

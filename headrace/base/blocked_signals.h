@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks signals in the engine's threads: they are for the program's. Python's main thread does not
-// notice a Ctrl-C that another thread has received until it next waits for the interpreter's lock,
-// and a thread that is just starting may receive it.
+// Blocks signals in the engine's threads, so that the program's threads receive them. Python's main
+// thread does not notice a Ctrl-C that another thread has received until it next waits for the
+// interpreter's lock (GIL), and a thread that is just starting may receive it.
 #pragma once
 
 #include <signal.h>
 
 namespace headrace {
 
-// Blocked in this thread while it exists, and for good in threads that it starts meanwhile. Not
-// those that report a fault of the thread itself, nor a profiler's.
+// Blocks signals in the calling thread until destroyed, and permanently in threads that it starts
+// meanwhile. Signals that report a fault of the thread itself (SIGSEGV, SIGFPE, ...) and SIGPROF
+// stay unblocked.
 class BlockedSignals {
  public:
   BlockedSignals();
@@ -22,11 +23,12 @@ class BlockedSignals {
   sigset_t before_;
 };
 
-// For a thread that may run code of the program: what was blocked in the one that started it.
+// For a thread that may run code of the program: stores the signal mask of the thread that started
+// it, for SignalsOfStarter.
 void keep_signals_of_starter(const sigset_t& blocked);
 
-// While a thread runs code of the program, which may start processes: they inherit what is blocked.
-// Without effect in threads that have kept nothing.
+// Restores that mask while a thread runs code of the program, which may start processes: they
+// inherit it. No effect in threads that have not called keep_signals_of_starter().
 class SignalsOfStarter {
  public:
   SignalsOfStarter();

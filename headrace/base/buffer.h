@@ -18,7 +18,7 @@
 namespace headrace {
 
 struct FreeBuffer {
-  size_t mapped = 0;  // bytes, where they are pages
+  size_t mapped = 0;  // bytes; 0: not mapped
   void operator()(uint8_t* memory) const {
     if (mapped) {
       unmap_pages(memory, mapped);
@@ -52,7 +52,7 @@ class Buffer {
   size_t capacity() const { return capacity_; }
   std::span<const uint8_t> bytes() const { return {data(), size_}; }
 
-  // Keeps the memory where it suffices. Throws std::bad_alloc.
+  // Reuses the memory if it is large enough. Throws std::bad_alloc.
   void resize(size_t size) {
     if (size > SIZE_MAX - kPadding) throw std::bad_alloc();
     if (size > capacity_ || !memory_) {
@@ -70,7 +70,7 @@ class Buffer {
   using Memory = std::unique_ptr<uint8_t, FreeBuffer>;
 
 #if defined(__SANITIZE_ADDRESS__)
-  static constexpr size_t kMapped = SIZE_MAX;  // malloc's blocks have their ends watched
+  static constexpr size_t kMapped = SIZE_MAX;  // ASan detects overruns only in heap blocks
 #else
   static constexpr size_t kMapped = kLargeBytes;  // Note [Why large memory is mapped]
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and strings one after another, as in our own files and most that we read:
-// little-endian, unaligned.
+// Reads and writes sequences of numbers and strings, little-endian and unaligned, as in our own
+// files and most others that we read.
 //
 // The reader checks bounds and is safe on untrusted bytes: after the first missing value
 // everything is zero or empty, so a parser calls good() once, before it uses a number.
@@ -19,13 +19,13 @@ namespace headrace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied in memory order");
 
-// Numbers as they lie in memory: an array, a vector, a span of them.
+// The bytes of numbers in memory: of an array, a vector or a span.
 template <class Numbers>
 std::span<const uint8_t> raw_bytes(const Numbers& numbers) {
   const std::span all(numbers);
   return {reinterpret_cast<const uint8_t*>(all.data()), all.size_bytes()};
 }
-// And back. Bytes that are no whole number are left out.
+// The inverse. Trailing bytes that do not make a whole number are ignored.
 template <class Number>
 void append_numbers(std::span<const uint8_t> bytes, std::vector<Number>& out) {
   const size_t before = out.size(), count = bytes.size() / sizeof(Number);
@@ -54,7 +54,7 @@ class ByteWriter {
   std::vector<uint8_t> out;
 };
 
-// The bytes stay the caller's.
+// The caller owns the bytes.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const uint8_t> bytes) : rest_(bytes) {}
@@ -72,7 +72,7 @@ class ByteReader {
     const std::span<const uint8_t> raw = bytes(count);
     return {reinterpret_cast<const char*>(raw.data()), raw.size()};
   }
-  // As the writer's text().
+  // Reads what ByteWriter::text() wrote.
   std::string_view text() { return text(number<uint64_t>()); }
   template <class Number>
   Number number() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of the files that tests write, joined with +.
+// Concatenates byte vectors with +, for the files that tests write.
 #pragma once
 
 #include <cstdint>

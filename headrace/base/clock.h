@@ -6,12 +6,12 @@
 
 namespace headrace {
 
-// Seconds since some moment; it never goes back.
+// Seconds since an arbitrary moment; monotonic.
 inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// How long a wait lasts before it looks whether somebody wants it to end.
+// The interval at which a waiting thread checks whether to stop.
 inline constexpr auto kWaitSlice = std::chrono::milliseconds(50);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters declared as data: the origin of stats(), the bench, the watch, its Prometheus metrics
-// and the guide's table.
+// Counters declared as data. stats(), the bench, the watch, its Prometheus metrics and the guide's
+// table are generated from them.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 namespace headrace {
 
 enum class Tells : uint8_t {
-  kSoFar,  // counts up since its object was made
-  kNow,    // how things stand
+  kSoFar,  // cumulative since its object was created
+  kNow,    // the current state (a gauge)
 };
 
 // How the counters of several ranks, devices or worker processes are combined.
 enum class Adds : uint8_t {
   kSum,
-  kMost,  // the largest: each counts the same time, or has the same
+  kMost,  // the largest: all measure the same time span, or have the same value
 };
 
 using CountsByReason = std::vector<std::pair<std::string_view, int64_t>>;
@@ -35,11 +35,11 @@ struct Counter {
   CounterValue (*value)(const Stats& stats);
   Tells tells = Tells::kSoFar;
   Adds adds = Adds::kSum;
-  std::string_view metric = "";  // Prometheus' name of it after "headrace_loader_"; empty: none
-  std::string_view work = "";    // of a stage, what it does: "reading"
+  std::string_view metric = "";  // Prometheus name without "headrace_loader_"; empty: none
+  std::string_view work = "";    // for a stage: what it does ("reading")
 };
 
-// The value of a member, or of a member of it.
+// The value of a data member, or of a member of that member.
 template <auto... kMembers, class Stats>
 CounterValue value_of(const Stats& stats) {
   const auto& held = (stats.*....*kMembers);

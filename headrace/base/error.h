@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors as values, and results that carry them.
 //
-// Two kinds of failure, by who is at fault. *Data* (a corrupt picture, a short read) travels as
-// Result<T> up to the executor, which applies the user's policy. *Misuse* (a bad parameter, an
-// impossible pipeline) is thrown as Exception before any thread starts. Asserts are for our own
+// Two kinds of failure, by who is at fault. A *data error* (a corrupt image, a short read) travels
+// as Result<T> up to the executor, which applies the user's policy. *Misuse* (an invalid parameter,
+// an impossible pipeline) is thrown as Exception before any thread starts. Asserts are for our own
 // bugs.
 //
 // An ErrorCode is declared once, next to the code that raises it, and registers itself; `headrace
 // explain CODE` prints it. Codes are grouped by layer: HR01 use of the API, fields and pipelines,
 // HR02 storage, HR03 codecs and images, HR04 formats, HR05 operators, HR06 Python functions, HR07
-// executor, HR08 devices, delivery and frameworks, HR09 the doctor and the watch. When a hundred is
-// full, numbering continues a thousand higher: HR14 is also formats.
+// executor, HR08 devices, delivery and frameworks, HR09 the doctor and the watch. When the hundred
+// codes of a layer are used up, numbering continues a thousand higher: HR14 is also formats.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ enum class ErrorKind {
   kConfig,       // the call makes no sense; ValueError in Python
   kData,         // these bytes are bad; subject to on_error
   kResource,     // a cap or the memory limit is exceeded; subject to on_error
-  kStorage,      // the bytes could not be had; OSError in Python
-  kUnsupported,  // understood, and not done here; subject to on_error
+  kStorage,      // the bytes could not be read; OSError in Python
+  kUnsupported,  // valid, but not supported; subject to on_error
 };
 
-// A constant: it is found by its id for as long as its library is loaded.
+// A constant that can be looked up by its id while its library is loaded.
 struct ErrorCode {
   ErrorCode(std::string_view id, ErrorKind kind, std::string_view title,
             std::string_view explanation, bool of_record = false);
@@ -41,12 +41,13 @@ struct ErrorCode {
   ErrorKind kind;
   std::string_view title;        // "truncated JPEG"
   std::string_view explanation;  // meaning, causes and remedies; one paragraph
-  // kStorage and kConfig: this record's own (its file vanished, what a function made of it), so
-  // on_error applies. Others end the run, those of storage after they were retried.
+  // For kStorage and kConfig: the error concerns a single record (its file vanished, a Python
+  // function failed on it), so on_error applies. Otherwise errors of these kinds end the run, those
+  // of storage after retries.
   bool of_record;
 };
 
-// Where in the dataset. Unknown parts stay empty or -1.
+// A location in the dataset. Unknown parts are empty or -1.
 struct Where {
   std::string file = {};
   std::string member = {};
@@ -57,11 +58,11 @@ struct Where {
 
 struct Error {
   const ErrorCode* code = nullptr;
-  std::string what = {};  // one line: the rule and what came instead
+  std::string what = {};  // one line: what was expected and what was found
   Where where = {};
   std::string note = {};  // further facts
-  std::string hint = {};  // the way out
-  // "HR0305 damaged JPEG: <what>" and below it where, note and help, a line each.
+  std::string hint = {};  // what to do about it
+  // "HR0305 damaged JPEG: <what>", followed by `where`, `note` and `hint`, one line each.
   std::string message() const;
 };
 
@@ -77,10 +78,10 @@ class Exception : public std::exception {
   std::string text_;
 };
 
-// Whether an error is one record's own, so that the user's on_error decides what happens; otherwise
-// the run ends. A storage that fails, or misuse, would show itself at the next record too, and
-// leaving them all out would hide it; what a function of the user's does with one record is that
-// record's own (ErrorCode::of_record).
+// Whether an error concerns a single record, so that the user's on_error decides what happens;
+// otherwise the run ends. A failing storage or misuse would fail the next record as well, and
+// skipping all records would hide it. A user's function that fails on a record concerns that record
+// alone (ErrorCode::of_record).
 inline bool is_bad_record(const Error& error) {
   const ErrorKind kind = error.code->kind;
   return error.code->of_record || (kind != ErrorKind::kStorage && kind != ErrorKind::kConfig);

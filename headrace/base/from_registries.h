@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A value computed from registries: once, and again after a plug-in has registered more records.
-// Former values are kept, since other threads may still use them.
+// Earlier values are kept, since other threads may still use them.
 #pragma once
 
 #include <atomic>

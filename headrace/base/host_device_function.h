@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // HEADRACE_HD before a function: nvcc compiles it for the CPU and for the GPU, other compilers for
-// the CPU alone. Such functions use no part of the standard library but <cstdint> and memcpy.
+// the CPU only. Such functions use nothing of the standard library except <cstdint> and memcpy.
 // HEADRACE_ROLLED before a loop: nvcc does not unroll it, which would cost registers.
-// HEADRACE_UNROLLED before one of up to eight iterations, so that everything stays in registers.
+// HEADRACE_UNROLLED before a loop of up to eight iterations: unrolled, so that everything stays in
+// registers.
 #pragma once
 
 #ifdef __CUDACC__

@@ -12,13 +12,13 @@
 namespace headrace {
 
 struct JsonDecimal {
-  static constexpr int kMostDigits = 19;  // fit into the mantissa
+  static constexpr int kMostDigits = 19;  // that many always fit into the mantissa
 
   bool negative = false;
   uint64_t mantissa = 0;    // of the first 19 significant digits
-  int64_t significant = 0;  // digits from the first that is not 0
-  int64_t exponent = 0;     // of ten; for the mantissa, while all digits are in it
-  int64_t leading = 0;      // the place of the first significant digit: 12 -> 2, 0.01 -> -1
+  int64_t significant = 0;  // number of digits, from the first nonzero one
+  int64_t exponent = 0;     // power of ten by which to scale the mantissa, if it holds all digits
+  int64_t leading = 0;      // decimal position of the first significant digit: 12 -> 2, 0.01 -> -1
 
   void add(unsigned digit, bool fraction) {
     significant += significant > 0 || digit > 0;
@@ -41,7 +41,7 @@ struct JsonDecimal {
     return static_cast<int64_t>(negative ? -mantissa : mantissa);
   }
 
-  // `text`: the whole number. Infinite where it is too large.
+  // `text`: the complete text of the number. Infinity if it is too large.
   double value(std::string_view text) const {
     constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pull parser of JSON (RFC 8259) whose memory does not grow with the document: the caller
-// requests the parts that it expects, in the order of the text, and skips the rest, which is
-// validated all the same. NaN, Infinity and -Infinity are numbers, since Python writes them.
+// requests the parts that it expects, in document order, and skips the rest, which is still
+// validated. NaN, Infinity and -Infinity are accepted as numbers, since Python writes them.
 //
 //   JsonReader json(text);
 //   for (json.begin_object(); json.next_key();) {
@@ -10,9 +10,8 @@
 //   json.end();
 //   if (!json.ok()) return json.error(kBadThing, path);
 //
-// After the first mistake ok() is false, every loop ends and every value is
-// empty; the mistake and its byte offset are kept. Nesting is bounded and
-// nothing recurses. One thread at a time.
+// After the first error ok() is false, every loop ends and every value is empty; the error and its
+// byte offset are kept. Nesting depth is limited and nothing recurses. For one thread at a time.
 #pragma once
 
 #include <array>
@@ -31,8 +30,8 @@ namespace headrace {
 struct JsonDecimal;
 
 struct JsonNumber {
-  double value = 0;                     // rounded to nearest; infinite where the text is too large
-  std::optional<int64_t> integer = {};  // where it is written as one, and fits
+  double value = 0;                     // rounded to nearest; infinite if out of range
+  std::optional<int64_t> integer = {};  // if it is written as one, and fits
 };
 
 class JsonReader {
@@ -41,18 +40,17 @@ class JsonReader {
   static constexpr int kMaxDepth = 128;
   static constexpr size_t kMostTokenBytes = size_t{64} << 20;
 
-  // Fills part of the span and says how much; 0 at the end.
+  // Fills the span, perhaps partly, and returns how many bytes; 0 at the end.
   using Refill = std::function<Result<size_t>(std::span<uint8_t>)>;
 
-  // The text stays the caller's. `offset`: where in the file it begins, for
-  // messages.
+  // The caller owns the text. `offset`: where the text begins in its file, for messages.
   explicit JsonReader(std::string_view text, uint64_t offset = 0);
   explicit JsonReader(Refill refill, size_t window = size_t{1} << 20);
 
-  // Begins anew on another text; memory stays.
+  // Restarts with another text; reuses the memory.
   void reset(std::string_view text, uint64_t offset);
 
-  Type type();  // of the next value; kNone where there is none
+  Type type();  // of the next value; kNone if there is none
 
   void begin_object();
   bool next_key();                               // false: the object has ended
@@ -66,21 +64,21 @@ class JsonReader {
   bool boolean();
   void null();
   void skip();
-  void end();  // nothing but blanks may be left
+  void end();  // only whitespace may follow
 
-  uint64_t offset() const { return base_ + uint64_t(at_ - begin_); }  // of what is read next
+  uint64_t offset() const { return base_ + uint64_t(at_ - begin_); }  // of the next byte to read
   bool ok() const { return !failed_; }
-  // As if the text were wrong at `offset`; the first mistake counts.
+  // Reports an error at `offset`, as if the text were invalid there; only the first error is kept.
   void fail(std::string what, uint64_t offset);
   void fail(std::string what) { fail(std::move(what), offset()); }
-  // The error: that of the refill, or one of `code`. REQUIRES: !ok().
+  // The error: the one that `refill` returned, or else one with `code`. REQUIRES: !ok().
   Error error(const ErrorCode& code, const std::string& file) const;
 
  private:
   static std::string shown(int c);  // a byte, for messages
-  bool more();                      // appends to the window, dropping what stands before token_
-  int peek();                       // the next byte that is no blank; -1 at the end
-  bool take(char c);                // the next byte that is no blank, if it is this one
+  bool more();                      // appends to the window, dropping what precedes token_
+  int peek();                       // the next byte after whitespace; -1 at the end
+  bool take(char c);                // consumes the next byte after whitespace, if it is `c`
   void open(char bracket, bool object);
   void unexpected(const char* wanted);
   void word(std::string_view text);
@@ -90,7 +88,7 @@ class JsonReader {
   void read_multibyte();
   void read_digits(JsonDecimal& out, bool fraction);
   void read_exponent(JsonDecimal& out);
-  bool available(size_t bytes);  // whether this many follow at_
+  bool available(size_t bytes);  // whether that many follow at_
   int now() { return at_ < end_ || more() ? static_cast<unsigned char>(*at_) : -1; }
 
   const char* begin_ = nullptr;  // of the window

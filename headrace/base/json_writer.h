@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as text, written from the front to the end: {"key": "cat/1.jpg", "sizes": [3, 4]}.
+// Writes JSON text sequentially: {"key": "cat/1.jpg", "sizes": [3, 4]}.
 //
-// Texts may hold any bytes, as file names do. Invalid UTF-8 is written as Python's os.fsdecode
-// gives them, \udc80 to \udcff: the line stays JSON, and the name can be restored.
+// Strings may hold any bytes, as file names do. Bytes that are not valid UTF-8 are written as the
+// surrogates that Python's os.fsdecode returns, \udc80 to \udcff: the line stays JSON, and the name
+// can be restored.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ class JsonWriter {
   void separate();
 
   std::string text_;
-  bool first_ = true;  // of what is open: nothing stands before it
+  bool first_ = true;  // the next entry is the first of its container
 };
 
 }  // namespace headrace

@@ -47,7 +47,7 @@ class Condition {
     condition_.wait(lock);
     lock.release();
   }
-  // False when the time passed without a notification.
+  // False on timeout.
   bool wait_for(Mutex& mutex, std::chrono::milliseconds timeout) REQUIRES_LOCK(mutex) {
     std::unique_lock lock(mutex.mutex_, std::adopt_lock);
     const bool notified = condition_.wait_for(lock, timeout) == std::cv_status::no_timeout;

@@ -19,14 +19,15 @@ std::string shortest_text(Float number) {
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
 }
 
-// All 16 digits, as in names of files: 00000000000000ff.
+// All 16 digits, as used in file names: 00000000000000ff.
 inline std::string hex_text(uint64_t number) {
   std::string out(16, '0');
   for (size_t i = 16; number != 0; number >>= 4) out[--i] = "0123456789abcdef"[number & 15];
   return out;
 }
 
-// Nothing unless all of the text is a decimal number that the type has; no blanks, no plus.
+// Empty unless the whole text is a decimal number in the range of the type; no whitespace, no plus
+// sign.
 template <class Number>
 std::optional<Number> number_from(std::string_view text) {
   Number value{};

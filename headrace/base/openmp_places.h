@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places among which the process's OpenMP runtime divides its threads, if the user bound them
-// (OMP_PROC_BIND and the like).
+// The places (sets of cores) to which the process's OpenMP runtime binds its threads, if the user
+// requested binding (OMP_PROC_BIND and the like).
 //
-// It binds the main thread as well (GNU's runtime as soon as it is loaded), and threads started
-// from there inherit that one core. So the mask of the main thread is then no limit of the
-// process, as that of taskset is.
+// The runtime binds the main thread as well (libgomp as soon as it is loaded), and threads started
+// from there inherit that place. So the main thread's affinity mask is then not a limit of the
+// process, unlike one set by taskset.
 #pragma once
 
 #include <sched.h>
@@ -13,11 +13,11 @@
 
 namespace headrace {
 
-// Places of all loaded runtimes; none where the user did not ask for bound threads.
+// Places of all loaded runtimes; empty if the user did not request binding.
 std::vector<cpu_set_t> openmp_places();
 
-// All places' cores, for a thread that is bound to one of the places; the same cores for one that
-// is not, whose cores somebody else chose.
+// The cores of all places, if the mask `own` lies within one of them; otherwise `own`, which was
+// not set by OpenMP.
 cpu_set_t widened(const cpu_set_t& own, const std::vector<cpu_set_t>& places);
 
 }  // namespace headrace

@@ -20,8 +20,8 @@ namespace headrace {
 
 struct Spec;
 
-// One named branch of transforms (Fork), the nested list of a RandomApply, or one of those of a
-// RandomChoice (name empty).
+// A named branch of transforms (Fork), or a nested list of a RandomApply or RandomChoice (name
+// empty).
 struct Branch {
   std::string name;
   std::vector<Spec> transforms;
@@ -32,8 +32,9 @@ using ParamVariant = std::variant<std::monostate,  // None
                                   std::vector<double>, std::vector<Branch>,
                                   std::vector<std::string>, ParamObjectPtr>;
 
-// A value of a parameter. Its members stand in parameters.cc: most files see tables of parameters,
-// and compiling a variant's copies in each of them would take a third of the build.
+// The value of a parameter. Its members are defined in parameters.cc: most files include tables of
+// parameters, and compiling a variant's copy functions in each would take a third of the build
+// time.
 class ParamValue : public ParamVariant {
  public:
   ParamValue();                // None
@@ -62,7 +63,7 @@ struct Spec {
   std::string name;
   std::map<std::string, ParamValue> arguments = {};
   std::vector<std::string> fields = {};  // `fields=`; empty: every field that it understands
-  // shared: Python's object outlives every plan of it.
+  // shared: with the Python object, which outlives every plan.
   std::shared_ptr<ParamObject> function = {};  // instead of a name
 };
 
@@ -73,7 +74,7 @@ enum class ParamType {
   kString,
   kDType,
   kInts,        // one int, or a list of them
-  kFloats,      // one number, or a list of them; or one of the choices, where it has some
+  kFloats,      // one number, or a list of them; or one of the choices, if there are any
   kTransforms,  // a list of transforms
   kBranches,    // keyword arguments, each a list of transforms
   kStrings,     // a list of strings
@@ -81,8 +82,7 @@ enum class ParamType {
   kSource,      // a dataset, all of whose records the operator may take
 };
 
-// What the value of a format's parameter affects. A new parameter affects what records are, until
-// it says otherwise.
+// What the value of a format's parameter affects. By default a parameter affects the records.
 enum class Decides : uint8_t {
   kRecords,      // affects records: open_source() adds it to the fingerprint
   kFingerprint,  // the same, and the format's own fingerprint changes with it
@@ -94,18 +94,18 @@ struct Param {
   std::string_view name;
   ParamType type;
   std::string_view doc;
-  ParamValue fallback = {};  // the default; None is a value of its own
+  ParamValue fallback = {};  // the default; may be None
   bool required = false;
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
   std::vector<std::string_view> choices = {};  // for kString, kFloats
   int min_count = 0, max_count = 1 << 20;      // for lists
-  bool or_none = false;                        // None may be given, although it is not the default
+  bool or_none = false;                        // None is accepted, although it is not the default
   Decides decides = Decides::kRecords;         // of formats
 };
 
-// Arguments after validation: every declared name is there, of its declared type (or None where
-// that is the default, or may be given); single numbers given for lists have become lists of one.
+// Arguments after validation: every declared name is present, with its declared type (or None if
+// that is the default or accepted); a single number given for a list has become a list of one.
 class Arguments {
  public:
   // Throws Exception HR0101..HR0104: unknown name (with "did you mean"), missing, type, range.
@@ -124,7 +124,7 @@ class Arguments {
   const std::vector<double>& numbers(std::string_view name) const;
   const std::vector<Branch>& branches(std::string_view name) const;
   const std::vector<std::string>& texts(std::string_view name) const;
-  const ParamObjectPtr& object(std::string_view name) const;  // null where None
+  const ParamObjectPtr& object(std::string_view name) const;  // null if None
   // The value, whatever its declared type is.
   const ParamValue& value(std::string_view name) const;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A keyed permutation of [0, n) that needs no table: O(1) memory, random access, stateless.
 //
-// An alternating Feistel network over the smallest power of two that holds n, walked along its
-// cycle until the value lies below n (Black & Rogaway, CT-RSA 2002). Immutable and thread-safe; a
-// kernel on a GPU may carry one by value.
+// An alternating Feistel network over the smallest power of two that holds n, with cycle walking
+// until the value is below n (Black & Rogaway, CT-RSA 2002). Immutable and thread-safe; may be
+// passed to a GPU kernel by value.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class Permutation {
   }
 
  private:
-  // Small domains have few bits a round to mix, so they need rounds; eight already pass the
-  // uniformity tests for every size that they look at.
+  // Small domains mix few bits per round, so they need more rounds; eight pass the uniformity tests
+  // for every size tested.
   static constexpr int kRounds = 8;
 
   HEADRACE_HD static uint64_t round_function(uint64_t half, uint64_t key) {

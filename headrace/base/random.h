@@ -15,14 +15,14 @@ std::array<uint32_t, 4> philox4x32_10(std::array<uint32_t, 4> counter, std::arra
 
 // A good 64-bit mix of two words (SplitMix64's finalizer over a combination).
 uint64_t mix64(uint64_t a, uint64_t b);
-// FNV-1a, for keys made of names; stable for ever.
+// FNV-1a, for keys made of names; never changes between versions.
 uint64_t hash_name(std::string_view name);
 
-// The stream of draws that one operator has for one record. Cheap to make, not shared.
+// The stream of draws of one operator for one record. Cheap to create; for one thread.
 class Draws {
  public:
   Draws(uint64_t seed, uint64_t epoch, uint64_t position, uint64_t op_key);
-  // To see what a step does at most: each coin falls on its head, however improbable that is.
+  // To find out the most that an operator can do: coin() is true whenever its probability is not 0.
   static Draws for_rehearsal(uint64_t op_key) {
     Draws draws(0, 0, 0, op_key);
     draws.heads_ = true;
@@ -34,12 +34,12 @@ class Draws {
   double uniform(double low, double high);  // [low, high)
   int64_t below(int64_t n);                 // 0 .. n-1, unbiased. REQUIRES: n > 0
   bool coin(double probability) { return uniform() < probability || (heads_ && probability > 0); }
-  // For numbers of places (kernels/noise_rows.h).
+  // A key for draws per pixel position (kernels/noise_rows.h).
   uint64_t key() {
     const uint64_t high = bits();
     return high << 32 | bits();
   }
-  // 0 to n-1 in an order of which each is as probable.
+  // 0 to n-1 in random order, all orders equally likely.
   template <size_t n>
   std::array<int, n> permutation() {
     std::array<int, n> order;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws from Beta and Dirichlet distributions, whose values do not depend on the C
-// library.
+// Draws from normal, Beta and Dirichlet distributions; the values do not depend on the C library.
 //
-// How many numbers they take from the stream differs from draw to draw, so a step must take its
-// other numbers from the stream first.
+// The number of values that they consume from the stream varies, so an operator must make its other
+// draws first.
 #pragma once
 
 #include <span>

@@ -24,15 +24,15 @@ std::string_view record_name(const Record& record) {
   }
 }
 
-// The type-independent part of a registry: about a hundred files register a record, and none of
-// them has to compile how that is done.
+// The type-independent part of a registry: about a hundred files register a record, and this keeps
+// the implementation out of their compilation.
 class NameTable {
  public:
   NameTable();
   void add(std::string_view name, const void* record);
-  // Sorted by name: the order of static constructors never shows.
+  // Sorted by name: the order of static constructors has no effect.
   std::vector<const void*> all() const;
-  const void* find(std::string_view name) const;  // null where there is none
+  const void* find(std::string_view name) const;  // null if there is none
 
  private:
   struct Entries;

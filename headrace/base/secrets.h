@@ -7,8 +7,8 @@
 
 namespace headrace {
 
-// Addresses in a text without a name and password before the host, and without queries, which hold
-// signatures and tokens. Messages are shown so.
+// Removes from all URLs in a text the user name and password before the host, and the query, which
+// may hold signatures and tokens. Applied to every error message.
 std::string without_secrets(std::string_view text);
 
 }  // namespace headrace

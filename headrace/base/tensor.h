@@ -11,13 +11,13 @@
 
 namespace headrace {
 
-using Shape = std::vector<int64_t>;  // elements; -1 where a schema or a plan leaves one open
+using Shape = std::vector<int64_t>;  // elements; -1: unknown, in a schema or a plan
 
 inline int64_t element_count(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-// Memory with a meaning; strides in elements, empty for dense row-major.
+// A tensor in memory that the caller owns; strides in elements, empty for dense row-major.
 struct TensorView {
   void* data = nullptr;
   DType dtype = DType::kUInt8;

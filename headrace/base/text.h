@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small functions on names and lines of text.
+// Small functions for names and lines of text.
 //
-// Upper and lower case are those of ASCII, whatever the locale is: the same files must be found on
-// every machine. All other bytes are what they are.
+// Upper and lower case are ASCII only, whatever the locale: the same files must be found on every
+// machine. All other bytes are left unchanged.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline std::string lower_case(std::string_view text) {
   return out;
 }
 
-// Without the blanks and line ends around it.
+// The text without leading and trailing whitespace.
 inline std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n\v\f";
   const size_t first = text.find_first_not_of(kBlank);
@@ -31,14 +31,14 @@ inline std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-// The address of a web server without its query, which may be a signature; other paths as they are.
+// A URL (http or https) without its query, which may be a signature; other paths unchanged.
 inline std::string_view without_query(std::string_view path) {
   const bool is_web = path.starts_with("http://") || path.starts_with("https://");
   return is_web ? path.substr(0, path.find_first_of("?#")) : path;
 }
 
-// Whether something and then the suffix is what the path is, without regard to case: ".tar" alone
-// names no archive.
+// Whether the path ends with the suffix, ignoring case, after at least one other character: ".tar"
+// alone is not an archive's name.
 inline bool has_suffix(std::string_view path, std::string_view suffix) {
   std::string_view text = without_query(path);
   if (text.size() <= suffix.size()) return false;
@@ -52,7 +52,7 @@ inline bool has_one_suffix(std::string_view text, std::span<const std::string_vi
                      [&](std::string_view suffix) { return has_suffix(text, suffix); });
 }
 
-// The same bytes, which stay where they are.
+// A view of the same bytes, not a copy.
 inline std::string_view text_from_bytes(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -60,13 +60,13 @@ inline std::span<const uint8_t> bytes_from_text(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// Whether the text stands in bytes of any number, from `at` on.
+// Whether `text` is in `bytes` at offset `at`, which may be past the end.
 inline bool has_text(std::span<const uint8_t> bytes, std::string_view text, size_t at = 0) {
   return bytes.size() >= at && bytes.size() - at >= text.size() &&
          (text.empty() || std::memcmp(bytes.data() + at, text.data(), text.size()) == 0);
 }
 
-// "a" and "b/c" -> "a/b/c"; an empty second part gives the first.
+// "a" and "b/c" -> "a/b/c"; with an empty second part, the first.
 inline std::string joined(std::string_view folder, std::string_view rest) {
   std::string out(folder);
   if (rest.empty()) return out;

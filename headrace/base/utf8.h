@@ -9,20 +9,21 @@
 
 namespace headrace {
 
-// Bytes of a character that begins so, by its first byte alone; 0: none begins so.
+// Length in bytes of a character, from its first byte alone; 0: no character begins with it.
 inline size_t utf8_length_from(uint8_t first) {
   if (first < 0x80) return 1;
   if (first < 0xC2 || first > 0xF4) return 0;
   return first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
 }
 
-// Bytes of the character at the front; 0: there is none.
+// Length in bytes of the first character; 0: empty or invalid.
 inline size_t utf8_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const size_t length = text.empty() ? 0 : utf8_length_from(byte(0));
   if (length < 2) return length;
   if (length > text.size()) return 0;
-  // The second byte is narrowed so that nothing is overlong, a surrogate, or above U+10FFFF.
+  // The range of the second byte excludes overlong forms, surrogates, and code points above
+  // U+10FFFF.
   const uint8_t first = byte(0);
   const uint8_t least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
   const uint8_t most = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
@@ -43,7 +44,7 @@ inline bool is_utf8(std::span<const uint8_t> bytes) {
   return true;
 }
 
-// REQUIRES: a code point that is no surrogate.
+// REQUIRES: a code point that is not a surrogate.
 inline void append_utf8(uint32_t code, std::string& out) {
   const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (code >> shift & 63)); };
   if (code < 0x80) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audio during processing: a Sound until a step needs samples, then (channels, frames) of numbers.
+// Audio during processing: an encoded Sound until an operator needs samples, then a (channels,
+// frames) tensor.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@ Shape shape_of(const Sound& sound);
 int64_t frames_of(const FieldValue& audio);
 int64_t channels_of(const FieldValue& audio);
 
-// An encoded sound becomes its samples; any other value stays. HR0355 where it is too long.
+// Decodes encoded audio to samples; does nothing for other values. HR0355 if it is too long.
 Result<void> make_samples(FieldValue& value, Renderer& renderer);
 
-// HR0356 unless the record has the rate that the plan's records have.
+// HR0356 unless the record has the sample rate of the plan.
 Result<void> check_rate(const FieldState& state, const FieldValue& value);
 
 }  // namespace headrace

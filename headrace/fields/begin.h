@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record's value between the source and the pipeline: the input of KindRecord::begin.
+// A record's value on entering the pipeline: the input of KindRecord::begin.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,17 @@ enum class PictureMode : uint8_t {
   kRGB,
   kL,
   kRGBA,
-  // As in the file: its channels and, of 8, 16 or float32, its samples. Palettes are looked up.
+  // As in the file: its channels, and its samples as uint8, uint16 or float32. Palettes are
+  // expanded.
   kStored,
 };
 
-// How pictures are read.
+// How images are decoded.
 struct PictureOptions {
   PictureMode mode = PictureMode::kRGB;
-  // Nothing: as false, and the loader says it where an Exif tag asks for a turn.
+  // Empty: like false, but the loader warns if an Exif tag requires a rotation or flip.
   std::optional<bool> exif_orientation = {};
-  // As DecodeJob has them.
+  // As in DecodeJob.
   bool strict = false, repair = false;
   SixteenBit sixteen_bit = SixteenBit::kRefuse;
   int page = 0;
@@ -35,13 +36,13 @@ struct PictureOptions {
 
 struct Beginning {
   static constexpr size_t kOpen = static_cast<size_t>(-1);
-  const Field& field;       // of the source
-  const FieldState& state;  // of the plan, at its begin
-  size_t bytes;             // of the value, kOpen where records differ
+  const Field& field;       // in the source's schema
+  const FieldState& state;  // in the plan, before the first operator
+  size_t bytes;             // size of the value; kOpen if records differ
   const FieldData& data;
   const PictureOptions& options;
   Renderer& renderer;
-  std::shared_ptr<Picture>& pixels;  // memory of pictures that come as tensors
+  std::shared_ptr<Picture>& pixels;  // memory for images that are stored as tensors
 };
 
 }  // namespace headrace

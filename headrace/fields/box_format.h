@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One format of boxes as another, as torchvision v2's convert_bounding_box_format computes it, in
-// the dtype of the boxes: halves of integers are floored, except that a center becomes corners by
-// way of floats, truncated.
+// Converts boxes between formats, like torchvision v2's convert_bounding_box_format, in the dtype
+// of the boxes: halves of integers are floored, but the conversion from center to corners uses
+// floats and truncates.
 #pragma once
 
 #include "headrace/fields/coordinates.h"
@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// Half a number; of integers the floor.
+// Half of a number; for integers, the floor of it.
 template <class Number>
 Number half_of(Number value) {
   if constexpr (std::is_integral_v<Number>) return value >> 1;
@@ -27,7 +27,7 @@ void corners_from_center(Number* box) {
   }
 }
 
-// REQUIRES: both formats are said, of pixels, and not rotated (rotated_box.h).
+// REQUIRES: neither format is kUnsaid, normalized or rotated (rotated_box.h).
 template <class Number>
 void convert_box(Number* box, BoxFormat from, BoxFormat to) {
   if (from == to) return;
@@ -53,7 +53,7 @@ void convert_box(Number* box, BoxFormat from, BoxFormat to) {
   }
 }
 
-// The format of pixels that a normalized one is a share of; any other as it is.
+// The pixel format that corresponds to a normalized one; other formats are returned unchanged.
 inline BoxFormat of_pixels(BoxFormat format) {
   if (!is_normalized(format)) return format;
   if (is_rotated(format)) return BoxFormat::kXYXYXYXY;

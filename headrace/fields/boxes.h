@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of boxes other than geometric moves.
+// Operations on boxes other than geometric moves.
 #pragma once
 
 #include "headrace/fields/record.h"
 
 namespace headrace {
 
-// Puts what lies beyond the canvas on its edge, as torchvision's clamp_bounding_boxes does.
-// REQUIRES: boxes of pixels, of a dtype that moves.
+// Clamps boxes to the canvas, like torchvision's clamp_bounding_boxes. REQUIRES: boxes in pixels,
+// with a dtype that is_movable().
 void clamp_boxes(FieldValue& value, Size canvas, Clamping clamping);
 
 }  // namespace headrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic on coordinates as torchvision's functionals do it, for the kinds that are rows of
-// them: in the dtype of the field, except that a scale is a float32, and integers are scaled as
-// floats and truncated.
+// Arithmetic on coordinates, for kinds that consist of rows of coordinates. Results match
+// torchvision's functionals: computed in the dtype of the field, except that scale factors are
+// float32, and integers are scaled as floats and truncated.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ inline bool is_movable(DType dtype) {
 template <class Number>
 using RealOf = std::conditional_t<std::is_same_v<Number, double>, double, float>;
 
-// Sums of integers wrap: hostile values must not be undefined.
+// Integer arithmetic wraps: hostile values must not cause undefined behavior.
 template <class Number>
 Number plus(Number a, Number b) {
   if constexpr (std::is_integral_v<Number>) {
@@ -60,7 +60,8 @@ Number times(Number a, Number b) {
   }
 }
 
-// To an integer by truncation; what has no place there is the smallest one, as on x86.
+// Converts to an integer by truncation; values out of range (and NaN) become the smallest integer,
+// as on x86.
 template <class Number, class Real>
 Number number_from(Real value) {
   if constexpr (std::is_integral_v<Number>) {
@@ -76,13 +77,14 @@ Number scaled(Number value, float scale) {
   return number_from<Number>(static_cast<Real>(value) * static_cast<Real>(scale));
 }
 
-// The factor of a resize: torch divides in double, and keeps a float.
+// The scale factor of a resize: torch divides in double precision, and stores a float.
 inline float scale_of(int to, int from) {
   return static_cast<float>(static_cast<double>(to) / static_cast<double>(from));
 }
 
-// Where a warp takes points. Real: what their dtype computes in. torch's matrix product, as it is
-// of 16 points or more: of fewer it adds up in other orders, whose results differ in the last bits.
+// Maps points through a warp. `Real`: the type in which their dtype computes. The order of
+// operations is that of torch's matrix product for 16 points or more: for fewer it sums in other
+// orders, whose results differ in the last bits.
 template <class Real>
 class PointMap {
  public:
@@ -115,13 +117,14 @@ class PointMap {
   }
 
  private:
-  // In torch's order for four points.
+  // In the order of operations that torch uses for four points.
   Real of_corner(Real x, Real y, size_t row) const {
     if (std::is_same_v<Real, double>) return std::fma(y, by_[row + 1], x * by_[row]) + by_[row + 2];
     return (x * by_[row] + by_[row + 2]) + y * by_[row + 1];
   }
 
-  // torchvision takes the displacement where the point is, for that where it comes from.
+  // Like torchvision, uses the displacement at the point itself as an approximation of the inverse
+  // map.
   Real displaced(Real x, Real y, int axis) const {
     const auto cut_to = [](Real at, int extent) {
       return at >= static_cast<Real>(extent) ? extent - 1 : at > 0 ? static_cast<int>(at) : 0;
@@ -135,7 +138,7 @@ class PointMap {
     return (from + Real{1}) * (Real{0.5} * static_cast<Real>(extent)) - Real{0.5};
   }
 
-  // Beyond the last line as before it.
+  // Extrapolates beyond the first and last lines.
   Real between_lines(Real at, size_t axis) const {
     const std::vector<double>& lines = field_->lines[axis];
     const auto cells = static_cast<ptrdiff_t>(lines.size()) - 1;
@@ -150,10 +153,10 @@ class PointMap {
   const bool divides_, bends_;
   const WarpField* const field_;
   std::array<Real, 8> by_{};
-  std::array<Real, 2> least_{};  // of the canvas's corners, where the outcome holds all of it
+  std::array<Real, 2> least_{};  // minimum over the canvas's corners, if it grows
 };
-// Gives `look` a copy of the value's numbers as a vector of their type.
-// REQUIRES: is_movable(value.dtype).
+// Calls `look` with a copy of the value's numbers, as a vector of their type. REQUIRES:
+// is_movable(value.dtype).
 template <class Look>
 void look_at_coordinates(const FieldValue& value, const Look& look) {
   const auto as = [&]<class Number>(Number) {
@@ -167,8 +170,8 @@ void look_at_coordinates(const FieldValue& value, const Look& look) {
   if (value.dtype == DType::kInt64) as(int64_t{});
 }
 
-// Gives `change` a copy of the value's numbers as a span of their type; the copy is the value then.
-// REQUIRES: is_movable(value.dtype).
+// Calls `change` with a copy of the value's numbers, as a span of their type; the copy then becomes
+// the value. REQUIRES: is_movable(value.dtype).
 template <class Change>
 void change_coordinates(FieldValue& value, const Change& change) {
   Buffer made(value.bytes.size());

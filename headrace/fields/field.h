@@ -17,8 +17,8 @@ namespace headrace {
 
 class File;  // storage/file.h
 
-// The kind of a field as steps see it. One file of this folder per kind, whose KindRecord (kind.h)
-// has the rest. Packs store the numbers: a new kind takes the next one.
+// The kind of a field, as operators see it. Each kind has a file in this folder, with its
+// KindRecord (kind.h). Packs store the numbers, so a new kind must take the next one.
 enum class FieldKind : uint8_t {
   kImage,
   kMask,
@@ -33,21 +33,21 @@ enum class FieldKind : uint8_t {
   kVideo,
 };
 
-// What a box's numbers mean, by torchvision's names. Packs store the numbers.
+// The format of boxes, with torchvision's names. Packs store the numbers of the enumerators.
 enum class BoxFormat : uint8_t {
-  kUnsaid,  // nobody has said it: such boxes cannot follow a picture
+  kUnsaid,  // unspecified: such boxes cannot be transformed together with the image
   kXYXY,    // left, top, right, bottom, in pixels
   kXYWH,    // left, top, width, height, in pixels
   kCXCYWH,  // center, width, height, in pixels
-  // The same as shares of the picture's width and height, 0 to 1: how files and losses have them.
-  // No step moves such boxes; ConvertBoundingBoxFormat leads to pixels and back.
+  // The same as fractions of the image's width and height, 0 to 1, as in files and loss functions.
+  // Operators do not transform such boxes; ConvertBoundingBoxFormat converts to pixels and back.
   kXYXYNormalized,
   kXYWHNormalized,
   kCXCYWHNormalized,
-  // Turned boxes, in pixels and degrees against the clock.
-  kXYWHR,     // the corner that is left and above where the angle is 0, width, height, angle
+  // Rotated boxes, in pixels and counterclockwise degrees.
+  kXYWHR,     // the corner that is the top left one at angle 0, width, height, angle
   kCXCYWHR,   // center, width, height, angle
-  kXYXYXYXY,  // the corners, from that one with the clock
+  kXYXYXYXY,  // the four corners, clockwise from that one
   kXYXYXYXYNormalized,
 };
 inline bool is_normalized(BoxFormat format) {
@@ -57,12 +57,12 @@ inline bool is_normalized(BoxFormat format) {
 inline bool is_rotated(BoxFormat format) { return format >= BoxFormat::kXYWHR; }
 // How many numbers a box has: 4, 5 or 8.
 int numbers_of(BoxFormat format);
-std::string_view name_of(BoxFormat format);             // "xyxy"; "" where unsaid
-BoxFormat box_format_from_name(std::string_view name);  // kUnsaid where there is no such
+std::string_view name_of(BoxFormat format);             // "xyxy"; "" for kUnsaid
+BoxFormat box_format_from_name(std::string_view name);  // kUnsaid if unknown
 
-// How cropping steps treat boxes that extend over the image's edge, by torchvision's names. For
-// boxes that are not rotated, soft and hard are the same; for rotated ones, soft is the least box
-// of that angle around the visible part, and hard the largest one inside it.
+// How cropping operators treat boxes that extend beyond the image's edge, with torchvision's names.
+// For boxes that are not rotated, soft and hard are the same; for rotated ones, soft gives the
+// smallest box of that angle around the visible part, and hard the largest one inside it.
 enum class Clamping : uint8_t { kNone, kSoft, kHard };
 std::string_view name_of(Clamping clamping);         // "soft"
 Clamping clamping_from_name(std::string_view name);  // REQUIRES: one of the three names
@@ -72,55 +72,56 @@ struct Field {
   std::string name;
   FieldKind kind = FieldKind::kTensor;
   DType dtype = DType::kUInt8;
-  Shape shape = {};      // of a record's value, without the batch; -1 where records differ;
+  Shape shape = {};      // of one record's value, without the batch; -1 where records differ;
                          // empty for a scalar, text and bytes
-  bool encoded = false;  // an image or mask whose shape is known only after its header is read
+  bool encoded = false;  // stored as a file (image, audio, video), decoded on demand
   BoxFormat box_format = BoxFormat::kUnsaid;  // of boxes
   Clamping clamping = Clamping::kSoft;        // of boxes
-  // Fields whose rows are about the same objects (boxes, their labels, areas, masks) have one
-  // number, and as many rows as one another in every record. 0: the field's rows are its own.
+  // Fields whose rows describe the same objects (boxes, their labels, areas, masks) have the same
+  // number, and the same number of rows in every record. 0: not in a row group.
   uint8_t row_group = 0;
-  int sample_rate = 0;  // of audio, frames a second; 0: unknown, or records differ
+  int sample_rate = 0;  // of audio, frames per second; 0: unknown, or records differ
 };
 
 using Schema = std::vector<Field>;
 // Index of the field with this name; schema.size() if the schema has no such field.
 size_t field_number(const Schema& schema, std::string_view name);
 
-// Static knowledge of a field at one point of a pipeline. Pictures: shape is (C, H, W), -1 if open.
+// What is statically known about a field at one point of a pipeline. For images and masks, shape is
+// (C, H, W), -1 if open.
 struct FieldState {
   std::string name;
   FieldKind kind = FieldKind::kTensor;
   DType dtype = DType::kUInt8;
   Shape shape;
-  std::string left_open_by;  // who made the shape vary: the source, or an operator
+  std::string left_open_by;  // what made the shape vary: the source or an operator
   BoxFormat box_format = BoxFormat::kUnsaid;
   Clamping clamping = Clamping::kSoft;  // of boxes (SetClampingMode)
-  // For boxes: whether a later step asks which fraction of each box crops have left.
+  // For boxes: whether a later operator needs the fraction of each box that crops have left.
   bool keeps_shares = false;
-  uint8_t row_group = 0;  // as Field has it
-  int sample_rate = 0;    // of audio, as Field has it; the plan's records all have it
-  // For a clip's picture, or one sound of several clips: its number, see Note [Clips are
-  // pictures] in pipeline/plan_clips.cc. -1: it belongs to none.
+  uint8_t row_group = 0;  // as in Field
+  int sample_rate = 0;    // of audio, as in Field; the same for all records of the plan
+  // For an image of a clip, or the audio of one of several clips: its number, see Note [Clips are
+  // pictures] in pipeline/plan_clips.cc. -1: not part of a clip.
   int clip_frame = -1;
 };
 
-// "uint8 (3, 224, ?)", as messages and plan() show it.
+// "uint8 (3, 224, ?)", as shown in messages and by plan().
 std::string text_of(DType dtype, const Shape& shape);
 std::string text_of(const FieldState& state);
 
 // One field of one record, as a source delivers it.
 struct FieldData {
   std::span<const uint8_t>
-      bytes;           // encoded picture, UTF-8 text, bytes, or the tensor's dense elements
-  Shape shape;         // of a tensor that the schema leaves open; else empty
-  int64_t scalar = 0;  // where `bytes` is empty and the schema says int64 scalar
-  RowIndexSlot row_index = {};  // of an encoded picture or video
-  // For an encoded picture: the size to which its annotations refer; 0 if they give none, or if
-  // no field of the record has its coordinates.
+      bytes;                    // encoded media, UTF-8 text, bytes, or the tensor's dense elements
+  Shape shape;                  // of a tensor whose shape the schema leaves open; else empty
+  int64_t scalar = 0;           // the value, if the schema says int64 scalar; `bytes` is empty
+  RowIndexSlot row_index = {};  // of an encoded image or video
+  // For an encoded image: the size to which its annotations refer; 0 if they do not state one, or
+  // if no field of the record has coordinates in the image.
   int annotated_width = 0, annotated_height = 0;
-  // In place of `bytes`, for who takes it (RecordData::by_range): the open file. shared: with what
-  // the value becomes.
+  // The open file, instead of `bytes`, if the caller accepts it (RecordData::by_range). shared:
+  // with values made from it.
   std::shared_ptr<const File> file = {};
 };
 

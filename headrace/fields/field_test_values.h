@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of kinds: values of numbers, and their way through a geometry.
+// For tests of kinds: makes values from numbers, and applies geometries to them.
 #pragma once
 
 #include <gtest/gtest.h>

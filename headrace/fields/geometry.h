@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision of a geometric operator, once per record: a short sequence of moves, which every
-// field in the coordinates of the record's pictures follows in its own way (kind.h).
+// What a geometric operator decides, once per record: a short sequence of moves, which every field
+// in the coordinates of the record's images follows, as defined by its kind (kind.h).
 //
-// The canvas is the current size of these pictures.
+// The canvas is the current size of these images.
 #pragma once
 
 #include <array>
@@ -32,8 +32,8 @@ class Geometry {
   };
   struct Pad {
     Borders borders;
-    std::span<const double> fill;          // one value, or one a channel; the operator's memory
-    Padding padding = Padding::kConstant;  // otherwise without a fill, and of pictures alone
+    std::span<const double> fill;          // one value, or one per channel; owned by the operator
+    Padding padding = Padding::kConstant;  // if not kConstant: no fill, images and masks only
   };
   struct FlipHorizontal {};
   struct FlipVertical {};
@@ -70,10 +70,10 @@ Size canvas_after(const Geometry::Move& move, Size canvas);
 
 class Renderer;
 
-// A value on its way through a geometry: what KindRecord::follow gets.
+// The arguments of KindRecord::follow, which applies a geometry to a value.
 struct Following {
   const Geometry& geometry;
-  Size canvas;  // of the record's pictures, before it
+  Size canvas;  // of the record's images, before the moves
   Renderer& renderer;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the kinds whose values are bytes: dense numbers of any dtype, or a string.
+// Functions shared by the kinds whose values are bytes: dense numbers of any dtype, or a string.
 #pragma once
 
 #include "headrace/fields/begin.h"
@@ -7,19 +7,19 @@
 
 namespace headrace {
 
-// Whether values are bytes of a file, one way or another: what only a picture or bytes can be.
+// Whether values are the bytes of a file: encoded media, or the kind bytes.
 inline bool is_stored_bytes(const Field& field) {
   return field.encoded || field.kind == FieldKind::kBytes;
 }
-// Makes the field one of this kind, where its values are numbers of an array.
+// KindRecord::take for kinds of numbers: false unless the field's values are numeric arrays.
 bool take_numbers(Field& field, FieldKind kind);
 
-// Whether a record's shape is one that the schema's allows.
+// Whether a record's shape matches that of the schema (-1 matches any size).
 bool allows(const Shape& schema, const Shape& shape);
-// HR0120: another size or shape than the schema says.
+// HR0120: the size or shape differs from the schema.
 Error wrong_value(const FieldState& state, const FieldData& data);
 
-// KindRecord::begin of dense numbers, and of strings.
+// KindRecord::begin for dense numbers, and for strings.
 Result<void> begin_numbers(const Beginning& from, FieldValue& value);
 Result<void> begin_string(const Beginning& from, FieldValue& value);
 

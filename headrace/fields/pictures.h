@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the kinds whose values are pictures: a value is a recipe.
+// Functions shared by images and masks, whose values are recipes.
 #pragma once
 
 #include <optional>
@@ -10,37 +10,38 @@
 
 namespace headrace {
 
-// KindRecord::take of an image or mask.
+// KindRecord::take for images and masks.
 bool take_picture(Field& field, FieldKind kind);
 
-// KindRecord::begin of pictures: opens the encoded picture, or takes the pixels. HR0121 where it
-// has not the channels of `state`.
+// KindRecord::begin for images and masks: opens the encoded image, or uses the pixels. HR0121 if it
+// does not have the channels of `state`.
 Result<void> begin_picture(const Beginning& from, FieldValue& value);
 
-// The form to which an encoded picture is decoded.
+// The format to which an encoded image is decoded.
 struct PictureForm {
   ColorMode color = ColorMode::kRGB;
   DType sample = DType::kUInt8;
   int channels = 3;
 };
-// Form of the kind's pictures in this mode, except kStored, in which each file has its own.
+// The format for images of this kind in this mode. REQUIRES: not kStored, where each file
+// determines its format.
 PictureForm picture_form(PictureMode mode, FieldKind kind);
-// Form of the picture with this header. HR0121 for an invalid mask; HR0135 if kStored has no
-// form for it.
+// The format for the image with this header. HR0121 for an invalid mask; HR0135 if kStored does not
+// support it.
 Result<PictureForm> picture_form(PictureMode mode, FieldKind kind, const ImageHeader& header);
 
-// Whether an array's values can be a picture: uint8, uint16, float32 or float16, of 1 to 16
-// channels, (C, H, W), -1 where open. Where these look like the last axis, nobody can know.
+// Whether an array can be an image: uint8, uint16, float32 or float16, with shape (C, H, W), 1 to
+// 16 channels, and -1 for open sizes. False if the last axis looks like the channels.
 bool can_be_picture(DType dtype, const Shape& shape);
-// The dtypes among these.
+// Whether it is one of these dtypes.
 bool is_picture_dtype(DType dtype);
 
-// EXIF 2.3, tag 274: turns the stored picture so that it stands upright. REQUIRES: a recipe that
-// has no step yet, which takes any turn.
+// Applies an Exif orientation (EXIF 2.3, tag 274), so that the image is upright. REQUIRES: the
+// recipe has no edits yet, so that it accepts all flips and transposes.
 void stand_upright(Recipe& picture, int orientation);
 
-// Edits the recipe, and materializes where it does not fit. `filter`: of all resizes, in place of
-// the geometry's own.
+// Applies the moves to the recipe; renders the image where a recipe cannot express a move.
+// `filter`: for all resizes, instead of the geometry's filter.
 Result<void> follow_picture(const Following& way, FieldValue& value,
                             std::optional<Filter> filter = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record during processing: its fields as operators see and edit them.
+// A record during processing: its fields, as operators see and edit them.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ namespace headrace {
 
 class KeptFrame;  // codecs/video/frame_codec.h
 
-// A video on its way to the step that takes frames of it.
+// A video, before an operator takes frames from it.
 struct Video {
-  std::shared_ptr<const VideoTrack> track;  // shared: branches of a Fork cut one video
-  ByteRanges file;                          // source of the track
+  std::shared_ptr<const VideoTrack> track;  // shared: by branches of a Fork
+  ByteRanges file;                          // contains the track
   VideoDecoderOptions decoding;
 };
 
-// The value of one field. A picture (image, mask) is a recipe; everything else is bytes of a dense
-// tensor, text or raw bytes, borrowed from the source, or owned once something produced it.
+// The value of one field. Images and masks are recipes; everything else is bytes: a dense tensor,
+// text or raw bytes, borrowed from the source, or owned if an operator has produced them.
 struct FieldValue {
   FieldKind kind = FieldKind::kTensor;
-  // Dtype of numbers in `bytes`.
+  // The dtype of numbers in `bytes`.
   DType dtype = DType::kUInt8;
   BoxFormat box_format = BoxFormat::kUnsaid;
   Clamping clamping = Clamping::kSoft;  // of boxes
@@ -40,15 +40,15 @@ struct FieldValue {
   std::span<const uint8_t> bytes;  // the other kinds
   Shape shape;                     // of `bytes` as a tensor
   int64_t scalar = 0;              // an int64 scalar (bytes empty)
-  Sound sound;                     // kAudio, until somebody needs samples; then these are `bytes`
+  Sound sound;                     // kAudio, until samples are needed, which are then in `bytes`
   int sample_rate = 0;             // kAudio
   Video video;                     // kVideo
-  // For a clip's picture: its frame. shared: with others that show the same frame.
+  // For an image of a clip: its frame. shared: with other images of the same frame.
   std::shared_ptr<const KeptFrame> frame;
-  // shared: branches of a Fork may point to the same produced value.
+  // shared: branches of a Fork may use the same value.
   std::shared_ptr<const Buffer> owned;
 
-  // Its value is what somebody made.
+  // Replaces the value by a new one, which this object owns.
   void own(Buffer made) { own(std::make_shared<const Buffer>(std::move(made))); }
   void own(std::shared_ptr<const Buffer> made) {
     owned = std::move(made);
@@ -59,12 +59,12 @@ struct FieldValue {
 struct Record {
   int64_t index = -1;              // in the source
   int64_t position = -1;           // in the epoch
-  int attempt = 0;                 // at a substitute for the one that stands there
-  std::vector<FieldValue> fields;  // by the plan's field number
-  // Memory for pictures that come as tensors, by field number; re-used from record to record.
+  int attempt = 0;                 // number of the attempt to find a substitute
+  std::vector<FieldValue> fields;  // by field number of the plan
+  // Memory for images that are stored as tensors, by field number; reused from record to record.
   // shared: with the recipes that read them.
   std::vector<std::shared_ptr<Picture>> pixels;
-  std::vector<Record> partners;  // for a partner step, as Op::partners() says
+  std::vector<Record> partners;  // mixed-in samples (MixUp, ...), as requested by Op::partners()
 };
 
 }  // namespace headrace

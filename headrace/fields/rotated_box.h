@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotated boxes, with torchvision v2's arithmetic: conversion of formats, rectangles of
-// parallelograms, and clipping at a picture's edge.
+// Rotated boxes, with torchvision v2's arithmetic: conversion of formats, rectangles from
+// parallelograms, and clamping to the canvas.
 //
-// The operations and their order are torchvision's. Its sines, cosines and arctangents are not the
-// C library's to the last bit, and so neither are results.
+// The operations and their order are torchvision's. Its sines, cosines and arctangents differ from
+// the C library's in the last bits, so the results do too.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace headrace {
 
-// x1, y1, to x4, y4, around the box: kXYXYXYXY.
+// x1, y1, ..., x4, y4, in order around the box: kXYXYXYXY.
 template <class Real>
 using BoxCorners = std::array<Real, 8>;
 
@@ -31,7 +31,8 @@ Real radians_of(Real degrees) {
   return degrees * static_cast<Real>(M_PI) / Real{180};
 }
 
-// A rotated box in another format; `from` and `to` may be one. REQUIRES: rotated formats of pixels.
+// Converts a rotated box to another format; `from` and `to` may be the same memory. REQUIRES:
+// rotated formats in pixels.
 template <class Real>
 void convert_rotated(const Real* from, BoxFormat format, Real* to, BoxFormat wanted);
 
@@ -42,11 +43,11 @@ BoxCorners<Real> corners_of_rotated(const Real* box, BoxFormat format) {
   return corners;
 }
 
-// The rectangle with the parallelogram's middle and longer diagonal.
+// The rectangle with the parallelogram's center and longer diagonal.
 template <class Real>
 BoxCorners<Real> rectangle_of(const BoxCorners<Real>& parallelogram);
 
-// The part of a box on the canvas. REQUIRES: not Clamping::kNone.
+// Clamps a box to the canvas. REQUIRES: not Clamping::kNone.
 template <class Real>
 BoxCorners<Real> clamped_rotated(const BoxCorners<Real>& box, Size canvas, Clamping clamping);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves rotated boxes through a geometry as torchvision v2 does: it replaces
-// boxes that are no longer rectangles by rectangles, and clamps after crops and
-// resizes.
+// Applies geometric moves to rotated boxes like torchvision v2: replaces boxes that are no longer
+// rectangles by rectangles, and clamps after moves that can push boxes off the canvas.
 #pragma once
 
 #include <span>
@@ -58,7 +57,7 @@ class RotatedMover {
   }
   bool has_corners() const { return format_ == BoxFormat::kXYXYXYXY; }
 
-  // torchvision makes rectangles of four corners that a crop has moved, and not of those of a pad.
+  // torchvision restores rectangles from four corners after a crop, but not after a pad.
   void cut(Real x, Real y, Size to, bool squares) {
     each([&](Real* box) {
       for (size_t i = 0; i < (has_corners() ? 8 : 2); i += 2) {
@@ -92,7 +91,7 @@ class RotatedMover {
         for (size_t i = axis; i < 8; i += 2) box[i] = extent - box[i];
         return swap_sides(box);
       }
-      if (format_ == BoxFormat::kXYWHR) {  // the corner at the other end of the side
+      if (format_ == BoxFormat::kXYWHR) {  // use the corner at the other end of the side
         const auto [cos, sin] = turn_by(radians_of(box[4]));
         box[0] += box[2] * cos;
         box[1] -= box[2] * sin;
@@ -110,7 +109,7 @@ class RotatedMover {
     });
   }
 
-  // So that corners of a mirrored box go around as before.
+  // Keeps the corners of a mirrored box in the same rotational order.
   static void swap_sides(Real* box) {
     std::swap_ranges(box, box + 2, box + 2);
     std::swap_ranges(box + 4, box + 6, box + 6);
@@ -129,7 +128,7 @@ class RotatedMover {
     });
   }
 
-  // Where all is bent, centers move.
+  // For elastic warps: moves only the centers.
   void bend(const PointMap<Real>& map, Size to) {
     each([&](Real* box) {
       Real center[5];

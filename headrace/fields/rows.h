@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that belong together: boxes, their labels, areas, masks and points, a row for each object. A
-// row that is removed from one is removed from all of them.
+// Row groups: boxes, their labels, areas, masks and keypoints, with one row per object. A row that
+// is removed from one field is removed from all of them.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace headrace {
 
-// How many rows the value has. REQUIRES: it has a first axis.
+// The number of rows of a value. REQUIRES: it has at least one axis.
 inline int64_t row_count(const FieldValue& value) { return value.shape[0]; }
 
-// The value's rows with these numbers, in this order; -1 is a row of zeros.
-// REQUIRES: its bytes are dense rows; numbers below row_count.
+// Selects rows by number, in this order; -1 gives a row of zeros. REQUIRES: the value's bytes are
+// dense rows, and the numbers are below row_count().
 void take_rows(FieldValue& value, const std::vector<int64_t>& rows);
 
-// The rows of all parts, one after the other, as the first one's. The others are used up.
-// REQUIRES: shapes that differ in rows alone; never empty.
+// Concatenates the rows of all parts in the first one. The others lose their memory. REQUIRES: at
+// least one part; shapes differ only in the number of rows.
 void join_rows(const std::vector<FieldValue*>& parts);
 
 }  // namespace headrace

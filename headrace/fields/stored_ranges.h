@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stored value read by ranges, in whatever form its source returned it.
+// Random access to a stored value, in whichever form its source returned it.
 #pragma once
 
 #include "headrace/fields/field.h"
@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-// Ranges of the open file, or of the bytes, which stay the record's.
+// Reads from the open file, or from the bytes, which the record owns.
 inline ByteRanges stored_ranges(const FieldData& value) {
   return value.file && value.bytes.empty() ? ByteRanges(value.file) : ByteRanges(value.bytes);
 }

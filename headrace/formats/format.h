@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A format: how the files of one kind of container become a source. One format, one folder, which
-// registers a FormatRecord, so that open_source() recognizes its paths.
+// A format: opens one kind of container as a source. Each format is a folder of code that registers
+// a FormatRecord, so that open_source() recognizes its paths.
 #pragma once
 
 #include <functional>
@@ -25,13 +25,13 @@ struct FormatRecord {
       open;
   bool general = false;      // tried last: it accepts files that no other format claims
   bool shards = false;       // opens several files as one (shard_files.h)
-  bool knows_kinds = false;  // its writer has declared which images are masks
-  // The suffix of files whose index is at their end, which are looked at there first.
+  bool knows_kinds = false;  // the file states which images are masks
+  // The suffix of files whose index is at their end: their last bytes are requested first.
   std::string_view index_at_end = {};
-  bool plugged = false;  // by a plug-in; asked after all others
+  bool plugged = false;  // from a plug-in; tried after all others
 };
 
-// Opens by content, or by the format given in arguments["format"]; arguments["kinds"] are those of
+// Opens by content, or by the format given in arguments["format"]; arguments["kinds"] is as for
 // kinds_from() in sources/field_kinds.h. Throws Exception: HR0401 if no format recognizes the path,
 // HR0402 if it does not exist.
 SourcePtr open_source(const std::string& path,

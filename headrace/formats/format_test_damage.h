@@ -14,9 +14,9 @@
 
 namespace headrace {
 
-// Truncates the file, flips a bit, or both, at `times` random positions. Each result either opens
-// with at most the given number of records, bad ones reporting their number, or is rejected with
-// this code.
+// Truncates the file, flips a bit, or both, at random positions, `rounds` times. Each damaged file
+// either opens with at most `most_records` records, and errors of bad records have their number, or
+// it is rejected with `code`.
 inline void expect_damage_is_told(const std::string& whole, const std::string& format, int rounds,
                                   int64_t most_records, std::string_view code) {
   const TemporaryFolder folder;

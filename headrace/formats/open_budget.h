@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit for opening one source: bytes that are held or read, and steps, in proportion to the
+// Limits the work of opening a source: bytes allocated or read, and steps, in proportion to the
 // size of its files.
 //
 // A few bytes can refer to the same structure a million times, expand a thousandfold, or declare
 // rows that were never written. So code that follows a file's declarations deducts the cost here
-// before incurring it: a hostile file can then only cost a small multiple of its size. Progress is
-// also called from here, and may cancel. Belongs to one thread; `progress` must outlive it.
+// first: a hostile file can then only cost a small multiple of its size. Progress is also called
+// from here, and may cancel. For one thread; `progress` must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,16 @@ namespace headrace {
 
 class OpenBudget {
  public:
-  // Real files stay far below: the most expensive are packed labels, which are unpacked and
-  // numbered.
+  // Real files stay far below these limits: the most expensive are compressed labels, which are
+  // decompressed and numbered.
   static constexpr uint64_t kBytes = uint64_t{256} << 20, kBytesPerByte = 64;
   static constexpr uint64_t kSteps = uint64_t{1} << 24, kStepsPerByte = 4;
 
   // `path`: of the source, for the message.
   OpenBudget(std::string path, uint64_t file_bytes, const Progress* progress = nullptr);
 
-  // Throws Exception: HR0499 if it exceeds what is left, with `what`; and whatever progress throws.
+  // Throws Exception HR0499, with `what`, if the rest of the budget does not suffice; and whatever
+  // progress throws.
   void spend(uint64_t bytes, std::string_view what);
   void step(uint64_t count, std::string_view what);
   // Whether this many bytes are left; if not, the caller skips the work without an error.

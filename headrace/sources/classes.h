@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of classes and their numbers: found in the data and sorted by bytes (the order of
-// Python's sorted() on UTF-8 names), or given by the caller and kept in that order.
+// Class names and their numbers (labels). The names are either found in the data and sorted by
+// their bytes (the order of Python's sorted() on UTF-8 names), or given by the user and kept in
+// that order.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,16 @@ namespace headrace {
 class ClassList {
  public:
   ClassList() = default;
-  // Found ones, with repeats, in any order.
+  // From names found in the data, in any order and with duplicates.
   static ClassList found(std::vector<std::string> names);
-  // Throws Exception HR0406 when it is empty or has a name twice.
+  // Throws Exception HR0406 if the list is empty or has duplicates.
   static ClassList given(std::vector<std::string> names);
 
   const std::vector<std::string>& names() const { return names_; }
   int64_t size() const { return static_cast<int64_t>(names_.size()); }
   std::optional<int64_t> number(std::string_view name) const;
-  // Throws Exception HR0406, which names them, when there are any. `where`: "in train/".
+  // Throws Exception HR0406, which lists the unknown classes, if there are any. `where`: "in
+  // train/".
   void refuse_unknown(const std::vector<std::string>& unknown, const std::string& where) const;
 
  private:
@@ -38,7 +40,7 @@ class ClassList {
   std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> numbers_;
 };
 
-// The parameter `classes=` of formats with labels, and its value.
+// The `classes=` parameter of formats with labels, and its value.
 Param classes_param();
 std::optional<ClassList> classes_argument(const Arguments& arguments);
 

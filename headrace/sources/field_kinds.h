@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of fields, where the container does not specify them: as the user says, or by name.
+// The kinds of fields that the container does not specify: declared by the user, or inferred from
+// the name.
 #pragma once
 
 #include <map>
@@ -10,7 +11,7 @@
 
 namespace headrace {
 
-// The meaning of a field: its kind, and for boxes the meaning of their numbers.
+// The meaning of a field: its kind, and the format of boxes.
 struct Meaning {
   Meaning(FieldKind kind = FieldKind::kTensor) : kind(kind) {}
   FieldKind kind;
@@ -18,22 +19,22 @@ struct Meaning {
 };
 using Kinds = std::map<std::string, Meaning>;
 
-// {"seg=mask", "boxes=boxes:xyxy"}: the form of kinds=. Throws Exception HR0181: no such kind.
+// {"seg=mask", "boxes=boxes:xyxy"}: the form of kinds=. Throws Exception HR0181: unknown kind.
 Kinds kinds_from(const std::vector<std::string>& said);
 
-// The source with these fields of these kinds. Throws Exception HR0181: no such field, or values
-// that cannot be of the kind.
+// The source with these kinds set. Throws Exception HR0181: unknown field, or values that do not
+// fit the kind.
 SourcePtr with_kinds(SourcePtr source, const Kinds& kinds);
 
 // The kind inferred for a plain tensor from its name, its shape and the other fields of its record:
 // boxes, keypoints, masks. Other fields keep their kind.
 FieldKind evident_kind(const Field& field, const Schema& record);
 
-// The source with the declared kinds, and the inferred ones for all other fields. `asks`: HR0182
-// for an image that is named like a mask, if its kind is not declared.
+// The source with the declared kinds, and the inferred ones for all other fields. `asks`: throw
+// HR0182 for an image that is named like a mask, if its kind is not declared.
 SourcePtr with_evident_kinds(SourcePtr source, const Kinds& said, bool asks = true);
 
-// HR0182 for `field`, if it is an image by its kind and a mask by its name.
+// Throws HR0182 if the field's kind is image, but its name is that of a mask.
 void ask_about_mask(const Field& field);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A 64-bit fingerprint of a source's contents. Equal on every machine and in every run; resume
-// states contain it, so its input must not change.
+// A 64-bit fingerprint of a source's contents, the same on every machine and in every run. Resume
+// states contain it, so what is hashed must not change.
 #pragma once
 
 #include <bit>

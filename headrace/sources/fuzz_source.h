@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For fuzz targets: hostile bytes as a file in memory, and a source that is read whole.
+// For fuzz targets: provides hostile bytes as a file in memory, and reads a whole source.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,8 +17,8 @@
 
 namespace headrace {
 
-// The path of this process's one file in memory, which has these bytes from now on. No index of it
-// is cached: the next input is another file under the same name.
+// Writes the bytes to this process's one file in memory, and returns its path. Disables the index
+// cache: the next input is another file with the same name.
 inline std::string file_of(std::span<const uint8_t> bytes) {
   static const int descriptor = ::memfd_create("fuzz", 0);
   static const bool no_cache = ::setenv("HEADRACE_CACHE", "", 1) == 0;
@@ -36,8 +36,8 @@ inline std::span<uint8_t> bytes_of(std::string& text) {
   return {reinterpret_cast<uint8_t*>(text.data()), text.size()};
 }
 
-// Changes sound bytes as an input says: {u16 place, u8 count, bytes}, again and again.
-// REQUIRES: there are bytes.
+// Damages valid bytes as the fuzz input specifies: repeated {u16 position, u8 count, bytes}.
+// REQUIRES: `bytes` is not empty.
 inline void change(
     std::span<uint8_t> bytes, std::span<const uint8_t> changes, size_t most_at_once = 8,
     size_t (*place_of)(size_t word, size_t size) = [](size_t word, size_t size) {
@@ -51,14 +51,14 @@ inline void change(
   }
 }
 
-// The parts of a source to read, and further checks.
+// The parts of a source to read, and additional checks.
 struct FuzzReads {
   int64_t records = 100;
   size_t record_bytes = SIZE_MAX;
   std::function<void(const Source&, const RecordData&)> look = {};
 };
 
-// Looks at every byte of the first records and at every column of integers.
+// Reads every byte of the first records, and every column of integers.
 inline void read_all(const Source& source, const FuzzReads& reads = {}) {
   const std::vector<bool> all(source.schema().size(), true);
   size_t sum = source.description().size();
@@ -76,7 +76,7 @@ inline void read_all(const Source& source, const FuzzReads& reads = {}) {
     const std::vector<int64_t> column = source.integer_column(field.name);
     if (!column.empty() && column.size() != static_cast<size_t>(source.size())) std::abort();
   }
-  if (sum == SIZE_MAX) std::abort();  // so that the bytes are really looked at
+  if (sum == SIZE_MAX) std::abort();  // so that the reads are not optimized away
 }
 
 }  // namespace headrace

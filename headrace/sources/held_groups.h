@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of a source of groups (record_groups.h) that are in memory, or on their way.
+// The record groups (record_groups.h) of a source that are in memory, or requested.
 //
-// A group is requested and decoded once, however many threads want it; they wait for the one that
-// decodes it. Where there is no room, groups whose records have all been read go first, then the
-// least recently used; requests made ahead displace only the former. Thread-safe.
+// A group is requested and decoded once, however many threads need it; they wait for the one that
+// decodes it. If there is no room, groups whose records have all been read are evicted first, then
+// the least recently used; prefetching evicts only the former. Thread-safe.
 //
-// Groups are let go without the lock: their memory may be Python's, which takes the GIL
-// (Note [Why daemon threads stay away], bindings/released_gil.h).
+// Groups are destroyed without holding the lock: their memory may belong to Python, and freeing it
+// takes the GIL (Note [Why daemon threads stay away], bindings/released_gil.h).
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,17 @@ namespace headrace {
 
 class HeldGroups : public std::enable_shared_from_this<HeldGroups> {
  public:
-  // The groups outlive this, except for requests in progress.
+  // `groups` must live until close(). Requests in progress may keep this object alive longer, but
+  // then do not use `groups`.
   explicit HeldGroups(const RecordGroups& groups);
 
-  // For one of its records; may wait. Where bytes could not be read, the next call tries again.
+  // The decoded group, to read one of its records; may wait. After a read error, the next call
+  // retries.
   Result<SourcePtr> take(int64_t group) EXCLUDES_LOCK(mutex_);
-  // Groups [begin, end) will be read soon, after those that were announced before.
+  // Groups [begin, end) will be read soon, after those announced before.
   void announce(int64_t begin, int64_t end) EXCLUDES_LOCK(mutex_);
-  // The last call: what requests in progress keep alive has no groups then.
+  // Must be the last call: releases all groups. Requests in progress may keep this object alive,
+  // but no groups.
   void close() EXCLUDES_LOCK(mutex_);
 
  private:
@@ -41,10 +44,10 @@ class HeldGroups : public std::enable_shared_from_this<HeldGroups> {
     SourcePtr source = {};
     std::optional<Error> failure = {};
     uint64_t counted = 0, last_used = 0;
-    int64_t unread = 0;    // records
-    bool awaited = false;  // a thread wants to decode it
+    int64_t unread = 0;    // records not yet read
+    bool awaited = false;  // a thread waits for it
   };
-  using HeldPtr = std::shared_ptr<Held>;  // shared: with requests, and with threads that wait
+  using HeldPtr = std::shared_ptr<Held>;  // shared: with requests and waiting threads
 
   enum class Next : uint8_t { kUse, kFail, kRequest, kDecode, kWait };
   Next next(int64_t group, HeldPtr& held, std::vector<HeldPtr>& gone) REQUIRES_LOCK(mutex_);
@@ -71,9 +74,9 @@ class HeldGroups : public std::enable_shared_from_this<HeldGroups> {
   std::map<int64_t, HeldPtr> held_ GUARDED_BY(mutex_);
   std::deque<int64_t> announced_ GUARDED_BY(mutex_);
   uint64_t counted_ GUARDED_BY(mutex_) = 0, clock_ GUARDED_BY(mutex_) = 0;
-  int coming_ GUARDED_BY(mutex_) = 0;  // groups that are requested or decoded
+  int coming_ GUARDED_BY(mutex_) = 0;  // groups being requested or decoded
   bool decoding_ GUARDED_BY(mutex_) = false;
-  int64_t last_ GUARDED_BY(mutex_) = -1;  // group whose first record was read last
+  int64_t last_ GUARDED_BY(mutex_) = -1;  // the group most recently begun
 };
 
 }  // namespace headrace

@@ -11,11 +11,12 @@ namespace headrace {
 
 struct ImageSize {
   int64_t height = -1, width = -1;  // as stored; -1: a bad record
-  int64_t orientation = 1;          // as in Exif: from 5 on height and width are swapped
+  int64_t orientation = 1;          // as in Exif: 5 and above swap height and width
 };
 
-// Sizes of all records, on so many threads; kept in the user's cache (kept_headers.h). REQUIRES: an
-// encoded field of images or masks. Throws what `progress` throws, and Exception: storage errors.
+// Reads the sizes for all records, on `threads` threads, and stores them in the user's cache
+// (kept_headers.h). REQUIRES: a field of encoded images or masks. Throws what `progress` throws,
+// and storage errors.
 std::vector<ImageSize> read_image_sizes(const Source& source, size_t field, int threads,
                                         const Progress& progress);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work on numbers 0, 1, 2, ... by several threads, delivered in order to one consumer: packing,
-// unpacking, scans.
+// A parallel loop over numbers 0, 1, 2, ... whose results are delivered in order to one consumer:
+// packing, unpacking, scans.
 //
-// For long operations outside of a loader, which has threads of its own. Results wait in memory up
-// to a bound; exceptions of `work` are rethrown when its number's turn comes.
+// For long operations outside of a loader (which has its own threads). Results wait in memory, up
+// to a limit; exceptions of `work` are rethrown in order, like results.
 #pragma once
 
 #include <algorithm>
@@ -26,15 +26,15 @@ namespace headrace {
 template <class Item>
 class InOrder {
  public:
-  // Called once per thread: only that thread calls the result.
+  // Called once per thread; only that thread calls the result.
   using MakeWork = std::function<std::function<Item(int64_t)>()>;
 
   InOrder(int64_t first, int64_t end, size_t max_bytes)
       : end_(end), max_bytes_(max_bytes), next_(first), awaited_(first) {}
 
-  // `size_of`: an item's bytes, or what it took to make it: small ones are claimed many at once.
-  // `take` and `tick` are called by this thread, `tick` also while
-  // there is nothing to take; what they throw ends the work and is passed on.
+  // `size_of`: an item's size in bytes, or the cost of making it: small items are claimed many at
+  // once. `take` and `tick` are called on the calling thread, `tick` also while there is nothing to
+  // take; their exceptions end the work and are passed on.
   void run(int threads, const MakeWork& make_work,
            const std::function<size_t(const Item&)>& size_of, const std::function<void(Item)>& take,
            const std::function<void(int64_t)>& tick) {
@@ -59,7 +59,7 @@ class InOrder {
   struct Run {
     std::vector<Item> items;
     size_t bytes = 0;
-    std::exception_ptr failure;  // of the number after the items
+    std::exception_ptr failure;  // for the number after the items
   };
   struct Joiner {
     InOrder& owner;
@@ -76,7 +76,8 @@ class InOrder {
     changed_.notify_all();
   }
 
-  // Small items are claimed by the dozen, towards the end fewer: all threads end together.
+  // Small items are claimed many at once, and fewer towards the end, so that all threads finish
+  // together.
   int64_t run_length() const REQUIRES_LOCK(mutex_) {
     if (items_ == 0) return 1;
     const auto fitting = static_cast<int64_t>(kRunBytes / (bytes_ / items_ + 1));
@@ -112,11 +113,11 @@ class InOrder {
       const bool failed = run.failure != nullptr;
       try {
         done_.emplace(begin, std::move(run));
-      } catch (...) {  // no memory: its number would never come
+      } catch (...) {  // out of memory: these results will never arrive
         lost_ = std::current_exception();
       }
       changed_.notify_all();
-      if (failed || lost_) next_ = end_;  // later items will not be requested
+      if (failed || lost_) next_ = end_;  // later items are not needed
     }
     mutex_.unlock();
   }
@@ -148,21 +149,22 @@ class InOrder {
   const size_t max_bytes_;
   Mutex mutex_;
   Condition changed_;
-  std::map<int64_t, Run> done_ GUARDED_BY(mutex_);                      // by their first number
+  std::map<int64_t, Run> done_ GUARDED_BY(mutex_);                      // by first number
   std::exception_ptr lost_ GUARDED_BY(mutex_);                          // why results are missing
-  int64_t next_ GUARDED_BY(mutex_);                                     // not claimed yet
+  int64_t next_ GUARDED_BY(mutex_);                                     // the next one to claim
   size_t held_ GUARDED_BY(mutex_) = 0;                                  // bytes in done_
-  size_t bytes_ GUARDED_BY(mutex_) = 0, items_ GUARDED_BY(mutex_) = 0;  // of all so far
+  size_t bytes_ GUARDED_BY(mutex_) = 0, items_ GUARDED_BY(mutex_) = 0;  // totals so far
   std::atomic<bool> stopping_{false};
-  int threads_ = 1;  // set before there are any
-  int64_t awaited_;  // the asking thread's own
+  int threads_ = 1;  // set before any thread starts
+  int64_t awaited_;  // used by the calling thread only
 };
 
-// Files of an asynchronous storage that are opened at once: threads wait for it, not for a core.
+// Files of an asynchronous storage that are opened concurrently: these threads wait for the
+// storage, not for a core.
 constexpr int64_t kFarFilesAtOnce = 32;
 
-// Large pieces of work on numbers [first, end), such as files, by at most so many threads: each is
-// claimed alone, and any number of results may wait.
+// InOrder for large pieces of work on numbers [first, end), such as files, with at most `threads`
+// threads: each number is claimed separately, and any number of results may wait.
 template <class Work, class Take>
 void each_in_order(
     int64_t first, int64_t end, int64_t threads, const Work& work, const Take& take,

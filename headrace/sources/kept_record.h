@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of a record in a cache: one piece of memory that begins with a KeptRecord; then for each
-// field a KeptField, the shapes, and the values' bytes, each field's at a multiple of 64, with 64
-// readable bytes after the last, which decoders may touch. Offsets are the record's.
+// The layout of a record in a cache, one contiguous block: a KeptRecord, a KeptField per field, the
+// shapes, and the bytes of the values. Each value begins at a multiple of 64; 64 readable bytes
+// follow the last, since decoders may read past the end. Offsets are relative to the record.
 //
-// Stateless; any thread.
+// Stateless and thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -21,31 +21,30 @@ struct KeptField {
   int32_t annotated_width = 0, annotated_height = 0;
 };
 
-// The files that a record was read from, as they were then.
+// The status of the files that a record was read from, at that time.
 struct FilesDigest {
   uint64_t value = 0;
-  uint64_t is_known = 1;  // 0: a file has no version that other processes could compare
+  uint64_t is_known = 1;  // 0: a file without a version that other processes can compare
   bool operator==(const FilesDigest&) const = default;
 };
 
 struct KeptRecord {
   uint64_t fields = 0;
-  uint64_t bytes = 0;  // of all of it
+  uint64_t bytes = 0;  // of the whole block
   FilesDigest files = {};
   uint64_t keeper = 0;  // the cache object that wrote it
 };
 
-// Where a value of so many bytes ends, with the gap before the next one.
+// The size of a value of `bytes` bytes, including the gap before the next one.
 constexpr size_t kept_bytes(size_t bytes) {
   return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
 }
 
-// The part before the values.
+// Everything before the values.
 Buffer head_of_kept(const RecordData& data, const FilesDigest& files, uint64_t keeper);
-// Null unless a record with so many fields may lie in this memory: none of its own offsets has been
-// checked yet.
+// Null unless this memory may hold a record with this many fields. Its offsets are not checked yet.
 const KeptRecord* kept_record(const uint8_t* memory, size_t bytes, size_t fields);
-// Points `out` to the values. False where they are not all inside the record.
+// Points `out` to the values. False if they are not all within the record.
 bool read_kept(const KeptRecord& kept, int64_t record, RecordData& out);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources whose record is one file of image or audio, with or without a class: folders and list
+// Sources whose record is one image, audio or video file, with or without a class: folders and list
 // files.
 #pragma once
 
@@ -12,17 +12,17 @@
 
 namespace headrace {
 
-// Reads a file as field `field` of a record. The bytes stand in out.owned[buffer]; a local file
-// that is large, or `shared` by many records, is given open instead, where that does
-// (RecordData::by_range).
+// Reads a file as field `field` of a record. The bytes are in out.owned[buffer]; a local file that
+// is large, or `shared` by many records, is passed as an open file instead, if the reader allows
+// that (RecordData::by_range).
 void read_file_field(const std::string& path, int64_t record, size_t field, size_t buffer,
                      RecordData& out, bool shared = false);
-// Makes `out` ready for a record: fields empty, `buffers` buffers whose memory stays.
+// Prepares `out` for a record: empty fields and `buffers` buffers, whose memory is reused.
 void begin_record(int64_t record, size_t fields, size_t buffers, RecordData& out);
 
 class LabeledFiles : public Source {
  public:
-  // The files' kind, an image, audio or video, is their field's name, too.
+  // `kind`: image, audio or video; also the name of the field.
   explicit LabeledFiles(bool labeled, FieldKind kind = FieldKind::kImage);
 
   const Schema& schema() const final { return schema_; }
@@ -38,7 +38,7 @@ class LabeledFiles : public Source {
   bool labeled() const { return schema_.size() > 1; }
 
  private:
-  // Replaces `out`.
+  // Writes the path to `out`.
   virtual void path_of(int64_t index, std::string& out) const = 0;
   virtual int64_t label_of(int64_t index) const = 0;
   Schema schema_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many short strings in one piece of memory: their bytes end to end, and where each ends. A million
-// file names take the length of their text and eight bytes each.
+// Many short strings in one block of memory: their bytes concatenated, and the end offset of each.
+// File names take their length plus eight bytes each.
 #pragma once
 
 #include <cstdint>

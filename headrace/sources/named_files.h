@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that a dataset refers to, and which of them may be read.
 //
-// Names in data (annotations, tables) come from the author of the data: an absolute name, or one
-// with "..", could cause any file of the machine to be read, so it is rejected unless
-// outside=True is given.
-// Lists and manifests are written by their users, and may name any file; but what lies outside of
-// the list's folder must be a picture, a sound or a video. So must what a link leads to: people
-// link whole datasets into place, and an archive may bring a link of its own.
+// Names in data (annotations, tables) come from the author of the dataset: an absolute name, or one
+// with "..", could cause any file of the machine to be read, so it is rejected unless outside=True
+// is given. Lists and manifests are written by their users and may refer to any file, but files
+// outside of the list's folder must be images, audio or video. The same applies to targets of
+// links: users link whole datasets into place, and an archive may contain links.
 #pragma once
 
 #include <string>
@@ -18,22 +17,22 @@
 
 namespace headrace {
 
-// Whether a name stays below the folder that it is relative to.
+// Whether a name refers to a file below the folder that it is relative to.
 bool stays_inside(std::string_view name);
 
-// `outside=`, of formats whose data names files.
+// `outside=`, for formats whose data refers to files.
 Param outside_param();
-// Throws Exception HR0276 with the number of names that do not stay inside. `file`: contains the
-// names.
+// Throws Exception HR0276, with the number of names that lead outside, if there are any. `file`:
+// the file that contains the names.
 void refuse_outside(const NameList& names, const std::string& file);
 
-// Whether a file does not lie below the folder that its source belongs to (Source::root()).
+// Whether a file is outside of the folder that its source belongs to (Source::root()).
 bool lies_outside(const std::string& path, const std::string& root);
-// How many records of a source are such files.
+// The number of records of a source that are such files.
 int64_t files_outside(const Source& source);
 
-// read_file_field() of media (fields/media.h): what lies outside of `root`, by its name or
-// by a link, and does not begin as such a file does is an error of the record, HR0278.
+// read_file_field() for media (fields/media.h). A file outside of `root`, by its name or by a link,
+// whose first bytes are not those of a media file is an error of the record, HR0278.
 void read_named_picture(const std::string& path, const std::string& root, int64_t record,
                         size_t field, size_t buffer, RecordData& out, bool shared = false);
 

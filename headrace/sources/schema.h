@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records on their way from a source.
+// Records as a source delivers them.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,21 @@
 
 namespace headrace {
 
-// One record as read. `owned` keeps what `bytes` point to, where that is not the source's memory.
+// One record as read. `owned` holds the memory that the fields' `bytes` point to, unless it belongs
+// to the source.
 struct RecordData {
   int64_t index = -1;
-  std::vector<FieldData> fields;  // as many as the schema has; unwanted ones stay empty
+  std::vector<FieldData> fields;  // one per schema field; unwanted ones are empty
   std::vector<Buffer> owned;
   Buffer row_indexes;             // memory of the fields' row_index
-  std::vector<RecordData> parts;  // other data that the source read: memory of some fields
-  size_t max_bytes = SIZE_MAX;    // set by the reader: a file with more is a resource error
-  // Set by the reader, by number of the field: those of which a source may give the open file in
-  // place of bytes. Null: of none.
+  std::vector<RecordData> parts;  // more data that the source read: memory of some fields
+  size_t max_bytes = SIZE_MAX;    // set by the caller: a larger file is a resource error
+  // Set by the caller, per field number: whether the source may return an open file instead of
+  // bytes. Null: for no field.
   const std::vector<bool>* by_range = nullptr;
   Result<void> result;
 
-  // Visits all buffers that values lie in, of its parts too.
+  // Visits all buffers that hold values, including those of `parts`.
   template <class Visit>
   void each_buffer(const Visit& visit) {
     for (Buffer& buffer : owned) visit(buffer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts from the headers of a source's audio: length, sample rate, number of
-// channels. Read once, on demand; kept in the process for loaders, and in the user's cache for
-// later runs (kept_headers.h).
+// Facts from the headers of a source's audio: length, sample rate, number of channels. Read once,
+// on demand; kept in the process for loaders, and in the user's cache folder for later runs
+// (kept_headers.h).
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ struct SoundForm {
   int32_t sample_rate = 0, channels = 0;
 };
 
-// By record. shared: with the loaders that make batches by it.
+// One per record. shared: with the loaders that group batches by length.
 using SoundForms = std::shared_ptr<const std::vector<SoundForm>>;
 
-// Reads all records once. REQUIRES: an encoded field of sounds. Throws what `progress` throws.
+// Reads the headers of all records once. REQUIRES: a field of encoded audio. Throws what `progress`
+// throws.
 SoundForms read_sound_forms(const Source& source, size_t field, const Progress& progress);
-// By schema field: what was read of such a source before; null where nothing was, and of what is no
-// encoded sound. A hint, not a promise: files may have changed.
+// Per schema field: what was read from this source before; null if nothing was, or if the field is
+// not encoded audio. A hint only: files may have changed.
 std::vector<SoundForms> known_sound_forms(const Source& source);
 
 }  // namespace headrace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source wrapped around a source: the same records under the same numbers, read in another way.
-// Functions that are not overridden return the inner source's result, except identity(): a subclass
-// that changes no value must return the inner source's identity() itself. (Under other numbers:
-// view.h.)
+// Base class of a wrapper around a source: the same records with the same numbers, read in a
+// different way. Functions that are not overridden return the inner source's result, except
+// identity(): a subclass that does not change any value must override it to return the inner
+// source's identity(). (For other record numbers: view.h.)
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ class SourceAround : public Source {
               std::vector<FilePiece>& out) const override {
     inner_->pieces(index, wanted, out);
   }
-  // Its own, with what it says of them, where the inner one's records are nobody else's.
+  // This source, instead of the inner one, if the inner one is its own origin.
   std::vector<const Source*> origins() const override {
     std::vector<const Source*> out = inner_->origins();
     if (out.size() == 1 && out[0] == inner_.get()) out[0] = this;

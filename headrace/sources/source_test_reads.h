@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of sources: whole records, and errors.
+// For tests of sources: reads whole records, and catches errors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace headrace {
 
-// All fields, or those of `wanted`.
+// Reads all fields, or the `wanted` ones.
 inline RecordData read_record(const Source& source, int64_t index, std::vector<bool> wanted = {}) {
   if (wanted.empty()) wanted.assign(source.schema().size(), true);
   RecordData out;

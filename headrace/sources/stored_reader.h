@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads records as they are stored, in batches: for measuring the speed of a source alone. Nothing
-// is decoded and nothing is copied. May be used from any thread; who reads ahead brings the
-// threads.
+// Reads records as they are stored, in batches: for measuring the speed of a source alone. Does not
+// decode or copy. May be used from any thread; callers that read ahead provide the threads.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace headrace {
 
-// Valid for as long as it is held; then its memory is used again.
+// Valid while it is held; then its memory is reused.
 struct StoredBatch {
   std::vector<RecordData> records;
   double read_seconds = 0;
@@ -24,12 +23,12 @@ class StoredReader {
  public:
   explicit StoredReader(SourcePtr source);
 
-  // Records carry their own results. REQUIRES: each of `numbers` is a record.
+  // Each record has its own result. REQUIRES: all `numbers` are valid record numbers.
   std::shared_ptr<StoredBatch> read(std::span<const int64_t> numbers) const;
   const SourcePtr& source() const { return source_; }
 
  private:
-  struct Spares;  // outlives the reader where a batch is kept
+  struct Spares;  // outlives the reader if a batch is still held
 
   const SourcePtr source_;
   const std::vector<bool> wanted_;

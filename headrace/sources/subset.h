@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of a source: some of its records, in any order, and divisions into parts. No record is
-// copied; a view of a view reads the source itself.
+// Views of a source: some of its records, in any order, and splits into parts. Records are not
+// copied; a view of a view reads the underlying source directly.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace headrace {
 
-// The records of `source` with these indices, in this order; one may come more than once.
-// Throws Exception HR0430 when an index lies outside.
+// The records of `source` with these indices, in this order; duplicates are allowed. Throws
+// Exception HR0430 if an index is out of range.
 SourcePtr subset(const SourcePtr& source, std::vector<int64_t> indices);
 
-// The same view of wrap(source), where `source` is what it views; of a source that is not a view,
-// wrap(source). For wrappers that know records by the source's own numbers.
+// If `source` is a view of a source s: the same view of wrap(s). Otherwise wrap(source). For
+// wrappers that use the underlying source's record numbers.
 SourcePtr with_viewed(const SourcePtr& source,
                       const std::function<SourcePtr(const SourcePtr&)>& wrap);
 
-// For each fraction the indices of its part, each part in the source's order. No record is in two
-// parts. Sizes are the fractions of the whole, rounded so that they add up; fractions that add up
-// to less than one leave records out. Depends on the arguments and the records alone.
-// `stratify_by`: an integer field whose values every part gets in equal proportion (to within one
-// record of a value); empty: none. Throws Exception HR0431.
+// For each fraction, the indices of its part, in the source's order. Parts are disjoint. Their
+// sizes are the fractions of the whole, rounded so that they add up; fractions that add up to less
+// than one leave records out. Depends on the arguments and the records alone. `stratify_by`: an
+// integer field whose values have the same proportions in every part (to within one record per
+// value); empty: none. Throws Exception HR0431.
 std::vector<std::vector<int64_t>> split_indices(const Source& source,
                                                 const std::vector<double>& fractions, uint64_t seed,
                                                 std::string_view stratify_by = {});
@@ -37,7 +37,8 @@ struct Fold {
   SourcePtr train, validation;
 };
 
-// For each fold the records in it, and all others. Every record is in one fold. Throws HR0431.
+// For each fold, the records in it (validation) and all others (train). Every record is in one
+// fold. Throws HR0431.
 std::vector<Fold> kfold(const SourcePtr& source, int folds, uint64_t seed,
                         std::string_view stratify_by = {});
 

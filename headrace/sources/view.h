@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source that shows records of another under its own numbers.
+// Base class of sources that present records of another source under different numbers.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class View : public Source {
       const size_t count = std::min(out.size() - done, mapped.size());
       for (size_t i = 0; i < count; ++i) mapped[i] = viewed(indices[done + i]);
       base_->read({mapped.data(), count}, wanted, out.subspan(done, count));
-      // From here on, numbers are those of this view.
+      // From here on, record numbers are those of this view.
       for (size_t i = done; i < done + count; ++i) {
         out[i].index = indices[i];
         if (!out[i].result) out[i].result.error().where.record = indices[i];
@@ -66,7 +66,7 @@ class View : public Source {
   const SourcePtr& base() const { return base_; }
 
  private:
-  // The number in `base` of a record of this view.
+  // The record number in `base` for a record of this view.
   virtual int64_t viewed(int64_t index) const = 0;
   SourcePtr base_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and lists as readable text, for descriptions and messages of sources.
+// Formats numbers and lists as readable text, for descriptions and messages of sources.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ std::string grouped(int64_t number);
 std::string counted(int64_t number, const std::string& singular, const std::string& plural = {});
 // "'cat', 'dog' and 3 more"
 std::string quoted_list(const std::vector<std::string>& names, size_t most = 5);
-// A shape as Python writes it: (3,), (2, 3)
+// A shape, as Python writes it: (3,), (2, 3)
 std::string tuple_text(const std::vector<int64_t>& shape);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file next to a decompressed copy, which is written last: it names the original file, and has
-// the means to verify the copy.
+// The file next to a decompressed copy that describes it: it names the original file, and has what
+// is needed to verify the copy. It is written last.
 //
 // The format is private, and parsed as hostile input: its contents are checked against the file.
 #pragma once
@@ -18,7 +18,7 @@ namespace headrace {
 // The state of the compressed file when the copy was made. Its size and modification time are part
 // of the copy's name.
 struct PackedState {
-  int64_t status_changed_ns = 0;  // shows a file that was written in place
+  int64_t status_changed_ns = 0;  // detects files that were modified in place
   uint64_t ends = 0;              // hash of its first and last bytes
   bool operator==(const PackedState&) const = default;
 };
@@ -36,12 +36,13 @@ struct AboutCopy {
   PackedState packed;
   CopyState copy;
   uint64_t hash = 0;  // XXH3 of the copy's bytes
-  // Why the copy ends before the file does; `where` is an offset in the compressed file.
+  // Why decompression stopped before the end of the file; `where` is an offset in the compressed
+  // file.
   std::optional<Error> damage = {};
 };
 
 std::vector<uint8_t> bytes_from_about(const AboutCopy& about);
-// Nothing where the bytes are not what bytes_from_about() gives.
+// Empty unless the bytes are in the form that bytes_from_about() writes.
 std::optional<AboutCopy> about_from_bytes(std::span<const uint8_t> bytes);
 
 }  // namespace headrace

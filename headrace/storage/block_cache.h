@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cache on local disk for remote files: blocks of 8 MiB, shared by all processes of the machine
-// (block_folder.h), below whatever reads from an asynchronous storage.
+// (block_folder.h). All reads from asynchronous storages go through it.
 //
-// - Reads of a file whose identity is known are served from blocks; any other goes to the storage.
-// - A block is fetched whole where the order has announced it (will_read), where a read wants half
-//   of it, or where all files that were read from fit into the limit. Else only the bytes that are
-//   wanted are read, and nothing is kept: with a small cache and random reads each block would be
-//   fetched for one record.
+// - Reads of a file whose identity is known are served from blocks; all others go to the storage.
+// - A block is fetched whole if it was announced (will_read), if a read needs at least half of it,
+//   or if all files read so far fit into the limit. Otherwise only the requested bytes are read,
+//   and nothing is kept: with a small cache and random reads, a whole block would be fetched for
+//   each record.
 // - Each block is fetched once, by one process; others wait for it.
-// - What the order needs last is put out first: blocks that it has finished, the last one first,
-//   then the least recently used. Blocks that are announced and not yet finished stay.
-// - Where the folder is full, read-only or damaged, reads go to the storage: caution() says so.
+// - Blocks whose next use is farthest away are evicted first: blocks whose announced reads are
+//   done, the most recently finished first, then the least recently used. Announced blocks that are
+//   not yet finished stay.
+// - If the folder is full, read-only or damaged, reads go to the storage: caution() reports it.
 //
 // Thread-safe.
 #pragma once
@@ -37,14 +38,15 @@ namespace headrace {
 
 class BlockCache {
  public:
-  // The cache of asynchronous storages in this process; null: none. The user's, if
-  // HEADRACE_DISK_CACHE or use() asks for it, is never destroyed.
+  // The cache of asynchronous storages in this process; null: none. The user's cache, created if
+  // HEADRACE_DISK_CACHE or use() requests one, is never destroyed.
   static BlockCache* in_use();
-  // Holding it keeps the user's cache folder, as set in the environment, in use with this limit or
-  // a larger one requested elsewhere. Throws Exception HR0298 where it is too small.
-  using UsePtr = std::shared_ptr<BlockCache>;  // shared: by its readers; not its owner
+  // While the result is held, the user's cache folder, as set in the environment, is in use with
+  // this limit or a larger one requested elsewhere. Throws Exception HR0298 if the limit is too
+  // small.
+  using UsePtr = std::shared_ptr<BlockCache>;  // shared: by its readers, which do not own the cache
   static UsePtr use(uint64_t limit);
-  // For tests: uses this one from now on. Returns the previous one.
+  // For tests: replaces the cache of the process. Returns the previous one.
   static BlockCache* exchange(BlockCache* cache);
 
   // Throws Exception HR0298.
@@ -56,14 +58,14 @@ class BlockCache {
   // Waits until all blocks in flight are stored.
   void settle() EXCLUDES_LOCK(mutex_);
 
-  using Far = std::function<void(std::vector<LaterRead>)>;  // submits to the storage itself
+  using Far = std::function<void(std::vector<LaterRead>)>;  // submits directly to the storage
   void submit(std::vector<LaterRead> reads, const Far& far) EXCLUDES_LOCK(mutex_);
   // All of these bytes will be read soon.
   void will_read(const FilePiece& piece, const Far& far) EXCLUDES_LOCK(mutex_);
 
   struct Counts {
-    int64_t hits = 0, misses = 0;  // reads served without the storage, and others
-    int64_t around = 0;            // of these misses, reads for which no block was fetched
+    int64_t hits = 0, misses = 0;  // reads served from blocks, and the rest
+    int64_t around = 0;            // misses for which no block was fetched
     uint64_t hit_bytes = 0, far_bytes = 0;
     int64_t evicted = 0, failed = 0;  // blocks
     uint64_t limit = 0;
@@ -71,7 +73,7 @@ class BlockCache {
   Counts counts() const EXCLUDES_LOCK(mutex_);
   void set_limit(uint64_t limit) { limit_ = limit; }
   std::string folder() const;  // empty: there is none
-  // A problem that keeps it from working, once; empty if there is nothing new.
+  // A problem that prevents caching, returned once; empty if there is nothing new.
   std::string caution() EXCLUDES_LOCK(mutex_);
 
  private:
@@ -79,7 +81,7 @@ class BlockCache {
   struct Assembly;
   struct Fill;
   using AssemblyPtr = std::shared_ptr<Assembly>;  // shared: by the fills that it waits for
-  using FillPtr = std::shared_ptr<Fill>;          // shared: by what is called for it later
+  using FillPtr = std::shared_ptr<Fill>;          // shared: by its pending callbacks
 
   std::vector<Part> parts_of(const LaterRead& read) const;
   BlockPtr find(const BlockName& name, const BlockId& id) EXCLUDES_LOCK(mutex_);
@@ -102,7 +104,7 @@ class BlockCache {
 
   const uint64_t block_bytes_;
   std::atomic<uint64_t> limit_;
-  std::string why_;  // there is no folder
+  std::string why_;  // why there is no folder
   const std::unique_ptr<BlockFolder> folder_;
 
   mutable Mutex mutex_;
@@ -110,7 +112,7 @@ class BlockCache {
   Counts counts_ GUARDED_BY(mutex_);
   std::string caution_ GUARDED_BY(mutex_);
   bool cautioned_ GUARDED_BY(mutex_) = false;
-  double closed_until_ GUARDED_BY(mutex_) = 0;  // after a failure nothing is kept before
+  double closed_until_ GUARDED_BY(mutex_) = 0;  // after a failure: no fills before this time
   uint64_t known_bytes_ GUARDED_BY(mutex_) = 0;
   std::unordered_set<uint64_t> known_files_ GUARDED_BY(mutex_);
   OpenBlocks opened_ GUARDED_BY(mutex_);

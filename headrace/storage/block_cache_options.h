@@ -11,11 +11,10 @@ struct BlockCacheOptions {
   uint64_t block_bytes = uint64_t{8} << 20;
 };
 
-// The limit. Throws Exception HR0298 where it is smaller than a few blocks.
+// The limit. Throws Exception HR0298 if it is smaller than a few blocks.
 uint64_t checked_limit(const BlockCacheOptions& options);
 
-// HEADRACE_DISK_CACHE; 0 where it is not set, or "0". Throws Exception HR0298 for what is no
-// number.
+// HEADRACE_DISK_CACHE; 0 if it is not set, or "0". Throws Exception HR0298 if it is not a number.
 uint64_t limit_of_environment();
 
 }  // namespace headrace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block of a remote file, as a file of the cache folder: its bytes, then the file and range
-// that they belong to, and a checksum of each 32 KiB.
+// One block of a remote file, stored as a file in the cache folder: its bytes, then the file and
+// range that they belong to, and a checksum of each 32 KiB.
 //
 // The format is private and parsed as hostile input: truncated or modified files, and blocks of
-// other files, are rejected. Every read is compared with its checksums. All members may be called
-// from any thread.
+// other files, are rejected. Every read is verified against the checksums. All members may be
+// called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@
 
 namespace headrace {
 
-// The file and range of a block. A file that was replaced has another identity, so other blocks.
+// The file and range of a block. A file that was replaced has a different identity, so different
+// blocks.
 struct BlockId {
-  std::string path;  // as it is shown
+  std::string path;  // as shown to the user
   FileIdentity identity;
   uint64_t offset = 0, bytes = 0;
 };
@@ -30,7 +31,7 @@ class BlockFile {
 
   // The footer, written after the block's bytes.
   static std::vector<uint8_t> footer(const BlockId& id, std::span<const uint8_t> bytes);
-  // Takes the descriptor, of a regular file, and closes it. Null where that is not a block.
+  // Takes ownership of the descriptor of a regular file. Null if the file is not a block.
   static std::unique_ptr<const BlockFile> open(int descriptor);
   ~BlockFile();
   BlockFile(const BlockFile&) = delete;
@@ -42,8 +43,8 @@ class BlockFile {
            id_.bytes == wanted.bytes;
   }
   enum class Got : uint8_t { kAll, kWouldWait, kDamaged };
-  // Fills `out` from the block's byte `begin` on. Without `may_wait` only from the page cache.
-  // REQUIRES: it lies inside.
+  // Fills `out` with the block's bytes from `begin` on. Without `may_wait`, only from the page
+  // cache. REQUIRES: the range is within the block.
   Got read(uint64_t begin, std::span<uint8_t> out, bool may_wait) const;
   // Sets its modification time, by which blocks are evicted: the oldest first.
   void set_time(int64_t seconds) const;
@@ -55,7 +56,7 @@ class BlockFile {
 
   const int descriptor_;
   const BlockId id_;
-  const std::vector<uint32_t> sums_;  // of the chunks
+  const std::vector<uint32_t> sums_;  // one per chunk
 };
 
 }  // namespace headrace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder of blocks that all processes of a machine share: HEADRACE_CACHE/blocks.
 //
-// A block appears whole, by a link to a file that had no name until then, so a killed process
-// leaves nothing. Who fills which block, and which blocks someone still needs, are locks on bytes
-// of one file, "blocks.lock": the system lets go of them with the process. That file also has the
-// sum of all blocks' bytes, and every block that is put in is counted under its lock, so that the
-// limit holds whatever the number of processes.
+// Blocks appear atomically: the file is written without a name and then linked, so a killed process
+// leaves nothing. Locks on bytes of one file, "blocks.lock", record which process fills which block
+// and which blocks are still needed: the system releases them when a process ends. That file also
+// holds the total size of all blocks, and every block is added under its lock, so that the limit
+// holds for any number of processes.
 //
-// Only blocks are deleted: regular files of this user that have a block's name. Links are not
+// Only blocks are deleted: regular files of this user whose name is that of a block. Links are not
 // followed. All members may be called from any thread.
 #pragma once
 
@@ -31,35 +31,35 @@ struct BlockName {
   uint64_t high = 0, low = 0;
   bool operator==(const BlockName&) const = default;
   std::string file() const;  // "0123456789abcdef0123456789abcdef.block"
-  static std::optional<BlockName> from_file(std::string_view file);  // nothing: no block's name
+  static std::optional<BlockName> from_file(std::string_view file);  // empty: not a block's name
 };
 struct HashBlockName {
   size_t operator()(const BlockName& name) const { return name.low; }
 };
-// path: the permanent one.
+// `path`: without signatures that expire (lasting_path).
 BlockName name_of_block(const std::string& path, const FileIdentity& identity, uint64_t offset);
 
 class BlockFolder {
  public:
-  // Null, with `why`, where it cannot be made or is not this user's alone.
+  // Null, with the reason in `why`, if the folder cannot be created or is not private to this user.
   static std::unique_ptr<BlockFolder> open(const CacheDirectory& cache, std::string& why);
   ~BlockFolder();
   BlockFolder(const BlockFolder&) = delete;
   BlockFolder& operator=(const BlockFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  // The block, where it is there. One that is not what it should be is deleted.
+  // The block, or null. A block that is damaged or has another id is deleted.
   std::unique_ptr<const BlockFile> find(const BlockName& name, const BlockId& wanted) const;
   void remove(const BlockName& name) const;
 
   struct Room {
     uint64_t limit = 0;
-    // Blocks of this process that must not be evicted.
+    // Whether this process must keep that block.
     std::function<bool(const std::string& file)> stays;
   };
   struct Put {
-    int error_number = 0;  // 0: it is there
-    bool no_room = false;  // evictable blocks do not suffice
+    int error_number = 0;  // errno; 0: stored
+    bool no_room = false;  // evicting all evictable blocks would not suffice
     int64_t evicted = 0;   // blocks
   };
   // Adds a block, and evicts others if the limit requires it.
@@ -79,10 +79,10 @@ class BlockFolder {
     int64_t used_ns = 0;  // the smallest is evicted first
   };
   std::vector<Entry> entries() const;
-  // Its id, for people; empty path where it is not a block.
+  // The block's id, for display; its path is empty if the file is not a block.
   BlockId id_of(const std::string& file) const;
   uint64_t total_bytes() const;
-  // Deletes all that no process needs. Returns how many bytes.
+  // Deletes all blocks that no process needs. Returns the number of bytes deleted.
   uint64_t clear() EXCLUDES_LOCK(counting_);
 
  private:
@@ -100,7 +100,7 @@ class BlockFolder {
 
   const std::string path_;
   const int folder_, locks_;
-  Mutex counting_;  // of this process's threads, which share their locks
+  Mutex counting_;  // among threads of this process, since file locks belong to the process
 };
 
 }  // namespace headrace

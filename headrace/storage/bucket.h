@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of storages whose folders are prefixes of keys, beyond those of every storage. Const
-// members may be called from any thread.
+// Functions of storages whose folders are key prefixes, in addition to those of every storage.
+// Const members may be called from any thread.
 #pragma once
 
 #include <string>
@@ -14,22 +14,22 @@ class Bucket {
  public:
   virtual ~Bucket() = default;
 
-  // As Storage::list(), for all files below a folder and the folders that were met, by their paths
-  // from it, with fewer questions than folder by folder: in no order, some folders not at all,
-  // others twice.
+  // Like Storage::list(), but recursive: lists all files below a folder, and the folders
+  // encountered, by relative path, with fewer requests than listing each folder. The order is
+  // arbitrary; a folder may be missing or be listed twice.
   virtual Result<PathStatus> list_below(const std::string& path,
                                         const Storage::EachEntry& each) const = 0;
-  // Stores a new file there, completely or not at all. False if there is one already, which is
-  // kept. HR0229 where the storage can only be read.
+  // Stores a new file atomically. False if there is one already, which is kept. HR0229 if the
+  // storage is read-only.
   virtual Result<bool> store(const std::string& path, std::string content) const = 0;
 };
 
-// HR0229: nothing can be put there.
+// HR0229: the storage is read-only.
 Error stores_nothing_error(const std::string& path);
-// Bucket::store() where the path lies in a bucket, else HR0229.
+// Bucket::store() if the path is in a bucket, otherwise HR0229.
 Result<bool> store_in_bucket(const std::string& path, std::string content);
 
-// Where the path lies, if that is one.
+// The bucket that holds the path; null if its storage is not a bucket.
 inline const Bucket* bucket_of(std::string_view path) {
   return dynamic_cast<const Bucket*>(&storage_of(path));
 }

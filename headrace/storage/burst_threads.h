@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls functions soon, on a few threads that exist only while there is something to call: for work
-// that waits for a disk or for Python, which the calling thread must not do. Thread-safe.
+// Calls functions asynchronously, on a few threads that exist only while there are calls to make:
+// for work that waits for a disk or for Python, where the calling thread must not block.
+// Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +15,12 @@ namespace headrace {
 class BurstThreads {
  public:
   explicit BurstThreads(size_t most) : most_(most) {}
-  // Waits until all was called.
+  // Waits until all calls have returned.
   ~BurstThreads() { wait(); }
   BurstThreads(const BurstThreads&) = delete;
   BurstThreads& operator=(const BurstThreads&) = delete;
 
-  // Calls start in order. If no thread can be started, the caller's thread makes them. A call must
+  // Calls start in order. If no thread can be started, they run on the calling thread. `work` must
   // not throw.
   void call(std::function<void()> work) EXCLUDES_LOCK(mutex_);
   // Returns when no call is running or waiting.

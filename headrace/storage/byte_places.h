@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Destination of bytes that are contiguous in a file: one place in memory, or several, with gaps
-// whose bytes are not needed. The owner provides the memory.
+// Destination of bytes that are contiguous in a file: one or several memory ranges, with gaps for
+// bytes that are not needed (scatter read). The caller owns the memory.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class BytePlaces {
   BytePlaces() = default;
   BytePlaces(std::span<uint8_t> one) { add(one.data(), one.size()); }
 
-  // After those that were added before; null: a gap.
+  // Appends a range; null: a gap.
   void add(uint8_t* to, uint64_t bytes) {
     if (bytes == 0) return;
     places_.push_back({size_, to});
@@ -26,7 +26,7 @@ class BytePlaces {
   uint64_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  // The places of the bytes [offset, offset + bytes), as far as there are any.
+  // The destination of the bytes [offset, offset + bytes), clipped to size().
   BytePlaces part(uint64_t offset, uint64_t bytes) const {
     BytePlaces out;
     const uint64_t last = std::min(size_, offset + bytes);

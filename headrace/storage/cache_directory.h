@@ -3,8 +3,8 @@
 // ~/.cache/headrace. An empty HEADRACE_CACHE means none.
 //
 // A cache may be missing, unwritable, full, or filled by another user: none of that is an error,
-// and readers must check every byte of an entry. Entries appear whole, by a rename.
-// All members may be called from any thread and from several processes.
+// and readers must check every byte of an entry. Entries appear atomically, by a rename. All
+// members may be called from any thread and from several processes.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,9 @@
 
 namespace headrace {
 
-// An entry's bytes for as long as it lives, also when the entry is replaced or deleted meanwhile:
-// entries are never written to (Note [Why a kept index is mapped]).
+// The mapped bytes of an entry. They stay valid and unchanged until destruction, even if the entry
+// is replaced or deleted meanwhile: entries are never modified in place (Note [Why a kept index is
+// mapped]).
 class MappedEntry {
  public:
   MappedEntry(const uint8_t* data, size_t size) : data_(data), size_(size) {}
@@ -31,12 +32,13 @@ class MappedEntry {
   size_t size_;
 };
 
-// Whether files of this file system (statfs's f_type) may be mapped: those of a network may not.
+// Whether files of this file system (statfs's f_type) may be mapped: not if it is a network file
+// system.
 bool may_be_mapped(int64_t file_system);
 
 class CacheDirectory {
  public:
-  // The user's, by the environment as it is now.
+  // The user's cache folder, from the current environment.
   static CacheDirectory of_user();
   // Empty: no cache.
   explicit CacheDirectory(std::string path) : path_(std::move(path)) {}
@@ -46,19 +48,20 @@ class CacheDirectory {
   std::string path_of(const std::string& name) const {
     return path_.empty() ? std::string() : path_ + "/" + name;
   }
-  // Creates the folder if it is missing. A failure shows in the next operation.
+  // Creates the folder if it is missing. If that fails, the next operation fails.
   void make() const;
-  // Whether only this user or the folder's owner can have written the entry: no one else may write
-  // to the folder, or the entry is this user's. Others' entries in a shared folder are ignored.
+  // Whether only this user or the folder's owner can have written the entry: either no other user
+  // may write to the folder, or this user owns the entry. Entries of other users in a shared folder
+  // are ignored.
   bool trusts(const std::string& name) const;
   // False if there is no such entry, or it cannot be read or trusted.
   bool read(const std::string& name, Buffer& out) const;
   // A large entry, mapped: all processes of a machine that use it share its memory. Null if there
-  // is none of at least so many bytes, or it cannot be read or trusted, or is on a network file
+  // is no entry of at least `least_bytes`, or it cannot be read or trusted, or is on a network file
   // system.
   std::shared_ptr<const MappedEntry> map(const std::string& name, uint64_t least_bytes) const;
-  // Replaces the entry by these parts, concatenated. False if that was not possible; nothing is
-  // left behind then.
+  // Replaces the entry by these parts, concatenated. False if that fails; then no temporary file
+  // remains.
   bool write(const std::string& name, std::span<const std::span<const uint8_t>> parts) const;
   bool write(const std::string& name, std::span<const uint8_t> bytes) const {
     return write(name, std::span(&bytes, 1));

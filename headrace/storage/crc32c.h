@@ -8,7 +8,8 @@
 
 namespace headrace {
 
-// Of the bytes that follow others whose value is `before`: crc32c(b, crc32c(a)) is that of a and b.
+// The checksum of `bytes` appended to data whose checksum is `before`: crc32c(b, crc32c(a)) is the
+// checksum of a followed by b.
 uint32_t crc32c(std::span<const uint8_t> bytes, uint32_t before = 0);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls functions later, on one thread of its own: simulates a network in tests.
+// Calls functions at given times, on its own thread: simulates network latency in tests.
 // Thread-safe.
 #pragma once
 
@@ -16,12 +16,13 @@ namespace headrace {
 class DelayedCalls {
  public:
   DelayedCalls() = default;
-  // Makes the remaining calls immediately. From then on only a call itself may add calls.
+  // Makes the remaining calls immediately. From then on only those calls may add further calls.
   ~DelayedCalls();
   DelayedCalls(const DelayedCalls&) = delete;
   DelayedCalls& operator=(const DelayedCalls&) = delete;
 
-  // `when` in seconds of now() (base/clock.h). Calls due at the same time are made in order.
+  // `when`: in seconds, on the clock of now() (base/clock.h). Calls due at the same time are made
+  // in order.
   void at(double when, std::function<void()> call) EXCLUDES_LOCK(mutex_);
 
  private:
@@ -34,7 +35,7 @@ class DelayedCalls {
   std::thread thread_ GUARDED_BY(mutex_);
 };
 
-// On a thread shared by the whole process, which must not be blocked.
+// Calls it on a thread shared by the whole process, which must not block.
 void call_later(double seconds, std::function<void()> call);
 
 }  // namespace headrace

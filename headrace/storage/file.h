@@ -22,27 +22,28 @@ class File {
  public:
   static constexpr int kRetries = kReadRetries;
 
-  // `known`: its expected identity, otherwise HR0208.
+  // `known`: the expected identity; a file with another one is HR0208.
   static Result<File> open(const std::string& path, const FileIdentity* known = nullptr);
-  // For a single thread that reads it once, forward and in small pieces (scanned_file.h).
+  // For one thread that reads the file once, sequentially and in small pieces (scanned_file.h).
   static Result<File> open_to_scan(const std::string& path);
 
   const std::string& path() const { return path_; }
-  uint64_t size() const { return size_; }  // when it was opened
-  // The piece, for callers that request many at once; known only for an asynchronous storage.
+  uint64_t size() const { return size_; }  // when the file was opened
+  // The piece, for callers that request many at once; its identity is set only for an asynchronous
+  // storage.
   FilePiece piece(uint64_t offset, uint64_t bytes) const {
     return {path_, offset, bytes, open_->known()};
   }
   bool answers_later() const { return open_->known().has_value(); }
-  // Fills all of `out`. A file that ends before that is a data error.
+  // Fills all of `out`. If the file ends before that, it is a data error.
   Result<void> read(uint64_t offset, std::span<uint8_t> out) const {
     return open_->read(offset, out);
   }
-  // The same into several places, contiguous in the file: with one call if possible.
+  // Reads contiguous bytes into several buffers, with one system call if possible.
   Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const {
     return open_->read(offset, parts);
   }
-  // Asks for these bytes to be available soon; it may do nothing.
+  // Hints that these bytes will be read soon; may do nothing.
   void will_read(uint64_t offset, uint64_t bytes) const { open_->will_read(offset, bytes); }
   // Distinguishes this file from one that replaces or changes it.
   Result<FileIdentity> identity() const { return open_->identity(); }
@@ -60,18 +61,19 @@ class File {
 // error.
 Result<void> read_file(const std::string& path, Buffer& out, const ReadLimits& limits = {});
 
-// The first bytes: as many as fit into `out` or the file has. Returns how many.
+// Reads the first bytes of the file: fills `out`, or reads to the end if the file is shorter.
+// Returns how many bytes.
 Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out);
 
-// Whether it is a file that begins with these bytes, at most 16.
+// Whether the path is a file that begins with these bytes, at most 16.
 bool file_begins_with(const std::string& path, std::string_view bytes);
 
 Result<FileIdentity> identity_of(const std::string& path);
-// Whether a path leads to a folder, links followed. False, too, if it is not accessible.
+// Whether a path is a folder; follows links. Also false if it is not accessible.
 bool is_folder(const std::string& path);
-bool is_file(const std::string& path);  // a regular one
+bool is_file(const std::string& path);  // a regular file
 bool is_there(const std::string& path);
-// PathStatus's; 0 if the path is not accessible.
+// As in PathStatus; 0 if the path is not accessible.
 int64_t status_changed_ns(const std::string& path);
 
 }  // namespace headrace

@@ -2,9 +2,9 @@
 // The files of one container: opened when they are first read, closed again when too many are open,
 // in this set or in the process (idle_files.h).
 //
-// Each file is remembered as it was when the set was made. One that was replaced or changed since
-// gives a data error (HR0208) instead of bytes that belong elsewhere. Const members may be called
-// from any thread.
+// The set stores the identity of each file at its creation. Reading a file that was replaced or
+// changed since is a data error (HR0208), so bytes of different versions are never mixed. Const
+// members may be called from any thread.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class FileSet final : private IdleFiles::Owner {
  public:
   static constexpr size_t kMostOpen = 256;
 
-  // Throws Exception HR0201..HR0205 if one is not accessible.
+  // Throws Exception HR0201..HR0205 if a file is not accessible.
   explicit FileSet(std::vector<std::string> paths, size_t most_open = kMostOpen);
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
@@ -31,28 +31,28 @@ class FileSet final : private IdleFiles::Owner {
 
   size_t size() const { return paths_.size(); }
   const std::string& path(size_t file) const { return paths_[file]; }
-  // Names of the files in messages and keys, if these are not their paths (copies in the cache).
-  // Must be called before anything is read. REQUIRES: as many as there are files.
+  // Sets the names of the files in messages and keys, if these are not their paths (copies in the
+  // cache). Must be called before anything is read. REQUIRES: one name per file.
   void show_as(std::vector<std::string> names) { shown_ = std::move(names); }
   const std::string& shown(size_t file) const {
     return shown_.empty() ? paths_[file] : shown_[file];
   }
   const FileIdentity& identity(size_t file) const { return identities_[file]; }
   uint64_t total_bytes() const;
-  // Whether any of them does (storage.h).
+  // Whether any file is in an asynchronous storage (storage.h).
   bool answers_later() const { return answers_later_; }
   FilePiece piece(size_t file, uint64_t offset, uint64_t bytes) const {
     return {paths_[file], offset, bytes, identities_[file]};
   }
 
   Result<void> read(size_t file, uint64_t offset, std::span<uint8_t> out) const;
-  // Into several places, contiguous in the file.
+  // Reads contiguous bytes into several buffers.
   Result<void> read(size_t file, uint64_t offset, std::span<const std::span<uint8_t>> parts) const;
-  // Asks the system to have these bytes available soon; it may do nothing.
+  // Hints that these bytes will be read soon; may do nothing.
   void will_read(size_t file, uint64_t offset, uint64_t bytes) const;
 
  private:
-  // `users` is negative while the file is being closed.
+  // Negative `users`: the file is being closed.
   struct Slot {
     std::atomic<int64_t> users{0};
     std::atomic<const File*> file{nullptr};
@@ -71,7 +71,7 @@ class FileSet final : private IdleFiles::Owner {
   std::vector<FileIdentity> identities_;
   size_t most_open_;
   bool answers_later_ = false;
-  bool closes_ = true;  // false: all of them may remain open
+  bool closes_ = true;  // false: all files may remain open
   std::unique_ptr<Slot[]> slots_;
   mutable std::atomic<size_t> open_{0};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of files, for data kept about them between runs.
+// File times, to validate data that is cached about files between runs.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace headrace {
 
 // Nanoseconds since 1970.
 int64_t now_ns();
-// When the content last changed; wraps for times that 64 bits cannot hold.
+// When the content last changed (mtime); wraps around if 64 bits cannot hold it.
 int64_t changed_ns(const struct stat& status);
-// When anything about the file last changed.
+// When anything about the file last changed (ctime).
 int64_t status_changed_ns(const struct stat& status);
 
-// Whether facts about a file or folder that changed then must not be cached, since they were read
-// too soon after; see Note [What changed just now].
+// Whether facts about a file or folder must not be cached, because they were read at
+// `looked_at_ns`, too soon after the change at `changed_ns`; see Note [What changed just now].
 bool changed_just_now(int64_t changed_ns, int64_t looked_at_ns);
 
 }  // namespace headrace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small pieces of a file at mostly increasing positions: headers that a scan reads.
+// Reads small pieces of a file at mostly increasing offsets: headers that a scan reads.
 //
-// If they are close together a large read serves many of them; if they are far apart little more is
-// read than requested. Belongs to one thread; the file must outlive it.
+// If they are close together, one large read serves many of them; if they are far apart, little
+// more is read than requested. For one thread; the file must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@ namespace headrace {
 
 class FileWindow {
  public:
-  // Fills all of `out` from there, as File::read does.
+  // Fills all of `out` from `offset` on, like File::read.
   using Read = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
   static constexpr size_t kLargest = size_t{256} << 10, kSmallest = 512;
-  // Larger gaps are not worth reading through: from the page cache either way takes microseconds,
-  // and a disk reads about this much during one seek.
+  // Larger gaps are skipped instead of read: from the page cache, both take microseconds, and a
+  // disk reads about this much in the time of one seek.
   static constexpr uint64_t kFar = uint64_t{64} << 10;
 
   FileWindow(uint64_t size, Read read) : size_(size), read_(std::move(read)) {}
 
-  // The bytes there, at most `count` and fewer only at the end. Valid until the next call.
+  // The bytes at `offset`: `count`, or fewer at the end. Valid until the next call.
   Result<std::span<const uint8_t>> at(uint64_t offset, size_t count);
-  // Fills all of `out` from there.
+  // Fills all of `out` from `offset` on.
   Result<void> read(uint64_t offset, std::span<uint8_t> out);
 
  private:
   uint64_t size_;
   Read read_;
   Buffer buffer_;
-  uint64_t begin_ = 0;  // of the buffer in the file
-  uint64_t last_ = 0;   // the position requested before
+  uint64_t begin_ = 0;  // offset of the buffer in the file
+  uint64_t last_ = 0;   // the offset of the previous request
   size_t window_ = kSmallest;
 };
 

@@ -14,18 +14,17 @@ namespace headrace {
 
 struct FolderEntry {
   std::string name;
-  bool is_folder = false;  // links followed
+  bool is_folder = false;  // follows links
 };
 
-// The entries in no order, without "." and ".."; no more than `most`. Storage errors
-// HR0201..HR0207.
+// The entries, unsorted, without "." and ".."; at most `most`. Storage errors HR0201..HR0207.
 Result<std::vector<FolderEntry>> folder_entries(const std::string& path,
                                                 size_t most = std::numeric_limits<size_t>::max());
 // The same, but throws.
 std::vector<FolderEntry> entries_in(const std::string& path,
                                     size_t most = std::numeric_limits<size_t>::max());
 
-// Bytes of a file, or of all files below a folder. Throws errors of looking and listing.
+// Size in bytes of a file, or of all files below a folder. Throws the storage's errors.
 uint64_t bytes_below(const std::string& path);
 
 }  // namespace headrace

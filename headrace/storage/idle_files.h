@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the whole process that remain open between reads: how many may, and which one is closed
-// when another file needs its descriptor. The process's own limit (ulimit -n) decides; Headrace
-// leaves at least half of it to others.
+// Limits the files of the process that remain open between reads, and closes the least recently
+// read one when another file needs its descriptor. The limit follows that of the process (ulimit
+// -n); Headrace leaves at least half of it to other code.
 //
-// All members may be called from any thread; none waits for a file.
+// All members may be called from any thread; they never wait for a file.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +20,23 @@ class IdleFiles {
   class Owner {
    public:
     virtual ~Owner() = default;
-    // When the least recently read file was read (by tick()); kNone: none can be closed.
+    // The time (tick()) when the least recently read file was read; kNone: none can be closed.
     virtual uint64_t oldest() const = 0;
-    // Closes it. False: it is being read now.
+    // Closes that file. False: it is being read now.
     virtual bool close_oldest() = 0;
   };
   static constexpr uint64_t kNone = UINT64_MAX;
 
   static IdleFiles& of_process();
-  static uint64_t tick();  // a logical time: each is later than the previous ones
+  static uint64_t tick();  // a logical clock: each value is greater than the previous ones
 
   void add(Owner* owner) EXCLUDES_LOCK(mutex_);
   void remove(Owner* owner) EXCLUDES_LOCK(mutex_);  // after its files are closed
-  // Whether so many more files may remain open. The grant is returned by release().
+  // Whether `files` more may remain open. If so, they are counted until release().
   bool reserve(size_t files) EXCLUDES_LOCK(mutex_);
   void release(size_t files) EXCLUDES_LOCK(mutex_);
-  // Before another one is opened: closes others if too many are open. Must be followed by closed().
+  // Must be called before a file is opened: closes others if too many are open. Must be matched by
+  // a call of closed().
   void opening() EXCLUDES_LOCK(mutex_);
   void closed() EXCLUDES_LOCK(mutex_);
   // Closes the least recently read file, of any owner. False: none can be closed.

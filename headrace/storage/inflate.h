@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deflate (RFC 1951) as wrapped by gzip, zlib and zip, from untrusted bytes: the output is limited,
-// and memory grows with the actual output, not with sizes declared in a header.
+// Decompresses Deflate (RFC 1951) as used in gzip, zlib and zip. The input is untrusted: the output
+// is limited, and memory grows with the actual output, not with sizes declared in a header.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace headrace {
 
 enum class DeflateWrap : uint8_t { kNone, kZlib, kGzip };
 
-// One stream, fed and emptied piece by piece. Belongs to one thread.
+// Decompresses one stream incrementally. For one thread.
 class Inflater {
  public:
   explicit Inflater(DeflateWrap wrap);
@@ -26,7 +26,7 @@ class Inflater {
 
   struct Step {
     size_t consumed = 0, produced = 0;
-    bool ended = false;  // this stream; gzip files may contain another one after it
+    bool ended = false;  // the end of this stream; in gzip files another one may follow
   };
   // Continues until `in` is used up, `out` is full, or the stream ends. HR0422 for damaged bytes,
   // including checksums; Where::offset is the offset in `in`.
@@ -48,14 +48,14 @@ struct InflateLimits {
   uint64_t most(uint64_t stored_bytes) const;
 };
 
-// All of a stream; for gzip all concatenated streams. HR0422, or HR0423 if it grows beyond the
-// limits; Where has the offset, and for files the path.
+// Decompresses a whole stream; for gzip, all concatenated streams. HR0422, or HR0423 if it grows
+// beyond the limits; Where has the offset, and for files the path.
 Result<void> inflate_bytes(std::span<const uint8_t> in, DeflateWrap wrap,
                            const InflateLimits& limits, Buffer& out);
 Result<void> inflate_file(const File& file, uint64_t offset, uint64_t bytes, DeflateWrap wrap,
                           const InflateLimits& limits, Buffer& out);
 
-// One stream whose size is known: anything but exactly out.size() bytes is HR0422.
+// Decompresses one stream of known size: anything but exactly out.size() bytes is HR0422.
 Result<void> inflate_into(std::span<const uint8_t> in, DeflateWrap wrap, std::span<uint8_t> out);
 
 }  // namespace headrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by asynchronous storages: a subclass sends one request and passes on its answer, at any
-// time and of any length. This class requests the rest of short answers, retries after a pause if
-// the error may be temporary, and blocks threads that read directly.
+// Base class of asynchronous storages. A subclass sends one request and passes on its answer, at
+// any time and of any length. This class requests the rest after short answers, retries after a
+// pause if the error may be temporary, and makes synchronous reads wait.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@
 
 namespace headrace {
 
-// A read whose bytes go directly to their destination, as many as its piece has, and not into
-// `read.bytes`. The memory lives until `read.done` is called.
+// A read whose bytes go directly to `places` (the size of the piece) instead of `read.bytes`. The
+// memory must live until `read.done` is called.
 struct PlacedRead {
   LaterRead read;
   BytePlaces places;
@@ -32,11 +32,11 @@ class LaterStorage : public Storage {
   void will_read(const FilePiece& piece) const;
   Result<std::unique_ptr<OpenFile>> open(const std::string& path,
                                          const FileIdentity* known) const final;
-  // Both take what is staged on this thread (staged_reads.h).
+  // Both use bytes that are staged on this thread (staged_reads.h).
   Result<void> read_file(const std::string& path, Buffer& out,
                          const ReadLimits& limits) const final;
   Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out) const final;
-  // What look_at_ends() of remote files and the opening of a pack ask for.
+  // The bytes that look_at_ends() of remote files and opening a pack request.
   static constexpr uint64_t kFirstBytes = uint64_t{64} << 10, kLastBytes = uint64_t{256} << 10;
 
  protected:
@@ -44,30 +44,30 @@ class LaterStorage : public Storage {
     uint64_t size = 0;       // of the file, if there is no error
     size_t got = 0;          // bytes written after the existing ones
     int error_number = 0;    // an errno; 0 if there is no error
-    std::string words{};     // instead of the system's text for it, if the storage has its own
+    std::string words{};     // replaces the system's error text, unless empty
     Result<void> failure{};  // a permanent error, with its own text
   };
-  // The missing part of a read. size() is the total requested, except if a whole file is read: then
-  // the first answer determines it, unless the file has more than `max_bytes`.
+  // The missing part of a read. size() is the total number of bytes requested; if a whole file is
+  // read, the first answer determines it, unless the file has more than `max_bytes`.
   struct Request {
     const FilePiece& piece;
     uint64_t max_bytes;
     Buffer& bytes;
     const BytePlaces& places;  // instead of `bytes`; empty, unless takes_places()
-    uint64_t begin;            // how many bytes exist already
+    uint64_t begin;            // number of bytes read so far
     bool sized;
     const std::stop_token& unneeded;  // LaterRead::unneeded
     uint64_t size() const { return places.empty() ? bytes.size() : places.size(); }
   };
   // Whether ask() uses `places`. Otherwise the bytes read are copied there.
   virtual bool takes_places() const { return false; }
-  // Sends it; everything it refers to lives until `answer` was called, once, from any thread. If it
-  // throws, `answer` is not called.
+  // Sends the request. `answer` is called once, from any thread; everything that the request refers
+  // to lives until then. If ask() throws, `answer` is not called.
   virtual void ask(const Request& request, std::function<void(Answer)> answer) const = 0;
-  // Where the next bytes of the answer go, for a file of this size: a whole file's memory is
-  // allocated first. Empty if no byte is missing, or `answer` has an error.
+  // Where the next bytes of the answer go, for a file of this size; allocates the memory if a whole
+  // file is read. Empty if no byte is missing, or `answer` has an error.
   static std::span<uint8_t> room_for(const Request& request, uint64_t file_bytes, Answer& answer);
-  // On a thread shared by all storages, which must not be blocked.
+  // Calls it on a thread shared by all storages, which must not block.
   static void call_later(double seconds, std::function<void()> call);
 
  private:
@@ -81,7 +81,7 @@ class LaterStorage : public Storage {
 
 // Submits the read and waits for it.
 LaterRead read_and_wait(const Storage& storage, LaterRead read);
-// The same for several at once: each with its own result, in their order.
+// The same for several at once: each with its own result, in the same order.
 std::vector<LaterRead> read_and_wait(const Storage& storage, std::vector<LaterRead> reads);
 
 }  // namespace headrace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the file system: the storage of paths without a scheme.
+// Files of the local file system: the storage of paths without a scheme.
 //
-// Interrupted and short reads are handled here. Errors that may pass are tried again after a pause,
-// then become a storage error that names file and offset. Anything but a regular file is refused,
-// and opening one cannot hang. All const members may be called from any thread.
+// Interrupted and short reads are handled here. Errors that may be temporary are retried after a
+// pause, then become a storage error that names file and offset. Anything but a regular file is
+// rejected, and opening one cannot hang. All const members may be called from any thread.
 #pragma once
 
 #include <sys/stat.h>

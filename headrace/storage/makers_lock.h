@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Held by the process that makes a copy, so that others wait for it instead of making it, too. If
-// files cannot be locked it holds nothing, and processes may make the same copy twice, which only
-// costs time.
+// A file lock held by the process that makes a copy, so that others wait for it instead of making
+// the same copy. If files cannot be locked, it has no effect, and processes may make the same copy
+// twice, which only costs time.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@ namespace headrace {
 
 class MakersLock {
  public:
-  // Waits for the file at this path. `waiting` is called occasionally; an exception from it ends
-  // the wait.
+  // Waits for the lock on the file at this path. `waiting` is called occasionally; an exception
+  // from it ends the wait.
   MakersLock(std::string path, const std::function<void()>& waiting);
   ~MakersLock();
   MakersLock(const MakersLock&) = delete;

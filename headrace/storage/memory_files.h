@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files in memory that respond like remote storage: with latency, limited bandwidth and faults. For
-// tests and benchmarks of everything that reads: "memory://NAME/train/a.jpg" is a file of the
-// volume NAME.
+// tests and benchmarks: "memory://NAME/train/a.jpg" is a file of the volume NAME.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +14,9 @@
 
 namespace headrace {
 
-// One request as it reaches a volume.
+// One request to a volume.
 struct MemoryRequest {
-  int64_t number = 0;  // of the volume, from 0
+  int64_t number = 0;  // counts the requests of the volume, from 0
   std::string_view path;
   uint64_t offset = 0, bytes = 0;
 };
@@ -25,17 +24,17 @@ struct MemoryRequest {
 // The fault to simulate.
 struct MemoryFault {
   int error_number = 0;        // an errno: transient ones are retried
-  uint64_t most = UINT64_MAX;  // a short answer
-  double extra_seconds = 0;    // a slow one
+  uint64_t most = UINT64_MAX;  // maximum bytes of the answer: a short read
+  double extra_seconds = 0;    // additional latency
 };
 
 struct MemoryBehavior {
-  double latency_seconds = 0;   // of each request, including those that look and list
+  double latency_seconds = 0;   // per request, including stat and list
   double bytes_per_second = 0;  // of the shared connection; 0: no limit
   std::function<MemoryFault(const MemoryRequest&)> fault = {};  // called from any thread
 };
 
-// A volume, reachable as long as it lives. All members may be called from any thread.
+// A volume, accessible while this object exists. All members may be called from any thread.
 class MemoryVolume {
  public:
   // Throws Exception HR0215 if this name exists.
@@ -44,7 +43,7 @@ class MemoryVolume {
   MemoryVolume(const MemoryVolume&) = delete;
   MemoryVolume& operator=(const MemoryVolume&) = delete;
 
-  // A file, or new content for one. `path` is relative. Returns its full path.
+  // Creates or overwrites a file. `path` is relative. Returns its full path.
   std::string write(const std::string& path, std::span<const uint8_t> bytes);
   std::string write(const std::string& path, std::string_view text);
   void remove(const std::string& path);
@@ -53,9 +52,9 @@ class MemoryVolume {
   void behave(MemoryBehavior behavior);
 
   std::string root() const;  // "memory://NAME"
-  int64_t requests() const;  // reads of bytes
+  int64_t requests() const;  // number of read requests
   uint64_t bytes_sent() const;
-  int64_t most_under_way() const;  // concurrent requests
+  int64_t most_under_way() const;  // maximum number of concurrent requests
 
   struct State;
 

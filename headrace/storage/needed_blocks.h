@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that the order has announced and not finished with: they are kept in the cache, for this
-// process and all others (BlockFolder::need). Guarded by the owner.
+// Blocks with announced reads that are not yet done: they are not evicted, by this process or any
+// other (BlockFolder::need). Guarded by the owner.
 //
-// A block is read to its end when three quarters of its bytes were read, since what lies between
-// records (headers, padding) is read by no one. So it stays until some others were, too.
+// A block counts as done when three quarters of the announced bytes were read, since the bytes
+// between records (headers, padding) are never read. As that may be too early, it stays until some
+// more blocks are done.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace headrace {
 
 class NeededBlocks {
  public:
-  static constexpr size_t kStillNeeded = 8;  // blocks that were read to the end
+  static constexpr size_t kStillNeeded = 8;  // done blocks that are not yet released
 
   explicit NeededBlocks(const BlockFolder& folder) : folder_(folder) {}
   ~NeededBlocks() {
@@ -31,9 +32,9 @@ class NeededBlocks {
   NeededBlocks(const NeededBlocks&) = delete;
   NeededBlocks& operator=(const NeededBlocks&) = delete;
 
-  // This many bytes of a block, including those between its records, will be read. If the total
-  // exceeds `most`, the least recently read blocks need not be kept any longer. False if one of
-  // these was never read: the order's working set does not fit.
+  // Announces that this many bytes of a block, including those between its records, will be read.
+  // If the total exceeds `most`, the least recently read blocks are released. False if one of these
+  // was never read: the working set does not fit.
   bool add(const BlockName& name, uint64_t block_bytes, uint64_t bytes, uint64_t most) {
     const uint64_t more = bytes - bytes / 4;
     if (const auto found = of_name_.find(name); found != of_name_.end()) {
@@ -51,7 +52,7 @@ class NeededBlocks {
     folder_.need(name);
     return true;
   }
-  // A block that the order has finished with after that: this one or an earlier one.
+  // Counts bytes as read. Returns the block that this releases, if any: this one or an earlier one.
   std::optional<BlockName> read(const BlockName& name, uint64_t bytes) {
     const auto found = of_name_.find(name);
     if (found == of_name_.end()) return {};
@@ -80,7 +81,7 @@ class NeededBlocks {
  private:
   struct Block {
     BlockName name;
-    uint64_t bytes = 0, left = 0;  // of it; that will be read
+    uint64_t bytes = 0, left = 0;  // size of the block; bytes of it still to be read
     bool was_read = false;
   };
   void erase(std::list<Block>::iterator block) {
@@ -93,7 +94,7 @@ class NeededBlocks {
   const BlockFolder& folder_;
   std::list<Block> blocks_;  // the least recently read one first
   std::unordered_map<BlockName, std::list<Block>::iterator, HashBlockName> of_name_;
-  std::deque<BlockName> read_to_end_;  // and still needed
+  std::deque<BlockName> read_to_end_;  // done, but not yet released
   uint64_t bytes_ = 0;
 };
 

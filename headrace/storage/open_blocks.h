@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of the cache that are open, limited to a reasonable number per process: the most recently
-// used. Guarded by the owner.
+// The blocks of the cache that this process has open: the kMost most recently used. Guarded by the
+// owner.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace headrace {
 
-using BlockPtr = std::shared_ptr<const BlockFile>;  // shared: it is read while others are closed
+using BlockPtr = std::shared_ptr<const BlockFile>;  // shared: with reads in progress
 
 class OpenBlocks {
  public:
@@ -37,7 +37,7 @@ class OpenBlocks {
     blocks_.erase(found->second);
     by_name_.erase(found);
   }
-  // Closes those that were evicted: their bytes occupy the disk until then.
+  // Closes blocks that were evicted: until then they occupy disk space.
   void close_deleted() {
     for (auto each = blocks_.begin(); each != blocks_.end();) {
       const auto next = std::next(each);

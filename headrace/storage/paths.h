@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths as text, of any storage: the part before "://" is kept, and "//" there is no separator.
-// None of these looks at a file. (joined() of base/text.h puts two together.)
+// Paths of any storage, as text: the part up to "://" is kept unchanged. These functions do not
+// access files. (joined() in base/text.h concatenates two paths.)
 #pragma once
 
 #include <string>
@@ -8,22 +8,23 @@
 
 namespace headrace {
 
-// Without "." and "..", as far as these can be resolved, and without "//".
+// The path without ".", without ".." where it can be resolved, and without "//".
 std::string normal_path(std::string_view path);
 // The same, as an absolute path: a local path relative to the process's folder.
 std::string absolute_path(std::string_view path);
-// An address of a web server: it may have a query ("?..."), and its folders cannot be listed.
+// Whether it is a URL (http or https): it may have a query ("?..."), and its folders cannot be
+// listed.
 bool is_web_path(std::string_view path);
-// The permanent name of a file, for caches: without an address's user and signature, which differ
-// each time it is signed, and with a hash of the rest of its query.
+// The permanent name of a file, for caches: without a URL's user and signature, which differ each
+// time it is signed, and with a hash of the rest of its query.
 std::string lasting_path(std::string_view path);
 bool is_relative_path(std::string_view path);
-// The part before the last "/": empty without one.
+// The part before the last "/"; empty if there is none.
 std::string parent_path(std::string_view path);
-// The part after it, and the same without its last suffix.
+// The part after the last "/", and the same without its last suffix.
 std::string_view last_name(std::string_view path);
 std::string_view stem_of(std::string_view path);
-// The current folder of the process, to which local paths are relative.
+// The current folder of the process, against which relative local paths are resolved.
 std::string current_folder();
 
 }  // namespace headrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads ranges of a file with one request each, all at once, if its storage is asynchronous: reads
-// of them on this thread take them from memory as long as this object exists. For structures of
-// many small parts that are close together. Of local files nothing is read.
+// Prefetches ranges of a file with one request each, all at once, if its storage is asynchronous:
+// while this object exists, reads of these ranges on this thread are served from memory. For
+// structures of many small parts that are close together. Does nothing for local files.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class ReadAtOnce {
   struct Range {
     uint64_t offset, bytes;
   };
-  // More than kMost, and what cannot be read, is left to the reads themselves.
+  // Ranges above kMost or with errors are not staged: the later reads request them again.
   ReadAtOnce(const File& file, std::vector<Range> ranges) {
     if (!file.answers_later()) return;
     std::vector<LaterRead> reads;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The deadline of this thread's reads from an asynchronous storage (LaterStorage): one for all
-// parts of a record. Later answers are dropped on arrival.
+// parts of a record. Answers that arrive later are dropped.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace headrace {
 
 class ReadDeadline {
  public:
-  // `seconds` from now, of which `waited` have passed; 0: none. If nested, the inner one counts.
+  // `seconds` from now, minus `waited`, which have already passed; 0: no deadline. If nested, the
+  // inner one applies.
   explicit ReadDeadline(double seconds, double waited = 0);
   ~ReadDeadline();
   ReadDeadline(const ReadDeadline&) = delete;
@@ -21,7 +22,7 @@ class ReadDeadline {
 
   // The deadline of this thread's reads; null if there is none.
   static const ReadDeadline* of_thread();
-  // Waits for the condition, but no longer than until then; the caller checks whether it holds.
+  // Waits for the condition, at most until the deadline; the caller checks whether it holds.
   static void wait(Condition& changed, Mutex& mutex) REQUIRES_LOCK(mutex);
   bool is_over() const;
   // HR0228, to be handled by on_error.

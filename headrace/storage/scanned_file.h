@@ -2,9 +2,9 @@
 // A file that is read once from start to end, in small pieces, for an index of its contents:
 // headers that a scan reads.
 //
-// From an asynchronous storage each hop would cost a request, one after the other. A request
-// takes as long as some megabytes of data, so what lies between headers is read too where it is
-// less than that: by large reads, the next of which is under way meanwhile.
+// With an asynchronous storage, each header would cost a request, one after the other. A request
+// takes as long as reading some megabytes, so smaller gaps between headers are read too: by large
+// reads, while the next one is in flight.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,9 @@
 
 namespace headrace {
 
-constexpr uint64_t kScanBytes = uint64_t{4} << 20;  // of each large read
+constexpr uint64_t kScanBytes = uint64_t{4} << 20;  // bytes per large read
 
-// Reads `file`, of an asynchronous storage. Its reads belong to one thread.
-// REQUIRES: file->known().
+// Wraps `file`, of an asynchronous storage. For one thread. REQUIRES: file->known().
 std::unique_ptr<OpenFile> scanned_file(std::string path, std::unique_ptr<OpenFile> file);
 
 }  // namespace headrace

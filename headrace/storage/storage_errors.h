@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of files, wherever they are, and which of them are retried.
+// Errors of files in any storage, and which of them are retried.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace headrace {
 
-// How often transient errors (EIO, ESTALE, an unavailable network) are retried, and after which
-// pause: four times as long each time.
+// How often temporary errors (EIO, ESTALE, an unavailable network) are retried, and the first pause
+// in milliseconds; each further pause is four times as long.
 inline constexpr int kReadRetries = 3;
 inline constexpr int kFirstPauseMs = 50;
 
@@ -30,8 +30,8 @@ class Tries {
   int done_ = 0;
 };
 
-// The storage error for a failed call on a path: HR0201 not found, HR0202 not allowed, ... `doing`
-// is a verb: "open", "list".
+// The storage error for a failed call on a path: HR0201 not found, HR0202 permission denied, ...
+// `doing` is a verb: "open", "list".
 Error storage_error(int error_number, std::string_view doing, const std::string& path,
                     int64_t offset = -1);
 // HR0203; `what` is "a folder", "a named pipe".

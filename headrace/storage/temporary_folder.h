@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a folder that is made fresh and removed with everything in it.
+// For tests: a new folder that is removed with its contents on destruction.
 #pragma once
 
 #include <cstdlib>
@@ -28,7 +28,7 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
 
-  // Creates missing parent folders, too. Returns the full path.
+  // Writes a file; creates missing parent folders. Returns the full path.
   std::string write(std::string_view name, std::string_view content) const {
     const std::filesystem::path path = *this / name;
     std::filesystem::create_directories(path.parent_path());

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compressed file (gzip, zlib, Zstandard) as a decompressed one in the user's cache folder, so
-// that it can be read by position.
+// Decompresses a file (gzip, zlib, Zstandard) into the user's cache folder, for random access.
 //
-// It is unpacked once, in constant memory, and used again as long as neither the file nor the
-// copy changes. Processes that want the same copy wait for the first; one that is killed leaves
-// nothing but an empty file. Whatever lies in the folder is a container to be parsed like any
-// other.
+// The file is decompressed once, in constant memory, and the copy is reused until either of them
+// changes. Processes that need the same copy wait for the first; one that is killed leaves only an
+// empty file. The copies are not trusted: they are parsed like any other container.
 #pragma once
 
 #include <cstdint>
@@ -25,20 +23,21 @@ struct UnpackLimits {
   // Zstandard far more; real data never does.
   uint64_t max_ratio = 256;
   uint64_t always = uint64_t{1} << 30;
-  // Bytes to leave free on the cache folder's disk.
+  // Bytes that must stay free on the disk of the cache folder.
   uint64_t leave_free = uint64_t{256} << 20;
 };
 
 struct UnpackedCopy {
   std::string path;
-  // Why the copy ends before the file does: HR0211 or HR0213, with the offset in the compressed
-  // file.
+  // Why decompression stopped before the end of the file: HR0211 or HR0213, with the offset in the
+  // compressed file.
   std::optional<Error> damage = {};
 };
 
 // `passed` is called occasionally with the number of compressed bytes done; an exception from it
 // ends the work. Errors: HR0201..HR0205 of the file; HR0209 no cache folder; HR0210 the copy cannot
-// be written, or the disk is full; HR0212 it would be too large. REQUIRES: packing is not kNone.
+// be written, or the disk is full; HR0212 the copy would be too large. REQUIRES: packing is not
+// kNone.
 Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing,
                                    const CacheDirectory& cache,
                                    const std::function<void(uint64_t)>& passed = {},

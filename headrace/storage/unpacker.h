@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decompresses bytes piece by piece, in constant memory: gzip, zlib and Zstandard, distinguished by
+// Decompresses gzip, zlib and Zstandard incrementally, in constant memory. Formats are detected by
 // their first bytes.
 #pragma once
 
@@ -16,12 +16,12 @@ namespace headrace {
 enum class Packing : uint8_t { kNone, kGzip, kZlib, kZstd };
 std::string_view name_of(Packing packing);  // "gzip"
 
-// From the first 4 bytes or more. A plain file may begin with the same bytes by accident (those of
-// zlib are only two, for example "x^"), so a caller that knows its plain format checks for that
-// first.
+// Detects the format from the first 4 bytes or more. An uncompressed file may begin with the same
+// bytes by chance (zlib's are only two, for example "x^"), so callers should check for the
+// uncompressed format first.
 Packing packing_of(std::span<const uint8_t> first_bytes);
 
-// The streams of one file, one after the other. Belongs to one thread.
+// Decompresses the concatenated streams of one file. For one thread.
 class Unpacker {
  public:
   virtual ~Unpacker() = default;
@@ -31,8 +31,8 @@ class Unpacker {
   // The result of a call. Bytes produced before damage was found are valid.
   struct Step {
     size_t consumed = 0, produced = 0;
-    bool ended = false;   // this stream; another one may follow
-    Result<void> result;  // HR0211, HR0213; without a place
+    bool ended = false;   // the end of this stream; another one may follow
+    Result<void> result;  // HR0211, HR0213; without Error::where
   };
   // Continues until `in` is used up, `out` is full, the stream ends, or its bytes are invalid.
   virtual Step run(std::span<const uint8_t> in, std::span<uint8_t> out) = 0;

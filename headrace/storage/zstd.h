@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zstandard (RFC 8878), into memory and out of it. Input is untrusted: the output is capped by the
-// caller, and what a header claims is checked against that first.
+// Compresses and decompresses Zstandard (RFC 8878) in memory. Input is untrusted: the caller limits
+// the output, and sizes stated in headers are first checked against that limit.
 //
-// The callers' own errors say what was damaged; the reasons here are libzstd's words, and empty
-// when all is well. Any thread may call these.
+// Functions that decompress return libzstd's error message, empty on success; callers put it in
+// their own errors. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@
 
 namespace headrace {
 
-// One frame, whose header states its size. Empty if libzstd runs out of memory.
+// Returns one frame, whose header states the size. Empty if libzstd runs out of memory.
 std::vector<uint8_t> zstd_compressed(std::span<const uint8_t> bytes, int level);
 
-// The size stated in the first frame's header; none if it has none, or is not a header.
+// The size stated in the first frame's header; empty if none is stated, or the header is invalid.
 std::optional<uint64_t> zstd_content_size(std::span<const uint8_t> bytes);
 
-// Exactly out.size() bytes, of all frames.
+// Decompresses all frames, which must give exactly out.size() bytes.
 std::string_view zstd_decompress_into(std::span<const uint8_t> bytes, std::span<uint8_t> out);
 
-// The contents of all frames, up to `most` bytes. `out` is undefined after a failure.
+// Decompresses all frames, up to `most` bytes. `out` is undefined after a failure.
 std::string_view zstd_decompress(std::span<const uint8_t> bytes, uint64_t most, Buffer& out);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of array formats: files written according to their specifications, and reading sources.
+// For tests of array formats: writes files according to their specifications, and reads sources.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ namespace headrace {
 
 using Bytes = std::vector<uint8_t>;
 
-// As numpy.lib.format writes it: the header ends with a newline at a multiple of 64.
+// As numpy.lib.format writes it: the header is padded to a multiple of 64 bytes and ends with a
+// newline.
 inline std::string npy(const std::string& dictionary, const std::string& data, int major = 1) {
   std::string header = dictionary;
   const size_t begin = major == 1 ? 10 : 12;
@@ -57,7 +58,7 @@ inline std::string deflated(const std::string& text, int window_bits) {
 }
 inline std::string gzipped(const std::string& text) { return deflated(text, 31); }
 
-// A zip archive by PKWARE's APPNOTE, as zipfile.ZipFile writes it.
+// A zip archive according to PKWARE's APPNOTE, as zipfile.ZipFile writes it.
 struct ZipWriter {
   bool zip64 = false;  // sizes and offsets in extra fields
   std::string out = {}, directory = {};
@@ -136,7 +137,8 @@ inline Bytes bytes_of(const Source& source, int64_t index, size_t field = 0) {
   return {record.fields[field].bytes.begin(), record.fields[field].bytes.end()};
 }
 
-// Opens it by name and reads everything; any exception other than ours ends the test.
+// Opens the file with the given format and reads up to 30 records; any exception other than ours
+// ends the test.
 inline void use_damaged(const std::string& path, const std::string& format) {
   try {
     const SourcePtr source = open_source(path, {{"format", format}});
@@ -145,7 +147,7 @@ inline void use_damaged(const std::string& path, const std::string& format) {
   }
 }
 
-// Truncated at every 1/64, and with each bit of the first bytes flipped.
+// Calls `use` with the file truncated at every 1/64, and with each bit of the first bytes flipped.
 inline void use_all_damages(const std::string& sound, size_t first_bytes,
                             const std::function<void(const std::string&)>& use) {
   for (size_t part = 0; part < 64; ++part) use(sound.substr(0, sound.size() * part / 64));

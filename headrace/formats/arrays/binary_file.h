@@ -11,12 +11,12 @@
 
 namespace headrace {
 
-// All bytes of a file as one part of an array; `count` remains 0. Throws Exception: HR02xx, HR0422,
+// Opens all bytes of a file as one FilePart; `count` remains 0. Throws Exception: HR02xx, HR0422,
 // HR0423.
 FilePart open_binary(const std::string& path);
 
-// The first bytes, decompressed if the file is gzipped. Returns their number; 0 if it cannot be
-// read.
+// Reads the first bytes, decompressed if the file is gzipped. Returns how many; 0 if the file
+// cannot be read.
 size_t peek_binary(const std::string& path, std::span<uint8_t> out);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files in a zip archive (PKWARE's APPNOTE 6.3, zip64 included), found by its central
-// directory. Nothing is ever extracted: names are names, not paths.
+// The files in a zip archive (PKWARE's APPNOTE 6.3, including zip64), read from its central
+// directory. Nothing is extracted to disk, so names are never used as paths.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ struct ZipMember {
   bool deflated = false;
 };
 
-// All members, in the order of the directory, each within the file, without overlaps or repeated
-// names. HR0426 for a damaged archive, or one that is encrypted or compressed by other methods than
-// stored and deflate; the message names the member.
+// All members, in the order of the directory; each is within the file, and offsets and names are
+// checked for overlaps and duplicates. HR0426 for a damaged archive, or one that is encrypted or
+// uses a method other than stored and deflate; the message names the member.
 Result<std::vector<ZipMember>> read_zip_directory(const File& file);
 
-// The decompressed bytes of a member, checked by its CRC. HR0422, HR0423, HR0426.
+// Reads and decompresses a member, and verifies its CRC. HR0422, HR0423, HR0426.
 Result<void> read_zip_member(const File& file, const ZipMember& member, Buffer& out);
 
 bool begins_as_zip(const std::string& path);
-// The name in the archive's first header: its first 255 bytes, empty if there is none. The
-// directory may say something else.
+// The name in the archive's first local header: at most 255 bytes, empty if there is none. The
+// directory may have a different name.
 std::string first_zip_name(const std::string& path);
 
 }  // namespace headrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A COCO annotation file as columns: pictures in the order of their ids, and for each its rows in
-// file order. Long and rarely used values (outlines, keypoints, captions) stay in the file; the
-// columns store their positions.
+// A COCO annotation file as columns: images in the order of their ids, and the rows (annotations)
+// of each in file order. Long and rarely used values (segmentations, keypoints, captions) stay in
+// the file; the columns store their offsets.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct CocoOptions {
   double min_size = 0, min_area = 0;
 };
 
-// One row of the file, before it is assigned to its picture.
+// One annotation, before it is assigned to its image.
 struct CocoRow {
   int64_t image_id = 0, category_id = 0;
   float box[4] = {};  // x, y, width, height
@@ -54,9 +54,9 @@ struct CocoCategory {
   int64_t keypoints = 0;
 };
 
-// The first error in one picture's annotations.
+// The first error in an image's annotations.
 struct CocoProblem {
-  int64_t image = 0;  // its position
+  int64_t image = 0;  // its index
   std::string what;
   uint64_t offset = 0;
 };
@@ -66,7 +66,7 @@ struct CocoAnnotations {
   NameList file_names;
   std::vector<CocoCategory> categories;  // by id
 
-  // Row r of picture i: row_begins[i] <= r < row_begins[i + 1].
+  // The rows of image i are [row_begins[i], row_begins[i + 1]).
   std::vector<uint32_t> row_begins;
   std::vector<float> boxes;  // four per row, as in the file
   std::vector<int64_t> labels;
@@ -77,10 +77,10 @@ struct CocoAnnotations {
   std::vector<uint32_t> caption_begins;
   std::vector<JsonRange> captions;
 
-  std::vector<CocoProblem> problems;  // by position
+  std::vector<CocoProblem> problems;  // sorted by image
   bool has_boxes = false;
-  int64_t orphans = 0;    // annotations of pictures that are not listed, skipped
-  int64_t over_edge = 0;  // boxes that extend beyond their picture by more than half a pixel
+  int64_t orphans = 0;    // skipped annotations of images that are not listed
+  int64_t over_edge = 0;  // boxes that extend beyond their image by more than half a pixel
 
   const CocoProblem* problem_of(int64_t image) const;
 };

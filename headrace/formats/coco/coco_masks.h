@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks of COCO annotations, drawn pixel for pixel as pycocotools draws them (maskApi.c: rleFrPoly,
-// rleFrString, rleDecode). Its positions count down the columns; planes here are rows of a picture.
+// Rasterizes masks of COCO annotations, pixel for pixel as pycocotools does (maskApi.c: rleFrPoly,
+// rleFrString, rleDecode). Run lengths in COCO are column-major; planes here are row-major.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace headrace {
 
-// Draws into planes of one size; one thread at a time. Each call adds 1s to a plane, so several
-// polygons give their union. Returns what is wrong with the shape, or an empty string.
+// Draws into planes of one size; for one thread at a time. Each call sets pixels to 1, so several
+// polygons give their union. Functions return the error in the shape, or an empty string.
 class CocoMaskPainter {
  public:
   static constexpr int64_t kMostPixels = int64_t{1} << 28;  // positions are 32 bits in pycocotools
   static constexpr int64_t kMostSteps = int64_t{1} << 26;   // steps along boundaries, for all masks
-  // maximum times that polygons may cover the picture
+  // how many times polygons may cover the image
   static constexpr int64_t kMostCover = 4;
 
   // `masks`: how many will be drawn; their total cost is limited in proportion, so that a small
@@ -29,11 +29,11 @@ class CocoMaskPainter {
   int64_t height() const { return height_; }
   int64_t width() const { return width_; }
   int64_t pixels() const { return height_ * width_; }
-  // REQUIRES for all of these: plane has pixels() bytes.
+  // REQUIRES for all draw functions: `plane` has pixels() bytes.
   std::string polygon(std::span<const double> xy, std::span<uint8_t> plane);
   // Lengths of alternating runs of 0s and 1s.
   std::string counts(std::span<const int64_t> runs, std::span<uint8_t> plane);
-  // The same in pycocotools' text form.
+  // The same, in pycocotools' compressed text form.
   std::string compressed(std::string_view text, std::span<uint8_t> plane);
 
  private:
@@ -46,7 +46,7 @@ class CocoMaskPainter {
 
   int64_t height_, width_;
   int64_t pixels_left_, steps_left_ = kMostSteps;
-  std::vector<uint32_t> crossings_;  // where the mask changes, down the columns
+  std::vector<uint32_t> crossings_;  // column-major positions where the mask changes
   std::vector<int64_t> runs_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of a COCO file as read, and how they become records.
+// The lists of a COCO file as parsed, and their conversion to records.
 #pragma once
 
 #include <cstdint>

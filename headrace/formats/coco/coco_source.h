@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pictures of COCO annotations as records.
+// The source of COCO annotations: one record per image.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct CocoWanted {
   bool check_sizes = true;
 };
 
-// `folder`: of the pictures, with a final slash; empty: the current one.
+// `folder`: of the images, with a final slash; empty: the current one.
 SourcePtr coco_source(File file, CocoAnnotations data, std::string folder,
                       const CocoWanted& wanted);
 

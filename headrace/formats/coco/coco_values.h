@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of COCO annotations that stay in their file until a record is read: outlines as masks,
-// keypoints, captions. Any thread may call; buffers are the caller's.
+// The parts of COCO annotations that stay in their file until a record is read: segmentations (as
+// masks), keypoints, captions. Thread-safe; the caller owns the buffers.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class CocoValues {
   // The caller owns the file.
   explicit CocoValues(const File& file) : file_(file) {}
 
-  // (rows, height, width) uint8, 1 inside. HR0435 if a row cannot be drawn.
+  // (rows, height, width) uint8, 1 inside of the object. HR0435 if a row cannot be drawn.
   Result<void> masks(std::span<const JsonRange> rows, int64_t height, int64_t width,
                      size_t max_bytes, Buffer& out) const;
   // (rows, points, 3) float32: x, y, visibility; rows without points get zeros, which mean "not
@@ -30,9 +30,9 @@ class CocoValues {
   Result<void> keypoints(std::span<const JsonRange> rows, int64_t points, size_t max_bytes,
                          Buffer& out) const;
   Result<void> caption(std::span<const JsonRange> rows,
-                       Buffer& out) const;  // the first; "" without
-  Result<void> captions(std::span<const JsonRange> rows, Buffer& out) const;  // all: a JSON list
-  // Count of a list's numbers.
+                       Buffer& out) const;  // the first; "" if none
+  Result<void> captions(std::span<const JsonRange> rows, Buffer& out) const;  // all, as a JSON list
+  // The number of numbers in a list.
   Result<int64_t> count_numbers(const JsonRange& range) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything below a folder of a bucket, listed with one request (Bucket::list_below) and read
-// folder by folder. Memory per million names: the length of their text and about 20 bytes each.
+// Everything below a folder of a bucket, listed at once (Bucket::list_below) and accessed folder by
+// folder. Memory per million names: the length of their text and about 20 bytes each.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class FolderTree {
   FolderTree(const std::string& root, const std::function<void(int64_t)>& seen);
 
   PathStatus status() const { return status_; }
-  // Same result as Storage::list() for a folder, given by its path from the root. None if it is not
-  // a folder.
+  // Like Storage::list() for a folder, given by its path from the root. Does nothing if it is not a
+  // folder.
   void list(std::string_view folder, const Storage::EachEntry& each) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listings cached between runs. A listing is valid as long as every listed folder has the same
 // inode, modification time and change time (ctime). The file is parsed as hostile input: the result
-// is a plausible listing, or none.
+// is either a plausible listing or empty.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace headrace {
 std::optional<FolderListing> kept_listing(const CacheDirectory& cache, const std::string& root);
 
 // Caches a listing made at `listed_ns` (nanoseconds since 1970, when listing began). False if that
-// was not possible, or not safe: see Note [What changed just now].
+// is not possible or not safe: see Note [What changed just now].
 bool keep_listing(const CacheDirectory& cache, const std::string& root,
                   const FolderListing& listing, int64_t listed_ns);
 

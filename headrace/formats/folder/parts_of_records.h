@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders that contain the pictures of records, and their masks or labels: these are not
-// classes.
+// Folders that contain the images of records, and their masks or labels: these are not classes.
 #pragma once
 
 #include <string>
@@ -8,12 +7,12 @@
 
 namespace headrace {
 
-// Throws Exception HR0419, with suggested code, if some of the folders are named for pictures and
-// some for masks or labels. `folders`: their names in `root`.
+// Throws Exception HR0419, with suggested code, if the names of some folders mean images and others
+// masks or labels. `folders`: their names in `root`.
 void refuse_parts_of_records(const std::string& root, const std::vector<std::string>& folders);
 
 // Code that opens a YOLO dataset (labels as text files) or VOC (.xml), given the folders of its
-// pictures and of its labels or annotations.
+// images and of its labels or annotations.
 std::string yolo_advice(std::string pictures, std::string labels);
 std::string voc_advice(const std::string& pictures, const std::string& annotations);
 

@@ -18,7 +18,8 @@ inline constexpr std::array<std::string_view, 9> kSplitNames = {
 bool is_split_name(std::string_view folder);
 
 // The split in a name, as one of its words: "seg_train" is {train, seg}, "val2017" {val, ""},
-// "test-00000-of-00002" {test, of}. None if no word is a split, or words are two different splits.
+// "test-00000-of-00002" {test, of}. Empty if no word is a split, or if there are two different
+// splits.
 struct SplitWord {
   std::string_view split;  // train, val or test
   std::string rest;        // the other words

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files in a folder of pictures that are not read with it: tables, annotations next to each
-// picture, masks among the pictures. Decides whether that is an error or a warning, and
-// which code reads them.
+// Files in a folder of images that are not read with it: tables, annotations next to each image,
+// masks among the images. Decides whether that is an error or a warning, and suggests code that
+// reads them.
 #pragma once
 
 #include <string>
@@ -19,12 +19,12 @@ void refuse_class_beside_table(const std::string& root, const FolderListing& lis
 // Warnings for the user who opens the folder, one sentence each.
 std::vector<std::string> cautions_of_unread(const std::string& root, const FolderListing& listing);
 
-// Code for a folder without pictures whose files are single-file containers of a format (train.npz,
+// Suggested code for a folder without images whose files are single-file containers (train.npz,
 // val.npz); empty if there are none.
 std::string advice_for_containers(const std::string& root);
 
-// Code that reads the tables or annotations of split folders; empty if there are none. `folders`:
-// all subfolders of `place` below the root, not listed yet.
+// Suggested code that reads the tables or annotations of split folders; empty if there are none.
+// `folders`: all subfolders of `place` below the root, not listed yet.
 std::string advice_for_splits(const std::string& root, const std::string& place,
                               const FolderListing& listing, const std::vector<std::string>& folders,
                               const std::vector<std::string>& splits);

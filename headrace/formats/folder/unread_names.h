@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of files in a folder that belong to its records: tables, text next to each picture, masks
-// next to each picture. Only inspects names; opens nothing.
+// Recognizes files in a folder that describe its records: tables, text next to each image, masks
+// next to each image. Only inspects names; opens nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// The names of a folder's pictures, sorted by bytes, by number.
+// The i-th name of a folder's images, sorted by bytes.
 using SortedNames = std::function<std::string_view(int64_t)>;
 
 // Whether a file of that name may describe records: train.csv, labels.mat, not README.
@@ -22,7 +22,7 @@ bool may_be_annotations(std::string_view name);
 void add_unread(std::string_view folder, std::string_view name, int64_t count,
                 const SortedNames& pictures, UnreadFiles& out);
 
-// Counts the pictures of a folder that are named as masks of others in it.
+// Counts the images of a folder that are named as masks of others in it.
 void count_masks(std::string_view folder, int64_t count, const SortedNames& pictures,
                  UnreadFiles& out);
 

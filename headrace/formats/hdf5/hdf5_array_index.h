@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two array-like chunk indexes: with a fixed number of elements, and extensible.
+// The two array-like chunk indexes: the fixed array and the extensible array.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace headrace {
 
-// Called with each element that has an address: its number, and its contents. `bytes` is 0 if
-// chunks are not filtered.
+// Called for each element that has an address, with its number and contents. `bytes` is 0 if chunks
+// are not filtered.
 using Hdf5ElementUse =
     std::function<void(uint64_t number, uint64_t address, uint64_t bytes, uint32_t mask)>;
 
-// The first `limit` elements, in order. They throw Exception.
+// Visit the first `limit` elements, in order. Throw Exception.
 void visit_hdf5_fixed_array(const Hdf5File& file, uint64_t address, bool filtered, uint64_t limit,
                             const Hdf5ElementUse& use);
 void visit_hdf5_extensible_array(const Hdf5File& file, uint64_t address, bool filtered,

@@ -7,8 +7,8 @@
 
 namespace headrace {
 
-// Bob Jenkins' lookup3 ("hashlittle") with the start value zero: follows every structure written by
-// newer versions of the format.
+// Bob Jenkins' lookup3 ("hashlittle") with initial value zero: it follows every structure in newer
+// versions of the format.
 uint32_t hdf5_metadata_checksum(std::span<const uint8_t> bytes);
 
 // Fletcher's checksum of 16-bit big-endian words, as the filter "fletcher32"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decompressed chunks that several records share, so that sequential reading decompresses each
-// chunk once. The most recently used are kept, up to a number of bytes. May be called from any
-// thread.
+// An LRU cache of decompressed chunks that several records share, so that sequential reading
+// decompresses each chunk once. Limited in bytes. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +20,9 @@ class Hdf5ChunkCache {
  public:
   explicit Hdf5ChunkCache(uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // Passes the chunk to `use`; `unpack` makes it first if it is not cached. Concurrent requests for
-  // the same chunk wait for the first of them. One chunk may be larger than the limit: then it is
-  // the only one kept.
+  // Passes the chunk to `use`; if it is not cached, `unpack` decompresses it first. Concurrent
+  // requests for the same chunk wait for the first of them. One chunk may be larger than the limit:
+  // then it is the only one kept.
   Result<void> get(uint64_t dataset, uint64_t cell, size_t bytes,
                    const std::function<Result<void>(std::span<uint8_t>)>& unpack,
                    const std::function<void(std::span<const uint8_t>)>& use);

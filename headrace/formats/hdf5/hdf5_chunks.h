@@ -29,8 +29,8 @@ class Hdf5ChunkIndex {
   const std::vector<uint64_t>& grid() const { return grid_; }
   // Whether every cell of the grid was written.
   bool is_full() const { return first_ != kHdf5Undefined || (cells_.empty() && !places_.empty()); }
-  // The first written chunk among the cells [cell, end) of the grid, in row-major order; `cell`
-  // becomes its number.
+  // The first written chunk among the cells [cell, end) of the grid, in row-major order. Sets
+  // `cell` to its number.
   std::optional<Hdf5Chunk> next(uint64_t& cell, uint64_t end) const;
   void add_to(Fingerprint& print) const;
 

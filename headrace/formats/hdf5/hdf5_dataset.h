@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dataset of an HDF5 file: its shape, its type, and the bytes of its rows.
 //
-// Opening throws Exception; reading returns Result, and may be done from any
-// thread.
+// Opening throws Exception; reading returns Result and is thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +27,9 @@ Hdf5Outline hdf5_outline(const Hdf5File& file, std::string path, uint64_t addres
 
 class Hdf5Dataset {
  public:
-  // Locates its data. Throws Exception: damaged; HR0490 for unsupported types, filters and layouts,
-  // HR0493 for sizes that the file cannot contain, HR0494. REQUIRES: `file` and `cache` outlive the
-  // dataset.
+  // Locates its data. Throws Exception: HR0489 damaged; HR0490 for unsupported types, filters and
+  // layouts, HR0493 for sizes that the file cannot contain, HR0494. REQUIRES: `file` and `cache`
+  // outlive the dataset.
   Hdf5Dataset(const Hdf5File& file, const Hdf5Outline& outline, Hdf5ChunkCache& cache);
 
   const std::string& path() const { return path_; }
@@ -42,10 +41,10 @@ class Hdf5Dataset {
   // Bytes that must be unpacked together to read a row; 0: rows are stored unfiltered.
   uint64_t packed_bytes() const { return filters_.empty() ? 0 : chunk_bytes_; }
 
-  // Rows [first, first + count) in the file's byte order. REQUIRES: they exist, and `out` has their
-  // size.
+  // Reads rows [first, first + count) in the file's byte order. REQUIRES: they exist, and `out` has
+  // their size.
   Result<void> read(uint64_t first, uint64_t count, std::span<uint8_t> out) const;
-  // The position of row `row`, for messages; -1 if it is not contiguous.
+  // The file offset of a row, for messages; -1 if the row is not contiguous in the file.
   int64_t offset_of(uint64_t row) const;
   void add_to(Fingerprint& print) const;
 

@@ -20,7 +20,7 @@ enum class Hdf5Form : uint8_t {
   kText,      // a string of fixed length
   kBytes,     // the row's bytes unchanged
   kString,    // a string of any length
-  kSequence,  // numbers of any length: a tensor, bytes or an encoded picture
+  kSequence,  // numbers of any length: a tensor, bytes or an encoded image
 };
 
 struct Hdf5FieldPlan {
@@ -40,13 +40,13 @@ struct Hdf5Choice {
 };
 
 // The datasets named by `fields` ("label=/train/y", "/train/y"), or, if it is null, all that share
-// the most common number of rows. Throws Exception: HR0492 nothing fits, HR0494 links to other
-// files.
+// the most common number of rows. Throws Exception: HR0492 no suitable dataset, HR0494 links to
+// other files.
 std::vector<Hdf5Choice> choose_hdf5_datasets(const Hdf5File& file,
                                              const std::vector<std::string>* fields);
 
-// Names and kinds: images and masks of uint8, labels, and the rest. Inspects the first value of
-// sequences of bytes. `datasets` are the chosen ones.
+// Determines names and kinds: uint8 images and masks, labels, and the rest. Inspects the first
+// value of sequences of bytes. `datasets` are the chosen ones.
 std::vector<Hdf5FieldPlan> plan_hdf5_fields(
     const Hdf5File& file, const std::vector<Hdf5Choice>& choices,
     const std::vector<std::unique_ptr<Hdf5Dataset>>& datasets);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HDF5 file as bytes: its superblock, and positioned reads of structures.
+// An HDF5 file at the lowest level: its superblock, and reads of structures at an address.
 //
-// This reader is our own and reads only: libhdf5 is not safe on untrusted files. It is divided into
-// the levels of the format's specification (versions 3.0 and 4.0 of HDF Group's "File Format
+// This is our own, read-only implementation: libhdf5 is not safe on untrusted files. It has the
+// same levels as the format's specification (versions 3.0 and 4.0 of HDF Group's "File Format
 // Specification"): this file, hdf5_object (object headers), hdf5_groups (names), hdf5_messages (a
 // dataset's properties), hdf5_chunks (positions of its chunks), hdf5_filters, hdf5_dataset (its
 // rows), hdf5_global_heap (variable-length values).
@@ -24,7 +24,7 @@
 
 namespace headrace {
 
-// Bytes of a number in a file whose numbers of its kind go up to `largest`.
+// The width in bytes with which a file stores numbers whose maximum is `largest`.
 inline int hdf5_width(uint64_t largest) { return (int(std::bit_width(largest | 1)) + 7) / 8; }
 
 inline constexpr uint64_t kHdf5Undefined = UINT64_MAX;  // an undefined address
@@ -38,10 +38,11 @@ Error hdf5_too_large(const File& file, std::string what, std::string hint, std::
 // HR0494: it links to another file; such links are never followed.
 Error hdf5_leads_outside(const File& file, std::string what, std::string member = {});
 
-// The offset of the superblock; empty if it is not an HDF5 file. `most`: the last offset to try.
+// Finds the offset of the superblock; false if this is not an HDF5 file. `most`: the last offset to
+// try.
 bool find_hdf5_signature(const File& file, uint64_t most, uint64_t& offset);
 
-// Consecutive numbers, with the widths stated in the file's superblock.
+// Reads consecutive numbers, with the widths stated in the file's superblock.
 class Hdf5Cursor {
  public:
   Hdf5Cursor(std::span<const uint8_t> bytes, int address_bytes, int length_bytes)
@@ -69,8 +70,8 @@ class Hdf5File {
   static Hdf5File open(const std::string& path);
 
   const File& file() const { return file_; }
-  // From now on, structures that are read, and what is built from them, count toward this budget;
-  // null: the source is open, and reads no more structures.
+  // From now on, structures that are read, and the memory built from them, count toward this
+  // budget; null: the source is open and will not read more structures.
   void charge_to(OpenBudget* budget) { budget_ = budget; }
   void spend(uint64_t bytes, std::string_view what) const {
     if (budget_) budget_->spend(bytes, what);
@@ -84,9 +85,9 @@ class Hdf5File {
   }
   // The position of an address in the file, for messages.
   int64_t offset_of(uint64_t address) const { return static_cast<int64_t>(base_ + address); }
-  // Whether the file contains that many bytes there.
+  // Whether the file contains that many bytes at the address.
   bool holds(uint64_t address, uint64_t bytes) const;
-  // A structure of this size. Throws if it is not inside the file. `what`: "a B-tree node".
+  // Reads a structure of this size. Throws if it is not inside the file. `what`: "a B-tree node".
   std::vector<uint8_t> read(uint64_t address, uint64_t bytes, std::string_view what) const;
   // The same for a structure that begins with a four-letter signature and ends with a checksum of
   // the rest.
@@ -95,7 +96,7 @@ class Hdf5File {
   // Throws if the last four bytes are not the checksum of the others.
   void check(std::span<const uint8_t> bytes, uint64_t address, std::string_view what) const;
   [[noreturn]] void damaged(uint64_t address, std::string what) const;
-  // Raw data.
+  // Reads raw data.
   Result<void> read(uint64_t address, std::span<uint8_t> out) const;
 
  private:

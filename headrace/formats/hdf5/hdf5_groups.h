@@ -19,11 +19,11 @@ struct Hdf5Link {
   std::string target = {};            // kSoft: a path; kExternal: file and path, for messages
 };
 
-// All links of a group, sorted by name; none if the object is not a group. Throws Exception.
+// All links of a group, sorted by name; empty if the object is not a group. Throws Exception.
 std::vector<Hdf5Link> hdf5_links(const Hdf5File& file, const Hdf5Object& object);
 bool is_hdf5_group(const Hdf5Object& object);
 
-// Used by one thread; remembers visited groups.
+// For one thread; caches visited groups.
 class Hdf5Directory {
  public:
   struct Entry {
@@ -32,7 +32,7 @@ class Hdf5Directory {
   };
   struct Listing {
     std::vector<Entry> datasets;  // each once, with its first path
-    std::vector<Entry> outside;   // external links, with their targets
+    std::vector<Entry> outside;   // external links; `path` includes the target
   };
 
   explicit Hdf5Directory(const Hdf5File& file) : file_(file) {}

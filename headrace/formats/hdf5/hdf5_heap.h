@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fractal heap in which large groups keep their links.
+// The fractal heap in which large groups store their links.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// Used by one thread.
+// For one thread.
 class Hdf5Heap {
  public:
   // Throws Exception.

@@ -17,9 +17,10 @@ namespace headrace {
 
 class Hdf5Input {
  public:
-  // Opens the datasets selected by `fields` (null: those that fit). If `plans` is empty, it is
-  // filled; otherwise they must have the same types. `loaded` counts bytes of columns that are kept
-  // in memory. REQUIRES: `cache` outlives this, `budget` until opened().
+  // Opens the datasets selected by `fields` (null: all with the most common number of rows). If
+  // `plans` is empty, it is filled; otherwise the datasets must have the types in it. `loaded`
+  // counts bytes of columns that are kept in memory. REQUIRES: `cache` outlives this, `budget`
+  // until opened().
   Hdf5Input(const std::string& path, const std::vector<std::string>* fields,
             std::vector<Hdf5FieldPlan>& plans, Hdf5ChunkCache& cache, uint64_t& loaded,
             OpenBudget& budget);
@@ -29,8 +30,8 @@ class Hdf5Input {
   int64_t records() const { return records_; }
   void add_to(Fingerprint& print) const;
 
-  // Values of one field of row `row`. A record has two buffers for each field. `place`: position
-  // after that field's previously read value. REQUIRES: the plan's form.
+  // Read a field's value in a row. A record has two buffers per field. `place`: the position after
+  // the field's previously read value. REQUIRES: the function matches the plan's form.
   Result<void> read_numbers(const Hdf5FieldPlan& plan, size_t field, uint64_t row,
                             RecordData& out) const;
   Result<void> read_text(size_t field, uint64_t row, RecordData& out, Hdf5Place& place) const;
@@ -38,7 +39,7 @@ class Hdf5Input {
                              Hdf5Place& place) const;
   Result<void> read_bytes(size_t field, uint64_t row, RecordData& out) const;
   Result<int64_t> integer(size_t field, uint64_t row) const;
-  // Replaces the field's values, by row: text labels become numbers.
+  // Replaces the field's values, one per row: text labels become numbers.
   void replace(size_t field, std::vector<int64_t> numbers);
 
  private:

@@ -13,13 +13,13 @@
 namespace headrace {
 
 struct Hdf5Space {
-  std::vector<uint64_t> sizes = {};  // none for a scalar
+  std::vector<uint64_t> sizes = {};  // empty for a scalar
   std::vector<uint64_t> most = {};   // maximum extents; UINT64_MAX: unlimited
   bool null = false;                 // it has no elements
 };
 Hdf5Space hdf5_space(const Hdf5File& file, const Hdf5Object& object);
 
-// An element, in the file's layout.
+// The type of an element in the file.
 struct Hdf5Type {
   enum class Class : uint8_t {
     kNumber,    // `dtype`
@@ -66,7 +66,7 @@ struct Hdf5Filter {
   std::string name = {};  // its name in the file
   std::vector<uint32_t> values = {};
 };
-// In the order in which they were applied. Empty: the data is unfiltered.
+// Filters in the order in which they were applied. Empty: the data is unfiltered.
 std::vector<Hdf5Filter> hdf5_filters(const Hdf5File& file, const Hdf5Object& object);
 // "blosc (filter 32001)"
 std::string name_of(const Hdf5Filter& filter);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object of an HDF5 file (a group, a dataset, a named type) as the messages
-// of its header.
+// An object of an HDF5 file (a group, a dataset, a named type): the messages of its header.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +29,13 @@ enum class Hdf5MessageType : uint16_t {
 struct Hdf5Message {
   Hdf5MessageType type = Hdf5MessageType::kNil;
   std::span<const uint8_t> bytes;
-  uint64_t address = 0;  // address of the bytes
+  uint64_t address = 0;  // of the bytes
 };
 
 class Hdf5Object {
  public:
-  // Reads the header with all its parts; messages stored elsewhere (a named type) are fetched.
-  // Throws Exception.
+  // Reads the header with all its continuation blocks; messages stored elsewhere (a named type) are
+  // fetched. Throws Exception.
   static Hdf5Object read(const Hdf5File& file, uint64_t address);
 
   uint64_t address() const { return address_; }
@@ -58,7 +57,7 @@ class Hdf5Object {
   void fetch_shared(const Hdf5File& file);
 
   uint64_t address_;
-  std::vector<std::vector<uint8_t>> memory_;  // memory of the messages
+  std::vector<std::vector<uint8_t>> memory_;  // what the messages point to
   std::vector<Hdf5Message> messages_;
   std::vector<size_t> shared_;  // indices of messages that refer to another object
   std::vector<Block> continuations_;

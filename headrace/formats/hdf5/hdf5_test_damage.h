@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the two files of hdf5_test_files.h, with checksums corrected after a change.
+// For tests: the two files of hdf5_test_files.h, and correction of their checksums after a change.
 #pragma once
 
 #include <cstring>

@@ -45,7 +45,8 @@ class TestFile {
   void put_checked(uint64_t address, const std::string& bytes) {
     put(address, with_checksum(bytes));
   }
-  // With a version 0 superblock. For others, write one at 0 and use open_as_it_is().
+  // Opens the file with a version 0 superblock. For other versions, put one at address 0 and use
+  // open_as_it_is().
   Hdf5File open() {
     if (bytes_.size() < kSuperblock) bytes_.resize(kSuperblock);
     put(0, "\x89HDF\r\n\x1a\n" + zeros(5) + u8(8) + u8(8) + zeros(9) + u64(0) + u64(UINT64_MAX) +

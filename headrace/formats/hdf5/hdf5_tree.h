@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version 2 B-trees: sorted records of one size, of any type. They hold the names of large groups,
-// and the chunks of datasets that grow in several dimensions.
+// Version 2 B-trees: sorted records of a fixed size, of any type. They store the names of large
+// groups, and the chunks of datasets that can grow in several dimensions.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace headrace {
 
-// Calls `use` with each record, in order. `types`: the accepted record types; `use` gets the actual
-// one. Throws Exception.
+// Calls `use` with each record, in order. `types`: the accepted record types; `use` is passed the
+// actual one. Throws Exception.
 void visit_hdf5_tree(const Hdf5File& file, uint64_t address, std::span<const uint8_t> types,
                      const std::function<void(uint8_t type, std::span<const uint8_t>)>& use);
 

@@ -13,11 +13,11 @@ struct MisreadLine {
 };
 
 // The mistake in the first record's path: a number and a path ("1 cat/1.jpg", as in CUB-200's
-// images.txt), a path and values ("1.jpg 0 1"), two paths ("1.jpg 1.png"). None if it may be a
-// path. `next`: the second record's.
+// images.txt), a path and values ("1.jpg 0 1"), or two paths ("1.jpg 1.png"). Empty if it may be a
+// path. `next`: the second record's path.
 std::optional<MisreadLine> misread_line(std::string_view path, std::string_view next);
 
-// Advice for pairs of an image and a mask.
+// Hint for pairs of an image and a mask.
 inline constexpr std::string_view kPairsAdvice =
     "hr.records(image=[...], mask=[...]) makes pairs; so does a .csv with the header image,mask";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meta pages of an LMDB environment (data.mdb), checked.
+// Reads and checks the meta pages of an LMDB environment (data.mdb).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct LmdbTree {
   static constexpr size_t kStoredBytes = 48;
   enum Flag : uint16_t { kReverseKey = 0x02, kDupSort = 0x04, kIntegerKey = 0x08 };
 
-  uint64_t root = kNoPage;  // page number of an empty tree's root
+  uint64_t root = kNoPage;  // page number of the root; kNoPage: empty
   uint64_t entries = 0;
   int depth = 0;  // levels of pages
   uint16_t flags = 0;
@@ -31,11 +31,12 @@ struct LmdbEnvironment {
   bool recovered = false;  // one of the meta pages is damaged
 };
 
-// The newer of the two meta pages. HR0480 for unsupported types of environments, HR0481 if one of
-// the meta pages is damaged; with `recover`, only if both are.
+// The newer of the two meta pages. HR0480 for unsupported environments, HR0481 if one of the meta
+// pages is damaged; with `recover`, only if both are.
 Result<LmdbEnvironment> read_lmdb_environment(const File& file, bool recover = false);
 
-// Whether the first 32 bytes of a file can belong to an environment, from any machine.
+// Whether the first 32 bytes of a file may be those of an environment, written on any kind of
+// machine.
 bool begins_like_lmdb(std::span<const uint8_t> first_bytes);
 
 // The tree in a named database's entry.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of an LMDB environment (data.mdb), read-only and without liblmdb, which trusts the file
-// that it maps.
+// Reads the pages of an LMDB environment (data.mdb) without liblmdb, which trusts the file that it
+// maps.
 //
-// Nothing in the file is trusted: every page is checked before it is used, none is visited twice,
-// and unreadable ones are reported to the visitor while the walk continues. lock.mdb is neither
-// read nor created: the file must not be written to while it is open.
+// Nothing in the file is trusted: every page is checked before it is used, no page is visited
+// twice, and bad pages are reported to the visitor while the walk continues. lock.mdb is neither
+// read nor created: the environment must not be written to while it is open.
 #pragma once
 
 #include <cstdint>
@@ -25,22 +25,21 @@ namespace headrace {
 struct LmdbNode {
   static constexpr size_t kHeaderBytes = 8;
   std::span<const uint8_t> key;
-  std::span<const uint8_t> value;  // its position in the leaf
+  std::span<const uint8_t> value;  // the bytes in the leaf
   uint64_t value_bytes = 0;
-  uint64_t overflow_page =
-      0;                  // page of its value if that is in overflow pages, after the header; or 0
-  bool database = false;  // the value is a named database
-  uint64_t offset = 0;    // offset of the node in the file
+  uint64_t overflow_page = 0;  // first overflow page of the value, which follows its header; or 0
+  bool database = false;       // the value is a named database
+  uint64_t offset = 0;         // offset of the node in the file
 };
 
-// A leaf page. Borrows the bytes.
+// A leaf page. Does not own the bytes.
 class LmdbLeaf {
  public:
   LmdbLeaf(std::span<const uint8_t> page, uint64_t number);
   // The error in the page as text; the page then has no nodes.
   const std::string& problem() const { return problem_; }
   int count() const { return count_; }
-  // Fills in `out`, or returns the error in this node. REQUIRES: 0 <= i < count().
+  // Reads node `i` to `out`, or returns the error in it. REQUIRES: 0 <= i < count().
   std::string node(int i, LmdbNode& out) const;
 
  private:
@@ -65,7 +64,7 @@ class LmdbVisitor {
 
 class LmdbWalker {
  public:
-  // Borrows both arguments.
+  // Both arguments must outlive the walker.
   LmdbWalker(const File& file, const LmdbEnvironment& environment)
       : file_(file), environment_(environment) {}
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of an LMDB environment that are records, where their values are, and their keys.
+// Finds the entries of an LMDB environment that are records, the location of their values, and
+// their keys.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,13 @@
 namespace headrace {
 
 struct LmdbOptions {
-  std::string database;  // empty: the unnamed one, or the only one that exists
-  bool recover = false;  // use what a single valid meta page refers to
+  std::string database;  // empty: the main database, or the only named one
+  bool recover = false;  // use the tree of a single valid meta page
 };
 
-// A record is located where its value is: from its node on if it is in a leaf page, or from the
-// page header on if it has overflow pages. Tallies: "left out: KEY", "named databases", "integer
-// keys", "recovered". Errors: HR0480, HR0481, HR0483; damage is HR0482.
+// A record's extent begins at its node if the value is in a leaf page, or at the page header if the
+// value has overflow pages. Tallies: "left out: KEY", "named databases", "integer keys",
+// "recovered". Errors: HR0480, HR0481, HR0483; damage is HR0482.
 Result<void> scan_lmdb(const File& file, const LmdbOptions& options, ContainerIndex& out,
                        const std::function<void(uint64_t)>& passed);
 
@@ -36,13 +37,13 @@ std::string shown_lmdb_key(std::span<const uint8_t> key, bool integers);
 struct LmdbLeaves;
 
 // Looks up the keys of values in overflow pages, because these keys are in the leaf pages. The
-// first lookup builds a table of an environment's leaf pages, 16 bytes for each, which is less than
-// a byte per record. All members may be called from any thread.
+// first lookup builds a table of the environment's leaf pages, 16 bytes for each, which is less
+// than a byte per record. All members may be called from any thread.
 class LmdbKeys {
  public:
   LmdbKeys(LmdbOptions options, size_t files);
   ~LmdbKeys();
-  // Key of the file's record number `record`; none if it cannot be read.
+  // The key of a record of the file; empty if it cannot be read.
   std::optional<std::string> key(const FileSet& files, size_t file, int64_t record,
                                  bool integers) const;
 

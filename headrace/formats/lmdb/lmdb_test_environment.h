@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: LMDB environments, written page by page in the layout of LMDB 0.9 on 64-bit machines.
+// For tests: writes LMDB environments, page by page, in the layout of LMDB 0.9 on 64-bit machines.
 #pragma once
 
 #include <algorithm>

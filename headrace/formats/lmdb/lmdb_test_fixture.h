@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: environments from lists of entries, opened and compared.
+// For tests: builds environments from lists of entries, opens them and compares the records.
 #pragma once
 
 #include <gtest/gtest.h>

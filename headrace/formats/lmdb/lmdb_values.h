@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of an LMDB database, and how they become fields: an encoded picture, Caffe's Datum, or
-// plain bytes.
+// Converts the values of an LMDB database to fields: encoded images, Caffe's Datum, or plain bytes.
 //
-// LmdbValues is made from a few values, which determine the schema; a later value that does not
-// match is that record's error. Const members may be called from any thread.
+// LmdbValues is created from a few values, which determine the schema; a later value that does not
+// match is an error of its record. Const members may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +32,7 @@ class LmdbValues {
   // Like ExtentSource::parse. Offsets of errors count from the start of the value.
   virtual Result<void> parse(ValueBytes value, const std::vector<bool>& wanted,
                              RecordData& out) const = 0;
-  // The label, without reading the picture. REQUIRES: the schema has a field "label".
+  // The label, without reading the image. REQUIRES: the schema has a field "label".
   virtual Result<int64_t> label(uint64_t bytes, const ReadValue& read) const;
 
  protected:
@@ -44,19 +43,20 @@ struct ValueOptions {
   bool bgr = true;  // raw pixels are in the order blue, green, red
 };
 
-// Null, with the reason in `why`, if the samples have another format, or differ too much.
+// Null, with the reason in `why`, if the samples are not Datums, or differ too much.
 std::unique_ptr<LmdbValues> datum_values(std::span<const ValueBytes> samples,
                                          const ValueOptions& options, std::string& why);
 
-// `kind`: from values=; empty: detected from the samples. Throws Exception HR0484 if they are of
-// another kind, or of an unsupported one such as pickles.
+// `kind`: from values=; empty: detected from the samples. Throws Exception HR0484 if the samples
+// are of another kind, or of an unsupported one such as pickles.
 std::unique_ptr<LmdbValues> lmdb_values(std::string_view kind, std::span<const ValueBytes> samples,
                                         const ValueOptions& options);
 
 // HR0485: this value differs from the others. `offset` counts from its start.
 Error bad_value(std::string what, uint64_t offset = 0);
 
-// (H, W, C) or (C, H, W) pixels as (C, H, W); `swap`: reverses three channels.
+// Convert (H, W, C) or copy (C, H, W) pixels to (C, H, W). `swap`: reverse the order of three
+// channels.
 void planes_from_pixels(const uint8_t* pixels, int64_t channels, int64_t area, uint8_t* out,
                         bool swap);
 void copy_planes(const uint8_t* planes, int64_t channels, int64_t area, uint8_t* out, bool swap);

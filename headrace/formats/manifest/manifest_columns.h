@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a table of strings to fields: paths, labels, numbers, text.
+// Converts a table of strings to fields: paths, labels, numbers, text.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 namespace headrace {
 
 struct ManifestOptions {
-  std::optional<std::string> image = {}, label = {};    // names of columns; none: detected
-  std::optional<std::vector<std::string>> fields = {};  // of the other columns; none: all
+  std::optional<std::string> image = {}, label = {};    // column names; empty: detected
+  std::optional<std::vector<std::string>> fields = {};  // other columns to use; empty: all
   std::optional<ClassList> classes = {};
-  std::optional<DType> floats = {};  // none: chosen per column
+  std::optional<DType> floats = {};  // empty: chosen per column
   bool fill_missing = false;
 };
 
@@ -33,7 +33,7 @@ struct ManifestField {
   ClassList classes;              // for a label with names
 };
 
-// Takes over the table's columns. Throws Exception: HR0438 for a value that does not fit its
+// Consumes the table's columns. Throws Exception: HR0438 for a value that does not match its
 // column, with its line; HR0439 for a column that does not exist; HR0406 for classes that do not
 // match.
 std::vector<ManifestField> fields_of(ManifestTable table, ManifestOptions options,

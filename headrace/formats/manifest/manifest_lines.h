@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file in pieces that end at a record's end; the window grows to the longest record.
+// Reads a text file through a window that slides from record to record, and grows to the longest
+// record.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as written in tables, and how many bits the fractions of a column need.
+// Parses numbers in tables, and determines how many bits the fractions of a column need.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// As people write integers: 007 is a name.
+// Parse numbers without leading zeros: 007 is a name.
 std::optional<int64_t> integer_in(std::string_view text);
 std::optional<double> number_in(std::string_view text);
 // Whether the text is an integer of any size, including leading zeros.
@@ -26,7 +26,7 @@ class FractionWidth {
 
  private:
   bool loses_units_ = false;
-  std::vector<double> decimal_;  // of more digits than float32 always distinguishes
+  std::vector<double> decimal_;  // values with more digits than float32 can distinguish
 };
 
 }  // namespace headrace

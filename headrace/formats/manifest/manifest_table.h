@@ -24,7 +24,7 @@ inline constexpr std::array<std::string_view, 5> kLabelHeadings = {"label", "lab
 
 struct ManifestColumn {
   std::string name;
-  NameList values;  // of each record; numbers as written
+  NameList values;  // one per record; numbers as written
   // Types from JSON. CSV has none: `typed` is false, and the type is inferred from the text.
   bool typed = false;
   bool has_text = false, has_number = false, has_bool = false;
@@ -33,7 +33,7 @@ struct ManifestColumn {
 
 struct ManifestTable {
   std::vector<ManifestColumn> columns;
-  std::vector<int64_t> lines;  // line where each record begins, from 1
+  std::vector<int64_t> lines;  // first line of each record, from 1
 };
 
 // Throws Exception HR0437 with the line; storage errors. A key missing in some lines is rejected
@@ -44,7 +44,7 @@ ManifestTable read_json_lines(const File& file, bool allow_missing, const Progre
 [[noreturn]] void bad_manifest_line(const File& file, int64_t line, std::string what,
                                     std::string hint = {});
 
-// From its byte order mark.
+// Whether the text is UTF-16, judging by its byte order mark.
 bool is_utf16(std::string_view head);
 
 // Whether the beginning of a file looks like a CSV with a header of three or more columns, or of

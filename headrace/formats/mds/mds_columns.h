@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of MDS shards as records: the meaning of each column's encoding, and its value's
-// position in a sample.
+// Converts the samples of MDS shards to records: decodes each column's encoding, and locates its
+// value in a sample.
 //
-// A sample: u32 for each column of varying length, then the values. Const members may be called
-// from any thread.
+// A sample consists of a u32 length per variable-length column, then the values. Const members may
+// be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class MdsEncoding {
  public:
   virtual ~MdsEncoding() = default;
   const Field& field() const { return field_; }
-  // `memory` is the column's own buffer for converted values. Errors are HR0488.
+  // `memory`: a buffer of this column for converted values. Errors are HR0488.
   virtual Result<void> parse(std::span<const uint8_t> value, FieldData& out,
                              Buffer& memory) const = 0;
   // For fields that are a single int64.
@@ -33,9 +33,9 @@ class MdsEncoding {
   Field field_;
 };
 
-// `example`: a value that determines what the encoding leaves open; empty if there is none. Null,
-// with the reason in `why`, for unsupported encodings. Throws Exception HR0486 if the column
-// contradicts itself.
+// `example`: a value from which properties that the encoding leaves open (a shape) are determined;
+// empty if there is none. Null, with the reason in `why`, for unsupported encodings. Throws
+// Exception HR0486 if the column is inconsistent.
 std::unique_ptr<MdsEncoding> mds_encoding(const MdsColumn& column, const std::string& field_name,
                                           std::span<const uint8_t> example, std::string& why);
 
@@ -46,15 +46,16 @@ class MdsColumns {
  public:
   // `chosen`: names of columns, in this order; empty: all. Throws Exception HR0487.
   MdsColumns(std::vector<MdsColumn> columns, const std::vector<std::string>& chosen);
-  // Determines the schema from a sample, if it is valid. REQUIRED before parse().
+  // Determines the schema from a sample; false if the sample is invalid. Must be called before
+  // parse().
   bool begin(std::span<const uint8_t> sample);
 
   Schema schema() const;
   size_t buffers() const { return 1 + fields_.size(); }
   Result<void> parse(std::span<const uint8_t> sample, const std::vector<bool>& wanted,
                      RecordData& out) const;
-  // A field that is a single int64, reading only a small part of the sample, which has `bytes`
-  // bytes.
+  // The value of a field that is a single int64. Reads only a small part of the sample, which has
+  // `bytes` bytes.
   using Read = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
   Result<int64_t> integer(size_t field, uint64_t bytes, const Read& read) const;
 

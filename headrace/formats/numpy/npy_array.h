@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the header of a .npy to arrays of records: one, or one for each member of a structured type.
+// Converts a .npy file to arrays of records: one array, or one per member of a structured type.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// Location of a .npy: in a file from `offset` on, or in memory. Its FilePart's count is ignored.
+// The location of a .npy: part of a file, or in memory. `part.count` is ignored.
 struct NpyPlace {
   FilePart part;
   uint64_t size = 0;  // of the .npy
@@ -29,7 +29,8 @@ struct NpyValues {
 // GiB), and so are strings. Throws Exception: HR0424, HR0425, HR02xx.
 std::vector<NpyValues> read_npy_array(const NpyPlace& place);
 
-// Converts a dense array in Fortran order to C order. REQUIRES: both have the array's size.
+// Converts a dense array from Fortran order to C order. REQUIRES: `in` and `out` have the array's
+// size.
 void c_order_from_fortran(const uint8_t* in, const Shape& shape, size_t item_bytes, uint8_t* out);
 
 }  // namespace headrace

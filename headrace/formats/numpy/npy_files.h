@@ -20,11 +20,11 @@ struct NpyFolder {
   ClassList classes;
 };
 
-// The .npy files directly in the folder, sorted; if there are none, those in its subfolders, which
-// are then the classes. Names that begin with a dot are ignored.
+// The .npy files directly in the folder, sorted; if there are none, those in its subfolders, whose
+// names are then the classes. Names that begin with a dot are ignored.
 NpyFolder list_npy_folder(const std::string& path, const std::optional<ClassList>& classes);
 
-// Cheap: whether one of the first names is a .npy and none is a picture.
+// Whether one of the first names is a .npy and none is an image. Cheap.
 bool is_npy_folder(const std::string& path);
 
 // The header of a file. Throws Exception.

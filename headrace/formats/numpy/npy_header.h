@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a .npy file (NumPy's NEP 1, versions 1 to 3), parsed and never evaluated.
+// Parses the header of a .npy file (NumPy's NEP 1, versions 1 to 3) without evaluating it as
+// Python.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,8 @@ struct NpyType {
 struct NpyMember {
   std::string name;
   NpyType type;
-  Shape shape;          // of a subarray
-  uint64_t offset = 0;  // in the element
+  Shape shape;          // if it is a subarray
+  uint64_t offset = 0;  // within the element
 };
 
 struct NpyHeader {
@@ -47,8 +48,8 @@ struct NpyHeader {
 // Reads bytes [offset, offset + out.size()) of the file.
 using ReadBytes = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
 
-// `size`: of the file, which must contain all elements. HR0424 for a damaged one, HR0425 for
-// unsupported types; `path` is for messages.
+// `size`: of the file, which must contain all elements. HR0424 for a damaged file, HR0425 for
+// unsupported types. `path` is for messages.
 Result<NpyHeader> read_npy_header(const ReadBytes& read, uint64_t size, const std::string& path);
 
 }  // namespace headrace

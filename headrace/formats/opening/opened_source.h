@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result of open_source(): a format's source, and how it was opened.
+// The result of open_source(): a format's source, and how it was opened.
 //
-// Note [Identity of a source]: whatever keeps records or facts about them (cache=, the lengths of
-// audio, resume states) must know whether a source is the one that they belong to. Two values
-// identify it:
+// Note [Identity of a source]: code that stores records or facts about them (cache=, the lengths of
+// audio, resume states) must be able to tell whether they belong to a source. Two values identify a
+// source:
 // - fingerprint(), stored in resume states: equal for a copy of the dataset on another machine. It
 //   combines the format's own fingerprint with every argument that affects records.
-// - identity(), for this process: the format, every argument, and the files at the path, by their
-//   absolute names, sizes and times. Two sources that were opened in the same way share a cache.
-// Both are made here, from the tables of parameters, so that no format can forget one. A source
-// that was not opened (in memory, concat, join, other kinds) is its own identity.
+// - identity(), for this process: the format, every argument, and the absolute names, sizes and
+//   times of the files at the path. Two sources that were opened in the same way share a cache.
+// Both are computed here, from the tables of parameters, so that no format can forget a parameter.
+// A source that was not opened by path (in memory, concat, join, other kinds) equals only itself.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@
 
 namespace headrace {
 
-// The absolute path; for a pattern or several lines likewise. The meaning of a relative path must
-// not change with the process's current folder after a source was opened.
+// Makes a path absolute, also a pattern or several lines. A relative path must not change its
+// meaning with the process's current folder after a source was opened.
 std::string path_from_root(const std::string& path);
 
 // The arguments, with absolute paths for parameters that are paths.

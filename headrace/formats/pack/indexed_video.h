@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file with tables (a video) in a pack: the file, then the index of its tables
-// (MediaRecord::index; for videos that of codecs/video/video_index.h), and at the end the index's
-// size in bytes, a u32, 0 if there is none. So its container need not be parsed again.
+// The layout of a video (or another file with tables) in a pack: the file, then the index of its
+// tables (MediaRecord::index; for videos, that of codecs/video/video_index.h), and at the end the
+// index's size in bytes, a u32, 0 if there is none. So its container need not be parsed again.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct IndexedVideo {
   std::span<const uint8_t> file, index;
 };
 
-// None if the bytes do not have this format.
+// Empty if the bytes do not have this format.
 inline std::optional<IndexedVideo> indexed_video_from(std::span<const uint8_t> stored) {
   uint32_t bytes = 0;
   if (stored.size() < sizeof bytes) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing: any source, or several, as one file that reads fast; and unpacking, which restores the
+// Packing writes one or several sources to a single file that reads fast; unpacking restores the
 // files byte for byte. open_source() opens packs.
 #pragma once
 
@@ -16,8 +16,8 @@
 namespace headrace {
 
 struct PackOptions {
-  std::optional<PackLevel> level = PackLevel::kFast;  // none: values are stored unchanged
-  int shards = 1;                                     // more: `out` becomes a folder of shards
+  std::optional<PackLevel> level = PackLevel::kFast;  // empty: values are stored unchanged
+  int shards = 1;                                     // more than one: `out` is a folder
   std::optional<int> only;                            // write only this shard: `out` is its file
   int threads = 0;                                    // 0: the allowed cores
   bool overwrite = false;                             // replace an existing pack at `out`
@@ -30,10 +30,10 @@ struct PackReport {
   double seconds = 0;
 };
 
-// Writes under `out` + ".partial" and renames at the end. After an interruption, even of the whole
-// process, the same call resumes where it stopped, and the result is byte for byte the same.
-// `progress` is called on this thread and may throw to interrupt. Throws Exception: HR0446..HR0449,
-// HR0454, and errors of reading records.
+// Writes to `out` + ".partial" and renames it at the end. After an interruption, even if the
+// process was killed, the same call resumes where it stopped, and the result is byte for byte the
+// same. `progress` is called on the calling thread and may throw to interrupt. Throws Exception:
+// HR0446..HR0449, HR0454, and errors of reading records.
 PackReport pack(const std::vector<SourcePtr>& sources, const std::string& out,
                 const PackOptions& options = {}, const Progress& progress = {});
 
@@ -53,15 +53,15 @@ struct UnpackReport {
   int64_t present = 0;                 // files that already existed with the same bytes
   uint64_t bytes = 0;                  // of all files
   std::string manifest;                // the path of labels.jsonl, if it was needed
-  std::vector<DamagedRecord> damaged;  // not restored
-  std::string missing;                 // missing from a recovered pack
+  std::vector<DamagedRecord> damaged;  // records that were not restored
+  std::string missing;                 // what a recovered pack lacks
   double seconds = 0;
 };
 
-// Writes the files of a pack below a folder: pictures and bytes under their keys, the rest in
+// Writes the files of a pack below a folder: media and bytes under their keys, the rest to
 // labels.jsonl and .npy files. Never writes outside of the folder. Throws Exception: HR0440..HR0445
-// of the pack, HR0447 if a file cannot be written, HR0450 for a key that leads out of the folder,
-// HR0451 if a different file exists there.
+// for the pack, HR0447 if a file cannot be written, HR0450 for a key that leads outside of the
+// folder, HR0451 if a different file exists.
 UnpackReport unpack(const std::string& path, const std::string& folder,
                     const UnpackOptions& options = {}, const Progress& progress = {});
 

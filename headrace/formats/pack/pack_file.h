@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file of a pack, open for reading: a whole dataset, or a shard of one.
 //
-// Everything is checked once, when it is opened: afterwards each blob is known to be in its page.
-// Memory holds the columns, the keys and sixteen bytes per blob. Bytes are read by position, never
-// mapped: a file that shrinks is an error, not a signal. Const members may be called from any
-// thread.
+// Everything is checked once on opening: afterwards each blob is known to be within its page.
+// Memory holds the columns, the keys and sixteen bytes per blob. Bytes are read (pread), never
+// mapped: a file that shrinks is an error, not a signal (SIGBUS). Const members may be called from
+// any thread.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct ScannedPages {
   std::vector<PackPage> pages;
   PackTable table;
   uint64_t end = 0;     // end of the last complete page
-  std::string stopped;  // why it is the last: "page 3 is cut off"
+  std::string stopped;  // why it is the last one: "page 3 is cut off"
 };
 // `check_blobs`: also reads all blobs, and stops before a page whose blobs do not match its table.
 // `tick` is called after each page with the number of records so far, and may throw.
@@ -74,10 +74,10 @@ class PackFile {
   FilePiece piece(size_t field, int64_t record) const {
     return file_.piece(blob(field, record).offset, blob(field, record).bytes);
   }
-  // Reads into `out`, which has the blob's size. `verify`: HR0444 if its checksum differs.
+  // Reads a blob into `out`, which is resized. `verify`: HR0444 if its checksum differs.
   Result<void> read(size_t field, int64_t record, bool verify, Buffer& out) const;
 
-  // Tells the system that a page will be read soon.
+  // Hints that a page will be read soon.
   void will_read_page(size_t number) const {
     const uint64_t end = number + 1 < pages_.size() ? pages_[number + 1].offset : pages_end_;
     file_.will_read(pages_[number].offset, end - std::min(end, pages_[number].offset));
@@ -85,7 +85,7 @@ class PackFile {
 
   // The table of all records; read from the file each time.
   Result<PackTable> table() const;
-  // Whether a page's own table matches the index: HR0443. Blobs are not read.
+  // Checks that the table in a page matches the index, else HR0443. Does not read blobs.
   Result<void> check_page(size_t number) const;
 
  private:

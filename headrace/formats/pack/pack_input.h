@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input of a pack: one source, or several in sequence, with keys that can become file names.
+// The input of packing: one source, or several concatenated, with keys that can become file names.
 //
 // Const members may be called from any thread.
 #pragma once
@@ -27,7 +27,7 @@ class PackInput {
 
   // One record with all fields; labels are indices into classes().
   void read(int64_t index, RecordData& out) const;
-  // The file's path below the common folder, or the source's own key for it.
+  // The file's path relative to the common folder, or the source's key.
   std::string key(int64_t index) const;
   bool keys_are_paths() const { return keys_are_paths_; }
 

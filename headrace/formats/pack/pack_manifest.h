@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of unpacking apart from pictures: a line of JSON per record, and arrays as .npy files
-// (format 1.0 of NumPy's).
+// The output of unpacking other than media files: a line of JSON per record, and arrays as .npy
+// files (NumPy's format 1.0).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace headrace {
 
-// Whether the unpacked files alone, opened as a folder, are the same records in the same order with
-// the same labels, so that no manifest is needed.
+// Whether the unpacked files alone, opened as a folder, give the same records in the same order
+// with the same labels, so that no manifest is needed.
 bool folders_say_it_all(const OpenedPack& pack);
 
 // The header of a .npy file whose array has this shape.

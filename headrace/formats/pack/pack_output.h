@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where unpacking writes: files below one folder, and never outside of it.
+// The output folder of unpacking: writes files below it, never outside of it.
 //
-// A file appears complete under its name, or not at all. Thread-safe.
+// Files appear atomically. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ class OutputFolder {
   // Creates the folder and its parents. Throws Exception HR0447.
   OutputFolder(std::string path, bool overwrite);
 
-  // True if it was written, false if the file already exists with the same bytes. Throws Exception
-  // HR0447, HR0450 if a link is in the way, HR0451 if a different file is. REQUIRES:
-  // what_leads_out(name) is empty.
+  // Writes a file. False if it already exists with the same bytes. Throws Exception HR0447, HR0450
+  // if a link is in the way, HR0451 if a different file is. REQUIRES: what_leads_out(name) is
+  // empty.
   bool write(std::string_view name, std::span<const uint8_t> bytes);
-  // Creates a temporary file in the folder, to be written incrementally; the second call renames
-  // it, like write().
+  // For files that are written incrementally: temporary_name() returns a path in the folder, and
+  // move_in() renames that file, like write().
   std::string temporary_name();
   bool move_in(const std::string& temporary, std::string_view name);
   // Throws Exception HR0450.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The destination of a pack, and how the pack is moved into place.
+// The destination of a pack: where it is written, and how it is moved into place.
 //
 // It is written under a name that ends in .partial, as one file or as a folder of shards, which is
 // locked against other processes. An existing file is only replaced if it is a pack, and is moved
-// aside first. Used by one thread.
+// aside first. For one thread.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace headrace {
 
 class PackPlace {
  public:
-  // Throws HR0446 if something exists there that may not be replaced, HR0447, HR0448.
+  // Throws HR0446 if the destination exists and must not be replaced, HR0447, HR0448.
   PackPlace(std::string out, int shards, bool overwrite);
   ~PackPlace();
   PackPlace(const PackPlace&) = delete;
   PackPlace& operator=(const PackPlace&) = delete;
 
-  // Where to write a shard. A single shard's own file is the lock.
+  // The path to write a shard to. If there is only one, its file is also the lock.
   std::string shard(uint32_t number) const;
   // Repeats the check for HR0446; called while the lock is held, because another process may have
   // been faster.
   void check() const;
-  // The last step: replaces what was there by the new pack. Throws HR0446, HR0457. REQUIRES: all
+  // The last step: replaces an existing pack by the new one. Throws HR0446, HR0457. REQUIRES: all
   // shards are complete, and the lock is still held.
   void take() const;
 

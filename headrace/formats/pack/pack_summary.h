@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of a pack, in numbers: for the report after packing, and for `headrace info`.
+// Statistics of a pack's contents: for the report after packing, and for `headrace info`.
 #pragma once
 
 #include <array>
@@ -40,14 +40,14 @@ struct PackSummary {
   std::vector<UnusableRecord> unusable;     // the first kMostListed
   int64_t unusable_count = 0;
   uint64_t fingerprint = 0;
-  std::string missing;  // missing from a recovered pack
+  std::string missing;  // what a recovered pack lacks
 
   static constexpr size_t kMostListed = 1000;
   void add(const PackHeader& header, const PackTable& table);
   void sort_reasons();
 };
 
-// Equal for equal records, classes and fields, however they are packed. `content`: the sum of
+// The same for the same records, classes and fields, however they are packed. `content`: the sum of
 // record_mark().
 uint64_t pack_fingerprint(const Schema& schema, const std::vector<std::string>& classes,
                           int64_t records, uint64_t content);
@@ -63,7 +63,7 @@ OpenedPack open_pack(const std::string& path, bool recover);
 bool is_pack(const std::string& path);
 std::string shard_name(uint32_t shard);  // "shard-00007.hrpack"
 
-// Throws Exception as open_pack() does.
+// Throws the exceptions of open_pack().
 PackSummary summarize_pack(const std::string& path, bool recover = false);
 // Compares every page with the index. Throws Exception HR0443 at the first difference.
 void check_pack(const std::string& path, const Progress& progress = {});

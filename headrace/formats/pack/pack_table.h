@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data of a pack's records apart from their blobs: columns, sizes, checksums, keys. One table for
-// each page, inside it, and one for the whole file, in sections of its index.
+// The data of a pack's records except their blobs: columns, sizes, checksums, keys. Each page
+// contains a table, and the index contains one for the whole file, in sections.
 //
-// Tables are plain data. Parsed as hostile input.
+// Tables are plain data, and parsed as hostile input.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct BlobFacts {
   uint32_t stored_bytes = 0, stored_sum = 0;
   uint32_t original_bytes = 0, original_sum = 0;
   uint8_t form = 0;    // a PackForm, and kUnusableBit
-  uint8_t reason = 0;  // why it is stored unchanged: an index into the table's reasons; 0 is none
+  uint8_t reason = 0;  // why it is stored unchanged: number of a reason in the table; 0: none
 };
 
 // A field's part of a table: `values` for columns, the rest for blobs.
@@ -44,7 +44,8 @@ struct PackTable {
   size_t records() const { return static_cast<size_t>(keys.size()); }
   // Total bytes of one record's blobs, with their alignment.
   uint64_t blob_bytes(size_t record) const;
-  // The number of a reason, which is added if it is new. At most 255; further ones share the last.
+  // The number of a reason; adds it if it is new. At most 255 reasons; further ones get the last
+  // number.
   uint8_t reason_number(std::string_view reason);
   // Appends the records of a table of the same schema.
   void append(const PackTable& other);
@@ -55,24 +56,25 @@ struct PackTable {
   std::vector<std::string> reasons;  // reason n is reasons[n - 1]
 };
 
-// A page's table. None if the bytes are not a table of `records` records.
+// Serializes a page's table, and the inverse: empty if the bytes are not a table of `records`
+// records.
 std::vector<uint8_t> bytes_from_table(const PackTable& table);
 std::optional<PackTable> table_from_bytes(std::span<const uint8_t> bytes, const Schema& schema,
                                           uint32_t records);
 
-// The parts of a table as sections of an index: `put` is called with each, in file order.
+// Calls `put` with each part of a table that is a section of the index, in file order.
 void for_each_section(
     const PackTable& table,
     const std::function<void(SectionTag, uint32_t, std::span<const uint8_t>)>& put);
-// The reasons as a section's bytes, and the inverse.
+// Serializes the reasons for their section, and the inverse.
 std::vector<uint8_t> bytes_from_reasons(const std::vector<std::string>& reasons);
 std::optional<std::vector<std::string>> reasons_from_bytes(std::span<const uint8_t> bytes);
-// Keys from their sizes and text; none if these are inconsistent.
+// Keys from their sizes and concatenated text; empty if these are inconsistent.
 std::optional<NameList> keys_from_bytes(std::span<const uint8_t> sizes,
                                         std::span<const uint8_t> letters);
 
-// A 64-bit hash of a record and its position in the dataset: of its key, its columns and the
-// original bytes of its blobs. The wrapping sum of all is the same however a dataset is packed and
+// A 64-bit hash of a record's position in the dataset, its key, its columns and the original bytes
+// of its blobs. The wrapping sum over all records is the same however a dataset is packed and
 // sharded.
 uint64_t record_mark(const PackTable& table, size_t record, uint64_t place);
 

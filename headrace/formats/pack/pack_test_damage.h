@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and the fuzzer: packs changed on purpose, with corrected checksums, so that the code
-// behind them is tested too.
+// For tests and the fuzzer: corrects the checksums of packs that were changed on purpose, so that
+// the code after the checks is tested too.
 #pragma once
 
 #include <algorithm>

@@ -35,7 +35,8 @@ inline std::map<std::string, std::string> files_below(const std::filesystem::pat
   return files;
 }
 
-// Files that begin like JPEGs, with 0 to 3,000 arbitrary bytes, in the classes ant, bee and cow.
+// Writes files that begin like JPEGs, followed by 0 to 3,000 arbitrary bytes, in the classes ant,
+// bee and cow.
 inline void write_pictures(const TemporaryFolder& place, const std::string& folder, int count) {
   constexpr const char* kClasses[] = {"ant", "bee", "cow"};
   for (int i = 0; i < count; ++i) {

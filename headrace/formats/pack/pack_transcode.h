@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts one value for a pack: chooses its form, and gives the reason for it.
+// Converts values for a pack: chooses a PackForm, and returns the reason for it.
 #pragma once
 
 #include <memory>
@@ -16,20 +16,20 @@
 
 namespace headrace {
 
-// Used by one thread.
+// For one thread.
 class Transcoder {
  public:
   // No level: everything is stored unchanged and unchecked.
   explicit Transcoder(std::optional<PackLevel> level) : level_(level) {}
 
-  // A field's value for the pack. REQUIRES: kPadding readable bytes after encoded pictures. Fails
-  // if the value does not fit the field (HR0454) or exceeds 4 GiB (HR0453).
+  // Converts a field's value for the pack. REQUIRES: kPadding readable bytes after encoded images.
+  // Fails if the value does not match the field (HR0454) or exceeds 4 GiB (HR0453).
   Result<PackedValue> value(const Field& field, const FieldData& data);
 
  private:
   Result<PackedValue> picture(const Field& field, std::span<const uint8_t> bytes);
   PackedValue file(const MediaRecord& media, std::span<const uint8_t> bytes);
-  // Why it cannot be decoded; empty if it can.
+  // Why the image cannot be decoded; empty if it can.
   std::string trial_decode(const Field& field, std::span<const uint8_t> bytes);
 
   const std::optional<PackLevel> level_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one file of a pack, page by page, each with one write; the index comes last.
+// Writes one file of a pack: one page at a time, each with a single write, and the index last.
 //
 // After an interruption the file has complete pages and at most one partial page. A writer with the
 // same header continues after the last complete page, so the result does not depend on
-// interruptions. Used from one thread; throws Exception HR0447 and HR0448.
+// interruptions. For one thread; throws Exception HR0447 and HR0448.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct PackedRecord {
 
 // Throws HR0447.
 [[noreturn]] void not_written(const std::string& path, int error_number);
-// Opens the path with `flags`, creating it if it is missing (with O_DIRECTORY as a folder), and
+// Opens the path with `flags`, creates it if it is missing (with O_DIRECTORY, as a folder), and
 // locks it for writing until the descriptor is closed, even if it is renamed. Throws HR0447; HR0448
 // if another process holds the lock.
 int open_for_writing(const std::string& path, int flags);
@@ -45,13 +45,14 @@ class PackWriter {
   PackWriter(const PackWriter&) = delete;
   PackWriter& operator=(const PackWriter&) = delete;
 
-  // Records that are already in complete pages: the index of the next one to add.
+  // The number of records so far, including those of a resumed file: the index of the next one to
+  // add.
   uint64_t records() const { return table_.records() + page_.records(); }
   // REQUIRES: records() < header.records.
   void add(const PackedRecord& record);
   // Writes the rest and syncs it to disk. REQUIRES: all records were added.
   void finish();
-  // Table of all records so far, for reports.
+  // The table of all records in complete pages, for reports.
   const PackTable& table() const { return table_; }
   uint64_t content() const { return content_; }
   uint64_t file_bytes() const { return end_; }
@@ -73,9 +74,9 @@ class PackWriter {
     uint64_t offset, data_offset, first_record;
   };
   std::vector<PageBegin> pages_;
-  PackTable table_;             // end of the complete pages
-  PackTable page_;              // blobs of the page in progress
-  std::vector<uint8_t> blobs_;  // of that page
+  PackTable table_;             // records in complete pages
+  PackTable page_;              // records in the page in progress
+  std::vector<uint8_t> blobs_;  // blobs of that page
   uint64_t page_key_bytes_ = 0;
   uint64_t content_ = 0;
   size_t row_bytes_ = 0;  // bytes per record in a page's table, without its key

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formats whose files are read by a Python library (Parquet and Arrow by pyarrow). They are
-// recognized and described here like all others; Python opens them.
+// recognized and described here like all other formats, but opened in Python.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ using PythonOpener =
 
 // Called once, when the Python module is loaded.
 void set_python_opener(PythonOpener opener);
-// `fields=`, which these formats have in common; and the arguments that include it if given, and
-// `outside=` (named_files.h).
+// `fields=`, which these formats have in common; and the arguments to pass to Python: `fields=` if
+// given, and `outside=` (named_files.h).
 Param python_fields_param();
 std::map<std::string, ParamValue> python_arguments(const Arguments& arguments);
 

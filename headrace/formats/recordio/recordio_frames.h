@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frames of a RecordIO file (dmlc-core, MXNet): the magic number, a word with the kind of the
-// part (3 bits) and its length (29 bits), the bytes, zeros up to a multiple of four.
+// part (3 bits) and its length (29 bits), the bytes, zero padding to a multiple of four.
 //
 // The magic number never occurs at a multiple of four inside of a record: the writer splits the
 // record there and omits the number, and the reader restores it. So, after damage, reading can
@@ -33,12 +33,12 @@ Result<void> scan_recordio(const File& file, ContainerIndex& out,
 Result<std::span<const uint8_t>> recordio_data(std::span<const uint8_t> frame, bool verify,
                                                Buffer& joined);
 
-// Lines "key\toffset" of an index file, by offset.
+// Lines "key\toffset" of an index file, sorted by offset.
 struct RecordIoKey {
   std::string_view key;
   uint64_t offset = 0;
 };
-// False: not in this format.
+// False: the text is not in this format.
 bool parse_recordio_index(std::string_view text, std::vector<RecordIoKey>& out);
 
 }  // namespace headrace

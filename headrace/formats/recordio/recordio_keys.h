@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that a RecordIO file's index gives to its records. Keys that are consecutive record
-// numbers take no memory, other numbers eight bytes each.
+// The keys of records in a RecordIO file's index. If all keys equal the record numbers, they take
+// no memory; other numbers take eight bytes each.
 #pragma once
 
 #include <cstdint>

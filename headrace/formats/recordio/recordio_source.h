@@ -20,13 +20,13 @@ struct IrHeader {
   std::span<const uint8_t> labels;   // if flag > 0
   std::span<const uint8_t> content;  // everything after the header and labels
 };
-// None if the data are too short for it.
+// Empty if the data is too short.
 std::optional<IrHeader> parse_ir_header(std::span<const uint8_t> data);
 
 enum class RecordIoLabel : uint8_t { kNone, kInteger, kFloat, kArray };
 
 struct RecordIoOptions {
-  std::string title;  // the path, for its description
+  std::string title;  // the path, for description()
   bool verify = true;
   bool header = true;  // records begin with an IRHeader
   RecordIoLabel label = RecordIoLabel::kNone;
@@ -51,7 +51,7 @@ class RecordIoSource final : public ExtentSource {
   Result<void> take_label(const IrHeader& header, RecordData& out) const;
   Result<int64_t> label_of(int64_t record, std::span<const uint8_t> begin) const;
 
-  std::vector<RecordIoKeys> keys_;  // by file; none: no index
+  std::vector<RecordIoKeys> keys_;  // one per file; empty: no index
   RecordIoOptions options_;
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a container: the position of each record, found by scanning its files once, on all
-// cores, and cached for the user as long as the files do not change, or next to the data
-// (index_beside_data.h). A large one is mapped, so that the processes of a machine share it.
+// The index of a container: the position of each record. It is found by scanning the files once, on
+// all cores, and stored in the user's cache folder, where it is valid until the files change, or
+// next to the data (index_beside_data.h). A large index is mapped, so that the processes of a
+// machine share it.
 //
-// Data that a scan cannot parse is not silently dropped: the part from the error to the end of the
-// file is one record, which is reported as bad when it is read, so that on_error applies and len()
-// includes it.
+// Data that a scan cannot parse is not silently dropped: the rest of the file after the error is
+// one record, which is reported as bad when it is read, so that on_error applies and len() includes
+// it.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,7 @@
 
 namespace headrace {
 
-// Why a record is known to be bad without reading it.
+// The reason why a record is known to be bad without reading it.
 struct Damage {
   int64_t record = 0;
   uint64_t offset = 0;  // offset in its file
@@ -38,15 +39,15 @@ struct Damage {
 
 struct ContainerIndex {
   Extents records;
-  std::vector<Damage> damage;              // by record
-  std::map<std::string, int64_t> tallies;  // whatever the format counts, by name: "jpg" -> 1000
+  std::vector<Damage> damage;              // sorted by record
+  std::map<std::string, int64_t> tallies;  // counts defined by the format: "jpg" -> 1000
   std::string kind;                        // same as in index_of()
 
   bool is_damaged(int64_t record) const {
     return std::ranges::binary_search(damage, record, {}, &Damage::record);
   }
-  // Whether the current file has more damage than is worth listing: then everything after it is a
-  // single bad record, and the list stays small relative to the file.
+  // Whether the current file has too many errors to list: then the rest of it is a single bad
+  // record, and the list stays small relative to the file.
   bool is_full_of_damage(const File& file) const {
     constexpr uint64_t kAlways = 1000, kBytesAPlace = 4096;
     return damage.size() >= kAlways + file.size() / kBytesAPlace;
@@ -56,23 +57,23 @@ struct ContainerIndex {
                   std::string hint = {});
 };
 
-// Scans one file: adds its records to `out`, in order, without end_file(). Calls `passed`
-// occasionally with the offset reached; it throws to cancel the scan. Returns a storage error if
-// bytes cannot be read; invalid bytes are damage, not an error.
+// Scans one file: adds its records to `out`, in order, without calling end_file(). Calls `passed`
+// occasionally with the offset reached; `passed` may throw to cancel the scan. Returns a storage
+// error if bytes cannot be read; invalid bytes are damage, not an error.
 using ScanFile = std::function<Result<void>(const File& file, ContainerIndex& out,
                                             const std::function<void(uint64_t)>& passed)>;
 
-// The cached index, or one made by `scan`. `kind` contains format, version and all parameters that
-// affect the scan. Throws Exception: storage errors, what `progress` throws.
+// The cached index, or a new one made with `scan`. `kind` contains format, version and all
+// parameters that affect the scan. Throws Exception: storage errors, what `progress` throws.
 ContainerIndex index_of(std::string_view kind, const FileSet& files, const ScanFile& scan,
                         const Progress& progress,
                         const CacheDirectory& cache = CacheDirectory::of_user());
 
-// The serialized form. Parsed as hostile input: the result is an index whose records are inside the
-// files, or none.
+// Serializes an index, and the inverse. Parsed as hostile input: the result is either an index
+// whose records are inside the files, or empty.
 std::vector<uint8_t> bytes_from_index(const ContainerIndex& index, std::string_view kind,
                                       const FileSet& files);
-// With an `owner`, which keeps the bytes in place, the records are borrowed from them.
+// With an `owner`, which keeps the bytes valid, the index borrows from them instead of copying.
 std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
                                                std::string_view kind, const FileSet& files,
                                                std::shared_ptr<const void> owner = nullptr);

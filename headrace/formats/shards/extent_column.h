@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One integer field of all records of a container, read on all cores without the bytes around it.
+// Reads one integer field of all records of a container, on all cores, without the other bytes of
+// the records.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace headrace {
 
-// Reads the record's value with small reads from its file. Called from several threads, and not for
+// Reads a record's value with small reads from its file. Called from several threads, but not for
 // records that the index marks as bad.
 using ReadInteger =
     std::function<Result<int64_t>(FileWindow& window, int64_t record, const Extent& extent)>;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A source whose record is one contiguous range of one file: shared by tar, TFRecord, RecordIO,
-// LMDB and MDS. A format finds the ranges (its index) and extracts the fields from one; this reads
-// the ranges, neighbors with one call, and adds the position to every error.
+// LMDB and MDS. A format provides the ranges (its index) and extracts the fields from the bytes of
+// one; this class reads the ranges, consecutive ones with one call, and adds the location to every
+// error.
 #pragma once
 
 #include <memory>
@@ -32,11 +33,11 @@ class ExtentSource : public Source {
   void will_read(int64_t begin, int64_t end) const final;
   // "shard-000.tar: 17", for formats without names.
   std::string key(int64_t index) const override;
-  // Its index, and its location next to the data; none for local files.
+  // The serialized index, and the path for it next to the data; empty for local files.
   std::optional<IndexBeside> index_beside() const;
 
  protected:
-  // The index and the files come from the subclass's open function.
+  // The subclass opens the files and makes the index.
   ExtentSource(std::unique_ptr<FileSet> files, ContainerIndex index, Schema schema);
 
   const FileSet& files() const { return *files_; }
@@ -44,16 +45,16 @@ class ExtentSource : public Source {
   // "tar train-{0..9}.tar (12,000 records in 10 files; 1 damaged place)".
   std::string described(std::string_view format, const std::string& path) const;
 
-  // HR0411: a record, or a field of it, that is larger than RecordData::max_bytes or the memory.
+  // HR0411: a record or field that is larger than RecordData::max_bytes or the available memory.
   static Error too_large(std::string what);
-  // Reads part of a record's bytes: for keys and columns that do not need the picture.
+  // Reads part of a record's bytes: for keys and columns that do not need the whole record.
   Result<void> read_part(int64_t record, uint64_t offset, std::span<uint8_t> out) const;
 
  private:
   // Sets out.fields (initialized, empty) to the values of the wanted fields in `bytes`, which are
   // in out.owned[0], followed by kPadding readable bytes. Converted values go to further elements
-  // of out.owned, whose memory is reused from record to record. Errors need no file and no record
-  // number; offsets count from the start of the record.
+  // of out.owned, whose memory is reused from record to record. Errors need not contain file and
+  // record number, which are added; offsets count from the start of the record.
   virtual Result<void> parse(int64_t record, std::span<const uint8_t> bytes,
                              const std::vector<bool>& wanted, RecordData& out) const = 0;
   // How many elements of out.owned parse() uses, including the record's own bytes.

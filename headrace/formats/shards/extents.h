@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions of a container's records: twelve bytes per record, in every format.
+// The positions of a container's records: twelve bytes of memory per record, in every format.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,15 @@ struct Extent {
   uint64_t offset = 0, bytes = 0;
 };
 
-// Owned, or borrowed: a cached index is mapped, so that all processes of a machine share its pages.
+// Owns its data, or borrows it from a mapped index, whose pages all processes of a machine share.
 class Extents {
  public:
-  static constexpr uint32_t kLong = UINT32_MAX;  // marks a length that does not fit and is stored
-                                                 // elsewhere
+  static constexpr uint32_t kLong = UINT32_MAX;  // marks lengths that are in longs()
 
   Extents() = default;
-  // Complete, with the records of each file up to `ends`. `owner` keeps `offsets` and `bytes` valid
-  // (shared: copies of an index borrow from one mapping). REQUIRES: `longs` has the length of each
-  // record whose `bytes` is kLong, and no other.
+  // Borrows complete data. `ends`: the end of each file's records. `owner` keeps `offsets` and
+  // `bytes` valid (shared: copies of an index borrow from one mapping). REQUIRES: `longs` has the
+  // length of each record whose `bytes` is kLong, and no others.
   Extents(std::span<const uint64_t> offsets, std::span<const uint32_t> bytes,
           std::vector<int64_t> ends, std::map<int64_t, uint64_t> longs,
           std::shared_ptr<const void> owner)
@@ -41,7 +40,8 @@ class Extents {
   size_t files() const { return ends_.size(); }
   bool is_borrowed() const { return owner_ != nullptr; }
 
-  // A record of the current file. end_file() goes on to the next one. REQUIRES: it is not borrowed.
+  // Adds a record of the current file; end_file() advances to the next file. REQUIRES:
+  // !is_borrowed().
   void add(uint64_t offset, uint64_t bytes) {
     if (bytes >= kLong) long_[size()] = bytes;
     offsets_.push_back(offset);
@@ -68,7 +68,7 @@ class Extents {
             .offset = offsets()[at],
             .bytes = bytes == kLong ? long_.at(record) : bytes};
   }
-  // Prefetches its entry: in a random order it is not cached.
+  // Prefetches a record's entry: in random order, it is usually not in the CPU's cache.
   void prefetch(int64_t record) const {
     __builtin_prefetch(&offsets()[static_cast<size_t>(record)]);
     __builtin_prefetch(&lengths()[static_cast<size_t>(record)]);
@@ -76,7 +76,7 @@ class Extents {
   int64_t first_of(size_t file) const { return file == 0 ? 0 : ends_[file - 1]; }
   int64_t end_of(size_t file) const { return ends_[file]; }
 
-  // In serialized form.
+  // The data, for serialization.
   std::span<const uint64_t> offsets() const { return owner_ ? borrowed_offsets_ : offsets_; }
   std::span<const uint32_t> lengths() const { return owner_ ? borrowed_bytes_ : bytes_; }
   const std::map<int64_t, uint64_t>& longs() const { return long_; }
@@ -84,7 +84,7 @@ class Extents {
  private:
   std::vector<uint64_t> offsets_;
   std::vector<uint32_t> bytes_;
-  std::vector<int64_t> ends_;  // by file: cumulative record counts
+  std::vector<int64_t> ends_;  // per file: cumulative record counts
   std::map<int64_t, uint64_t> long_;
   std::shared_ptr<const void> owner_;
   std::span<const uint64_t> borrowed_offsets_;

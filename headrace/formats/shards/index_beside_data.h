@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's index that is stored next to the data, for all machines that open it: an object in
-// the folder ".headrace" of the files' folder. Its name is derived from the files and their
-// versions, so that an index of other versions is never found; its contents are validated like a
-// cached index. Only `headrace index` writes it.
+// A container's index stored next to remote data, for all machines that open it: an object in the
+// folder ".headrace" below the files' folder. Its name is derived from the files and their
+// versions, so that an index of other versions is never found; its contents are validated like
+// those of a cached index. Only `headrace index` writes it.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@
 
 namespace headrace {
 
-// Its path, whether or not it exists; empty for local files, and for those whose version cannot be
-// determined.
+// The path of the index, whether or not it exists; empty for local files, and for files whose
+// version cannot be determined.
 std::string path_beside(std::string_view kind, const FileSet& files);
-// Its bytes, unverified. None if not available.
+// The bytes of the index, unverified; empty if not available.
 std::optional<Buffer> bytes_beside(std::string_view kind, const FileSet& files);
 
 struct IndexBeside {
   std::string path;
   std::vector<uint8_t> bytes;
 };
-// Indexes of the containers that a source is made of.
+// The indexes of all containers that a source is made of.
 std::vector<IndexBeside> indexes_beside(const Source& source);
 
 }  // namespace headrace

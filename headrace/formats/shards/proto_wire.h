@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a protobuf message (the wire format of proto2 and proto3), from untrusted bytes.
+// Parses the fields of a protobuf message (the wire format of proto2 and proto3) from untrusted
+// bytes.
 //
 //   ProtoReader in(bytes);
 //   while (in.next()) {
@@ -101,7 +102,7 @@ class ProtoReader {
   uint64_t number() const { return number_; }  // for number types: the raw bits
   std::span<const uint8_t> bytes() const { return bytes_; }
   std::string_view text() const { return text_from_bytes(bytes_); }
-  size_t offset() const { return offset_; }  // of its tag in the message
+  size_t offset() const { return offset_; }  // of the field's tag in the message
 
   bool good() const { return !problem_; }
   const char* problem() const { return problem_ ? problem_ : ""; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a path, if a container may consist of many files ("shards").
+// Expands a path to files, for containers that may consist of many files ("shards").
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ namespace headrace {
 // - anything else: the path itself.
 // Names are sorted as text, which is why shards are numbered with leading zeros; numbers without
 // leading zeros are compared as numbers, so "part-10" comes after "part-9". Throws Exception:
-// HR0402 if nothing exists there, HR0413 for an invalid pattern, HR0405 for several splits.
+// HR0402 if nothing is found, HR0413 for an invalid pattern, HR0405 for several splits.
 std::vector<std::string> shard_files(const std::string& path,
                                      const std::vector<std::string_view>& suffixes = {});
 
@@ -30,7 +30,7 @@ std::vector<std::string> shard_files_of_split(const std::string& path,
                                               const std::vector<std::string_view>& suffixes,
                                               const std::string& split);
 
-// Whether it is a folder with files that have one of the suffixes, and without subfolders; or one
+// Whether the path is a folder without subfolders, with files that have one of the suffixes; or one
 // whose only subfolder is such a folder named data/. Throws Exception if it cannot be listed.
 bool is_shard_folder(const std::string& path, const std::vector<std::string_view>& suffixes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a container, with compressed ones replaced by their decompressed copies. Many are
-// decompressed at the same time, on all cores.
+// The files of a container, where compressed ones are replaced by decompressed copies. Files are
+// decompressed in parallel, on all cores.
 #pragma once
 
 #include <map>
@@ -19,13 +19,13 @@ struct UnpackedFiles {
   std::vector<std::string> names;       // names to show to the user
   std::map<std::string, Error> damage;  // by path: why a copy is incomplete
 
-  // For reading; errors contain the names known to the user.
+  // Opens the files for reading; errors contain the names known to the user.
   std::unique_ptr<FileSet> file_set() const;
   const Error* damage_of(const std::string& path) const;
 };
 
-// Whether the first bytes of a file (512, if it has that many) are those of the uncompressed
-// container.
+// Whether a file is the uncompressed container, judging by its first bytes (512, or fewer if the
+// file is shorter).
 using IsPlain = bool (*)(std::span<const uint8_t> first_bytes);
 
 // Throws Exception: HR0201..HR0205, HR0209, HR0210, HR0212, what
@@ -34,7 +34,8 @@ UnpackedFiles unpacked_files(std::vector<std::string> paths, IsPlain is_plain,
                              const Progress& progress,
                              const CacheDirectory& cache = CacheDirectory::of_user());
 
-// The compression of a file that begins like a compressed one, and not like the plain container.
+// The compression of a file, judging by its first bytes; kNone if they are those of the plain
+// container.
 Packing packing_of_file(const std::string& path, IsPlain is_plain);
 
 // Whether the file is the container, plain or compressed, judging by its first decompressed bytes.

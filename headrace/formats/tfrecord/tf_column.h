@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One integer feature of many TFRecords, without reading the bytes around it.
+// Reads one integer feature of many TFRecords, without the other bytes of the records.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace headrace {
 
-// The values of all records, using all cores, with `offset` added; -1 for bad records. Checksums
-// are not verified. Throws Exception: storage errors, with their position.
+// The values of all records, with `offset` added; -1 for bad records. Uses all cores. Does not
+// verify checksums. Throws Exception: storage errors, with their location.
 std::vector<int64_t> tf_integer_column(const FileSet& files, const ContainerIndex& index,
                                        std::string_view feature, int64_t offset);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tf.train.Example and tf.train.SequenceExample, from untrusted bytes: their features one by one,
-// and the values of one. Values are copied only on request.
+// Parses tf.train.Example and tf.train.SequenceExample from untrusted bytes: iterates over
+// features, and reads the values of one. Values are copied only on request.
 //
 //   message Example         { Features features = 1; }
 //   message SequenceExample { Features context = 1; FeatureLists feature_lists = 2; }
@@ -10,8 +10,8 @@
 //   message Feature         { oneof kind { BytesList bytes_list = 1; FloatList float_list = 2;
 //                                          Int64List int64_list = 3; } }
 //
-// So an Example is a SequenceExample without lists. As in protobuf, unknown fields are skipped. Of
-// two entries with the same name the later one counts; the caller must ensure that.
+// So an Example is a SequenceExample without lists. As in protobuf, unknown fields are skipped. If
+// two entries have the same name, the later one counts; the caller must ensure that.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace headrace {
 
-// numbered like the fields of Feature
+// Numbered like the fields of Feature.
 enum class TfKind : uint8_t { kNone, kBytes, kFloat, kInt64 };
 
 // An error, and its position; `what` is null if there is none.
@@ -34,7 +34,7 @@ struct TfProblem {
 // An entry of one of the maps.
 struct TfEntry {
   std::string_view name;
-  std::span<const uint8_t> value;  // a Feature, or a FeatureList; not null even if it is empty
+  std::span<const uint8_t> value;  // a Feature or FeatureList; data() is not null even if empty
   bool is_list = false;            // from feature_lists
 };
 
@@ -77,7 +77,7 @@ class TfFeature {
   template <class Found>
   void each_value(const Found& found) const;
 
-  std::span<const uint8_t> lists_;  // from the kind's first list on; no other kind follows
+  std::span<const uint8_t> lists_;  // from the first list of the kind on; no other kind follows
   TfKind kind_ = TfKind::kNone;
   int64_t count_ = 0;
   uint64_t total_ = 0;

@@ -14,14 +14,14 @@ struct TfField {
   Field field;
   std::string feature;    // its name in the records
   bool is_list = false;   // from a SequenceExample's feature_lists
-  bool optional = false;  // some of the sampled records do not have it
+  bool optional = false;  // missing in some of the sampled records
 };
 
-// All features that can be fields, pictures and the label first, the rest by name. The names of the
-// others go to `left_out`, each with the reason.
+// All features that can be fields: images and the label first, the rest sorted by name. The names
+// of the others go to `left_out`, each with the reason.
 std::vector<TfField> guessed_fields(const TfSample& sample, std::vector<std::string>& left_out);
 
-// "NAME=FEATURE:TYPE[SHAPE]", of which only the feature is required. `all`: the sample contained
+// Parses "NAME=FEATURE:TYPE[SHAPE]", where only FEATURE is required. `all`: the sample contained
 // every record. Throws Exception HR0474.
 std::vector<TfField> given_fields(const std::vector<std::string>& specs, const TfSample& sample,
                                   bool all);

@@ -17,13 +17,13 @@ struct TfSeen {
   int64_t records = 0;                           // records with this feature
   bool kinds[4] = {};                            // by TfKind
   int64_t min_count = INT64_MAX, max_count = 0;  // values per record, or per step of a list
-  bool text = true;                              // for bytes: all are text
-  int64_t byte_values = 0, pictures = 0;         // the majority, because one may be bad
+  bool text = true;                              // kBytes: all values are text
+  int64_t byte_values = 0, pictures = 0;         // the majority decides: some may be bad
 };
 
 class TfSample {
  public:
-  // False, without counting anything, if it is not an Example with a feature.
+  // False, without counting anything, if the message is not an Example with at least one feature.
   bool add(std::span<const uint8_t> message);
 
   using Key = std::pair<std::string, bool>;  // feature, is_list

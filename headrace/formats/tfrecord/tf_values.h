@@ -14,9 +14,10 @@ namespace headrace {
 // HR0472: the record is not a tf.train.Example. The offset counts from `begin`.
 Error not_an_example(const TfProblem& problem, const uint8_t* begin);
 
-// Sets `out` to the value, or returns the bytes needed to convert it elsewhere; 0: `out` is already
-// set. `value`: a Feature, for lists a FeatureList; null if the record has none. HR0472, or HR0473
-// if it is missing or does not fit; offsets count from `begin`.
+// Sets `out` to the value and returns 0; or, if the value must be converted, returns the size of
+// the memory to pass to write_value(). `value`: a Feature, for lists a FeatureList; null if the
+// record has none. HR0472, or HR0473 if the value is missing or does not match the field; offsets
+// count from `begin`.
 Result<size_t> prepare_value(const TfField& field, std::span<const uint8_t> value,
                              bool empty_if_missing, const uint8_t* begin, FieldData& out);
 // REQUIRES: `to` has the size returned by prepare_value().

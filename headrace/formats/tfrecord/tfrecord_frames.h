@@ -22,8 +22,8 @@ uint32_t masked_crc32c(std::span<const uint8_t> bytes);
 // The length in a header, if its checksum is correct. REQUIRES: 12 bytes.
 bool tf_length(std::span<const uint8_t> header, uint64_t& length);
 
-// A ScanFile: goes from header to header. An invalid one ends the file with a bad record (HR0470),
-// because the next start is unknown.
+// A ScanFile that reads header after header. An invalid header ends the file with a bad record
+// (HR0470), because the start of the next frame is unknown.
 Result<void> scan_tfrecord(const File& file, ContainerIndex& out,
                            const std::function<void(uint64_t)>& passed);
 

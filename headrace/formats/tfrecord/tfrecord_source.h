@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of TFRecord files: features of tf.train.Example as fields, or their data unchanged.
+// The source of TFRecord files: the fields are features of tf.train.Example, or the unchanged data
+// of each record.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,7 @@
 namespace headrace {
 
 struct TfRecordOptions {
-  std::string title;   // the beginning of its description, without the number of records
+  std::string title;   // beginning of description(), without the number of records
   bool verify = true;  // verify the checksums of the data
   bool empty_if_missing = false;
   int64_t label_offset = 0;  // added to labels
@@ -45,10 +46,10 @@ class TfRecordSource final : public ExtentSource {
   Result<void> take_values(std::span<const uint8_t> frame, const std::vector<bool>& wanted,
                            RecordData& out) const;
 
-  std::vector<TfField> fields_;  // none: data unchanged
+  std::vector<TfField> fields_;  // empty: data unchanged
   TfRecordOptions options_;
   std::unordered_map<std::string_view, size_t> by_feature_;  // the first field that uses each
-  std::vector<size_t> next_;                                 // field of the same feature
+  std::vector<size_t> next_;                                 // next field with the same feature
   uint64_t fingerprint_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents of token files, each a record: its tokens, as many as it has.
+// The source of documents in token files: a record is one document, of any length.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace headrace {
 // Throws Exception HR1446.
 [[noreturn]] void refuse_eos_of_windows(int64_t end_token);
 
-// Fills in where documents end in files that do not say it: each with this token. What comes after
-// the last one is a document, too. All files are read once. Throws Exception: HR1446 a
-// token that a file's dtype does not have, HR02xx, what `progress` throws.
+// Fills in document_ends for files that lack it: each document ends with this token, and tokens
+// after the last one are a document, too. Reads all files once. Throws Exception: HR1446 for a
+// token that the dtype of a file cannot represent, HR02xx, what `progress` throws.
 void find_documents(std::vector<TokenFile>& files, int64_t end_token, const Progress& progress);
 
-// REQUIRES: every file with tokens has document_ends. Documents without a token are left out, and
-// counted. Throws Exception HR1444 where no document is left.
+// REQUIRES: every file with tokens has document_ends. Empty documents are left out, and counted.
+// Throws Exception HR1444 if no document remains.
 SourcePtr token_documents(std::shared_ptr<const TokenFiles> files, std::string title);
 
 }  // namespace headrace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of token ids, one after the other in one integer type, and reading stretches of them.
+// Files of token ids: contiguous integers of one type, of which ranges are read.
 //
-// Files are read by position, never mapped: one that is truncated while it is open must give an
-// error of a record and not a signal. Const members may be called from any thread.
+// Files are read (pread), never mapped: a file that is truncated while it is open must cause an
+// error of a record, not a signal (SIGBUS). Const members may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,27 @@
 
 namespace headrace {
 
-// One file as its header, or its size, describes it.
+// One file, as described by its header or its size.
 struct TokenFile {
-  std::string path;  // of the tokens
+  std::string path;  // of the file with the tokens
   DType dtype = DType::kUInt16;
   bool big_endian = false;
   uint64_t offset = 0;  // of the first token, in bytes
   int64_t tokens = 0;
-  // Where each document ends, in tokens, rising, the last at `tokens`; empty where it is unknown.
+  // The end of each document, in tokens, ascending; the last is `tokens`. Empty if unknown.
   std::vector<int64_t> document_ends = {};
-  bool lacks_eos = false;  // it has none of the tokens with which documents were said to end
+  bool lacks_eos = false;  // it does not contain the end-of-document token
 };
 
 // How tokens are delivered.
 struct TokenForm {
   DType to = DType::kInt64;
-  int64_t vocab_size = 0;  // ids are below it; 0: not checked
+  int64_t vocab_size = 0;  // ids must be below it; 0: not checked
 };
 
 class TokenFiles {
  public:
-  // Throws Exception: HR0424 where the types of the files differ, HR02xx.
+  // Throws Exception: HR0424 if the types of the files differ, HR02xx.
   TokenFiles(std::vector<TokenFile> files, TokenForm form);
 
   size_t size() const { return files_.size(); }
@@ -48,11 +48,11 @@ class TokenFiles {
   size_t item_bytes() const { return size_of(form_.to); }
   int64_t tokens() const;
   bool answers_later() const { return set_.answers_later(); }
-  // Of the files' sizes, and some of their tokens: all of files up to 64 KiB.
+  // Covers the sizes of the files and some of their tokens: for files up to 64 KiB, all of them.
   uint64_t fingerprint() const;
 
-  // Tokens [begin, begin + count) of a file, as they are delivered. `scratch` is for their bytes as
-  // stored. REQUIRES: they are in the file. HR02xx, HR1442.
+  // Reads tokens [begin, begin + count) of a file, in the delivered type. `scratch`: buffer for the
+  // stored bytes. REQUIRES: the range is within the file. HR02xx, HR1442.
   Result<void> read(size_t file, int64_t begin, int64_t count, Buffer& scratch, uint8_t* out) const;
   FilePiece piece(size_t file, int64_t begin, int64_t count) const;
   uint64_t byte_of(size_t file, int64_t token) const {
@@ -60,7 +60,7 @@ class TokenFiles {
   }
 
  private:
-  // Parts of a file that its fingerprint is made of.
+  // The parts of a file that are included in the fingerprint.
   int64_t block_tokens(size_t file) const;
   std::vector<int64_t> blocks_of(size_t file, int64_t block) const;
   std::vector<LaterRead> far_blocks(size_t begin, size_t end) const;
@@ -69,7 +69,7 @@ class TokenFiles {
   std::vector<TokenFile> files_;
   TokenForm form_;
   FileSet set_;
-  // Ids outside of these are errors; none where all that the type has are fine.
+  // The valid range of ids; empty: no limit.
   std::optional<int64_t> lowest_, highest_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pickle inside a torch.save file, parsed for the tensors that it describes. Nothing in it is
-// ever called: the few names that torch.save writes represent tensors, storages and dictionaries,
-// and any other name, or an opcode that torch.save does not write, is an error.
+// Parses the pickle inside a torch.save file for the tensors that it describes. It never calls
+// anything: only the few names that torch.save writes, for tensors, storages and dictionaries, are
+// recognized, and any other name, or an opcode that torch.save does not write, is an error.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of a tar archive, one after the other: v7, ustar, GNU and PAX headers.
+// Iterates over the members of a tar archive: v7, ustar, GNU and PAX headers.
 //
-// Nothing is extracted and no name is used as a path. The walk terminates for any bytes: each step
-// advances, or fails. One thread at a time.
+// Nothing is extracted and no name is used as a path. The iteration terminates for any bytes: each
+// step advances or fails. For one thread at a time.
 #pragma once
 
 #include <array>
@@ -51,7 +51,7 @@ enum class TarKind : uint8_t {
 struct TarMember {
   std::string_view name;  // valid until the next step
   TarKind kind = TarKind::kFile;
-  uint64_t begin = 0;  // of its first header, in the input
+  uint64_t begin = 0;  // offset of its first header in the input
   uint64_t data = 0, bytes = 0;
   uint64_t end = 0;  // end of its last block, or of the input if that comes first
 };
@@ -64,8 +64,8 @@ class TarWalker {
   // unsupported, both with the offset. After an error in a truncated member, `out` has its name;
   // nothing follows an error.
   Result<bool> next(TarMember& out);
-  // After the last member: whether zeros ended the archive, as opposed to the end of the file.
-  // Without them it may have been truncated between two members; GNU tar and Python's tarfile
+  // After the last member: whether the archive ended with zero blocks, not just with the end of the
+  // file. Without them it may have been truncated between two members; GNU tar and Python's tarfile
   // accept that.
   bool has_end() const { return has_end_; }
   // After the last member: HR0464 if bytes other than zero follow the end of the archive, as in
@@ -83,7 +83,7 @@ class TarWalker {
 
   TarInput& input_;
   uint64_t at_;
-  bool has_end_ = false;  // it is then at at_
+  bool has_end_ = false;  // then at_ is the end
   // Values from headers before the member's own.
   std::optional<std::string> long_name_;
   std::optional<uint64_t> pax_size_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: tar archives, written according to POSIX.1-2001 (ustar Interchange Format).
+// For tests: writes tar archives according to POSIX.1-2001 (ustar Interchange Format).
 #pragma once
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the names of members form samples, as in WebDataset: the key is the path up to the first dot
-// of its last part, the extension is the rest; consecutive members with the same key are one
-// sample.
+// Groups members into samples by their names, as in WebDataset: the key is the path up to the first
+// dot of its last component, the extension is the rest; consecutive members with the same key are
+// one sample.
 #pragma once
 
 #include <algorithm>
@@ -18,23 +18,23 @@ struct WdsName {
   std::string_view key, extension;  // "a/b.seg.PNG" -> "a/b", "seg.PNG"
 };
 
-// None for names without a dot, hidden files, and WebDataset's own metadata ("__x__").
+// Empty for names without a dot, hidden files, and WebDataset's metadata ("__x__").
 std::optional<WdsName> wds_name(std::string_view path);
 
 // Extensions are case-insensitive.
 bool same_extension(std::string_view lower, std::string_view other);
 
-// A scan's sample statistics, in an index's tallies: the sets of extensions that occur, and the
-// folders of samples that are a single picture.
+// Counts samples during a scan, in an index's tallies: the sets of extensions that occur, and the
+// folders of samples that are a single image.
 class WdsTally {
  public:
   explicit WdsTally(std::map<std::string, int64_t>& tallies) : tallies_(tallies) {}
 
   void begin(std::string_view key);
   void add(std::string_view extension);
-  // Ends a sample; one with too many components is only counted as such.
+  // Ends a sample. A sample with too many components is only counted as such.
   void end();
-  // Whether the current sample so far has the components of the previous one.
+  // Whether the current sample has the same components as the previous one, so far.
   bool is_like_the_last();
   void count_link() { ++tallies_["links"]; }
 
@@ -45,7 +45,7 @@ class WdsTally {
   std::map<std::string, int64_t>& tallies_;
   std::string folder_;
   std::vector<std::string> extensions_;
-  size_t used_ = 0;  // number of used extensions_, whose strings are reused
+  size_t used_ = 0;  // how many of extensions_ are in use; the strings are reused
   bool too_many_ = false;
   std::string name_, last_set_;
   size_t sets_ = 0, folders_ = 0;
@@ -54,7 +54,7 @@ class WdsTally {
 // The tallies of a whole scan.
 struct WdsCounts {
   struct Set {
-    std::vector<std::string> extensions;  // sorted; "*.jpg" for one picture of whatever name
+    std::vector<std::string> extensions;  // sorted; "*.jpg" for a single image of any name
     int64_t samples = 0;
     bool has(std::string_view extension) const {
       return std::binary_search(extensions.begin(), extensions.end(), extension);
@@ -65,13 +65,13 @@ struct WdsCounts {
   int64_t links = 0;
   int64_t without_end = 0;  // number of archives
   int64_t unused_indexes = 0;
-  std::string why_unused;                  // the first of them
-  std::map<std::string, int64_t> folders;  // samples that are a single picture
+  std::string why_unused;                  // the reason for the first
+  std::map<std::string, int64_t> folders;  // number of single-image samples
   int64_t in_folders = 0;                  // samples counted in `folders`
 };
-// An archive without the zeros at its end: it may have been truncated between two members.
+// Counts an archive without zero blocks at its end: it may have been truncated between two members.
 void count_without_end(std::map<std::string, int64_t>& tallies);
-// An index of one shard that was not used.
+// Counts an index of a shard that was not used.
 void count_unused_index(std::string_view why, std::map<std::string, int64_t>& tallies);
 WdsCounts counts_of(const std::map<std::string, int64_t>& tallies);
 

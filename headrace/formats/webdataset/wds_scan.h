@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of a shard, found by one scan of its headers.
+// Finds the samples of a shard by one scan of its headers.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@
 namespace headrace {
 
 // A record is one sample, from its first header to the last block of its last member, so that
-// records are contiguous. A file's index replaces the scan if it matches. With `needed`, samples
-// that lack one of the fields are left out. Borrowed arguments must outlive it.
+// records are contiguous. A file's index is used instead of the scan if it matches. With `needed`,
+// samples that lack one of the fields are left out. The arguments must outlive the result.
 ScanFile scan_of_wds(const UnpackedFiles& files, const WdsIndexes& indexes,
                      const std::vector<WdsField>* needed = nullptr);
 
-// The parameters of a filtered scan that affect its result.
+// The parameters that affect the result of a filtered scan, as text.
 std::string components_text(const std::vector<WdsField>& fields);
 
 inline bool is_file(const TarMember& member) {
@@ -27,8 +27,8 @@ inline bool is_file(const TarMember& member) {
 }
 
 // Calls `use(member, name)` for each member of a record that belongs to a sample, until it returns
-// false or the record ends. Invalid data also ends it, with an error like the walker's. The input
-// is that of the whole file.
+// false or the record ends. Invalid data also ends it, with the error of TarWalker. `input`: the
+// whole file.
 template <class Use>
 Result<void> each_member(TarInput& input, const Extent& extent, const Use& use) {
   TarWalker walker(input, extent.offset);

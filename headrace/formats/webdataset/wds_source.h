@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of tar archives as records.
+// The source of WebDataset archives: one record per sample.
 #pragma once
 
 #include <memory>
@@ -15,13 +15,13 @@
 
 namespace headrace {
 
-// The policy for a sample that lacks a field.
+// What to do with a sample that lacks a field.
 enum class WdsMissing : uint8_t { kError, kSkip, kEmpty };
 
 struct WdsOptions {
   std::string path;
   std::vector<WdsField> fields;
-  std::vector<std::string> notes;  // of the description
+  std::vector<std::string> notes;  // for the description
   WdsMissing missing = WdsMissing::kError;
   ClassList classes;
   WdsFolders folders;

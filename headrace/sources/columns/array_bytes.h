@@ -10,11 +10,11 @@
 
 namespace headrace {
 
-// In place: the byte order, and bools that are neither 0 nor 1.
+// Swaps the byte order in place, and normalizes bools to 0 and 1.
 void make_native(std::span<uint8_t> bytes, DType dtype, bool big_endian);
 
-// An array stored as (H, W, C) becomes (C, H, W), which `shape` is. REQUIRES:
-// three dimensions, and no overlap.
+// Transposes an array from (H, W, C) to (C, H, W); `shape` is the latter. REQUIRES: three
+// dimensions; `in` and `out` do not overlap.
 void move_channels_first(const uint8_t* in, const Shape& shape, size_t element_bytes, uint8_t* out);
 
 }  // namespace headrace

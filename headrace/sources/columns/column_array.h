@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A column of an array, in memory or in files.
+// Columns of arrays, in memory or in files.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace headrace {
 
-// make_cell() of such columns.
+// make_cell() for such columns.
 Field make_array(ArrayColumn& array, const Column& column, Cell& cell);
 Field make_file_array(FileArray& array, const Column& column, Cell& cell);
-// add_cell() of their values, which may be many: arrays are distinguished by the bytes at sixteen
-// positions.
+// add_cell() for such columns. There may be many values, so only the bytes at sixteen positions are
+// added.
 void add_array(const Cell& cell, int64_t count, Fingerprint& print);
 
 }  // namespace headrace

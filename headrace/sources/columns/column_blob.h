@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A column of variable-length values in Arrow's layout.
+// Columns of variable-length values in Arrow's layout.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 namespace headrace {
 
 struct Blob {
-  const uint8_t* data = nullptr;  // in memory, or
-  int file = -1;                  // of the column's files
+  const uint8_t* data = nullptr;  // null if in a file
+  int file = -1;                  // index in the column's files; -1: in memory
   uint64_t position = 0;
   size_t bytes = 0;
 
-  // The first of its bytes, as many as `out` has.
+  // Reads the first out.size() bytes.
   Result<void> read(const BlobColumn& column, std::span<uint8_t> out) const;
 };
-// Where a blob's bytes lie; nothing where the record has none.
+// The location of a record's blob; empty if the record has none.
 std::optional<Blob> blob_of(const Cell& cell, int64_t record);
 
-// make_cell() of such a column.
+// make_cell() for such columns.
 Field make_blobs(BlobColumn& blobs, const Column& column, Cell& cell);
-// add_cell() of its values: of some of them the length and first bytes.
+// add_cell() for such columns: adds the length and first bytes of some values.
 void add_blobs(const Cell& cell, int64_t count, Fingerprint& print);
 
 }  // namespace headrace

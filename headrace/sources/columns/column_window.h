@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A column of windows: the rows of an array around each record.
+// Columns of windows: the rows of an array around each record.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace headrace {
 
-// make_cell() of such a column.
+// make_cell() for such columns.
 Field make_window(WindowColumn& rows, const Column& column, Cell& cell);
-// Cell::Form::kWindow: fills `out`, of bytes * offsets.size().
+// For Cell::Form::kWindow: fills `out`. REQUIRES: out.size() == bytes * offsets.size().
 void read_window(const Cell& cell, int64_t record, std::span<uint8_t> out);
 
 }  // namespace headrace

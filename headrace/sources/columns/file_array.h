@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of numbers in one or more files, read record by record; or in memory, if it had to be
+// A numeric array in one or more files, read record by record; or in memory, if it had to be
 // decompressed.
 //
-// Files are read by position, never mapped: a file that is truncated while it is open must cause
-// an error of a record and not a signal. Const members may be called from any thread.
+// Files are read (pread), never mapped: a file that is truncated while it is open must cause an
+// error of a record, not a signal (SIGBUS). Const members may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@
 
 namespace headrace {
 
-// Records that follow each other in one file, or in memory.
+// Consecutive records in one file, or in memory.
 struct FilePart {
-  std::shared_ptr<const File> file;  // shared: by the columns that lie in it
-  uint64_t offset = 0;               // of its first record
+  std::shared_ptr<const File> file;  // shared: by the columns stored in it
+  uint64_t offset = 0;               // of the first record
   int64_t count = 0;
   std::shared_ptr<const Buffer> memory = {};  // instead of the file; shared likewise
 
@@ -31,29 +31,29 @@ struct FilePart {
 };
 
 struct FileArray {
-  std::vector<FilePart> parts;  // one after the other
+  std::vector<FilePart> parts;  // in order
   DType dtype = DType::kUInt8;
-  Shape shape = {};     // of one record, as it is delivered
-  uint64_t stride = 0;  // bytes from one record to the next; 0: they are dense
+  Shape shape = {};     // per record, as delivered
+  uint64_t stride = 0;  // bytes from one record to the next; 0: dense
   bool big_endian = false;
   bool channels_last = false;  // stored as (H, W, C), delivered as (C, H, W)
 
   int64_t count() const;
-  // The error in the layout (sizes that overflow, records that overlap or end after their file), or
-  // nothing. REQUIRED before any of the following.
+  // The error in the layout (sizes that overflow, records that overlap or extend beyond the end of
+  // their file), or empty. REQUIRES: called before any of the following.
   std::string problem() const;
 
   size_t record_bytes() const { return static_cast<size_t>(element_count(shape)) * size_of(dtype); }
   // The whole array, if it is in memory in the delivered form; else null.
   const uint8_t* in_place() const;
-  // One dense record in native byte order. `scratch` is used if the channels have to move.
+  // Reads a record, dense and in native byte order. `scratch` is used if channels are transposed.
   Result<void> read(int64_t record, Buffer& out, Buffer& scratch) const;
-  // All records, one after the other. REQUIRES: out.size() == count() * record_bytes().
+  // Reads all records. REQUIRES: out.size() == count() * record_bytes().
   Result<void> load(std::span<uint8_t> out) const;
-  // Where the record lies, if that is in an asynchronous storage.
+  // Adds the file range of the record, if it is in an asynchronous storage.
   void add_piece(int64_t record, std::vector<FilePiece>& out) const;
   bool answers_later() const;
-  // The first bytes of a record as they are stored, to tell arrays apart.
+  // Reads the first bytes of a record as stored, for fingerprints.
   Result<void> peek(int64_t record, std::span<uint8_t> out) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources made of several sources: one after the other, mixed by weight, or joined record by
-// record. Each is a source like any other: random access, exact order, resumable, no copy of data.
+// Sources made of several sources: concatenated, mixed by weight, or joined by key. Each is a
+// source like any other: random access, deterministic order, resumable, no copy of the data.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,32 @@
 
 namespace headrace {
 
-// The records of all, one source after the other. All must have the same fields (in any order);
-// where shapes differ, the joint shape is open. Throws Exception HR0496: no source, fields or
-// classes that differ.
+// The records of all sources, one source after the other. All must have the same fields (in any
+// order); where shapes differ, the combined shape is open (-1). Throws Exception HR0496: no source,
+// or fields or classes that differ.
 SourcePtr concat(std::vector<SourcePtr> sources);
 
-// `size` records of which each source has its weight's share, spread evenly. A source that is drawn
-// more often than it has records gives all of them before any comes again; one that is drawn less
-// often gives a random part of its records. Depends on the arguments alone.
-// `size` 0: as many records as are needed for every record of every source to come at least once.
-// Throws Exception HR0496, HR0497: weights that are no positive numbers, one for each source; an
-// empty source.
+// `size` records, from each source in proportion to its weight, spread evenly. A source that is
+// drawn more often than it has records yields all of them before repeating any; one that is drawn
+// less often yields a random part of its records. Depends on the arguments alone. `size` 0: as many
+// records as are needed for every record of every source to appear at least once. Throws Exception
+// HR0496; HR0497: weights that are not one positive number per source, or an empty source.
 SourcePtr mix(std::vector<SourcePtr> sources, const std::vector<double>& weights, int64_t size = 0,
               uint64_t seed = 0);
 
 struct JoinOptions {
-  // "key": the records' keys, without the source's root and without suffix, so that a/1.jpg in one
-  // folder meets a/1.wav in another. "position": record i of both, which have as many. Else an
-  // integer field of both.
+  // "key": match the records' keys, without the source's root and without suffix, so that a/1.jpg
+  // in one folder matches a/1.wav in another. "position": record i of each; both sources must have
+  // the same size. Otherwise the name of an integer field of both.
   std::string on = "key";
-  std::map<std::string, std::string> rename = {};  // fields of `right` that get another name
-  std::vector<std::string> kinds = {};             // of fields: field_kinds.h, kinds_from()
+  std::map<std::string, std::string> rename = {};  // fields of `right` to rename
+  std::vector<std::string> kinds = {};             // as for kinds_from() in field_kinds.h
 };
 
-// For each record of `left` that has a partner its fields, and after them the partner's. Records
-// without a partner are left out, and description() counts them. Several records of `left` may have
-// the same partner. Throws Exception HR0498: a name of both, a value that comes twice in `right`,
-// no such field, nothing in common; HR0182: an image that is renamed to a mask.
+// An inner join: for each record of `left` with a match in `right`, the fields of both, those of
+// `left` first. Records without a match are left out, and description() counts them. Several
+// records of `left` may match the same record. Throws Exception HR0498: a field name in both, a
+// duplicate key in `right`, an unknown field, no matches; HR0182: an image renamed to a mask.
 SourcePtr join(const SourcePtr& left, const SourcePtr& right, const JoinOptions& options = {});
 
 }  // namespace headrace

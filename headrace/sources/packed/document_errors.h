@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of documents that are packed: which document, which of its fields, and where it lies.
+// Errors in documents that are packed: which document, which field, and its location.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ std::string value_text(std::string_view field, int64_t document);
 
 Error document_error(const ErrorCode& code, const Source& source, int64_t document,
                      std::string what, std::string hint = {});
-// HR1452. value: of a field of uint64, its bits.
+// HR1452. `value`: for a uint64 field, its bits.
 Error too_wide_token(const Source& source, int64_t document, size_t field, int64_t value,
                      DType delivered);
 

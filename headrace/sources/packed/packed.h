@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose records are rows of one length, filled with documents of another source.
+// A source whose records are rows of a fixed length, filled with documents of another source
+// (sequence packing).
 #pragma once
 
 #include <cstdint>
@@ -17,37 +18,37 @@ struct PackedRowOptions {
   RowPacking pack = {};
   bool refuse_long = false;             // a document longer than a row is an error
   std::string tokens;                   // field of the documents
-  std::string labels = {};              // with a label for each token; empty: the tokens
-  std::vector<std::string> along = {};  // further fields, with a value for each token
-  int shift = 1;                // distance from a token to its label, 1 or 0; -1: there are none
-  DType to = DType::kInt64;     // of tokens and labels
-  int64_t pad = 0;              // in place of tokens after the last document of a row
-  int64_t ignore_index = -100;  // label of what is not to be predicted
-  // Documents are made ready first: images, masks, ids. Its tokens, labels, fields that go along
-  // and ignore_index are those above.
+  std::string labels = {};              // field with a label per token; empty: the tokens
+  std::vector<std::string> along = {};  // additional fields, with a value per token
+  int shift = 1;                        // distance from a token to its label, 1 or 0; -1: no labels
+  DType to = DType::kInt64;             // of tokens and labels
+  int64_t pad = 0;                      // token ID that fills the rest of a row
+  int64_t ignore_index = -100;          // label of tokens that are not predicted
+  // Preprocessing of documents: images, masks, ids. The tokens, labels, additional fields and
+  // ignore_index above replace those in it.
   std::optional<SampleOptions> samples = {};
 };
 
-// Note [Fields of a packed row]: of `length` elements each, one piece of a document after the
-// other, then padding:
-// - the tokens, called as in the source; with shift 0 input_ids.
-// - targets (shift 1): the label of the token that follows in the document, also where that one
-//   lies in another row; ignore_index after its last. labels (shift 0): the token's own,
-//   ignore_index for a piece's first, which nothing before it predicts. In padding ignore_index.
-// - fields that go along; 0 in padding.
-// - position_ids: int64, from 0 in each piece, and in the padding.
-// - segment_ids: int32, 1 in the row's first piece, 2 in the next, 0 in padding.
-// - cu_seqlens: int32, where pieces begin (padding is one), then `length`. All rows have as many of
-//   these as the one with the most pieces; shorter ones repeat `length`.
-// - of samples with images: images, the row's encoded images (row_images.h); image_positions, int64
-//   (images), where the tokens of each begin in the row; image_sizes, int64 (images, 2), height and
-//   width after the transforms.
+// Note [Fields of a packed row]: of `length` elements each: the pieces of documents, then padding:
+// - the tokens, named as in the source; with shift 0, input_ids.
+// - targets (shift 1): the label of the next token in the document, even if that token is in
+//   another row; ignore_index for the document's last token. labels (shift 0): the token's own
+//   label; ignore_index for the first token of a piece, which no token precedes. In padding,
+//   ignore_index.
+// - additional fields; 0 in padding.
+// - position_ids: int64, starting at 0 in each piece and in the padding.
+// - segment_ids: int32, 1 in the first piece of the row, 2 in the next, 0 in padding.
+// - cu_seqlens: int32, the start of each piece (padding counts as one), then `length`. All rows
+//   have as many entries as the row with the most pieces; others repeat `length`.
+// - for samples with images: images, the row's encoded images (row_images.h); image_positions,
+//   int64 (images), the position of each image's first token in the row; image_sizes, int64
+//   (images, 2), height and width after the transforms.
 
-// The source of packed rows, and what of the documents it leaves out.
+// The source of packed rows, and counts of what was left out.
 struct Packed {
   SourcePtr source;
   int64_t truncated = 0, left_out = 0;  // documents
-  int64_t tokens_left_out = 0;          // of these
+  int64_t tokens_left_out = 0;          // tokens of these documents
 };
 
 // Throws Exception HR1450; a bad record's error; what `progress` throws.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source of packed rows: reads the pieces of documents that a row has.
+// The source of packed rows: reads the pieces of documents that make up a row.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace headrace {
 
-// fields: of the documents. of_lengths: a hash of the documents' lengths. REQUIRES: what packable.h
-// checks.
+// `fields`: of the documents. `of_lengths`: a hash of the documents' lengths. REQUIRES: the checks
+// of packable.h have passed.
 SourcePtr packed_source(SourcePtr documents, const PackedRowOptions& options,
                         const DocumentFields& fields, DocumentRows rows, uint64_t of_lengths);
 

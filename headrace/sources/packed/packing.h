@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents of different lengths put into rows of one length. Lengths only, never tokens; a pure
-// function of its arguments.
+// Assigns documents of different lengths to rows of a fixed length (bin packing). Works on lengths
+// only, not on tokens; a pure function of its arguments.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace headrace {
 enum class PackMethod : uint8_t {
   kBestFit,     // longest first, each into the fullest row that it fits
   kFirstFit,    // in order, each into the first row that it fits
-  kSequential,  // in order; a row ends where the next document does not fit
-  kSplit,       // in order, and cut wherever a row is full
+  kSequential,  // in order; a row ends when the next document does not fit
+  kSplit,       // in order; documents are split where a row is full
 };
 
-// The treatment of documents that are longer than a row. (kSplit cuts them anyway.)
+// What to do with documents that are longer than a row. (PackMethod::kSplit always splits them.)
 enum class LongDocument : uint8_t { kSplit, kTruncate, kDrop };
 
 struct RowPacking {
-  int64_t length = 4096;  // of a row
+  int64_t length = 4096;  // tokens per row
   PackMethod method = PackMethod::kBestFit;
   LongDocument too_long = LongDocument::kSplit;
-  uint64_t seed = 0;  // which of equally long documents comes first (kBestFit)
+  uint64_t seed = 0;  // orders documents of equal length (kBestFit)
 
   bool truncates() const {
     return too_long == LongDocument::kTruncate && method != PackMethod::kSplit;
@@ -39,12 +39,12 @@ struct PackedPiece {
 
 struct DocumentRows {
   std::vector<PackedPiece> pieces;  // row by row
-  std::vector<int64_t> row_ends;    // number of pieces up to the end of each row
-  int64_t tokens = 0;               // in all rows, padding left out
+  std::vector<int64_t> row_ends;    // cumulative number of pieces at the end of each row
+  int64_t tokens = 0;               // in all rows, without padding
   int64_t cut = 0;                  // documents that were truncated or split
-  int64_t dropped = 0;              // documents, empty ones too
+  int64_t dropped = 0;              // documents, including empty ones
   int64_t tokens_left_out = 0;      // of documents that were truncated or dropped
-  int64_t most_pieces = 0;          // of a row; padding counts as one, too
+  int64_t most_pieces = 0;          // per row; padding counts as a piece
 
   int64_t rows() const { return static_cast<int64_t>(row_ends.size()); }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a packed row that follow from the positions of its pieces, and labels from tokens.
-// Thread-safe.
+// The fields of a packed row that are computed from the positions of its pieces, and labels from
+// tokens. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using PackedPieces = std::span<const PackedPiece>;
 void write_position_ids(PackedPieces pieces, std::span<int64_t> out);
 void write_segment_ids(PackedPieces pieces, std::span<int32_t> out);
 void write_cu_seqlens(PackedPieces pieces, int64_t length, std::span<int32_t> out);
-// Labels of one piece from its values and, where it continues, the one after them.
+// Labels of one piece, from its values and, if the document continues, the next value.
 void write_labels(const PackedPiece& piece, const uint8_t* values, DType dtype, int shift,
                   int64_t ignore_index, uint8_t* out);
 

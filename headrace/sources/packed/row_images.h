@@ -15,15 +15,15 @@ namespace headrace {
 // One image of a row.
 struct RowImage {
   std::span<const uint8_t> bytes;  // encoded
-  int64_t height = 0, width = 0;   // by its header, when the rows were made
+  int64_t height = 0, width = 0;   // from its header when the rows were made
   int64_t parts = 0;               // ImageForm::parts
-  int64_t document = 0;            // that it belongs to
+  int64_t document = 0;            // the document that it belongs to
 };
 
-// Collects the images of the row's documents. REQUIRES: what is added outlives it.
+// Collects the images of the row's documents. REQUIRES: the added bytes outlive this object.
 class RowImages {
  public:
-  // Fields of one document (samples.h), whose tokens begin at `at`.
+  // Adds the image fields of one document (samples.h) whose tokens begin at `at`.
   void add(int64_t at, std::span<const uint8_t> bytes, std::span<const uint8_t> positions,
            std::span<const uint8_t> sizes, std::span<const uint8_t> entries);
   int64_t count() const { return static_cast<int64_t>(positions_.size()); }
@@ -37,7 +37,7 @@ class RowImages {
   size_t bytes_ = 0;
 };
 
-// What RowImages::write() wrote. HR1458 where the value is something else.
+// Parses what RowImages::write() wrote. HR1458 if the value is invalid.
 Result<std::vector<RowImage>> row_images_from(std::span<const uint8_t> value);
 
 }  // namespace headrace

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// One file per dataset with the row indexes of its pictures (RowIndexSlot in codec.h), so that a
-// decoder can begin at the window, and the packet indexes of its videos, so that their tables need
-// not be read. What an index says is the codec's; here it is bytes, and whatever has one a
+// One file per dataset with the row indexes of its images (RowIndexSlot in codec.h), so that a
+// decoder can start at the window, and the packet indexes of its videos, so that their tables need
+// not be read. Only codecs interpret an index; here it is bytes, and whatever has one is called a
 // picture.
 //
-// The file is a table with one place for each picture, and entries after it. It is only ever added
-// to: several processes may extend it at once, and one that is killed leaves what it had added. So
-// nothing of it is believed. An entry is used only for a picture whose bytes have the hash that
-// stands beside it, and only if its own checksum is right.
+// The file is a table with one slot per picture, followed by entries. Entries are only appended:
+// several processes may extend the file at the same time, and one that is killed may leave it
+// incomplete. So its contents are not trusted: an entry is used only if the hash in its slot is
+// that of the picture's bytes, and its own checksum is correct.
 //
-// Memory: one block of entries that are not yet written; nothing grows with the dataset.
-// All members may be called from any thread.
+// Memory: one block of entries that are not yet written, whatever the size of the dataset. All
+// members may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,12 @@
 
 namespace headrace {
 
-// The dataset of a file. Slot of a picture: record * pictures + its number in the record.
+// The dataset that a file belongs to. The slot of a picture is record * pictures + its number in
+// the record.
 struct RowIndexKey {
   uint64_t fingerprint = 0;
   int64_t records = 0;
-  int64_t pictures = 0;  // encoded ones in each record
+  int64_t pictures = 0;  // pictures per record
   int64_t slots() const { return records * pictures; }
 };
 
@@ -48,40 +49,41 @@ class RowIndexFile {
   };
   struct Contents {
     int64_t entries = 0;
-    uint64_t live_bytes = 0;  // of the entries that the table points to
+    uint64_t live_bytes = 0;  // bytes of the entries that the table points to
   };
 
-  // Errors: a storage error where there is no such file, HR0460 where it is not a row index,
-  // HR0461 where it is another dataset's.
+  // Errors: a storage error if there is no such file, HR0460 if it is not a row index, HR0461 if it
+  // belongs to another dataset.
   static Result<std::unique_ptr<RowIndexFile>> open(const std::string& path, const RowIndexKey& key,
                                                     bool writable);
-  // An empty one that has no name before publish(). Null when it cannot be written.
+  // Creates an empty file that has no name before publish(). Null if it cannot be written.
   static std::unique_ptr<RowIndexFile> create(const std::string& path, const RowIndexKey& key);
-  // Opens it to be extended, or makes it; replaces what is not an index of this dataset, or
-  // consists for the most part of entries that were superseded. Null when that is not possible.
+  // Opens the file to be extended, or creates it; replaces a file that is not an index of this
+  // dataset, or that consists mostly of superseded entries. Null if that is not possible.
   static std::unique_ptr<RowIndexFile> extend(const std::string& path, const RowIndexKey& key);
-  // Key of a file, whatever its dataset. Errors: as of open().
+  // The key stored in a file, whatever its dataset. Errors as for open().
   static Result<RowIndexKey> key_of(const std::string& path);
   ~RowIndexFile();
 
-  // Writes what is pending, then gives the file its name. False when either failed: errno says why,
-  // as it does for add() and flush(), whichever thread met the error.
+  // Writes what is pending, then gives the file its name. False if either fails, with the reason in
+  // errno, as for add() and flush(), whichever thread encountered the error.
   bool publish(bool replace);
 
   // REQUIRES: 0 <= slot < key.slots().
   std::optional<Place> place_of(int64_t slot) const;
-  // Fills all of `out`, place.length bytes. False when the entry is not what was once added.
+  // Fills all of `out`, place.length bytes. False if the entry cannot be read, or its checksum is
+  // wrong.
   bool read(int64_t slot, const Place& place, std::span<uint8_t> out) const;
-  // Takes effect when its block is full, or with the next flush(). False once writing has failed,
-  // and for an index that is too long.
+  // Takes effect when the block is full, or at the next flush(). False once writing has failed, and
+  // for an index longer than kLongest.
   bool add(int64_t slot, uint64_t hash, std::span<const uint8_t> row_index) EXCLUDES_LOCK(mutex_);
-  // Whether it has a longer one of the same bytes, or will.
+  // Whether the file has a longer index for the same bytes, or one is pending.
   bool has_longer(int64_t slot, uint64_t hash, size_t length) const EXCLUDES_LOCK(mutex_);
-  // Adds all entries of a file, with slots shifted by `first`. Unreadable ones are skipped. False
-  // when writing fails. REQUIRES: the slots fit.
+  // Adds all entries of another file, with slots shifted by `first`. Unreadable entries are
+  // skipped. False if writing fails. REQUIRES: the shifted slots are below key.slots().
   bool copy_from(const RowIndexFile& other, int64_t first = 0);
   bool flush() EXCLUDES_LOCK(mutex_);
-  // Whether writing has failed; then nothing is added any more.
+  // Whether writing has failed; then nothing more is added.
   bool failed() const EXCLUDES_LOCK(mutex_);
 
   // Reads the whole table.
@@ -94,7 +96,7 @@ class RowIndexFile {
   struct Pending {
     int64_t slot;
     uint64_t hash;
-    size_t offset, length;  // in the block
+    size_t offset, length;  // within the block
   };
   struct Block {
     std::vector<uint8_t> bytes;
@@ -109,10 +111,10 @@ class RowIndexFile {
   const std::unique_ptr<GrowingFile> file_;
   mutable Mutex mutex_;
   Block block_ GUARDED_BY(mutex_);
-  int failed_ GUARDED_BY(mutex_) = 0;  // the error number of the first write that did
+  int failed_ GUARDED_BY(mutex_) = 0;  // errno of the first failed write
 };
 
-// The name of a dataset's entry in the cache.
+// The name of a dataset's index file in the cache.
 std::string row_index_cache_name(uint64_t fingerprint);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Azure Storage's "Shared Key": requests that are signed with a key of the account.
+// Azure Storage's "Shared Key": requests are signed with a key of the account.
 // https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key
 #pragma once
 
@@ -16,10 +16,10 @@ namespace headrace {
 
 using HeaderPairs = std::vector<std::pair<std::string, std::string>>;
 
-// The text to sign. `headers`: all that are sent and begin with "x-ms-", in lower case.
+// The text to sign. `headers`: all headers sent that begin with "x-ms-", in lower case.
 std::string azure_text_to_sign(const std::string& account, const Url& url, const HttpCall& call,
                                HeaderPairs headers);
-// The value of Authorization; empty if the key is not base64.
+// The value of the Authorization header; empty if the key is not base64.
 std::string azure_authorization(const std::string& account, std::string_view key, const Url& url,
                                 const HttpCall& call, HeaderPairs headers);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remote files whose folders are prefixes of keys.
+// Remote files whose folders are key prefixes.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind of remote storage, as three small things: the address of an object, the authorization of a
-// request, and the parsing of a listing. Everything else (ranges, retries, versions) is the same
-// for all of them: remote_files.h. Const members may be called from any thread.
+// The interface of a kind of remote storage: the URL of an object, the authorization of a request,
+// and the parsing of a listing. Everything else (ranges, retries, versions) is shared:
+// remote_files.h. Const members may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace headrace {
 
 // One entry of a folder.
 struct RemoteEntry {
-  std::string name;  // without its folder; of a flat listing the path below it
+  std::string name;  // without its folder; in a flat listing, the path below it
   bool is_folder = false;
   uint64_t size = 0;
   std::string etag = {};  // as sent with the object
@@ -26,7 +26,7 @@ struct RemoteEntry {
 
 struct ListPage {
   std::vector<RemoteEntry> entries = {};
-  bool has_keys = false;  // also those that are not entries, such as "folder/" itself
+  bool has_keys = false;  // including keys that are not entries, such as "folder/" itself
   std::string next;       // start of the next page; empty: it is the last one
 };
 
@@ -35,9 +35,9 @@ struct ListQuery {
   std::string folder;     // a path
   std::string next = {};  // ListPage::next of the previous page
   bool flat = false;      // all files below the folder, instead of its files and folders
-  // Of a flat listing: only names after `after` and before `until`; empty: no bound.
+  // For a flat listing: only names after `after` and before `until`; empty: no bound.
   std::string after = {}, until = {};
-  // The folder that the previous page named last: some stores name it again on the next one.
+  // The last folder on the previous page: some stores repeat it on the next one.
   std::string last_folder = {};
 };
 
@@ -45,12 +45,12 @@ class Cloud {
  public:
   virtual ~Cloud() = default;
 
-  // Called on a reader's thread before each request, which may wait for credentials. `looks`: to
-  // look or list, as when a dataset is opened; then the environment is read again.
+  // Called on a reader's thread before each request; may wait for credentials. `looks`: the request
+  // is a stat or list, as when a dataset is opened; then the environment is read again.
   virtual void prepare(bool looks) const { (void)looks; }
-  // Signed with the current time. Must not wait.
+  // A request for an object, signed with the current time. Must not wait.
   virtual Result<HttpRequest> object(const std::string& path, const HttpCall& call) const = 0;
-  // Requests to the same server share a limit.
+  // The server's name: requests to the same server share a limit.
   virtual std::string server(const std::string& path) const = 0;
   // Fetch::renew, Fetch::redirected.
   virtual bool renew(const std::string& path, const HttpResponse& response,
@@ -64,12 +64,12 @@ class Cloud {
     return {};
   }
 
-  // Whether an object's last bytes can be asked for by their number alone.
+  // Whether an object's last bytes can be requested by their number alone ("bytes=-100").
   virtual bool takes_ranges_from_end() const { return true; }
 
-  // Folders are prefixes of keys. Otherwise, a path is a file or nothing.
+  // True: folders are key prefixes and can be listed. False: a path is a file or does not exist.
   virtual bool lists() const { return false; }
-  // Whether flat listings are in the order of names, and can begin after one: ListQuery::after.
+  // Whether flat listings are sorted by name, and can start after a name: ListQuery::after.
   virtual bool lists_after(const std::string& path) const {
     (void)path;
     return false;
@@ -89,8 +89,8 @@ class Cloud {
   virtual bool stores() const { return false; }
 };
 
-// The address of a server from an option or the environment, without trailing slashes; with
-// `scheme` if it has none. HR0225 if it is not an address.
+// The URL of a server from an option or the environment, without trailing slashes; with `scheme` if
+// it has none. HR0225 if it is not a URL.
 Result<Url> endpoint_from(std::string text, std::string_view scheme = {});
 
 }  // namespace headrace

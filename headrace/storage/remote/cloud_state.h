@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's knowledge of a cloud: what the environment says of it, asked at the first request and
-// whenever a dataset is opened, and the credentials. Options (remote_options.h) come before both.
-// Any thread.
+// The settings and credentials of a cloud in this process. The environment is read at the first
+// request and whenever a dataset is opened. Options (remote_options.h) take precedence.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct CloudSettings {
 class CloudState {
  public:
   using Environment = CloudSettings (*)();
-  // `cloud`: its scheme, "s3".
+  // `cloud`: the scheme, such as "s3".
   CloudState(std::string_view cloud, Environment settings, Credentials::Environment keys)
       : cloud_(cloud), environment_(settings), credentials_(cloud, keys) {}
 
@@ -34,7 +34,7 @@ class CloudState {
   void prepare(bool looks) EXCLUDES_LOCK(mutex_);
   // Never waits.
   CloudSettings settings() const EXCLUDES_LOCK(mutex_);
-  // Another number whenever what settings() returns may have changed, options apart.
+  // Changes whenever the result of settings() may have changed, apart from options.
   uint64_t version() const EXCLUDES_LOCK(mutex_);
   // Empty: requests are not authorized.
   std::optional<SigningKeys> keys() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Authorization for requests to a cloud: keys or a token of the environment, else of a provider
-// (Python's, which knows profiles, roles and instance metadata). Kept until shortly before they
-// expire. Any thread.
+// Authorization for requests to a cloud: keys or a token from the environment, otherwise from a
+// provider (in Python, which knows profiles, roles and instance metadata). Cached until shortly
+// before they expire. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct ProvidedKeys {
   double expires = 0;  // seconds since 1970; 0: never
 };
 
-// Called if the environment has no keys; empty if it has none either. It may wait, is called from
-// any thread, one at a time, and may throw.
+// Called if the environment has no keys; returns empty if it has none either. It may wait and may
+// throw, and is called from any thread, but only one at a time.
 using KeyProvider = std::function<std::optional<ProvidedKeys>()>;
-// `cloud`: its scheme, "s3".
+// `cloud`: the scheme, such as "s3".
 void set_key_provider(std::string_view cloud, KeyProvider provider);
 
 // The first of these variables that is not empty.
@@ -37,12 +37,13 @@ class Credentials {
   Credentials(std::string_view cloud, Environment environment)
       : cloud_(cloud), environment_(environment) {}
 
-  // The known credentials: never waits. Empty: requests are not authorized.
+  // The current credentials; never waits. Empty: requests are not authorized.
   std::optional<SigningKeys> known() const EXCLUDES_LOCK(mutex_);
-  // Reads the environment if `looks` or for the first time, and asks the provider if that has no
-  // keys, or they expire within five minutes. Throws the provider's exceptions.
+  // Reads the environment on the first call or if `looks`, and calls the provider if the
+  // environment has no keys, or the provider's keys expire within five minutes. Throws the
+  // provider's exceptions.
   void prepare(bool looks) EXCLUDES_LOCK(mutex_);
-  // After a rejection: asks again. Returns whether there are other keys now.
+  // After a rejection: gets the credentials again. Returns whether they differ now.
   bool renew(const std::optional<SigningKeys>& refused) EXCLUDES_LOCK(mutex_);
 
  private:
@@ -54,7 +55,7 @@ class Credentials {
   std::optional<SigningKeys> from_environment_ GUARDED_BY(mutex_);
   std::optional<ProvidedKeys> provided_ GUARDED_BY(mutex_);
   bool asked_environment_ GUARDED_BY(mutex_) = false, asking_ GUARDED_BY(mutex_) = false;
-  uint64_t asked_provider_ GUARDED_BY(mutex_) = 0;  // which one: each provider has a number
+  uint64_t asked_provider_ GUARDED_BY(mutex_) = 0;  // number of the provider that was called last
   Condition changed_;
 };
 

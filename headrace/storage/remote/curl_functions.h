@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcurl, opened at the first remote path: never linked, so that the engine loads without it. Any
-// thread may call opened(); libcurl's own rules apply to the functions.
+// libcurl, loaded by dlopen at the first remote path instead of linked, so that the engine loads
+// without it. Any thread may call opened(); libcurl's own rules apply to the functions.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace headrace {
 struct curl_slist;
 
 // The used part of <curl/curl.h>. The numbers are libcurl's binary interface, which has been kept
-// since 2006 (SONAME 4), so no header of its package is needed to build.
+// since 2006 (SONAME 4), so libcurl's headers are not needed to build.
 struct Curl {
   using Handle = void;
   using Multi = void;
@@ -57,7 +57,7 @@ struct Curl {
     kTimerFunction = 20004,
   };
   enum Info : int { kInfoPrivate = 0x100000 + 21 };
-  // The results of a transfer that are distinguished.
+  // The results of a transfer (CURLcode) that we distinguish.
   enum Code : int {
     kOk = 0,
     kBadUrl = 3,
@@ -74,7 +74,7 @@ struct Curl {
   static constexpr int kPollIn = 1, kPollOut = 2, kPollInOut = 3, kPollRemove = 4;
   static constexpr int kSelectIn = 1, kSelectOut = 2, kSelectError = 4;
   static constexpr int kMessageDone = 1;
-  static constexpr long kAllProtocols = 3;  // of curl_global_init: SSL and, on Windows, sockets
+  static constexpr long kAllProtocols = 3;  // curl_global_init: SSL and, on Windows, sockets
 
   struct Message {
     int kind;
@@ -102,7 +102,7 @@ struct Curl {
   curl_slist* (*slist_append)(curl_slist*, const char*);
   void (*slist_free_all)(curl_slist*);
 
-  // The library, which remains open. HR0220 if it is missing or lacks a function.
+  // The library, which is never unloaded. HR0220 if it is missing or lacks a function.
   static Result<const Curl*> opened();
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs libcurl's transfers: waits for their sockets by one epoll, until the time that libcurl asks
-// for. wake() may be called by any thread, everything else by one.
+// Runs libcurl's transfers: waits for their sockets with one epoll, until the timeout that libcurl
+// requests. wake() may be called by any thread, everything else by one.
 #pragma once
 
 #include <optional>
@@ -23,18 +23,18 @@ class CurlLoop {
   // Ends a wait(), or the next one.
   void wake() const;
 
-  // most_idle: connections that stay open for later transfers.
+  // `most_idle`: connections kept open for later transfers.
   void begin(int most_idle);
-  void end();  // REQUIRES: all were removed
+  void end();  // REQUIRES: all handles were removed
   void add(Curl::Handle* handle);
   void remove(Curl::Handle* handle);
-  // Waits until a transfer can go on, or until this time, and lets libcurl act.
+  // Waits until a transfer can make progress, or until this time, and lets libcurl act.
   void wait(double until);
   struct Done {
     void* transfer;  // the handle's kPrivate
     int code;        // of libcurl
   };
-  // The next transfer that has ended; it is still to be removed.
+  // The next transfer that has ended; the caller must remove() it.
   std::optional<Done> next_done();
 
  private:

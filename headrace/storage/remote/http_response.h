@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers of a response, and whether its body is the requested one. A server may say
-// anything: lengths are compared, never trusted.
+// The headers of a response, and whether its body is the requested one. Servers are not trusted:
+// all lengths are checked.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ struct HttpResponse {
   bool has_range = false;  // the header was present and valid
   std::optional<uint64_t> length;
   std::string etag, modified, encoding, location, region;
-  std::string linked_etag;  // X-Linked-ETag: of the target of a redirect by the Hugging Face Hub
+  std::string linked_etag;  // X-Linked-ETag: version of the target of a Hugging Face Hub redirect
   std::string next_page;    // the address in `Link: <...>; rel="next"`
   std::optional<double> retry_after;  // seconds
 
-  // A line of the head, with or without its line end. A status line begins a new response: headers
-  // of an interim one (100, 103) or of a proxy's CONNECT are dropped.
+  // Parses a header line, with or without its line end. A status line begins a new response:
+  // headers of an interim response (100, 103) or of a proxy's CONNECT are dropped.
   void take_line(std::string_view line);
-  // Distinguishes an object's versions: its ETag without quotes and "W/", otherwise its
-  // modification time; empty if the server gives neither.
+  // Identifies the object's version: its ETag without quotes and "W/", otherwise its modification
+  // time; empty if the server sends neither.
   std::string version() const;
 };
 
@@ -40,15 +40,15 @@ struct WantedRange {
 
 // The action for a response, once its head is complete.
 enum class Verdict : uint8_t {
-  kTake,       // its body is what was requested, from `begin` on
+  kTake,       // the body is what was requested, from `first` on
   kRedirect,   // 301, 302, 303, 307, 308 with a Location
   kAgain,      // 408, 429, 5xx
-  kThrottled,  // the same, and the server wants fewer requests (429, 503)
+  kThrottled,  // likewise, and the server is throttling (429, 503)
   kRenew,      // rejected, perhaps because credentials have expired
   kNothing,    // 404, 410
-  kChanged,    // 412, or 416: the object has changed, or is shorter
+  kChanged,    // 412 or 416: the object has changed or is shorter
   kRefused,    // any other status
-  kNoRange,    // the whole object instead of a part of it
+  kNoRange,    // the response is the whole object instead of a part of it
   kWrong,      // the status and the headers contradict the request
 };
 
@@ -57,7 +57,7 @@ struct Judgment {
   std::optional<uint64_t> total = {};  // bytes of the object
   std::optional<uint64_t> body = {};   // bytes of this body, if known
   uint64_t first = 0;                  // where the body begins in the object
-  std::string why = {};                // of kWrong
+  std::string why = {};                // for kWrong
 };
 Judgment judge(const HttpResponse& response, const WantedRange& wanted);
 // For a PUT that must not replace an object: kChanged if there is one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's knowledge of remote objects: for some seconds whether they exist and how a file
-// begins, since many formats ask before one of them opens it, and permanently the ETags that reads
-// compare. Any thread.
+// A cache of facts about remote objects in this process: for some seconds, whether they exist and
+// their first bytes, since many formats check these before one of them opens the file; permanently,
+// the ETags that reads compare. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,40 +21,41 @@
 
 namespace headrace {
 
-// From a version's name (its ETag, or modification time; empty: an inode of 0) and the size.
+// The identity for a version (an ETag or modification time; empty: inode 0) and a size.
 FileIdentity identity_of_version(std::string_view version, uint64_t size);
 
 class KnownObjects {
  public:
   static constexpr double kSeconds = 10;
-  static constexpr uint64_t kMostHeld = uint64_t{32} << 20;  // bytes of beginnings and ends
+  static constexpr uint64_t kMostHeld = uint64_t{32} << 20;  // bytes of all heads and tails
 
   struct Look {
     PathStatus status = {};
     std::string etag = {};
-    // How the file begins, and ends. shared: with readers.
+    // The first and last bytes of the file. shared: with readers.
     std::shared_ptr<const std::string> head = {}, tail = {};
   };
-  // `path` without a "/" at its end. That nothing is there is known for kSeconds only.
+  // `path`: without a trailing "/". That an object does not exist is cached for kSeconds only.
   std::optional<Look> look(const std::string& path, double time = now()) EXCLUDES_LOCK(mutex_);
   void saw(const std::string& path, Look look) EXCLUDES_LOCK(mutex_);
-  // The beginning of this version.
+  // Stores the first bytes of this version.
   void saw_head(const std::string& path, const FileIdentity& identity,
                 std::shared_ptr<const std::string> head) EXCLUDES_LOCK(mutex_);
   using Entries = std::vector<RemoteEntry>;
   std::shared_ptr<const Entries> listing(const std::string& folder) const EXCLUDES_LOCK(mutex_);
-  // The whole listing, requested since `begun` (base/clock.h): entries of slow listings are cached
-  // for as long as these took. HR0224 if a file is listed twice: it would become two records.
+  // Stores the whole listing, whose first request was sent at `begun` (base/clock.h): entries of
+  // slow listings are cached for as long as the listing took. HR0224 if a file is listed twice: it
+  // would become two records.
   Result<void> saw_listing(const std::string& folder, Entries entries, double begun)
       EXCLUDES_LOCK(mutex_);
-  // A part of one: many formats check what a folder begins with.
+  // Stores the first page of a listing: many formats check the first entries of a folder.
   void saw_first_page(const std::string& folder, ListPage page) EXCLUDES_LOCK(mutex_);
   std::optional<ListPage> first_page(const std::string& folder) const EXCLUDES_LOCK(mutex_);
   // The ETag of a version, for If-Match; empty if unknown.
   std::string etag_of(const FileIdentity& identity) const EXCLUDES_LOCK(mutex_);
-  // It has changed.
+  // The object has changed.
   void forget(const std::string& path) EXCLUDES_LOCK(mutex_);
-  // It is new: the listings of its folders are out of date.
+  // The object is new: invalidates the listings of its folders.
   void added(const std::string& path) EXCLUDES_LOCK(mutex_);
 
  private:
@@ -72,13 +73,14 @@ class KnownObjects {
     ListPage page;
   };
   static constexpr size_t kMostLooks = 4096, kMostEtags = size_t{1} << 22;
-  static constexpr size_t kSmallHead = 4096;  // so many of which are within kMostHeld
+  static constexpr size_t kSmallHead = 4096;  // this many of these fit into kMostHeld
 
   void drop_old(double time) REQUIRES_LOCK(mutex_);
-  // Beginnings and ends beyond kSeconds or kMostHeld, the oldest first.
+  // Drops heads and tails beyond kSeconds or kMostHeld, the oldest first.
   void drop_ends(double time) REQUIRES_LOCK(mutex_);
   void keep_etag(const FileIdentity& identity, const std::string& etag) REQUIRES_LOCK(mutex_);
-  // With other options (an endpoint, headers) it may be another object.
+  // Drops everything if options changed: with another endpoint or headers, a path may be another
+  // object.
   void drop_if_configured() const REQUIRES_LOCK(mutex_);
 
   mutable Mutex mutex_;
@@ -90,13 +92,13 @@ class KnownObjects {
   std::unordered_map<uint64_t, std::string> etags_ GUARDED_BY(mutex_);  // by identity.inode
 };
 
-// The process's.
+// The cache of this process.
 KnownObjects& known_objects();
 
-// As they are named there.
+// The path as KnownObjects expects it: without a trailing "/".
 std::string without_slash(std::string path);
-// The current status: a bucket does not store when it changed, so listings are not kept for another
-// run.
+// The status of a folder, with the current time: a bucket does not record when it changed, so
+// listings are not cached for later runs.
 PathStatus folder_status(const std::string& path);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a web server of one object on the loopback interface, with a thread for each
-// connection. Its bytes are a function of their positions, so that every one can be checked.
+// For tests: an HTTP server of one object on the loopback interface, with a thread per connection.
+// The bytes are a function of their offset, so that each one can be checked.
 #pragma once
 
 #include <arpa/inet.h>
@@ -28,9 +28,9 @@ inline uint8_t byte_at(uint64_t place) { return static_cast<uint8_t>(place * 131
 struct LoopbackFault {
   int status = 206;
   size_t cut = SIZE_MAX;     // bytes of the body, then the connection is closed
-  bool drips = false;        // a byte of the body each 5 ms
-  bool hangs = false;        // no answer for as long as the server runs
-  std::string headers = {};  // further ones
+  bool drips = false;        // sends one byte of the body per 5 ms
+  bool hangs = false;        // never answers
+  std::string headers = {};  // additional ones
 };
 
 class LoopbackServer {

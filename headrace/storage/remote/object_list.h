@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page of a bucket's listing, as entries of one folder, with the checks that hold for every
-// cloud.
+// Parses a page of a bucket's listing into entries of one folder, with the checks common to all
+// clouds.
 #pragma once
 
 #include <string>
@@ -12,26 +12,26 @@
 
 namespace headrace {
 
-inline constexpr int kMostListed = 1000;  // entries of a page
+inline constexpr int kMostListed = 1000;  // entries per page
 
 // The prefix of the keys in a folder: "s3://bucket/a/b" -> "a/b/"; empty for a whole bucket.
 std::string prefix_of(const std::string& folder);
 
-// A key in the cloud's notation.
+// A key as the cloud lists it.
 struct ListedKey {
   std::string key, etag;
   uint64_t size = 0;
   bool is_folder = false;
 };
 
-// Keys as entries of the folder with this prefix (including its final "/"), without the folder's
-// own marker. HR0224 if a key does not begin with the prefix, or is in a subfolder although the
-// listing is not flat; HR0227 if one is not a valid path, because a part after the prefix is empty,
-// "." or "..".
+// Converts keys to entries of the folder with this prefix (including its final "/"), without the
+// key of the folder itself. HR0224 if a key does not begin with the prefix, or is in a subfolder
+// although the listing is not flat; HR0227 if one is not a valid path, because a part after the
+// prefix is empty, "." or "..".
 Result<ListPage> page_of_keys(std::vector<ListedKey> keys, std::string_view prefix, bool flat,
                               std::string next);
 
-// S3's ListObjectsV2, and Google's: the query and the answer.
+// ListObjectsV2 of S3, and Google's equivalent: the query and the answer.
 std::string list_query_of_xml(const ListQuery& query);
 Result<ListPage> list_page_of_xml(std::string_view body, std::string_view prefix, bool flat);
 // Azure's List Blobs.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the next request is sent, as arithmetic on a given clock: pauses between attempts, how many
-// requests a server gets at once, and which are sent a second time. No thread, no network.
+// Scheduling of requests, as pure functions of time: pauses between attempts, the number of
+// concurrent requests per server, and which requests are sent a second time (hedging). No threads,
+// no network.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +15,12 @@
 namespace headrace {
 
 // Growing, randomized pauses ("decorrelated jitter"): thousands of readers rejected by a server at
-// the same time do not come back at the same time.
+// the same time do not retry at the same time.
 class Backoff {
  public:
   Backoff(double first, double longest) : first_(first), longest_(longest), last_(first) {}
-  // `chance` in [0, 1). Not shorter than the server requests (Retry-After); a short request does
-  // not mean immediately.
+  // `chance`: random, in [0, 1). The pause is at least the server's Retry-After (`asked`); a short
+  // Retry-After does not shorten it.
   double next(double chance, std::optional<double> asked);
 
  private:
@@ -31,7 +32,7 @@ class Backoff {
 class RequestLimit {
  public:
   explicit RequestLimit(int most) : most_(most) {}
-  // Another limit from now on; a server that throttled does not immediately get more.
+  // Changes the limit; a server that throttled does not immediately get more requests.
   void set_most(int most);
   int now() const { return static_cast<int>(std::min(most_, allowed_)); }
   void throttled(double time);
@@ -42,21 +43,21 @@ class RequestLimit {
  private:
   static constexpr double kCalmSeconds = 30;
   double most_;
-  double allowed_ = std::numeric_limits<double>::infinity();  // by the server, which throttled
+  double allowed_ = std::numeric_limits<double>::infinity();  // after throttling by the server
   std::optional<double> cut_, grown_;
 };
 
-// The delay before a request is sent a second time, from the durations of others of its size.
+// The delay before a request is sent a second time, from the durations of requests of similar size.
 class Hedges {
  public:
   explicit Hedges(double least_seconds) : least_(least_seconds) {}
   void set_least(double seconds) { least_ = seconds; }
   void begun() { budget_ = budget_ < kMostSaved ? budget_ + kShare : kMostSaved; }
   void took(uint64_t bytes, double seconds);
-  // max(3 x median, 99th percentile) for its size; if too few of a size are known, the maximum over
-  // all sizes, and at least a second.
+  // max(3 x median, 99th percentile) for its size class; with too few samples, the maximum over all
+  // classes, and at least a second.
   double after(uint64_t bytes) const;
-  // Whether another one stays within 2 % of the requests, and then counts it.
+  // Whether another hedge stays within 2 % of the requests; if so, counts it.
   bool take();
 
  private:

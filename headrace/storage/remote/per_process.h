@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's state after a fork: threads do not live on in a child, and a
-// mutex may have been held at that moment, by a thread that the child lacks.
+// Per-process state that survives a fork: threads do not exist in the child, and a mutex may have
+// been locked at that moment by a thread that the child lacks.
 #pragma once
 
 #include <pthread.h>
@@ -12,8 +12,8 @@
 
 namespace headrace {
 
-// An object of which each process, including forked children, has its own. The parent's is left in
-// place.
+// An object that each process has its own copy of, including forked children. In a child, the
+// parent's object is abandoned, not destroyed.
 
 template <class T>
 T& of_this_process() {
@@ -28,8 +28,8 @@ T& of_this_process() {
   return *found;  // never destroyed: threads may use it at exit
 }
 
-// For state that a child takes over: fork() holds the mutex briefly, so no other thread does.
-// REQUIRES: held only briefly, and never while a process is forked.
+// For state that a child inherits: locks the mutex during fork(), so that no other thread holds it.
+// REQUIRES: the mutex is held only briefly, and never by a thread that calls fork().
 template <Mutex& (*mutex_of)()>
 int free_over_fork() {
   return pthread_atfork([]() HR_ANNOTATION(no_thread_safety_analysis) { mutex_of().lock(); },

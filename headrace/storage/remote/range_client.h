@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads ranges of objects by HTTP: hundreds of requests at once on one thread of its own, which
-// owns every connection and transfer. Callers put requests into an inbox, from any thread, and get
-// one call with the answer, on the client's thread: it must not wait, nor throw.
+// Reads ranges of objects by HTTP: hundreds of concurrent requests on one thread, which owns every
+// connection and transfer. Any thread may submit requests. The answer is passed to one callback on
+// the client's thread, which must not wait or throw.
 //
 // Errors that may be temporary (a reset, a short body, 408, 429, 5xx, no byte for some seconds) are
-// retried here, from the missing byte on; the slowest requests are sent a second time. A body goes
-// from libcurl's buffer to its place, once its status, range and version were compared.
+// retried here, from the missing byte on; the slowest requests are sent a second time. A body is
+// copied from libcurl's buffer directly to its destination, after its status, range and version
+// were checked.
 #pragma once
 
 #include <cstdint>
@@ -26,24 +27,24 @@
 
 namespace headrace {
 
-// One attempt's request. The client sends it; some clouds sign it, too.
+// The request of one attempt, as the client sends it; some clouds sign these parts.
 struct HttpCall {
   std::string_view method = "GET";
   std::string range = {};      // "bytes=0-99"; empty: the whole object
   std::string if_match = {};   // an ETag
-  std::string_view body = {};  // of a PUT, which must not replace an object
+  std::string_view body = {};  // for a PUT, which must not replace an object
 };
 
-// One attempt: signed with the current time.
+// The request of one attempt, signed with the current time.
 struct HttpRequest {
   std::string url;
   std::string user = {};                  // "name:password"
   std::vector<std::string> headers = {};  // "Name: value"
-  // For the object of a cached redirect from `url`: its version from the response that redirected.
-  // The ETag of the delivering server differs, and is not compared.
+  // If `url` is the cached target of a redirect: the version given in the redirecting response. The
+  // ETag of the delivering server differs, and is not compared.
   std::string version = {};
-  bool asks_version = true;  // by If-Match; false if the ETags of a listing are of another kind
-  bool any_host = false;  // the protocol redirects to other hosts, though never to one without TLS
+  bool asks_version = true;  // send If-Match; false if listings have other ETags
+  bool any_host = false;     // may be redirected to any host with TLS
 };
 
 // Facts about an object from the head of a valid response.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a server's redirect leads, and whether a request may follow it.
+// The target of a server's redirect, and whether a request may follow it.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace headrace {
 
-// The request for the place that `from` is redirected to. Headers and credentials are for the
-// server that was named, so another one gets none. If it may not follow, `what` of the error is the
-// reason: "to another server, https://other". any_redirect: RemoteOptions::any_redirect.
+// The request for the URL that `from` is redirected to. Headers and credentials are for the
+// original server, so they are not sent to another one. If the redirect must not be followed,
+// `what` of the error is the reason: "to another server, https://other". `any_redirect`:
+// RemoteOptions::any_redirect.
 Result<HttpRequest> redirected(const HttpRequest& from, const std::string& location,
                                bool any_redirect);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A remote storage of any kind: looks, lists and reads by a RangeClient, and caches answers for a
-// while, since opening a dataset sends the same requests many times.
+// A remote storage of any kind: stat, list and read through a RangeClient. Caches answers for some
+// seconds, since opening a dataset sends the same requests many times.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,7 @@ class RemoteFiles : public LaterStorage {
   Result<PathStatus> look(const std::string& path, bool both_ends) const;
   bool answer_from_look(const Request& request, const std::string& path,
                         const std::function<void(Answer)>& answer) const;
-  // `asked`: the request for it, if it was sent before.
+  // `asked`: the request for the page, if it was already sent.
   Result<ListPage> page_of(const ListQuery& query,
                            std::shared_ptr<PendingFetch> asked = nullptr) const;
   Result<PathStatus> look_at_folder(const std::string& path,

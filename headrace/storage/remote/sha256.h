@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 (FIPS 180-4) and HMAC (RFC 2104), of the short texts that signatures are made of.
+// SHA-256 (FIPS 180-4) and HMAC (RFC 2104), for signing requests: short texts.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ using Sha256 = std::array<uint8_t, 32>;
 
 Sha256 sha256(std::string_view text);
 
-// HMAC with one key: the two hashes that begin with it are kept.
+// HMAC with a fixed key: caches the two hash states after the padded key.
 class HmacSha256 {
  public:
   explicit HmacSha256(std::span<const uint8_t> key);
@@ -26,7 +26,7 @@ class HmacSha256 {
 inline Sha256 hmac_sha256(std::span<const uint8_t> key, std::string_view text) {
   return HmacSha256(key)(text);
 }
-// Lower case, as signatures are sent.
+// Lower case, as in signatures.
 std::string hex(std::span<const uint8_t> bytes);
 
 }  // namespace headrace

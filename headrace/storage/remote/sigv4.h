@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures of AWS, version 4: for S3 and compatible stores; and of Google for HMAC keys, which
-// are the same with other names.
+// AWS Signature Version 4, for S3 and compatible stores, and Google's signatures with HMAC keys,
+// which differ only in names.
 //
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
-// https://cloud.google.com/storage/docs/authentication/signatures Range and If-Match are not
-// signed, which is allowed. Any thread.
+// https://cloud.google.com/storage/docs/authentication/signatures
+//
+// Range and If-Match are not signed, which is allowed. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ namespace headrace {
 // Credentials that a cloud accepts, one of:
 struct SigningKeys {
   std::string key = {}, secret = {};  // sign each request
-  std::string token = {};             // of their session, or without a key: a bearer token
-  std::string query = {};             // a signature that is part of each address (Azure's SAS)
+  std::string token = {};             // session token of the key; without a key: a bearer token
+  std::string query = {};             // a signature in each URL's query (Azure's SAS)
   bool operator==(const SigningKeys&) const = default;
 };
 
@@ -33,11 +34,11 @@ struct SigningDialect {
 inline constexpr SigningDialect kAwsSigning{"AWS4", "x-amz-", "s3", "aws4_request"};
 inline constexpr SigningDialect kGoogleSigning{"GOOG4", "x-goog-", "storage", "goog4_request"};
 
-// The signed parts of a request, except its address.
+// The signed parts of a request, except its URL.
 struct SignedParts {
   std::string_view method = "GET";
   std::string_view body = {};
-  // Further headers to send and sign, names in lower case.
+  // Additional headers to send and sign, names in lower case.
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
@@ -45,14 +46,14 @@ class Signer {
  public:
   explicit Signer(const SigningDialect& dialect = kAwsSigning) : dialect_(dialect) {}
 
-  // Headers that authorize the request at that time (seconds since 1970), including those of
-  // `parts`. REQUIRES: path and query are escaped by escaped().
+  // Headers that authorize the request at `time` (seconds since 1970), including those of `parts`.
+  // REQUIRES: path and query are escaped by escaped().
   std::vector<std::string> headers(const Url& url, const SigningKeys& keys,
                                    const std::string& region, int64_t time,
                                    const SignedParts& parts = {}) EXCLUDES_LOCK(mutex_);
 
  private:
-  // What is the same for all requests of a day: four hashes, and the two that begin with the key.
+  // The signing key of a day and region, which takes four HMACs, with its cached hash states.
   struct Derived {
     std::string secret, day, region;
     HmacSha256 key;

@@ -30,22 +30,22 @@ struct FetchJob {
         backoff(options->first_pause, options->longest_pause) {}
 
   Fetch fetch;
-  const std::shared_ptr<const RemoteOptions> options;  // shared: those at submission
+  const std::shared_ptr<const RemoteOptions> options;  // shared: as set at submission
   Backoff backoff;
   double begun = 0;  // start of the first attempt
   int tries = 0, redirects = 0;
   bool fresh = false;  // the next attempt uses a new connection, and resolves the host again
   bool renewed = false;
-  bool copy_waits = false;           // for a connection, on which it is sent a second time
-  std::optional<HttpRequest> moved;  // where a redirect leads
-  uint64_t got = 0;                  // bytes in place, from the start of the range
+  bool copy_waits = false;           // its second attempt (hedge) waits for a connection
+  std::optional<HttpRequest> moved;  // the target of a redirect
+  uint64_t got = 0;                  // bytes at their destination, from the start of the range
   std::optional<ObjectFacts> facts;  // of the version being read
-  BytePlaces room;                   // for all bytes, once `facts` are known
+  BytePlaces room;                   // destination of all bytes, once `facts` are known
   // One, or several while it is hedged, in order of their start.
   std::vector<Transfer*> transfers = {};
   std::optional<std::stop_callback<std::function<void()>>> on_unneeded = {};
 
-  // The next attempt: the missing part, of the version being read.
+  // The next attempt: requests the missing part, of the version being read.
   HttpCall call() const;
 };
 
@@ -62,7 +62,7 @@ class Transfer {
   // The result, once libcurl is done with it.
   struct Outcome {
     enum class Kind : uint8_t { kWhole, kAgain, kThrottled, kRedirect, kRenew, kFailed } kind;
-    std::string why = {};  // of kAgain and kThrottled: what happened
+    std::string why = {};  // for kAgain and kThrottled: what happened
     FetchResult failed = {};
   };
   Outcome outcome(int code);
@@ -75,8 +75,8 @@ class Transfer {
   std::string& text() { return text_; }
   bool is_sized() const { return sized_; }
   double begun() const { return begun_; }
-  // Whether no byte has arrived for `seconds`, or fewer than `least_rate` per second since they
-  // began, or since this was called `seconds` ago.
+  // Whether no byte has arrived for `seconds`, or fewer than `least_rate` bytes per second on
+  // average over a period of `seconds`.
   bool is_stalled(double time, double seconds, double least_rate);
   uint64_t bytes() const { return at_ - begin_; }
   std::string service_code() const { return element_of_error("Code"); }
@@ -96,22 +96,22 @@ class Transfer {
   const Curl& curl_;
   Curl::Handle* const handle_;
   curl_slist* headers_ = nullptr;
-  std::array<char, 256> words_{};  // libcurl's, of an error
-  std::shared_ptr<FetchJob> job_;  // shared: with the other transfer of a hedged one, and timers
+  std::array<char, 256> words_{};  // libcurl's error message
+  std::shared_ptr<FetchJob> job_;  // shared: with the other transfer of a hedge, and timers
   HttpRequest request_;
   HttpResponse response_;
   std::optional<Judgment> judged_;
   void came(size_t bytes);
   double begun_ = 0, last_byte_ = 0;
-  size_t sent_ = 0;  // bytes of an upload
-  // Bytes of the head and the body; since when they are compared with the least rate, and how many
-  // there were then.
+  size_t sent_ = 0;  // bytes uploaded so far
+  // Received bytes of head and body: now, and at `rated_`, the start of the period whose rate is
+  // checked.
   uint64_t came_ = 0, came_before_ = 0;
   double rated_ = 0;
-  uint64_t begin_ = 0, at_ = 0, end_ = 0;  // in the job's bytes
+  uint64_t begin_ = 0, at_ = 0, end_ = 0;  // offsets in the job's bytes
   bool sized_ = false;                     // `end_` is known
-  bool full_ = false;                      // a look that has what it wants
-  std::string text_;                       // a body without a room, or without a length
+  bool full_ = false;                      // Fetch::looks: the room is full
+  std::string text_;                       // a body without `room`, or without a length
   std::string error_body_;
   std::optional<Error> failure_;
   std::string wrong_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pull parser for the XML that object stores answer with: elements and text, in the order of the
-// document. No DTD, no entities but the five of XML and numbers, no namespaces. Documents are
-// untrusted: depth and sizes are bounded by the document, nothing is expanded.
+// A pull parser for the XML responses of object stores: elements and text, in document order. No
+// DTD, no entities except the five predefined ones and character references, no namespaces.
+// Documents are untrusted: depth and sizes are bounded by the document's length, nothing is
+// expanded.
 #pragma once
 
 #include <optional>
@@ -12,17 +13,17 @@ namespace headrace {
 
 class XmlReader {
  public:
-  // The text stays the caller's.
+  // The caller owns the text.
   explicit XmlReader(std::string_view document) : rest_(document) {}
 
   enum class Event { kBegin, kEnd, kText, kOver, kDamaged };
-  // The next one. An element without content is a begin and an end.
+  // The next event. An element without content gives kBegin and kEnd.
   Event next();
-  // Name of a begin and an end, without its namespace's prefix.
+  // The element's name, after kBegin and kEnd, without its namespace prefix.
   std::string_view name() const { return name_; }
-  // Attributes of a begin, as they are written.
+  // The element's attributes as written, after kBegin.
   std::string_view attributes() const { return attributes_; }
-  // Text, with entities resolved.
+  // The text, after kText, with entities resolved.
   const std::string& text() const { return text_; }
 
  private:
@@ -34,7 +35,7 @@ class XmlReader {
   bool empty_element_ = false;
 };
 
-// "&lt;&#65;" -> "<A"; empty where an entity is unknown.
+// "&lt;&#65;" -> "<A"; empty if an entity is unknown.
 std::optional<std::string> text_of_xml(std::string_view text);
 
 }  // namespace headrace
