@@ -36,8 +36,7 @@ void convert_box(Number* box, BoxFormat from, BoxFormat to) {
     return;
   }
   if (from == BoxFormat::kCXCYWH && to == BoxFormat::kXYWH) {
-    if constexpr (!std::is_integral_v<Number>) {  // as torchvision: the extent stays to the last
-                                                  // bit
+    if constexpr (!std::is_integral_v<Number>) {  // like torchvision: keeps the size exactly
       for (int i = 0; i < 2; ++i) box[i] -= box[i + 2] / 2;
       return;
     }

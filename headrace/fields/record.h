@@ -34,8 +34,7 @@ struct FieldValue {
   DType dtype = DType::kUInt8;
   BoxFormat box_format = BoxFormat::kUnsaid;
   Clamping clamping = Clamping::kSoft;  // of boxes
-  std::vector<float> shares;  // of boxes: the part of each row's area that cuts have left; empty
-                              // where nobody asks
+  std::vector<float> shares;  // of boxes: the fraction of each one that crops have left; or empty
   Recipe picture;             // kImage, kMask
   std::span<const uint8_t> bytes;  // the other kinds
   Shape shape;                     // of `bytes` as a tensor

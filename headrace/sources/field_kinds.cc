@@ -77,7 +77,7 @@ bool names_mask(std::string_view name) {
   });
 }
 
-// Whether the last two extents are those of one of the record's pictures.
+// Whether the last two dimensions equal those of one of the record's images.
 bool covers_a_picture(const Shape& shape, const Schema& record) {
   if (shape.size() < 2) return false;
   return std::ranges::any_of(record, [&](const Field& other) {
@@ -165,7 +165,7 @@ class SourceWithKinds final : public SourceAround {
       if (!is_picture(before.kind) && is_picture(kind) && before.shape.size() == 2) {
         planes_.push_back(static_cast<size_t>(field - schema_.begin()));
       }
-      // Kinds of pictures affect decoding; kinds of tensors do not affect the steps.
+      // The kinds image and mask affect decoding; kinds of tensors do not affect values.
       if (before.kind == kind || !(is_picture(before.kind) || is_picture(kind))) continue;
       print.add(name);
       print.add(static_cast<uint64_t>(kind));
@@ -200,7 +200,7 @@ class SourceWithKinds final : public SourceAround {
   }
 
   Schema schema_;
-  std::vector<size_t> planes_;  // (H, W) as stored, (1, H, W) as a picture
+  std::vector<size_t> planes_;  // stored as (H, W), delivered as (1, H, W)
   bool changes_values_ = false;
   uint64_t fingerprint_ = 0;
 };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kLeastHeld = 4;
 constexpr size_t kMostAnnounced = 4096;
-// Requested ahead of an order that reads one group after the other.
+// Prefetched bytes when groups are read in sequence.
 constexpr uint64_t kAheadBytes = uint64_t{64} << 20;
 
 }  // namespace
@@ -67,7 +67,7 @@ HeldGroups::HeldPtr HeldGroups::enter(int64_t group) {
 void HeldGroups::request(int64_t group, const HeldPtr& held) {
   try {
     fetch_ranges(*groups_.files, groups_.groups[static_cast<size_t>(group)].ranges,
-                 // of: a capture of `held` itself would be const, and moving it a copy.
+                 // `of`: a capture of `held` itself would be const, so moving it would copy it.
                  [self = shared_from_this(), group, of = HeldPtr(held)](RangeBytes bytes) mutable {
                    self->arrived(group, std::move(of), std::move(bytes));
                  });
@@ -88,7 +88,7 @@ void HeldGroups::arrived(int64_t group, HeldPtr of, RangeBytes bytes) {
   } else {
     fail(group, held, std::move(bytes.error()));
   }
-  of.reset();  // before it can be decoded: the storage's thread never lets go of Python's memory
+  of.reset();  // before decoding: a storage's thread must not destroy Python's memory
   changed_.notify_all();
 }
 
@@ -105,7 +105,7 @@ void HeldGroups::fail(int64_t group, Held& held, Error error) {
   if (is_current && !stays) held_.erase(found);
 }
 
-// By one thread at a time, without the lock.
+// Called by one thread at a time, without the lock.
 void HeldGroups::decode(int64_t group, Held& held) {
   try {
     end_decoding(group, held, groups_.decode(group, std::move(held.bytes)));
@@ -115,7 +115,8 @@ void HeldGroups::decode(int64_t group, Held& held) {
   }
 }
 
-// Where an exception ends a request or the decoding: a thread that waits for the group tries again.
+// Called if an exception ends a request or the decoding: a thread that waits for the group then
+// tries again.
 void HeldGroups::give_up(int64_t group, Held& held) {
   MutexLock lock(mutex_);
   if (held.state != State::kComing && held.state != State::kDecoding) return;
@@ -125,7 +126,7 @@ void HeldGroups::give_up(int64_t group, Held& held) {
   const auto found = held_.find(group);
   if (found != held_.end() && found->second.get() == &held) {
     counted_ -= held.counted;
-    held_.erase(found);  // the caller's remains
+    held_.erase(found);  // the caller still holds a reference
   }
   changed_.notify_all();
 }
@@ -205,14 +206,14 @@ Result<SourcePtr> HeldGroups::take(int64_t group) {
     bool requests_more = false;
     {
       const HeldPtr last = held;
-      std::vector<HeldPtr> gone;  // like `last`, let go after the lock
+      std::vector<HeldPtr> gone;  // like `last`, destroyed after the lock is released
       MutexLock lock(mutex_);
       step = next(group, held, gone);
       if (step == Next::kFail) return *held->failure;
       if (step == Next::kUse) requests_more = use(group, *held);
       if (step == Next::kWait) {
         if (Result<void> in_time = wait(group); !in_time) {
-          if (held) held->awaited = false;  // others that wait say so again
+          if (held) held->awaited = false;  // other waiting threads set it again
           return std::move(in_time.error());
         }
       }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kHeadersAtOnce = 32;  // records per read
 constexpr size_t kSizesWaiting = size_t{1} << 20;
-constexpr size_t kNumbers = 3;  // kept per record in the cache
+constexpr size_t kNumbers = 3;  // numbers per record in the cache
 static_assert(sizeof(ImageSize) == kNumbers * sizeof(int64_t));
 
 using Sizes = std::vector<ImageSize>;

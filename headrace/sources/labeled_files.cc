@@ -12,13 +12,14 @@ namespace {
 
 enum : size_t { kFileField, kLabelField };
 
-// Files up to this size are read completely: one read in advance is as fast as a few small ones
-// that have to be waited for.
+// Files up to this size are read completely: one read ahead is as fast as a few small reads while
+// the record waits.
 constexpr uint64_t kReadWhole = uint64_t{8} << 20;
-// Bytes at either end of a file, where containers have their tables.
+// Bytes at each end of a file, where containers have their tables.
 constexpr uint64_t kTables = uint64_t{256} << 10;
 
-// False if its bytes must be read, possibly to report an error.
+// Passes an open file to the record. False if the bytes must be read instead, possibly to report an
+// error.
 bool give_open(const std::string& path, size_t field, bool shared, RecordData& out) {
   if (!out.by_range || !(*out.by_range)[field] || answers_later(path)) return false;
   if (!shared) {

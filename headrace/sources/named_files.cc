@@ -32,7 +32,7 @@ const ErrorCode kNoPicture{
     "this machine.",
     /*of_record=*/true};
 
-// The target of a path with all links followed; empty if it does not exist.
+// The path with all links resolved; empty if it does not exist.
 std::string followed(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          std::free);
@@ -125,7 +125,7 @@ void read_named_picture(const std::string& path, const std::string& root, int64_
   if (!out.result || begins_like_media(out.fields[field])) return;
   const bool is_empty = out.fields[field].bytes.empty() && !out.fields[field].file;
   const bool linked =
-      !is_empty && is_linked_outside(path, root);  // only called for the few bad ones
+      !is_empty && is_linked_outside(path, root);  // only checked for files that are not media
   if (!linked && !lies_outside(path, root)) return;
   out.fields[field] = {};
   out.result = Error{.code = &kNoPicture,

@@ -27,11 +27,11 @@
 // Note [A cache for the ranks of a machine]: the table and the records are in pages that processes
 // share (shared_pages.h), and any of them may be killed at any time. There is no lock in them: a
 // process claims a record in the table, takes memory by adding to one counter, writes, and
-// publishes the offset. If it dies in between, this record is not kept, its memory is lost for the
-// others, and nothing else happens. A dataset is recognized by Source::identity(), which has the
-// paths, sizes and times of what was opened, and two limits are two caches. Files may have been
-// written again since another process read them, so a record of another process is compared with
-// its files before it is used for the first time (a query, instead of a read).
+// publishes the offset. If it dies in between, this record is not cached, its memory stays unused,
+// and nothing else happens. A dataset is recognized by Source::identity(), which includes the
+// paths, sizes and times of the files that were opened; different limits give different caches.
+// Files may have changed since another process read them, so a record of another process is
+// compared with its files before it is used for the first time (a stat instead of a read).
 
 namespace headrace {
 namespace {
@@ -44,7 +44,7 @@ const ErrorCode kNoCache{
     "cache_scope=\"auto\" gives each rank its part of the bytes where they cannot share, "
     "cache_scope=\"node\" is an error then. The message says what is missing."};
 
-constexpr char kForm[] = "headrace-records-1";  // the form of the pages
+constexpr char kForm[] = "headrace-records-1";  // the layout of the pages
 
 std::string mebibytes(size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
@@ -89,7 +89,7 @@ FilesDigest digest_of_files(const Source& source, int64_t record, const std::vec
 
 namespace {
 
-// Empty if other processes can recognize their records as the same.
+// Why processes cannot share the records of this source; empty if they can.
 std::string why_not_shared(const Source& source, const std::vector<bool>& wanted) {
   if (!is_known_elsewhere(source)) {
     return "other processes cannot recognize this source, only files and folders that were opened";

@@ -15,7 +15,7 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kBlockBytes = uint64_t{8} << 20;  // a block of shuffle="blocks", or one group
+constexpr uint64_t kBlockBytes = uint64_t{8} << 20;  // per block of shuffle="blocks", or one group
 
 class GroupedSource final : public Source {
  public:
@@ -23,7 +23,7 @@ class GroupedSource final : public Source {
       : groups_(std::move(groups)), held_(new OfProcess(groups_)) {}
   ~GroupedSource() override {
     OfProcess* const held = held_;
-    if (held->process != ::getpid()) return;  // the parent's is left in place
+    if (held->process != ::getpid()) return;  // the parent's object is abandoned
     held->groups->close();
     delete held;
   }
@@ -96,7 +96,7 @@ class GroupedSource final : public Source {
     const int process = ::getpid();
   };
 
-  // A forked child has its own: another thread may have been changing the parent's.
+  // A forked child gets its own object: another thread may have been modifying the parent's.
   HeldGroups& held() const {
     OfProcess* found = held_.load(std::memory_order_acquire);
     if (found->process == ::getpid()) return *found->groups;
@@ -114,7 +114,7 @@ class GroupedSource final : public Source {
   // Copies values that are in the group's memory, which may be freed before the record.
   static void keep(RecordData& out) {
     const size_t fields = out.fields.size();
-    const size_t begin = 2 * fields;  // no column has more than two buffers of its own
+    const size_t begin = 2 * fields;  // no column uses more than two buffers
     if (out.owned.size() < begin + fields) out.owned.resize(begin + fields);
     for (size_t i = 0; i < fields; ++i) {
       std::span<const uint8_t>& bytes = out.fields[i].bytes;

@@ -89,7 +89,7 @@ class SimulatedSource final : public Source {
   }
 
  private:
-  // The same division of records into shards as in a job.
+  // Divides records into shards as a job does.
   int64_t first_of(int64_t shard) const {
     return static_cast<int64_t>(static_cast<__int128>(data_.records) * shard / data_.shards);
   }

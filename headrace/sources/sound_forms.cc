@@ -58,7 +58,7 @@ SoundForms remember(const Source& source, size_t field, std::vector<SoundForm> f
 
 SoundForms read_sound_forms(const Source& source, size_t field, const Progress& progress) {
   constexpr int64_t kToldEvery = 256;
-  constexpr size_t kNumbers = 3;  // kept per record in the cache
+  constexpr size_t kNumbers = 3;  // numbers per record in the cache
   std::vector<bool> wanted(source.schema().size());
   wanted[field] = true;
   std::vector<SoundForm> forms(static_cast<size_t>(source.size()));
@@ -70,10 +70,10 @@ SoundForms read_sound_forms(const Source& source, size_t field, const Progress& 
     }
     return remember(source, field, std::move(forms));
   }
-  bool all_read = true;  // a failing storage gives no result to cache
+  bool all_read = true;  // results are not cached if a storage fails
   AudioDecoders decoders;
   RecordData record;
-  record.by_range = &wanted;  // only the header of long audio
+  record.by_range = &wanted;  // open files: only the headers of long audio are read
   for (int64_t i = 0; i < source.size(); ++i) {
     source.read({&i, 1}, wanted, {&record, 1});
     if (record.result) {

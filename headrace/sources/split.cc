@@ -18,15 +18,14 @@ const ErrorCode kBadSplit{
 
 constexpr uint64_t kSplitKey = 0x73706C6974;  // keeps these draws apart from the sampler's
 
-// Whole numbers of records for each part, then for the dropped ones: rounded down, then one more
-// for the largest remainders.
+// The number of records of each part, then of the dropped records (largest remainder method).
 std::vector<int64_t> sizes_of(const std::vector<double>& fractions, int64_t records) {
   std::vector<double> wanted;
   for (double fraction : fractions) wanted.push_back(fraction * static_cast<double>(records));
   const double sum = std::accumulate(fractions.begin(), fractions.end(), 0.0);
   wanted.push_back(std::max(0.0, 1.0 - sum) * static_cast<double>(records));
   std::vector<int64_t> sizes;
-  // A hair more than exact, so that 0.1 * 30 gives three.
+  // Adds a small amount, so that 0.1 * 30 gives 3 despite rounding errors.
   for (double count : wanted) sizes.push_back(static_cast<int64_t>(std::floor(count + 1e-9)));
   std::vector<size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
@@ -79,7 +78,7 @@ std::vector<std::vector<int64_t>> split_indices(const Source& source,
   }
   const std::vector<int64_t> sizes = sizes_of(fractions, source.size());
   std::vector<std::vector<int64_t>> parts(sizes.size());
-  // Assigns records one by one, each to the part that is furthest behind its share so far. So every
+  // Assigns records one by one, each to the part that is furthest behind its share. So every
   // segment of the sorted values is divided in proportion, and the sizes are exact.
   int64_t dealt = 0;
   for (int64_t record : dealing_order(source.size(), seed, values)) {

@@ -154,7 +154,8 @@ SourcePtr with_stored_pictures(const SourcePtr& source, const PictureOptions& op
           "omit mode=; arrays are delivered unchanged");
   }
   if (options.mode != PictureMode::kStored) return source;
-  // Below a view, whose records keep the numbers that the row index uses.
+  // If the source is a view, this wraps the underlying source, so that record numbers match those
+  // of the row index.
   return with_viewed(source, [&](const SourcePtr& viewed) {
     return std::make_shared<StoredPictures>(viewed, options, wanted);
   });

@@ -10,9 +10,9 @@
 
 namespace headrace {
 
-// Batches whose memory can be reused; batches in use come back once they are released. Each goes to
-// the thread that filled it before, because memory that is modified in another core's cache is slow
-// to write to.
+// Batches whose memory can be reused; batches in use return here when they are released. Each is
+// reused by the thread that filled it before, because writing to memory that is modified in another
+// core's cache is slow.
 struct StoredReader::Spares : std::enable_shared_from_this<Spares> {
   Mutex mutex;
   std::map<std::thread::id, std::vector<std::unique_ptr<StoredBatch>>> free GUARDED_BY(mutex);

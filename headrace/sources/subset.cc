@@ -55,8 +55,8 @@ class Subset final : public View {
  private:
   int64_t viewed(int64_t index) const override { return indices_[index]; }
 
-  // If the base has parts: the positions of each part's records, and the index of each position
-  // among them.
+  // If the base has shuffle parts: the positions of each part's records, and the index of each
+  // position among them.
   struct Parts {
     std::map<int64_t, std::vector<int64_t>> places;
     std::vector<int64_t> number;
@@ -74,7 +74,7 @@ class Subset final : public View {
 
   std::vector<int64_t> indices_;
   mutable std::once_flag parted_;
-  mutable Parts parts_;  // made by the first shuffle
+  mutable Parts parts_;  // computed by the first shuffle
   uint64_t fingerprint_ = 0;
 };
 

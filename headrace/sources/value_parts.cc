@@ -52,7 +52,8 @@ bool has_parts(const Source& source) {
 std::vector<int64_t> value_lengths(const Source& source, size_t field, const Progress& progress) {
   if (const ValueParts* parts = parts_of(source)) return parts->value_lengths(field);
   if (!has_parts(source)) return lengths_by_reading(source, field, progress);
-  // Indexed by source and field of the values, since a view shows those of another source.
+  // By origin: source and field of the values, since views and combinations read from other
+  // sources.
   std::map<std::pair<const Source*, size_t>, std::vector<int64_t>> known;
   std::vector<int64_t> lengths(static_cast<size_t>(source.size()));
   for (int64_t i = 0; i < source.size(); ++i) {

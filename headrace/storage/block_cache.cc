@@ -27,7 +27,7 @@ constexpr int64_t kLongAgo = int64_t{1} << 32;  // seconds
 
 int64_t seconds_now() { return static_cast<int64_t>(::time(nullptr)); }
 
-// A value that changes with the content.
+// Whether the identity has a value that changes with the content.
 bool tells_versions(const FileIdentity& identity) {
   return identity.size > 0 && (identity.inode != 0 || identity.modified_ns != 0);
 }
@@ -50,15 +50,15 @@ struct BlockCache::Assembly {
   std::atomic<bool> failed = false;
 };
 
-// A block on its way into the cache.
+// A block that is being fetched and stored.
 struct BlockCache::Fill {
   BlockName name;
   BlockId id;
   FilePiece piece;
   Far far;
   double begun = 0;
-  bool locked = false;  // other processes wait for it
-  // Guarded by the cache's lock until it is ready, and not changed from then on.
+  bool locked = false;  // holds the file lock; other processes wait for it
+  // Guarded by the cache's lock until `ready`, immutable afterwards.
   std::vector<std::pair<AssemblyPtr, Part>> reads = {};
   Buffer bytes = {};
   BlockPtr block = {};  // on disk, instead of `bytes`
@@ -121,7 +121,7 @@ std::vector<BlockCache::Part> BlockCache::parts_of(const LaterRead& read) const 
   const bool whole = piece.bytes == FilePiece::kWhole;
   if (whole && size > read.max_bytes) return out;
   const uint64_t begin = whole ? 0 : piece.offset, bytes = whole ? size : piece.bytes;
-  if (bytes == 0 || begin > size || bytes > size - begin) return out;  // the storage reports it
+  if (bytes == 0 || begin > size || bytes > size - begin) return out;  // the storage reports this
   const std::string path = lasting_path(piece.path);
   for (uint64_t at = begin; at < begin + bytes;) {
     const uint64_t offset = at / block_bytes_ * block_bytes_;
@@ -154,7 +154,7 @@ void BlockCache::submit(std::vector<LaterRead> reads, const Far& far) {
   for (LaterRead& read : reads) serve_or_go_far(read, far, /*may_wait=*/false);
 }
 
-// Every read is answered, by the storage if there is no memory for the cache's own objects.
+// Every read is answered: by the storage if there is no memory for the cache's objects.
 void BlockCache::serve_or_go_far(LaterRead& read, const Far& far, bool may_wait) {
   try {
     serve(read, far, may_wait);
@@ -235,7 +235,7 @@ bool BlockCache::is_worth_fills(const LaterRead& read, const std::vector<Part>& 
          });
 }
 
-// Starts one, or joins one in progress.
+// Starts a fill, or joins one in progress.
 BlockCache::FillPtr BlockCache::fill_of(const Part& part, const FilePiece& file, const Far& far,
                                         bool urgent) {
   FillPtr& fill = fills_[part.name];
@@ -249,7 +249,7 @@ BlockCache::FillPtr BlockCache::fill_of(const Part& part, const FilePiece& file,
                                        .far = far});
     waiting_.push_back(fill);
   }
-  if (urgent && fill->begun == 0) {  // before those that are only prefetched
+  if (urgent && fill->begun == 0) {  // moves it ahead of prefetches
     const auto found = std::ranges::find(waiting_, fill);
     const auto first =
         std::ranges::find_if(waiting_, [](const FillPtr& each) { return each->reads.empty(); });
@@ -287,7 +287,7 @@ void BlockCache::serve_by_fills(LaterRead& read, std::vector<Part> parts, const 
 void BlockCache::deliver(const AssemblyPtr& assembly, bool good) {
   if (!good) assembly->failed = true;
   if (--assembly->missing > 0) return;
-  if (assembly->failed) {  // the storage has the appropriate message
+  if (assembly->failed) {  // the storage reports the appropriate error
     {
       MutexLock lock(mutex_);
       counts_.far_bytes += assembly->read.bytes.size();
@@ -333,7 +333,7 @@ void BlockCache::begin(const FillPtr& fill) {
   if (!fill->locked && now() - fill->begun < kPatienceSeconds) {
     return call_later(kPollSeconds, [this, fill] { threads_.call([this, fill] { begin(fill); }); });
   }
-  // Another process may have finished in between.
+  // Another process may have stored the block in the meantime.
   if (fill->locked && on_disk()) return;
   LaterRead read{.piece = fill->piece};
   read.done = [this, fill](LaterRead done) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of blocks that this process reads through.
+// The block cache that this process reads through.
 #include <algorithm>
 #include <atomic>
 #include <iterator>
@@ -22,11 +22,11 @@ struct OneUse {
 struct Uses {
   Mutex mutex;
   std::map<std::string, BlockCache*> made
-      GUARDED_BY(mutex);                     // reads may be in progress until the end
-  std::list<OneUse> uses GUARDED_BY(mutex);  // the latest is the last
+      GUARDED_BY(mutex);                     // never destroyed: reads may be in progress at exit
+  std::list<OneUse> uses GUARDED_BY(mutex);  // the latest is last
   BlockCache::UsePtr of_environment;         // set once, before others read it
 
-  // The largest limit still requested applies.
+  // Applies the largest limit that is still requested.
   void apply() REQUIRES_LOCK(mutex) {
     in_use_now = uses.empty() ? nullptr : uses.back().cache;
     for (const auto& [path, cache] : made) {

@@ -17,11 +17,11 @@
 
 // The file:
 //   the block's bytes
-//   text     path as it is shown (u64 length, bytes)
-//   u64 x 3  device, inode and size of the file; i64 modification time
-//   u64      offset of the block in it; u64 bytes
+//   text     path as shown to the user (u64 length, bytes)
+//   u64 x 3  device, inode and size of the file;  i64 modification time
+//   u64      offset of the block in it;  u64 bytes
 //   u32 ...  CRC-32C of each chunk
-//   u32      bytes from the path to here; u32 CRC-32C of these
+//   u32      bytes from the path up to here;  u32 CRC-32C of these
 //   8 bytes  "HRBLOCK1"
 
 namespace headrace {
@@ -32,7 +32,7 @@ constexpr uint64_t kBlockTail = 16, kMostFooter = uint64_t{16} << 20;
 
 uint64_t chunks_of(uint64_t bytes) { return (bytes + BlockFile::kChunk - 1) / BlockFile::kChunk; }
 
-// pread of all of `out`.
+// Fills all of `out` by pread.
 bool read_bytes_at(int descriptor, uint64_t offset, std::span<uint8_t> out) {
   while (!out.empty()) {
     const ssize_t got = ::pread(descriptor, out.data(), out.size(), static_cast<off_t>(offset));
@@ -109,7 +109,8 @@ BlockFile::~BlockFile() { ::close(descriptor_); }
 
 BlockFile::Got BlockFile::read(uint64_t begin, std::span<uint8_t> out, bool may_wait) const {
   if (out.empty()) return Got::kAll;
-  // Whole chunks are read, directly into `out` except for the parts before and after it.
+  // Reads whole chunks, to verify their checksums: directly into `out`, except for the parts before
+  // and after it.
   std::array<uint8_t, kChunk> before, after;
   const uint64_t end = begin + out.size(), first = begin / kChunk;
   const uint64_t head = begin - first * kChunk;

@@ -29,10 +29,10 @@ namespace {
 constexpr std::string_view kSuffix = ".block", kUnnamed = ".tmp";
 constexpr size_t kDigits = 32;
 constexpr char kLocks[] = "blocks.lock";
-// Bytes of the lock file: 0 is locked while counting; half of the others while filling blocks, half
-// while needing them.
+// Bytes of the lock file: byte 0 is locked while counting; half of the others are locked while
+// blocks are filled, half while blocks are needed.
 constexpr int64_t kHalf = int64_t{1} << 61;
-constexpr int kCountingTries = 5000;  // of 1 ms: a process may have been stopped
+constexpr int kCountingTries = 5000;  // of 1 ms: the process with the lock may be suspended
 
 bool is_block_name(std::string_view file) {
   return file.size() == kDigits + kSuffix.size() && file.ends_with(kSuffix) &&
@@ -154,7 +154,7 @@ bool BlockFolder::set_lock(int64_t byte, short type) const {
   lock.l_len = 1;
   while (::fcntl(locks_, F_OFD_SETLK, &lock) != 0) {
     if (errno == EINTR) continue;
-    return errno != EAGAIN && errno != EACCES;  // without file locks nothing is locked
+    return errno != EAGAIN && errno != EACCES;  // true if file locks are not supported
   }
   return true;
 }
@@ -182,7 +182,7 @@ uint64_t BlockFolder::read_total() const {
 }
 
 void BlockFolder::write_total(uint64_t bytes) const {
-  // If the total cannot be written, it is counted again when it is read.
+  // If the total cannot be written, the file is truncated, so that the next reader counts again.
   if (::pwrite(locks_, &bytes, sizeof bytes, 0) == sizeof bytes) return;
   if (::ftruncate(locks_, 0) != 0) return;
 }
@@ -229,8 +229,8 @@ BlockId BlockFolder::id_of(const std::string& file) const {
   return block ? block->id() : BlockId{};
 }
 
-// If files cannot be created without a name, a killed process leaves one that no process has
-// locked.
+// If the file system does not support unnamed files, a killed process leaves a temporary file that
+// no process has locked.
 void BlockFolder::delete_leftovers() const {
   const int again = ::openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const listing = again < 0 ? nullptr : ::fdopendir(again);
@@ -333,7 +333,7 @@ BlockFolder::Put BlockFolder::put(const BlockName& name, const BlockId& id,
     out.no_room = true;
     return false;
   };
-  const NewFile made(folder_, file, bytes, footer);  // others count and write meanwhile
+  const NewFile made(folder_, file, bytes, footer);  // written without the lock
   out.error_number = made.error_number();
   if (out.error_number == 0) {
     MutexLock lock(counting_);
@@ -341,7 +341,7 @@ BlockFolder::Put BlockFolder::put(const BlockName& name, const BlockId& id,
     if (counting && make_room()) {
       write_total(
           total +
-          more);  // before it exists, so that a killed process has counted too much, not too little
+          more);  // before the block exists: a killed process then counts too much, not too little
       out.error_number = made.give_name(file);
       if (out.error_number != 0) write_total(total);
     } else {

@@ -100,7 +100,7 @@ class BlockFolder {
 
   const std::string path_;
   const int folder_, locks_;
-  Mutex counting_;  // among threads of this process, since file locks belong to the process
+  Mutex counting_;  // among threads of this process, which share their file locks
 };
 
 }  // namespace headrace

@@ -18,7 +18,7 @@ void BurstThreads::call(std::function<void()> work) {
   }
   try {
     const BlockedSignals blocked;
-    std::thread([this] { run(); }).detach();  // wait() detects its end
+    std::thread([this] { run(); }).detach();  // wait() waits for its end
   } catch (const std::system_error&) {
     run();
   }

@@ -16,7 +16,7 @@ struct ByteRanges::Opened {
         window(file->size(), [this](uint64_t offset, std::span<uint8_t> out) {
           return file->read(offset, out);
         }) {}
-  const std::shared_ptr<const File> file;  // shared: with the record that it was read for
+  const std::shared_ptr<const File> file;  // shared: with the record's field
   FileWindow window;
 };
 

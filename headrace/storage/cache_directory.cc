@@ -35,7 +35,7 @@ bool write_all(int descriptor, std::span<const uint8_t> bytes) {
   return true;
 }
 
-// Writes a file under a unique name. Where the file system allows it, the file has no name until it
+// Writes a file under a unique name. If the file system supports it, the file has no name until it
 // is complete, so that a killed process leaves nothing.
 bool write_new(const std::string& folder, const std::string& path,
                std::span<const std::span<const uint8_t>> parts) {
@@ -90,8 +90,8 @@ bool CacheDirectory::read(const std::string& name, Buffer& out) const {
   return !path_.empty() && trusts(name) && read_file(path_of(name), out).has_value();
 }
 
-// A server forgets a file that another machine has replaced, and accessing a page of it then kills
-// the process with a signal.
+// A file server may discard a file that another machine has replaced; accessing a mapped page of it
+// then kills the process with SIGBUS.
 bool may_be_mapped(int64_t file_system) {
   constexpr int64_t kElsewhere[] = {0x6969,       // NFS
                                     0x517B,       // SMB

@@ -28,7 +28,7 @@ void DelayedCalls::at(double when, std::function<void()> call) {
     thread_ = std::thread([this] { run(); });
   }
   const auto added =
-      calls_.emplace(when, std::move(call));  // last, so that an exception adds nothing
+      calls_.emplace(when, std::move(call));  // last: if it throws, nothing was added
   if (added == calls_.begin()) changed_.notify_all();
 }
 

@@ -16,10 +16,10 @@
 namespace headrace {
 namespace {
 
-// A longer range is several requests, which use several connections.
+// Longer ranges are split into several requests, which use several connections.
 constexpr uint64_t kRequestBytes = uint64_t{8} << 20;
 
-// The ranges of one call, in transit.
+// The ranges of one call, while they are requested.
 struct Ranges {
   std::vector<Buffer> bytes;
   std::function<void(RangeBytes)> done;
@@ -59,7 +59,7 @@ void submit(const FileSet& files, std::span<const FileRange> ranges, const Range
       reads[storage].push_back(std::move(one));
     }
   }
-  size_t count = 1;  // this call's own
+  size_t count = 1;  // counts this call until all reads are submitted
   for (const auto& [storage, of] : reads) count += of.size();
   {
     MutexLock lock(all->mutex);

@@ -59,8 +59,8 @@ uint64_t FileSet::total_bytes() const {
 template <class Call>
 Result<void> FileSet::with_open(size_t file, const Call& call) const {
   Slot& slot = slots_[file];
-  // If all may stay open, none is ever closed, and counting users would only add contention between
-  // threads.
+  // If all files may stay open, none is ever closed, and counting users would only add contention
+  // between threads.
   for (;;) {
     if (const File* opened = closes_ ? nullptr : slot.file.load()) return call(*opened);
     if (closes_) {
@@ -131,7 +131,7 @@ uint64_t FileSet::oldest() const {
   return slot ? slot->last_used.load() : IdleFiles::kNone;
 }
 
-// Closes the least recently used file. If all are in use, one more than intended stays open.
+// Closes the least recently used file. If it is in use, one more than intended stays open.
 bool FileSet::close_one() const {
   Slot* oldest = oldest_slot();
   int64_t none = 0;

@@ -5,9 +5,10 @@
 
 #include <chrono>
 
-// Note [What changed just now]: a file system's clock may tick as slowly as every two seconds. A
-// change in the same tick in which a file or folder was inspected leaves its time unchanged, and
-// would be missed forever. So facts are only cached if the time is further in the past.
+// Note [What changed just now]: the timestamps of a file system may have a resolution of only two
+// seconds. A change in the same tick in which a file or folder was inspected leaves its time
+// unchanged, and would be missed forever. So facts are only cached if the time is further in the
+// past.
 
 namespace headrace {
 namespace {

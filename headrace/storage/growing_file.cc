@@ -116,7 +116,7 @@ std::optional<uint64_t> GrowingFile::append(std::span<const uint8_t> bytes) {
     // processes have extended the file.
     put = ::pwritev2(descriptor_, &piece, 1, -1, RWF_APPEND);
   } while (put < 0 && errno == EINTR);
-  if (put >= 0 && put != static_cast<ssize_t>(bytes.size())) errno = ENOSPC;  // a part was written
+  if (put >= 0 && put != static_cast<ssize_t>(bytes.size())) errno = ENOSPC;  // partly written
   if (put != static_cast<ssize_t>(bytes.size())) return std::nullopt;
   const off_t end = ::lseek(descriptor_, 0, SEEK_CUR);
   if (end < put) return std::nullopt;

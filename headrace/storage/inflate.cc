@@ -106,7 +106,7 @@ Error too_large(uint64_t stored, uint64_t most, uint64_t offset) {
                .hint = "decompress the file once, and open the result"};
 }
 
-// Output that grows as it is written, to at most one byte beyond the cap, which shows that there is
+// Output that grows as it is written, up to one byte beyond the limit, which shows that there is
 // more.
 class Growing {
  public:
@@ -134,7 +134,7 @@ class Growing {
   size_t used_ = 0;
 };
 
-// Takes the input block by block.
+// Feeds the input to the inflater block by block.
 class Feeder {
  public:
   Feeder(DeflateWrap wrap, uint64_t stored, uint64_t most, Buffer& out)
@@ -180,7 +180,7 @@ class Feeder {
     return {};
   }
 
-  // Zeros may follow the last stream, as left by tape writers.
+  // Zeros may follow the last stream, as written by tape drives.
   void skip_zeros(std::span<const uint8_t>& in) {
     size_t zeros = 0;
     while (zeros < in.size() && in[zeros] == 0) ++zeros;

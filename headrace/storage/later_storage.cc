@@ -75,8 +75,8 @@ void land(LaterRead& read, Result<void> result) {
   done(std::move(read));
 }
 
-// Every read is answered, or its caller would wait for it forever: if there is not even memory for
-// the message, this is retried.
+// Every read must be answered, otherwise its caller would wait forever: if there is not even memory
+// for the error message, this is retried.
 void land_without_memory(LaterRead& read) {
   while (true) {
     try {
@@ -155,7 +155,7 @@ void LaterStorage::submit_placed(std::vector<PlacedRead> reads) const {
   }
 }
 
-// Reads into separate memory, and copies from there to the destinations.
+// Reads into separate memory, then copies to the destinations.
 void LaterStorage::read_and_copy(const std::shared_ptr<Flight>& flight) const {
   try {
     std::vector<LaterRead> one(1);
@@ -193,7 +193,7 @@ void LaterStorage::submit_far(std::vector<LaterRead> reads) const {
   }
 }
 
-// Neither throws: their callers are the storage's threads.
+// These two functions do not throw: they are called on the storage's threads.
 void LaterStorage::go_on(std::shared_ptr<Flight> flight) const {
   LaterRead& read = flight->read;
   const Request request{.piece = read.piece,
@@ -258,9 +258,9 @@ std::vector<LaterRead> read_and_wait(const Storage& storage, std::vector<LaterRe
     Condition changed;
     std::vector<std::optional<LaterRead>> arrived GUARDED_BY(mutex);
     size_t missing GUARDED_BY(mutex) = 0;
-    bool left GUARDED_BY(mutex) = false;  // the caller has left
+    bool left GUARDED_BY(mutex) = false;  // the caller has stopped waiting
   };
-  const auto waiting = std::make_shared<Waiting>();  // shared: the caller may leave earlier
+  const auto waiting = std::make_shared<Waiting>();  // shared: the caller may stop waiting earlier
   std::vector<FilePiece> pieces;
   for (size_t i = 0; i < reads.size(); ++i) {
     pieces.push_back(reads[i].piece);

@@ -20,7 +20,7 @@
 namespace headrace {
 namespace {
 
-// After a failure: whether to retry, after waiting.
+// After a failure: waits before the next attempt; false if there is none.
 bool wait_for_next(Tries& tries, int error_number, const FileCalls& calls) {
   if (error_number == EINTR) return true;
   const int milliseconds = tries.pause_before_next(error_number);
@@ -103,8 +103,8 @@ PathStatus status_from(const struct stat& status) {
           .status_changed_ns = status_changed_ns(status)};
 }
 
-// Fills `out` from `offset`. ESTALE means that the server forgot the descriptor: the next try opens
-// the path again, for this call only.
+// Fills `out` from `offset`. ESTALE means that the file server no longer knows the descriptor: the
+// next attempt opens the path again, for this call only.
 Result<void> read_fully(const std::string& path, int descriptor, uint64_t offset,
                         std::span<uint8_t> out, const FileCalls& calls) {
   Tries tries;
@@ -168,7 +168,7 @@ Result<void> LocalFile::read(uint64_t offset, std::span<uint8_t> out) const {
 
 Result<void> LocalFile::read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const {
   constexpr size_t kMostParts = 64, kMostBytes = size_t{1} << 30;
-  if (parts.size() == 1) return read(offset, parts[0]);  // a vectored read costs system time
+  if (parts.size() == 1) return read(offset, parts[0]);  // a vectored read takes more system time
   std::array<iovec, kMostParts> places;
   while (!parts.empty()) {
     size_t count = 0, bytes = 0;
@@ -181,8 +181,8 @@ Result<void> LocalFile::read(uint64_t offset, std::span<const std::span<uint8_t>
                             ? calls_.read(descriptor_.number(), {places.data(), count},
                                           static_cast<int64_t>(offset))
                             : -1;
-    // After an error or a short read, it is read part by part, which retries and reports the
-    // reason.
+    // After an error or a short read, the parts are read one by one, with retries and error
+    // reporting.
     for (size_t i = 0; i < count; ++i) {
       if (got != static_cast<ssize_t>(bytes)) {
         if (Result<void> read = this->read(offset, parts[i]); !read) return read;
@@ -204,8 +204,8 @@ Error cannot_list(int error_number, const std::string& path) {
   return error;
 }
 
-// From the directory entry if the file system provides the type; links, and file systems that do
-// not, need a stat.
+// The kind from the directory entry, if the file system provides the type; otherwise, and for
+// links, by a stat.
 PathKind kind_of_entry(DIR* folder, const dirent& entry) {
   switch (entry.d_type) {
     case DT_DIR:

@@ -33,7 +33,7 @@ MakersLock::MakersLock(std::string path, const std::function<void()>& waiting)
                       mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
     held_ = true;
     if (same) return;
-    release();  // the holder has finished and removed it
+    release();  // the holder has finished and removed the file
   }
 }
 

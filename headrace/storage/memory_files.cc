@@ -32,7 +32,7 @@ const ErrorCode kNameTaken{
 constexpr std::string_view kMemory = "memory://";
 
 struct MemoryFile {
-  std::shared_ptr<const std::vector<uint8_t>> bytes;  // shared: it may be replaced while it is read
+  std::shared_ptr<const std::vector<uint8_t>> bytes;  // shared: with reads in progress
   FileIdentity identity;
 };
 
@@ -64,12 +64,12 @@ struct MemoryVolume::State {
   uint64_t versions GUARDED_BY(mutex) = 0;
   int64_t changed_ns GUARDED_BY(mutex) = now_ns();
   double line_free GUARDED_BY(mutex) =
-      0;  // when everything sent so far has passed the simulated connection
+      0;  // when the simulated connection is done with everything sent so far
   int64_t requests GUARDED_BY(mutex) = 0, under_way GUARDED_BY(mutex) = 0,
                    most_under_way GUARDED_BY(mutex) = 0;
   uint64_t bytes_sent GUARDED_BY(mutex) = 0;
 
-  // The arrival time of the answer to a request sent at that time.
+  // When the answer to a request that is sent at `begin` arrives.
   double due(double begin, uint64_t bytes, double extra) REQUIRES_LOCK(mutex) {
     double end = begin + behavior.latency_seconds + extra;
     if (behavior.bytes_per_second > 0) {
@@ -261,7 +261,7 @@ MemoryFiles::Answer MemoryFiles::answer_to(const Request& request, State& volume
 }
 
 const Storage& memory_files() {
-  static const MemoryFiles* const files = new MemoryFiles;  // like the later calls
+  static const MemoryFiles* const files = new MemoryFiles;  // outlives all reads at exit
   return *files;
 }
 

@@ -33,7 +33,7 @@ ReadDeadline::~ReadDeadline() { deadline = outer_; }
 const ReadDeadline* ReadDeadline::of_thread() { return deadline; }
 
 void ReadDeadline::wait(Condition& changed, Mutex& mutex) {
-  constexpr double kMost = 1000;  // maximum seconds of one wait: more would overflow
+  constexpr double kMost = 1000;  // maximum seconds per wait: larger values could overflow
   if (!deadline) {
     changed.wait(mutex);
   } else if (const double left = deadline->when_ - now(); left > 0) {

@@ -69,15 +69,14 @@ class ScannedFile final : public OpenFile {
   }
 
  private:
-  // Whether the large read that was used last contains it, since overlapping windows are read
-  // again.
+  // Whether the large read used last contains the range: overlapping windows may read it again.
   bool is_here(uint64_t offset, uint64_t bytes) const {
     if (!here_ || bytes == 0 || offset > size() || bytes > size() - offset) return false;
     const uint64_t first = offset / kScanBytes, last = (offset + bytes - 1) / kScanBytes;
     return first == here_->number && last == here_->number;
   }
 
-  // Whether a large read is worthwhile. Reading elsewhere once does not end sequential reading.
+  // Whether a large read is worthwhile. A single read elsewhere does not end sequential reading.
   bool is_near(uint64_t offset, uint64_t bytes) const {
     if (offset > size() || bytes > size() - offset || bytes >= kScanBytes) return false;
     for (const uint64_t from : {reached_, looked_at_}) {
@@ -101,7 +100,7 @@ class ScannedFile final : public OpenFile {
         here_ = std::move(next_.front());
         next_.pop_front();
       }
-      // One at first: a reader of only the beginning needs no more.
+      // Only one read ahead at first: the reader may need only the beginning.
       const size_t ahead = goes_on ? kMostAhead : 1;
       for (uint64_t after = number + 1 + next_.size();
            next_.size() < ahead && after * kScanBytes < size(); ++after) {
@@ -120,7 +119,7 @@ class ScannedFile final : public OpenFile {
                     .offset = begin,
                     .bytes = std::min(kScanBytes, size() - begin),
                     .known = identity_};
-    one[0].bytes = std::move(spare_);  // memory whose pages were already touched
+    one[0].bytes = std::move(spare_);  // reuses memory that is already paged in
     one[0].done = [piece](LaterRead done) {
       MutexLock lock(piece->mutex);
       piece->arrived = std::move(done);

@@ -18,7 +18,7 @@ const ErrorCode kOnlyLocal{
     "storage, and give that path; or convert them where they are local (`headrace pack`): packs "
     "and all other formats are read from any storage, and kept on a local disk with disk_cache=."};
 
-// The whole file, or the given piece of it.
+// Reads the whole file, or the given piece of it.
 Result<void> read_now(const Storage& storage, LaterRead& read) {
   const FilePiece& piece = read.piece;
   if (piece.bytes == FilePiece::kWhole) {
@@ -44,7 +44,8 @@ std::string_view scheme_of(std::string_view path) {
   const size_t colon = path.find(':');
   if (colon == std::string_view::npos || !path.substr(colon).starts_with("://")) return {};
   const std::string_view name = path.substr(0, colon);
-  // RFC 3986, 3.1: with a "/" in it, it is a folder whose name ends in ":".
+  // RFC 3986, 3.1. If the part before "://" contains a "/", it is not a scheme, but ends in a
+  // folder's name with ":".
   const bool is_name = std::ranges::all_of(name, [](char c) {
     return (lower_case(c) >= 'a' && lower_case(c) <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
            c == '-' || c == '.';

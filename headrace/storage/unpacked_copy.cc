@@ -135,7 +135,7 @@ struct Wanted {
   std::string about() const { return name + ".about"; }
 };
 
-// The record kept of the copy, if the file and the copy's size are unchanged.
+// The stored description of the copy, if the file and the copy's size are unchanged.
 std::optional<AboutCopy> about_kept(const Wanted& wanted) {
   Buffer bytes;
   if (!wanted.cache.read(wanted.about(), bytes)) return {};
@@ -168,8 +168,8 @@ std::optional<uint64_t> hash_of_file(const std::string& path, const Passed& pass
   return hash.value();
 }
 
-// A copy that only matches by its contents; see Note [Trusting a copy]. Its new times are then
-// stored.
+// A copy whose times differ, but whose contents match; see Note [Trusting a copy]. Stores its new
+// times.
 std::optional<UnpackedCopy> proven_copy(const Wanted& wanted, const Passed& passed) {
   std::optional<AboutCopy> about = about_kept(wanted);
   if (!about) return {};
@@ -220,7 +220,7 @@ class Job {
     return {};
   }
 
-  // Continues until the block is used up.
+  // Decompresses until the block is used up.
   Result<void> feed(std::span<const uint8_t> in) {
     for (;;) {
       if (between_) {
@@ -255,7 +255,8 @@ class Job {
     }
   }
 
-  // Whether another stream follows, or zeros (from tape writers) up to the end of the file.
+  // Whether another stream follows. Skips zeros, as written by tape drives, which may fill the rest
+  // of the file.
   bool begins_another(std::span<const uint8_t>& in) {
     size_t zeros = 0;
     while (zeros < in.size() && in[zeros] == 0) ++zeros;
@@ -263,7 +264,7 @@ class Job {
     in = in.subspan(zeros);
     at_ += zeros;
     if (in.empty()) return false;
-    // A beginning shorter than a signature is left to the unpacker.
+    // If fewer bytes than a signature are left, the unpacker decides.
     const bool same = in.size() < 4 || packing_of(in) == packing_;
     if (packing_ != Packing::kZlib && !padded_ && same) return true;
     damage("other bytes follow the compressed data");
@@ -301,7 +302,7 @@ class Job {
     return {};
   }
 
-  // Whether the disk has room for this many more bytes, and some to spare.
+  // An error unless the disk has room for this many bytes in addition to leave_free.
   Result<void> find_room(uint64_t bytes) const {
     struct statvfs disk{};
     if (::statvfs(cache_.path().c_str(), &disk) != 0) return {};
@@ -312,7 +313,7 @@ class Job {
                            " of the copy");
   }
 
-  // The copy gets its name first, then the file that marks it as complete.
+  // Publishes the copy first, then the file that marks it as complete.
   Result<void> keep() {
     if (!copy_->publish(/*replace=*/true)) return not_written(file_.path(), cache_, errno);
     // After a power failure, a copy that counts as complete must be complete.
@@ -353,7 +354,7 @@ class Job {
   RunningHash hash_;      // hash of the copy
   uint64_t looked_ = 0;
   int64_t streams_ = 0;
-  bool between_ = true;  // streams
+  bool between_ = true;  // between two streams
   bool padded_ = false;
   std::optional<Error> damage_;
 };

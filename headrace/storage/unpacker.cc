@@ -69,10 +69,10 @@ class Zstd final : public Unpacker {
   }
 
   Step run(std::span<const uint8_t> in, std::span<uint8_t> out) override {
-    // In small pieces: on an error it does not report how far in the piece it got.
+    // Passes small pieces: on an error, the library does not report how far it got within a piece.
     constexpr size_t kPiece = size_t{16} << 10;
-    // A frame's first byte is passed alone. A complete frame would take another path through the
-    // library, which rejects other input than the path for pieces.
+    // A frame's first byte is passed alone: a complete frame would take a different code path in
+    // the library, which does not reject the same inputs as the path for pieces.
     ZSTD_inBuffer from{in.data(), std::min(in.size(), at_ == 0 ? 1 : kPiece), 0};
     ZSTD_outBuffer to{out.data(), out.size(), 0};
     Step step;
@@ -85,7 +85,7 @@ class Zstd final : public Unpacker {
       const size_t status = ZSTD_decompressStream(context_.get(), &to, &from);
       if (ZSTD_isError(status)) {
         step.result = error_of(status);
-        if (at_ == 0 && from.pos == 1) from.pos = 0;  // the first byte belongs to the same piece
+        if (at_ == 0 && from.pos == 1) from.pos = 0;  // report the error at the start of the frame
         break;
       }
       step.ended = status == 0;
@@ -125,8 +125,8 @@ class Zstd final : public Unpacker {
     step.ended = false;
   }
 
-  // Only standard frames: the library may also read older formats, with code that is not safe for
-  // hostile input.
+  // Accepts only standard frames: the library may also support older formats, with code that is not
+  // safe for hostile input.
   bool begins_well(std::span<const uint8_t> in) {
     for (uint64_t i = at_; i < header_.size() && i - at_ < in.size(); ++i) {
       header_[i] = in[i - at_];

@@ -25,8 +25,8 @@ void grow(Buffer& buffer, size_t size) {
   buffer = std::move(larger);
 }
 
-// Several frames, or one without its size: the output grows as it fills up. libzstd takes up to 128
-// MiB in addition, the largest window that it accepts by default.
+// Decompresses several frames, or one without a stated size: the output grows as it fills up.
+// libzstd allocates up to 128 MiB in addition, for the largest window that it accepts by default.
 std::string_view decompress_stream(std::span<const uint8_t> bytes, uint64_t most, Buffer& out) {
   const std::unique_ptr<ZSTD_DStream, FreeStream> stream(ZSTD_createDStream());
   if (!stream) return "Allocation error : not enough memory";

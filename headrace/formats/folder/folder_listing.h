@@ -41,8 +41,7 @@ struct UnreadFiles {
 struct FolderListing {
   const MediaRecord* media = all_media().front();
   NameList paths;                     // of the folders, from the root: "", "cat", "cat/small"
-  std::vector<ListedFolder> folders;  // the same number of entries; the root is the first, parents
-                                      // come before children
+  std::vector<ListedFolder> folders;  // one per path; the root first, parents before children
   NameList names;                     // names of the images, folder by folder, sorted by bytes
   int64_t others = 0;                 // visible files that are not images
   int64_t left_out = 0;               // of `others`: other media, by suffix

@@ -35,8 +35,7 @@ struct PackSummary {
   uint64_t file_bytes = 0;
   PackShare pictures;                       // encoded images and masks
   std::array<PackShare, kPackForms> forms;  // of those, by PackForm
-  std::vector<PackReason> reasons;          // why pictures are stored unchanged, most frequent
-                                            // first
+  std::vector<PackReason> reasons;          // why images are stored unchanged, sorted by frequency
   std::vector<UnusableRecord> unusable;     // the first kMostListed
   int64_t unusable_count = 0;
   uint64_t fingerprint = 0;

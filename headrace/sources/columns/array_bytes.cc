@@ -21,7 +21,7 @@ void swap_words(std::span<uint8_t> bytes) {
   }
 }
 
-// Elements [first, pixels) of each plane.
+// Writes elements [first, pixels) of each plane.
 template <class Word>
 void planes_from_pixels(const uint8_t* in, uint8_t* out, size_t first, size_t pixels,
                         size_t channels) {

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kSmallRecord = 64;                   // bytes per record of a column to load
 constexpr uint64_t kSmallColumn = uint64_t{256} << 20;  // bytes of such a column
 constexpr int64_t kMostLabels = int64_t{1} << 28;       // labels in files; 2 GiB as int64
-constexpr int64_t kLongestSide = int64_t{1} << 30;      // of a picture
+constexpr int64_t kLongestSide = int64_t{1} << 30;      // of an image
 
 std::string shape_text(const Shape& shape) {
   std::string out = "(N";
@@ -62,7 +62,7 @@ FieldKind kind_of(const ArrayType& array, const Column& column) {
   return FieldKind::kTensor;
 }
 
-// (H, W) becomes (1, H, W); channels come first.
+// The shape as an image: (H, W) becomes (1, H, W); channels must come first.
 Shape picture_shape(const ArrayType& array, const std::string& name) {
   Shape shape = array.shape;
   const std::string got =
@@ -85,7 +85,7 @@ Shape picture_shape(const ArrayType& array, const std::string& name) {
   return shape;
 }
 
-// The field of an array; its kind and shape follow from name and type.
+// The field of an array; its kind and shape are inferred from name and type.
 Field array_field(const ArrayType& array, const Column& column) {
   Field field{.name = column.name,
               .kind = kind_of(array, column),
@@ -110,7 +110,7 @@ Field array_field(const ArrayType& array, const Column& column) {
 
 bool is_scalar(const Field& field) { return field.shape.empty() && field.dtype == DType::kInt64; }
 
-// The whole array in memory, which the column then owns.
+// Loads the whole array into memory, which the column then owns.
 ArrayColumn loaded(const FileArray& array) {
   if (const uint8_t* place = array.in_place()) {
     return {place, array.dtype, array.count(), array.shape, array.parts[0].memory};

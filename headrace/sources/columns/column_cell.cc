@@ -165,7 +165,7 @@ void add_cell(const Field& field, const Cell& cell, int64_t count, Fingerprint& 
   for (const std::string& name : cell.classes) print.add(name);
   for (int64_t record = 0; record < cell.names.size(); ++record) {
     std::string_view name = cell.names[record];
-    // Excludes the root, since a copy of a dataset has the same files.
+    // Excludes the root, so that a copy of a dataset elsewhere has the same fingerprint.
     if (!cell.which.empty() && name.starts_with(cell.root)) name.remove_prefix(cell.root.size());
     print.add(name);
   }

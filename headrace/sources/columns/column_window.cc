@@ -34,7 +34,7 @@ Field make_window(WindowColumn& rows, const Column& column, Cell& cell) {
 }
 
 void read_window(const Cell& cell, int64_t record, std::span<uint8_t> out) {
-  const auto end = std::ranges::upper_bound(cell.part_ends, record);  // of a run that has records
+  const auto end = std::ranges::upper_bound(cell.part_ends, record);  // the end of the record's run
   const int64_t first = end == cell.part_ends.begin() ? 0 : *(end - 1);
   for (size_t i = 0; i < cell.offsets.size(); ++i) {
     const int64_t wanted = record + cell.offsets[i];

@@ -93,7 +93,7 @@ class ColumnSource final : public Source {
     return path;
   }
 
-  // The first file's, because there is no better one.
+  // The folder of the first file, because there is no better one.
   std::string root() const override {
     const Cell* const files = first_files();
     if (!files || size_ == 0) return {};
@@ -211,7 +211,7 @@ class ColumnSource final : public Source {
     }
   }
 
-  // Fills the cell's own buffer with a value of this many bytes, by `fill(buffer)`.
+  // Fills the cell's buffer with a value of this many bytes, by `fill(buffer)`.
   template <class Fill>
   static void read_into(const Cell& cell, int64_t record, size_t bytes, FieldData& data,
                         RecordData& out, const Fill& fill) {
@@ -244,7 +244,7 @@ class ColumnSource final : public Source {
   int64_t size_;
   std::string title_;
   size_t buffers_ = 0;  // for reading a record
-  bool later_ = false;  // some of it is on asynchronous storage
+  bool later_ = false;  // some files are in an asynchronous storage
   uint64_t fingerprint_ = 0;
 };
 

@@ -10,7 +10,7 @@ namespace headrace {
 namespace {
 
 constexpr size_t kBlock = size_t{1} << 20;      // bytes read at once to gather strided records
-constexpr uint64_t kWide = uint64_t{32} << 10;  // a gap that costs more to read than to step over
+constexpr uint64_t kWide = uint64_t{32} << 10;  // a gap that is more expensive to read than to skip
 
 }  // namespace
 

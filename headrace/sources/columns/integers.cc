@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// Calls with a value of the dtype's C++ type.
+// Calls `call` with a value of the dtype's C++ type.
 template <class Call>
 decltype(auto) with_integer(DType dtype, const Call& call) {
   switch (dtype) {
@@ -83,7 +83,7 @@ int64_t first_equal(const uint8_t* values, DType dtype, int64_t count, int64_t v
 
 std::optional<int64_t> misfit_of(const uint8_t* values, DType from, int64_t count, DType to) {
   if (from == to || count == 0) return {};
-  // When read as int64, uint64 values that are too large for it are negative.
+  // Read as int64, uint64 values that are too large for it are negative.
   const bool wraps = from == DType::kUInt64;
   const DType compared = wraps ? DType::kInt64 : from;
   IntegerRange can = range_of_integers(to);

@@ -186,13 +186,13 @@ class Concat final : public Source {
   struct Part {
     SourcePtr source;
     int64_t begin = 0;
-    std::vector<size_t> places;  // indices of this source's fields, in the joint order
+    std::vector<size_t> places;  // indices of this source's fields, in joint order
     bool in_order = true;
   };
 
   const Part& part_of(int64_t index) const {
-    // The last source that begins at or before it, because empty sources begin where the next one
-    // does.
+    // The last source that begins at or before `index`, because empty sources begin where the next
+    // one does.
     return *std::prev(
         std::upper_bound(parts_.begin(), parts_.end(), index,
                          [](int64_t record, const Part& part) { return record < part.begin; }));
@@ -209,8 +209,8 @@ class Concat final : public Source {
   void read_part(const Part& part, std::span<const int64_t> indices,
                  const std::vector<bool>& wanted, std::span<RecordData> out) const {
     for (RecordData& record : out) {
-      if (!part.in_order) record.by_range = nullptr;  // it refers to the joint order
-      // Annotated sizes may belong to another part's record, and this part may not know any.
+      if (!part.in_order) record.by_range = nullptr;  // by_range is in the joint order
+      // Annotated sizes may be left from another part's record, and this part may not set any.
       for (FieldData& field : record.fields) field.annotated_width = field.annotated_height = 0;
     }
     part.source->read(indices, wanted_of(part, wanted), out);

@@ -173,7 +173,7 @@ class Join final : public Source {
     for (size_t i = 0; i < right_fields_.size() && out.result; ++i) {
       out.fields[left_fields() + i] = std::move(partner.fields[right_fields_[i]]);
     }
-    out.parts.resize(1);  // owns the partner's memory, which the fields point to
+    out.parts.resize(1);  // the memory of the right record, which the fields point to
     out.parts[0] = std::move(partner);
   }
 
@@ -247,8 +247,8 @@ class Join final : public Source {
   }
 
   SourcePtr left_, right_;
-  Schema schema_;                     // the left one's fields, then right_fields_
-  std::vector<size_t> right_fields_;  // of the right one's schema
+  Schema schema_;                     // the fields of left_, then right_fields_
+  std::vector<size_t> right_fields_;  // field numbers in the schema of right_
   std::vector<Pair> pairs_;
   int64_t left_alone_ = 0, right_alone_ = 0;
   uint64_t fingerprint_ = 0;

@@ -10,10 +10,11 @@
 #include "headrace/sources/view.h"
 #include "headrace/sources/wording.h"
 
-// Note [Where a mix has which record]: a source with c of the N records has its j-th one at time
-// (2j + 1) / 2c, with times from 0 to 1, so they are evenly spread. The mix is all of them sorted
-// by time, equal times by source. The number of a source's records before a time is a division, so
-// the record at a position is found by bisection over time, without a table.
+// Note [Where a mix has which record]: a source that contributes c of the N records has its j-th
+// one at time (2j + 1) / 2c, with times from 0 to 1, so they are evenly spread. The mix consists of
+// the records of all sources, sorted by time; equal times are sorted by source. The number of a
+// source's records before a time is a division, so the record at a position is found by bisection
+// over time, without a table.
 //
 // When shuffled, each position keeps its source, so every segment keeps its proportions; the
 // source's records are permuted among these positions, separately for each pass over them.
@@ -29,7 +30,7 @@ const ErrorCode kBadMix{
 
 constexpr uint64_t kMixKey = 0x6D6978;  // keeps these draws apart from the sampler's
 
-// Whole numbers that add up to `size`, in proportion: rounded down, the rest by largest remainder.
+// Integers that add up to `size`, in proportion to the shares (largest remainder method).
 std::vector<int64_t> counts_of(const std::vector<double>& shares, int64_t size) {
   std::vector<int64_t> counts;
   std::vector<std::pair<double, size_t>> remainders;
@@ -94,8 +95,8 @@ class Mix final : public View {
     int64_t count;    // in the mix
     Permutation order;
 
-    // The number of records before the time of another source's j-th of `count`; the caller decides
-    // ties.
+    // The number of records of this part before the time of record j of `other_count` of another
+    // part. `or_equal`: count equal times, too.
     int64_t before(int64_t j, int64_t other_count, bool or_equal) const {
       // (2i + 1) / 2count < (2j + 1) / 2other  <=>  2i + 1 < (2j + 1) count / other
       const __int128 bound = static_cast<__int128>(2 * j + 1) * count;
@@ -121,7 +122,7 @@ class Mix final : public View {
     int64_t j;  // index among the part's records in the mix
   };
 
-  // The number of records of the mix before the j-th of a part.
+  // The position in the mix of record j of a part.
   int64_t position_of(size_t part, int64_t j) const {
     int64_t out = 0;
     for (size_t i = 0; i < parts_.size(); ++i) {

@@ -42,7 +42,7 @@ Result<ImageLayout> image_layout(std::span<const int64_t> ids, std::span<const I
   for (int64_t at = 0; at < count && found < total; ++at) {
     if (ids[static_cast<size_t>(at)] != placeholder) continue;
     ++found;
-    if (rest > 0) {  // of an image that has begun
+    if (rest > 0) {  // another placeholder of the same image
       --rest;
       continue;
     }

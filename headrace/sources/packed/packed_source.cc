@@ -21,7 +21,7 @@ struct PackedField {
   size_t from = 0, to = 0;
   DType stored = DType::kInt64, delivered = DType::kInt64;
   int64_t pad = 0;
-  bool next = false;  // for each piece that continues, the value after it is read, too
+  bool next = false;  // if a piece's document continues, also read the next value
 };
 
 class PackedSource final : public Source {
@@ -154,7 +154,7 @@ class PackedSource final : public Source {
   void add(const std::string& name, DType dtype, int64_t size) {
     schema_.push_back({.name = name, .kind = FieldKind::kTensor, .dtype = dtype, .shape = {size}});
   }
-  // name: empty if no field of the row has the values themselves.
+  // `name`: empty if the values are used only for labels.
   void add_values(size_t number, const std::string& name, DType to, int64_t pad, bool for_labels) {
     wanted_of_documents_[number] = true;
     values_.push_back({.from = number,
@@ -196,7 +196,7 @@ class PackedSource final : public Source {
   static int64_t count_of(const PackedPiece& piece, const PackedField& field) {
     return piece.count + (field.next && piece.continues ? 1 : 0);
   }
-  // Whether the labels are requested and made from this field.
+  // Whether labels are wanted and are made from this field.
   bool makes_labels(const PackedField& field, const std::vector<bool>& wanted) const {
     return labels_ < schema_.size() && &field == &values_[labels_from_] && wanted[labels_];
   }
@@ -245,8 +245,7 @@ class PackedSource final : public Source {
     return {};
   }
 
-  // Reads documents one after the other: each may have as many bytes of images as the previous ones
-  // have left.
+  // Reads documents one after the other: max_bytes limits the images of all together.
   Result<void> read_with_images(std::span<const int64_t> documents, const std::vector<bool>& inside,
                                 std::span<RecordData> parts) const {
     const size_t most = parts.empty() ? 0 : parts[0].max_bytes;
@@ -296,7 +295,7 @@ class PackedSource final : public Source {
                  length = static_cast<size_t>(options_.pack.length);
     const bool labels = makes_labels(field, wanted);
     Buffer& row = out.owned[field.to];
-    row.resize((length + 1) * item);  // and the value after a row's last one
+    row.resize((length + 1) * item);  // plus the value after the last one in the row
     if (labels) out.owned[labels_].resize(length * item);
     size_t at = 0;
     for (size_t i = 0; i < pieces.size(); ++i) {

@@ -68,12 +68,12 @@ class RowsByRoom {
   }
 
   std::vector<int64_t> newest_;  // by room: the row added last, -1 if there is none
-  std::vector<int64_t> below_;   // by row: the one added before it with the same room
+  std::vector<int64_t> below_;   // by row: the row added before it with the same room
   // One bit per room, then one per word of those, and so on.
   std::vector<std::vector<uint64_t>> levels_;
 };
 
-// Finds the first row that has this much room, by a tree with the maximum room below each node.
+// Finds the first row with enough room, in a tree that has the maximum room below each node.
 class RowsInOrder {
  public:
   explicit RowsInOrder(size_t rows) : leaves_(std::bit_ceil(std::max<size_t>(rows, 1))) {
@@ -155,7 +155,8 @@ std::vector<int32_t> longest_first(const std::vector<PackedPiece>& pieces,
 // Sets the row of each piece; returns the number of rows.
 int64_t best_fit(const std::vector<PackedPiece>& pieces, const RowPacking& given,
                  std::vector<int32_t>& row_of) {
-  // Limits tables of a row's length to the number of tokens, which then all fit into one row.
+  // Limits the tables, which have an entry per possible room: if all tokens fit into one row, a
+  // shorter length gives the same result.
   RowPacking options = given;
   int64_t tokens = 1;
   for (const PackedPiece& piece : pieces) tokens += piece.count;

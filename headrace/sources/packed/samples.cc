@@ -299,7 +299,7 @@ class SampleSource final : public Source {
   const std::vector<ImageForm>
       forms_;  // by document and field of images; 0 tokens if there is no image
   Schema schema_;
-  std::vector<bool> inner_wanted_;  // without images
+  std::vector<bool> inner_wanted_;  // fields wanted from the documents, without images
   size_t tokens_ = 0, own_labels_ = 0, mask_ = 0, labels_ = 0, first_along_ = 0, first_image_ = 0;
   std::vector<size_t> along_, images_;
 };

@@ -42,7 +42,7 @@ constexpr int64_t kRecordsAtOnce = 8;  // records per thread, enough for one cal
             .hint = "choose a file in a writable folder: -o FILE"});
 }
 
-// Bytes of pictures per thread that are read ahead of the one whose index is being written.
+// Bytes of images per thread that may be read ahead of the one whose index is being written.
 constexpr size_t kWaitingBytes = size_t{64} << 20;
 
 struct IndexedPicture {
@@ -158,7 +158,7 @@ class Build {
     }
   }
 
-  // None if it is damaged; empty for kinds without an index.
+  // nullopt if the file is damaged; an empty index for formats without one.
   static std::optional<std::vector<uint8_t>> index_of(const MediaRecord& media,
                                                       const FieldData& data) {
     Result<std::vector<uint8_t>> index =
@@ -183,7 +183,7 @@ class Build {
   std::vector<bool> wanted_, by_range_;
 };
 
-// Adds to `out`.
+// Builds the index of one source, and adds the counts to `out`.
 void build(const Source& source, const std::string& path, int threads, const Progress& progress,
            const RowIndexPart& part, BuiltRowIndex& out) {
   const Range records = range_of(source.size(), part);

@@ -25,7 +25,7 @@ struct PictureName {
   uint64_t hash;
 };
 
-// The result for one picture of a record.
+// The index entry found for one picture of a record.
 struct Found {
   size_t field = 0;
   PictureName name{};
@@ -41,8 +41,8 @@ std::optional<uint64_t> identity_hash(const File& file) {
   return content_hash({reinterpret_cast<const uint8_t*>(numbers), sizeof numbers});
 }
 
-// For a video in memory: its size and both ends, where containers have their tables. All of its
-// bytes would cost as much as the index saves.
+// For a video in memory: hashes its size and both ends, where containers have their tables. Hashing
+// all bytes would cost as much as the index saves.
 uint64_t ends_hash(std::span<const uint8_t> bytes) {
   constexpr size_t kEnd = size_t{64} << 10;
   const size_t end = std::min(bytes.size(), kEnd);
@@ -95,7 +95,7 @@ void IndexedSource::keep() {
 
 void IndexedSource::read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
                          std::span<RecordData> out) const {
-  for (RecordData& record : out) {  // earlier facts about the record
+  for (RecordData& record : out) {  // clears facts about earlier records
     for (FieldData& data : record.fields) data.row_index = {};
   }
   inner()->read(indices, wanted, out);
@@ -104,7 +104,7 @@ void IndexedSource::read(std::span<const int64_t> indices, const std::vector<boo
   }
 }
 
-// All of it is in one block of the record's memory: the identifiers, then the row indexes.
+// Uses one block of the record's memory: the identifiers, then the row indexes.
 void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) const {
   constexpr size_t kMost = 8;  // maximum pictures per record; others get no index
   std::array<Found, kMost> found;
@@ -140,7 +140,7 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
     std::memcpy(name, &picture.name, sizeof picture.name);
     RowIndexSlot& slot = record.fields[picture.field].row_index;
     slot.picture = reinterpret_cast<uintptr_t>(name);
-    // The store is updated through a const source, like all its readers; it has its own lock.
+    // Decoders update the store through a const source; the store has its own lock.
     if (learn_) slot.store = const_cast<IndexedSource*>(this);
     if (!picture.place) continue;
     const std::span<uint8_t> known(rows, picture.place->length);
@@ -157,7 +157,7 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
 void IndexedSource::learned(uint64_t picture, std::span<const uint8_t> row_index) {
   PictureName name;
   std::memcpy(&name, reinterpret_cast<const void*>(static_cast<uintptr_t>(picture)), sizeof name);
-  // Views of a picture are indexed separately from the rows that each one decodes.
+  // Another decode of the same picture may have found a longer index.
   RowIndexFile& file = *name.part->file;
   if (file.has_longer(name.slot, name.hash, row_index.size())) return;
   if (file.add(name.slot, name.hash, row_index)) ++learned_;
@@ -165,7 +165,7 @@ void IndexedSource::learned(uint64_t picture, std::span<const uint8_t> row_index
 
 namespace {
 
-// Null, with a note, if there is none and none can be created.
+// Null, with a note, if the file does not exist and cannot be created.
 std::unique_ptr<RowIndexFile> file_in_cache(const CacheDirectory& cache, const std::string& path,
                                             const RowIndexKey& key, bool learn, std::string& note) {
   if (path.empty()) {

@@ -25,8 +25,8 @@
 //              0: there is none
 //   entries    u32 checksum, then `length` bytes; the offset is that of the checksum
 //
-// A checksum also covers slot and hash: so a half-written position, or an entry overwritten by
-// another process, is not mistaken for one of this picture.
+// A checksum also covers slot and hash, so that a half-written slot, or an entry overwritten by
+// another process, is not mistaken for an index of this picture.
 
 namespace headrace {
 namespace {
@@ -46,7 +46,7 @@ constexpr std::string_view kRowIndexMagic = "HRROWIDX";
 // The format of entries has a separate version: those of version 2 can still be read.
 constexpr uint32_t kRowIndexVersion = 3, kOldestVersion = 2;
 constexpr size_t kKeyAt = 16, kSumAt = 56, kCheckBytes = 4;
-constexpr int kLengthBits = 24;  // 16 MiB: two days of video; and 1 TiB of entries
+constexpr int kLengthBits = 24;  // indexes up to 16 MiB (two days of video), and 1 TiB of entries
 constexpr uint64_t kLargestOffset = uint64_t{1} << (64 - kLengthBits);
 constexpr int64_t kMostSlots = int64_t{1} << 36;  // so that table sizes cannot overflow
 // A file with at least this many unreferenced bytes, if they are more than half of it, is
@@ -88,7 +88,7 @@ std::span<const uint8_t> bytes_of(const Slot& slot) {
   return {reinterpret_cast<const uint8_t*>(slot.data()), sizeof slot};
 }
 
-// Whether the header belongs to this dataset; otherwise, why not.
+// Checks that the header belongs to this dataset; returns an error if not.
 Result<void> check(const Header& found, const RowIndexKey& key, const std::string& path,
                    bool writable) {
   ByteReader in(found);
@@ -99,8 +99,8 @@ Result<void> check(const Header& found, const RowIndexKey& key, const std::strin
     return Error{
         .code = &kNoRowIndex, .what = path + " is not a row index", .where = {.file = path}};
   }
-  // Readers must understand all flags, and none are defined. Nothing is ever added to what older
-  // readers accept.
+  // Readers must understand all flags, and none are defined. Files of older versions are never
+  // extended, since older readers accept them.
   const uint32_t oldest = writable ? kRowIndexVersion : kOldestVersion;
   if (version < oldest || version > kRowIndexVersion || flags != 0) {
     return Error{.code = &kNoRowIndex,
@@ -167,7 +167,7 @@ std::unique_ptr<RowIndexFile> RowIndexFile::create(const std::string& path,
 
 std::unique_ptr<RowIndexFile> RowIndexFile::extend(const std::string& path,
                                                    const RowIndexKey& key) {
-  // Checked before opening: a file that another process publishes in between is opened, never
+  // Checked before opening: a file that another process publishes in between is opened, not
   // replaced.
   const bool missing = ::access(path.c_str(), F_OK) != 0;
   Result<std::unique_ptr<RowIndexFile>> there = open(path, key, /*writable=*/true);
@@ -175,7 +175,7 @@ std::unique_ptr<RowIndexFile> RowIndexFile::extend(const std::string& path,
     const uint64_t live = (*there)->contents().live_bytes + end_of_table(key);
     if ((*there)->file_bytes() < 2 * live + kWasteful) return std::move(*there);
   } else {
-    there = open(path, key, false);  // of an older version
+    there = open(path, key, false);  // maybe an older version
   }
   const RowIndexFile* old = there ? there->get() : nullptr;
   std::unique_ptr<RowIndexFile> file = create(path, key);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-// "/account/path", then a line for each parameter of the query, unescaped.
+// "/account/path", then a line per query parameter, unescaped.
 std::string canonical_resource(const std::string& account, const Url& url) {
   std::string out = "/" + account + url.path;
   std::map<std::string, std::vector<std::string>> parameters;

@@ -17,11 +17,11 @@ namespace headrace {
 namespace {
 
 constexpr size_t kListingsAtOnce = 256;
-// Known folders: with fewer, their subfolders are searched first, so that there are enough to list
-// concurrently.
+// With fewer known folders than this, their subfolders are listed first, so that there are enough
+// to list concurrently.
 constexpr size_t kEnoughFolders = 16;
 
-// What earlier existence checks and reads of its beginning revealed about a folder.
+// A page of a folder that earlier requests have cached: the whole listing or its first page.
 std::optional<ListPage> known_page(const ListQuery& query) {
   if (query.flat || !query.next.empty()) return {};
   if (const auto all = known_objects().listing(query.folder)) {
@@ -30,8 +30,8 @@ std::optional<ListPage> known_page(const ListQuery& query) {
   return known_objects().first_page(query.folder);
 }
 
-// A listing of everything below a folder: the requests still to be sent, and which entries of a
-// page count.
+// A listing of everything below a folder: decides which requests to send, and which entries of each
+// page to deliver.
 class Listing {
  public:
   Listing(const Cloud& cloud, std::string root, const Storage::EachEntry& each)
@@ -53,9 +53,9 @@ class Listing {
   }
 
  private:
-  // Few folders are listed one level at a time; once there are enough, each is listed with
-  // everything below it. Many folders in one page may hold few files each, which one flat page
-  // shows.
+  // While few folders are known, they are listed one level at a time; once there are enough, each
+  // is listed with everything below it. If one page has many folders, they may hold few files each,
+  // so one flat page is requested first to find out.
   Result<void> take_level(const ListQuery& query, ListPage page) {
     std::erase_if(page.entries, [&](const RemoteEntry& entry) {
       return entry.is_folder && entry.name == query.last_folder;
@@ -83,7 +83,8 @@ class Listing {
   }
 
   Result<void> take_flat(const ListQuery& query, ListPage page) {
-    // Of folders that are listed together: the first page, and all that begin after a name.
+    // If the folders are listed together, this is the first page, or a page that begins after a
+    // name.
     const auto together = folders_.find(query.folder);
     if (together == folders_.end()) {
       ask_for_rest(query, page);
@@ -103,12 +104,12 @@ class Listing {
     }
     if (!in_order && (!query.after.empty() || !query.until.empty())) {
       if (!is_first) return bad_listing("its keys are not in the order of their names");
-      return ask_for_each(query, folders);  // a server that does not begin there
+      return ask_for_each(query, folders);  // the server does not support starting after a name
     }
     return take_part(query, std::move(page));
   }
 
-  // Groups of this many folders, about a page each, are listed together.
+  // Lists groups of `at_once` folders together, about one page per group.
   Result<void> ask_together(const ListQuery& query, ListPage page,
                             const std::vector<std::string>& folders, size_t at_once) {
     for (size_t i = at_once; i < folders.size(); i += at_once) {
@@ -127,7 +128,7 @@ class Listing {
     if (is_over) page.next.clear();
     ask_for_rest(query, page);
     for (const RemoteEntry& entry : page.entries) {
-      // Files of the folder itself came with its folders.
+      // Files of the folder itself were delivered with its list of folders.
       const bool is_below = entry.is_folder || entry.name.find('/') != std::string::npos;
       if (is_below && (query.until.empty() || name_of(entry) < query.until)) {
         hand_over(query, entry);
@@ -161,7 +162,7 @@ class Listing {
     goes_on_ = goes_on_ && each_(std::string_view(path).substr(root_.size() + 1), kind);
   }
 
-  // As in the key.
+  // The name as it is in the key.
   static std::string name_of(const RemoteEntry& entry) {
     return entry.is_folder ? entry.name + "/" : entry.name;
   }
@@ -173,7 +174,7 @@ class Listing {
     }
     return true;
   }
-  // How many of the folders begin up to this name.
+  // The number of folders up to this name.
   static size_t count_before(const std::vector<std::string>& folders, const std::string& name) {
     return static_cast<size_t>(std::ranges::upper_bound(folders, name) - folders.begin());
   }
@@ -182,7 +183,7 @@ class Listing {
   const std::string root_;
   const Storage::EachEntry& each_;
   std::deque<ListQuery> waiting_;
-  // Those of folders that are listed together with what is below them, by the names in keys.
+  // For folders whose subfolders are listed together: the names of the subfolders, as in keys.
   std::map<std::string, std::vector<std::string>> folders_;
   size_t folders_known_ = 0;
   bool is_there_ = false, goes_on_ = true;
@@ -244,7 +245,8 @@ Result<bool> BucketFiles::store(const std::string& path, std::string content) co
   cloud().prepare(/*looks=*/true);
   Fetch fetch = new_fetch(path);
   fetch.redirected = {};
-  fetch.upload = std::make_shared<const std::string>(std::move(content));  // shared: with tries
+  fetch.upload =
+      std::make_shared<const std::string>(std::move(content));  // shared: by all attempts
   FetchResult got = RangeClient::of_process().fetch(std::move(fetch));
   known_objects().added(path);
   if (!got.result) return std::move(got.result.error());

@@ -49,7 +49,7 @@ void set_key_provider(std::string_view cloud, KeyProvider provider) {
   Providers& all = providers();
   MutexLock lock(all.mutex);
   Provider& one = all.by_cloud.try_emplace(std::string(cloud)).first->second;
-  one.provider.swap(provider);  // the old one is destroyed without the lock
+  one.provider.swap(provider);  // the old one is destroyed after the lock is released
   ++one.number;
 }
 

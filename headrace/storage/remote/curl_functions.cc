@@ -28,7 +28,7 @@ void find(void* library, Function*& function, const char* name, std::string& pro
 Opened open_library() {
   Opened out;
   void* library = nullptr;
-  // The second is built with GnuTLS and has the same interface.
+  // The second one is built with GnuTLS and has the same interface.
   for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
     library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library) break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Google Cloud Storage, by its XML interface: gs://BUCKET/KEY. Its listings are those of S3.
+// Google Cloud Storage, by its XML API: gs://BUCKET/KEY. Listings have the format of S3.
 // https://cloud.google.com/storage/docs/xml-api/overview
 #include <ctime>
 #include <memory>
@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-// An HMAC key, as in GDAL's variables, or a token, as in those of gcloud and Terraform.
+// An HMAC key, from the same variables as in GDAL, or a token, from those of gcloud and Terraform.
 std::optional<SigningKeys> google_keys() {
   SigningKeys keys{.key = variable_of({"GS_ACCESS_KEY_ID"}),
                    .secret = variable_of({"GS_SECRET_ACCESS_KEY"})};

@@ -35,7 +35,7 @@ CloudSettings hub_settings() { return {.endpoint = variable_of({"HF_ENDPOINT"})}
 struct HubState : CloudState {
   HubState() : CloudState("hf", hub_settings, hub_keys) {}
   Mutex mutex;
-  std::map<std::string, Redirected> kept GUARDED_BY(mutex);  // indexed by the URL that redirects
+  std::map<std::string, Redirected> kept GUARDED_BY(mutex);  // by the URL that redirects
 };
 
 HubState& hub() { return of_this_process<HubState>(); }
@@ -120,7 +120,7 @@ class Hub final : public Cloud {
     return list_page_of_hub(got.text, got.next_page, file.empty() ? file : file + "/", query.flat);
   }
 
-  // The stored URL has expired, or the token has.
+  // Called if the stored URL or the token may have expired.
   bool renew(const std::string& path, const HttpResponse& response,
              std::string_view /*code*/) const override {
     if (const Result<HttpRequest> asked = resolving(path)) {

@@ -37,19 +37,19 @@ std::string range_text(const HttpResponse& response) {
   return std::to_string(*response.range_first) + "-" + std::to_string(*response.range_last);
 }
 
-// A body with a Content-Range, whatever the status (some servers answer 200).
+// Judges a body with a Content-Range, whatever the status (some servers answer 200).
 Judgment judge_range(const HttpResponse& response, const WantedRange& wanted) {
   if (!response.range_first) return wrong("a body without a range");
   const uint64_t first = *response.range_first, body = *response.range_last - first + 1;
-  // Without it a prefix would be mistaken for a whole object, and the rest would be missing
-  // silently.
+  // Without the size, a prefix could be mistaken for the whole object, and the rest would be
+  // silently missing.
   if (!response.range_total) return wrong("a range without the object's size");
   const uint64_t total = *response.range_total;
   if (*response.range_last >= total) {
     return wrong("a range beyond the end: bytes " + range_text(response) + " of " +
                  std::to_string(total));
   }
-  // It may only be shorter than requested at the object's end.
+  // The body may be shorter than requested only at the object's end.
   const bool to_the_end = first + body == total;
   const bool is_all = body == wanted.bytes || (body < wanted.bytes && to_the_end);
   const uint64_t begin = wanted.from_end ? total - std::min(total, wanted.bytes) : wanted.first;
@@ -70,7 +70,7 @@ Judgment judge_body(const HttpResponse& response, const WantedRange& wanted) {
   }
   if (response.has_range) return judge_range(response, wanted);
   if (response.status == 206) return wrong("206 without a valid Content-Range");
-  // The whole object.
+  // The response is the whole object.
   const std::optional<uint64_t> total = response.length;
   const bool fits = wanted.first == 0 &&
                     (wanted.bytes == WantedRange::kToTheEnd || (total && *total <= wanted.bytes));
@@ -188,7 +188,7 @@ Judgment judge_upload(const HttpResponse& response) {
     case 201:
     case 204:
       return {.verdict = Verdict::kTake};
-    case 409:  // Azure's for 412; S3's while another upload is under way
+    case 409:  // Azure's 412; S3: another upload is in progress
       return {.verdict = Verdict::kChanged};
     default:
       return judge(response, {});

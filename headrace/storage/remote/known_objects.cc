@@ -15,7 +15,7 @@ namespace headrace {
 namespace {
 
 constexpr uint64_t kRemote =
-    2;  // used as a device number: not that of a disk, nor of files in memory
+    2;  // device number of remote files; different from those of disks and MemoryFiles
 
 KnownObjects::Look look_of(const RemoteEntry& entry) {
   if (entry.is_folder) return {.status = {.kind = PathKind::kFolder}};
@@ -51,7 +51,7 @@ std::optional<KnownObjects::Look> KnownObjects::look(const std::string& path, do
       seen != looks_.end() && seen->second.time > time - kSeconds) {
     return seen->second.look;
   }
-  // Known to be missing: in a folder whose listing is known, or below something that is not a
+  // A path is known to be missing if the listing of its folder lacks it, or if a parent is not a
   // folder.
   for (size_t end = path.size(), slash = path.rfind('/'); slash != std::string::npos;
        end = slash, slash = slash > 0 ? path.rfind('/', slash - 1) : std::string::npos) {
@@ -61,7 +61,7 @@ std::optional<KnownObjects::Look> KnownObjects::look(const std::string& path, do
         folder->second.by_name.find(std::string_view(path).substr(slash + 1, end - slash - 1));
     if (found == folder->second.by_name.end()) {
       if (folder->second.ended > time - kSeconds) return Look{};
-      return {};  // it may have been created since
+      return {};  // it may have been created in the meantime
     }
     if (end == path.size()) {
       Look out = look_of((*folder->second.entries)[found->second]);
@@ -196,7 +196,7 @@ void KnownObjects::forget(const std::string& path) {
   looks_.erase(path);
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return;
-  // Facts about paths that do not name this file stay valid.
+  // Facts about other paths stay valid.
   const std::string folder = path.substr(0, slash);
   const std::string_view name = std::string_view(path).substr(slash + 1);
   const auto listed = listings_.find(folder);

@@ -57,7 +57,7 @@ Result<ListPage> page_of_keys(std::vector<ListedKey> keys, std::string_view pref
   for (ListedKey& listed : keys) {
     if (!listed.key.starts_with(prefix)) return bad_listing("it lists keys of another prefix");
     std::string name = listed.key.substr(prefix.size());
-    if (!listed.is_folder && name.empty()) continue;  // the folder's own marker
+    if (!listed.is_folder && name.empty()) continue;  // the key of the folder itself
     const bool is_marker = flat && name.ends_with('/');
     if ((listed.is_folder || is_marker) && name.ends_with('/')) name.pop_back();
     if (!flat && name.find('/') != std::string::npos && is_path(name)) {

@@ -70,7 +70,7 @@ Result<ListPage> list_page_of_hub(std::string_view body, std::string_view next_p
   for (json.begin_array(); json.next_element();) {
     std::optional<ListedKey> key = entry_from(json);
     has_size &= key.has_value();
-    // Everything below is listed without folders, which are derived from their files.
+    // Flat listings omit folders, which are derived from their files.
     if (key && !(flat && key->is_folder)) keys.push_back(std::move(*key));
   }
   json.end();

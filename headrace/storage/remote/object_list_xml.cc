@@ -131,7 +131,7 @@ Result<ListPage> list_page_of_xml(std::string_view body, std::string_view prefix
   if (is_truncated && next.empty())
     return bad_listing("it is continued, but without a continuation token");
   if (!is_truncated) next.clear();
-  // Whether keys are escaped may only be stated after them.
+  // The element that states whether keys are escaped may follow the keys.
   if (is_escaped) {
     for (Entry& each : entries) each.key = unescaped(each.key, true);
   }
@@ -156,7 +156,7 @@ Result<ListPage> list_page_of_azure(std::string_view body, std::string_view pref
       entries.push_back(std::exchange(entry, {}));
     }
     if (open.size() == 3 && name == "Name") {
-      // Names that XML cannot hold are escaped.
+      // Names that XML cannot represent are escaped.
       const bool is_escaped = open[2].attributes.find("Encoded=\"true\"") != std::string_view::npos;
       entry.key = is_escaped ? unescaped(text) : std::move(text);
     }

@@ -32,15 +32,15 @@ using Job = std::shared_ptr<FetchJob>;  // shared: by its transfers and by its w
 
 constexpr double kTick = 0.02;  // seconds between checks for stalled or slow requests
 constexpr int kMostRedirects = 5, kMostIdle = 512;
-constexpr size_t kMostCopies = 3;  // copies of a request, if earlier ones are slow
-constexpr size_t kRenewals = 4;    // renewals at once, for different buckets and hosts
+constexpr size_t kMostCopies = 3;  // maximum concurrent transfers of a slow request
+constexpr size_t kRenewals = 4;    // concurrent renewals, for different buckets and hosts
 
 // The requests to one server or bucket.
 struct Server {
   explicit Server(const RemoteOptions& options)
       : limit(options.connections), hedges(options.hedge_seconds) {}
   std::deque<Job> waiting;
-  std::deque<Job> slow;  // to be sent a second time, before those that wait
+  std::deque<Job> slow;  // to be sent a second time, before `waiting`
   int under_way = 0;
   RequestLimit limit;
   Hedges hedges;
@@ -62,7 +62,7 @@ std::string seconds_text(double seconds) {
   return out + " s";
 }
 
-// The size by which Hedges compares requests: assumed for bodies of unknown size.
+// The size by which Hedges classifies requests; 0 for listings and other bodies without `room`.
 uint64_t bytes_of(const Fetch& fetch) { return fetch.room ? fetch.range.bytes : 0; }
 
 }  // namespace
@@ -76,8 +76,8 @@ struct RangeClient::Loop {
   // Input from other threads.
   struct Arrival {
     Job job;
-    bool renewed = false;                // after `refused`: try again
-    std::optional<FetchResult> refused;  // if it is not new
+    bool renewed = false;                // after a rejection: try again
+    std::optional<FetchResult> refused;  // the rejected result
   };
   void put(Arrival arrival) EXCLUDES_LOCK(mutex);
 
@@ -159,7 +159,7 @@ void RangeClient::Loop::put(Arrival arrival) {
       failure(request_error(arrival.job->fetch.path, "the process is exiting")));
 }
 
-// The options as of when the request was submitted.
+// Uses the options from the time when the request was submitted.
 void RangeClient::Loop::wait_in_line(Job job) {
   Server& server = server_of(*job);
   server.limit.set_most(job->options->connections);
@@ -177,7 +177,7 @@ void RangeClient::Loop::run() {
   while (!over) {
     take_arrivals();
     end_unneeded();
-    begin_waiting();  // right after collecting others, without another round of waiting
+    begin_waiting();  // immediately after taking arrivals, without waiting
     wait_and_act();
     while (const auto done = curl.next_done()) {
       finish(*static_cast<Transfer*>(done->transfer), done->code);
@@ -232,10 +232,10 @@ void RangeClient::Loop::begin_waiting() {
   }
 }
 
-// The duplicate of a slow request counts as a connection, but not as an attempt.
+// The second transfer of a slow request (hedge) counts as a connection, but not as an attempt.
 void RangeClient::Loop::begin_copy(const Job& job, Server& server) {
   job->copy_waits = false;
-  const bool answered = job->transfers.empty();  // or it waits for another try
+  const bool answered = job->transfers.empty();  // or it waits for another attempt
   if (answered || server.limit.is_throttled(now()) || !server.hedges.take()) return;
   job->fresh = true;
   if (begin(job, server)) --job->tries;
@@ -250,7 +250,7 @@ bool RangeClient::Loop::begin(const Job& job, Server& server) {
   Result<HttpRequest> request =
       job->moved ? Result(*job->moved) : job->fetch.request(job->fetch.path, call);
   if (!request) {
-    // The other copy of a hedged request continues.
+    // The other transfer of a hedged request continues.
     if (job->transfers.empty()) answer(job, failure(std::move(request.error())));
     return false;
   }
@@ -300,7 +300,7 @@ void RangeClient::Loop::finish(Transfer& transfer, int code) {
   std::string service_code = transfer.service_code();
   release(transfer);
   if (outcome.kind == Kind::kThrottled) server_of(*job).limit.throttled(now());
-  if (!job->transfers.empty()) return;  // the other copy of a hedged request continues
+  if (!job->transfers.empty()) return;  // the other transfer of a hedge continues
   switch (outcome.kind) {
     case Kind::kAgain:
       job->fresh = true;
@@ -331,7 +331,7 @@ void RangeClient::Loop::whole(const Job& job, Transfer& transfer) {
   }
   release(transfer);
   while (!job->transfers.empty()) release(*job->transfers.front());  // the slower ones
-  if (job->fetch.room && !job->facts) {                              // its length is known only now
+  if (job->fetch.room && !job->facts) {                              // the length is only known now
     Result<BytePlaces> room = job->fetch.room(out.facts);
     if (!room) return answer(job, failure(std::move(room.error())));
     out.got = std::min<uint64_t>(room->size(), out.text.size());
@@ -383,7 +383,8 @@ void RangeClient::Loop::renew(const Job& job, FetchResult refused, const HttpRes
   }
   if (!job->fetch.renew || job->renewed) return answer(job, std::move(refused));
   job->renewed = true;
-  // Credentials may be requested from a server or from Python; the job returns afterwards.
+  // Renewing credentials may take a request to a server or a call to Python; the job comes back as
+  // an arrival.
   auto held = std::make_shared<FetchResult>(std::move(refused));  // shared: with a copyable call
   renewals.call([this, job, held, response, code = std::move(code)] {
     bool renewed = false;
@@ -412,7 +413,7 @@ void RangeClient::Loop::look_for_slow_ones() {
       stalled.push_back(transfer);
     } else if (job.options->hedge && !job.fetch.upload && !job.copy_waits &&
                job.transfers.back() == transfer &&
-               job.transfers.size() < kMostCopies) {  // the copy sent last
+               job.transfers.size() < kMostCopies) {  // the latest transfer
       const Server& server = server_of(job);
       const double after = server.hedges.after(bytes_of(job.fetch));
       if (time - transfer->begun() > after && !server.limit.is_throttled(time)) {
@@ -470,7 +471,7 @@ void RangeClient::Loop::end_all() {
   for (auto& [name, server] : servers) {
     left.insert(left.end(), server.waiting.begin(), server.waiting.end());
     server.waiting.clear();
-    server.slow.clear();  // which are also in progress
+    server.slow.clear();  // these jobs are also in progress
   }
   for (auto& [time, job] : pauses) left.push_back(job);
   pauses.clear();

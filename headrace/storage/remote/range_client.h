@@ -82,8 +82,8 @@ struct Fetch {
   // worthwhile.
   std::function<bool(const std::string& path, const HttpResponse&, std::string_view code)> renew =
       {};
-  // Called before a redirect is followed. Returns the version of its target, if the response said
-  // so: HttpRequest::version. On the client's thread; must not wait.
+  // Called before a redirect is followed. Returns the version of its target (HttpRequest::version),
+  // if the response states it. Called on the client's thread; must not wait.
   std::function<std::string(const std::string& path, const HttpResponse&, const std::string& to)>
       redirected = {};
   // An object's content, to be stored if there is no object yet: `changed` if there is one.

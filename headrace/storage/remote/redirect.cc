@@ -11,7 +11,7 @@ namespace {
 
 bool same_server(const Url& a, const Url& b) { return a.scheme == b.scheme && a.host == b.host; }
 
-// The name without the port.
+// The host name without the port.
 std::string_view name_of_host(std::string_view host) {
   const size_t colon = host.rfind(':');
   const bool has_port = colon != std::string_view::npos && host.find(']', colon) == host.npos;

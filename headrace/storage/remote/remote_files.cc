@@ -42,7 +42,7 @@ LookedAt look_at_range(Fetch fetch, const WantedRange& range) {
   return out;
 }
 
-// Known from a listing, or from a request in the last seconds.
+// Whether the path is known to be missing, from a listing or from a request in the last seconds.
 bool is_known_to_be_missing(const std::string& path) {
   const auto look = known_objects().look(path);
   return look && look->status.kind == PathKind::kNothing;
@@ -75,7 +75,7 @@ Result<PathStatus> RemoteFiles::look(const std::string& given, bool both_ends) c
   if (given.find('\0') != std::string::npos) return storage_error(ENOENT, "look at", given);
   const auto known = known_objects().look(path);
   const bool has_ends = !both_ends || !known || known->head ||
-                        known->status.kind != PathKind::kFile;  // not if a listing contained it
+                        known->status.kind != PathKind::kFile;  // not if it was only listed
   if (const auto& look = known; look && has_ends) {
     if (look->status.kind == PathKind::kNothing) return storage_error(ENOENT, "look at", given);
     return look->status.kind == PathKind::kFolder ? folder_status(path) : look->status;
@@ -84,7 +84,7 @@ Result<PathStatus> RemoteFiles::look(const std::string& given, bool both_ends) c
   if (cloud_->lists() && (given.ends_with('/') || cloud_->is_root(path))) {
     return look_at_folder(path);
   }
-  // A name without a suffix may well be a folder: this is requested concurrently, not afterwards.
+  // A name without a suffix is probably a folder: the listing is requested concurrently.
   std::shared_ptr<PendingFetch> listing;
   if (cloud_->lists() && last_name(path).find('.') == std::string_view::npos &&
       !known_objects().first_page(path)) {
@@ -111,7 +111,7 @@ Result<PathStatus> RemoteFiles::look(const std::string& given, bool both_ends) c
   look.status.identity = identity_of_version(got.facts.version, got.facts.size.value_or(0));
   look.etag = got.facts.etag;
   look.head = head.bytes;
-  // A prefetch that failed, or belongs to another version, is requested again by its reader.
+  // If this prefetch failed or is of another version, the reader requests the bytes again.
   if (const FetchResult end = tail ? tail->fetch->wait() : FetchResult{.found = false};
       end.result && end.found && !end.changed && !tail->bytes->empty() &&
       identity_of_version(end.facts.version, end.facts.size.value_or(0)) == look.status.identity) {
@@ -194,8 +194,8 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
   KnownObjects::Entries all;
   ListQuery query{.folder = path};
   std::unordered_set<std::string>
-      folders;            // a page may end with one, and the next may begin with it
-  bool is_there = false;  // an empty folder may have a key of its own
+      folders;            // a page may end with a folder with which the next page begins
+  bool is_there = false;  // an empty folder may have a key
   do {
     Result<ListPage> page = page_of(query);
     if (!page) return std::move(page.error());
@@ -216,7 +216,8 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
   return folder_status(path);
 }
 
-// A file's beginning or end is fetched with its status; formats that inspect many files read there.
+// Answers from the first or last bytes, which were fetched with the file's status: formats that
+// inspect many files read these.
 bool RemoteFiles::answer_from_look(const Request& request, const std::string& path,
                                    const std::function<void(Answer)>& answer) const {
   const FileIdentity& known = *request.piece.known;
@@ -263,7 +264,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
       answer_from_look(request, path, answer)) {
     return;
   }
-  // A small read near the beginning fetches the whole beginning, since others follow.
+  // A small read near the beginning fetches the first kHeadBytes, since more such reads follow.
   const bool takes_head = is_plain && offset + missing <= std::min<uint64_t>(kHeadBytes, size);
   try {
     cloud_->prepare(/*looks=*/false);

@@ -34,7 +34,7 @@ CloudSettings aws_settings() {
 struct BucketPlace {
   Url url;  // its path is the bucket's
   std::string region;
-  // The configuration at the time it was determined.
+  // The configuration when this was determined.
   std::shared_ptr<const RemoteOptions> options;  // shared: the process's
   uint64_t version = 0;
 };
@@ -68,7 +68,7 @@ class S3 final : public Cloud {
     return request(bucket, escaped(key, "/"), "", call);
   }
 
-  // Directory buckets have another order.
+  // Directory buckets are not sorted by name.
   bool lists_after(const std::string& path) const override {
     return !bucket_and_key(path).bucket.ends_with("--x-s3");
   }
@@ -100,8 +100,7 @@ class S3 final : public Cloud {
   static Result<BucketPlace> place_of(const std::string& bucket) {
     BucketPlace out{
         .url = {}, .region = {}, .options = remote_options(), .version = aws().version()};
-    MutexLock lock(
-        aws().mutex);  // does not overwrite a region that a server has reported in the meantime
+    MutexLock lock(aws().mutex);  // a server may have reported the region in the meantime
     const auto known = aws().places.find(bucket);
     if (known != aws().places.end() && known->second.options == out.options &&
         known->second.version == out.version) {
@@ -112,7 +111,7 @@ class S3 final : public Cloud {
       region = named->second;
     }
     if (region.empty()) region = "us-east-1";
-    // Certificates of AWS cover one label before "s3".
+    // AWS certificates cover only one label before "s3", so names with dots go into the path.
     const bool own = !endpoint.empty();
     const std::string& addressing = out.options->addressing;
     const bool in_path = addressing == "path" || (addressing != "virtual" &&

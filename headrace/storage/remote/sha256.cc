@@ -55,8 +55,8 @@ void add_blocks(const uint8_t* blocks, size_t count, State& state) {
 constexpr State kBegin = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                           0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
-// The same by libcrypto, which uses the processor's SHA instructions and has usually been loaded by
-// libcurl anyway. Its SHA256_CTX begins with the state, which is verified once.
+// The same with libcrypto, which uses the processor's SHA instructions and has usually been loaded
+// by libcurl anyway. Relies on SHA256_CTX beginning with the state, which is verified once.
 class Library {
  public:
   static void (*blocks())(const uint8_t*, size_t, State&) {
@@ -67,7 +67,7 @@ class Library {
  private:
   struct Context {
     State state;
-    std::array<uint32_t, 56> rest;  // it has 20
+    std::array<uint32_t, 56> rest;  // SHA256_CTX has 20 words after the state
   };
   static const Library& library() {
     static const Library* const one = new Library;

@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-// The hash of a body without bytes.
+// The hash of an empty body.
 constexpr std::string_view kEmptyBody =
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr size_t kMostKept = 16;
@@ -29,7 +29,7 @@ std::array<char, 16> time_text(int64_t time) {
   return out;
 }
 
-// One text, with memory for all of it at once.
+// Concatenates the parts, with a single allocation.
 std::string joined_parts(std::initializer_list<std::string_view> parts) {
   size_t bytes = 0;
   for (const std::string_view part : parts) bytes += part.size();

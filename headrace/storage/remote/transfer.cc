@@ -45,12 +45,12 @@ const ErrorCode kUnsound{
 constexpr size_t kMostErrorBody = 4096, kMostText = size_t{256} << 20;
 constexpr long kReceiveBuffer = 128 << 10;
 
-// What is missing of a range when its first `got` bytes have arrived.
+// The part of a range that is missing after its first `got` bytes have arrived.
 WantedRange rest_of(const WantedRange& all, uint64_t got) {
   const bool open = all.bytes == WantedRange::kToTheEnd;
   return {.first = all.first + got,
           .bytes = open ? all.bytes : all.bytes - got,
-          .from_end = all.from_end};  // nothing has arrived, or its position is known
+          .from_end = all.from_end};  // either nothing has arrived, or the position is known
 }
 
 bool is_same_facts(const ObjectFacts& a, const ObjectFacts& b) {
@@ -66,7 +66,7 @@ Error request_error(const std::string& path, std::string what, std::string hint)
           .hint = std::move(hint)};
 }
 
-// Options of all its requests are set once, since a handle keeps them.
+// Sets the options common to all requests once, since a handle keeps them.
 Transfer::Transfer(const Curl& curl, Curl::Handle* handle) : curl_(curl), handle_(handle) {
   const auto set = [&](Curl::Option option, auto value) {
     (void)curl_.easy_setopt(handle_, option, value);
@@ -136,11 +136,11 @@ void Transfer::begin(std::shared_ptr<FetchJob> job, const HttpCall& call, HttpRe
   add("Accept: */*");
   const bool uploads = job_->fetch.upload != nullptr;
   if (uploads) {
-    add("Expect:");  // no round trip for a server's permission
+    add("Expect:");  // do not wait for "100 Continue"
     set(Curl::kUpload, 1L);
     set(Curl::kBodyBytes, static_cast<int64_t>(call.body.size()));
   } else {
-    set(Curl::kGet, 1L);  // ends an upload, too
+    set(Curl::kGet, 1L);  // also resets kUpload
   }
   set(Curl::kUrl, request_.url.c_str());
   set(Curl::kUserPassword, request_.user.empty() ? nullptr : request_.user.c_str());
@@ -208,14 +208,14 @@ size_t Transfer::take_body(char* data, size_t size, size_t count, void* transfer
   }
 }
 
-// False if the rest of the body is useless.
+// False if the rest of the body is not needed.
 bool Transfer::judge_head() {
   const Judgment judged = job_->fetch.upload ? judge_upload(response_) : judge(response_, wanted());
   judged_ = judged;
   if (judged.verdict == Verdict::kTake) return place(judged);
   if (judged.verdict != Verdict::kNoRange) return judged.verdict != Verdict::kWrong;
-  // A whole object is a correct response when inspecting a file, and also if only the rest was
-  // requested after an interrupted attempt.
+  // The whole object is an acceptable response to a first look at a file, and also if only the rest
+  // was requested after an interrupted attempt.
   const WantedRange& all = job_->fetch.range;
   const bool covers = all.first == 0 && (all.bytes == WantedRange::kToTheEnd ||
                                          (judged.total && *judged.total <= all.bytes));
@@ -228,7 +228,7 @@ bool Transfer::place(const Judgment& judged) {
   if (!job_->fetch.room) return true;
   ObjectFacts facts{.size = judged.total, .version = response_.version(), .etag = response_.etag};
   if (!request_.version.empty()) facts.version = facts.etag = request_.version;
-  if (!response_.has_range && begin_ > 0) begin_ = at_ = 0;  // everything again
+  if (!response_.has_range && begin_ > 0) begin_ = at_ = 0;  // the server sends everything again
   if (job_->facts && !is_same_facts(*job_->facts, facts)) {
     judged_->verdict = Verdict::kChanged;
     return false;
