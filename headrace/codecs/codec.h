@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes -> pixels of a window. One codec, one file; each registers a CodecRecord.
+// Image codecs: bytes -> pixels of a window. Each codec has its own file, which registers a
+// CodecRecord.
 //
-// A Codec record is a constant and shared by all threads. An ImageDecoder is made by it for one
-// thread, keeps tables and scratch between pictures, and must not be used from two threads. A
-// decoder may get several pictures at once (`lanes`): some decode several bit streams in parallel;
-// others process them in turn.
+// A codec record is a constant, shared by all threads. It makes ImageDecoders, each of which is for
+// one thread and keeps tables and scratch memory between pictures. A decoder may get several
+// pictures at once (`lanes`): some decoders decode several bit streams in parallel; others process
+// them in turn.
 #pragma once
 
 #include <array>
@@ -28,17 +29,17 @@ struct ImageHeader {
   int channels = 3;  // as stored: 1 gray, 2 gray+alpha, 3 color or palette, 4 with alpha, CMYK;
                      // others have no standard colors
   int bits = 8;      // per channel, as stored
-  DType sample = DType::kUInt8;  // dtype that the codec can deliver them in: uint8, uint16 or
-                                 // float32
+  // The dtype in which the codec can deliver the samples: uint8, uint16 or float32.
+  DType sample = DType::kUInt8;
   bool palette = false;
   bool alpha = false;        // the last channel is alpha, or the palette has transparent entries
   bool inks = false;         // the channels are amounts of ink: CMYK, YCCK
   int exif_orientation = 1;  // 1..8 as defined by EXIF 2.3; 1 if absent or invalid
-  size_t working_bytes =
-      0;  // for decoding, in addition to the rows (a progressive JPEG: all coefficients)
+  // Memory for decoding, in addition to the rows (a progressive JPEG: all coefficients).
+  size_t working_bytes = 0;
 };
 
-// How stored channels become delivered ones; each is equal to Pillow's convert().
+// How stored channels are converted to delivered ones; all equal Pillow's convert().
 enum class ColorMode : uint8_t {
   kRGB,     // 3 channels: gray replicated, palette looked up, alpha dropped, CMYK converted
   kGray,    // 1 channel: convert("L")
@@ -81,7 +82,7 @@ struct RowIndexSlot {
   std::span<const uint8_t> known;  // index of the same bytes; may be empty, or end before the last
                                    // row
   RowIndexStore* store = nullptr;  // called when decoding went further than `known`
-  uint64_t picture = 0;            // the store's name for the picture
+  uint64_t picture = 0;            // the store's key for the picture
 };
 
 // The conversion of 16-bit gray pictures, whose values do not fit into eight bits.
@@ -96,16 +97,15 @@ struct DecodeJob {
   Window window;                   // REQUIRES: inside the header's width x height, not empty
   ColorMode color = ColorMode::kRGB;
   DType sample = DType::kUInt8;  // REQUIRES: uint8, or with kStored the header's
-  bool strict = false;           // decode all of it, and make damage an error
-  // Rows of the window missing from the file are filled in like the library does, if it does;
-  // otherwise they are an error.
+  bool strict = false;           // decode the whole picture, and treat damage as an error
+  // Fill in rows of the window that the file lacks, as the reference library does, if it does. If
+  // not set, missing rows are an error.
   bool repair = false;
   SixteenBit sixteen_bit = SixteenBit::kRefuse;
   int page = 0;  // REQUIRES: read_page_header() succeeded for it
   RowSink* sink = nullptr;
   RowIndexSlot row_index = {};
-  int picture_height =
-      0;  // from the header, if the caller knows it: a hint about the amount of work
+  int picture_height = 0;  // from the header, if known: a hint about the amount of work
   // Output. After an error, some rows may have been delivered; the caller discards them.
   Result<void> result;
   int warnings = 0;  // number of repaired defects in the entropy-coded data
@@ -133,7 +133,7 @@ class ImageDecoder {
   virtual int lanes() const { return 1; }
   // The complete row index of an undamaged picture; empty for codecs and picture types without one.
   virtual Result<std::vector<uint8_t>> row_index(std::span<const uint8_t> bytes);
-  // For codecs that support it: what a lossless transcode stores.
+  // The coefficients that a lossless transcode stores, for codecs that support it.
   virtual Result<std::vector<CoefficientPlane>> coefficients(std::span<const uint8_t> bytes);
 };
 
@@ -145,9 +145,8 @@ Error no_such_page(int page, int pages);
 struct CodecRecord {
   std::string_view name;  // "jpeg"
   std::string_view doc;
-  std::string_view oracle;  // the library whose pixels it matches, and the tolerance
-  std::vector<std::string_view>
-      suffixes;  // ".jpg", lower case; a hint for listings, never decisive
+  std::string_view oracle;                 // the library whose pixels it matches, and the tolerance
+  std::vector<std::string_view> suffixes;  // ".jpg", lower case; only a hint for listings
   std::function<bool(std::span<const uint8_t> first_bytes)> sniff;
   std::function<std::unique_ptr<ImageDecoder>()> make;
   bool enters_rows = false;  // decoding starts at a window's first row, skipping those above it
@@ -155,12 +154,12 @@ struct CodecRecord {
   // A library that is loaded when the codec is first used; null if it is linked, or the codec is
   // built in.
   const RunTimeLibrary& (*library)() = nullptr;
-  bool plugged = false;  // by a plug-in; asked after all others
+  bool plugged = false;  // registered by a plug-in; tried after all others
 };
 
 // The codec whose signature the content has, or null. Needs the first 16 bytes.
 const CodecRecord* codec_of(std::span<const uint8_t> first_bytes);
-// Whether these bytes, however few, begin like pictures of one of the codecs.
+// Whether these bytes, however few, look like the beginning of a picture of one of the codecs.
 bool begins_like_picture(std::span<const uint8_t> bytes);
 
 // Limits that are checked against the header before memory is allocated.

@@ -12,15 +12,15 @@
 
 namespace headrace {
 
-// The folder of the libraries that a wheel contains, lib/ next to the engine; empty if that is
-// unknown. Nothing in builds that are not a wheel (cmake/standalone.cmake).
+// The folder of the libraries that a wheel contains, lib/ next to the engine; an empty path if that
+// is unknown. nullopt in builds that are not a wheel (cmake/standalone.cmake).
 std::optional<std::filesystem::path> libraries_of_wheel();
 
 class RunTimeLibrary {
  public:
-  // `file` as the system's loader knows it ("libwebp.so.7": the version of the headers that this
-  // build has read), and Debian's package of it. With a `wheel` the file is libheadrace-webp.so.7
-  // in that folder, and the system's is not considered; without one only the system's is.
+  // `file`: the soname for the dynamic loader ("libwebp.so.7", the version whose headers this build
+  // includes). `package`: the Debian package that contains it. With a `wheel`, only
+  // libheadrace-webp.so.7 in that folder is loaded; without one, only the system's library.
   RunTimeLibrary(const std::string& file, std::string package,
                  const std::optional<std::filesystem::path>& wheel = libraries_of_wheel());
   RunTimeLibrary(const RunTimeLibrary&) = delete;
@@ -31,7 +31,7 @@ class RunTimeLibrary {
   void find(Function*& function, const char* name) {
     function = reinterpret_cast<Function*>(symbol(name));
   }
-  // The library's version differs from its headers.
+  // Marks the library as unusable, for example because its version differs from the headers'.
   void refuse(std::string why) { problem_ = std::move(why); }
 
   bool is_open() const { return problem_.empty(); }

@@ -35,7 +35,7 @@ inline Window united(const Window& a, const Window& b) {
           std::max(a.y + a.height, b.y + b.height) - top};
 }
 
-// The same pixels, relative to (x, y).
+// The same window, in coordinates relative to (x, y).
 inline Window seen_from(int x, int y, const Window& window) {
   return {window.x - x, window.y - y, window.width, window.height};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Affine warps as torchvision's functionals make them: from an angle, a translation, a scale and
-// two shears.
+// Makes affine warps like torchvision's functionals: from an angle, a translation, a scale and two
+// shears.
 #pragma once
 
 #include <array>
@@ -10,21 +10,22 @@
 
 namespace headrace {
 
-// torchvision's functional.affine. Lengths in pixels, angles in degrees; `angle` is clockwise, as
-// in affine and unlike rotate.
+// torchvision's functional.affine. Lengths in pixels, angles in degrees; `angle` is clockwise,
+// unlike in functional.rotate.
 struct AffineArguments {
   double angle = 0;
   std::array<double, 2> translate{};  // x, y
   double scale = 1;                   // > 0
   std::array<double, 2> shear{};
-  std::optional<std::array<double, 2>> center = {};  // x, y from the corner; none: the middle
+  // x, y from the upper left corner; empty: the center of the image.
+  std::optional<std::array<double, 2>> center = {};
 };
-// The outcome has the canvas's size.
+// The result has the size of `canvas`.
 Warp affine_warp(const AffineArguments& arguments, Size canvas, const WarpStyle& style);
 
-// torchvision's functional.rotate, `angle` counterclockwise. If it grows, the result holds the
-// whole picture; its size may be very large, so the caller compares `to` with what may be
-// allocated.
+// torchvision's functional.rotate, `angle` counterclockwise. `grows`: the result is large enough
+// for the whole rotated picture (expand=True). It may be very large, so the caller has to check
+// Warp::to before it allocates memory.
 Warp rotation_warp(double angle, bool grows, const std::optional<std::array<double, 2>>& center,
                    Size canvas, const WarpStyle& style);
 

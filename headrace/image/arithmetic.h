@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torchvision computes tensors and Pillow pictures differently, with different results. An operator
-// that supports both uses the one that the user chooses.
+// torchvision's results for tensors and for Pillow images differ. An operator that supports both
+// uses the arithmetic that the user chooses.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe over encoded bytes as a device executes it: decoding and one resize (CodedWindow), then
-// stages of work on pixels. A stage ends where the next instruction has to see all pixels.
+// A recipe for encoded bytes as a program for a device: decoding and one resize (CodedWindow), then
+// stages of computations on pixels. A stage ends where the next instruction depends on all pixels.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,9 @@
 namespace headrace {
 
 struct CodedStage {
-  // The measurement at the begin of the stage: a table is made of it, which is applied
-  // first.
+  // The measurement with which the stage begins. A table is computed from it and applied first.
   std::optional<PendingPass> measured = {};
-  PixelSteps steps = {};                  // each of them for a device
+  PixelSteps steps = {};                  // all of which have device code
   std::optional<PendingPass> moved = {};  // last: a pass over neighbors, or a warp
 };
 
@@ -23,10 +22,10 @@ struct CodedProgram {
   static constexpr size_t kMostStages = 8;
 
   CodedWindow window;
-  std::vector<CodedStage> stages;  // of images of the window's size and channels; may be none
+  std::vector<CodedStage> stages;  // for images of the window's size and channels; may be empty
 };
 
-// Nothing, with the reason, if the recipe does more than that.
+// Empty if the recipe does more than that; `why_not` is then the reason.
 std::optional<CodedProgram> coded_program_of(const Recipe& recipe, NotCoded& why_not);
 
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe over encoded bytes as a decode and one resize: a window of the stored picture, its
-// rotation, its new size, the visible part of that, and its position on a border of one color.
+// A recipe for encoded bytes as a decode and one resize: a window of the stored picture, its
+// orientation, its new size, the visible part of the result, and the position of that part on a
+// canvas of one color.
 #pragma once
 
 #include <array>
@@ -12,38 +13,37 @@
 
 namespace headrace {
 
-// Why a recipe does something else.
+// Why a recipe cannot be expressed in this form.
 enum class NotCoded : uint8_t {
-  kPixels,         // it starts from pixels that were made before
+  kPixels,         // it starts from pixels, not from encoded bytes
   kForm,           // it needs what no kernel supports: 16 bits, alpha, a later page, strict checks
   kColors,         // it computes pixels, or maps their values
-  kRectangles,     // it erases some
+  kRectangles,     // it erases rectangles
   kResizedBorder,  // it resizes a border with the picture
-  kTooLarge,       // it resizes to more than kMostResizedSide a side
+  kTooLarge,       // a side, of the resized picture or the canvas, exceeds kMostResizedSide
 };
 
 struct CodedWindow {
   EncodedPicture picture;
-  Window decoded;  // of the stored picture: the part that the result depends on
-  // The window that is resized, which contains `decoded`: its axes are swapped,
-  // then it is mirrored.
+  Window decoded;  // the part of the stored picture that the result depends on
+  // The window that is resized, which contains `decoded`. It is transposed first, then flipped.
   Window source;
   bool transpose = false, flip_x = false, flip_y = false;
   Filter filter = Filter::kBilinear;
-  Size resized;  // to what; the turned window's size where it is not resized
-  Window shown;  // of that; may be empty under a border
-  // As it is shown: mirrored, and where on a canvas of this color, in the present picture.
+  Size resized;  // the new size; the size of the oriented window if it is not resized
+  Window shown;  // the visible part of the resized picture; may be empty if there is a border
+  // How `shown` appears in the result: mirrored, and at which position on a canvas of this color.
   bool mirrored = false, upside_down = false;
   int at_top = 0, at_left = 0;
   std::array<uint8_t, 4> fill{};
 
-  // The same for rows of `decoded` that lie as they are stored: `first` is the offset of the first
-  // sample, `row` and `channel` the distances of neighbors.
+  // The window as input of the resize kernels, for the rows of `decoded` in stored orientation:
+  // `first` is the offset of the first sample, `row` and `channel` are strides.
   ResizeWindow resize(int64_t first, int64_t row, int64_t channel) const;
 };
 
-// Nothing, with the reason, if the recipe does more than that. before_steps: the part before its
-// pixel steps.
+// Empty if the recipe does more than that; `why_not` is then the reason. before_steps: converts
+// only the part of the recipe before its pixel steps.
 std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not,
                                            bool before_steps = false);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several pictures on one canvas, not yet decoded: a mosaic until a part of it is needed. Then only
-// the visible parts are decoded, resized and put into place.
+// Several pictures on one canvas that are not decoded yet, such as a mosaic. When a part of the
+// canvas is needed, only the visible parts of the pictures are decoded, resized and copied to their
+// positions.
 #pragma once
 
 #include <array>
@@ -14,28 +15,28 @@ namespace headrace {
 
 struct Collage {
   struct Tile {
-    Recipe picture;    // of what shows, in 8 bits
-    int x = 0, y = 0;  // of the canvas; all of the picture is inside
+    Recipe picture;    // of the visible pixels, 8 bits per sample
+    int x = 0, y = 0;  // position on the canvas, which contains the whole picture
     Window window() const;
   };
   int channels = 0;
   Size size;
-  ChannelValues fill{};     // where no tile is
-  std::vector<Tile> tiles;  // of as many channels; none covers any of another
+  ChannelValues fill{};     // color where there is no tile
+  std::vector<Tile> tiles;  // with equal numbers of channels; they do not overlap
 };
 
-// Whether any part of the recipe can be put onto a canvas with this fill; else it is materialized
-// before it becomes a tile.
+// Whether any part of the recipe can be rendered on a canvas with this fill. If not, the recipe
+// must be materialized before it becomes a tile.
 bool can_be_tile(const Recipe& picture, const ChannelValues& fill);
 
-// Size of all its pixels.
+// Size of all pixels of the canvas.
 size_t canvas_bytes(const Collage& collage);
 
-// The same as pixels, where all tiles have some; else nothing.
+// The tiles as pixels, if all of them start from pixels; otherwise empty.
 std::optional<std::vector<WarpPatch>> patches_of(const Collage& collage);
 
-// The visible part of the tile's picture in a part of the canvas, with the part's border around it;
-// nothing if it is not visible.
+// The tile's picture within a part of the canvas, padded to the size of that part; empty if it is
+// not visible there.
 std::optional<Recipe> shown_in(const Collage& collage, const Collage::Tile& tile,
                                const Window& part);
 

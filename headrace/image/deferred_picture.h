@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A picture whose bytes were read but not decoded: operations on it are recorded, and executed when
-// it is used. Value type; copies share the bytes.
+// its pixels are needed. A value type; copies share the bytes.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@
 
 namespace headrace {
 
-// Bytes of the files of all deferred pictures in the process. Plans do not include them when a
-// record reserves its memory, so code that accepts pictures stays within kMostDeferredBytes: beyond
-// that they are decoded immediately.
+// Total encoded bytes of all deferred pictures in the process. The memory that a plan reserves for
+// a record does not include them, so code that receives pictures keeps the total within
+// kMostDeferredBytes: pictures beyond that are decoded immediately.
 inline std::atomic<size_t> deferred_bytes{0};
 inline constexpr size_t kMostDeferredBytes = size_t{64} << 20;
 
@@ -35,12 +35,12 @@ class DeferredFile {
 };
 
 struct DeferredPicture {
-  // shared: with pictures that are made of this one. The recipe borrows them.
+  // Shared with pictures that are made from this one. The recipe borrows the bytes.
   std::shared_ptr<const Buffer> bytes;
   Recipe recipe;
 };
 
-// Reads the header. Errors are the picture's: Renderer::open().
+// Reads the header. Returns the errors of Renderer::open().
 inline Result<DeferredPicture> defer(Buffer bytes, ColorMode color, Renderer& renderer) {
   auto file = std::make_shared<const DeferredFile>(std::move(bytes));
   DeferredPicture out{.bytes = {file, &file->bytes()}, .recipe = {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp as a pass that is left to a device, and as the job of its kernel
+// Converts a warp to a pending pass for a device, and to a job of the device's kernel
 // (kernels/batch/warp_pictures.h).
 #pragma once
 
@@ -13,16 +13,18 @@
 namespace headrace {
 
 // Whether WarpPictures supports it: affine and perspective warps of up to four channels of 8 bits,
-// but not bicubic ones, nor Pillow's positions beyond fixed point, which are sums of doubles.
+// but not bicubic ones, nor warps whose positions Pillow computes in double because they exceed its
+// fixed-point range.
 bool runs_on_device(const Warp& warp, bool is_mask, int channels);
 
-// For an image, not a mask. REQUIRES: a fill of at most four values.
+// The warp of an image, not of a mask, as a pass. REQUIRES: a fill of at most four values.
 PendingPass warp_pass(const Warp& warp);
-// The same warp, with a fill that is the pass's own memory.
+// The warp of such a pass; its fill is in the pass's memory.
 Warp warp_of(const PendingPass& pass);
 
-// The job that makes this part of the result; the caller sets the planes' addresses. Table contents
-// are appended to `tables`. REQUIRES: it runs there, and a fill has one value or one per channel.
+// The job that computes this part of the result; the caller sets the addresses of the planes.
+// Appends the contents of tables to `tables`. REQUIRES: runs_on_device(), and a fill, if any, has
+// one value or one per channel.
 WarpJob device_warp_of(const Warp& warp, bool is_mask, int channels, Size from, const Window& part,
                        std::vector<int32_t>& tables);
 

@@ -12,10 +12,10 @@
 namespace headrace {
 
 struct Erased {
-  Window window;  // of the picture as it is stored; inside it
+  Window window;  // within the stored picture
   ChannelValues values{};
-  // Instead: normal noise of mean 0 and deviation 1, one value per position. It belongs to this
-  // rectangle of this picture, and nothing moves it.
+  // In place of `values`: the key of normal noise with mean 0 and standard deviation 1, one value
+  // per position. The noise depends on the position, so the rectangle must not be moved afterwards.
   std::optional<uint64_t> noise = {};
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the displacement fields of a thread's records, reused once no pending picture needs
-// it: fresh pages cost as much as a tenth of computing a field. Not thread-safe.
+// Memory for the displacement fields of a thread's records, reused when no pending picture needs
+// the field any more: touching fresh pages would cost a tenth of computing a field. Not
+// thread-safe.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@ namespace headrace {
 
 class FieldMemory {
  public:
-  // A field of that size, uninitialized. shared: with the pictures that it will bend.
+  // An uninitialized field of this size. Shared with the pictures that will be warped by it.
   std::shared_ptr<WarpField> field_of(Size size) {
     const size_t count = size_t(size.height) * size_t(size.width) + kBeyond;
     for (const std::shared_ptr<WarpField>& field : fields_) {
@@ -28,7 +29,7 @@ class FieldMemory {
     if (fields_.size() < kMost) fields_.push_back(made);
     return made;
   }
-  // Intermediate values of a field; the previous contents are lost.
+  // Memory for intermediate values of a field; the previous contents are lost.
   Buffer& numbers(size_t which) { return numbers_[which]; }
 
   size_t held_bytes() const {
@@ -42,8 +43,9 @@ class FieldMemory {
   }
 
  private:
-  static constexpr size_t kMost = 16;    // of records that are made together
-  static constexpr size_t kBeyond = 16;  // numbers that kernels touch past the end
+  static constexpr size_t kMost =
+      16;  // maximum number of fields: for records that are processed together
+  static constexpr size_t kBeyond = 16;  // numbers past the end that kernels may access
   std::vector<std::shared_ptr<WarpField>> fields_;
   Buffer numbers_[2];
 };

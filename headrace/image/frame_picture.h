@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoded frames of a video as pictures, for recipes: everything that applies to pictures applies
-// to them.
+// Decoded video frames as pictures, so that all operations on pictures apply to them.
 #pragma once
 
 #include "headrace/codecs/video/frame_codec.h"
@@ -8,8 +7,7 @@
 
 namespace headrace {
 
-// Borrows the frame; one that was kept may be moved. Conversion happens when the recipe is
-// rendered.
+// Borrows the frame's planes. Colors are converted when the recipe is rendered.
 inline EncodedPicture picture_of(const YuvFrame& frame) {
   return {.bytes = bytes_of(frame), .codec = &frame_codec(), .header = header_of(frame)};
 }

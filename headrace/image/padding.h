@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Borders made from the picture itself, as in numpy.pad: of any width, even larger than the
+// Borders made from the pixels of the picture, like numpy.pad: of any width, even larger than the
 // picture.
 #pragma once
 
@@ -12,16 +12,18 @@
 namespace headrace {
 
 enum class Padding : uint8_t {
-  kConstant,   // a fill, which the recipe holds
-  kEdge,       // the outermost pixel: aa|abc|cc
-  kReflect,    // mirrored at it: cb|abc|ba
-  kSymmetric,  // mirrored behind it: ba|abc|cb
+  kConstant,   // a constant, stored in the recipe
+  kEdge,       // repeats the edge pixel: aa|abc|cc
+  kReflect,    // mirrors, without repeating the edge pixel: cb|abc|ba
+  kSymmetric,  // mirrors, and repeats the edge pixel: ba|abc|cb
 };
 
-// The index in `size` elements of `at`, which may be outside. REQUIRES: not kConstant, size > 0.
+// Maps an index that may be outside [0, size) to the index of the element that appears there.
+// REQUIRES: not kConstant, size > 0.
 int padded_place(Padding padding, int64_t at, int size);
 
-// A part of the padded picture: `window` counts from the picture's own corner.
+// A part of the padded picture. `window` is relative to the upper left corner of the unpadded
+// picture.
 std::shared_ptr<const Picture> padded_part(const Picture& picture, Padding padding,
                                            const Window& window);
 

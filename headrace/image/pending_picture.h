@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image that a device will decode, and of which a step needs all pixels at once (a mean,
-// neighbors, a warp): the step is recorded, and executed by the device after decoding
-// (image/coded_program.h), or by the renderer if pixels are needed on the CPU after all. The result
-// is the same.
+// An image that a device will decode, followed by an operation that depends on more than one pixel
+// (a mean, neighbors, a warp). The operation is recorded, and executed by the device after decoding
+// (image/coded_program.h), or by the renderer if the pixels turn out to be needed on the CPU. The
+// result is the same.
 //
-// Only recipes for which Recipe::left_to_device() holds become pending, so a pipeline on the CPU
-// does its steps at once.
+// Only recipes for which Recipe::left_to_device() is true become pending, so a pipeline on the CPU
+// executes its operations immediately.
 #pragma once
 
 #include <array>
@@ -19,29 +19,30 @@ namespace headrace {
 
 struct PendingPass;
 
-// A constant in the file of its operator, as PixelFunction is.
+// A constant that is defined in the file of its operator, like PixelFunction.
 struct PassFunction {
-  // Applies the pass. The recipe starts from these pixels, or from others made of them.
+  // Applies the pass. The returned recipe starts from these pixels, or from pixels computed from
+  // them.
   Recipe (*apply)(const PendingPass& pass, const std::shared_ptr<const Picture>& pixels);
   PassCode code;
-  // Whether an image that is mirrored first gives the mirrored outcome, bit for bit.
+  // Whether mirroring the image before or after the pass gives the same result, bit for bit.
   bool keeps_mirrored = false;
 };
 
 struct PendingPass {
   const PassFunction* function = nullptr;
   std::array<double, 4> numbers{};        // meaning defined by the function
-  std::shared_ptr<const Warp> warp = {};  // shared: recipes are copied. Of a warp
+  std::shared_ptr<const Warp> warp = {};  // for warps; shared, because recipes are copied
 };
 
 struct PendingPicture {
-  Recipe from;  // of 8 bits
+  Recipe from;  // with 8-bit samples
   PendingPass pass;
-  Size size;  // of what comes out
+  Size size;  // of the result
 };
 
-// The recipe with the pass after it. REQUIRES: recipe.left_to_device(), and a pass that its
-// arguments allow for this size; `size`: of what comes out, the recipe's own but for warps.
+// Appends a pass to a recipe. REQUIRES: recipe.left_to_device(), and the pass is valid for an image
+// of this size.
 Recipe pending(Recipe recipe, PendingPass pass);
 
 }  // namespace headrace

@@ -9,14 +9,15 @@
 
 namespace headrace {
 
-// Corners in torchvision's order: left upper, right upper, right lower, left lower; (x, y) of the
-// middles of their pixels.
+// Corners in torchvision's order: upper left, upper right, lower right, lower left; each is the (x,
+// y) of a pixel's center.
 using Corners = std::array<std::array<int, 2>, 4>;
 
-// torchvision's functional.perspective from the picture's corners to `ends`, with the exact numbers
-// that torchvision's solver comes to but for its rounding errors. Nothing where no perspective does
-// that: a picture of one column, three ends on one line, or a horizon through the origin, which
-// torchvision's eight numbers cannot say. REQUIRES: sizes and ends below 2^17.
+// torchvision's functional.perspective from the picture's corners to `ends`, with exact
+// coefficients, where torchvision's solver has rounding errors. Empty if there is no such
+// perspective: a picture of one column or row, three collinear ends, or a horizon through the
+// origin, which torchvision's eight coefficients cannot represent. REQUIRES: sizes and ends below
+// 2^17.
 std::optional<Warp> perspective_warp(const Corners& ends, Size canvas, const WarpStyle& style);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rendered pixels: a planar (C, H, W), dense picture in memory. Value type, movable.
+// Rendered pixels: a dense, planar (C, H, W) picture in memory. A movable value type.
 #pragma once
 
 #include <array>

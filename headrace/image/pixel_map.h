@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Per-sample maps, by channel: conversions and normalization, in sequence.
+// Value mappings of samples, per channel: a sequence of dtype conversions and normalizations.
 //
-// Maps are interned: a map is reached from identity() by a chain of steps, equal chains give the
-// same object, and it lives as long as the process. So a recipe holds one pointer, and the table of
-// all 256 values per channel (evaluated step by step with the oracle's arithmetic) is made once.
+// Maps are interned: each is made from identity() by a chain of steps, and equal chains give the
+// same object, which is never freed. So a recipe only needs one pointer, and the table of all 256
+// values per channel (evaluated step by step, with the reference's arithmetic) is computed once.
 // Thread-safe.
 #pragma once
 
@@ -25,16 +25,16 @@ struct MapStep {
   DType dtype = DType::kFloat32;  // kConvert
   bool scale = false;             // kConvert
   std::vector<float> mean, std;   // kNormalize; one per channel, or one for all
-  bool divides = false;           // kConvert that scales integers: x / 255, as its to_tensor has it
+  bool divides = false;           // kConvert with `scale`: x / 255, like torchvision's to_tensor
   bool operator==(const MapStep&) const = default;
 };
 
 class PixelMap {
  public:
-  // REQUIRES: uint8, uint16, float32, float16 or bfloat16. HR0342 (thrown) otherwise.
+  // REQUIRES: uint8, uint16, float32, float16 or bfloat16. Throws HR0342 otherwise.
   static const PixelMap* identity(DType dtype);
-  // The map followed by the step. Throws HR0342 for a dtype that pictures do not have, HR0343 for a
-  // normalization of integers or by zero; operators check both when they are planned.
+  // This map followed by a step. Throws HR0342 for a dtype that pictures do not support, HR0343 for
+  // a normalization of integers or a division by zero; operators check both when they are planned.
   const PixelMap* then(const MapStep& step) const;
 
   DType input() const { return input_; }
@@ -46,10 +46,10 @@ class PixelMap {
   const StoreTable& table(int channel) const {
     return tables_[std::min(size_t(channel), tables_.size() - 1)];
   }
-  // One value of channel c, rounded to the input's dtype, through all steps, with the oracle's
-  // arithmetic; the scalar reference.
+  // Maps one value of channel c, which is first rounded to the input dtype, with the reference's
+  // arithmetic. This is the scalar reference.
   double value(double x, int channel) const;
-  // The same of `count` values of one channel, in place.
+  // The same for `count` values of one channel, in place.
   void apply(float* values, int count, int channel) const;
 
  private:
@@ -61,20 +61,21 @@ class PixelMap {
 
   DType input_, output_;
   std::vector<MapStep> steps_;
-  std::vector<StoreTable> tables_;  // one for each channel that differs, or for all
-  // The maps one step further, newest first: read without the lock, prepended under it.
+  std::vector<StoreTable> tables_;  // one per channel, or one for all channels
+  // The maps that are one step longer, newest first. Read without the lock; prepended under the
+  // lock.
   mutable Mutex mutex_;
   mutable std::atomic<const Child*> children_{nullptr};
 };
 
-// x rounded to this dtype, as torch does float arithmetic on any floating dtype:
-// in float32, then rounded. Integers: x itself.
+// x rounded to this dtype, because torch does arithmetic on narrower floats in float32 and then
+// rounds. For integers, x itself.
 float rounded_to(float x, DType dtype);
-// The bits of one value in memory: rounds to nearest even where the dtype is narrower.
-// REQUIRES: a picture's dtype; of integers, a value in their range.
+// Writes one value to memory; narrower floats are rounded to nearest even. REQUIRES: a dtype that
+// pictures support; for integers, a value in range.
 void store_value(double value, DType dtype, void* to);
 double load_value(DType dtype, const void* from);
-// The same of `count` values, from one to the next `step` bytes.
+// The same for `count` values that are `step` bytes apart.
 void load_values(DType dtype, const void* from, ptrdiff_t step, int count, float* to);
 void store_values(const float* from, int count, DType dtype, ptrdiff_t step, void* to);
 

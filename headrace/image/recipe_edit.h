@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe over existing pixels, or the end of any recipe, as the single pass of a batch kernel:
-// crop with padding, horizontal flip, value mapping, an erased rectangle.
+// A recipe for existing pixels, or the end of any recipe, as one pass of a batch kernel: crop with
+// padding, horizontal flip, value mapping, an erased rectangle.
 #pragma once
 
 #include <array>
@@ -14,21 +14,23 @@
 namespace headrace {
 
 struct RecipeEdit {
-  PictureEdit edit;               // its tables are those of `map`, whatever their number
-  Size size;                      // of what comes out
-  const PixelMap* map = nullptr;  // of bytes
-  ChannelValues fill{};           // before the map, where `edit` reaches beyond the picture
+  PictureEdit edit;               // its `tables` member is not set: the tables are those of `map`
+  Size size;                      // of the result
+  const PixelMap* map = nullptr;  // with uint8 input
+  ChannelValues fill{};  // values before the map, for pixels of the result outside the picture
   bool is_filled = false;
-  // shared: with the recipe. What becomes of bytes before the map; take_end() alone finds one.
+  // A lookup table that is applied to bytes before the map; only set by take_end(). Shared with the
+  // recipe.
   std::shared_ptr<const QuickTable> table = {};
 };
 
-// Nothing if the recipe does more than that, or starts from other pixels than `source`.
+// Empty if the recipe does more than that, or starts from pixels other than `source`.
 std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source);
 
-// Takes off the recipe what kernels can do to its pixels afterwards: the last flip, a table of
-// bytes, the map, a rectangle erased. The rest of it gives bytes. Nothing, with the recipe
-// unchanged, if it does not end this way; `why_not` then says what it ends with.
+// Removes from the end of the recipe what kernels can do to its pixels afterwards: the last flip, a
+// lookup table for bytes, the map, an erased rectangle. The rest of the recipe renders to bytes. If
+// the recipe does not end this way, returns an empty result and leaves it unchanged; `why_not` then
+// says what it ends with.
 std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not);
 
 }  // namespace headrace

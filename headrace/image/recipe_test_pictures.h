@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of recipes, operators and plans: pictures, a recipe's result, and plain loops over
-// pixels that define crops, flips and borders.
+// For tests of recipes, operators and plans: pictures, the results of recipes, and plain loops over
+// pixels as the reference for crops, flips and borders.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 
 namespace headrace::recipe_test {
 
-// Pixels as numbers, any dtype.
+// Pixels as numbers, for any dtype.
 struct Grid {
   int channels = 0, height = 0, width = 0;
   DType dtype = DType::kUInt8;
@@ -128,10 +128,10 @@ inline Grid render(const Recipe& recipe) {
   return render(recipe, renderer);
 }
 
-// Any step of a recipe; false where it does not fit.
+// An operation on a recipe; false if the recipe cannot represent it.
 using Step = std::function<bool(Recipe&)>;
 
-// Each step alone: pixels are made after every one.
+// Applies each step alone: materializes after every step.
 inline Grid step_by_step(Recipe recipe, std::span<const Step> steps, Renderer& renderer) {
   for (const Step& step : steps) {
     if (Result<void> made = renderer.materialize(recipe); !made) {
@@ -142,7 +142,7 @@ inline Grid step_by_step(Recipe recipe, std::span<const Step> steps, Renderer& r
   return render(recipe, renderer);
 }
 
-// As operators do it: pixels are made where the recipe refuses.
+// Applies steps like operators do: materializes only if the recipe returns false.
 inline Grid fused(Recipe recipe, std::span<const Step> steps, Renderer& renderer) {
   for (const Step& step : steps) {
     if (step(recipe)) continue;
@@ -159,7 +159,7 @@ inline void expect_equal_to_step_by_step(const Recipe& recipe, const std::vector
   EXPECT_EQ(fused(recipe, steps, renderer), step_by_step(recipe, steps, renderer));
 }
 
-// A JPEG in memory that may be read past its end, as sources give it.
+// A JPEG in memory that is readable past its end, like bytes from sources.
 inline Buffer jpeg_bytes(int width, int height, bool subsampled = true) {
   jpeg_test::FileSpec spec{.width = width, .height = height};
   if (!subsampled) spec.sampling = {{1, 1}, {1, 1}, {1, 1}};
@@ -169,7 +169,7 @@ inline Buffer jpeg_bytes(int width, int height, bool subsampled = true) {
   return buffer;
 }
 
-// The same file with an EXIF block that says how to turn it (JEITA CP-3451, 4.6.4 A).
+// The same file with an EXIF block that has this orientation (JEITA CP-3451, 4.6.4 A).
 inline Buffer with_orientation(const Buffer& jpeg, int orientation) {
   const uint8_t block[] = {0xFF,
                            0xE1,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipe -> pixels, in one fused pass: decode only the window -> orientation -> resample -> pixel
-// map -> store. No full-size intermediate: rows go from the decoder through the horizontal pass.
+// Renders recipes to pixels in one fused pass: decode only the window -> orientation -> resample ->
+// pixel map -> store. There is no full-size intermediate: the decoder's rows go directly into the
+// horizontal pass.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +22,12 @@
 
 namespace headrace {
 
-// Pixels that a step has asked for and that are decoded with those of other records, in the order
-// in which it asks: Note [Pixels together] in executor/record_worker.h.
+// Requests of an operator for pixels, in order, which are decoded together with those of other
+// records: Note [Pixels together] in executor/record_worker.h.
 struct PixelRequests {
-  std::vector<Recipe> pictures;  // of pixels once they are answered
-  size_t answered = 0;           // of them, since the step began
-  bool waits = false;            // the last one is not answered yet
+  std::vector<Recipe> pictures;  // replaced by recipes of pixels when they are decoded
+  size_t answered = 0;           // how many of them the operator has received since it started
+  bool waits = false;            // the last one has not been decoded yet
 
   void clear() { *this = {}; }
 };
@@ -39,40 +40,42 @@ class Renderer {
   Renderer();
   ~Renderer();
 
-  // Finds the codec and reads the header: HR0340 when no codec knows the bytes, the codec's error
-  // when the header is unusable, HR0310 when it exceeds the limits, HR0349 where there is no such
-  // page. Color is kRGB, strict is off.
+  // Finds the codec and reads the header: HR0340 if no codec recognizes the bytes, the codec's
+  // error if the header is invalid, HR0310 if it exceeds the limits, HR0349 if there is no such
+  // page. Sets color to kRGB, and strict to false.
   Result<EncodedPicture> open(std::span<const uint8_t> bytes, const DecodeLimits& limits,
                               int page = 0);
   // How many pictures like this one render() can decode efficiently at once; 0 if there is nothing
   // to decode.
   int lanes(const Recipe& recipe);
-  // Fills in result and warnings of each task. After an error its target holds anything.
+  // Sets result and warnings of each task. After an error, the contents of its target are
+  // unspecified.
   void render(std::span<RenderTask> tasks);
-  // Renders to a Picture, which starts a new recipe. Where requests are collected the error may
-  // mean no more than that this one has to wait: then `waits` is set.
+  // Renders to a Picture, which starts a new recipe. If requests are collected, an error may only
+  // mean that this one has to wait: then `waits` is set.
   Result<void> materialize(Recipe& recipe);
-  // The same for several at once. One that cannot be rendered stays as it is.
+  // The same for several recipes at once. Those that cannot be rendered are left unchanged.
   void materialize(std::span<Recipe* const> recipes);
-  // Renders the part inside a border, and leaves the border to the new recipe; without a border,
-  // everything.
+  // Renders only the part inside a border; the new recipe adds the border again. Renders everything
+  // if there is no border.
   Result<void> materialize_shown(Recipe& recipe);
-  // Makes views of one picture together; one that cannot be decoded stays as it is, and
-  // its next user gets the error. Where requests are collected they wait together.
+  // Materializes views of one picture together. One that cannot be decoded is left unchanged, and
+  // its next user gets the error. If requests are collected, they wait together.
   void materialize_views(std::vector<Recipe*> views);
-  // Where requests for pictures that would be decoded go now; null: nowhere.
+  // Where requests for pictures to decode are collected at present; null if they are not.
   PixelRequests* requests() { return requests_; }
-  // Gives back buffers above the cap, after an unusually large picture.
+  // Frees buffers beyond this many bytes, after an unusually large picture.
   void trim(size_t keep_bytes);
   size_t held_bytes() const;
 
-  // A step's limit for one value other than a picture; set by the lender of the memory.
+  // An operator's limit for one value other than a picture; set by the code that grants the memory.
   size_t largest_value() const { return largest_value_; }
   void allow_values(size_t bytes) { largest_value_ = bytes; }
-  // The limit for a picture that steps have made far larger than it was: memory is lent by
-  // a record's header, and to what is known of sizes before a record is read.
+  // The limit for a picture that operators have made much larger than it was: the memory granted to
+  // a record only depends on its header, and on sizes that are known before it is read.
   void allow_pictures(size_t bytes) { largest_picture_ = bytes; }
-  // HR0127 where pixels of `after` bytes made of `before` are more than that.
+  // HR0127 if `after` bytes of pixels, made from `before` bytes, exceed the limit and are more than
+  // twice as many.
   Result<void> check_growth(size_t before, size_t after) const;
 
   FieldMemory& fields() { return fields_; }
@@ -80,29 +83,29 @@ class Renderer {
   AudioDecoders& sounds() { return sounds_; }
   VideoDecoders& videos() { return videos_; }
 
-  // Decoding of sounds and videos counts as that of pictures' bits.
+  // Decoding of audio and video counts as entropy decoding.
   StageSeconds& seconds() {
     seconds_.entropy += sounds_.take_seconds() + videos_.take_seconds();
     return seconds_;
   }
   void count_ignored_orientation() { ++remarks_.exif_ignored; }
-  // Remarks since the last call.
+  // Warnings since the last call.
   PictureRemarks take_remarks() { return std::exchange(remarks_, {}); }
 
  private:
   friend class Collecting;
-  // REQUIRES: recipe.is_pending(), which it is no more.
+  // Executes the pending pass. REQUIRES: recipe.is_pending(); it is not pending afterwards.
   Result<void> do_pending(Recipe& recipe);
   void render_pending(RenderTask& task);
   struct Scratch;
   ImageDecoder& decoder(const CodecRecord& codec);
   void render_warped(RenderTask& task, const WarpedPicture& picture, const PassJob& job);
   void render_collage(RenderTask& task, const Collage& collage, const PassJob& job);
-  // A part of it; valid until the next one is painted.
+  // Renders a part of a collage; valid until the next call.
   Result<const Picture*> paint(const Collage& collage, const Window& part, int& warnings);
   void take_seconds(FusedPass& pass);
-  double counted_seconds() const;  // of passes
-  // `picture` holds that window of the recipe's source.
+  double counted_seconds() const;  // in passes
+  // `picture` contains this window of the recipe's source.
   void render_picture(RenderLane& lane, const Recipe& recipe, const Picture& picture,
                       const Window& window, const PassJob& job);
   void decode_shared(const CodecRecord& codec);
@@ -121,7 +124,8 @@ class Renderer {
   PixelRequests* requests_ = nullptr;
 };
 
-// While it lives, requests for pictures that would be decoded go to `requests`, unless null.
+// While it exists, requests for pictures to decode are collected in `requests`, unless that is
+// null.
 class Collecting {
  public:
   Collecting(Renderer& renderer, PixelRequests* requests) : renderer_(renderer) {
@@ -136,13 +140,13 @@ class Collecting {
   Renderer& renderer_;
 };
 
-// Does a step on a recipe; materializes first where the recipe says that it does not fit.
+// Applies an operation to a recipe; materializes first if the recipe cannot represent it.
 // `step(recipe)` returns bool, like Recipe's members.
 template <class Step>
 Result<void> edit(Recipe& picture, Renderer& renderer, Step&& step) {
   if (step(picture)) return {};
   if (Result<void> made = renderer.materialize(picture); !made) return made;
-  step(picture);  // a fresh recipe takes any one step
+  step(picture);  // a new recipe can represent any single operation
   return {};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that rendering takes, known from headers and steps alone: for the memory budget.
+// Memory that rendering needs, computed from headers and operations, for the memory budget.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace headrace {
 
-// Bytes that rendering may need beside the target, the renderer's buffers included.
+// Bytes that rendering may need in addition to the target, including the renderer's buffers.
 size_t working_bytes(const Recipe& recipe);
-// Size of the pixels with which a recipe begins, decoded or to be decoded.
+// Size of the pixels that a recipe starts from, whether decoded already or not.
 size_t source_bytes(const Recipe& recipe);
 
 }  // namespace headrace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rendering counts: time by stage, and what it delivered although something was odd.
+// What rendering counts: time by stage, and pictures that it delivered with a warning.
 #pragma once
 
 #include <cstdint>
 
 namespace headrace {
 
-// Seconds spent by stage; counters of one thread.
+// Seconds spent in each stage; counters of one thread.
 struct StageSeconds {
   double read = 0, entropy = 0, coded = 0, transform = 0, resample = 0, store = 0, python = 0;
 
@@ -27,10 +27,10 @@ struct StageSeconds {
   }
 };
 
-// Warnings about pictures that were delivered all the same; counters of one thread.
+// Numbers of delivered pictures that had a problem; counters of one thread.
 struct PictureRemarks {
-  int64_t repaired = 0;      // damage that their decoder repaired
-  int64_t exif_ignored = 0;  // an Exif orientation without a setting whether to apply it
+  int64_t repaired = 0;      // damaged, and repaired by the decoder
+  int64_t exif_ignored = 0;  // with an EXIF orientation, and no setting whether to apply it
 
   PictureRemarks& operator+=(const PictureRemarks& more) {
     repaired += more.repaired;

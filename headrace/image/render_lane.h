@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One picture's way from its decoder into its pass: the adapters between the two, and their memory.
+// Connects the decoder of one picture to its pass: the adapters between the two, and their memory.
 #pragma once
 
 #include <cstddef>
@@ -11,34 +11,34 @@
 
 namespace headrace {
 
-// The part of the stored picture that holds `needed` of the oriented window.
+// The part of the stored picture that corresponds to `needed`, a part of the oriented window.
 Window stored_part(const Window& window, const Window& needed, bool transpose);
 
-// Cost of decoding a window, in fully decoded pixels: rows above it are entropy-decoded too, if its
-// codec cannot begin below them; that is half of the work.
+// Cost of decoding a window, in units of one decoded pixel. Rows above the window count half if the
+// codec cannot skip them, because they are only entropy-decoded.
 double decode_cost(const EncodedPicture& source, const Window& window);
 
 struct RenderLane {
   FusedPass pass;
-  FramedRows frame;  // where the picture is resized with a border
+  FramedRows frame;  // used if the picture is resized with a border
   bool framed = false;
-  WindowBuffer window;  // where the axes are swapped
+  WindowBuffer window;  // used if the axes are swapped
   bool transposed = false;
-  WideRows wide;  // where samples are no bytes
+  WideRows wide;  // used if samples are wider than bytes
   WidePass wide_pass;
   bool is_wide = false;
-  OpaqueRows opaque;  // where alpha is wanted, and the codec has none
+  OpaqueRows opaque;  // used if alpha is requested, and the codec has none
   bool lacks_alpha = false;
   RenderTask* task = nullptr;
   PassJob job;
   Window part;  // of the stored picture
   double cost = 0;
 
-  // Prepares for its source to be decoded, `part` of it; false if no pixel of it is needed: then
-  // all is done.
+  // Prepares to receive the decoded source, of which `part` is needed. Returns false if no pixel is
+  // needed; the task is then finished.
   bool begin(RenderTask& its_task, const PassJob& its_job);
-  // Prepares for rows of pixels. Returns the part of the oriented window whose rows upright() must
-  // get; may be empty.
+  // Prepares to receive rows of pixels. Returns the part of the oriented window whose rows must be
+  // passed to upright(); may be empty.
   Window begin_rows(const Recipe& recipe, const PassJob& its_job);
   RowSink& upright() { return framed ? static_cast<RowSink&>(frame) : pass; }
   RowSink& sink() {

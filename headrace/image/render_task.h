@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe to be rendered, where its pixels go, and what became of it.
+// A recipe to render, the memory for its pixels, and the result.
 #pragma once
 
 #include "headrace/base/error.h"
@@ -8,12 +8,14 @@
 
 namespace headrace {
 
-// Where a picture goes: dense (C, H, W) or (H, W, C) of the recipe's size, channels and dtype.
+// The memory for a picture: dense (C, H, W) or (H, W, C), with the recipe's size, channels and
+// dtype.
 struct RenderTarget {
   void* data = nullptr;
   MemoryFormat format = MemoryFormat::kChannelsFirst;
-  bool batch = true;   // one of many, read when all are there; not a picture that is used at once
-  bool border = true;  // stores the border, too; else what is there stays
+  bool batch = true;   // part of a batch, which is read when it is complete; false: a picture that
+                       // is used immediately
+  bool border = true;  // also stores the border; false: leaves the memory of the border unchanged
 };
 
 struct RenderTask {
@@ -23,7 +25,7 @@ struct RenderTask {
   int warnings = 0;
 };
 
-// The pass that renders it, once its window is decoded. REQUIRES: the recipe outlives it.
+// The pass that renders a recipe from its decoded window. REQUIRES: the recipe outlives the job.
 PassJob pass_job(const Recipe& recipe, const RenderTarget& target);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters between a decoder's rows and a pass that needs another form: each takes rows, and passes
-// them on. For one thread.
+// Adapters that convert a decoder's rows to the form that a pass needs: each receives rows, and
+// forwards them. For one thread.
 #pragma once
 
 #include <array>
@@ -18,13 +18,14 @@ namespace headrace {
 // May write up to 63 bytes past each plane's row.
 void copy_planar_row(const RowBlock& block, int row, int channels, int count, uint8_t* const out[]);
 
-// Rows of one decoded window for several sinks that need parts of it: views of a picture that share
-// its decode. Each gets the same rows as from a separate decode. Used by one thread.
+// Distributes the rows of one decoded window to several sinks that need parts of it: views of a
+// picture that share its decode. Each gets the same rows as from a separate decode.
 class SharedRows final : public RowSink {
  public:
-  // For the rows of `window`, with no sinks yet.
+  // Starts a window of rows, without sinks.
   void begin(const Window& window);
-  // REQUIRES: `part` lies inside the window, in the same coordinates; the sink outlives the decode.
+  // Adds a sink. REQUIRES: `part` is inside the window, in the same coordinates; the sink outlives
+  // the decode.
   void add(RowSink& sink, const Window& part);
   void rows(const RowBlock& block) override;
 
@@ -37,7 +38,7 @@ class SharedRows final : public RowSink {
   std::vector<Part> parts_;
 };
 
-// Rows of three colors -> rows with an alpha channel of 255, for codecs without alpha.
+// Adds an alpha channel of 255 to RGB rows, for codecs without alpha.
 class OpaqueRows final : public RowSink {
  public:
   void begin(RowSink& to) { to_ = &to; }
@@ -48,22 +49,23 @@ class OpaqueRows final : public RowSink {
 
  private:
   RowSink* to_ = nullptr;
-  Buffer opaque_;  // laid out as a block's channels are
+  Buffer opaque_;  // with the layout of a block's channels
 };
 
-// Rows of a picture as rows of a larger one, whose border has one color: what a resize of a padded
-// picture reads. Neither is ever whole.
+// Adds a border of one color to rows: the input of a resize of a padded picture. Neither picture is
+// ever complete in memory.
 class FramedRows final : public RowSink {
  public:
-  // `wanted`: the part of the larger picture whose rows `to` gets; `picture`: where the picture
-  // lies on it, which need not be there. Borrows `to` until the last row.
+  // `wanted`: the part of the larger picture whose rows `to` gets. `picture`: the position of the
+  // picture on the larger one, which may be outside `wanted`. Borrows `to` until the last row.
   void begin(RowSink& to, const Window& wanted, const Window& picture, int channels,
              const std::array<uint8_t, kMostChannels>& fill);
-  // The part of the picture whose rows must come, in its own coordinates; may be empty.
+  // The part of the picture whose rows must be passed to rows(), in coordinates of the picture; may
+  // be empty.
   Window needed() const { return needed_; }
   // RowBlock::y and x count from needed().
   void rows(const RowBlock& block) override;
-  // Passes on the border below. REQUIRES: all rows have arrived.
+  // Forwards the border below the picture. REQUIRES: all rows have arrived.
   void finish();
 
   size_t held_bytes() const { return rows_.capacity(); }
@@ -77,19 +79,19 @@ class FramedRows final : public RowSink {
   RowSink* to_ = nullptr;
   Window needed_;
   int channels_ = 0, height_ = 0;
-  int left_ = 0, top_ = 0;  // of what is wanted, to the picture's part
-  int next_ = 0;            // rows that `to_` has got
+  int left_ = 0, top_ = 0;  // border between the wanted part and the picture in it
+  int next_ = 0;            // number of rows forwarded to `to_`
   ptrdiff_t plane_ = 0;
-  Buffer rows_;  // one of border, and one with a row of the picture in it
+  Buffer rows_;  // a row of only border, and one for a row of the picture
 };
 
-// Keeps the rows of a window, to hand them over transposed: what EXIF orientations 5 to 8 need.
+// Stores the rows of a window and returns them transposed, for EXIF orientations 5 to 8.
 class WindowBuffer final : public RowSink {
  public:
   // For the rows of a width x height window.
   void begin(int channels, int width, int height);
   void rows(const RowBlock& block) override;
-  // The window transposed, height x width: all rows as one block, valid until begin().
+  // The transposed window, height x width: all rows as one block, valid until the next begin().
   RowBlock transposed();
 
   size_t held_bytes() const { return kept_.capacity() + transposed_.capacity(); }
@@ -102,13 +104,14 @@ class WindowBuffer final : public RowSink {
   Buffer kept_, transposed_;
 };
 
-// Keeps the rows of a window whose samples do not fit in a byte: WidePass works on whole planes.
+// Stores the rows of a window whose samples are wider than bytes, because WidePass works on whole
+// planes.
 class WideRows final : public RowSink {
  public:
   // For the rows of a width x height window.
   void begin(int channels, int width, int height, DType dtype);
   void rows(const RowBlock& block) override;
-  // REQUIRES: all rows came. Valid until begin().
+  // REQUIRES: all rows have arrived. Valid until the next begin().
   const Picture& picture() const { return picture_; }
 
   size_t held_bytes() const { return picture_.pixels.capacity(); }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks of a render that are decoded together, by one codec.
+// The tasks of a render() call that one codec decodes together.
 //
 // Note [Views that share a decode]
-// Tasks whose recipes start from the same bytes (views of a Fork, crops of FiveCrop) are fed by one
-// decode of the window that holds theirs, where that costs less than one for each: rows go to every
-// pass while they are in the cache, and nothing is kept. Windows are exact, so the pixels are those
-// of a decode of its own. Which damage is found in a file can depend on how far it is decoded: if a
-// shared decode finds damage, each view is decoded alone, as if nothing had been shared.
+// Tasks whose recipes start from the same bytes (views of a Fork, crops of FiveCrop) share one
+// decode of the smallest window that contains theirs, if that costs less than separate decodes.
+// Each row goes to all passes while it is in the cache, and is not stored. Decoding a window is
+// exact, so the pixels equal those of separate decodes. But which damage is found in a file can
+// depend on how far it is decoded: if a shared decode finds damage, each view is decoded
+// separately, so that the result does not depend on sharing.
 #pragma once
 
 #include <memory>
@@ -17,29 +18,29 @@
 
 namespace headrace {
 
-// A window to be decoded, and the lanes that need parts of it.
+// A window to decode, and the lanes that need parts of it.
 struct SharedDecode {
   std::vector<RenderLane*> views;
   Window window;
   double cost = 0;
   SharedRows rows;
 
-  // Of all of the lanes. REQUIRES: this outlives it.
+  // The decode that serves all lanes. REQUIRES: this object outlives the job.
   DecodeJob job();
 };
 
 class SharedDecodes {
  public:
-  // Whether this task fits: `at_once` windows are decoded efficiently, and a picture that is being
-  // decoded already is another matter.
+  // Whether a task for this recipe can be added: there are fewer than `at_once` windows, the number
+  // that is decoded efficiently; or it shares the picture of an earlier task.
   bool takes(const Recipe& recipe, int at_once) const;
-  // False if the task needs no pixels of its source: then it is done.
+  // Returns false if the task needs no pixels of its source; it is then finished.
   bool add(RenderTask& task, const PassJob& job);
 
   std::span<SharedDecode> all() { return {decodes_.data(), windows_}; }
-  // Lanes are used again from now on.
+  // Removes all tasks; their lanes are reused.
   void clear() { views_ = windows_ = 0; }
-  // One that no task has. Valid until the next is added.
+  // A lane without a task. Valid until the next task is added.
   RenderLane& free_lane();
 
   size_t held_bytes() const;

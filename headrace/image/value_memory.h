@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the values that steps make of a thread's records, reused when the value is no longer
-// referenced: fresh pages cost more than many steps.
+// Memory for the values that operators compute for a thread's records, reused when a value is no
+// longer referenced: touching fresh pages would cost more than many operators.
 //
-// of() is for one thread; any thread may drop the values, also after this is destroyed.
+// of() is for one thread. Any thread may release the values, even after this object was destroyed.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace headrace {
 
 class ValueMemory {
  public:
-  // A buffer of that size, uninitialized.
+  // An uninitialized buffer of this size.
   std::shared_ptr<Buffer> of(size_t bytes) {
     if (bytes < kLeast) return std::make_shared<Buffer>(bytes);
     std::unique_ptr<Buffer> buffer = kept_->take(bytes);
@@ -34,12 +34,12 @@ class ValueMemory {
   void trim(size_t bytes) { kept_->trim(bytes); }
 
  private:
-  static constexpr size_t kLeast = size_t{64} << 10;  // below it malloc's are as quick
+  static constexpr size_t kLeast = size_t{64} << 10;  // smaller buffers are as fast from malloc
   static constexpr size_t kMost = 8;
 
   class Kept {
    public:
-    // One that suffices and is not much too large; null: none.
+    // An unused buffer that is large enough, but not much too large; null if there is none.
     std::unique_ptr<Buffer> take(size_t bytes) EXCLUDES_LOCK(mutex_) {
       MutexLock lock(mutex_);
       for (std::unique_ptr<Buffer>& each : unused_) {
@@ -52,7 +52,7 @@ class ValueMemory {
       return nullptr;
     }
     void put(std::unique_ptr<Buffer> buffer) EXCLUDES_LOCK(mutex_) {
-      std::unique_ptr<Buffer> oldest;  // is freed without the lock
+      std::unique_ptr<Buffer> oldest;  // freed after the lock is released
       MutexLock lock(mutex_);
       unused_.push_back(std::move(buffer));
       if (unused_.size() <= kMost) return;
@@ -80,7 +80,7 @@ class ValueMemory {
     std::vector<std::unique_ptr<Buffer>> unused_ GUARDED_BY(mutex_);
   };
 
-  // shared: tells values that outlive this that it is gone.
+  // Shared with the values, so that those that outlive this object know that it was destroyed.
   const std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
 };
 

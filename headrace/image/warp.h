@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp: each pixel of a new picture is looked up in the old one, at a position between
+// A warp: each pixel of the result is sampled from the source, at a position that may be between
 // pixels.
 //
-// A warp works on pixels that exist; so earlier operations are rendered first. Later ones start a
-// new recipe, of which the warp is the source: so only the pixels that are needed in the end are
-// computed, and go directly into the pass. Quarter turns and translations by whole pixels never
-// become warps: they are edits of the recipe (fields/pictures.cc). How a warp is made of an angle
-// is in affine.h.
+// The source must be pixels, so earlier operations are rendered first. Later operations start a new
+// recipe, whose source is the warp: so only the pixels that are needed in the end are computed, and
+// go directly into the pass. Rotations by 90 degrees and translations by whole pixels never become
+// warps: they are edits of the recipe (fields/pictures.cc). affine.h makes a warp from an angle.
 #pragma once
 
 #include <array>
@@ -24,24 +23,25 @@
 
 namespace headrace {
 
-// How pixels are made, the same whatever the warp is.
+// How pixels are sampled, independent of the map.
 struct WarpStyle {
-  Filter interpolation = Filter::kNearest;  // of images; masks always take the nearest pixel
+  Filter interpolation = Filter::kNearest;  // for images; masks always use the nearest pixel
   Arithmetic arithmetic = Arithmetic::kTorch;
-  // For images, outside of the source: one value, or one per channel. None: black, into which
-  // torchvision's bilinear edges do not fade. The operator's memory.
+  // The color of images outside the source: one value, or one per channel. Empty: black, without
+  // the blend at the source's edges with which torchvision's bilinear applies a fill. Borrowed from
+  // the operator.
   std::span<const double> fill = {};
   double mask_fill = 0;
 };
 
-// Displacements of each pixel of a picture, as torchvision's elastic has them: shares of half its
-// width and height.
+// The displacement of each pixel of a picture, in torchvision's elastic units: fractions of half
+// its width and height.
 struct WarpField {
   Size size;
-  std::vector<float> x, y;  // size.height * size.width of each, and at least 16 more
-  // Where the field only moves the lines of a grid, x and y: from where in the source the edges of
-  // so many equal cells come, rising. Points are then found between them, and the field's x has a
-  // number for each column (and 16 more), its y one for each row. Else empty.
+  std::vector<float> x, y;  // size.height * size.width each, plus at least 16
+  // For a field that only moves the lines of a grid, separately in x and in y: the source positions
+  // of the edges of equal cells, ascending. Points are then interpolated between them, and the
+  // member `x` has one number per column (plus 16), `y` one per row. Otherwise empty.
   std::array<std::vector<double>, 2> lines = {};
 };
 
@@ -59,47 +59,49 @@ struct Warp {
   enum class Map : uint8_t { kAffine, kPerspective, kField };
   Map map = Map::kAffine;
   WarpStyle style;
-  Size to;  // of what comes out
-  // From a position in the result to one in the source: six numbers of an affine map, eight of a
-  // perspective one. torch's affine map is relative to the centers of both pictures, Pillow's to
-  // their corners.
+  Size to;  // of the result
+  // Maps a position in the result to one in the source: six coefficients if affine, eight if
+  // perspective. torch's affine coefficients are relative to the centers of both pictures, Pillow's
+  // to their corners.
   std::array<double, 8> lookup{};
-  // From a point in the source to the result, relative to the corner: six or eight numbers
-  // likewise.
+  // Maps a point in the source to the result, relative to the corners: six or eight coefficients,
+  // too.
   std::array<double, 8> points{};
-  bool grows = false;  // the outcome is as large as it must be: points are counted from its corner
-  // It is this many counterclockwise quarter turns, and no pixel is interpolated.
+  bool grows = false;  // the result is enlarged to fit the whole picture, and points are relative
+                       // to its corner
+  // If set, the warp is a rotation by this many counterclockwise quarter turns, and pixels are not
+  // interpolated.
   std::optional<int> quarter_turns = {};
-  // It moves by this many whole pixels, to the right and down, less than the picture's size, and no
-  // pixel is interpolated.
+  // If set, the warp is a translation by this many whole pixels, to the right and down, less than
+  // the picture's size, and pixels are not interpolated.
   std::optional<std::array<int, 2>> shift = {};
-  // shared: by the pictures of a size, until they are rendered
+  // Shared by pictures of the same size, until they are rendered.
   std::shared_ptr<const WarpField> field = {};
 
-  // Whether points can only be moved by the inverse of the displacement at their position.
+  // Whether points can only be moved by inverting the displacement at their position.
   bool bends() const { return field && field->lines[0].empty(); }
 };
 
 struct Collage;
 
-// A warp of a picture, or of a collage, of which only the part that the warp reads
-// is made then. The style's fill has no value, one, or one per channel.
+// A warp of a picture, or of a collage, of which only the part that the warp reads is rendered. The
+// style's fill has zero values, one, or one per channel.
 struct WarpedPicture {
   std::shared_ptr<const Picture> from;  // shared: with other recipes that begin there
   Warp warp;
   bool is_mask = false;
-  std::shared_ptr<const Collage> collage = {};  // shared likewise; else null, and `from` is not
+  std::shared_ptr<const Collage> collage = {};  // shared likewise; if null, `from` is not null
 };
 Size source_size(const WarpedPicture& picture);
 int source_channels(const WarpedPicture& picture);
-DType dtype_of(const WarpedPicture& picture);  // of source and outcome
+DType dtype_of(const WarpedPicture& picture);  // of both source and result
 
-// The part of a source of this size from which a part of the warp's outcome is made, with what
-// vector loops read beside it; never empty. All of it if nothing better is known.
+// The part of the source that a part of the result depends on, including what vector loops read
+// past it; never empty. The whole source if a smaller part is not known.
 Window window_read(const WarpedPicture& picture, const Window& part);
 
-// Offsets of the nearest pixels, row by row from the part's top: y * width + x of the source, or
-// -1.
+// Offsets of the nearest pixels, row by row from the top of the part: y * width + x in the source,
+// or -1 outside.
 class NearestOffsets {
  public:
   // REQUIRES: the warp outlives it, and the part is inside of warp.to.

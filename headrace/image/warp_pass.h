@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the requested part of a warp's result, and passes its rows on while they are in the
+// Computes the requested part of a warp's result, and forwards its rows while they are in the
 // cache. Keeps its memory between pictures. Not thread-safe.
 #pragma once
 
@@ -16,32 +16,32 @@ namespace headrace {
 // Pixels of a warp's source.
 struct WarpPatch {
   const Picture* picture = nullptr;
-  Window window;     // of it
-  int x = 0, y = 0;  // of the source, where the window lies
+  Window window;     // of the picture
+  int x = 0, y = 0;  // position of the window in the source
 };
 
-// The value of one channel outside of the source.
+// The value of a channel outside the source.
 double fill_of(const Warp& warp, bool is_mask, size_t channel);
-// Whether its pixels are pixels of the source.
+// Whether the result consists of unchanged pixels of the source.
 bool takes_nearest(const Warp& warp, bool is_mask);
 
 class WarpPass {
  public:
-  // REQUIRES: the part is inside the outcome, and within window_read(picture, part) the source's
-  // pixels are those of the patches, which do not overlap, and `fill` beside them.
+  // REQUIRES: the part is inside the result; within window_read(picture, part), the source consists
+  // of the patches, which do not overlap, and of `fill` outside them.
   void run(const WarpedPicture& picture, std::span<const WarpPatch> patches,
            const ChannelValues& fill, const Window& part, RowSink& sink);
 
   size_t held_bytes() const { return words_.capacity() + strip_.capacity() + places_.capacity(); }
   void free();
-  // Upper bound of its memory for this one.
+  // Upper bound on its memory for this picture.
   static size_t working_bytes(const WarpedPicture& picture);
 
  private:
   class Rows;
-  Buffer words_;   // a part of the source, a word a pixel
-  Buffer strip_;   // rows of the outcome
-  Buffer places_;  // of the pixels of one row
+  Buffer words_;   // a part of the source, one word per pixel
+  Buffer strip_;   // rows of the result
+  Buffer places_;  // source positions of the pixels of one row
 };
 
 }  // namespace headrace

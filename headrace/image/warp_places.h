@@ -18,25 +18,25 @@ class TorchPlaces {
  public:
   // REQUIRES: the warp outlives it.
   TorchPlaces(const Warp& warp, Size from, const Window& part);
-  // Coordinates of a row of the part.
+  // Computes the source coordinates of a row of the part.
   void row(int y, float* x, float* y_of);
 
  private:
   const Warp& warp_;
   const Window part_;
   const TorchGrid grid_;
-  std::vector<float> identity_x_;  // where a field is given
+  std::vector<float> identity_x_;  // if there is a field
   std::vector<float> by_y_;        // of a row, where that is one number
 };
 
-// Pillow's nearest pixels of an affine map. Axes that stay axes have places of their own, sums of
-// steps; else it is fixed point, where all places fit it.
+// How Pillow finds the nearest pixels of an affine map: if axes stay axis-aligned, by adding up
+// steps per column and row; otherwise in fixed point, if all positions fit.
 bool keeps_axes(const Warp& warp);
-// The source's column of each of the part's, or row of each row; kOutside beside it.
+// The source column of each column of the part, or the source row of each row; kOutside if outside.
 std::vector<int32_t> source_columns(const Warp& warp, Size from, const Window& part);
 std::vector<int32_t> source_rows(const Warp& warp, Size from, const Window& part);
 bool fits_fixed(const Warp& warp);
-// Of the part's first row, and the increment for each further one; it wraps around.
+// Positions of the part's first row, and the increment per row, which wraps around.
 struct FixedLookup {
   FixedRow row;
   uint32_t down_x, down_y;

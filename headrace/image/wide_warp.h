@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same as WarpPass for pictures that do not fit into a pixel word: samples of 16 bits or
-// floats, or more than four channels. It uses torchvision's arithmetic on tensors; the nearest
-// pixel is Pillow's, too.
+// Does the same as WarpPass for pictures whose pixels do not fit into a 32-bit word: samples of 16
+// bits or floats, or more than four channels. Uses torchvision's arithmetic on tensors; the nearest
+// pixel is also supported in Pillow's.
 #pragma once
 
 #include "headrace/image/warp.h"
 
 namespace headrace {
 
-// Whether WarpPass cannot do it.
+// Whether WarpPass does not support the picture.
 bool is_wide(const WarpedPicture& picture);
-// A part of the outcome. REQUIRES: no collage; uint8, uint16 or float32; nearest or bilinear, as
-// torch does it.
+// Computes a part of the result. REQUIRES: not a collage; uint8, uint16 or float32; nearest, or
+// torch's bilinear.
 Picture warp_wide(const WarpedPicture& picture, const Window& part);
 
 }  // namespace headrace

@@ -49,7 +49,7 @@ class ByLevel {
   Kernel kernels_[4];
 };
 
-// A level, and whether it uses pdep.
+// A level, and whether its kernels avoid pdep because it is slow.
 struct SimdForm {
   SimdLevel level = SimdLevel::kScalar;
   bool slow_pdep = false;  // kAvx2 only
@@ -65,10 +65,8 @@ std::string_view name_of(SimdForm form);
 struct SimdReason {
   bool forced = false;           // forced by HEADRACE_SIMD
   SimdForm best;                 // used unless another one is forced
-  double pdep_cost = 0;          // in multiplications; 0: not measured, because nothing depends on
-                                 // it
-  std::string next_level_lacks;  // instructions missing for the level above the best one; empty:
-                                 // none
+  double pdep_cost = 0;          // in multiplications; 0: not measured, because not needed
+  std::string next_level_lacks;  // instructions that the next level needs; empty: none
 };
 SimdReason simd_reason();
 

@@ -29,7 +29,8 @@
 // HEADRACE_OWN_SCALAR  its scalar level is not written with lanes, but defined before this header,
 //                      in namespace headrace::scalar;
 // HEADRACE_AVX2_KERNEL, HEADRACE_AVX512_KERNEL, HEADRACE_NEON_KERNEL
-//                      a file with the level's own implementation, if shuffles differ;
+//                      a file with the level's own implementation, for kernels whose shuffles
+//                      differ;
 // HEADRACE_NO_NEON     it needs lanes that neon.h lacks, so the scalar level runs there.
 #ifndef HEADRACE_OWN_SCALAR
 #define HEADRACE_LEVEL scalar

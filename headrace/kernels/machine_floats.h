@@ -20,8 +20,8 @@ HEADRACE_HD inline double floor(double x) { return ::floor(x); }
 // To the nearest integer, ties to even.
 HEADRACE_HD inline float rint(float x) { return ::rintf(x); }
 
-// An integer below 2^23. Conversion instructions have an eighth of the throughput of others; adding
-// 2^23 leaves the integer in the lowest bits.
+// Converts an integer below 2^23. Conversion instructions have an eighth of the throughput of
+// others; adding 2^23 leaves the integer in the lowest bits.
 HEADRACE_HD inline float of(uint32_t number) {
   return __uint_as_float(0x4b000000u | number) - 8388608.0f;
 }

@@ -2,8 +2,8 @@
 // Random numbers by position: the one at (key, row, column) depends on nothing else, so rows may be
 // made in any order, by any thread and at any SIMD level.
 //
-// Any thread may call them. They work in tiles of kNoiseTile: rows of random numbers have room for
-// the last one.
+// Any thread may call them. They work in tiles of kNoiseTile numbers: rows of random numbers need
+// room for whole tiles.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ inline constexpr int noise_room(int count) {
 // 32 random bits each. REQUIRES: room for noise_room(count) numbers.
 void random_row(uint64_t key, uint32_t row, int count, uint32_t* out);
 // Rows of uniform numbers in [-1, 1), stored as columns: number y of row x is out[y * stride + x].
-// REQUIRES: stride is a multiple of 16, at least `width`, and the last row has room for all of it.
+// REQUIRES: stride is a multiple of 16, at least `width`, and the last row has room for `stride`
+// numbers, too.
 void uniform_columns(uint64_t key, int width, int height, int64_t stride, float* out);
 // Standard normal numbers, between -5.8 and 5.8; same room required.
 void normal_row(uint64_t key, uint32_t row, int count, float* out);

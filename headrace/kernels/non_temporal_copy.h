@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// memcpy for memory that this core does not read again: stores bypass the caches, so written lines
-// are not read first, and cached data is kept.
+// memcpy for memory that this core does not read again: stores bypass the caches, so lines are not
+// read before they are written, and cached data is not evicted.
 #pragma once
 
 #include <cstddef>

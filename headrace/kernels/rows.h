@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rearranging 8-bit rows: interleaved to planar, mirrored, transposed.
+// Rearranges 8-bit rows: interleaved to planar, mirrored, transposed.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From 8-bit samples to the batch: table look-up or exact arithmetic, dtype and layout.
+// Converts 8-bit samples to elements of the batch: by table lookup or exact arithmetic, with dtype
+// and layout.
 //
 // A StoreTable maps each of the 256 values of one channel. make_store_table() checks whether
 // vectorizable float arithmetic gives all 256 results bit for bit; if not, the table itself is

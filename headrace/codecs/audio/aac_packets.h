@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of AAC-LC -> samples, by headrace-av, from any container. Used by one thread, which keeps
-// the process.
+// Decodes AAC-LC packets of any container in a headrace-av process, which is kept for the next
+// clip. For one thread.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct AacStream {
 };
 
 Error unread_aac(std::string what);  // HR0352
-// HR0350 or HR0352 unless it is AAC-LC.
+// Returns HR0350 or HR0352 unless the parameters describe AAC-LC.
 Result<AacConfig> read_aac_lc(std::span<const uint8_t> parameters);
 
 class AacPackets {
@@ -54,7 +54,7 @@ class AacPackets {
   Result<void> expect(media::ReplyKind kind, Result<media::Reply> reply);
 
   std::unique_ptr<MediaProcess> process_;
-  bool isolated_ = true;  // the process
+  bool isolated_ = true;  // whether the process runs in the sandbox
 };
 
 }  // namespace headrace

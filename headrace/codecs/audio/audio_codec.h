@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes -> samples of a window in time. One codec, one file; each registers an AudioCodecRecord.
+// Audio codecs: bytes -> samples of a time window. Each codec has its own file, which registers an
+// AudioCodecRecord.
 //
-// A record is a constant and shared by all threads. An AudioDecoder is made by it for one thread,
-// keeps its library's state between clips, and must not be used from two threads.
+// A codec record is a constant, shared by all threads. It makes AudioDecoders, each of which is for
+// one thread and keeps its library's state between clips.
 #pragma once
 
 #include <cstddef>
@@ -24,11 +25,11 @@ class RunTimeLibrary;
 
 // What is known about audio before a sample is decoded.
 struct AudioHeader {
-  int64_t frames = 0;        // samples per channel; the exact number that decoding gives
-  int channels = 0;          // 1 to kMostSoundChannels
-  int sample_rate = 0;       // frames per second, 1 to kMostSampleRate
-  double start = 0;          // time of frame 0 in seconds of the file's clock; for videos
-  size_t working_bytes = 0;  // for decoding, in addition to the samples
+  int64_t frames = 0;   // samples per channel; the exact number that decoding gives
+  int channels = 0;     // 1 to kMostSoundChannels
+  int sample_rate = 0;  // frames per second, 1 to kMostSampleRate
+  double start = 0;     // time of frame 0 on the file's clock, in seconds; for the audio of videos
+  size_t working_bytes = 0;  // memory for decoding, in addition to the samples
 };
 
 inline constexpr int kMostSoundChannels = 64;
@@ -64,13 +65,14 @@ struct AudioCodecRecord {
   std::unique_ptr<AudioDecoder> (*make)();
   // A library that is loaded when the codec is first used; null if the codec is built in.
   const RunTimeLibrary& (*library)() = nullptr;
-  // Containers from which it only reads the audio.
+  // Recognizes video containers whose audio this codec reads.
   bool (*sniff_video)(std::span<const uint8_t> first_bytes) = nullptr;
 };
 
 // How many leading bytes sniff() needs.
 inline constexpr size_t kSoundSignature = 64;
-// The codec for the content after its tags (ID3v2), including the audio of a video; or null.
+// The codec that recognizes the file's content, after any ID3v2 tags; for a video, the codec of its
+// audio. Null if there is none.
 Result<const AudioCodecRecord*> audio_codec_of(const ByteRanges& file);
 const AudioCodecRecord* audio_codec_of(std::span<const uint8_t> bytes);
 // True for audio files; videos do not count, even if they have audio.

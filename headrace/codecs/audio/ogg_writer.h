@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets as an Ogg stream (RFC 3533), so that data of another container can be read by readers of
-// Ogg. A packet begins a page.
+// Writes packets as an Ogg stream (RFC 3533), so that an Ogg reader can read another container's
+// data. Each packet begins a page.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where decoding of Opus in Ogg has to start for a window.
+// Finds where decoding of Opus in Ogg has to start for a window.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace headrace {
 
-// CELT frames predict the energy of later ones, and the effect fades after half a second (with the
-// 80 ms of RFC 7845, 4.6, noise at a tenth of full scale remains).
+// CELT frames predict the energy of later ones, an effect that fades within half a second. (The 80
+// ms of RFC 7845, 4.6, leave noise at a tenth of full scale.)
 inline constexpr int64_t kOpusPreroll = 48000 / 2;
-// SILK computes in integers with feedback of their rounding: its state never fades. It only gives
-// the samples of the whole file if decoding starts at the beginning or at a CELT-only frame, after
-// which it is reset. If these are further away than this many frames, that many are decoded before
-// the window, which is then within 1e-2 of the whole file's samples.
+// SILK's rounding errors feed back, so the effect of where decoding started never fades: samples
+// equal those of a full decode only if it started at the beginning, or at a CELT-only frame, after
+// which SILK is reset. If both are more than kFarthestSilk frames before the window, decoding
+// starts kSilkPreroll frames before it, and samples are within 1e-2 of a full decode's.
 inline constexpr int64_t kFarthestSilk = int64_t{60} * 48000;
 inline constexpr int64_t kSilkPreroll = int64_t{2} * 48000;
 

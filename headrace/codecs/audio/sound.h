@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audio before decoding: the needed part of a file, and the amount of silence around it. Steps that
-// trim or pad edit it, and the codec decodes what remains.
+// Audio before decoding: the needed part of a file, and the amount of silence around it. Transforms
+// that trim or pad edit it, and the codec decodes what remains.
 //
 // A value; it borrows the encoded bytes, or shares the open file that they are read from.
 #pragma once
@@ -14,7 +14,7 @@
 namespace headrace {
 
 struct Sound {
-  const AudioCodecRecord* codec = nullptr;  // null: not present, the samples are elsewhere
+  const AudioCodecRecord* codec = nullptr;  // null: nothing to decode, the samples are elsewhere
   ByteRanges file;
   AudioHeader header;
   int64_t before = 0;            // frames of silence
@@ -33,8 +33,8 @@ struct Sound {
 
 // Finds the codec and reads the header: HR0354 if no codec recognizes the bytes.
 Result<Sound> open_sound(const ByteRanges& file, AudioDecoders& decoders);
-// All of its frames(), with channel c from samples[c * stride] on. After an error the samples are
-// unspecified.
+// Decodes all of its frames(); channel c begins at samples[c * stride]. After an error the samples
+// are unspecified.
 Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* samples,
                           int64_t stride);
 

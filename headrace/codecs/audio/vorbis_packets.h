@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sample counts of Vorbis packets, which only its own library can compute.
+// Sample counts of Vorbis packets, which only libvorbis can compute.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of image formats that no codec here reads, and of other files often found in their place.
+// Names of image formats that no codec here reads, and of other files that are often mistaken for
+// images.
 #pragma once
 
 #include <cstdint>

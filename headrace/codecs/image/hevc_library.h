@@ -15,9 +15,9 @@ namespace headrace {
 // Opened on first use.
 const RunTimeLibrary& hevc_library();
 
-// The name of the plugin, for heif_decoding_options::decoder_id. It is registered with this
-// function of libheif by the first call, and does not become the default of other users of the
-// library. REQUIRES: hevc_library() is open.
+// The name of our plugin, for heif_decoding_options::decoder_id. The first call registers it
+// through `register_plugin`, libheif's function; it does not become the default for other users of
+// libheif. REQUIRES: hevc_library() is open.
 const char* hevc_decoder_id(decltype(&heif_register_decoder_plugin) register_plugin);
 
 }  // namespace headrace

@@ -8,12 +8,12 @@
 
 namespace headrace {
 
-// Pixels of the largest picture; 0 without a set. Sets of further layers, which libde265 drops, are
-// ignored.
+// Pixels of the largest picture; 0 if there is no parameter set. Parameter sets of additional
+// layers, which libde265 drops, are ignored.
 //
-// NAL units, each preceded by its length in four bytes, like libheif's items.
+// `data`: NAL units, each preceded by its length in four bytes, as in libheif's items.
 uint64_t pixels_of_hevc_item(std::span<const uint8_t> data);
-// The record of box hvcC (ISO/IEC 14496-15, 8.3.3.1.2).
+// `record`: the content of box hvcC (ISO/IEC 14496-15, 8.3.3.1.2).
 uint64_t pixels_of_hevc_configuration(std::span<const uint8_t> record);
 
 }  // namespace headrace

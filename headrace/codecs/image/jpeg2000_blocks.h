@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number of pieces in a JPEG 2000 codestream (ISO/IEC 15444-1, Annex B): OpenJPEG allocates
-// memory for each tile, precinct and code-block, however few samples these have. Bounds-checked,
+// memory for each tile, precinct and code-block, however few samples it has. Bounds-checked,
 // allocates nothing; any thread may call it.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Jpeg2000Grid {
 
 double count_jpeg2000_tiles(const Jpeg2000Grid& grid);
 
-// Upper bound, if tiles or components have different styles.
+// Numbers of pieces; upper bounds if tiles or components have different coding styles.
 struct Jpeg2000Pieces {
   double precincts = 0, blocks = 0, packets = 0;
   double bytes = 0;  // OpenJPEG's memory for them, and for the tiles

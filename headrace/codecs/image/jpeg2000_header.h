@@ -20,8 +20,8 @@ struct Jpeg2000Header {
   size_t structure_bytes = 0;  // for tiles, precincts and code-blocks
 };
 
-// HR0345 to HR0348. No component is subsampled, all have the same depth of at most 16 bits, and the
-// file is long enough for its tiles and packets.
+// Errors are HR0345 to HR0348. If it succeeds, no component is subsampled, all have the same depth
+// of at most 16 bits, and the file is long enough for its tiles and packets.
 Result<Jpeg2000Header> read_jpeg2000_header(std::span<const uint8_t> file);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libpng over one picture in memory, made safe for C++: errors that libpng reports by longjmp are
-// returned as `false`, warnings are counted and not printed, and allocations are counted and
+// Decodes one picture in memory by libpng, made safe for C++: errors that libpng reports by longjmp
+// are returned as `false`, warnings are counted and not printed, and allocations are counted and
 // limited.
 //
 // Chunks that carry no pixels (text, profiles, gamma, EXIF) are skipped without being kept or
@@ -63,7 +63,7 @@ class PngSession {
   const PngInfo& info() const { return info_; }
   int passes() const { return passes_; }
   std::span<const png_color> palette() const { return {palette_, size_t(palette_size_)}; }
-  // Alpha of the palette's first entries; the others are opaque.
+  // Alpha values of the palette's first entries; the others are opaque.
   std::span<const uint8_t> palette_alpha() const { return {alpha_, size_t(alpha_size_)}; }
   bool has_transparent_color() const { return has_key_; }
 
@@ -106,7 +106,7 @@ class PngSession {
   size_t memory_ = 0, peak_memory_ = 0, memory_limit_ = memory_cap(0);
   PngInfo info_;
   int passes_ = 1;
-  png_colorp palette_ = nullptr;  // libpng's own callback
+  png_colorp palette_ = nullptr;  // owned by libpng
   int palette_size_ = 0;
   png_bytep alpha_ = nullptr;  // likewise
   int alpha_size_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the PNG tests: pictures of every kind, libpng's plain result for a file (all rows, its own
-// transformations), and the codec's.
+// For the PNG tests: pictures of every kind, the reference result for a file (all rows by plain
+// libpng, with its transformations), and the codec's.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -129,7 +129,7 @@ struct PlainReader {
     self.at += size;
   }
 
-  // Errors longjmp out: everything it owns is in *this.
+  // Errors leave it by longjmp, so everything that it owns is in *this.
   void run(png_structp png, png_infop info, bool stored) {
     png_set_read_fn(png, this, read);
     png_read_info(png, info);
@@ -171,7 +171,7 @@ inline bool run_guarded(PlainReader& reader, bool stored) {
   return true;
 }
 
-// The whole picture, decoded by plain libpng; none if libpng reports an error.
+// The whole picture, decoded by plain libpng; empty if libpng reports an error.
 inline std::optional<Pixels> plain_decode(const Bytes& file, ColorMode mode) {
   PlainReader reader;
   reader.file = &file;
@@ -249,7 +249,7 @@ inline Decoded decode(ImageDecoder& decoder, const Buffer& file, const Window& w
 
 inline constexpr ColorMode kModes[] = {ColorMode::kRGB, ColorMode::kGray, ColorMode::kStored};
 
-// The whole picture, or none if the codec returns an error.
+// The whole picture, decoded by the codec; empty if it returns an error.
 inline std::optional<Pixels> whole(ImageDecoder& decoder, const Bytes& bytes, ColorMode mode) {
   const Buffer file = padded(bytes);
   const auto header = decoder.read_header(file.bytes());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libtiff over one picture in memory: its errors come back as text, its allocations are bounded by
-// the file's size, and nothing is printed. A TiffSession belongs to one thread.
+// Decodes one picture in memory by libtiff: its errors are kept as text, its allocations are
+// bounded by the file's size, and nothing is printed. A TiffSession belongs to one thread.
 #pragma once
 
 #include <tiffio.h>
@@ -52,7 +52,7 @@ class TiffSession {
   std::span<const uint8_t> bytes() const { return bytes_; }
   const std::string& error() const { return error_; }  // libtiff's first error
   void forget_error() { error_.clear(); }
-  // Its message about an unreadable tag on which the pixels depend; otherwise empty.
+  // libtiff's message about an unreadable tag on which the pixels depend; empty if there is none.
   const std::string& lost() const { return lost_; }
 
  private:

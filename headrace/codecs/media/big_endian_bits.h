@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits of a stream's headers, the high one of a byte first; after the last byte all are zero; see
-// good().
+// Reads bits of a stream's headers, the high bit of each byte first. After the last byte all bits
+// are zero; see good().
 #pragma once
 
 #include <cstddef>

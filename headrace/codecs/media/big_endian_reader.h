@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads big-endian numbers, one by one, from untrusted bytes: after the first missing one all are
-// zero, so a parser can call good() once, before it uses any of them.
+// zero, so a parser only has to call good() once, before it uses any of them.
 #pragma once
 
 #include <cstddef>

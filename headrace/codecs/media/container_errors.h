@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of videos, for the readers of all containers. `kind`: "MP4".
+// Errors of video files, shared by the readers of all containers. `kind`: "MP4".
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of EBML (RFC 8794), one by one, none of which exceeds its parent. Allocates nothing;
-// the caller owns the bytes.
+// Iterates over EBML elements (RFC 8794), none of which exceeds its parent. Allocates nothing; the
+// caller owns the bytes.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 namespace headrace {
 
 // A variable-length number. The leading zeros of its first byte give the number of following bytes;
-// the leading one bit is part of an element's id, but not of a length. None if it is longer than
+// the leading one bit is part of an element's id, but not of a length. Empty if it is longer than
 // `most` bytes, or truncated.
 struct EbmlNumber {
   uint64_t with_marker = 0, value = 0;
@@ -78,7 +78,7 @@ class EbmlElements {
   void enter(const EbmlElement& element) { at_ = element.body; }
 
   bool broken() const { return broken_; }
-  bool truncated() const { return truncated_; }  // for the last element's size
+  bool truncated() const { return truncated_; }  // the bytes end before the last element
 
  private:
   std::span<const uint8_t> bytes_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that lives as long as this process, for children that must not end earlier: the kernel
-// kills a media process when the *thread* that started it ends, but threads that need one come and
-// go with their loaders. It is started on first use. Any thread may call.
+// A thread that lives as long as this process, to start child processes that must not end earlier:
+// the kernel kills a media process when the *thread* that started it ends, and the threads that
+// need one come and go with their loaders. It is started on first use. Any thread may call.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,8 @@ namespace headrace {
 // thread can be created. REQUIRES: no concurrent calls; `work` does not throw.
 void run_on_lasting_thread(const std::function<void()>& work);
 
-// For a process that has just been forked: the thread only exists in its parent.
+// To be called in a process that has just been forked, because the thread only exists in its
+// parent.
 void forget_lasting_thread();
 
 }  // namespace headrace

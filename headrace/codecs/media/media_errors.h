@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors between headrace-av and the engine, for all media.
+// Errors of headrace-av and of the communication with it, for all media.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ Error undecoded_video(std::string what, std::string hint);   // HR0371
 
 // HR0369: the program sent an invalid reply.
 Error senseless_reply(const char* what);
-// Why it could not be decoded: HR0368, HR0370 or HR0371.
+// The error that a reply reports: HR0368, HR0370 or HR0371.
 Error failure_of(const media::Reply& reply);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A packet of pictures or audio as its container describes it, in ticks of its track.
+// A packet of video or audio as its container describes it; times are in ticks of its track.
 #pragma once
 
 #include <cstdint>

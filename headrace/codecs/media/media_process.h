@@ -2,8 +2,8 @@
 // The engine's handle for headrace-av: starts it, sends requests, waits, and kills it if it does
 // not answer. One thread at a time uses a process; any thread may start or end one.
 //
-// It ends with this object, and with this process in any case. In a process forked from this one (a
-// DataLoader's worker), is_running() of the object is false, and nothing of the program is shared.
+// headrace-av ends with this object, and whenever this process ends. In a process that was forked
+// from this one (a DataLoader worker), is_running() is false, and headrace-av is not shared.
 #pragma once
 
 #include <sys/types.h>
@@ -20,8 +20,8 @@
 
 namespace headrace {
 
-// Time limit for all of its answers, excluding the engine's own work in between; and a flag to
-// cancel waiting.
+// Time limit for all answers of the process together, excluding the engine's own work in between;
+// and a flag to cancel waiting.
 struct Patience {
   double seconds = 60;
   const std::atomic<bool>* stop = nullptr;
@@ -36,8 +36,8 @@ class MediaProcess {
   MediaProcess(const MediaProcess&) = delete;
   MediaProcess& operator=(const MediaProcess&) = delete;
 
-  // Called between two videos. Returns false if it has exited or sent an unexpected message, and
-  // ends it in the latter case, so that the next video is not affected.
+  // To be called between two videos. If the process has exited or sent an unexpected message, ends
+  // it and returns false, so that the next video is not affected.
   bool is_running();
   void end();
 
@@ -46,13 +46,13 @@ class MediaProcess {
   Result<void> reserve(size_t packet_bytes, size_t frame_bytes, size_t working_bytes);
   // Returns the frames' memory to the system. REQUIRES: no frame is in use.
   void drop_frames();
-  // The same for the packets' memory past its first MiB, which a single packet may have required.
-  // REQUIRES: no packet is in use.
+  // The same for the packets' memory past its first MiB, which only an unusually large packet
+  // needs. REQUIRES: no packet is in use.
   void drop_large_packets();
   std::span<uint8_t> packets() const { return packets_.bytes; }
   std::span<const uint8_t> frames() const { return frames_.bytes; }
 
-  // Its answer to a request, or HR0369, after which the process has ended.
+  // Sends a request and returns the answer, or HR0369, after which the process has ended.
   Result<media::Reply> ask(media::Request request, Patience& patience);
 
   pid_t id() const { return id_; }
@@ -70,7 +70,7 @@ class MediaProcess {
   MediaProcess() = default;
   int launch(const std::string& program, bool confined);  // 0 or an errno
   Result<media::Reply> receive(Patience& patience);
-  Error ended();  // reaped: the reason
+  Error ended();  // reaps it; returns why it ended
   void forget();  // in a forked process
 
   int socket_ = -1;

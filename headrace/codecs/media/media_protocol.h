@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocol between the engine and headrace-av, the program that decodes videos for it.
 //
-// Requests and replies are messages on a socket, one plain struct each. Data is not sent in them,
-// but is in two anonymous files mapped by both: data to decode in one, which only the engine
-// writes, and decoded data in the other, which the engine only reads. The engine sends requests and
-// the program answers: kOpen with kOpened, kDecode with any number of kFrame and then kDecoded, or
-// with kFailed. After a kFrame the program waits for kContinue or kStop, and does not modify the
-// frame until then; kStop is answered with kDecoded. A kDecode whose packets do not begin with a
-// restart continues where the previous one ended. The very first message is the program's kReady.
+// Requests and replies are messages on a socket, one plain struct each. Data is not in the
+// messages, but in two anonymous files that both processes map: one has the data to decode, and
+// only the engine writes it; the other has the decoded data, and the engine only reads it. The
+// engine sends requests and the program answers: kOpen with kOpened, kDecode with any number of
+// kFrame and then kDecoded, or with kFailed. After a kFrame the program waits for kContinue or
+// kStop, and does not modify the frame until then; kStop is answered with kDecoded. A kDecode whose
+// packets do not begin with a restart continues where the previous one ended. The very first
+// message is the program's kReady.
 //
 // Audio (AAC) is simpler: kOpenSound is answered with kOpened, kDecodeSound with kSamples for all
 // its packets.
@@ -20,10 +21,12 @@
 
 namespace headrace::media {
 
-// Version of both sides; they are built together, so another number is another build's program.
+// Version of both sides; they are built together, so a different number means a program of another
+// build.
 inline constexpr uint32_t kVersion = 3;
 
-// The program's descriptors. Its arguments are the engine's process id and `confined` or `trusted`.
+// The program's file descriptors. Its arguments are the engine's process id and `confined` or
+// `trusted`.
 inline constexpr int kSocket = 3, kPacketMemory = 4, kFrameMemory = 5;
 inline constexpr const char* kConfined = "confined";
 inline constexpr const char* kTrusted = "trusted";
@@ -55,11 +58,11 @@ struct Request {
 };
 
 enum PacketFlags : uint32_t {
-  kRestart = 1,  // output held-back frames, then forget all earlier packets
-  kKept = 2,     // its frame is wanted
-  kLeading = 4,  // shown before the packet of the last restart, so its references may be missing
-  kAhead = 8,  // after all packets whose frames are wanted: makes the decoder output what it holds
-               // back; its own errors are ignored
+  kRestart = 1,     // output held-back frames, then forget all earlier packets
+  kKept = 2,        // its frame is wanted
+  kLeading = 4,     // shown before the packet of the last restart, so its references may be missing
+  kAhead = 8,       // comes after all packets whose frames are wanted, to make the decoder output
+                    // held-back frames; errors in this packet are ignored
   kOpenStart = 16,  // H.264, with kRestart: this packet and later ones may refer to missing
                     // pictures, although none depends on them
 };
@@ -107,9 +110,9 @@ struct Reply {
   ReplyKind kind{};
   Failure failure{};
   uint32_t version = 0;  // kReady
-  // kFailed: the packet's number, kNoPacket if it was not a packet's fault. kDecoded: how many
-  // packets were fed and can be continued from; kNoPacket if decoding cannot continue, because the
-  // end of the stream was signaled.
+  // kFailed: the number of the packet that failed; kNoPacket if none is to blame. kDecoded: after
+  // how many packets decoding can continue; kNoPacket if it cannot, because the end of the stream
+  // was signaled.
   uint32_t number = 0;
   uint64_t address_space = 0;   // kReady: bytes that it has mapped
   Frame frame{};                // kFrame

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of a file, like EbmlElements for elements in memory, but reading only the head of
-// each: its size, and its first bytes.
+// Iterates over a file's elements like EbmlElements over those in memory, but reads only the
+// beginning of each: its header and first bytes.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class MkvElements {
   void enter(const MkvElement& element) { at_ = element.body; }
 
   bool broken() const { return broken_; }
-  bool truncated() const { return truncated_; }  // for the last element's size
+  bool truncated() const { return truncated_; }  // the file ends before the last element
   Result<void>& read() { return read_; }         // whether the file could be read
 
  private:

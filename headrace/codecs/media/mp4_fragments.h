@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets that an MP4 track has in fragments (ISO/IEC 14496-12, 8.8): moof boxes after the moov
-// box, each with the packets of some seconds. No packet is read.
+// An MP4 track's packets in fragments (ISO/IEC 14496-12, 8.8): moof boxes after the moov box, each
+// of which describes the packets of some seconds. Does not read packets.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace headrace {
 
-// Defaults of moov for all fragments of a track, in its box trex.
+// Defaults for all fragments of a track, from its trex box in moov.
 struct Mp4FragmentDefaults {
   uint32_t description = 1, duration = 0, size = 0, flags = 0;
 };
-// By track: read once, because there may be as many fragments as tracks.
+// By track ID. Read once per file, because there may be many fragments and many tracks.
 using Mp4DefaultsByTrack = std::map<uint32_t, Mp4FragmentDefaults>;
 Mp4DefaultsByTrack read_mp4_fragment_defaults(std::span<const uint8_t> moov);
 

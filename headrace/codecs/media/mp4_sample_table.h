@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packets of an MP4 track, from its sample table (ISO/IEC 14496-12, 8.6 and 8.7), in time and
-// memory in proportion to the file; and which part of them is shown, and when (the edit list,
-// 8.6.6). Packets are not read.
+// memory proportional to the file; and which part of them is shown, and when (the edit list,
+// 8.6.6). Does not read packets.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Mp4Packets {
   // of the file, HR0365 if there are too many, HR0361 if packets overlap so much that their total
   // exceeds the file.
   Result<void> add(const ByteRanges& file, MediaPacket packet, uint32_t duration);
-  // HR0363 if it differs from that of the previous packets.
+  // HR0363 if it differs from the stsd entry of the previous packets.
   Result<void> coded_by(uint32_t entry);
 };
 

@@ -3,9 +3,9 @@
 // Specification, 5.3 to 5.9): whether other packets need them.
 //
 // A frame is stored for others in those of eight slots that its refresh_frame_flags select, and
-// everything that a later frame may use of it (pixels, motion, probabilities, film grain) is there;
-// so a frame that selects none is not needed by others. Anything unparseable or rare (several
-// layers, a decoder model) counts as needed.
+// later frames can only use what is stored there (pixels, motion, probabilities, film grain); so a
+// frame that selects no slot is not needed by others. Anything unparseable or rare (several layers,
+// a decoder model) counts as needed.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct Av1Sequence {
   bool chooses_integer_motion = false;
   int order_hint_bits = 0;
 };
-// The sequence header in a packet, or in the parameters (av1C; AV1 in ISOBMFF, 2.3). None if there
-// is none, and for rare types.
+// The sequence header in a packet, or in the parameters (av1C; AV1 in ISOBMFF, 2.3). Empty if there
+// is none, or if it is of a rare type.
 std::optional<Av1Sequence> av1_sequence_in(std::span<const uint8_t> packet);
 std::optional<Av1Sequence> av1_sequence_of(std::span<const uint8_t> parameters);
-// It contains a sequence header, valid or not.
+// Whether it contains a sequence header, valid or not.
 bool has_av1_sequence(std::span<const uint8_t> packet);
 
 // True only if no other packet can need it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chunks of an AVI file, and the headers of its first video track (Microsoft's "AVI RIFF File
-// Reference", and OpenDML 1.02 for files of gigabytes).
+// Reference", and OpenDML 1.02 for large files).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ class AviChunks {
  public:
   AviChunks(const ByteRanges& file, uint64_t begin, uint64_t end)
       : file_(file), at_(begin), end_(end) {}
-  // False at the end. A chunk may claim to extend past the file; the size is otherwise validated.
+  // False at the end. A chunk may claim to extend past the end of the file, which callers have to
+  // check.
   Result<bool> next(AviChunk& chunk);
   // Continues with a list's contents.
   void enter(const AviChunk& list) { at_ = list.begin; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes small AVI files for tests, and pictures of MPEG-4 as far as their headers go.
+// Writes small AVI files for tests, and the headers of MPEG-4 pictures.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ inline Bytes list(std::string_view name, const Bytes& content, std::string_view 
   return chunk(of, text(name) + content);
 }
 
-// 25 ticks per second of the layer's clock, whose times take five bits.
+// A layer whose clock has 25 ticks per second, so that times take five bits.
 inline const Bytes kLayer{0, 0, 1, 0x20, 0x00, 0x84, 0x40, 0x06, 0x60};
 // The same, with frames of 64 x 48, and a flag for interlacing.
 inline const Bytes kFields{0, 0, 1, 0x20, 0x00, 0x84, 0x40, 0x06, 0x68, 0x10, 0x20, 0x30, 0xFF};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pictures of an AVI file, which stores packets in decoding order and without times: each
-// packet takes one tick. For MPEG-4, the display order follows from the picture types, and in
-// packets that hold two pictures (DivX, Xvid) each becomes a frame.
+// packet takes one tick. For MPEG-4, the display order follows from the picture types, and both
+// pictures of a packet that holds two (DivX, Xvid) become frames.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code points of ITU-T H.273 for colors, used by containers and codecs.
+// Conversion of the code points of ITU-T H.273 for colors, which containers and codecs use.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets that an open decoder was fed, and whether it can continue from there to the frames of
-// another plan, as if decoding the file from its beginning, instead of opening a new decoder.
-// Consecutive windows of a video then cost only their new frames.
+// Records the packets that an open decoder was fed. Tells whether the decoder can continue from
+// there to the frames of another plan, with the same result as a decode from the beginning of the
+// file. Consecutive windows of a video then cost only their new frames.
 //
-// A video is the same as the previous one if its tables are equal and the packets fed have the same
-// bytes, by their hash, wherever they come from.
+// A video counts as the same as the previous one if its tables are equal, and the bytes of the
+// packets fed have the same hash, whichever file they are in.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ namespace headrace {
 
 class FedPackets {
  public:
-  // A decoder was opened for the track; nothing was fed yet.
+  // To be called when a decoder was opened for the track; nothing was fed yet.
   void begin(const VideoTrack& track);
-  // The packet was fed, after the others or after a restart.
+  // To be called when the packet was fed, after the others or after a restart.
   void add(uint32_t packet, bool restart, std::span<const uint8_t> bytes);
-  // The decoder cannot continue; the track is still known.
+  // To be called when the decoder cannot continue; the track is kept.
   void end() { packets_.clear(); }
 
   // Whether the track's tables are those of begin().

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ffmpeg and ffprobe as the reference for containers and frames, if installed.
+// Runs ffmpeg and ffprobe, if installed, as the reference for containers and frames.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a video's frame, estimated before decoding.
+// The memory of a video's frame, estimated before decoding.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace headrace {
 
-// Upper bound, from the container's size and profile. A stream that does not match them is detected
-// when its frames are output.
+// Upper bound, from the size and profile that the container specifies. A stream that differs from
+// them is detected when its frames are output.
 size_t most_frame_bytes(const VideoTrack& track);
 
 }  // namespace headrace

@@ -24,8 +24,8 @@ namespace headrace {
 // ignored: PQ or HLG as bytes gives their code values.
 const CodecRecord& frame_codec();
 
-// A frame in the form that this codec decodes, and its header. The frame is borrowed. REQUIRES: 1
-// or 3 planes, 8 to 16 bits, chroma_x and chroma_y of 0 to 2.
+// The input bytes of this codec for a frame, and the header. Both borrow the frame. REQUIRES: 1 or
+// 3 planes, 8 to 16 bits, chroma_x and chroma_y of 0 to 2.
 std::span<const uint8_t> bytes_of(const YuvFrame& frame);
 ImageHeader header_of(const YuvFrame& frame);
 
@@ -39,9 +39,9 @@ class KeptFrame {
   YuvFrame frame_;
 };
 
-// Copies of a clip's frames. One block of memory for all of them, so that it can be reused, or is
-// large enough for huge pages: touching fresh pages would cost more than the copy. A frame's
-// address does not change.
+// Copies of a clip's frames, in one block of memory, which can be reused, or is large enough for
+// huge pages: touching fresh pages would cost more than the copy. A frame's address does not
+// change.
 class KeptFrames {
  public:
   // Shared with a pool that reuses the memory after its last user.
@@ -50,7 +50,7 @@ class KeptFrames {
   KeptFrames(const KeptFrames&) = delete;
   KeptFrames& operator=(const KeptFrames&) = delete;
 
-  // Bytes per frame here.
+  // Bytes per frame that a copy needs.
   static size_t bytes_for(const YuvFrame& frame);
   // Copies a frame; the first one allocates memory for all. REQUIRES: number < count, each once.
   void keep(size_t number, const YuvFrame& frame);
@@ -67,7 +67,7 @@ class KeptFrames {
   MemoryOf memory_of_;
   std::vector<KeptFrame> frames_;
   std::vector<std::shared_ptr<Buffer>> memory_;
-  uint8_t* room_ = nullptr;  // for all frames
+  uint8_t* room_ = nullptr;  // memory of all frames
   size_t each_ = 0;          // bytes per frame; larger frames get separate memory
   size_t held_bytes_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors between a track's packets and its frames.
+// Errors of decoding a track's packets into frames.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace headrace {
 
-// `packet`: of the track; the message has its position and its frame's number. HR0367; `bytes` are
-// the packet's, to detect a packet with a single field.
+// HR0367. `packet`: its number in the track; the message has its position in the file and the
+// number of its frame. `bytes`: of the packet, to detect one that has a single field.
 Error missing_frame(const VideoTrack& track, uint32_t packet, std::span<const uint8_t> bytes);
 Error damaged_video(const VideoTrack& track, uint32_t packet, std::string what);  // HR0368
 

@@ -12,7 +12,7 @@ namespace headrace {
 
 // Sets track.frames: all packets with pts in [begin, end) that contain a visible frame, by pts;
 // those with equal pts in decoding order. VP8 and VP9 packets are inspected, because some contain
-// only a reference frame; other codecs have one frame per packet. Errors are those of reading the
+// only a reference frame; other codecs have one frame per packet. Returns errors of reading the
 // file.
 Result<void> order_frames(const ByteRanges& file, int64_t begin, int64_t end, VideoTrack& track);
 

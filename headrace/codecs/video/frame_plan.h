@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fewest packets that a decoder must be fed to output certain frames. Pure functions.
+// Plans which packets a decoder is fed to output given frames: as few as possible. Pure functions.
 //
 // Inspects the first bytes of packets: whether a decoder really can begin at one that the container
-// marks as a key frame, and, for H.264, HEVC and AV1, whether other packets need it. That is done
-// here and not once when opening, because it reads the file: a clip has about a hundred packets, a
-// film a hundred thousand.
+// marks as a key frame, and, for H.264, HEVC and AV1, whether other packets need it. This is done
+// for each plan, not once when the file is opened, because it reads the packets: a clip has about a
+// hundred packets, a film a hundred thousand.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Feed {
 
 struct FramePlan {
   std::vector<Feed> feeds = {};
-  // Numbers of the packets whose frames are kept, in frame order.
+  // Numbers of the packets whose frames are wanted, in frame order.
   std::vector<uint32_t> kept = {};
   // The next few packets that others need, up to the next restart point: they make a decoder output
   // the last held-back frames without signaling the end of the stream.

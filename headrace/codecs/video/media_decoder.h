@@ -11,10 +11,10 @@
 
 namespace headrace {
 
-// Memory for decoding the track in the other process: the library, and the frames that it holds.
+// Memory that headrace-av needs to decode the track: the library, and the frames that it holds.
 size_t video_working_bytes(const VideoTrack& track);
 
-// make_video_decoder() with a custom program.
+// Like make_video_decoder(), with this program in place of media_program().
 Result<std::unique_ptr<VideoDecoder>> make_media_decoder(const VideoDecoderOptions& options,
                                                          const std::string& program);
 

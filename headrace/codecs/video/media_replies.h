@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies of the media process are untrusted bytes, since a hostile file may control it. Here they
-// become a frame or an error; replies are copies that no longer change.
+// Converts replies of the media process to frames or errors. Replies are untrusted bytes, because a
+// hostile file may control that process; they are copies, so it can no longer change them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace headrace {
 
 // A frame whose planes are in `memory`, including the readable bytes after rows. HR0371 if its size
-// differs from the track's; none if the reply is invalid.
+// differs from the track's; HR0369 if the reply is invalid.
 Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t> memory,
                               const VideoTrack& track);
 

@@ -14,9 +14,9 @@ namespace headrace {
 
 struct MkvHeaders {
   VideoTrack track;          // without packets
-  uint64_t number = 0;       // the track's
+  uint64_t number = 0;       // number of the track
   int64_t delay = 0;         // ticks by which packets come later than they are shown
-  int64_t duration = 0;      // ticks per packet, if it does not say; 0: unknown
+  int64_t duration = 0;      // default duration of a packet in ticks; 0: unknown
   uint64_t clusters = 0;     // offset of the first cluster
   uint64_t segment_end = 0;  // end of the file if the size is unknown
 };

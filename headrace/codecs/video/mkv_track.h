@@ -11,8 +11,8 @@
 
 namespace headrace {
 
-// The first track of pictures that is not disabled. Goes from block to block, as nothing else in
-// such files says where all of them lie.
+// The first video track that is not disabled. Visits block after block, because nothing else in
+// such files has the positions of all blocks.
 Result<VideoTrack> read_mkv_track(const ByteRanges& file);
 
 }  // namespace headrace

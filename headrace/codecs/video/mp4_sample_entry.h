@@ -12,7 +12,7 @@
 namespace headrace {
 
 // Reads the entry into the track: codec, size, color, parameters. `number` counts from 1. HR0363 if
-// it has another codec, is encrypted, or if `dinf` says that the media are in another file.
+// it has another codec, is encrypted, or if `dinf` says that the media data is in another file.
 Result<void> read_mp4_sample_entry(std::span<const uint8_t> stsd, std::span<const uint8_t> dinf,
                                    uint32_t number, VideoTrack& track);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The field clock of interlaced MPEG-4. Motion of B pictures is scaled by times that libavcodec
-// counts in fields, and it derives the length of a field from the first B picture that it decodes
-// after a layer description (VOL), for all that follow: ISO/IEC 14496-2, 7.7.2.2, leaves it to the
-// decoder. So the picture that measures it must be the same as in a sequential decode, and be
-// decoded between the same two pictures. Frames and times of others depend on it.
+// The duration of a field in interlaced MPEG-4. Motion of B pictures is scaled by times, which
+// libavcodec counts in fields. It derives the duration of a field from the first B picture that it
+// decodes after a layer description (VOL), and uses it for all that follow (ISO/IEC 14496-2,
+// 7.7.2.2, leaves this to the decoder). So that picture must be the same as in a sequential decode,
+// and be decoded between the same two pictures, or later frames differ.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class Mpeg4Fields {
   bool matter() const { return matter_; }
 
   // The picture from which the decoder learns the field duration for the packets from `packet` on,
-  // up to the next description; none if no B picture comes before that. REQUIRES: matter(). If
-  // called for consecutive packets, reads each only once.
+  // up to the next layer description; empty if no B picture comes before that. REQUIRES: matter().
+  // If called for consecutive packets, reads each only once.
   std::optional<uint32_t> measuring(uint32_t packet);
   // Where decoding has to begin so that it learns the correct duration. REQUIRES: `measuring` was
   // returned for some packet.

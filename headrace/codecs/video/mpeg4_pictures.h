@@ -25,7 +25,7 @@ struct Mpeg4Picture {
   std::span<const uint8_t> header;  // bytes after the start code, to the end
 };
 
-// The first picture at or after `from`; none if there is no picture start code.
+// The first picture at or after `from`; empty if there is no picture start code.
 std::optional<Mpeg4Picture> next_mpeg4_picture(std::span<const uint8_t> bytes, size_t from = 0);
 
 // The bytes before the first picture and group header, used to open a decoder.
@@ -37,8 +37,8 @@ struct Mpeg4Layer {
   bool interlaced = false;      // its pictures may be interlaced
   bool packs_pictures = false;  // DivX packed bitstream: two pictures in one packet, and an empty
                                 // packet later
-  bool names_encoder = false;   // tells a decoder which rounding to use
-  // Updates from the parameters or a packet; fields they do not specify are unchanged.
+  bool names_encoder = false;   // by user data, which tells a decoder the rounding to use
+  // Updates from the parameters or a packet; members that they do not specify are unchanged.
   void learn(std::span<const uint8_t> bytes);
   // A picture that repeats the previous one, for which a decoder outputs no frame. False if
   // unknown.

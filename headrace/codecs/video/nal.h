@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of H.264 and HEVC by the first bytes of their units: whether decoding can begin with one,
-// and whether others need it (ITU-T H.264, 7.4.1; H.265, 7.4.2.2).
+// Classifies packets of H.264 and HEVC by the first bytes of their NAL units: whether decoding can
+// begin with one, and whether others need it (ITU-T H.264, 7.4.1; H.265, 7.4.2.2).
 //
-// Units are found only by the lengths before them: 00 00 01, which separates them in streams, is a
-// length of 256 to 511 in files. For anything unparseable, assumes the case that needs the most
-// decoding.
+// Units are found only by the lengths before them: the start code 00 00 01, which separates them in
+// streams, would be a length of 256 to 511 in files. For anything unparseable, assumes the case
+// that needs the most decoding.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct NalFraming {
   // With HEVC the highest temporal sub-layer; -1 if unknown.
   int highest_layer = -1;
 };
-// From the parameters (avcC, hvcC; ISO/IEC 14496-15). None for other codecs, and if invalid.
+// From the parameters (avcC, hvcC; ISO/IEC 14496-15). Empty for other codecs, and if the parameters
+// are invalid.
 std::optional<NalFraming> nal_framing(VideoCodec codec, std::span<const uint8_t> parameters);
 
 // Whether frames shown at or after this one are correct if decoding begins here.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units of H.264 and HEVC for tests: their headers only.
+// NAL units of H.264 and HEVC for tests: only their headers.
 #pragma once
 
 #include <cstdint>

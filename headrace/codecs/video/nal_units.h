@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of a packet of H.264 or HEVC, and the bytes of one (ITU-T H.264, 7.3.1; H.265, 7.3.1).
+// Iterates over the NAL units of an H.264 or HEVC packet, and over the bytes of a unit (ITU-T
+// H.264, 7.3.1; H.265, 7.3.1).
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of the video files that were opened last, so that records which share a file read them
-// once. Any thread may call.
+// Caches the tables of the most recently opened video files, so that records that share a file read
+// them once. Any thread may call.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ class RecentTracks {
  public:
   explicit RecentTracks(size_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  // The tables of that file if it is still the same one; null if they are not kept.
+  // The tables of that file if its identity is unchanged; null if they are not in the cache.
   std::shared_ptr<const VideoTrack> find(const std::string& path, const FileIdentity& identity)
       EXCLUDES_LOCK(mutex_);
-  // Keeps them, instead of those that were used longest ago. Tables above the budget are not kept.
+  // Adds tables, and evicts the least recently used ones. Tables above the budget are not kept.
   void add(const std::string& path, const FileIdentity& identity,
            std::shared_ptr<const VideoTrack> track) EXCLUDES_LOCK(mutex_);
 
-  // The one of this process: 64 MiB, about two million frames.
+  // This process's cache: 64 MiB, about two million frames.
   static RecentTracks& of_process();
 
  private:
@@ -41,7 +41,7 @@ class RecentTracks {
   void drop(std::list<Kept>::iterator kept) REQUIRES_LOCK(mutex_);
 
   Mutex mutex_;
-  std::list<Kept> kept_ GUARDED_BY(mutex_);  // the one used last comes first
+  std::list<Kept> kept_ GUARDED_BY(mutex_);  // most recently used first
   // By Kept::path.
   std::unordered_map<std::string_view, std::list<Kept>::iterator> by_path_ GUARDED_BY(mutex_);
   size_t bytes_ GUARDED_BY(mutex_) = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets -> frames. The decoder is another process, or, if the user trusts the files, this one;
+// Decodes packets to frames: in another process, headrace-av, or for animations in this one;
 // callers cannot tell. A decoder is for one thread, and keeps its library's state from one call to
 // the next.
 #pragma once

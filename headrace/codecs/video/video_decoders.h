@@ -11,8 +11,8 @@
 
 namespace headrace {
 
-// A built-in decoder that needs no video library: one per family of codecs, registered in a folder
-// of its own.
+// A built-in decoder that needs no video library: one per family of codecs, each in its own folder,
+// which registers it.
 struct OwnVideoDecoder {
   std::string_view name;  // "animation"
   bool (*decodes)(VideoCodec codec);
@@ -21,11 +21,11 @@ struct OwnVideoDecoder {
 
 class VideoDecoders {
  public:
-  // VideoDecoder::decode with a decoder for the track's codec. `options`: if they change, except
-  // for `stop`, a new decoder is made.
+  // Like VideoDecoder::decode(), with a decoder for the track's codec. A new decoder is made if
+  // `options` other than `stop` have changed.
   Result<void> decode(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan,
                       FrameSink& sink, const VideoDecoderOptions& options);
-  // Independent of the options; for tests.
+  // Uses this decoder, whatever the options are; for tests.
   void use(std::unique_ptr<VideoDecoder> decoder) { decoder_ = std::move(decoder); }
   // Decoding time since the last call.
   double take_seconds() { return std::exchange(seconds_, 0); }

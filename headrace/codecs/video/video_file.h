@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The container of a file, and its contents. One reader per container, in its own file, which
-// registers a VideoContainer.
+// Recognizes the container of a video file and reads its tables. Each container has a reader in its
+// own file, which registers a VideoContainer.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct VideoContainer {
   std::string_view doc;
   std::vector<std::string_view> suffixes;  // ".mp4", lower case; a hint for listings
   bool (*sniff)(std::span<const uint8_t> first_bytes);
-  // The first video track. Time in proportion to the file, memory to its tables.
+  // The first video track. Time is proportional to the file, memory to its tables.
   Result<VideoTrack> (*read)(const ByteRanges& file);
-  // Before its audio is read, all audio packets are copied into another container.
+  // Whether all audio packets are copied into another container before the audio is decoded.
   bool rewrites_sound = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes through a container reader: an error, or a track whose packets are inside the file and
-// whose frames are some of its packets, in time order, from which plans can be made.
+// Checks that a container reader, for any bytes, returns an error, or a track whose packets are
+// inside the file, whose frames are some of its packets in time order, and from which plans can be
+// made.
 #pragma once
 
 #include <algorithm>

@@ -83,7 +83,8 @@ inline FramePlan whole(const VideoTrack& track) {
   return plan;
 }
 
-// One frame, from the previous key frame, with all packets until it must have been output.
+// Decodes one frame alone, from the previous key frame, with all packets until the decoder must
+// have output it.
 inline FramePlan alone(const VideoTrack& track, uint32_t frame) {
   const uint32_t wanted = track.frames[frame];
   uint32_t key = 0;
@@ -96,7 +97,7 @@ inline FramePlan alone(const VideoTrack& track, uint32_t frame) {
   return plan;
 }
 
-// Same as `ffmpeg -f framehash -hash crc32`.
+// Same hash as `ffmpeg -f framehash -hash crc32`.
 inline uint32_t hash_of(const YuvFrame& frame) {
   uLong hash = crc32(0, nullptr, 0);
   for (int plane = 0; plane < frame.planes; ++plane) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A container's description of its video: how pictures are coded, and where each packet is in the
 // file. Made by one reader per container, from hostile bytes, without decoding; whether the
-// pictures exist is only known after decoding.
+// pictures are valid is only known after decoding.
 //
 // A packet's number is its index in decoding order, a frame's number its index in presentation
 // order. The frames are exactly those of a sequential decode.

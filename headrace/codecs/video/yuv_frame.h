@@ -13,7 +13,7 @@ namespace headrace {
 struct YuvFrame {
   int width = 0, height = 0;
   // Planes: luma alone, or luma, Cb and Cr (for kIdentity: green, blue, red); a row of a chroma
-  // plane has (width + (1 << chroma_x)) - 1 >> chroma_x samples, and likewise for columns.
+  // plane has (width + (1 << chroma_x)) - 1 >> chroma_x samples, and likewise columns.
   int planes = 3;
   int chroma_x = 1, chroma_y = 1;  // 4:2:0 has 1 and 1, 4:2:2 has 1 and 0, 4:4:4 has 0 and 0
   // Even and odd rows are two fields, of different times; the same holds for chroma rows.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Triangular filters over the bins of a spectrum, evenly spaced on the mel scale, as computed by
-// each of the libraries used for training, including their rounding.
+// Triangular filters over the bins of a spectrum, evenly spaced on the mel scale, computed as in
+// each of the libraries that are used for training, including their rounding.
 #pragma once
 
 #include "headrace/kernels/audio/sparse_rows.h"
@@ -8,8 +8,7 @@
 namespace headrace {
 
 struct MelFilters {
-  int count = 128, bins = 201;                             // number of filters, for a spectrum of
-                                                           // `bins` bins
+  int count = 128, bins = 201;  // number of filters, and of bins of the spectrum
   double sample_rate = 16000, lowest = 0, highest = 8000;  // Hz
   bool slaney_scale = false;  // linear up to 1 kHz; else HTK's 2595 log10(1 + f / 700)
   bool slaney_norm = false;   // each divided by half its width in Hz

@@ -27,8 +27,8 @@ class PaddedSignal {
 
   int64_t length() const { return length_ + 2 * zeros_; }
 
-  // Returns samples begin to begin + count; those before `wanted` may have any value. Valid until
-  // the next call. REQUIRES: length() > 0.
+  // Returns samples [begin, begin + count), of which only the first `wanted` are defined. Valid
+  // until the next call. REQUIRES: length() > 0.
   const float* stretch(int64_t begin, int64_t count, int64_t wanted);
   float at(int64_t i) const;
 

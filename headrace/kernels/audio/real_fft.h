@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of a Fourier transform of real frames of one length, for as many frames at a time as a
 // register has lanes (frame_kernels.h): where each pass reads and writes, and its twiddles. Values
-// never move between lanes, so any length is as regular as a power of two.
+// never move between lanes, so other lengths are as simple as powers of two.
 //
 // A frame of an even length n is n / 2 complex numbers (its even samples, and its odd ones); these
 // are transformed by passes of radix 4, 5, 3, 2 and any other prime factor, each from one buffer

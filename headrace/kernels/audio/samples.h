@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-// 128 is silence
+// uint8: 128 is silence.
 void samples_from_uint8(const uint8_t* from, size_t step, size_t count, float* to);
 void samples_from_int16(const uint8_t* from, size_t step, size_t count, float* to);
 void samples_from_int24(const uint8_t* from, size_t step, size_t count, float* to);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored samples with AVX2, of single channels and of two interleaved ones: samples.cc has their
-// scalar reference, and includes them at both levels of x86. Internal to kernels/.
+// Conversion of stored samples with AVX2, for one channel or two interleaved ones. samples.cc has
+// the scalar reference, and includes this file for both x86 levels. Internal to kernels/.
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {
@@ -63,7 +63,7 @@ size_t int24(const uint8_t* from, size_t step, size_t count, float scale, float*
   return i;
 }
 
-// Every second of 16 words.
+// Every second one of 16 words.
 __m256 every_other(const uint8_t* from) {
   const __m256 a = _mm256_castsi256_ps(at(from)), b = _mm256_castsi256_ps(at(from + 32));
   const __m256d pairs = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));

@@ -18,7 +18,7 @@ class SparseRows {
     size_t weights;
   };
 
-  // Drops zeros at both ends. `dense`: keeps all columns from `first` on.
+  // Adds a row without the zeros at its ends. `dense`: the weights of all columns from `first` on.
   void add(int64_t first, std::span<const float> dense) {
     size_t begin = 0, end = dense.size();
     while (begin < end && dense[begin] == 0) ++begin;

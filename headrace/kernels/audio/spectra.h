@@ -2,7 +2,7 @@
 // The power spectra of a signal's frames, block by block while they are in the cache: the first
 // step of all audio features.
 //
-// SpectralFrames is immutable, any thread may use it; the scratch is one thread's.
+// SpectralFrames is immutable; any thread may use it. SpectralScratch is for one thread.
 #pragma once
 
 #include <algorithm>

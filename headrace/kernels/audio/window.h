@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows that frames are multiplied by, computed in float64 and rounded once.
+// Window functions for frames, computed in float64 and rounded once.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of a batch for tests of per-picture passes, with planes in many layouts, and other
-// pictures' bytes between them.
+// Pictures of a batch for tests of per-picture passes: planes in many layouts, with other pictures'
+// bytes between them.
 #pragma once
 
 #include <cstdint>

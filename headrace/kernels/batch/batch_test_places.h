@@ -139,7 +139,7 @@ class AtPlace : public testing::TestWithParam<Place> {
   std::vector<std::shared_ptr<void>> kept_;  // shared_ptr, because that is what Device returns
 };
 
-// The same random numbers on every machine.
+// Random numbers that are the same on every machine.
 class TestDraws {
  public:
   explicit TestDraws(uint32_t seed) : engine_(seed) {}

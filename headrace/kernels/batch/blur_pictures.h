@@ -29,7 +29,7 @@ struct BlurJob {
   int32_t along_words = 0;  // in units of four taps
   int32_t begins = 0;       // columns to the left of the output where reading begins; a multiple of
                             // four
-  // Across rows: taps followed by three zeros.
+  // Across rows: the taps, followed by three zeros.
   int32_t across_taps = 0;
   float across[kMostTaps + 3] = {};
 
@@ -86,7 +86,7 @@ struct BlurPictures {
             end < job.planes.height ? end : job.planes.height};
   }
 
-  // The rows that the tile reads, consecutively, starting half the taps above it.
+  // Blurs, along rows, all rows that the tile reads: the first is half the taps above the tile.
   HEADRACE_HD void blur_along(const Tile& tile, int thread, Rows& rows) const {
     constexpr int kFours = BlurJob::kTileColumns / 4;
     const BlurJob& job = tile.job;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ComposeTables: a picture's own lookup table, followed by a value mapping, as one set of tables
-// for PictureBatch (ElementMap::table). So a record's brightness or gamma is copied as 256 bytes
-// per channel, and costs nothing in the pass over its pixels.
+// ComposeTables: composes a picture's lookup table with a value mapping, to one set of tables for
+// PictureBatch (ElementMap::table). So a record's brightness or gamma is copied as 256 bytes per
+// channel, and costs nothing in the pass over its pixels.
 #pragma once
 
 #include <cstdint>

@@ -66,8 +66,8 @@ class FloatMap {
 struct FloatBatch {
   const void* pictures = nullptr;
   PictureStrides from = {};
-  void* batch = nullptr;  // not overlapping, or the pictures themselves: then strides and widths
-                          // are equal
+  void* batch = nullptr;  // does not overlap the pictures; or is the same memory, and strides and
+                          // element sizes are equal
   PictureStrides to = {};
   int64_t count = 0;
   int32_t channels = 1, height = 0, width = 0;  // 1 to 4 channels

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a batch kernel divides its work.
 //
-// A kernel is a plain struct of pointers, strides and sizes, with
+// A kernel is a plain struct of pointers, strides and sizes, with the members
 //
 //   HEADRACE_HD int64_t items() const;
 //   HEADRACE_HD void operator()(int64_t item, Lane lane) const;

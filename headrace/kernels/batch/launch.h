@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a batch kernel: as a loop on this thread, or on a stream of a GPU. Kernels have one of two
-// forms: a warp per item, whose lanes share it (lanes.h), or a thread per item, a plain function
+// forms: one warp per item, whose lanes share it (lanes.h), or one thread per item, with a plain
+// member function
 //
 //   HEADRACE_HD void operator()(int64_t item) const;
 //

@@ -17,7 +17,7 @@ struct alignas(4 * count) Together {
 
 #ifdef __CUDA_ARCH__
 
-// The upper half of high:low << by.
+// The upper word of high:low << by.
 HEADRACE_HD inline uint32_t shifted_in(uint32_t low, uint32_t high, uint32_t by) {
   return __funnelshift_l(low, high, by);  // by the low five bits of `by`
 }
@@ -25,7 +25,7 @@ HEADRACE_HD inline uint32_t swapped(uint32_t word) { return __byte_perm(word, 0,
 HEADRACE_HD inline uint32_t byte_of(uint32_t word, int i) {
   return __byte_perm(word, 0, 0x4440 + i);
 }
-// ~(a ^ b); in one instruction, where the compiler would take two.
+// ~(a ^ b) in one instruction; the compiler would use two.
 HEADRACE_HD inline uint32_t same_bits(uint32_t a, uint32_t b) {
   uint32_t same;
   asm("lop3.b32 %0, %1, %2, 0, 0xc3;" : "=r"(same) : "r"(a), "r"(b));
@@ -51,8 +51,8 @@ HEADRACE_HD inline uint32_t clamped_bytes(int32_t a, int32_t b, int32_t c, int32
   asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(four) : "r"(b), "r"(a), "r"(two));
   return four;
 }
-// Selects four of the eight bytes of high:low; the low three bits of each nibble of `which` are the
-// index of one byte.
+// Selects four of the eight bytes of high:low. The low three bits of each nibble of `which` are the
+// index of a byte.
 HEADRACE_HD inline uint32_t chosen_bytes(uint32_t low, uint32_t high, uint32_t which) {
   return __byte_perm(low, high, which);
 }
@@ -106,8 +106,8 @@ HEADRACE_HD inline void store(void* to, const Together<count>& stored) {
 HEADRACE_HD inline void raise(uint8_t* flag) { *static_cast<volatile uint8_t*>(flag) = 1; }
 // Adds to a value that other threads may add to at the same time.
 HEADRACE_HD inline void add(uint32_t* to, uint32_t more) { atomicAdd(to, more); }
-// to[i] = value if no bit is set; without a branch, and without a second register pair for what the
-// compiler would split.
+// to[i] = value if no bit of `bits` is set; without a branch, and without the second pair of
+// address registers that the compiler would use.
 HEADRACE_HD inline void store_unless(uint32_t bits, int16_t* to, uint32_t i, uint16_t value) {
   asm volatile(
       "{\n\t"

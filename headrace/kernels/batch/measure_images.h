@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of images that must be measured first (contrast, autocontrast, equalize), for 8-bit
-// planes. CountValues counts how often each value occurs; MakeMeasuredTables makes the tables from
-// these counts, which are integers, so the order of summation does not matter.
+// Lookup tables that depend on a measurement of the image (contrast, autocontrast, equalize), for
+// 8-bit planes. CountValues counts how often each value occurs; MakeMeasuredTables makes the tables
+// from these counts, which are integers, so the order of summation does not matter.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct CountValues {
 
   const uint8_t* images = nullptr;
   const MeasureJob* jobs = nullptr;
-  uint32_t* counts = nullptr;  // [jobs][channels][256], zeros
+  uint32_t* counts = nullptr;  // [jobs][channels][256], initially zero
   int64_t count = 0;           // jobs
   int64_t pixels = 0;          // per image; planes are dense
   int32_t channels = 3;        // 1 or 3

@@ -12,7 +12,7 @@ namespace headrace {
 // Returns consecutive sections of a block.
 class MemorySections {
  public:
-  // Null: only counts bytes. REQUIRES: aligned to 256 bytes.
+  // Null memory: only counts bytes. REQUIRES: memory is aligned to 256 bytes.
   explicit MemorySections(uint8_t* memory) : memory_(memory) {}
 
   template <class T>

@@ -57,9 +57,10 @@ struct MixedBytes {
   }
 };
 
-// How one row changes: a rectangle of it is mixed with the mixed-in sample's. Empty: unchanged.
+// How one row changes: a rectangle of it is mixed with the same rectangle of the mixed-in row. An
+// empty rectangle: unchanged.
 struct RowMix {
-  float own = 1, rest = 0;  // weights of the row's own samples and of the mixed-in ones
+  float own = 1, rest = 0;  // weights of the row's own samples and of the mixed-in row's
   int32_t top = 0, left = 0, bottom = 0, right = 0;
   int32_t copies = 0;  // 1: copies the mixed-in samples unchanged
 

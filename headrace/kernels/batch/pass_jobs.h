@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by passes over single pictures of a batch (SharpenPictures, BlurPictures, WarpPictures):
 // each reads 8-bit planes and writes others. Pictures may have any sizes. A picture that is not
-// part of a pass has no job there, and is not touched: later stages find it where it was.
+// part of a pass has no job in it and is not changed; later stages read it from where it was.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace headrace {
 // multiples of four, words are loaded and stored, which may read up to three bytes past a row.
 struct PassPlanes {
   int64_t from = 0, to = 0;              // of the first sample, relative to the pass's addresses
-  int64_t from_plane = 0, to_plane = 0;  // from a channel to the next
-  int32_t from_row = 0, to_row = 0;      // and from a row to the next
+  int64_t from_plane = 0, to_plane = 0;  // from one channel to the next
+  int32_t from_row = 0, to_row = 0;      // and from one row to the next
   int32_t height = 0, width = 0;         // of the output
   int32_t channels = 0;                  // 1 to 4
 
@@ -24,8 +24,7 @@ struct PassPlanes {
   HEADRACE_HD bool stores_words() const { return ((to | to_plane | to_row) & 3) == 0; }
 };
 
-// Jobs, and which units of work belong to each: those of job j are numbered from starts[j] to
-// before starts[j + 1].
+// Jobs, and the units of work of each: job j has the units [starts[j], starts[j + 1]).
 template <class Job>
 struct PassJobs {
   const Job* jobs = nullptr;         // [count]
@@ -55,7 +54,8 @@ HEADRACE_HD inline uint32_t pass_warps(int64_t threads) {
   return static_cast<uint32_t>((threads + kPassWarp - 1) / kPassWarp);
 }
 
-// Address of a row's samples for loads and stores of four; x is a multiple of four.
+// Loads, or stores, four samples of a row, from column x on, a multiple of four. `words`: whole
+// words may be accessed; otherwise only columns below `width`.
 HEADRACE_HD inline uint32_t load_four(const uint8_t* row, int32_t x, int32_t width, bool words) {
   if (words) return words::load<1>(row + x).word[0];
   uint32_t four = 0;

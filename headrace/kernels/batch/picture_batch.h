@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PictureBatch: from pictures in memory to a batch, in one pass: gather, crop with padding,
-// horizontal flip, cutout, map of values, dtype and layout. Each part is optional, so the same
+// horizontal flip, cutout, value mapping, dtype and layout. Each part is optional, so the same
 // kernel is a flip, a crop, a cutout, a normalization or a change of layout alone. It does no
 // arithmetic: 8-bit samples go through a table made by the CPU's own code (kernels/store.h), others
 // are copied. So a batch has the same bits on every device.
@@ -51,7 +51,7 @@ struct PictureBatch {
   const void* pictures = nullptr;
   PictureStrides from = {};
   int32_t channels = 1;           // 1 to 4
-  int32_t height = 0, width = 0;  // bytes per picture
+  int32_t height = 0, width = 0;  // of each picture
 
   RowChoice choice = RowChoice::slice(0);  // which pictures
   int64_t count = 0;                       // how many
@@ -82,7 +82,7 @@ struct PictureBatch {
  private:
   HEADRACE_HD int64_t row_groups() const { return (int64_t{to_height} + kRows - 1) / kRows; }
 
-  // Converts a sample to an element: by table for 8-bit samples, unchanged if Sample is void.
+  // Converts a sample to an element: 8-bit samples by table; unchanged if Sample is void.
   template <class Element, class Sample>
   struct Look {
     using Stored = Sample;

@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// A picture in a pass. Offsets and strides in bytes; the strides' `picture` is not used.
+// One picture in a pass. Offsets and strides are in bytes; PictureStrides::picture is not used.
 struct ResampleJob {
   int64_t from = 0, to = 0;  // the first sample
   PictureStrides from_strides = {}, to_strides = {};
@@ -25,7 +25,7 @@ struct ResampleJob {
   uint32_t fill = 0;  // FillBorders: one byte per channel
 };
 
-// Up to 32 threads' work in a job.
+// The work of up to 32 threads on a job.
 struct ResamplePiece {
   uint32_t job, first;
 };

@@ -135,7 +135,7 @@ struct ResampleRows : ResamplePass {
                                  which);
     }
 
-    // Words of a row and bytes from two of them, or single samples.
+    // Positions of words in a row, and which bytes of two of them; or positions of samples.
     uint32_t first_[kColumns], which_[kColumns];
     uint32_t last_;  // last readable position: the first of two words, or a sample
     int64_t step_ = 1;

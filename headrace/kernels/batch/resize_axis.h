@@ -32,9 +32,9 @@ struct ResizeAxis {
   int32_t begin = 0, count = 0;
   int32_t mirrored = 0;  // the input is stored from its last sample to its first
   int32_t reversed = 0;
-  int32_t low = 0, samples = 0;  // the inputs that are read; `first` counts from the lowest
+  int32_t low = 0, samples = 0;  // the inputs that are read; the tables count from `low`
   int32_t taps = 0;              // maximum number of taps of any output
-  int32_t padded = 0;            // count, up to a multiple of 4
+  int32_t padded = 0;            // `count`, rounded up to a multiple of 4
   int64_t table = 0;             // offset of its tables among all tables, in words
   // Position of the weights computed by the host: first[count], count[count], weights[taps][count];
   // -1: computed on the device.
@@ -118,8 +118,8 @@ struct MakeResizeTables {
         for (int b = 0; b < 3; ++b) to[int64_t{axis.padded} * b] = bytes[b];
       }
     } else if (i < axis.count) {
-      // Reads one more input, with zero weight: after the last one, or before the first if there is
-      // none after.
+      // An odd count reads one more input, with zero weight: after the last one, or before the
+      // first if there is none after.
       const int32_t above = count % 2 && first > 0 && first + count == axis.samples ? 1 : 0;
       uint32_t* to = table + int64_t{i} * axis.across_stride();
       to[0] = static_cast<uint32_t>(first - above);

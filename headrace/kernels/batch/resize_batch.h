@@ -34,7 +34,7 @@ struct ResizeWindow {
   PictureStrides strides = {};    // bytes; `picture` is not used
   int32_t height = 0, width = 0;  // at least 1
   bool flip = false;              // the output is mirrored left to right
-  bool upside_down = false;       // and top to bottom
+  bool upside_down = false;       // and mirrored top to bottom
   // The part of the resized window that the batch shows: its size, and its position before
   // mirroring. 0: the batch's size. Only this part is computed and only the samples it depends on
   // are read, so `from` may point outside the available samples.
@@ -59,8 +59,8 @@ struct ResamplePieces {
 
 struct ResizePlan {
   int32_t channels = 0;
-  std::vector<ResizeAxis> axes;   // one for equal sizes
-  std::vector<int32_t> made;      // weights: made by ResizeAxis
+  std::vector<ResizeAxis> axes;   // shared by windows of equal sizes
+  std::vector<int32_t> made;      // weights that the host computed: ResizeAxis::made
   std::vector<ResampleJob> jobs;  // of passes and borders
   ResamplePieces first, second;   // of the passes
   std::vector<ResamplePiece> borders;

@@ -14,7 +14,7 @@
 namespace headrace {
 
 struct SharpenJob {
-  static constexpr int kRows = 8;  // of a thread
+  static constexpr int kRows = 8;  // per thread
 
   PassPlanes planes = {};
   float share = 0;        // torch: float(1.0 - factor); Pillow: float(factor)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the anchors of a single-shot detector with boxes, one at a time. Any thread may call it.
+// Compares the anchors of a single-shot detector with boxes, one box at a time. Any thread may call
+// it.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +33,9 @@ struct AnchorMatches {
 };
 
 // Makes box `row`, (left, top, right, bottom), the match of each anchor whose IoU with it is above
-// the thresholds and at least the best so far. Returns the anchor with the largest IoU, the last
-// one among equals. IoUs are float32: intersection / (box + anchor - intersection). REQUIRES: at
-// least one anchor.
+// `criteria` and at least its best so far. Returns the anchor with the largest IoU, the last one
+// among equals. IoUs are float32: intersection / (box + anchor - intersection). REQUIRES: at least
+// one anchor.
 int32_t match_anchors(const AnchorColumns& anchors, const float* box, int32_t row,
                       AnchorMatches& matches);
 

@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// A blend factor, and integers that give the same result, if they exist: other + floor((slope *
+// A blend factor, and integers that give the same result, if there are any: other + floor((slope *
 // (value - other) + offset) / 2^21). Note [Whole numbers that blend as floats].
 struct PillowBlend {
   float factor = 1;

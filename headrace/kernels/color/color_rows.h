@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Color operators on planar rows of 8 bits, exactly as their references compute them, to the last
-// bit. Conversions for decoders are in planar_color.h; a map of each sample by its value alone is a
-// table (table_rows.h).
+// bit. Conversions for decoders are in planar_color.h; operators that map each sample by its value
+// alone are tables (table_rows.h).
 //
 // Any thread may call them. They may read and write up to 63 bytes past `count` samples of each
 // row. In and out must not overlap.
@@ -18,18 +18,18 @@ namespace headrace {
 // multiply-adds, truncated.
 void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray);
 
-// Each pixel blended with its gray: adjust_saturation of torchvision v2 on tensors (`rest`:
-// float(1.0 - factor)),
+// Each pixel blended with its gray: adjust_saturation of torchvision v2 on tensors. `rest`:
+// float(1.0 - factor).
 void saturate_rows(const uint8_t* const rgb[3], int count, float factor, float rest,
                    uint8_t* const out[3]);
-// and ImageEnhance.Color of Pillow.
+// The same, equal to Pillow's ImageEnhance.Color.
 void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, const PillowBlend& blend,
                              uint8_t* const out[3]);
 
 // Rotates hues by a fraction of the circle, -0.5 to 0.5: adjust_hue of torchvision v2 on tensors,
-// via HSV in float32,
+// via HSV in float32.
 void turn_hue_rows(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]);
-// and on Pillow images, via 8-bit HSV, by `turn` of 256 hues.
+// adjust_hue of torchvision v2 on Pillow images, via 8-bit HSV, by `hues` of 256.
 void turn_hue_rows_as_pillow(const uint8_t* const rgb[3], int count, int hues,
                              uint8_t* const out[3]);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hue, saturation and value of 8 bits as OpenCV has them (hue from 0 to 179), changed on rows of
-// RGB.
+// Changes the hue, saturation and value of RGB rows, in the 8-bit HSV of OpenCV (hue from 0 to
+// 179).
 //
 // Any thread may call it. It may read and write up to 63 bytes past `count` samples of each row.
 // Input and output must not overlap.

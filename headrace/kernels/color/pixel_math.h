@@ -33,18 +33,18 @@ HEADRACE_HD inline uint8_t byte_from(float value) {
 HEADRACE_HD inline float luma_of(float red, float green, float blue) {
   return fmaf(blue, kLumaBlue, fmaf(green, kLumaGreen, red * kLumaRed));
 }
-// Pillow's.
+// Gray as Pillow computes it.
 HEADRACE_HD inline uint8_t gray_as_pillow(int red, int green, int blue) {
   const int sum = red * kGrayRed + green * 2 * kGrayHalfGreen + blue * kGrayBlue;
   return static_cast<uint8_t>((sum + kGrayRound) >> 16);
 }
 
 // Blends, including brightness and contrast: value * factor + other * (1 - factor), truncated and
-// clamped to 0 to 255. As torch computes it, `rest` being float(1.0 - factor),
+// clamped to 0 to 255. This is torch's arithmetic; `rest`: float(1.0 - factor).
 HEADRACE_HD inline uint8_t blend_as_torch(float value, float other, float factor, float rest) {
   return byte_from(fmaf(other, rest, value * factor));
 }
-// and as Pillow does, also in float32.
+// The same in Pillow's arithmetic, also in float32.
 HEADRACE_HD inline uint8_t blend_as_pillow(int value, int other, float factor) {
   return byte_from(static_cast<float>(other) + factor * static_cast<float>(value - other));
 }
@@ -113,7 +113,7 @@ HEADRACE_HD inline ByteRgb turned_bytes(uint8_t r, uint8_t g, uint8_t b, float s
            static_cast<uint8_t>(turned[2] * kBytesOfUnit)}};
 }
 
-// Pillow's rgb2hsv_row and hsv2rgb, via 8-bit HSV, with the hue rotated by `turn` of 256: their mix
+// Pillow's rgb2hsv_row and hsv2rgb, via 8-bit HSV, with the hue rotated by `hues` of 256: their mix
 // of float and double affects the result. For products of these widths, its round() is the same as
 // adding 0.5.
 HEADRACE_HD inline ByteRgb turned_as_pillow(int r, int g, int b, int hues) {
@@ -146,13 +146,13 @@ HEADRACE_HD inline ByteRgb turned_as_pillow(int r, int g, int b, int hues) {
 }
 
 // Autocontrast: stretches a channel's range, least to most, to 0 to 255; a channel with a single
-// value is unchanged. As torchvision computes it on tensors,
+// value is unchanged. This is torchvision's arithmetic on tensors.
 HEADRACE_HD inline uint8_t stretch_as_torch(int value, int least, int most) {
   if (least == most) return static_cast<uint8_t>(value);
   const float unit = static_cast<float>(most - least) * kUnitOfByte;
   return byte_from(static_cast<float>(value - least) / unit);
 }
-// and as Pillow does.
+// The same in Pillow's arithmetic.
 HEADRACE_HD inline uint8_t stretch_as_pillow(int value, int least, int most) {
   if (least == most) return static_cast<uint8_t>(value);
   const double scale = 255.0 / (most - least), offset = -least * scale;
@@ -160,9 +160,9 @@ HEADRACE_HD inline uint8_t stretch_as_pillow(int value, int least, int most) {
   return static_cast<uint8_t>(stretched > 0 ? (stretched < 255 ? stretched : 255.0) : 0.0);
 }
 
-// Pillow's and torchvision's equalization: the number of pixels below a value, in steps of 1/255 of
-// all pixels other than those with the largest value. `counts` is the histogram. Writes entries
-// `begin` to `end` of the channel's table.
+// Pillow's and torchvision's equalization: maps a value to the number of pixels below it, in steps
+// of 1/255 of all pixels except those with the largest value. `counts` is the histogram. Writes
+// entries `begin` to `end` of the channel's table.
 template <class Count>
 HEADRACE_HD inline void equalize(const Count* counts, int begin, int end, uint8_t* table) {
   int64_t pixels = 0;

@@ -8,7 +8,7 @@
 namespace headrace {
 
 uint64_t sum_of_row(const uint8_t* row, int64_t count);
-// Widens the range of values by those of the row.
+// Extends the range [least, most] to the values of the row.
 void extend_by_row(const uint8_t* row, int64_t count, uint8_t& least, uint8_t& most);
 // Adds how often each value occurs.
 void count_row(const uint8_t* row, int64_t count, int64_t histogram[256]);

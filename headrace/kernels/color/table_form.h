@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of most tables of 256 values: a few numbers that compute them in fewer instructions
-// than a lookup takes, if registers cannot hold a whole table (AVX2).
+// The form of a table of 256 values, which most tables have: a few numbers that compute its values
+// in fewer instructions than a lookup, if registers cannot hold the whole table (AVX2).
 //
 // The creator of a table proposes a form; it is compared with the table at every value, so a form
 // is never wrong, and a table without a form is looked up.
@@ -12,10 +12,9 @@
 namespace headrace {
 
 struct TableGuess {
-  double slope = -1, offset = 0;  // clamp(floor(slope * value + offset), 0, 255); or, for negative
-                                  // values:
-  uint8_t mask = 255;             // value & mask,
-  int threshold = 256;            // and for values from here on, 255 minus that
+  double slope = -1, offset = 0;  // if slope >= 0: clamp(floor(slope * value + offset), 0, 255)
+  uint8_t mask = 255;             // otherwise: value & mask,
+  int threshold = 256;            // or, for values from here on, 255 minus that
   bool operator==(const TableGuess&) const = default;
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables with AVX2. Its scalar reference: table_rows.cc. Internal to kernels/.
+// Tables with AVX2. The scalar reference is in table_rows.cc. Internal to kernels/.
 //
 // Note [A table of 256 by shuffles of 16]: a shuffle looks up in 16 values, and gives zero where
-// the index has its highest bit. Part k of the table is stored as its difference (exclusive or)
-// from part k - 1, and the index falls by 16 from part to part, saturating at below zero: so each
-// byte adds up the parts up to its own, which is the value that it looks for.
+// the highest bit of the index is set. Part k of the table is stored as its difference (exclusive
+// or) from part k - 1, and the index decreases by 16 from part to part, until it is negative. So
+// the sum (exclusive or) over all parts includes those up to the index's own, and is the value in
+// the table.
 
 namespace headrace::avx2 {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables with AVX-512 (VBMI): the table is in four registers, and each instruction looks up in two.
-// Its scalar reference: table_rows.cc. Internal to kernels/.
+// The scalar reference is in table_rows.cc. Internal to kernels/.
 
 namespace headrace::avx512 {
 namespace {

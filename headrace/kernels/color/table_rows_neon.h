@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables with NEON. Its scalar reference: table_rows.cc. A lookup instruction covers 64 entries,
-// and its extension (TBX) keeps bytes whose index is out of range: four of them cover any table.
-// Internal to kernels/.
+// Tables with NEON. The scalar reference is in table_rows.cc. A lookup instruction covers 64
+// entries, and its extension (TBX) keeps bytes whose index is out of range: four of them cover any
+// table. Internal to kernels/.
 
 #include <arm_neon.h>
 

@@ -11,8 +11,8 @@
 
 namespace headrace {
 
-// Reads four adjacent samples of a component at the picture's size. Edges are repeated. Samples in
-// blocks that were not transformed are not read; their pixels are outside the window.
+// Reads four adjacent samples of a component, upsampled to the picture's size. Edges are repeated.
+// Samples in blocks that were not transformed are not read; their pixels are outside the window.
 template <bool kIsKnown = false, Upsampling kKnown = Upsampling::kNone>
 class UpsampledPlane {
  public:

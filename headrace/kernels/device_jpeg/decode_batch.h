@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All kernels of this folder on one batch, one after the other.
+// Runs all kernels of this folder on one batch, in order.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace headrace {
 
-// Sizes and counts of everything in a batch; all on the host.
+// Numbers and sizes of everything in a batch. Known on the host.
 struct DeviceJpegSizes {
   int64_t pictures = 0, row_jobs = 0, walk_groups = 0, block_jobs = 0;
   std::array<int64_t, kColorKinds> pixel_jobs{};
@@ -26,8 +26,7 @@ struct DeviceJpegSizes {
   int64_t out_bytes = 0;     // bytes of the windows' rows
 };
 
-// Addresses as the kernels see them: what the host prepared and what the kernels compute on the
-// way.
+// Addresses as the kernels see them: of what the host prepared, and of what the kernels compute.
 struct DeviceJpegMemory {
   const DevicePicture* pictures = nullptr;
   const DeviceCode* codes = nullptr;

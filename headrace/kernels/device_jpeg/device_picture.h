@@ -6,7 +6,7 @@
 //   MakeTables       a thread per entry             codes -> decoding tables
 //   ClearWords       a thread per 16 bytes          clears the error flags
 //   WalkRows         a thread per segment of MCUs   bits -> coefficients, DC differences
-//   SumDc            a thread per component of it   -> DC values
+//   SumDc            one per segment and component  -> DC values
 //   TransformBlocks  a thread per block             -> samples
 //   ColorPixels      a thread per 8 pixels          -> rows of the window
 //
@@ -34,8 +34,8 @@ struct DeviceCode {
   uint32_t is_dc;
 };
 
-// Table indices for walking a picture: DC of the first set and of the second, AC of the first set
-// and of the second.
+// The Huffman decoding tables of a picture, for two sets of codes: DC of the first set and of the
+// second, AC of the first set and of the second.
 struct WalkTables {
   static constexpr int kFirstBits = 9, kFirstSize = 1 << kFirstBits;
   // Total second-level entries: twice as many as the most unusual of 200 photos needs.
@@ -60,7 +60,7 @@ struct DevicePlane {
   int32_t width, height;                           // size of the component in samples
   Upsampling upsampling;
   int32_t h_ratio_shift, v_ratio_shift;  // ratio of the picture's size to the component's
-  int32_t stride;                        // of its samples, a multiple of 8
+  int32_t stride;                        // distance of rows in bytes, a multiple of 8
   int64_t samples;                       // offset of the sample of block (0, 0), a multiple of 16
 };
 

@@ -40,12 +40,12 @@ struct SumDc {
   }
 
  private:
-  // 1 << shift adjacent values per MCU, one per block. Returns false if a value does not fit 16
-  // bits, or the last one is not the expected one.
+  // Sums up a component with 1 << shift adjacent blocks in each MCU of mcu_blocks blocks. Returns
+  // false if a value does not fit 16 bits, or the last one is not the expected one.
   HEADRACE_HD static bool sum(int16_t* at, int32_t shift, int32_t mcu_blocks, const RowJob& job,
                               int32_t component) {
     constexpr uint32_t kBias = 1 << 15;  // with a bias, 16-bit values are those below 1 << 16
-    // Whole MCUs at a time, with at least eight values together.
+    // kAtOnce values at a time, from whole MCUs.
     int32_t place[kAtOnce];
     HEADRACE_UNROLLED
     for (int32_t i = 0; i < kAtOnce; ++i) {

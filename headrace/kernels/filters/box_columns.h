@@ -23,7 +23,7 @@ constexpr int kBoxColumns = 64;
 // Filters a strip of kBoxColumns columns, whose rows are next to each other:
 //   out(y) = (inside * sum of in(y - reach) to in(y + reach)
 //             + end * (in(y - reach - 1) + in(y + reach + 1)) + 2^23) >> 24
-// The first and the last row go on beyond the ends. REQUIRES: height > 0, no overlap.
+// Beyond the ends, the first and the last row are repeated. REQUIRES: height > 0, no overlap.
 void box_columns(const uint8_t* in, int height, const BoxWeights& weights, uint8_t* out);
 
 }  // namespace headrace

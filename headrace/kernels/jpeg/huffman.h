@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entropy-coded JPEG data -> quantized coefficients, for several pictures in parallel lanes. In two
 // phases (docs/internals/jpeg.md): walk() decodes the bits of up to kMaxLanes streams at once, one
-// table lookup for one or two symbols, and records notes of them; blocks_of() turns the notes of a
-// run of blocks into coefficients with vectors. A lane belongs to one thread.
+// table lookup for one or two symbols, and records each lookup as a note; blocks_of() turns the
+// notes of a run of blocks into coefficients with vectors. A lane belongs to one thread.
 //
 // Anything suspicious (an invalid code, a coefficient beyond the 63rd, the end of the data) stops a
 // lane with kSuspicious, and the caller starts over with libjpeg. For any bytes, nothing is read
@@ -30,8 +30,8 @@ enum class HuffmanUse : uint8_t { kDC, kAC };
 bool is_usable(const HuffmanSpec& spec, HuffmanUse use);
 
 // Lookup tables for one spec. Large (about 10 KB), so they are kept between pictures and shared by
-// all users of a thread with the same spec, as is the case for most files of one encoder. Pictures
-// that are decoded in parallel lanes then find their tables in the L1 cache.
+// all users of a thread with the same spec, as is the case for most files of one encoder. So the
+// tables of pictures that are decoded in parallel lanes stay in the L1 cache.
 class HuffmanTable {
  public:
   HuffmanTable();

@@ -2,7 +2,7 @@
 // A table lookup finds one symbol, or two AC symbols at once. Internal to kernels/huffman*.
 //
 // An entry has 32 bits:
-//    0-5   bits that all of it takes, codes and magnitudes
+//    0-5   total number of bits, codes and magnitudes
 //    6     kRare: nothing was found here (a long code, a long magnitude, no such code, end of run)
 //    8-14  how far it advances in zigzag order: 0 for an end of block, 1 for a DC difference
 //   15     kEnd: the block's DC value or its AC coefficients end here
@@ -10,7 +10,7 @@
 //   20-23  magnitude bits of the first of two symbols
 //   24-27  how far the first of two symbols advances; 0 when there is only one
 //   28-31  bits that the first of two symbols takes, at most 10; 15 marks a DC difference
-// The order suits the vectors that pick it apart (huffman_blocks_avx512.cc).
+// The order suits the vector code that extracts the fields (huffman_blocks_avx512.cc).
 //
 // A note is an entry with the 32 bits of the stream where it was found, in the upper half.
 #pragma once
@@ -58,7 +58,8 @@ constexpr uint32_t only_first(uint32_t entry) {
   return first_bits_of(entry) | first_advance_of(entry) << 8 | first_size_of(entry) << 16;
 }
 
-// The value whose `size` bits end `end` bits into `stream` (F.2.2.1, EXTEND).
+// Decodes the value whose `size` bits end at bit `end` of `stream`, counted from the highest
+// (F.2.2.1, EXTEND).
 constexpr int value_at(uint32_t stream, uint32_t end, uint32_t size) {
   const uint32_t field = stream << (end - size);
   const int positive = static_cast<int32_t>(field) >> 31;  // all ones, or zero

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data of a HuffmanLane. Internal to
-// kernels/huffman*.
+// Data of a HuffmanLane. Internal to kernels/jpeg/huffman*.
 #pragma once
 
 #include <array>
@@ -23,7 +22,7 @@ struct HuffmanCursor {
   static constexpr uint64_t kBlock = 0x7f00, kFull = 0x4000;
   static constexpr int kStepShift = 15;
 
-  uint64_t bits = 0;  // the next of the stream, from the top
+  uint64_t bits = 0;  // the next bits of the stream, from the highest bit down
   uint64_t account = 0;
   uintptr_t table = 0;            // walking address of the current step's table
   const uint8_t* next = nullptr;  // the byte after those in `bits`
@@ -45,7 +44,7 @@ struct HuffmanStream {
 };
 
 struct HuffmanLane::Notes : HuffmanStream {
-  static constexpr size_t kMostNotes = 64;  // per block: all but one advance
+  static constexpr size_t kMostNotes = 64;  // per block: each except one advances the coefficient
   static constexpr size_t kReadAhead = 8;
 
   void plan(int run);

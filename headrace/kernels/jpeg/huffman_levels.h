@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entropy decoder's functions per SIMD level. Internal to kernels/huffman*. Null where
-// the architecture has no such level.
+// The entropy decoder's functions per SIMD level. Internal to kernels/jpeg/huffman*. Null where the
+// architecture has no such level.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ const uint64_t* skip_blocks(const uint64_t* note, const uint64_t* end, int block
 const uint64_t* skip_last_blocks(const uint64_t* begin, const uint64_t* end, int blocks,
                                  uint64_t* dc_end);
 
-// The notes of the wanted blocks; copies the DC notes of the other blocks.
+// wanted_notes() finds the notes of the wanted blocks, and copies the DC notes of the others to
+// `dc`.
 struct HuffmanWanted {
   const uint64_t* begin;
   const uint64_t* end;

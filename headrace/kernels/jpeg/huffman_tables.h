@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data of a HuffmanTable. Internal to kernels/huffman*.
+// Data of a HuffmanTable. Internal to kernels/jpeg/huffman*.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ struct HuffmanTable::Tables {
   std::array<uint32_t, 17> limit;
   std::array<int, 17> offset;
   HuffmanUse use;
-  SimdLevel level;  // address at which it was built
+  SimdLevel level;  // SIMD level that it was built for
   bool end_of_run = false;
   HuffmanSpec spec;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and benchmarks of the entropy decoder: libjpeg-turbo's data for a baseline file
-// (tables, layout, every coefficient, including padding blocks), and a driver of lanes.
+// For tests and benchmarks of the entropy decoder: a baseline file's tables, layout and
+// coefficients (also of padding blocks) as libjpeg-turbo reads them, and a driver of lanes.
 #pragma once
 
 #include <algorithm>

@@ -73,7 +73,7 @@ class BitWriter {
       ++bits_;
     }
   }
-  // The symbol's code by Annex C; false if the table does not contain it.
+  // Writes the symbol's code by Annex C; false if the table does not contain it.
   bool put_symbol(const HuffmanSpec& spec, int symbol) {
     uint32_t code = 0;
     int at = 0;

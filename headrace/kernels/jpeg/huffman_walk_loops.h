@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of walk(), included by one file per instruction set, between its target pragmas:
-// everything is internal to that file.
+// The loop of walk(), included by one file per instruction set, between its target pragmas.
+// Everything is internal to that file.
 //
-// Note [Reads are counted, not checked]: a round takes less than 8 bytes from each stream. The
-// smallest number of bytes remaining in any lane, including padding, gives a number of rounds that
+// Note [Reads are counted, not checked]: a round takes less than 8 bytes from each stream. So the
+// smallest number of bytes that any lane has left, including padding, determines how many rounds
 // need no checks.
 
 namespace headrace {
@@ -65,7 +65,7 @@ void read_again(HuffmanCursor& c) {
   c.account = (c.account & ~uint64_t{63}) | (7 + used);
 }
 
-// Coefficient 63 was reached or passed.
+// Called when coefficient 63 was reached or passed.
 State settle_full_block(HuffmanCursor& c, uint64_t* note) {
   const auto entry = static_cast<uint32_t>(*note);
   if (const uint32_t first = only_first(entry)) {
@@ -177,7 +177,7 @@ int walk_lanes(HuffmanStream* const* lanes) {
     }
     if (rounds == 0) state = State::kSuspicious;
     for (; rounds > 0; --rounds) {
-      // Stored in memory: the registers are needed for the steps' dependency chain.
+      // Keeps these in memory: the registers are needed for the steps' dependency chain.
       __asm__("" : "+m"(next), "+m"(notes));
       fill(a, 0);
       if constexpr (kLanes > 1) fill(b, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inverse DCT of two blocks at once, one in each 128-bit lane. Inlined into the functions of
-// AVX2 files; not called from anywhere else. Reference: idct_block(). The same steps as
+// AVX2 files; not called from anywhere else. Reference: idct_block(). The algorithm is that of
 // idct_core_avx512.h.
 //
 //   IdctTwos twos(table.step.data(), stride);
@@ -33,8 +33,8 @@ inline __m256i word_pair_256(int first, int second) {
                                             static_cast<uint32_t>(second) << 16));
 }
 
-// One dimension of a pair of rows, or columns, in every 32 bits: (x0, x4), (x2, x6), (x7, x1),
-// (x3, x5) -> sums[0..7], before the shift.
+// One dimension of the transform, for pairs of rows, or columns, in each 32 bits: (x0, x4), (x2,
+// x6), (x7, x1), (x3, x5) -> sums[0..7], before the shift.
 [[gnu::always_inline]] inline void idct_transform_256(const __m256i pair[4], __m256i round,
                                                       __m256i sums[8]) {
   const __m256i swapped =
@@ -121,7 +121,7 @@ template <int kHalf>
     _mm256_store_si256(reinterpret_cast<__m256i*>(groups + 16 * v), two.group[v]);
     _mm256_store_si256(reinterpret_cast<__m256i*>(words + 16 * v), rows.word[v]);
   }
-  // Copies of a step serve four blocks, a group serves two.
+  // The table of steps is laid out for four blocks, the groups here for two.
   wrap_first_rows(groups, step, 2, words);
 #pragma GCC unroll 8
   for (int v = 0; v < 8; ++v) {

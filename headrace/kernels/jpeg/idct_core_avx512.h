@@ -32,8 +32,8 @@ struct IdctQuad {
   return _mm512_set1_epi32(weight);
 }
 
-// One dimension of a pair of rows, or columns, in every 32 bits: (x0, x4), (x2, x6), (x7, x1),
-// (x3, x5) -> sums[0..7], before the shift.
+// One dimension of the transform, for pairs of rows, or columns, in each 32 bits: (x0, x4), (x2,
+// x6), (x7, x1), (x3, x5) -> sums[0..7], before the shift.
 [[gnu::always_inline]] inline void idct_transform_512(const __m512i pair[4], __m512i round,
                                                       __m512i sums[8]) {
   const IdctWeights& w = kIdctWeights;

@@ -51,7 +51,7 @@ bool open_packed_row(std::span<const uint8_t> bytes, int count, PackedRow& row);
 class BlockPlanes {
  public:
   static constexpr int kBits = 7;    // magnitude bits per set of 8 planes
-  static constexpr int kDepths = 3;  // sets needed for 16 bits
+  static constexpr int kDepths = 3;  // sets of planes for 16 bits
 
   // Makes room for `count` blocks, rounded up to whole quads.
   void resize(int count);

@@ -35,8 +35,8 @@ struct GroupState {
 
 // For a quad whose coefficients are stored in place of its planes, without gaps: bytes 0.. of a
 // block's first set have the lower 7 bits of its nonzero coefficients and their signs, one byte
-// each; its second set has the bits above, if any; its third set begins with their mask. A flag in
-// the levels, of which there are then at most 9.
+// each; its second set has the bits above, if any; its third set begins with their mask. Such quads
+// have at most 9 levels, and this flag in levels().
 constexpr int kCompactQuad = 128;
 
 // Output addresses of planes, in the layout of BlockPlanes.

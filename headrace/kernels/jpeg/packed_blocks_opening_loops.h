@@ -11,8 +11,8 @@ namespace {
 // each plane over 64 positions, a block's coefficients stay without gaps, as in the stream. First
 // the counts of all sizes are computed, which only takes masking and popcnt. Then, from the largest
 // size down, the bytes of a size's coefficients become those of the next smaller size: a shuffle,
-// whose indices are looked up by 8 bits of the plane, opens gaps for the new ones. Two blocks share
-// a register. The result has no gaps for zero coefficients; those are opened by the inverse
+// whose indices are looked up by each 8 bits of the plane, opens gaps for the new ones. Two blocks
+// share a register. The result has no gaps for zero coefficients; those are opened by the inverse
 // transform's loads (packed_blocks_avx2.cc).
 //
 // With w(s) = value - (1 << s >> 2) for coefficients of at least s bits, the step down is
@@ -23,7 +23,7 @@ namespace {
 struct CompactBits {
   static int count(uint64_t mask) { return static_cast<int>(_mm_popcnt_u64(mask)); }
   static uint64_t low(uint64_t bits, int count) { return _bzhi_u64(bits, count); }
-  static uint64_t spread(uint64_t bits, uint64_t mask) {  // for what rarely occurs in pictures
+  static uint64_t spread(uint64_t bits, uint64_t mask) {  // only for what is rare in pictures
     uint64_t out = 0;
     for (; mask; mask = _blsr_u64(mask), bits >>= 1) out |= _blsi_u64(mask) & -(bits & 1);
     return out;
@@ -31,8 +31,9 @@ struct CompactBits {
 };
 
 constexpr int kMostLevels = 9;  // of a compact quad
-// Most blocks are short: at most this many coefficients, and this many with 2 bits or more. Long
-// ones use a register of their own for each; the few with more than 32 go through memory.
+// Most blocks are short: at most kShort coefficients, kShortSecond of which have 2 bits or more.
+// Two of these share a register. A long block, with up to kLongSecond, has a register of its own;
+// the few with more go through memory.
 constexpr uint64_t kShort = 32, kShortSecond = 16, kLongSecond = 32;
 
 enum class Length : uint8_t { kShort, kLong, kDone };
@@ -72,7 +73,7 @@ HEADRACE_INLINE __m256i minus_ones_of_32(uint32_t bits) {
   return minus_ones_of(_mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int>(bits)), eights));
 }
 
-// Coefficients of at least a size: their low bits, and those above bit 7.
+// Coefficients of at least a size: their low 8 bits, and the bits above the lowest 7.
 struct Values {
   __m256i low, high;
 };
@@ -98,7 +99,8 @@ HEADRACE_INLINE __m256i places_of_32(uint32_t mask) {
   return pair_of(places_of_16(mask), _mm_add_epi8(places_of_16(mask >> 16), base));
 }
 
-// The sum over a block's coefficients.
+// Stores 32 coefficients of a block with their signs: the lower 7 bits in the first set, the bits
+// above in the second.
 template <int kLevels>
 HEADRACE_INLINE void place_signed(Values opened, uint32_t signs, const PlanePlace& place, int at) {
   __m256i low = _mm256_add_epi8(opened.low, _mm256_set1_epi8(1));
@@ -190,7 +192,7 @@ template <bool kWide, int kLevels>
 __attribute__((noinline)) uint64_t place_longest(BlockBits b, uint64_t signs,
                                                  const PlanePlace& place, int j) {
   uint64_t more[kMostLevels + 2] = {}, bit[kMostLevels + 1] = {};
-  uint64_t count[kMostLevels + 2] = {0, b.count};  // of those of a size and more
+  uint64_t count[kMostLevels + 2] = {0, b.count};  // of coefficients with at least this many bits
   const auto look = [&] { return kWide ? bits_63(b.bytes, b.at) : bits_57(b.bytes, b.at); };
   for (int size = 2; size <= kLevels; ++size) {
     uint64_t window = look();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of a block's coefficients: zigzag, as in the planes, and the inverse transform's. Internal
-// to kernels/.
+// Conversions between the orders of a block's coefficients: zigzag, as in the planes, and that of
+// the inverse transform. Internal to kernels/.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ inline uint8_t sample_of_dc(int16_t dc, int16_t step) {
   return static_cast<uint8_t>(sample < 0 ? 0 : sample > 255 ? 255 : sample);
 }
 
-// Four of them side by side.
+// Writes four such blocks, side by side.
 inline void idct_dc_quad(const int16_t* dc, int16_t step, uint8_t* out, ptrdiff_t stride) {
   uint64_t row[4];
   for (int b = 0; b < 4; ++b) row[b] = sample_of_dc(dc[b], step) * uint64_t{0x0101010101010101};

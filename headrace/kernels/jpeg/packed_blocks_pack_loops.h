@@ -66,10 +66,10 @@ struct DraftQuad {
   bool dense = false;  // Note [Levels of a quad]
 };
 
-// Bits that the longest loads of packed_blocks_unpack_loops.h need.
+// Whether the block needs the longest loads of packed_blocks_unpack_loops.h.
 template <class Bits>
 inline bool is_dense(const DraftBlock& b) {
-  int count[9] = {};  // mask of the coefficients with at least this many bits
+  int count[9] = {};  // number of coefficients with at least this many bits
   uint64_t mask = 0;
   for (int s = 16; s >= 1; --s) {
     mask |= b.plane[s - 1];
@@ -107,7 +107,7 @@ template <class Bits>
 inline void write_block(const DraftBlock& b, int levels, StreamWriter& w) {
   if (!b.any) return;
   put_bits(w, (b.any ^ uint64_t{1} << b.last) >> 1, b.last - 1);
-  uint64_t mask[17] = {};  // number of coefficients with at least this many bits
+  uint64_t mask[17] = {};  // the coefficients with at least this many bits
   for (int s = levels; s >= 1; --s) mask[s - 1] = b.plane[s - 1] | mask[s];
   int count = Bits::count(b.any);
   put_bits(w, Bits::gather(b.signs, b.any), count);

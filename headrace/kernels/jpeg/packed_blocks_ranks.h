@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffles that open gaps: where each of eight positions finds its byte if only those whose bit is
-// set have one, in order. Internal to kernels/.
+// Shuffles that open gaps: for each of eight positions, the index of its byte, if only positions
+// whose bit is set have one, in order. Internal to kernels/.
 #pragma once
 
 #include <cstdint>

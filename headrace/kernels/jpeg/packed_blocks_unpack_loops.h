@@ -63,8 +63,8 @@ HEADRACE_INLINE uint64_t begin_block(GroupState& group, uint32_t quad, int j, Bl
   return Bits::spread(window, b.mask);
 }
 
-// The bits of one size; kSecond: reloads from the stream before its mantissa bits (otherwise the
-// window still holds them).
+// The bits of one size; kSecond: loads again before the second part, the coefficients' bits
+// (otherwise the first load has them).
 template <class Bits, bool kWide, bool kSecond>
 HEADRACE_INLINE uint64_t next_plane(BlockBits& b) {
   uint64_t window = kWide ? bits_63(b.bytes, b.at) : bits_57(b.bytes, b.at);

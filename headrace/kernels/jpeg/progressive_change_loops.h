@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes a block's masks, a coefficient at a time. Included like progressive_scan_loops.h, and
-// before it. Internal to kernels/.
+// change() of progressive_scan_loops.h, one coefficient at a time. Included like
+// progressive_scan_loops.h, and before it. Internal to kernels/.
 
 namespace headrace {
 namespace {

@@ -7,9 +7,9 @@
 // in zigzag order), which is all that later scans read. So a block whose pixels are not needed only
 // needs a mask.
 //
-// A scan belongs to one thread. Whatever is suspicious (no such code, a coefficient outside the
-// band, the end of the data) makes a walk return false, and the caller starts over with libjpeg.
-// Nothing is read outside [bytes, end + kScanPadding), whatever the bytes are.
+// A scan belongs to one thread. Anything suspicious (an invalid code, a coefficient outside the
+// band, the end of the data) makes walk() return false, and the caller starts over with libjpeg.
+// For any bytes, nothing is read outside [bytes, end + kScanPadding).
 #pragma once
 
 #include <array>

@@ -4,7 +4,7 @@
 //
 //   uint64_t deposited(uint64_t bits, uint64_t mask);  // the lowest bits where the mask has ones
 //   class Ones;
-//     // of a mask; take(1 << n) skips the next n, and takes and returns the one after them
+//     // the set bits of a mask; take(1 << n) skips the next n, and returns the one after them
 //   void change(int16_t* block, uint64_t corrected, uint64_t begun, uint64_t negative, int by);
 //     // moves the corrected coefficients away from 0 by this much, and sets new ones to it
 //

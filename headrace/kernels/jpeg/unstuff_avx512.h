@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes stuffed zeros with AVX-512 (VBMI2), 64 bytes at a time. Its scalar reference: unstuff.cc.
-// Internal to kernels/.
+// Removes stuffed zeros with AVX-512 (VBMI2), 64 bytes at a time. The scalar reference is in
+// unstuff.cc. Internal to kernels/.
 
 namespace headrace::avx512 {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AVX2 and FMA: 8 numbers of 32 bits at a time, or 32 bytes as halves of 16 words ("low" and
-// "high": of each group of 16 bytes).
-// Names are Highway's where it has one. each_level.h chooses the level. Internal to kernels/.
+// "high": of each group of 16 bytes). Names are those of the Highway library where it has one.
+// each_level.h chooses the level. Internal to kernels/.
 #pragma once
 
 #include <immintrin.h>
@@ -157,8 +157,8 @@ inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   _mm256_storeu_si256(reinterpret_cast<Words*>(to), _mm256_packus_epi16(low, high));
 }
 
-// Stores bytes of three planes interleaved: as many as fill a register of each, or, if the level
-// has masked loads (kLoadsPart), only the remaining ones.
+// Deinterleaves bytes to three planes: as many as fill a register of each, or, if the level has
+// masked loads (kLoadsPart), only the remaining ones.
 constexpr bool kLoadsPart = false;
 // 16 bytes of plane c come from three vectors of 16: [vector][c], 0x80 where the byte is in another
 // one.
@@ -253,9 +253,9 @@ inline Words WidenMulPairwiseAddTo(Words sum, Words a, Words b) {
   return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
 }
 
-// Pixels gathered by lanes of indices, and doubles.
+// Gathers of pixels by lanes of indices, and lanes of doubles.
 
-// From 0 to below `end`. REQUIRES: end > 0.
+// Whether 0 <= v < end. REQUIRES: end > 0.
 inline Mask InRange(Ints v, int end) {
   return _mm256_cmpeq_epi32(_mm256_min_epu32(v, Set(end - 1)), v);
 }
@@ -319,7 +319,7 @@ inline Floats ToFloats(Doubles low, Doubles high) {
   return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
 }
 inline Ints Combine(Few low, Few high) { return _mm256_set_m128i(high, low); }
-// From 0 to below the limit.
+// Whether 0 <= v < end.
 inline FewMask InRange(Doubles v, double end) {
   const Doubles inside = _mm256_and_pd(_mm256_cmp_pd(v, _mm256_setzero_pd(), _CMP_GE_OQ),
                                        _mm256_cmp_pd(v, Set(end), _CMP_LT_OQ));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVX-512: 16 numbers of 32 bits at a time, or 64 bytes as halves of 32 words ("low" and "high":
-// of each group of 16 bytes).
-// Names are Highway's where it has one. each_level.h chooses the level. Internal to kernels/.
+// AVX-512: 16 numbers of 32 bits at a time, or 64 bytes as halves of 32 words ("low" and "high": of
+// each group of 16 bytes). Names are those of the Highway library where it has one. each_level.h
+// chooses the level. Internal to kernels/.
 #pragma once
 
 #include <immintrin.h>
@@ -148,8 +148,8 @@ inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   _mm512_storeu_si512(to, _mm512_packus_epi16(low, high));
 }
 
-// Stores bytes of three planes interleaved: as many as fill a register of each, or, if the level
-// has masked loads (kLoadsPart), only the remaining ones.
+// Deinterleaves bytes to three planes: as many as fill a register of each, or, if the level has
+// masked loads (kLoadsPart), only the remaining ones.
 constexpr bool kLoadsPart = true;
 // Byte i of plane c is byte 3 * i + c of three vectors. The first permutation places what is in the
 // first two vectors; the second adds the rest, from the third.
@@ -245,9 +245,9 @@ inline Words WidenMulPairwiseAddTo(Words sum, Words a, Words b) {
   return _mm512_dpwssd_epi32(sum, a, b);
 }
 
-// Pixels gathered by lanes of indices, and doubles.
+// Gathers of pixels by lanes of indices, and lanes of doubles.
 
-// From 0 to below `end`. REQUIRES: end > 0.
+// Whether 0 <= v < end. REQUIRES: end > 0.
 inline Mask InRange(Ints v, int end) { return _mm512_cmplt_epu32_mask(v, Set(end)); }
 inline Ints MaskedGatherOr(const uint32_t* from, Ints at, Mask where, Ints otherwise) {
   return _mm512_mask_i32gather_epi32(otherwise, where, at, from, 4);
@@ -309,7 +309,7 @@ inline Ints Combine(Few low, Few high) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 inline Mask Combine(FewMask low, FewMask high) { return static_cast<Mask>(low | high << 8); }
-// From 0 to below the limit.
+// Whether 0 <= v < end.
 inline FewMask InRange(Doubles v, double end) {
   return static_cast<FewMask>(_mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_GE_OQ) &
                               _mm512_cmp_pd_mask(v, Set(end), _CMP_LT_OQ));

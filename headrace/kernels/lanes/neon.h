@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NEON: 4 numbers of 32 bits at a time, or 16 bytes as halves of 8 words.
-// Names are Highway's where it has one. each_level.h chooses the level. Internal to kernels/.
+// NEON: 4 numbers of 32 bits at a time, or 16 bytes as halves of 8 words. Names are those of the
+// Highway library where it has one. each_level.h chooses the level. Internal to kernels/.
 #pragma once
 
 #include <arm_neon.h>
@@ -193,8 +193,8 @@ inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
   vst1q_u8(to, vqmovun_high_s16(vqmovun_s16(signed_of(low)), signed_of(high)));
 }
 
-// Stores bytes of three planes interleaved: as many as fill a register of each, or, if the level
-// has masked loads (kLoadsPart), only the remaining ones.
+// Deinterleaves bytes to three planes: as many as fill a register of each, or, if the level has
+// masked loads (kLoadsPart), only the remaining ones.
 constexpr bool kLoadsPart = false;
 inline void DeinterleaveBytes3(const uint8_t* from, int, uint8_t* const to[3]) {
   const uint8x16x3_t three = vld3q_u8(from);
@@ -242,14 +242,14 @@ inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
 }
 inline Words SetBytePairs(int even, int odd) { return SetWords(even | odd << 8); }
 
-// Words of a and b interleaved,
+// The words of a and b, interleaved.
 inline Words InterleaveLowWords(Words a, Words b) {
   return words_from(vzip1q_u16(unsigned_of(a), unsigned_of(b)));
 }
 inline Words InterleaveHighWords(Words a, Words b) {
   return words_from(vzip2q_u16(unsigned_of(a), unsigned_of(b)));
 }
-// dot products with other such pairs, as 32-bit sums,
+// Dot products of pairs of words, as 32-bit sums.
 inline Words WidenMulPairwiseAdd(Words a, Words b) {
   const int16x8_t x = signed_of(a), y = signed_of(b);
   return words_from(vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y)));
@@ -261,12 +261,12 @@ inline Words SetWordPairs(int first, int second) {
 inline Words AddInts(Words a, Words b) {
   return words_from(vaddq_s32(numbers_of(a), numbers_of(b)));
 }
-// with their signs,
+// Arithmetic right shift of 32-bit numbers.
 template <int bits>
 Words ShiftRightInts(Words v) {
   return words_from(vshrq_n_s32(numbers_of(v), bits));
 }
-// and back to words, saturated.
+// Packs 32-bit numbers to words, saturated.
 inline Words DemoteToWords(Words low, Words high) {
   return words_from(vqmovn_high_s32(vqmovn_s32(numbers_of(low)), numbers_of(high)));
 }

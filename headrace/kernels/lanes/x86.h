@@ -114,22 +114,22 @@ inline Words MulPairwiseAddBytes(Words bytes, Words weights) {
 }
 inline Words SetBytePairs(int even, int odd) { return SetWords(even | odd << 8); }
 
-// Words of a and b interleaved,
+// The words of a and b, interleaved.
 inline Words InterleaveLowWords(Words a, Words b) { return HEADRACE_MM(unpacklo_epi16)(a, b); }
 inline Words InterleaveHighWords(Words a, Words b) { return HEADRACE_MM(unpackhi_epi16)(a, b); }
-// dot products with other such pairs, as 32-bit sums,
+// Dot products of pairs of words, as 32-bit sums.
 inline Words WidenMulPairwiseAdd(Words a, Words b) { return HEADRACE_MM(madd_epi16)(a, b); }
 inline Words SetWordPairs(int first, int second) {
   return HEADRACE_MM(set1_epi32)(first | static_cast<int>(static_cast<uint32_t>(second) << 16));
 }
 inline Words SetInts(int v) { return HEADRACE_MM(set1_epi32)(v); }
 inline Words AddInts(Words a, Words b) { return HEADRACE_MM(add_epi32)(a, b); }
-// with their signs,
+// Arithmetic right shift of 32-bit numbers.
 template <int bits>
 Words ShiftRightInts(Words v) {
   return HEADRACE_MM(srai_epi32)(v, bits);
 }
-// and back to words, saturated.
+// Packs 32-bit numbers to words, saturated.
 inline Words DemoteToWords(Words low, Words high) { return HEADRACE_MM(packs_epi32)(low, high); }
 
 inline Ints TableLookupBytes(Ints pixels, Ints picker) {

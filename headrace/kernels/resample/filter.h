@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interpolation filters, named as torchvision's InterpolationMode, with Pillow's weights.
+// Interpolation filters, named like torchvision's InterpolationMode, with Pillow's weights.
 #pragma once
 
 #include <cstdint>

@@ -43,13 +43,13 @@ struct ResampleTables {
     kAny,         // a scalar loop
   };
   int outputs = 0, padded = 0;
-  int taps = 0;                       // of the longest output, rounded up to a multiple of 4
-  int samples = 0;                    // input samples that are read: high - low
+  int taps = 0;     // maximum number of taps of any output, rounded up to a multiple of 4
+  int samples = 0;  // input samples that are read: high - low
   std::vector<int32_t> first, count;  // padded with the last output's first, and 0
   std::vector<int32_t> weights;       // [taps][padded], zero past an output's count
   Reach reach = Reach::kAny;
-  int pairs = 0;              // number of taps of the longest output; only if a level needs it
-  int long_taps = 0;          // kLong: bytes or words stored per output
+  int pairs = 0;      // pairs of taps of the output with the most taps; only if a level needs it
+  int long_taps = 0;  // kLong: bytes or words stored per output
   std::vector<int32_t> base;  // by group: start of its window
   Buffer indices, digits;     // a level's own format of first and weights
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resampling of planes whose samples do not fit bytes, equal to Pillow's Image.resize: floats as in
 // mode "F", 16 bits as in mode "I;16" (where a sum exceeds its range, Pillow keeps the low byte of
-// the truncated value; here it is clamped to 0 or 65535; nearest-pixel selection is that of all
+// the truncated value; here it is clamped to 0 or 65535; the nearest pixel is selected as in all
 // other modes). Uses double sums, an intermediate of the plane's type, and the pass order of
 // vertical_first().
 #pragma once

@@ -58,7 +58,8 @@ HEADRACE_HD inline WarpPlace<double> pillow_place(const double a[8], bool divide
   return place;
 }
 
-// Coordinates surely outside are not converted: an integer may not hold them.
+// Whether coordinates are inside the picture. Others must not be converted to integers, which may
+// overflow.
 HEADRACE_HD inline bool within(double x, double y, int width, int height) {
   return x >= 0 && x < width && y >= 0 && y < height;
 }

@@ -30,8 +30,8 @@ struct PixelWords {
 // distinguish them from those outside the picture, which are 0.
 inline constexpr uint32_t kIsPixel = 1u << 24;
 
-// Converts 8-bit planes; sets `marks` in each pixel. No mark overlaps a channel. REQUIRES: 1 <=
-// channels <= 4.
+// Converts 8-bit planes; sets `marks` in each pixel. `marks` only has bits of the last byte.
+// REQUIRES: 1 <= channels <= 4.
 void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uint32_t marks,
                  uint32_t* pixels);
 
@@ -50,7 +50,7 @@ void displaced_places(const DisplacedRow& row, int count, float* x, float* y);
 void nearest_offsets(const float* x, const float* y, int count, int width, int height,
                      int32_t* offsets);
 // grid_sample's "bilinear", rounded, for each channel. `fill` has one value per channel and is
-// blended in with the weight that falls outside. Null: black. REQUIRES: pixels outside the picture
+// blended in by the weight of the pixels outside. Null: black. REQUIRES: pixels outside the picture
 // are 0, and others have kIsPixel unless there are four channels.
 void bilinear_as_torch(const PixelWords& source, const float* x, const float* y, int count,
                        const float* fill, int channels, uint8_t* const out[]);

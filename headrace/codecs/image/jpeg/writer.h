@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pixels -> the bytes of a baseline JPEG, by libjpeg-turbo with its defaults, which are Pillow's
-// and torchvision's too: 4:2:0, the standard's Huffman tables, the accurate transform.
+// Encodes pixels as a baseline JPEG by libjpeg-turbo with its defaults, which are also Pillow's and
+// torchvision's: 4:2:0, the standard Huffman tables, the accurate DCT.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Animations in picture formats (GIF, WebP): packets are changes of a canvas, and no video library
-// is needed. One format per file, which registers a container, like other videos, and an
-// AnimationRecord.
+// is needed. Each format has its own file, which registers a VideoContainer and an AnimationRecord.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +46,8 @@ struct AnimationRecord {
 // Null: not an animation, but a video for libavcodec.
 const AnimationRecord* animation_of(VideoCodec codec);
 
-// How long browsers show a frame, in milliseconds: 10 or less meant "as fast as possible" in older
-// files.
+// How long browsers show a frame, in milliseconds: values up to 10 are shown as 100, because older
+// files use them for "as fast as possible".
 inline int64_t shown_ms(int64_t said_ms) { return said_ms <= 10 ? 100 : said_ms; }
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Animations through the interface of all videos. In this process, because the same decoders also
-// read still pictures of the format.
+// Decodes animations as a VideoDecoder. It runs in this process, because the same decoders also
+// read still pictures of these formats.
 #pragma once
 
 #include <memory>

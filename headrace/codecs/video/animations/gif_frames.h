@@ -17,10 +17,10 @@ using GifPalette = std::span<const uint8_t>;  // red, green, blue; empty: none, 
 struct GifScreen {
   int width = 0, height = 0;
   GifPalette palette;
-  uint8_t background = 0;  // an index of the palette; 0 without one
+  uint8_t background = 0;  // index into the palette; 0 if there is none
   size_t end = 0;          // bytes, with the palette
 };
-// None if these are not the first bytes of a GIF, or too few.
+// Empty if these are not the first bytes of a GIF, or too few.
 std::optional<GifScreen> gif_screen(std::span<const uint8_t> bytes);
 
 struct GifFrame {
@@ -36,11 +36,11 @@ struct GifFrame {
   bool whole = false;             // its data is complete
   size_t end = 0;                 // of its blocks
 };
-// The next frame at or after `at`; none if the file has no more. A file truncated inside of a block
-// has one more, which is incomplete and may have no position.
+// The next frame at or after `at`; empty if there are no more. A file that is truncated inside a
+// block has one more frame, which is incomplete and may have no position.
 std::optional<GifFrame> next_gif_frame(std::span<const uint8_t> bytes, size_t at);
 
-// The indices of a frame's pixels, in stored row order. False if there are fewer than `out` holds.
+// The indices of a frame's pixels, in stored row order. False if there are fewer than out.size().
 bool unpack_gif_frame(const GifFrame& frame, std::span<uint8_t> out);
 
 }  // namespace headrace

@@ -49,7 +49,7 @@ class JpegBaselineDecoder {
   std::vector<Task*> queue_;
 };
 
-// Counts the rows that pass.
+// Forwards rows and counts them.
 class CountedRows final : public RowSink {
  public:
   void begin(RowSink* sink) {
@@ -67,7 +67,7 @@ class CountedRows final : public RowSink {
   int count_ = 0;
 };
 
-// Passes on the rows from `first` on.
+// Forwards only the rows from `first` on.
 class RemainingRows final : public RowSink {
  public:
   RemainingRows(RowSink* sink, int first) : sink_(sink), first_(first) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One picture on its way through JpegBaselineDecoder.
+// The decoding state of one picture in JpegBaselineDecoder.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class JpegBaselineDecoder::Lane {
  public:
   // False if our decoder does not handle the picture.
   bool begin(const DecodeJob& job);
-  // The same for all rows of a picture without pixels: for its row index alone.
+  // Like begin(), but only entropy-decodes all rows, to build the row index.
   bool begin_walk(std::span<const uint8_t> bytes, int spacing);
 
   enum class Progress : uint8_t { kMore, kFinished, kRefused };
@@ -66,9 +66,9 @@ class JpegBaselineDecoder::Lane {
   // The entropy-coded data between two markers, unstuffed.
   Buffer unstuffed_;
   size_t segment_ = 0, segment_end_ = 0;  // offsets in the file
-  uint64_t segment_bits_ = 0;             // bits of it, without stuffing
+  uint64_t segment_bits_ = 0;             // length of the segment in bits, without stuffing
 
-  bool pixels_ = false;  // otherwise skipped after entropy decoding
+  bool pixels_ = false;  // false: only entropy decoding, for the row index
   JpegRows rows_;
   CountedRows rows_out_;
   std::array<IdctTable, 4> tables_;
@@ -87,10 +87,10 @@ class JpegBaselineDecoder::Lane {
   bool learn_ = false;
   int known_rows_ = 0;
   JpegRowIndex index_;
-  // The first row whose entry still is an offset into this segment's unstuffed data.
+  // The first row whose entry is still an offset into this segment's unstuffed data.
   int unresolved_ = 0;
   // When no pixels are needed, also notes entries inside of rows: the segment's bit at the row's
-  // first byte, the bit at the row's last entry and its MCU, and the recent number of bits per MCU.
+  // first byte, the bit and the MCU of the row's last entry, and the recent number of bits per MCU.
   bool notes_inner_ = false;
   uint64_t row_bit_ = 0, inner_bit_ = 0;
   int inner_mcu_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions of interleaved 8-bit rows as Pillow does them, to the last bit.
-// Any thread may call them; `count` pixels are read and written, in and out must not overlap.
+// Conversions of interleaved 8-bit rows as Pillow does them, to the last bit. Any thread may call
+// them. They read and write `count` pixels; input and output must not overlap.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace headrace {
 // convert("L") of an RGB row: 16-bit fixed-point ITU-R 601 weights, rounded.
 void gray_from_rgb_row(const uint8_t* rgb, uint8_t* gray, size_t count);
 
-// A row from libjpeg for a four-component file. Pillow assumes Adobe's inverted inks: as CMYK, and
-// converted to RGB.
+// Converts a row that libjpeg decoded from a four-component file to CMYK or RGB. Like Pillow,
+// assumes Adobe's inverted inks.
 void cmyk_from_adobe_row(const uint8_t* adobe, uint8_t* cmyk, size_t count);
 void rgb_from_adobe_row(const uint8_t* adobe, uint8_t* rgb, size_t count);
 

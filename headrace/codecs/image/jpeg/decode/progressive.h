@@ -26,7 +26,7 @@ namespace headrace {
 class JpegProgressiveDecoder {
  public:
   using Task = JpegBaselineDecoder::Task;
-  // Left refused if our decoder does not handle the picture.
+  // Leaves the outcome kRefused if our decoder does not handle the picture.
   void decode(Task& task);
 
   // Frees what it keeps between pictures.
@@ -36,13 +36,13 @@ class JpegProgressiveDecoder {
   static size_t working_bytes(size_t file_bytes, int width);
 
  private:
-  // A scan under way.
+  // A scan that is being decoded.
   struct Walk {
     const JpegProgressiveScan* scan = nullptr;
     ProgressiveScan bits;
     uint8_t* unstuffed = nullptr;  // room for the whole scan's data
     size_t next = 0;               // file offset after the data unstuffed so far
-    int64_t mcus = 0;              // decoded so far, in the scan's own MCUs
+    int64_t mcus = 0;              // number of MCUs of this scan decoded so far
     int restarts = 0;
   };
   // A component's blocks of the current MCU row.

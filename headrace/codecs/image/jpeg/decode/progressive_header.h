@@ -19,7 +19,7 @@ struct JpegProgressiveScan {
   int count = 0;                        // number of components
   std::array<uint8_t, 4> component{};   // indices in the frame
   std::array<HuffmanSpec, 4> tables{};  // by component of the scan; only those that it uses are set
-  int restart_interval = 0;             // in its own MCUs; 0: none
+  int restart_interval = 0;             // in MCUs of this scan; 0: none
   size_t first = 0, end = 0;            // range of its data in the file, restart markers included
   bool uses_tables() const { return !form.is_dc() || !form.refines; }
 };
@@ -32,7 +32,8 @@ struct JpegProgressiveHeader {
 };
 
 // False for anything unusual, incomplete or damaged: that goes to libjpeg, so that users see its
-// errors and warnings, and because it smooths what an incomplete file lacks.
+// errors and warnings, and because it interpolates coefficients that an incomplete file lacks
+// (block smoothing).
 bool read_progressive_header(std::span<const uint8_t> bytes, JpegProgressiveHeader& out);
 
 }  // namespace headrace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the MCU rows of a baseline JPEG begin: byte, bit and DC predictors of each; and, in version
-// 2, positions within rows where decoding may begin, at regular distances in bits. With it a
-// decoder starts at the window instead of at the top, and a device decodes a picture in short
+// 2, positions within rows where decoding may begin, a given number of bits or more apart. With it
+// a decoder starts at the window instead of at the top, and a device decodes a picture in short
 // segments. Its format: docs/spec/dense-jpeg.md.
 //
 // Parsed as hostile input: offsets ascend and lie inside the file; a wrong index may only affect
-// the speed and pixels of its own picture, never memory safety. Whoever stores the index ensures
-// that it belongs to the file (by a hash of the bytes).
+// the speed and pixels of its own picture, never memory safety. The owner of the index ensures that
+// it belongs to the file (by a hash of the bytes).
 #pragma once
 
 #include <array>
@@ -28,10 +28,10 @@ struct JpegInnerEntry {
 struct JpegRowEntry {
   uint32_t byte = 0;                   // offset in the file of the byte that holds the first bit
   uint8_t bit = 0;                     // 0..7, from the most significant
-  std::array<int16_t, 3> predictor{};  // whether inner entries were searched for
-  bool searched = false;               // number of inner entries
-  uint8_t inner = 0;                   // index among all inner entries
-  uint32_t first_inner = 0;            // of all that the index has
+  std::array<int16_t, 3> predictor{};  // DC predictors there
+  bool searched = false;               // whether inner entries were searched for
+  uint8_t inner = 0;                   // number of inner entries
+  uint32_t first_inner = 0;            // number of the first one among all of the index
 };
 
 // Properties that an index must agree with.
@@ -42,7 +42,7 @@ struct JpegRowLayout {
     const JpegFrame& frame = header.frame;
     return {frame.mcus_wide, frame.mcus_high, header.restart_interval, frame.count};
   }
-  // Whether a restart marker is inside of the row: then it has no inner entries.
+  // Whether a restart marker is inside the row, which then has no inner entries.
   bool restarts_inside(int row) const;
 };
 
@@ -50,7 +50,7 @@ class JpegRowIndex {
  public:
   // Inner entries are at least this many bits apart; a multiple of 64.
   static constexpr int kSpacing = 8192;
-  // Maximum number per row, and maximum distance of two in MCUs and bits.
+  // Maximum number of inner entries per row, and maximum distance between two, in MCUs and in bits.
   static constexpr int kMostInner = 254, kMostMcus = 255, kMostBits = 65535;
 
   void clear(const JpegRowLayout& layout, int spacing = kSpacing);

@@ -21,7 +21,7 @@ namespace headrace {
 class JpegRows {
  public:
   // REQUIRES: lay_out(frame) was true, the window is inside the picture; frame and sink outlive the
-  // picture. Delivers rows in ColorMode's channels, planar (RowBlock::step 1).
+  // decoding of the picture. Delivers rows in ColorMode's channels, planar (RowBlock::step 1).
   void begin(const JpegFrame& frame, const Window& window, ColorMode color, RowSink* sink);
 
   // MCU rows that contain the window's rows and the neighbors that upsampling reads.
@@ -45,7 +45,8 @@ class JpegRows {
     ptrdiff_t stride = 0;
   };
   Place place(int c, int y);
-  // Called when all needed blocks of MCU row m are in place: delivers the rows that this completes.
+  // Must be called when all needed blocks of MCU row m are in place: delivers the rows that this
+  // completes.
   void finish(int m);
 
   // Bytes that a picture may need here; for ImageHeader::working_bytes.
@@ -56,7 +57,7 @@ class JpegRows {
  private:
   // The conversion of rows of full width.
   enum class Conversion : uint8_t {
-    kNone,         // delivered in place, or after upsampling
+    kNone,         // delivered as decoded, or as upsampled
     kRgbFromYcc,   //
     kGrayFromYcc,  // via RGB
     kGrayFromRgb,
@@ -92,7 +93,7 @@ class JpegRows {
   ColorMode color_ = ColorMode::kRGB;
   Conversion conversion_ = Conversion::kNone;
   RowSink* sink_ = nullptr;
-  int count_ = 0;            // by component
+  int count_ = 0;            // number of components
   int channels_ = 0;         // delivered
   bool in_place_ = false;    // rows are delivered where they were decoded
   bool looks_down_ = false;  // upsampling reads the row below, so a row may wait for the next MCU
@@ -105,7 +106,7 @@ class JpegRows {
   std::array<uint8_t*, 4> wide_{};            // an upsampled row per component
   std::array<uint8_t*, 3> between_{};         // an RGB row, intermediate for gray
   std::array<uint8_t*, 4> delivered_{};       // the channels of the first row that is delivered
-  ptrdiff_t row_ = 0, delivered_stride_ = 0;  // bytes of a row of one channel, and of all
+  ptrdiff_t row_ = 0, delivered_stride_ = 0;  // bytes per row: of one channel, and of all
 };
 
 }  // namespace headrace

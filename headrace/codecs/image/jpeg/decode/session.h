@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One libjpeg-turbo decompressor that is kept between pictures, with errors as values.
+// One libjpeg-turbo decompressor that is kept between pictures and returns errors as values.
 //
 // Owns the jpeg_decompress_struct; borrows the bytes of the open picture until close(). For one
 // thread. Messages of the library are kept, never printed; nothing ends the process.
 //
 // Note [Why libjpeg is called through guarded()]
-// libjpeg reports a failure by a function that must not return, so that function uses longjmp. That
-// skips destructors; therefore every call of the library is in a step that owns nothing, and
+// libjpeg reports a failure through error_exit, which must not return, so ours leaves by longjmp.
+// That skips destructors; therefore every call of the library is in a step that owns nothing, and
 // guarded() is a separate function whose frame has no variable that could be clobbered.
 #pragma once
 
@@ -107,9 +107,9 @@ class JpegSession {
   int frame_ = 0;  // code of the SOFn marker
   bool multiple_scans_ = false;
   bool too_many_scans_ = false;
-  bool reads_scans_ = false;                      // all of them, before there are pixels
+  bool reads_scans_ = false;                      // reads all scans before it makes pixels
   int64_t blocks_read_ = 0, blocks_allowed_ = 0;  // Note [What scans may cost]
-  bool file_ended_ = false;                       // before its end marker
+  bool file_ended_ = false;                       // the bytes end before the end marker
   int first_missing_row_ = kNoRow;
   int64_t failure_offset_ = -1, warning_offset_ = -1;
   char failure_text_[JMSG_LENGTH_MAX] = {}, warning_text_[JMSG_LENGTH_MAX] = {};

@@ -20,19 +20,19 @@ class JpegDeviceBatch {
  public:
   void clear();
 
-  // The next picture's window; false, and nothing is added, if the CPU has to decode it. Like
-  // make_device_draft(), with its bytes written to the rest.
+  // Adds the next picture's window, like make_device_draft(); write() then writes its bytes, too.
+  // Returns false, and adds nothing, if the CPU has to decode the picture.
   bool add(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index, const Window& window,
            ColorMode color);
-  // Adds one whose bytes are already at `first_word` of the streams in DeviceJpegMemory::streams.
-  // REQUIRES: no picture was added by its bytes.
+  // Adds a picture whose bytes are already at `first_word` of the streams in
+  // DeviceJpegMemory::streams. REQUIRES: no picture was added by its bytes.
   void add(const JpegDeviceDraft& draft, uint32_t first_word);
 
   const DeviceJpegSizes& sizes() const { return sizes_; }
   const DevicePicture& picture(size_t i) const { return pictures_[i]; }
   std::span<const RowJob> row_jobs() const { return row_jobs_; }
   std::span<const WalkGroup> walk_groups() const { return walk_groups_; }
-  // Writes upload_bytes(sizes()) for place().
+  // Writes the upload_bytes(sizes()) bytes that place() divides into sections.
   void write(uint8_t* upload) const;
 
   // Offset of row `y` of channel `c` of picture i in the memory `out`.

@@ -19,7 +19,7 @@
 
 namespace headrace::jpeg_test {
 
-// With entries inside of rows even if these are short.
+// A row index with entries inside rows, even short ones.
 inline std::vector<uint8_t> fine_index(const Bytes& bytes, int spacing = 64) {
   thread_local JpegBaselineDecoder decoder;
   Buffer padded(bytes.size());
@@ -27,7 +27,7 @@ inline std::vector<uint8_t> fine_index(const Bytes& bytes, int spacing = 64) {
   return decoder.row_index(padded.bytes(), spacing);
 }
 
-// The first rows of a version 1 index, as in older packs and caches.
+// The first rows of an index, in version 1, as in older packs and caches.
 inline std::vector<uint8_t> rows_alone(const Bytes& bytes, const std::vector<uint8_t>& index,
                                        int most = INT_MAX) {
   JpegHeader header;
@@ -56,7 +56,7 @@ class DeviceBatch {
     return batch_.add(bytes, row_index, window, color);
   }
 
-  // Fills everything that the kernels write with a pattern first.
+  // First fills all memory that the kernels write with a pattern.
   void decode(Order order = Order::kForwards) {
     const DeviceJpegSizes& sizes = batch_.sizes();
     upload_.assign(size_t(upload_bytes(sizes)) + 256, 0);
@@ -123,7 +123,7 @@ class DeviceBatch {
   DeviceJpegMemory at_;
 };
 
-// One window; none if the device rejects it.
+// Decodes one window; empty if the device does not support the picture.
 inline std::optional<Pixels> on_device(const Bytes& bytes, const std::vector<uint8_t>& row_index,
                                        const Window& window, ColorMode color = ColorMode::kRGB,
                                        Order order = Order::kForwards) {

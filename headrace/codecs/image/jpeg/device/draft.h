@@ -17,8 +17,7 @@
 
 namespace headrace {
 
-// A single picture, numbered as if alone in its batch: jobs, words and blocks count from its own
-// first.
+// A single picture, as if alone in its batch: the numbers of jobs, words and blocks begin with 0.
 struct JpegDeviceDraft {
   DevicePicture picture{};
   std::array<DeviceCode, 4> codes;
@@ -26,13 +25,13 @@ struct JpegDeviceDraft {
   std::vector<RowJob> row_jobs;
   int64_t blocks = 0;
 
-  // Sizes of a component's samples, and of the window's rows.
+  // Sizes in bytes of a component's samples, and of the window's rows.
   int64_t sample_bytes(int component) const;
   int64_t out_bytes() const;
 };
 
-// Makes drafts, one after the other, for one thread: first everything except the rows' bytes, then
-// the bytes, if there is room for them.
+// Makes drafts, one after the other, for one thread: begin() makes everything except the rows'
+// bytes; write() adds these, if the caller has room for them.
 class JpegDrafting {
  public:
   JpegDrafting() = default;

@@ -29,10 +29,10 @@ bool are_known(const JpegDeviceRows& rows);
 // What the index says about the rows.
 struct JpegWalkedRows {
   int first_column = 0;      // MCU column where decoding begins: at most `left`
-  int64_t blocks = 0;        // total blocks: MCU rows, each from that column to `right`
-  size_t words = 0;          // tight upper bound on those written by write_device_rows()
-  size_t jobs = 0;           // whether all rows were searched for inner entries
-  bool are_searched = true;  // for entries inside of rows, all of them
+  int64_t blocks = 0;        // blocks in all of the MCU rows, each from that column to `right`
+  size_t words = 0;          // tight upper bound on the words that write_device_rows() writes
+  size_t jobs = 0;           // upper bound on the jobs that it appends
+  bool are_searched = true;  // whether all of the rows were searched for inner entries
 };
 JpegWalkedRows walked_rows(const JpegDeviceRows& rows);
 

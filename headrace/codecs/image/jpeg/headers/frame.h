@@ -16,7 +16,7 @@ struct JpegComponent {
   int quantization_slot = 0;                // Tq
   std::array<uint16_t, 64> quantization{};  // natural order
   // Set by lay_out():
-  int width = 0, height = 0;             // samples that exist
+  int width = 0, height = 0;             // size in samples
   int blocks_wide = 0, blocks_high = 0;  // blocks that hold them, without padding to whole MCUs
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the marker segments before scans, one by one. False for unusual, damaged or not fully
-// understood files: libjpeg reads those.
+// understood files, which libjpeg then reads.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// The segment at `at`, which is moved to its end; false if there is none.
+// Reads the segment at `at`, and advances `at` past it; false if there is none.
 struct JpegSegment {
   int marker = 0;
   std::span<const uint8_t> body;  // without its length field

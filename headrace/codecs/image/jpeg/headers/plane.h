@@ -14,10 +14,10 @@ struct JpegPlane {
   int h_ratio = 1, v_ratio = 1;  // ratio of the picture's size to the component's
   int rows = 0;                  // samples per MCU row
   int width = 0, height = 0;     // size in samples
-  int left = 0, right = 0;       // first and last column, first and last row that are needed
-  int top = 0, bottom = 0;
+  int left = 0, right = 0;       // first and last column that are needed
+  int top = 0, bottom = 0;       // first and last row that are needed
 
-  // The first column of blocks that is decoded: they are transformed four at a time.
+  // The first column of blocks that is decoded: blocks are transformed four at a time.
   int first_column() const { return left / 8 / 4 * 4; }
   bool looks_aside() const {
     return upsampling == Upsampling::kH2V1 || upsampling == Upsampling::kH2V2;

@@ -14,13 +14,13 @@
 
 namespace headrace {
 
-// Verified: the original file was reconstructed and compared. An error's `what` is a short reason,
-// used for statistics.
+// Verifies the result: the original file is reconstructed and compared. An error's `what` is a
+// short reason, used for statistics.
 Result<std::vector<uint8_t>> dense_from_jpeg(std::span<const uint8_t> jpeg);
-// The original file. The bytes may be hostile; HR0327 if they are damaged.
+// Restores the original file. The bytes may be hostile; HR0327 if they are damaged.
 Result<std::vector<uint8_t>> jpeg_from_dense(std::span<const uint8_t> stored);
-// The baseline file inside, and its row index, which may be empty. None if the bytes are damaged.
-// Borrows them.
+// The baseline file inside, and its row index, which may be empty. Empty if the bytes are damaged.
+// Borrows the bytes.
 struct DenseJpegView {
   std::span<const uint8_t> jpeg, row_index;
 };

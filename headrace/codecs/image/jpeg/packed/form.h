@@ -67,7 +67,7 @@ class PackedRows {
 };
 
 Error damaged_row(const PackedRows& rows, int c, int y);
-// Damaged rows are an error, which contains the offset of the first.
+// Damaged rows are an error, whose message has the offset of the first one.
 Result<std::vector<CoefficientPlane>> unpack_coefficients(const PackedPicture& picture);
 Result<std::vector<uint8_t>> unpack_remainder(const PackedPicture& picture);
 
@@ -77,7 +77,7 @@ struct PictureToPack {
   int exif_orientation = 1;
   std::span<const uint8_t> remainder;
 };
-// An error if a field of the format is too small for the picture.
+// Returns an error if a field of the format is too small for the picture.
 Result<std::vector<uint8_t>> write_packed_jpeg(const PictureToPack& input);
 
 // Error codes shared by several files.

@@ -17,10 +17,10 @@ enum class PackLevel : uint8_t {
   kDense,  // the entropy-coded data with a row index: the JPEG's size, slower to decode
 };
 
-// Verified: the reconstructed file was decoded, and unpacked to the same bytes. An error's `what`
-// is a short reason, used for statistics, for files that are to be stored unchanged.
+// Verifies the result: unpacking it must give the same bytes. If an error is returned, store the
+// file unchanged; `what` is a short reason, used for statistics.
 Result<std::vector<uint8_t>> pack_jpeg(std::span<const uint8_t> jpeg, PackLevel level);
-// The original file. The bytes may be hostile.
+// Restores the original file. The bytes may be hostile.
 Result<std::vector<uint8_t>> unpack_jpeg(std::span<const uint8_t> packed);
 // Whether the bytes have the signature of either level.
 bool is_packed_jpeg(std::span<const uint8_t> first_bytes);

@@ -93,7 +93,7 @@ class JpegBitReader {
   const uint8_t *begin_, *at_, *end_;
   uint64_t bits_ = 0;  // from the most significant bit; zeros after the valid ones
   int count_ = 0;      // valid bits
-  int invented_ = 0;   // zero bits appended past the end
+  int invented_ = 0;   // how many of them, the last ones, are zeros appended past the end
 };
 
 }  // namespace headrace

@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// The file cannot be split; a short reason, used for statistics.
+// The file cannot be split into parts. `reason` is short, used for statistics.
 Error not_taken_apart(std::string_view reason);
 // The parts are inconsistent or damaged.
 Error foreign_parts(std::string_view what);

@@ -3,7 +3,7 @@
 // parts contain everything for lossless repacking: markers, tables, the scans' order and
 // parameters, restart intervals, padding bits, bytes after the end.
 //
-// split_jpeg() only returns parts that join_jpeg() was verified to turn into the same bytes again.
+// split_jpeg() only returns parts from which join_jpeg() was verified to restore the same bytes.
 // Both may be called from any thread; the bytes of either may be hostile.
 #pragma once
 

@@ -31,7 +31,7 @@ inline const std::vector<std::vector<jpeg_test::Factors>>& test_samplings() {
 struct JpegScript {
   std::string name = "one scan";
   std::vector<jpeg_scan_info> scans = {};  // empty: libjpeg's default
-  bool interleaved = true;                 // some scan has several components, none has only AC
+  bool interleaved = true;  // some scan has several components; AC-only scans never do
 };
 
 inline std::vector<JpegScript> scripts_for(int components) {
@@ -97,8 +97,8 @@ inline jpeg_test::Bytes encode_flat(const jpeg_test::FileSpec& spec, int level) 
   });
 }
 
-// The same picture with all coefficients doubled, as progressive by libjpeg's transcoder: in the
-// last scan no coefficient becomes nonzero, and the correction bits of the others are buffered.
+// The same picture with all coefficients doubled, transcoded to progressive by libjpeg: in the last
+// scan no coefficient becomes nonzero, and the correction bits of the others are buffered.
 inline jpeg_test::Bytes doubled(const jpeg_test::Bytes& file) {
   jpeg_decompress_struct in{};
   jpeg_compress_struct to{};

@@ -18,7 +18,7 @@ namespace headrace {
 // Lookup tables for one spec.
 class ScanCodes {
  public:
-  // False for a spec that libjpeg rejects. Building the same spec again is free.
+  // False for a spec that libjpeg rejects. Building the spec that was built last is free.
   bool build(const HuffmanSpec& spec, HuffmanUse use);
 
  private:
@@ -30,7 +30,7 @@ class ScanCodes {
   std::array<uint16_t, 1 << kLookup> symbol_;
   // The same if its additional bits fit too: value << 16 | run << 8 | total length; otherwise 0.
   std::array<int32_t, 1 << kLookup> number_;
-  std::array<int32_t, 18> end_{};     // by length: end of its codes, as 16 bits
+  std::array<int32_t, 18> end_{};     // by length: end of its codes, left-aligned in 16 bits
   std::array<int32_t, 17> offset_{};  // by length: difference between a code and its symbol's index
 };
 
