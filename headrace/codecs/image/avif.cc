@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kAvifName = "AVIF";
 
-// In the names of the library and its package.
+// The version number in the names of the library and its package.
 const std::string& avif_version() {
   static const std::string version = AVIF_VERSION_MAJOR == 0 ? "15" : "16";
   return version;
@@ -98,8 +98,8 @@ Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes, bool with_m
       decoder->image->width > INT32_MAX || decoder->image->height > INT32_MAX) {
     return corrupt_picture(kAvifName, "it has no valid size");
   }
-  // The coded picture may be larger than the container says, in which case libavif would shrink it.
-  // A tile of a small picture may have an edge.
+  // Limits the size of the coded picture: it may be larger than the container says, and libavif
+  // would then shrink it. Tiles of small pictures may include padding.
   constexpr uint64_t kSmall = uint64_t{1} << 20;
   const uint64_t pixels = uint64_t{decoder->image->width} * decoder->image->height;
   decoder->imageSizeLimit =
@@ -107,7 +107,7 @@ Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes, bool with_m
   return decoder;
 }
 
-// libavif renamed it in 1.0.
+// libavif 1.0 renamed the member `mode` to `axis`.
 template <class Mirror>
 bool exchanges_left_and_right(const Mirror& imir) {
   if constexpr (requires { imir.axis; }) {
@@ -118,7 +118,7 @@ bool exchanges_left_and_right(const Mirror& imir) {
 }
 
 // irot rotates counterclockwise in quarter turns, then imir swaps top and bottom (0) or left and
-// right. As in Pillow, they take precedence over Exif, and XMP counts if neither says anything.
+// right. As in Pillow, they take precedence over EXIF, and XMP is only used if neither is present.
 int orientation_of_avif(const avifImage& image) {
   const bool mirrored = image.transformFlags & AVIF_TRANSFORM_IMIR;
   const int turns = image.transformFlags & AVIF_TRANSFORM_IROT ? image.irot.angle & 3 : 0;
@@ -136,7 +136,7 @@ class AvifDecoder : public ImageDecoder {
  public:
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
     Result<AvifDecoderPointer> decoder = open_avif(bytes, true);
-    if (!decoder) decoder = open_avif(bytes);  // only its metadata may be invalid
+    if (!decoder) decoder = open_avif(bytes);  // perhaps only its metadata is invalid
     if (!decoder) return decoder.error();
     const avifImage& image = *(*decoder)->image;
     ImageHeader header;
@@ -146,7 +146,7 @@ class AvifDecoder : public ImageDecoder {
     header.alpha = (*decoder)->alphaPresent;
     header.bits = int(image.depth);
     header.exif_orientation = orientation_of_avif(image);
-    // AV1 frames, copies with film grain and scaled ones, and the delivered rows.
+    // AV1 frames, copies of them with film grain, scaled copies, and the delivered rows.
     const size_t of_color = image.yuvFormat == AVIF_PIXEL_FORMAT_YUV444 ? 3 : 2;
     const size_t samples = 3 * (of_color + (header.channels == 4 ? 1 : 0));
     header.working_bytes = size_t(image.width) * size_t(image.height) *

@@ -47,7 +47,7 @@ bool is_byte(uint32_t mask) {
   return mask == 0xFF || mask == 0xFF00 || mask == 0xFF0000 || mask == 0xFF000000;
 }
 
-// The masks of a picture with samples in whole bytes, or of 5 and 6 bits; otherwise nothing.
+// The masks, if samples are whole bytes, or have 5 or 6 bits; otherwise empty.
 std::optional<BmpMasks> known_masks(int bits, const BmpMasks& masks) {
   const auto& [red, green, blue, alpha] = masks.of;
   if (bits == 16) {
@@ -312,7 +312,8 @@ const CodecRecord kBmp{
     .suffixes = {".bmp", ".dib"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {
-          // The size of the header after the file's: many texts begin with "BM", too.
+          // Also checks the size of the information header, because many texts begin with "BM",
+          // too.
           return first_bytes.size() >= 16 && first_bytes[0] == 'B' && first_bytes[1] == 'M' &&
                  first_bytes[14] >= 12 && first_bytes[14] <= 124 && first_bytes[15] == 0;
         },

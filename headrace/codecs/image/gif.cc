@@ -46,7 +46,7 @@ const GifLibrary& gif_library() {
   return library;
 }
 
-// giflib on one picture in memory, up to its first frame's pixels.
+// Reads one picture in memory by giflib, up to the pixels of its first frame.
 class GifSession {
  public:
   explicit GifSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
@@ -175,7 +175,7 @@ class GifDecoder : public ImageDecoder {
     return {};
   }
 
-  // At least the frame's first `rows` rows.
+  // Reads at least the frame's first `rows` rows.
   bool read_frame(GifSession& session, int rows) {
     const GifImageDesc& frame = session.frame();
     const size_t width = size_t(frame.Width);

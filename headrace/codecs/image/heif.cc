@@ -148,7 +148,7 @@ class HeifDecoder : public ImageDecoder {
     header.channels = picture->alpha ? 4 : 3;
     header.alpha = picture->alpha;
     header.bits = std::max(heif_library().bits(picture->handle.get()), 8);
-    // Planes, rotated planes, and the interleaved picture; the coded pictures.
+    // Planes, rotated planes, and the interleaved picture; and the coded pictures.
     header.working_bytes = size_t(picture->most_pixels) * (header.bits > 8 ? 20 : 12) +
                            3 * bytes.size() + (size_t{8} << 20);
     return header;

@@ -17,7 +17,7 @@ namespace {
 
 using HeifBytes = std::span<const uint8_t>;
 
-// Numbers one after another; zeros after the end.
+// Reads numbers one after another; they are zero after the end.
 struct HeifReader {
   HeifBytes rest;
   uint64_t number(size_t bytes) {
@@ -33,7 +33,7 @@ struct HeifReader {
 struct HeifItem {
   uint32_t type = 0;
   bool wanted = false;                // required for the primary picture
-  std::vector<uint64_t> made_of, of;  // other items: its tiles; the item that it is the alpha of
+  std::vector<uint64_t> made_of, of;  // IDs of other items: its tiles; the items whose alpha it is
   std::vector<size_t> properties;     // from 1
 };
 
@@ -42,7 +42,7 @@ struct HeifMeta {
   std::map<uint64_t, HeifItem> items;
   std::vector<std::pair<uint32_t, HeifBytes>> properties;
   HeifBytes places, data;  // the boxes `iloc` and `idat`
-  bool doubled = false;    // something is stated twice: readers differ in which one they use
+  bool doubled = false;    // something is specified twice, and readers differ in which one they use
 
   // All boxes below begin with a version and flags.
   void read_primary(HeifBytes content) {
@@ -122,7 +122,7 @@ struct HeifMeta {
   }
 };
 
-// A canvas whose width and height follow `head` bytes, in 16 or 32 bits.
+// Pixels of a canvas whose width and height follow `head` bytes, in 16 or 32 bits each.
 uint64_t pixels_of_canvas(HeifBytes data, size_t head) {
   if (data.size() < head) return 0;
   HeifReader in{data.subspan(head)};
@@ -153,7 +153,7 @@ uint64_t pixels_of_items(const HeifMeta& meta, HeifBytes file) {
   const size_t offset_bytes = sizes >> 12 & 15, length_bytes = sizes >> 8 & 15;
   const size_t base_bytes = sizes >> 4 & 15, index_bytes = version == 0 ? 0 : sizes & 15;
   uint64_t most = 0;
-  size_t looked_at = 0;  // bytes: a few times the file's if items overlap
+  size_t looked_at = 0;  // in bytes; more than the file has if items overlap
   for (uint64_t count = in.number(version < 2 ? 2 : 4); count > 0 && !in.rest.empty(); --count) {
     const auto item = meta.items.find(in.number(version < 2 ? 2 : 4));
     const bool wanted = item != meta.items.end() && item->second.wanted;

@@ -266,7 +266,7 @@ heif_error new_decoder(void** out) {
 
 void free_decoder(void* self) { delete static_cast<HevcSession*>(self); }
 
-// Units, each preceded by its length in four bytes.
+// `data`: NAL units, each preceded by its length in four bytes.
 heif_error push_data(void* self, const void* data, size_t size) {
   HevcSession& session = *static_cast<HevcSession*>(self);
   std::span<const uint8_t> rest(static_cast<const uint8_t*>(data), size);
@@ -325,7 +325,7 @@ heif_error copied(const de265_image* from, heif_image** out) {
   return kDone;
 }
 
-// Messages about how it is decoded, not about the file.
+// Whether the warning is about how libde265 decodes, not about the file.
 bool is_harmless(de265_error warning) {
   return warning == DE265_WARNING_NO_WPP_CANNOT_USE_MULTITHREADING ||
          warning == DE265_WARNING_NUMBER_OF_THREADS_LIMITED_TO_MAXIMUM ||
@@ -364,7 +364,7 @@ heif_error decode_image(void* self, heif_image** out) {
 }
 
 int priority_of(heif_compression_format format) {
-  return format == heif_compression_HEVC ? 1 : 0;  // the lowest: for others the default is kept
+  return format == heif_compression_HEVC ? 1 : 0;  // the lowest, so that others stay the default
 }
 
 constexpr heif_decoder_plugin kPlugin{

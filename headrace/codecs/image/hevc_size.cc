@@ -9,7 +9,8 @@
 namespace headrace {
 namespace {
 
-// Bits of a NAL unit's payload, without emulation prevention bytes. Zeros after the end.
+// Reads bits of a NAL unit's payload, without emulation prevention bytes. They are zero after the
+// end.
 class NalBits {
  public:
   explicit NalBits(std::span<const uint8_t> payload) : bytes_(payload) {}

@@ -64,7 +64,7 @@ const OpenJpegLibrary& openjpeg_library() {
   return library;
 }
 
-// OpenJPEG over one picture in memory.
+// Decodes one picture in memory by OpenJPEG.
 class Jpeg2000Session {
  public:
   Jpeg2000Session(std::span<const uint8_t> bytes, bool boxes) : bytes_(bytes) {
@@ -88,7 +88,7 @@ class Jpeg2000Session {
   Jpeg2000Session(const Jpeg2000Session&) = delete;
   Jpeg2000Session& operator=(const Jpeg2000Session&) = delete;
 
-  // The area of the reference grid.
+  // Decodes this area of the reference grid.
   bool decode(int left, int top, int right, int bottom) {
     const OpenJpegLibrary& opj = openjpeg_library();
     if (!codec_ || !stream_) return false;
@@ -169,8 +169,8 @@ class Jpeg2000Decoder : public ImageDecoder {
     header.bits = stored->bits;
     if (stored->bits > 8) header.sample = DType::kUInt16;
     header.alpha = stored->components == 2 || (stored->components == 4 && !stored->cmyk);
-    // Per sample, 32 bits each in a code-block, in the wavelet, and in the picture; and the file's
-    // coded data.
+    // 32 bits per sample each for code-blocks, wavelet transform and picture; and the file's coded
+    // data.
     header.working_bytes =
         size_t(header.width) * size_t(header.height) * size_t(header.channels) * 13 +
         stored->structure_bytes + 2 * bytes.size() + (size_t{1} << 20);

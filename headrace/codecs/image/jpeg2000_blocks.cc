@@ -21,7 +21,7 @@ struct Exponents {
   }
 };
 
-// COD and COC: how a tile's component is divided; if there are several, the finest.
+// How a tile's component is divided, from COD and COC; the finest, if there are several.
 struct CodingStyle {
   int layers = 1, levels = 0;
   Exponents block;
@@ -71,8 +71,8 @@ CodingStyle finest_style(std::span<const uint8_t> stream, int components) {
   return style;
 }
 
-// Along one direction of one resolution, summed over all tiles: a count in both directions is the
-// product of two such sums.
+// Counts along one direction of one resolution, summed over all tiles. The product of the sums of
+// both directions is the total count.
 struct Along {
   double precincts = 0, low_blocks = 0, high_blocks = 0;
 };
@@ -105,7 +105,7 @@ Along count_along(const CodingStyle& style, int resolution, int precinct, int bl
   return along;
 }
 
-// For one component, if all tiles had this style.
+// Pieces of one component, if all tiles had this style.
 Jpeg2000Pieces pieces_of(const CodingStyle& style, const Jpeg2000Grid& grid) {
   Jpeg2000Pieces pieces;
   for (int r = 0; r <= style.levels; ++r) {

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::string_view kJpegXlName = "JPEG XL";
 
-// In the names of the library and its package.
+// The version number in the names of the library and its package.
 std::string jpegxl_version() {
   return std::to_string(JPEGXL_MAJOR_VERSION) + "." + std::to_string(JPEGXL_MINOR_VERSION);
 }
@@ -63,7 +63,7 @@ const JpegXlLibrary& jpegxl_library() {
   return library;
 }
 
-// libjxl over one picture in memory.
+// Decodes one picture in memory by libjxl.
 class JpegXlSession {
  public:
   JpegXlSession(std::span<const uint8_t> bytes, int events) : bytes_(bytes) {
@@ -138,16 +138,15 @@ StoredColor color_of_jpegxl(const JxlBasicInfo& info) {
   return alpha ? StoredColor::kRGBA : StoredColor::kRGB;
 }
 
-// The codestream's orientation takes precedence over Exif, as the standard says. Writers that keep
-// Exif and do not rotate (pillow-jxl-plugin) only set the latter.
+// The codestream's orientation takes precedence over EXIF, as the standard says. Writers that copy
+// EXIF and do not rotate (pillow-jxl-plugin) only set EXIF.
 int orientation_of_jpegxl(const JxlBasicInfo& info, std::span<const uint8_t> file) {
   if (info.orientation != JXL_ORIENT_IDENTITY || !has_text(file, "JXL ", 4)) {
     return int(info.orientation);
   }
   int orientation = 1;
   each_box(file, [&](uint32_t type, std::span<const uint8_t> content) {
-    constexpr size_t kOffset = 4;  // offset of the TIFF structure in what follows; not all writers
-                                   // add it
+    constexpr size_t kOffset = 4;  // size of the TIFF structure's offset; some writers omit it
     if (type != box_named("Exif") || content.size() < kOffset) return true;
     if (!has_text(content, "II") && !has_text(content, "MM")) {
       const size_t offset = big_u32(content, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG, by libpng: every type, depth and interlacing, the rows of a window alone.
+// PNG, by libpng: all color types, depths and interlacing; only delivers the rows of a window.
 //
 // Colors are converted as in stored_rows.h. Gray of 1, 2, 4 bits is scaled to 0..255; 16-bit
 // samples except gray are reduced to their high byte, like in Pillow, unless they are requested as
@@ -138,7 +138,8 @@ class PngDecoder : public ImageDecoder {
     return !job.strict || session.read_rows(nullptr, 0, below);
   }
 
-  // Seven passes, each over all rows; the window's rows are kept and filled in pass by pass.
+  // There are seven passes, each over all rows; the window's rows are kept and completed pass by
+  // pass.
   bool interlaced(PngSession& session, const DecodeJob& job) {
     const PngInfo& info = session.info();
     const size_t row_bytes = info.row_bytes();

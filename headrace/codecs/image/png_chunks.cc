@@ -68,7 +68,7 @@ Bytes plain(const PngText& text, Buffer& memory) {
   return good ? Bytes(memory.bytes()) : Bytes();
 }
 
-// Three lines first (an empty one, "exif", a length), then digits.
+// The text has three lines (an empty one, "exif", a length), then hexadecimal digits.
 int orientation_of_raw_profile(Bytes text) {
   for (int line = 0; line < 3; ++line) {
     const auto end = std::ranges::find(text, uint8_t{'\n'});

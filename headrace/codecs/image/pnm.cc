@@ -210,7 +210,7 @@ class PnmDecoder : public ImageDecoder {
     return done;
   }
 
-  // Makes the window's rows by read_row(y, out), and delivers them.
+  // Reads the window's rows by read_row(y, out), and delivers them.
   template <class ReadRow>
   Result<void> in_blocks(const DecodeJob& job, const PnmPicture& picture, const ReadRow& read_row) {
     const StoredColor color = picture.color();

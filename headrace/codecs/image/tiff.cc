@@ -3,10 +3,11 @@
 // with any compression that libtiff knows; only the window's strips and tiles are decoded. page=
 // chooses one of several pictures.
 //
-// Floats, which 8 bits cannot hold, and channels without agreed colors (more than four, several of
-// gray) are delivered as stored, up to 16 channels, and otherwise refused by name: HR0347.
-// So are signed or wider integers, Lab, and YCbCr that is not JPEG. The orientation tag is treated
-// as Exif's: stored rows unless exif_orientation=True; Pillow always rotates.
+// Floats, which do not fit into 8 bits, and channels without standard colors (more than four,
+// several of gray) can only be delivered as stored, up to 16 channels. Otherwise they are rejected
+// by name (HR0347), as are signed or wider integers, Lab, and YCbCr that is not JPEG. The
+// orientation tag is treated like that of EXIF: stored rows unless exif_orientation=True; Pillow
+// always rotates.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -33,7 +34,7 @@ struct TiffPicture {
   bool premultiplied = false;                  // colors are premultiplied by alpha
   uint32_t chunk_width = 0, chunk_height = 0;  // size of a strip or tile
   DType sample = DType::kUInt8;                // type that holds the stored values
-  std::optional<StoredColor> color;            // none if the channels have no standard meaning
+  std::optional<StoredColor> color;            // empty if the channels have no standard meaning
   bool as_stored = false;                      // requested form
   bool alpha = false;
 
@@ -65,7 +66,7 @@ Error tiff_error(const TiffSession& session, std::span<const uint8_t> bytes) {
   return corrupt_picture(kTiffName, error);
 }
 
-// The channels in 8 bits in one of Pillow's modes; none if there is no such mode.
+// The mode of Pillow that has these channels in 8 bits; empty if there is none.
 std::optional<StoredColor> tiff_color(const TiffPicture& picture, uint16_t first_extra,
                                       bool has_extra) {
   const uint16_t samples = picture.samples;
@@ -246,7 +247,7 @@ void finish_tiff_row(const TiffPicture& picture, size_t count, uint8_t* row) {
   }
 }
 
-// From its tag; if it has none, XMP counts, as in Pillow.
+// The orientation from the picture's tag; if there is none, from XMP, as in Pillow.
 int orientation_of(TiffSession& session, const TiffPicture& picture) {
   const TiffLibrary& tiff = tiff_library();
   uint16_t tag = 0;
@@ -340,7 +341,7 @@ class TiffDecoder : public ImageDecoder {
     return {};
   }
 
-  // Rows top to bottom of the window, from one row of tiles or one strip.
+  // Reads rows [top, bottom) of the window from one row of tiles or one strip.
   Result<void> read_band(TiffSession& session, const TiffPicture& picture, const DecodeJob& job,
                          int band, int top, int bottom) {
     const Window& window = job.window;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WebP, by libwebp: lossy, lossless, with alpha; of an animation the first frame on its canvas,
-// which is black elsewhere, as in Pillow. Only the window is decoded, and part of the rows above
-// it.
+// WebP, by libwebp: lossy, lossless, with alpha; and the first frame of animations, on a canvas
+// that is black elsewhere, as in Pillow. Only the window is decoded, and part of the rows above it.
 #include <webp/decode.h>
 
 #include <algorithm>
@@ -60,7 +59,7 @@ WebpFrame first_webp_frame(std::span<const uint8_t> file) {
   return frame;
 }
 
-// From EXIF, otherwise from XMP: 1 if neither has it.
+// The orientation from EXIF, otherwise from XMP; 1 if neither has it.
 int webp_orientation(std::span<const uint8_t> file) {
   int by_exif = 0, by_xmp = 0;  // 0: not found
   each_chunk(file, [&](std::span<const uint8_t> name, std::span<const uint8_t> content) {
@@ -105,7 +104,7 @@ Error webp_error(VP8StatusCode status, std::span<const uint8_t> bytes) {
   }
 }
 
-// Where the pixels are: all of a still picture, or the first frame of an animation.
+// Position of the pixels: the whole still picture, or the first frame of an animation.
 struct WebpPicture {
   int width = 0, height = 0;  // of the canvas
   bool alpha = false, lossless = false;

@@ -17,7 +17,7 @@ const ErrorCode kNotWritten{
     "libjpeg-turbo cannot write the image as a JPEG: an edge is longer than 65,500 pixels, or "
     "there is not enough memory. Crop or resize it first."};
 
-// The library's struct and its output. Its errors longjmp here, so steps that call it own nothing
+// libjpeg's compressor and its output. Errors longjmp here, so code that calls libjpeg owns nothing
 // (Note [Why libjpeg is called through guarded()] in decode/session.h).
 class Writer {
  public:

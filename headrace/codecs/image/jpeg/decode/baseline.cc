@@ -12,7 +12,8 @@ JpegBaselineDecoder::~JpegBaselineDecoder() = default;
 
 namespace {
 
-// Bits to decode: from the top, or from the window if an index allows that, to its last row.
+// Number of bits to decode: from the top, or from the window's first row if an index allows that,
+// to its last row.
 double work_of(const JpegBaselineDecoder::Task& task) {
   const DecodeJob& job = *task.job;
   const double bytes = static_cast<double>(job.bytes.size());
@@ -89,7 +90,7 @@ std::vector<uint8_t> JpegBaselineDecoder::row_index(std::span<const uint8_t> byt
 
 size_t JpegBaselineDecoder::working_bytes(const JpegHeader& header, size_t file_bytes) {
   constexpr size_t kTables = size_t{128} << 10;
-  constexpr size_t kNoteBytes = 8, kNotesPerBlock = 67;  // of the entropy decoder, at most
+  constexpr size_t kNoteBytes = 8, kNotesPerBlock = 67;  // of the entropy decoder; upper bounds
   size_t blocks = 0;
   for (int c = 0; c < header.frame.count; ++c) {
     blocks += size_t(header.frame.component[c].h) * header.frame.component[c].v;

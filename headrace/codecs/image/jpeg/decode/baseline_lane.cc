@@ -123,7 +123,7 @@ bool JpegBaselineDecoder::Lane::start() {
   return opened;
 }
 
-// Jumps to a row that the index knows; to its last entry left of the window.
+// Jumps to a row that is in the index: to its last entry left of the window.
 bool JpegBaselineDecoder::Lane::start_at(int row) {
   const JpegRowEntry& entry = index_.row(row);
   if (entry.byte < header_.scan) return false;
@@ -275,7 +275,7 @@ void JpegBaselineDecoder::Lane::note_row() {
   const bool restarts = JpegRowLayout::of(header_).restarts_inside(row);
   entry.searched = !pixels_ || restarts;
   index_.add(entry);
-  // otherwise of another segment
+  // otherwise inner_bit_ counts in a previous segment
   if (bit > inner_bit_) count_mcu_bits(bit, header_.frame.mcus_wide);
   notes_inner_ = !pixels_ && !restarts;
   row_bit_ = bit & ~uint64_t{7};
@@ -287,8 +287,8 @@ void JpegBaselineDecoder::Lane::count_mcu_bits(uint64_t bit, int column) {
   mcu_bits_ = std::max<uint64_t>(1, (bit - inner_bit_) / uint64_t(column - inner_mcu_));
 }
 
-// The next stop inside a row: slightly before the next entry is due, judging by recent MCUs, and
-// early, because detail may begin at any MCU.
+// The number of MCUs until the next stop inside a row: slightly before the next entry is due,
+// estimated from recent MCUs, and rather early, because detail may begin at any MCU.
 int JpegBaselineDecoder::Lane::mcus_to_note(int column) const {
   const uint64_t since = bits_.bit() - inner_bit_;
   const auto spacing = uint64_t(index_.spacing());

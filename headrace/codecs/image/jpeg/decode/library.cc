@@ -90,12 +90,12 @@ struct JpegLibraryDecoder::Columns {
 
 // Note [Why a cropped decode equals the slice]
 // jpeg_crop_scanline makes libjpeg treat the crop's edges as the picture's. Upsampling reads one
-// neighboring chroma sample, so we decode one more pixel on each side and cut it off afterwards;
-// libjpeg also rounds the left edge down to a multiple of the iMCU. Two more traps: a crop narrower
-// than two chroma samples changes the upsampling filter, hence the minimum width; and block
-// smoothing of files with missing scans reads two blocks around, so those are not cropped. Rows are
-// skipped only from the picture's top, before anything was read: later skips are inexact in
-// released versions if they start inside a group of rows.
+// neighboring chroma sample, so we decode one more pixel on each side and drop it afterwards;
+// libjpeg also rounds the left edge down to a multiple of the iMCU. Two more caveats: a crop
+// narrower than two chroma samples changes the upsampling filter, hence the minimum width; and
+// block smoothing of files with missing scans reads two blocks around, so those are not cropped.
+// Rows are skipped only from the picture's top, before anything was read: later skips are inexact
+// in released versions if they start inside a group of rows.
 JpegLibraryDecoder::Columns JpegLibraryDecoder::columns_of(const Window& window,
                                                            const jpeg_decompress_struct& cinfo) {
   const int picture = int(cinfo.image_width);
@@ -120,7 +120,8 @@ bool looks_down(const jpeg_decompress_struct& cinfo) {
   return std::any_of(cinfo.comp_info, cinfo.comp_info + cinfo.num_components, looks);
 }
 
-// True if libjpeg estimates coefficients that no scan has brought to full precision.
+// True if libjpeg estimates coefficients that are not at full precision in any scan (block
+// smoothing).
 bool smooths_blocks(const jpeg_decompress_struct& cinfo) {
   if (!cinfo.progressive_mode || !cinfo.coef_bits) return false;
   for (int c = 0; c < cinfo.num_components; ++c) {

@@ -96,7 +96,7 @@ bool JpegProgressiveDecoder::open_scans() {
   return true;
 }
 
-// Up to the next marker.
+// Opens the data up to the next marker.
 bool JpegProgressiveDecoder::open_segment(Walk& walk) {
   const size_t left = walk.scan->end - walk.next;
   if (left == 0) return false;
@@ -120,7 +120,7 @@ void JpegProgressiveDecoder::clear_row(bool keeps) {
   }
 }
 
-// The scan's part of MCU row m.
+// Decodes the scan's part of MCU row m.
 bool JpegProgressiveDecoder::walk_row(Walk& walk, int m, bool keeps) {
   const JpegProgressiveScan& scan = *walk.scan;
   const JpegFrame& frame = picture_.header.frame;

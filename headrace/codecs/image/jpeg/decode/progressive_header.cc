@@ -52,7 +52,7 @@ class ScanHeaderReader {
  public:
   explicit ScanHeaderReader(JpegProgressiveHeader& out) : out_(out), header_(out.header) {}
 
-  // A scan's header.
+  // Reads a scan's header.
   bool take(std::span<const uint8_t> body) {
     const JpegFrame& frame = header_.frame;
     if (frame.count == 0 || body.empty() || out_.scans.size() == JpegProgressiveHeader::kMost)
@@ -149,7 +149,7 @@ bool read_progressive_header(std::span<const uint8_t> bytes, JpegProgressiveHead
     if (!next_jpeg_segment(bytes, at, segment)) return false;
     if (segment.marker != kSos) {
       const bool table = segment.marker == kDht || segment.marker == kDri;
-      // All other facts about the picture come before its first scan.
+      // All other segments must come before the first scan.
       if (!out.scans.empty() && !table && segment.marker != kDqt && segment.marker != kCom) {
         return false;
       }

@@ -130,7 +130,7 @@ void JpegRows::finish(int m) {
   }
 }
 
-// Beyond the component's last column a block holds samples that must not be visible.
+// Repeats the component's last column, because the block's samples beyond it must not be visible.
 void JpegRows::repeat_edges(Plane& plane, int m) const {
   const int first = std::max(0, plane.top - m * plane.rows);
   const int end = std::min(plane.rows, plane.bottom + 1 - m * plane.rows);
@@ -161,7 +161,7 @@ void JpegRows::deliver(int y, int count, int m) {
   sink_->rows(block);
 }
 
-// The window's row y of component c, as wide as the window.
+// Row y of the window of component c, upsampled to the width of the window.
 const uint8_t* JpegRows::full_row(int c, int y, int m) {
   const Plane& plane = planes_[c];
   const int full = window_.y + y;

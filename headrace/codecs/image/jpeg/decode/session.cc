@@ -46,7 +46,8 @@ const ErrorCode kNoMemory{
     "header announced. Progressive files keep all coefficients, six bytes per pixel for 4:4:4. "
     "Lower memory_limit= or threads=, or lower max_pixels= to reject such images."};
 
-// In addition to what scales with the picture: modules, tables, the pools' overhead.
+// Fixed memory, in addition to what scales with the picture: modules, tables, the overhead of
+// pools.
 constexpr size_t kSessionBytes = size_t{256} << 10;
 
 size_t round_up(size_t value, size_t multiple) {
@@ -68,17 +69,17 @@ void JpegSession::create() {
   static constexpr uint8_t kNoBytes[] = {0xFF, 0xD9};
   const bool created = guarded([this] {
     jpeg_create_decompress(&cinfo_);
-    // The first call allocates the source for good; later calls only set its pointers.
+    // The first call allocates the source manager permanently; later calls only set its pointers.
     jpeg_mem_src(&cinfo_, kNoBytes, sizeof(kNoBytes));
   });
   if (!created) throw std::bad_alloc();
   progress_.progress_monitor = on_progress;
   cinfo_.progress = &progress_;
   // Note [Why tables are allocated for one picture]
-  // libjpeg keeps Huffman and quantization tables for the next picture, which would then decode
-  // without its own tables where a new decompressor reports an error: pixels would depend on what
-  // the thread decoded before. So close() drops them, and since they now come from the picture's
-  // pool, nothing remains.
+  // libjpeg keeps Huffman and quantization tables for the next picture, so a file that lacks tables
+  // would be decoded with those of an earlier one, where a new decompressor reports an error:
+  // pixels would depend on what the thread decoded before. So close() drops them, and since they
+  // now come from the picture's pool, nothing remains.
   allocate_ = cinfo_.mem->alloc_small;
   cinfo_.mem->alloc_small = allocate_for_picture;
   keep_coefficients_here();

@@ -90,7 +90,7 @@ const DeviceCode* JpegDrafting::code_of(const HuffmanSpec& spec, HuffmanUse use,
   return last.is_usable ? &last.code : nullptr;
 }
 
-// Two sets of codes, selected by a bit of the picture's pattern.
+// Finds the two sets of codes, between which a bit of the picture's pattern selects.
 bool JpegDrafting::find_codes(JpegDeviceDraft& draft) {
   const JpegHeader& header = header_;
   const JpegFrame& frame = header.frame;
@@ -152,7 +152,7 @@ void find_planes(const JpegFrame& frame, JpegDeviceDraft& draft, JpegDeviceRows&
     first_block += component.h * component.v;
     rows.first = std::min(rows.first, to.first_row >> to.v_shift);
     rows.end = std::max(rows.end, ((to.first_row + to.rows - 1) >> to.v_shift) + 1);
-    // The CPU starts there: if the index is wrong, too, both start with the same entry.
+    // The CPU starts there, too: so both start at the same entry, even if the index is wrong.
     rows.left = std::min(rows.left, plane.first_column() >> to.h_shift);
     rows.right = std::max(rows.right, ((to.first_column + to.columns - 1) >> to.h_shift) + 1);
     // Values above 32767 wrap, as in libjpeg.

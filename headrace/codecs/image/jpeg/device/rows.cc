@@ -11,14 +11,14 @@
 namespace headrace {
 namespace {
 
-// Words of zeros after a run's bytes: a walk reads three words ahead.
+// Words of zeros after a run's bytes, because kernels read three words ahead.
 constexpr size_t kZeroWords = RowJob::kWordsBehind + 1;
 // Bytes after the last one that unstuff() may write.
 constexpr size_t kUnstuffRoom = 64;
 // Limit per picture, so that its bits can be counted in 32 bits.
 constexpr size_t kMostWords = size_t{1} << 25;
 
-// Unstuffed: `wanted` bytes or slightly more, or those up to a marker or the end.
+// Unstuffs `wanted` bytes or slightly more, or those up to a marker or the end.
 Unstuffed unstuff_some(std::span<const uint8_t> in, size_t wanted, uint8_t* out) {
   constexpr size_t kAtOnce = 64;  // bytes, without a remainder that would be processed one by one
   Unstuffed all;
@@ -32,7 +32,7 @@ Unstuffed unstuff_some(std::span<const uint8_t> in, size_t wanted, uint8_t* out)
     const Unstuffed copied = unstuff(in.subspan(all.read, count), out + all.written);
     all.read += copied.read;
     all.written += copied.written;
-    // If a piece ends with 0xFF, the next byte is awaited.
+    // If a piece ends with 0xFF, the next byte is needed.
     more = copied.read > 0 && copied.read + 1 >= count && all.read < in.size();
   }
   return all;
@@ -42,7 +42,8 @@ const JpegRowEntry* next_row(const JpegDeviceRows& rows, int row) {
   return row + 1 < rows.index.size() ? &rows.index.row(row + 1) : nullptr;
 }
 
-// Note [Which rows a file has]: the last row is decoded to its end, whatever the window takes.
+// Note [Which rows a file has]: the last row is decoded to its end, whatever the window needs of
+// it.
 int end_column(const JpegDeviceRows& rows, int row) {
   return next_row(rows, row) ? rows.right : rows.header.frame.mcus_wide;
 }
@@ -74,7 +75,7 @@ size_t end_byte(const JpegDeviceRows& rows, int row) {
 // The entries that bound the part of the row to decode.
 struct Entries {
   std::span<const JpegInnerEntry> all;
-  size_t first = 0, end = 0;  // the first segments' rows, except the run's first
+  size_t first = 0, end = 0;  // the entries at which segments begin, except the first segment
 
   Entries(const JpegDeviceRows& rows, int row)
       : all(rows.index.inner(row)), first(rows.index.inner_before(row, rows.left)), end(first) {
@@ -87,21 +88,21 @@ struct Entries {
   const JpegInnerEntry* beyond() const { return end < all.size() ? &all[end] : nullptr; }
 };
 
-// Where the row's bytes are unstuffed to.
+// Memory for the unstuffed bytes of a row.
 uint8_t* row_room(size_t bytes) {
   thread_local std::vector<uint8_t> room;
   if (room.size() < bytes + kUnstuffRoom) room.resize(bytes + kUnstuffRoom);
   return room.data();
 }
 
-// One row being processed.
+// Makes the jobs of one row.
 class DeviceRow {
  public:
   DeviceRow(const JpegDeviceRows& rows, int row, int columns, uint32_t* to,
             std::vector<RowJob>& jobs)
       : rows_(rows), row_(row), columns_(columns), to_(to), jobs_(jobs) {}
 
-  // False: decoded by the CPU. Moves `word` past the row's last one.
+  // Returns false if the CPU has to decode the picture. Moves `word` past the row's last one.
   bool add(size_t& word);
 
  private:
@@ -152,7 +153,7 @@ bool DeviceRow::add(size_t& word) {
   return ends_in_file();
 }
 
-// Rows with several runs have no inner entries.
+// Adds the jobs of a run. Rows with several runs have no inner entries.
 bool DeviceRow::add_run(const Begin& from, int end, size_t& word) {
   if (at_ >= end_) return false;
   const Entries entries(rows_, row_);
@@ -255,7 +256,7 @@ bool DeviceRow::ends_in_file() const {
   return bytes.size() - end >= 2 && !(bytes[end] == 0xFF && bytes[end + 1] == 0xFF);
 }
 
-// Maximum runs of a row: one, or the number between markers.
+// Maximum number of runs in a row: one, or the number of parts between markers.
 size_t most_runs(const JpegDeviceRows& rows) {
   const int interval = rows.header.restart_interval;
   return interval ? size_t(rows.header.frame.mcus_wide / interval) + 2 : 1;

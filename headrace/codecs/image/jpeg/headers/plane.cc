@@ -6,7 +6,8 @@
 namespace headrace {
 namespace {
 
-// Components up to 2 columns wide get no filter in libjpeg; h1v2 has one at any size.
+// libjpeg does not filter components up to 2 columns wide horizontally; h1v2 is filtered at any
+// size.
 Upsampling upsampling_of(int h_ratio, int v_ratio, int width) {
   const bool filters_aside = h_ratio == 2 && width > 2;
   if (h_ratio == 1 && v_ratio == 1) return Upsampling::kNone;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed pictures as a codec: rows of bit planes -> samples -> rows of a window. Reads only the
+// The codec of packed pictures: rows of bit planes -> samples -> rows of a window. Only reads the
 // groups of blocks that the window needs.
 #include "headrace/codecs/codec.h"
 

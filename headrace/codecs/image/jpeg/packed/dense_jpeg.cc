@@ -43,7 +43,7 @@ constexpr size_t kMostGrowth = 1024, kAlwaysAllowed = 64 << 10;
 
 Error damaged(std::string what) { return {.code = &kDamaged, .what = std::move(what)}; }
 
-// The parts of a blob. Borrows its bytes.
+// The parts of a blob. Borrows the bytes of the blob.
 struct DenseParts {
   uint8_t flags = 0;
   Bytes row_index = {};
@@ -156,7 +156,7 @@ std::vector<uint8_t> row_index_of(Bytes jpeg) {
   return decoder.row_index(padded.bytes(), kSpacing);
 }
 
-// Around the original bytes.
+// A blob with the original file, unchanged.
 std::vector<uint8_t> kept(Bytes jpeg) {
   const std::vector<uint8_t> index = row_index_of(jpeg);
   return blob({.row_index = index, .jpeg = jpeg});

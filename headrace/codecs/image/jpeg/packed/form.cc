@@ -32,7 +32,7 @@ int rows_of(const JpegFrame& frame) {
   return rows;
 }
 
-// Sizes, colors, components with their tables. Returns the offset after them.
+// Parses sizes, colors, and components with their tables. Returns the offset after them.
 Result<size_t> parse_frame(PackedPicture& picture) {
   const std::span<const uint8_t> bytes = picture.bytes;
   JpegFrame& frame = picture.frame;
@@ -74,7 +74,7 @@ size_t length_of_row(const PackedPicture& picture, size_t i) {
   return field<uint16_t>(picture.bytes, at);
 }
 
-// Where everything after the frame's header lies.
+// Finds the positions of everything after the frame's header.
 Result<void> parse_extents(PackedPicture& picture) {
   const std::span<const uint8_t> bytes = picture.bytes;
   const size_t rows = static_cast<size_t>(rows_of(picture.frame));

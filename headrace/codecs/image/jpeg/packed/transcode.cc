@@ -69,7 +69,7 @@ std::vector<uint8_t> header_of(const PictureToPack& input) {
   return out;
 }
 
-// All rows in order; their lengths.
+// Appends all rows in order. Returns their lengths.
 std::vector<uint32_t> pack_rows(const PictureToPack& input, std::vector<uint8_t>& rows) {
   std::vector<uint32_t> lengths;
   for (int m = 0; m < input.frame.mcus_high; ++m) {

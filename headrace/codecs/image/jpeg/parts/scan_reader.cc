@@ -233,13 +233,13 @@ class ScanDecoder {
   }
   void begin_run(int size, bool first_in_block, uint32_t ordinal) {
     run_ = (1 << size) - 1 + (size ? int(in_.bits.take(size)) : 0);
-    // The usual writer would have continued the previous run.
+    // libjpeg's encoder would have continued the previous run.
     if (first_in_block && usual_run_ > 0) {
       choices_.run_breaks.push_back(ordinal);
       usual_run_ = usual_waiting_ = 0;
     }
   }
-  // The usual writer's pending run after this block.
+  // Tracks the end-of-band run that libjpeg's encoder would have pending after this block.
   void note_symbols() { usual_run_ = usual_waiting_ = 0; }
   void note_empty(int corrections) {
     ++usual_run_;

@@ -131,7 +131,8 @@ JpegSegments::Reason JpegSegments::scan_header(Bytes body) {
     while (c < frame_.count && frame_.component[c].id != body[1 + 2 * i]) ++c;
     const int dc = body[2 + 2 * i] >> 4, ac = body[2 + 2 * i] & 15;
     if (c == frame_.count || dc > 3 || ac > 3) return "damaged header";
-    // In the frame's order (B.2.3); libjpeg does not find a component that is out of order.
+    // Components must be in the frame's order (B.2.3); libjpeg does not find one that is out of
+    // order.
     if (c < i || (i > 0 && c <= scan.component[i - 1])) return "damaged header";
     scan.component[i] = c;
     scan.dc_slot[i] = dc;
