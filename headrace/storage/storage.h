@@ -84,7 +84,7 @@ struct LaterRead {
   Buffer bytes = {};                            // complete if `result` is good
   Result<void> result = {};
   std::function<void(LaterRead)> done = {};
-  // Once stopped, nobody needs the bytes: the request may end early, with an error.
+  // Once stopped, the bytes are no longer needed: the request may end early, with an error.
   std::stop_token unneeded = {};
 };
 
