@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the files of the module: one function per concept, called by module.cc, and the types
-// that several concepts use. The module holds no logic: checks and defaults are in the engine,
+// that several concepts use. The module contains no logic: checks and defaults are in the engine,
 // conveniences in Python.
 #pragma once
 
@@ -58,9 +58,9 @@ void bind_block_cache(nb::module_& module);
 void bind_memory_volume(nb::module_& module);
 void bind_remote(nb::module_& module);
 
-// At the interpreter's end: starts no further calls of filesystem objects in Python, and of the
-// provider of credentials for remote storages, and waits for those in progress. REQUIRES: not the
-// GIL.
+// Called when the interpreter exits: prevent further calls of Python's filesystem objects, and of
+// the provider of credentials for remote storages, and wait for those in progress. REQUIRES: the
+// GIL is not held.
 void close_python_files();
 void close_key_provider();
 
@@ -90,16 +90,16 @@ struct SamplerHandle {
 // An uninitialized dense array.
 Array make_array(DType dtype, Shape shape);
 // A dense array that the object exports by the buffer protocol (like NumPy's), borrowed: valid as
-// long as the object. Throws nb::type_error if we lack its dtype.
+// long as the object. Throws nb::type_error if its dtype is not supported.
 TensorView borrowed_view(nb::handle object);
 // The same, copied into `copy`.
 TensorView view_of_buffer(nb::handle object, Buffer& copy);
 
-// An index from Python into `size` things called `what`. The engine trusts its callers, so every
-// index is checked here. Throws nb::index_error.
+// Checks an index from Python into `size` items; `what` names them in the error. The engine trusts
+// its callers, so every index is checked here. Throws nb::index_error.
 int64_t checked_index(int64_t index, int64_t size, std::string_view what);
 
-// One field of a record that was read; pictures as stored.
+// The value of a field of a record that was read; pictures as stored.
 nb::object value_of(const Field& field, const FieldData& data);
 
 FieldKind kind_from_name(std::string_view kind);

@@ -2,9 +2,9 @@
 // Closing objects that wait for threads, without waiting forever.
 //
 // Note [Why loaders are closed by a thread of their own]: closing joins the engine's work, and a
-// step or source in Python may hang (a dead network file system, a deadlock of the user's). Ctrl-C
-// must end the process nevertheless, so the caller waits a while and then leaves the rest to the
-// closer. After Ctrl-C, all of that takes well below a second.
+// Python step or source may hang (a dead network file system, a deadlock in the user's code).
+// Ctrl-C must end the process nevertheless, so the caller waits a while and then leaves the rest to
+// the closer. After Ctrl-C, all of this takes well below a second.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The current values of a deferred image. With the GIL.
+// The current values of a deferred image. REQUIRES: the GIL.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace headrace::python {
 
-// None if its decoder has repaired damage. Throws Exception if it cannot be decoded.
+// Nullopt if its decoder has repaired damage. Throws Exception if it cannot be decoded.
 std::optional<Array> pixels_of(const DeferredPicture& picture, bool channels_last = false);
 
 }  // namespace headrace::python

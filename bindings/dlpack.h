@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The structures of DLPack 1.x (github.com/dmlc/dlpack, Apache-2.0, Copyright (c) 2017 by its
-// contributors), as far as they are needed here. Names and layout are the standard's.
+// contributors), only those needed here. Names and layout are the standard's.
 #pragma once
 
 #include <cstdint>

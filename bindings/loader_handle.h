@@ -35,13 +35,13 @@ struct EngineHandle {
 };
 
 struct LoaderHandle : EngineHandle<Loader> {
-  // If the interpreter exits normally, its threads are awaited without a limit: they may need the
+  // If the interpreter exits normally, waits for its threads without a limit: they may need the
   // interpreter.
   void close(const std::function<void()>& interrupted = {});
   ~LoaderHandle() { close(); }
 };
 
-// Result of `wait(interrupted)`; nothing once `ended()`, checked every 50 ms, is true.
+// The result of `wait(interrupted)`; an empty one if `ended()`, checked every 50 ms, returns true.
 template <class Wait>
 auto unless_ended(const nb::callable& ended, Wait&& wait) {
   struct Ended {};

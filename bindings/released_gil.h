@@ -5,8 +5,8 @@
 // is terminated there (pthread_exit), and the unwinding of C++ frames aborts the process. So once
 // the exit has begun, all threads except the exiting one sleep forever when they return, like
 // Python 3.14's own. They hold no engine lock then. The engine's own threads are joined before the
-// interpreter exits, and joining one that sleeps would wait forever: therefore Python steps and
-// sources that call Headrace themselves do return.
+// interpreter exits, and joining one that sleeps would wait forever: so they do return, for example
+// from Python steps and sources that call Headrace.
 #pragma once
 
 #include <Python.h>
@@ -17,11 +17,11 @@
 
 namespace headrace::python {
 
-// From now on, for all threads except this one. `patient`: waits for threads that are still
-// working.
+// Begins the exit: from now on, all threads except this one stay away. `patient`: the exit waits
+// for threads that are still working.
 void begin_exit(bool patient);
 bool exits_patiently();
-// Time since it began, if it is not patient.
+// Time since the exit began, if it is not patient.
 std::optional<double> seconds_of_hurried_exit();
 // Whether this is an engine thread on which the engine called Python.
 bool on_engine_thread();
@@ -62,7 +62,7 @@ class EngineGil {
  private:
   const bool is_outermost_;  // on a thread started by the engine
   const PyGILState_STATE state_;
-  std::optional<SignalsOfStarter> signals_;  // only with the GIL: who wants it notices a Ctrl-C
+  std::optional<SignalsOfStarter> signals_;  // only with the GIL: a waiting thread sees Ctrl-C
 };
 
 }  // namespace headrace::python

@@ -28,7 +28,7 @@ class StreamDecoder {
  public:
   explicit StreamDecoder(FrameMemory& memory);
   Trouble open(const Request& request, std::span<const uint8_t> parameters);
-  void close() { context_.reset(); }  // its frames are wanted
+  void close() { context_.reset(); }  // its memory for frames is needed
   // Ends early if the receiver needs no more. `fed`: see Reply::number.
   Trouble decode(const Request& request, std::span<const Packet> packets,
                  std::span<const uint8_t> bytes, FrameTaker& taker, uint32_t& fed);

@@ -2,16 +2,16 @@
 // The public API: source + pipeline + sampler -> batches.
 //
 //   auto source = headrace::open_source("train/");
-//   headrace::Loader loader(source, {.transforms = {{"RandomResizedCrop", {{"size",
-//   int64_t{224}}}}}},
-//                           {.batch_size = 256, .shuffle = true});
+//   headrace::Loader loader(
+//       source, {.transforms = {{"RandomResizedCrop", {{"size", int64_t{224}}}}}},
+//       {.batch_size = 256, .shuffle = true});
 //   for (int epoch = 0; epoch < 90; ++epoch)
 //     while (auto batch = loader.next()) use((*batch)["image"]);
 //
 // Only one thread at a time may advance a Loader (next, restart, set_epoch, load_state, take_back,
-// load_resident, close); others may call const members meanwhile, and also batch() and the
+// load_resident, close); others may call const members at the same time, and also batch() and the
 // functions about rows. Batches may be kept and dropped on any thread, also after the Loader is
-// gone.
+// destroyed.
 #pragma once
 
 #include <array>
@@ -46,59 +46,60 @@
 namespace headrace {
 
 struct LoaderOptions {
-  int64_t batch_size = 0;         // per rank; exactly one of the two is given
+  int64_t batch_size = 0;         // per rank; give exactly one of the two
   int64_t global_batch_size = 0;  // over all ranks
   bool shuffle = false;
-  // Shuffle the source's blocks and the records in so many of them at a time; 0: all records.
+  // Shuffle the source's blocks, and the records within this many blocks at a time; 0: all records.
   int64_t shuffle_window = 0;
   uint64_t seed = 0;
   int threads = 0;  // 0: allowed cores / LOCAL_WORLD_SIZE (executor/resources.h)
-  // Calls into steps of Python that may be under way at once, each waiting on a thread
-  // of its own for a process that does the work; 0: one, on the thread that all loaders share.
+  // Maximum number of concurrent calls of Python steps, each waiting in a separate thread for a
+  // worker process; 0: one, on the thread that all loaders share.
   int python_workers = 0;
-  size_t memory_limit = 0;  // bytes; 0: a quarter of what is available / LOCAL_WORLD_SIZE
+  size_t memory_limit = 0;  // bytes; 0: a quarter of the available memory / LOCAL_WORLD_SIZE
   // Whether records stay in memory after the deterministic part of the pipeline, as part of
   // memory_limit: same batches, made without reading and decoding again.
   ResidentUse resident = ResidentUse::kOff;
   bool view = false;               // resident batches are slices of the data itself, not copies
-  bool on_demand = false;          // batches by number alone, on the caller's thread: none is begun
-  double fraction = 1;             // of resident records that stay on `device`, where there is one
-  bool resident_on_device = true;  // false: resident data stays on the host, whatever `device` is
-  size_t cache = 0;                // bytes of it for records that stay in memory once they are read
+  bool on_demand = false;          // only batches by number, on the caller's thread; none ahead
+  double fraction = 1;             // of resident records: the fraction kept on `device`, if given
+  bool resident_on_device = true;  // false: resident data stays on the host, even with `device`
+  size_t cache = 0;                // bytes of memory_limit for caching records as stored
   CacheScope cache_scope = CacheScope::kAuto;  // the processes that share these bytes
   // Disk space for blocks of files in asynchronous storages, in this machine's cache folder
-  // (storage/block_cache.h); 0: as HEADRACE_DISK_CACHE says.
+  // (storage/block_cache.h); 0: the value of HEADRACE_DISK_CACHE.
   uint64_t disk_cache = 0;
   OnError on_error = OnError::kRaise;
-  int64_t error_budget = 1000;  // bad records in an epoch before the run ends, and
-  double error_rate = 0.01;     // the share of them, once 1,000 records of the epoch are seen
+  int64_t error_budget = 1000;  // bad records per epoch before the run ends
+  double error_rate = 0.01;     // or the fraction of bad records, after 1,000 records
   std::string quarantine = {};  // a JSON-lines file; empty: kept in memory only
   LastBatch last_batch = LastBatch::kKeep;
-  Uneven uneven = Uneven::kNo;  // where the ranks do not divide the global batch (Loader::weight)
+  Uneven uneven = Uneven::kNo;  // if ranks do not divide the global batch (Loader::weight)
   int rank = 0, world_size = 1;
   // shared: Python's object and the loader use the same sampler. Null: all records once, in
   // order or by the keyed permutation.
   std::shared_ptr<const Sampler> sampler = {};
   PlanOptions plan = {};
-  // Where decoding may begin, and whether that is learned; batches do not depend on it.
+  // Whether the row index is used, and extended; batches do not depend on it.
   RowIndexUse row_index = RowIndexUse::kUse;
-  std::string row_index_file = {};  // instead of the dataset's own in the cache
-  // shared: with the prefetcher. That batches are copied to: their memory is pinned for it.
+  std::string row_index_file = {};  // instead of the dataset's file in the cache folder
+  // The device that batches are copied to: their memory is pinned for it. shared: with the
+  // prefetcher.
   DevicePtr device = {};
-  // Whether that device does the last of the work on pictures. Then next() gives fields that are
-  // `unfinished`, for the prefetchers that copy them there (loader_feed.h).
+  // Whether that device applies the final transforms to pictures. Then next() returns fields that
+  // are `unfinished`, for the prefetchers that copy them to the device (loader_feed.h).
   FinishUse finish = FinishUse::kHost;
-  // Whether it decodes pictures, too, as far as it can.
+  // Whether it also decodes pictures, if it can.
   DecodeUse decode = DecodeUse::kCpu;
-  bool lends =
-      false;  // rows may be made elsewhere, as far as they can be (loader->resolved("workers"))
-  double record_timeout = 0;     // seconds that a record's bytes are waited for; 0: without end
-  double patience_seconds = 60;  // until `warn` hears which stage next() waits for; 0: never
-  // Called on the consumer's thread with things worth knowing (a copied batch, a stage that hangs).
+  // Rows may be made elsewhere, if that is possible (loader->resolved("workers")).
+  bool lends = false;
+  double record_timeout = 0;     // seconds to wait for a record's bytes; 0: no limit
+  double patience_seconds = 60;  // until `warn` reports the stage that next() waits for; 0: never
+  // Called on the consumer's thread with warnings (a copied batch, a stage that hangs).
   std::function<void(const std::string&)> warn = {};
 };
 
-struct LoaderState {  // a few numbers: what the consumer has received, and of what
+struct LoaderState {  // for resuming: what the consumer has received
   uint64_t seed = 0;
   int64_t epoch = 0;
   int64_t batch = 0;  // global batches received in the epoch
@@ -109,19 +110,19 @@ struct LoaderState {  // a few numbers: what the consumer has received, and of w
   int64_t streams = 0;       // Sampler::streams()
 };
 
-// Where a loader stands, and what it has counted by then: for go_back().
+// A loader's position and its counts there, for go_back().
 struct LoaderMark {
   LoaderState state;
   DeliveredCounts counts;
-  std::optional<int64_t> repaired_before;  // images, when the iteration that is under way began
+  std::optional<int64_t> repaired_before;  // images, at the beginning of the current iteration
 };
 
 struct RowIndexStats {
-  std::string file;                          // in use, or the folder of several; empty: none is
-  std::string note;                          // why none is, or none for a part of the records
+  std::string file;                          // in use, or the folder of several; empty: none
+  std::string note;                          // why no index is used, or not for all records
   bool learns = false;                       // it is extended while batches are made
-  int64_t pictures = 0;                      // in the dataset, and of those
-  int64_t entries = 0;                       // with an index
+  int64_t pictures = 0;                      // in the dataset
+  int64_t entries = 0;                       // of these, with an index
   int64_t used = 0, stale = 0, learned = 0;  // of the pictures read so far
 };
 
@@ -133,61 +134,62 @@ struct LoaderStats : EngineStats {
   size_t memory_limit = 0, resident_bytes = 0;
   RowIndexStats row_index;
   DeviceDecoding::Counts decoded{};
-  RecordCache::Counts cache;      // shared by the loaders that read the same
-  BlockCache::Counts disk_cache;  // of all that the process reads
+  RecordCache::Counts cache;      // shared by loaders that read the same records
+  BlockCache::Counts disk_cache;  // of all reads of the process
 };
 
 class Loader {
  public:
-  // Throws Exception on misuse; no thread has started then.
+  // Throws Exception on misuse, before any thread is started.
   Loader(SourcePtr source, const Pipeline& pipeline, const LoaderOptions& options);
   ~Loader();
 
-  // Starts the threads, which next() would do. Throws Exception when the memory limit is too small.
+  // Starts the threads, as the first next() would. Throws Exception if the memory limit is too
+  // small.
   void prepare();
 
   // The next batch of the epoch, or nothing at its end (the next call begins the next epoch).
-  // Throws Exception when a record is bad and on_error is kRaise, or the budget is spent.
-  // `interrupted`, called every 50 ms while it waits, may throw (a signal arrived); here and below
-  // the call may be made again then.
+  // Throws Exception if a record is bad and on_error is kRaise, or the budget is exceeded.
+  // `interrupted`, called every 50 ms while it waits, may throw (a signal arrived); here and below,
+  // the call can then be repeated.
   std::optional<Batch> next(const std::function<void()>& interrupted = {});
-  // The batch that next() gave last did not arrive: the next call gives it again, and it does not
-  // count as received.
+  // Takes back the last batch of next() because it did not arrive: the next call returns it again,
+  // and it does not count as received.
   void take_back();
   int64_t batches_per_epoch() const;
   // BatchLayout::weight().
   double weight(int64_t batch) const;
 
-  // Starts the present epoch over, or the next one once a batch was taken.
+  // Restarts the current epoch, or begins the next one if a batch was received.
   void restart(const std::function<void()>& interrupted = {});
   void set_epoch(int64_t epoch, const std::function<void()>& interrupted = {});
   int64_t epoch() const;
   LoaderState state() const;
   void load_state(const LoaderState& state, const std::function<void()>& interrupted = {});
 
-  // Marks a position: batches of next() that did not arrive after it will be made again, as by
-  // load_state(), and are not counted.
+  // Marks a position. go_back() returns to it: batches of next() after it, which did not arrive,
+  // are made again, as with load_state(), and are not counted.
   LoaderMark mark() const;
   void go_back(const LoaderMark& mark);
 
-  // Makes what is to stay in memory now rather than with the first batch. True where batches are
-  // cut on the device that the options name, and lie there.
+  // Makes the resident records now rather than with the first batch. True if they are on the device
+  // of the options, and batches are made there.
   bool load_resident(const std::function<void()>& interrupted = {});
 
-  // One batch by its number, apart from the iteration: what `next` gave or will give there.
+  // One batch by its number, independently of the iteration; equal to the one that next() returns.
   Batch batch(int64_t epoch, int64_t index);
   // Rows that this process makes for a loader elsewhere, and those that others make for this one:
-  // Engine::make_rows and its neighbors. Any thread may call these while another moves the loader.
-  // Nothing is lent where no iteration is under way, or rows cannot be lent.
+  // see Engine::make_rows and the functions after it. Any thread may call these while another
+  // advances the loader. Nothing is lent if no iteration is in progress, or rows cannot be lent.
   RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory);
   std::optional<RowsLent> rows_ahead(int most, double patience_seconds);
   bool rows_arrived(int64_t number, RowsMade made, const RowBytes& bytes);
   void rows_returned(int64_t number);
   bool rows_are_out(int64_t number) const;
 
-  // Whether batches have fields that are `unfinished`: for a loader_feed, not for the host.
+  // Whether batches have `unfinished` fields, which are for a LoaderFeed, not for the host.
   bool leaves_unfinished() const;
-  // Record indices of one batch, in order.
+  // Indices of the records of one batch, in order.
   std::vector<int64_t> indices(int64_t epoch, int64_t index) const;
 
   const Plan& plan() const;
@@ -195,7 +197,8 @@ class Loader {
   LoaderStats stats() const;
   std::vector<BadRecord> quarantine() const;
   std::string resolved(std::string_view option) const;  // "2 (allowed cores)"
-  // The threads do no more; also while another thread is in a call, which then waits for nothing.
+  // Stops the threads, also while another thread is in a call; if that call needs them, it waits
+  // until its `interrupted` throws.
   void stop_workers();
   void close();
 

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plug-ins: transforms, image codecs, storage, samplers and formats of your own in a shared
- * library, built with this header alone.
+ * library, built with only this header.
  *
  *     cc -shared -fPIC -I"$(python -c 'import headrace; print(headrace.include_dir())')" \
  *        mine.c -o libmine.so
  *     python -c 'import headrace as hr; print(hr.load_plugin("libmine.so"))'
  *
- * C99, and C++ as well (headrace/plugin.hpp has classes for it). A plug-in calls no function of the
- * engine but those that a headrace_record points to, so it links with nothing.
+ * C99, and C++ as well (headrace/plugin.hpp has classes for it). A plug-in calls functions of the
+ * engine only through pointers that are passed to it, so it does not link with Headrace.
  *
- * Who owns what. The plug-in owns its table and all that it points to, for the life of the process:
- * libraries are never unloaded. The engine owns what it passes to a function, until that returns.
+ * Ownership. The plug-in owns its table and everything that this points to, for the life of the
+ * process: libraries are never unloaded. The engine owns what it passes to a function, which is
+ * valid until the function returns.
  *
  * Threads. create() and destroy() are called by any thread, one at a time for each object. A
  * function that takes a `const void* self` is called by many threads at once on the same object,
  * which it must not change; one that takes a `void* self` by one thread at a time.
  *
- * Versions. HEADRACE_PLUGIN_ABI changes when a plug-in has to be compiled again; the engine refuses
- * any other. Within a version, members are only ever appended: the sizes in the tables say how many
- * of them a plug-in knows, `struct_size` says it of what the engine passes. */
+ * Versions. HEADRACE_PLUGIN_ABI changes when a plug-in has to be compiled again; the engine rejects
+ * any other version. Within a version, members are only ever appended: the sizes in the tables tell
+ * the engine how many of them a plug-in knows, and `struct_size` tells the plug-in the same about
+ * the structs that the engine passes. */
 #ifndef HEADRACE_PLUGIN_H_
 #define HEADRACE_PLUGIN_H_
 
@@ -43,22 +45,22 @@ extern "C" {
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* What a function returns. Anything else but zero is HEADRACE_FAILED. */
+/* Return values. Any other nonzero value counts as HEADRACE_FAILED. */
 enum {
   HEADRACE_OK = 0,
-  HEADRACE_BAD_RECORD = 1,    /* this record's own; the loader's on_error= decides */
-  HEADRACE_BAD_ARGUMENTS = 2, /* create(), and shape() without a record: refused before a run */
+  HEADRACE_BAD_RECORD = 1,    /* an error of this record; the loader's on_error= applies */
+  HEADRACE_BAD_ARGUMENTS = 2, /* create(), and shape() without a record: rejected before a run */
   HEADRACE_FAILED = 3,        /* the run ends */
-  /* Of a storage's functions: */
+  /* From a storage's functions: */
   HEADRACE_NOT_FOUND = 4,   /* nothing is at the path */
   HEADRACE_NOT_ALLOWED = 5, /* this user may not read it */
-  HEADRACE_TRY_AGAIN = 6 /* may pass: the engine calls again after a pause, three times at most */
+  HEADRACE_TRY_AGAIN = 6    /* temporary: the engine retries after a pause, at most three times */
 };
 
-/* Where a function says what is wrong: headrace_fail(). */
+/* Receives the error message of a function: headrace_fail(). */
 typedef struct headrace_error {
   uint32_t struct_size;
-  uint32_t capacity; /* bytes of text, its terminating zero included */
+  uint32_t capacity; /* size of `text` in bytes, including the terminating zero */
   char* text;        /* UTF-8 */
 } headrace_error;
 
@@ -77,7 +79,8 @@ enum { /* DLPack's DLDataTypeCode */
        HEADRACE_BOOL = 6
 };
 
-/* DLPack's DLTensor, member by member: memory that somebody else owns. Strides are in elements. */
+/* DLPack's DLTensor, member by member: a view that does not own its memory. Strides are in
+ * elements. */
 typedef struct headrace_view {
   void* data;
   int32_t device_type; /* 1: the host */
@@ -91,14 +94,14 @@ typedef struct headrace_view {
 
 enum { HEADRACE_MOST_AXES = 8 };
 
-/* Kinds of fields; bits, of which headrace_transform.kinds has several. The axes of their views: */
+/* Kinds of fields, as bits for headrace_transform.kinds. The comments give the axes of views. */
 enum {
   HEADRACE_IMAGE = 1,      /* (height, width, channels) */
   HEADRACE_MASK = 2,       /* (height, width, 1): class ids */
   HEADRACE_LABEL = 4,      /* a number, (), or an array */
   HEADRACE_TENSOR = 8,     /* any */
-  HEADRACE_BOXES = 16,     /* (rows, 4), or 5 and 8 where they are rotated: box_format */
-  HEADRACE_KEYPOINTS = 32, /* (..., 2 or more): x, y, and what else there is */
+  HEADRACE_BOXES = 16,     /* (rows, 4); rotated boxes: (rows, 5) or (rows, 8): box_format */
+  HEADRACE_KEYPOINTS = 32, /* (..., 2 or more): x, y, and further values */
   HEADRACE_MASKS = 64,     /* (..., height, width): (rows, height, width), or one plane */
   HEADRACE_AUDIO = 128     /* (channels, frames), float32: sample_rate */
 };
@@ -108,36 +111,35 @@ typedef struct headrace_field {
   uint32_t struct_size;
   int32_t kind;     /* one of the above */
   const char* name; /* "image" */
-  /* Images and masks are planar today: view.strides[1] is 1, and each channel is a plane. Go by the
-   * strides. All other values are dense. */
+  /* Images and masks are currently planar: view.strides[1] is 1, and each channel is a plane. Use
+   * the strides, because that may change. All other values are dense. */
   headrace_view view;
-  /* The size of the record's images, in whose coordinates boxes, keypoints and masks are; of the
-   * output, their size after the transform. -1 where the transform does not take the images, or
-   * where these differ in size. */
+  /* The size of the record's images, to whose coordinates boxes, keypoints and masks refer; in the
+   * output, their size after the transform. -1 if the transform does not take images, or if they
+   * differ in size. */
   int64_t canvas_height, canvas_width;
-  const char* box_format; /* of boxes: "xyxy", "xywh", "cxcywh", ...; "" of other fields */
-  int64_t sample_rate;    /* of audio, frames per second; 0 of other fields */
+  const char* box_format; /* for boxes: "xyxy", "xywh", "cxcywh", ...; "" for other fields */
+  int64_t sample_rate;    /* for audio, frames per second; 0 for other fields */
 } headrace_field;
 
-/* ---- A record's random numbers ----------------------------------------------------------------
- */
+/* ---- A record's random numbers --------------------------------------------------------------- */
 
 typedef struct headrace_draws headrace_draws;
 
 /* The record that a transform is applied to. Its numbers are a pure function of the loader's seed,
- * the epoch, the record's position and the transform's place in the list: the same on any number of
- * threads and processes, and after a resume. Every field of a record, and shape() as well as run(),
- * starts with the same numbers, so an image and its mask are treated alike. */
+ * the epoch, the record's position and the transform's position in the list: the same on any number
+ * of threads and processes, and after a resume. Every field of a record, and shape() as well as
+ * run(), starts with the same numbers, so an image and its mask are treated alike. */
 typedef struct headrace_record {
   uint32_t struct_size;
   uint32_t reserved;
   int64_t index;    /* in its source */
   int64_t position; /* in the epoch */
-  uint64_t seed;    /* for a generator of your own; 0 without HEADRACE_RANDOM */
+  uint64_t seed;    /* for your own generator; 0 without HEADRACE_RANDOM */
   headrace_draws* draws;
   uint32_t (*bits)(headrace_draws* draws);            /* 32 random bits */
   double (*uniform)(headrace_draws* draws);           /* [0, 1) */
-  int64_t (*below)(headrace_draws* draws, int64_t n); /* 0 ... n-1; 0 where n < 1 */
+  int64_t (*below)(headrace_draws* draws, int64_t n); /* 0 ... n-1; 0 if n < 1 */
 } headrace_record;
 
 static inline double headrace_uniform(const headrace_record* record, double low, double high) {
@@ -152,20 +154,19 @@ static inline int headrace_coin(const headrace_record* record, double probabilit
   return record->uniform(record->draws) < probability;
 }
 
-/* ---- Parameters -------------------------------------------------------------------------------
- */
+/* ---- Parameters ------------------------------------------------------------------------------ */
 
 enum {
   HEADRACE_PARAM_BOOL = 1,   /* headrace_value.integer, 0 or 1 */
   HEADRACE_PARAM_INT = 2,    /* .integer */
   HEADRACE_PARAM_FLOAT = 3,  /* .number */
-  HEADRACE_PARAM_TEXT = 4,   /* .text; one of `choices` where there are some */
+  HEADRACE_PARAM_TEXT = 4,   /* .text; one of `choices` if there are any */
   HEADRACE_PARAM_INTS = 5,   /* .integers, .count of them; one integer counts as a list of one */
   HEADRACE_PARAM_FLOATS = 6, /* .numbers, likewise */
   HEADRACE_PARAM_REQUIRED = 1
 };
 
-/* The value of a parameter. Gets no further members: create() receives an array of them. */
+/* The value of a parameter. No members will be added: create() receives an array of values. */
 typedef struct headrace_value {
   int32_t type; /* HEADRACE_PARAM_BOOL ... */
   uint32_t count;
@@ -177,31 +178,30 @@ typedef struct headrace_value {
 } headrace_value;
 
 typedef struct headrace_param {
-  const char* name; /* an argument's in Python: "strength" */
+  const char* name; /* the argument's name in Python: "strength" */
   const char* help; /* one sentence */
   int32_t type;
   uint32_t flags;          /* HEADRACE_PARAM_REQUIRED, or 0 and `fallback` is the default */
   headrace_value fallback; /* its type need not be set */
-  /* Of numbers, and of each number of a list; both included. Both 0: any. -INFINITY and INFINITY
-   * leave a side open. */
+  /* Inclusive limits of a number, or of each number of a list. Both 0: no limits; -INFINITY or
+   * INFINITY: no limit on that side. */
   double minimum, maximum;
-  const char* const* choices; /* of a text, or NULL */
+  const char* const* choices; /* for a text; or NULL */
   uint32_t choice_count;
-  uint32_t min_count, max_count; /* of a list; 0: any */
+  uint32_t min_count, max_count; /* for a list; 0: any */
   uint32_t reserved;
 } headrace_param;
 
-/* ---- Transforms -------------------------------------------------------------------------------
- */
+/* ---- Transforms ------------------------------------------------------------------------------ */
 
 enum {
-  /* One of these two. What it says is checked. */
+  /* Exactly one of these two; the engine checks that it is true. */
   HEADRACE_VALUES = 1, /* changes values: images keep height and width, nothing in them moves */
-  HEADRACE_MOVES =
-      2, /* flips, cuts, resizes or bends: what the record has in the image's coordinates
-            (boxes, masks, keypoints) has to be among `kinds`, or it is refused. Others that it
-            takes (a label that says "left") come with the images, and never without */
-  HEADRACE_RANDOM = 4 /* draws; without it a record has no numbers */
+  /* Flips, crops, resizes or warps: `kinds` must include every kind that the record has in the
+   * image's coordinates (boxes, masks, keypoints), or the pipeline is rejected. Other kinds that it
+   * takes (a label that says "left") are only passed together with images. */
+  HEADRACE_MOVES = 2,
+  HEADRACE_RANDOM = 4 /* uses random numbers; without this flag, there are none */
 };
 
 enum { /* headrace_transform.image_dtypes */
@@ -226,20 +226,21 @@ typedef struct headrace_transform {
   uint32_t image_dtypes; /* of images and masks, HEADRACE_U8 | HEADRACE_F32 ...; 0: any */
   uint32_t reserved;
   headrace_params params;
-  /* An object with these parameters, in the order in which they are declared; they are valid during
-   * the call. NULL is an object like any other. create may be NULL: then it is always NULL. */
+  /* Creates an object with these values of the parameters, which are in the order of declaration
+   * and valid during the call. *self may be NULL; if `create` is NULL, self is always NULL. */
   int32_t (*create)(const headrace_value* values, uint32_t count, void** self,
                     headrace_error* error);
   void (*destroy)(void* self); /* or NULL */
-  /* The result's shape and dtype, in output->view.shape (room for HEADRACE_MOST_AXES), .ndim and
-   * .dtype, which are the input's at first; no view has data. NULL: they stay.
+  /* Sets the result's shape and dtype, in output->view.shape (room for HEADRACE_MOST_AXES), .ndim
+   * and .dtype, which are initially the input's; the views have no data. NULL: shape and dtype do
+   * not change.
    *
-   * Without a record (NULL) this is planning: the input may have extents of -1, those that differ
-   * between records, and so may the output. With a record, all are known, and must be those that
-   * were planned. */
+   * Without a record (NULL), the call is for planning: extents that differ between records are -1
+   * in the input, and may be -1 in the output. With a record, all extents are known, and the result
+   * must match the planned one. */
   int32_t (*shape)(const void* self, const headrace_record* record, const headrace_field* input,
                    headrace_field* output, headrace_error* error);
-  /* Fills the output, all of it, from the input, which it may not change. */
+  /* Computes the whole output from the input, which must not be changed. */
   int32_t (*run)(const void* self, const headrace_record* record, const headrace_field* input,
                  headrace_field* output, headrace_error* error);
 } headrace_transform;
@@ -254,10 +255,9 @@ typedef struct headrace_transforms {
 #define HEADRACE_LIST(array) \
   {(array), (uint32_t)(sizeof(array) / sizeof((array)[0])), (uint32_t)sizeof((array)[0])}
 
-/* ---- Codecs -----------------------------------------------------------------------------------
- */
+/* ---- Codecs ---------------------------------------------------------------------------------- */
 
-/* The bytes of a file. None after them may be read. */
+/* The bytes of a file. Bytes after them must not be read. */
 typedef struct headrace_bytes {
   const uint8_t* data;
   uint64_t size;
@@ -265,11 +265,11 @@ typedef struct headrace_bytes {
 
 enum { HEADRACE_SIGNATURE_BYTES = 16 };
 
-/* How files of a codec begin. Gets no further members. */
+/* How files of a codec begin. No members will be added. */
 typedef struct headrace_signature {
   const uint8_t* bytes;
-  const uint8_t* mask; /* as many: the bits that count, 16 or more in all; NULL: all of them */
-  uint32_t offset;     /* of `bytes` in the file */
+  const uint8_t* mask; /* of the same length: the bits to compare, at least 16; NULL: all */
+  uint32_t offset;     /* position of `bytes` in the file */
   uint32_t length;     /* offset + length is at most HEADRACE_SIGNATURE_BYTES */
 } headrace_signature;
 
@@ -296,7 +296,7 @@ typedef struct headrace_image_header {
   headrace_dtype dtype;   /* of decode()'s output: uint8, uint16 or float32 (mode="stored" only) */
   int32_t bits;           /* per channel in the file; 0: as many as dtype has */
   int32_t orientation;    /* Exif's, 1 to 8; 0: unknown */
-  uint32_t flags;         /* HEADRACE_ALPHA | ... */
+  uint32_t flags;         /* HEADRACE_CMYK | ... */
   uint64_t working_bytes; /* of memory that decode() allocates */
 } headrace_image_header;
 
@@ -304,33 +304,34 @@ typedef struct headrace_decode {
   uint32_t struct_size;
   uint32_t reserved;
   headrace_bytes file;
-  const headrace_image_header* header; /* what read_header() has just said of it */
-  int64_t x, y; /* of the output's first pixel in the image; both 0 without HEADRACE_WINDOWS */
-  /* (height, width, channels) of header->dtype, interleaved: strides[2] is 1. Go by the strides.
-   * All of it is written. */
+  const headrace_image_header* header; /* the result of read_header() for it */
+  int64_t x, y; /* the output's first pixel in the image; both 0 without HEADRACE_WINDOWS */
+  /* (height, width, channels) of header->dtype, interleaved: strides[2] is 1. Use the strides.
+   * decode() must write all of it. */
   headrace_view output;
 } headrace_decode;
 
 enum {
-  /* decode() fills any window of an image. Without it the output is always the whole image, of
-   * which the engine takes what is visible. */
+  /* decode() can decode any window of an image. Without this flag, the output is always the whole
+   * image, which the engine then crops. */
   HEADRACE_WINDOWS = 1
 };
 
-/* An image codec. What it returns for a file: HEADRACE_BAD_RECORD for a damaged one, for which
- * on_error= decides as for a damaged JPEG; HEADRACE_FAILED ends the run. */
+/* An image codec. Its functions return HEADRACE_BAD_RECORD for a damaged file, to which on_error=
+ * applies as to a damaged JPEG; HEADRACE_FAILED ends the run. */
 typedef struct headrace_codec {
-  const char* name;            /* "qoi": small letters, digits and _ */
+  const char* name;            /* "qoi": lowercase letters, digits and _ */
   const char* help;            /* what it reads */
   const char* const* suffixes; /* ".qoi", lower case; the first one names new files */
   uint32_t suffix_count;
   uint32_t flags;                 /* HEADRACE_WINDOWS */
-  headrace_signatures signatures; /* one of them: a file is recognized by its content only */
-  /* A decoder, which one thread uses for many images. create may be NULL: then it is NULL. */
+  headrace_signatures signatures; /* any one matches; files are recognized only by content */
+  /* Creates a decoder, which one thread uses for many images. `create` may be NULL: then self is
+   * NULL. */
   int32_t (*create)(void** self, headrace_error* error);
   void (*destroy)(void* self); /* or NULL */
-  /* Sets all members from `width` on, which are 0 at first. Reads only the header, and allocates
-   * nothing in proportion to its numbers. */
+  /* Sets all members from `width` on, which are initially 0. Must read only the header, and must
+   * not allocate memory in proportion to numbers in it. */
   int32_t (*read_header)(void* self, const headrace_bytes* file, headrace_image_header* header,
                          headrace_error* error);
   int32_t (*decode)(void* self, const headrace_decode* work, headrace_error* error);
@@ -342,53 +343,52 @@ typedef struct headrace_codecs {
   uint32_t size; /* of one: sizeof(headrace_codec) */
 } headrace_codecs;
 
-/* ---- Storage ----------------------------------------------------------------------------------
- */
+/* ---- Storage --------------------------------------------------------------------------------- */
 
 enum { HEADRACE_FILE = 1, HEADRACE_FOLDER = 2 };
 
-/* What is at a path. Two files with the same size, version and time are the same: a file that has
+/* What is at a path. A file is unchanged if its size, version and time are the same; one that has
  * changed since it was opened is an error. */
 typedef struct headrace_path_status {
   uint32_t struct_size;
   int32_t kind;        /* HEADRACE_FILE or HEADRACE_FOLDER */
   uint64_t size;       /* of a file, in bytes */
-  uint64_t version;    /* another one after a change: a hash of an ETag; 0: unknown */
+  uint64_t version;    /* differs after a change: a hash of an ETag; 0: unknown */
   int64_t modified_ns; /* nanoseconds since 1970; 0: unknown */
 } headrace_path_status;
 
 typedef struct headrace_entries headrace_entries;
 
-/* Where list() puts the entries of a folder. */
+/* Receives the entries of a folder from list(). */
 typedef struct headrace_listing {
   uint32_t struct_size;
   uint32_t reserved;
   headrace_entries* entries;
-  /* `name`: without the path. Returns 0 where no further entry is needed. */
+  /* `name`: without the path. Returns 0 if no further entry is needed. */
   int32_t (*add)(headrace_entries* entries, const char* name, int32_t kind);
 } headrace_listing;
 
-/* A storage: files whose paths begin with SCHEME://. Each path is passed whole. Its functions may
+/* A storage: files whose paths begin with SCHEME://. Functions receive the full path. They may
  * block: they are called by the threads that read ahead, by many at once. */
 typedef struct headrace_storage {
-  const char* scheme;  /* "mine": small letters, digits, +, - and . */
+  const char* scheme;  /* "mine": lowercase letters, digits, +, - and . */
   const char* help;    /* what it is */
   const char* example; /* a path: "mine://bucket/train" */
   uint32_t flags;      /* 0 */
   uint32_t reserved;
-  /* An object for the life of the process, made when the first path is used. create may be NULL:
-   * then it is NULL. */
+  /* Creates an object for the life of the process, when the first path is used. `create` may be
+   * NULL: then self is NULL. */
   int32_t (*create)(void** self, headrace_error* error);
-  /* Sets all members from `kind` on, which are 0 at first. Links are followed. */
+  /* Sets all members from `kind` on, which are initially 0. Follows links. */
   int32_t (*look_at)(const void* self, const char* path, headrace_path_status* status,
                      headrace_error* error);
   /* Adds each entry of a folder, in any order, without "." and ".."; an incomplete list is an
-   * error. NULL: there are no listings, and folders cannot be opened. */
+   * error. NULL: folders cannot be listed or opened. */
   int32_t (*list)(const void* self, const char* path, const headrace_listing* listing,
                   headrace_error* error);
-  /* Reads up to `bytes` bytes from `offset` on to `out`; *got: how many, which may be fewer, and 0
-   * only at the end of the file. `known`: the file as look_at() described it, for a conditional
-   * request. */
+  /* Reads up to `bytes` bytes from `offset` on into `out`; sets *got to their number, which may be
+   * smaller, and is 0 only at the end of the file. `known`: the file as look_at() described it, for
+   * a conditional request. */
   int32_t (*read)(const void* self, const char* path, const headrace_path_status* known,
                   uint64_t offset, void* out, uint64_t bytes, uint64_t* got, headrace_error* error);
 } headrace_storage;
@@ -399,8 +399,7 @@ typedef struct headrace_storages {
   uint32_t size; /* of one: sizeof(headrace_storage) */
 } headrace_storages;
 
-/* ---- Samplers ---------------------------------------------------------------------------------
- */
+/* ---- Samplers -------------------------------------------------------------------------------- */
 
 enum { /* headrace_sampler.per_record: the first argument of its class */
        HEADRACE_NOTHING = 0,
@@ -414,37 +413,37 @@ typedef struct headrace_records {
   uint32_t struct_size;
   uint32_t reserved;
   int64_t count;
-  /* One each, or NULL; valid as long as the object that create() makes. */
+  /* One per record, or NULL; valid as long as the object that create() makes. */
   const double* weights;
-  const int64_t* integers; /* labels, of texts their number in sorted order; or lengths */
-  int64_t parts;           /* lengths count one of so many of the user's unit: 1, or 1000000 */
+  const int64_t* integers; /* labels (texts are numbered in sorted order), or lengths */
+  int64_t parts;           /* parts per user's unit, in which lengths count: 1 or 1000000 */
 } headrace_records;
 
 enum {                           /* headrace_sampler.flags */
-       HEADRACE_REPLACEMENT = 1, /* a record may come several times in an epoch */
-       HEADRACE_ANY_POSITION = 2 /* order() finds any position at little cost */
+       HEADRACE_REPLACEMENT = 1, /* a record may appear several times in an epoch */
+       HEADRACE_ANY_POSITION = 2 /* order() is fast for any position */
 };
 
-/* A sampler: which record is at which position of an epoch, as a function of seed and epoch that is
- * the same in every process. */
+/* A sampler: the record at each position of an epoch, as a function of seed and epoch that is the
+ * same in every process. */
 typedef struct headrace_sampler {
   const char* name; /* its class in hr.sampling: "strided" */
   const char* help;
   uint32_t flags;
   int32_t per_record; /* HEADRACE_NOTHING ... */
   headrace_params params;
-  /* create may be NULL where there are no arguments: then the object is NULL. */
+  /* `create` may be NULL if there are no arguments: then self is NULL. */
   int32_t (*create)(const headrace_value* values, uint32_t count, const headrace_records* records,
                     void** self, headrace_error* error);
   void (*destroy)(void* self); /* or NULL */
-  /* Positions of an epoch, the same number in every one. NULL: as many as there are records. */
+  /* Number of positions in every epoch. NULL: the number of records. */
   int64_t (*size)(const void* self);
-  /* Fills `out` with the records, from 0 on, at `count` positions from `begin` on: all of an epoch,
-   * which the engine keeps while it lasts; with HEADRACE_ANY_POSITION a few. */
+  /* Fills `out` with the records, counted from 0, at `count` positions from `begin` on. The engine
+   * requests a whole epoch and keeps it; with HEADRACE_ANY_POSITION it requests a few at a time. */
   int32_t (*order)(const void* self, uint64_t seed, uint64_t epoch, int64_t begin, int64_t count,
                    int64_t* out, headrace_error* error);
-  /* Batches of sizes of its own: *sizes, which the object owns, add up to size(). The same in every
-   * epoch. NULL: the loader's batch_size counts. */
+  /* Sets the size of each batch, if the sampler decides it: *sizes, owned by the object, must add
+   * up to size(), and be the same for every epoch. NULL: the loader's batch_size applies. */
   int32_t (*batches)(const void* self, const int64_t** sizes, int64_t* count,
                      headrace_error* error);
 } headrace_sampler;
@@ -455,10 +454,9 @@ typedef struct headrace_samplers {
   uint32_t size; /* of one: sizeof(headrace_sampler) */
 } headrace_samplers;
 
-/* ---- Formats ----------------------------------------------------------------------------------
- */
+/* ---- Formats --------------------------------------------------------------------------------- */
 
-enum { HEADRACE_TEXT = 256, HEADRACE_BYTES = 512 }; /* further kinds, of columns only */
+enum { HEADRACE_TEXT = 256, HEADRACE_BYTES = 512 }; /* further kinds, for columns only */
 
 /* A field of a format's records. */
 typedef struct headrace_column {
@@ -467,7 +465,7 @@ typedef struct headrace_column {
    * HEADRACE_TENSOR: numbers. HEADRACE_TEXT: UTF-8. HEADRACE_BYTES */
   int32_t kind;
   const char* name; /* "image" */
-  /* Of tensors: */
+  /* For tensors: */
   headrace_dtype dtype;
   int32_t ndim;
   int64_t shape[HEADRACE_MOST_AXES]; /* -1: differs from record to record */
@@ -475,8 +473,8 @@ typedef struct headrace_column {
 
 typedef struct headrace_opened headrace_opened;
 
-/* What open() reads with, from any storage, and tells about the records. Each function returns
- * HEADRACE_OK or a status with a message in `error`, with which open() returns in turn. */
+/* Functions with which open() reads from any storage and describes the records. Each returns
+ * HEADRACE_OK, or a status with a message in `error`, which open() then returns. */
 typedef struct headrace_opening {
   uint32_t struct_size;
   uint32_t reserved;
@@ -487,51 +485,52 @@ typedef struct headrace_opening {
   int32_t (*list)(headrace_opened* opened, const char* path,
                   int32_t (*each)(void* context, const char* name, int32_t kind), void* context,
                   headrace_error* error);
-  /* Fills `out`; a file that ends before that is an error. */
+  /* Reads `bytes` bytes into `out`; it is an error if the file ends before that. */
   int32_t (*read)(headrace_opened* opened, const char* path, uint64_t offset, void* out,
                   uint64_t bytes, headrace_error* error);
   int32_t (*add_column)(headrace_opened* opened, const headrace_column* column,
                         headrace_error* error);
-  /* A file with records, and a record in the file added last: a range of its bytes. */
+  /* Adds a file with records; adds a record, which is a range of bytes of the last added file. */
   int32_t (*add_file)(headrace_opened* opened, const char* path, headrace_error* error);
   int32_t (*add_record)(headrace_opened* opened, uint64_t offset, uint64_t bytes,
                         headrace_error* error);
 } headrace_opening;
 
-/* A field of a record, for parse() to fill. Gets no further members. */
+/* A field of a record, for parse() to fill. No members will be added. */
 typedef struct headrace_cell {
   const uint8_t* data; /* in the record's bytes, or from allocate() */
   uint64_t bytes;
-  int64_t integer;                   /* of a HEADRACE_LABEL, which has no bytes */
-  int64_t shape[HEADRACE_MOST_AXES]; /* of a tensor: its column's at first */
-  uint32_t wanted;                   /* 0: leave it */
+  int64_t integer;                   /* for a HEADRACE_LABEL, which has no bytes */
+  int64_t shape[HEADRACE_MOST_AXES]; /* for a tensor; initially its column's */
+  uint32_t wanted;                   /* 0: do not fill it */
   uint32_t reserved;
 } headrace_cell;
 
 /* A record to parse. The engine has read its bytes. */
 typedef struct headrace_parse {
   uint32_t struct_size;
-  uint32_t count; /* of cells: one per column */
+  uint32_t count; /* number of cells: one per column */
   int64_t record;
   headrace_bytes bytes;
   headrace_cell* cells;
   headrace_opened* opened;
-  /* Memory for a cell's data, until the next record; NULL where there is none. Once per cell. */
+  /* Allocates memory for a cell's data, valid until the next record; NULL if there is none. May be
+   * called once per cell. */
   uint8_t* (*allocate)(headrace_opened* opened, uint32_t cell, uint64_t bytes);
 } headrace_parse;
 
 /* A format: containers whose records are ranges of bytes, which the engine reads ahead, from any
  * storage. parse() finds the fields in them. */
 typedef struct headrace_format {
-  const char* name;    /* a function of the plug-in: "rows" */
+  const char* name;    /* the name of its function in Python: "rows" */
   const char* help;    /* what it reads */
   const char* example; /* one line of Python */
   uint32_t flags;      /* 0 */
   uint32_t reserved;
   headrace_params params;
-  /* 1 where it is of this format. `first`: its first bytes, 64 at most; NULL of a folder, so look
-   * at the path's name. Asked where no format of Headrace recognizes the path, but before a folder
-   * is taken as one of images. */
+  /* Returns 1 if the path has this format. `first`: the file's first bytes, at most 64; NULL for a
+   * folder, which is recognized by its name. Called if no built-in format recognizes the path,
+   * before a folder is opened as a folder of images. */
   int32_t (*recognizes)(const char* path, const headrace_bytes* first);
   /* Adds the columns, files and records. The object, which may be NULL, lives as long as the
    * source. */
@@ -548,13 +547,12 @@ typedef struct headrace_formats {
   uint32_t size; /* of one: sizeof(headrace_format) */
 } headrace_formats;
 
-/* ---- The table --------------------------------------------------------------------------------
- */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 typedef struct headrace_plugin {
   uint32_t abi;                   /* HEADRACE_PLUGIN_ABI */
   uint32_t struct_size;           /* sizeof(headrace_plugin) */
-  const char* name;               /* "mine": small letters, digits, - and _ */
+  const char* name;               /* "mine": lowercase letters, digits, - and _ */
   const char* version;            /* "1.0" */
   const char* help;               /* one sentence, or NULL */
   headrace_transforms transforms; /* lists may be empty, but not all of them */
@@ -564,11 +562,10 @@ typedef struct headrace_plugin {
   headrace_formats formats;
 } headrace_plugin;
 
-/* The one symbol that a plug-in exports. `abi` is the engine's; NULL refuses it. */
+/* The only symbol that a plug-in exports. `abi` is the engine's; return NULL to reject it. */
 HEADRACE_EXPORT const headrace_plugin* headrace_plugin_table(uint32_t abi);
 
-/* ---- For plug-ins -----------------------------------------------------------------------------
- */
+/* ---- For plug-ins ---------------------------------------------------------------------------- */
 
 /* return headrace_fail(error, HEADRACE_BAD_RECORD, "the image is %d pixels high", height); */
 HEADRACE_PRINTF static inline int32_t headrace_fail(headrace_error* error, int32_t code,

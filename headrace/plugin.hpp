@@ -23,9 +23,9 @@
 //     HEADRACE_PLUGIN("mine", "1.0", Negative)
 //
 // A class may also have `static std::vector<hp::Param> params()`, and `void shape(hp::Record*,
-// const hp::Field& in, hp::Shape& out) const`. What each means, and which threads call it, is in
-// headrace/plugin.h. hp::BadRecord makes a record bad, any other exception ends the run; of the
-// constructor and of shape() without a record, each is refused arguments.
+// const hp::Field& in, hp::Shape& out) const`. headrace/plugin.h says what each means, and which
+// threads call it. hp::BadRecord makes a record bad, any other exception ends the run; in the
+// constructor, and in shape() without a record, any exception rejects the arguments.
 #ifndef HEADRACE_PLUGIN_HPP_
 #define HEADRACE_PLUGIN_HPP_
 
@@ -43,13 +43,14 @@
 
 #include "headrace/plugin.h"
 
-// What has statics is hidden: g++ exports these as symbols of which a process has one of a name,
-// and two plug-ins with a class of that name would share its tables.
+// Templates with static variables have hidden visibility: g++ exports such variables as unique
+// symbols, one per name in a process, so two plug-ins with a class of the same name would share its
+// tables.
 
 namespace headrace {
 namespace plugin {
 
-// This record's own error: the loader's on_error= decides.
+// An error of this record: the loader's on_error= applies.
 class BadRecord : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -83,7 +84,7 @@ class Param {
     return std::move(*this);
   }
   const char* name() const { return raw_.name; }
-  // As the table has it; valid as long as this is where it is.
+  // In the form of the table; valid until this object is moved or destroyed.
   headrace_param raw() const {
     headrace_param out = raw_;
     out.fallback.type = raw_.type;
@@ -175,7 +176,7 @@ class Arguments {
 
 // ---- A record -----------------------------------------------------------------------------------
 
-// A record's random numbers; a generator for the standard's distributions as well.
+// A record's random numbers; also a generator for the distributions of the standard library.
 class Record {
  public:
   using result_type = uint32_t;
@@ -229,11 +230,11 @@ struct Image {
   T& operator()(int64_t y, int64_t x, int64_t c) const {
     return data[y * row_stride + x * column_stride + c * channel_stride];
   }
-  // A row of one channel, whose samples lie column_stride apart.
+  // A row of one channel, whose samples are column_stride apart.
   T* row(int64_t y, int64_t c) const { return data + y * row_stride + c * channel_stride; }
 };
 
-// The numbers of any other value, dense.
+// The numbers of a field other than an image or mask, dense.
 template <class T>
 struct Numbers {
   T* data;
@@ -268,7 +269,7 @@ class Field {
   Image<const T> image() const {
     return image_of<const T>();
   }
-  // The same of any dtype with samples of that size, for what moves them unread.
+  // Like image(), for any dtype with samples of this size: for code that only moves samples.
   template <class T>
   Image<T> samples() {
     return samples_of<T>();
@@ -320,7 +321,7 @@ class Field {
   headrace_field* field_;
 };
 
-// The result's shape and dtype, those of the input at first. -1: differs between records.
+// The result's shape and dtype, initially those of the input. -1: differs between records.
 class Shape {
  public:
   explicit Shape(headrace_field* field) : view_(field->view) {}
@@ -355,7 +356,7 @@ struct HasShape : std::false_type {};
 template <class T>
 struct HasShape<T, std::void_t<decltype(&T::shape)>> : std::true_type {};
 
-// `code`: of exceptions that are no BadRecord.
+// `code`: the status for exceptions other than BadRecord.
 template <class Call>
 int32_t caught(headrace_error* error, int32_t code, const Call& call) noexcept {
   try {
@@ -456,7 +457,7 @@ template <class... Ts>
 }  // namespace plugin
 }  // namespace headrace
 
-// HEADRACE_PLUGIN("mine", "1.0", Vignette, Negative): the library's one exported function.
+// HEADRACE_PLUGIN("mine", "1.0", Vignette, Negative): defines the library's only exported function.
 #define HEADRACE_PLUGIN(name, version, ...)                                           \
   extern "C" HEADRACE_EXPORT const headrace_plugin* headrace_plugin_table(uint32_t) { \
     return headrace::plugin::table_of<__VA_ARGS__>(name, version);                    \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unfinished rows (finish/unfinished_rows.h) on a device: their bytes are copied to scratch memory,
-// and kernels make finished rows of them. Each batch, or each part of one that needs more memory
-// than a lane has, uses a separate lane (device_lanes.h), so that copies and kernels of several
-// overlap. Used by one thread, but for stats().
+// and kernels compute finished rows from them. Each batch, or each part of one that needs more
+// memory than a lane has, uses a separate lane (device_lanes.h), so that copies and kernels of
+// several overlap. Used by one thread, except for stats().
 #pragma once
 
 #include <memory>
@@ -18,41 +18,41 @@ namespace headrace {
 
 class DeviceFinisher {
  public:
-  // A row alone may take more than a lane's limit, and so may rows that stay together.
-  // helpers: of the process's workers, that put parts together.
+  // A single row may exceed a lane's limit, and so may rows that must stay together. helpers:
+  // maximum number of the process's workers that help to assemble parts.
   DeviceFinisher(DevicePtr device, DeviceLanes::Limits limits,
                  int helpers = StagingCopier::default_helpers())
       : lanes_(std::move(device), limits), together_(helpers) {}
 
-  // A piece of a slot, or of the memory that it passes through.
+  // A piece of a slot, or of the staging memory that it is copied through.
   struct Crossing {
     const void* from = nullptr;  // on the host
     size_t bytes = 0;
   };
-  // Some rows of a batch, that are finished at once.
+  // Some rows of a batch, which are finished together.
   struct Part {
     std::shared_ptr<const UnfinishedRows> rows;  // shared: held until they are finished
     int64_t first = 0;
-    std::vector<Crossing> slot;        // of these rows
+    std::vector<Crossing> slot;        // pieces of the slot that hold these rows
     const void* parameters = nullptr;  // on the host
-    uint8_t* verdict = nullptr;        // on the host: where it goes
+    uint8_t* verdict = nullptr;        // on the host: its destination
   };
-  // All rows in one, where they fit, else in parts that need about the same; in a hurry in a few,
-  // which threads put together at the same time. Each row is put together once. slot: of the field
-  // (BatchField::view.data). Throws Exception HR0880 where the device has no memory for one row.
+  // All rows in one part if they fit, otherwise in parts that need about equal memory. hurry: in a
+  // few parts, which threads assemble concurrently. Each row is assembled once. slot: the field's
+  // (BatchField::view.data). Throws Exception HR0880 if the device has no memory for a single row.
   std::vector<Part> parts_of(const UnfinishedRows& rows, const void* slot, bool hurry = false);
 
   struct Queued {
     EventPtr crossed;  // after the copies from the host
-    EventPtr done;     // after all
+    EventPtr done;     // after all work
   };
-  // Queues the copies and the work after them, on a lane that waits for `fences` first. REQUIRES:
-  // the part is of the last parts_of() or of one before, and what it names stays until then. Throws
-  // what the device throws, or the work's kernels.
+  // Queues the copies and then the work, on a lane that waits for `fences` first. REQUIRES: the
+  // part is from parts_of(), and everything it refers to stays valid until the work is done. Throws
+  // the exceptions of the device, and of launching the kernels.
   Queued finish(const Part& part, std::span<const EventPtr> fences, void* finished);
-  // `stream` waits for all that was queued.
+  // Makes `stream` wait for all queued work.
   void join(Stream& stream) const { lanes_.join(stream); }
-  // Waits for the work and gives back all memory. True where there was any.
+  // Waits for the work and frees all memory. True if there was any.
   bool shrink() { return lanes_.shrink(); }
 
   DeviceLanes::Stats stats() const { return lanes_.stats(); }

@@ -10,7 +10,7 @@
 // an allocation fails, an existing lane keeps its memory, and a new one is not created. If no lane
 // has enough memory, limit() becomes what the lanes have, and work is divided accordingly. It is an
 // error only if work that cannot be divided still does not fit after all other lanes have released
-// their memory. Used by one thread, but for stats().
+// their memory. Used by one thread, except for stats().
 #pragma once
 
 #include <atomic>
@@ -24,34 +24,35 @@ namespace headrace {
 
 struct DeviceLane {
   StreamPtr stream;
-  std::shared_ptr<void> memory;  // shared: as Device::allocate gives it
+  std::shared_ptr<void> memory;  // shared: as returned by Device::allocate
   size_t bytes = 0;
-  EventPtr last = {};  // after all that was queued; null: nothing was
+  EventPtr last = {};  // after all queued work; null: none was queued
   uint64_t turn = 0;   // when it was used last
 };
 
 class DeviceLanes {
  public:
   struct Limits {
-    int lanes = 0;          // 0: by the memory that is free when work first comes
+    int lanes = 0;          // 0: depends on the free memory when work first arrives
     size_t lane_bytes = 0;  // likewise
   };
   DeviceLanes(DevicePtr device, Limits limits);
   ~DeviceLanes();  // waits for the work
 
-  // Bytes of a lane: for what is divided accordingly.
+  // Bytes of a lane: work that needs more is divided.
   size_t limit();
-  // True: take() has a lane with so many bytes. False: there is no memory for that, and limit() is
-  // lower now. whole: no less will do; then it throws Exception HR0880 instead.
+  // True: take() can return a lane with this many bytes. False: there is not enough memory, and
+  // limit() is lower now. whole: the work cannot be divided; then it throws Exception HR0880
+  // instead of returning false.
   bool reserve(size_t bytes, bool whole);
-  // A lane with so many bytes: one that is idle, a new one, or the one that was used longest ago.
+  // A lane with at least this many bytes: an idle one, a new one, or the least recently used one.
   // REQUIRES: reserve(bytes) was true.
   DeviceLane& take(size_t bytes);
-  // An event after all that was queued on it, which marks it as at work until then.
+  // Records an event after all work queued on the lane, which is busy until then, and returns it.
   EventPtr used(DeviceLane& lane);
-  // Waits for the work and gives back all memory. True where there was any.
+  // Waits for the work and frees all memory. True if there was any.
   bool shrink();
-  // After all that was queued: `stream` waits.
+  // Makes `stream` wait for all queued work.
   void join(Stream& stream) const;
 
   struct Stats {
@@ -72,7 +73,7 @@ class DeviceLanes {
 
   const DevicePtr device_;
   size_t most_;                                     // lanes; 0: not known yet
-  std::vector<std::unique_ptr<DeviceLane>> lanes_;  // unique: a lane is used while others come
+  std::vector<std::unique_ptr<DeviceLane>> lanes_;  // unique: addresses stay the same
   uint64_t turn_ = 0;
   std::atomic<size_t> bytes_{0}, limit_;
   std::atomic<int> count_{0};

@@ -24,37 +24,37 @@ namespace headrace {
 
 class DeviceSteps {
  public:
-  // A picture that is delivered.
+  // A delivered picture.
   struct Output {
-    int output = 0;  // of the plan's
-    int source = 0;  // the field, by the plan's number, whose pixels it shows
-    Shape stored;    // (C, H, W) there; H and W are -1 where they differ
+    int output = 0;  // number of the plan's output
+    int source = 0;  // number of the field whose pixels it shows
+    Shape stored;    // (C, H, W) in resident data; H and W are -1 if they differ
     RecipeEdit sample;
     std::vector<PictureEdit> edits;  // by row of the batch
-    // Windows resized before that, by row; none with Work::kEdit.
+    // The windows that are resized before the edits, by row; empty with Work::kEdit.
     std::vector<CodedWindow> windows = {};
-    std::optional<Filter> filter = {};  // of all that change their size
+    std::optional<Filter> filter = {};  // of all pictures that change size
   };
   enum class Work : uint8_t { kEdit, kResizeAndEdit };
 
-  // differing: by field of the plan, of those whose pictures differ in size, which can be resized
-  // alone. REQUIRES: no step in Python.
+  // differing: by field of the plan, the pictures of fields whose pictures differ in size;
+  // supported only with Work::kResizeAndEdit.
   DeviceSteps(std::shared_ptr<const Plan> plan, Work work,
               std::vector<ResidentPictures> differing = {});
 
-  // The first step that no kernel does, as the user wrote it; empty: there is none.
+  // The first step that no kernel supports, as the user wrote it; empty if all are supported.
   const std::string& in_the_way() const { return in_the_way_; }
   bool resizes() const { return work_ == Work::kResizeAndEdit; }
   std::vector<Output>& outputs() { return outputs_; }
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
 
-  // The edits of the batch at these positions, of these records; where all pictures of a field have
-  // one size, none need to be named. Throws Exception HR0894 where a record's differs from what was
-  // seen of the steps before.
+  // Computes the edits of rows at consecutive positions, for these records; `records` may be empty
+  // if the pictures of each field have one size. Throws Exception HR0894 if the steps do something
+  // to a record that they did not do to the sampled ones.
   void begin(uint64_t seed, uint64_t epoch, int64_t position, int64_t rows,
              std::span<const int64_t> records = {});
-  // Other steps of this plan have seen pictures of this output filled with these values. False
-  // where those that were seen here are filled with others.
+  // Call it if another DeviceSteps of this plan has seen pictures of this output filled with these
+  // values. False if those seen here are filled with others.
   bool fills_with(size_t output, const ChannelValues& values);
   // HR0894 for the record at this position.
   static std::exception_ptr other_edit(int64_t position, uint64_t epoch);
@@ -76,7 +76,7 @@ class DeviceSteps {
   const std::shared_ptr<const Plan> plan_;  // shared: with the loader
   const Work work_;
   const std::vector<ResidentPictures> differing_;
-  std::vector<std::shared_ptr<Picture>> pictures_;  // by field: blank ones of its size
+  std::vector<std::shared_ptr<Picture>> pictures_;  // by field: a blank picture of its size
   std::vector<Output> outputs_;
   std::string in_the_way_;
   Record record_;

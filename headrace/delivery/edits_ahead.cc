@@ -73,7 +73,7 @@ void EditsAhead::begin(const EditedRows& rows) {
   if (threads_ > 1 && open(rows)) wake();
 }
 
-// Whether it was newly opened.
+// Opens a job for these rows; false if it is open already.
 bool EditsAhead::open(const EditedRows& rows) {
   MutexLock lock(mutex_);
   if (job_ && job_->rows.same_as(rows)) return false;

@@ -2,11 +2,10 @@
 // The edits of many rows (device_steps.h), computed by several threads, some of them ahead of time.
 //
 //   take(rows): the consumer ──┐
-//                              ├─ 64 rows at a time, each thread with steps of its own ──> edits
+//                              ├─ 64 rows at a time, each thread with its own steps ──> edits
 //   the process's workers ─────┘
 //
-// A row's edit depends on its position alone, so it is the same on any thread. Used by one
-// thread.
+// A row's edit depends only on its position, so it is the same on any thread. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +30,20 @@ struct EditedRows {
 
 class EditsAhead final : private PoolClient {
  public:
-  // threads: that work, the caller's included. shared: with the set that has them.
-  // REQUIRES: steps that do not resize.
+  // threads: number of threads, including the caller's. shared: with the set that uses them.
+  // REQUIRES: the steps do not resize.
   EditsAhead(std::shared_ptr<DeviceSteps> steps, int threads);
   ~EditsAhead() override;
   EditsAhead(const EditsAhead&) = delete;
   EditsAhead& operator=(const EditsAhead&) = delete;
 
   struct Outcome {
-    int64_t rows = 0;               // with edits: all, or those before the first that failed
-    std::exception_ptr error = {};  // of that one
+    int64_t rows = 0;               // with edits: all, or those before the first failed row
+    std::exception_ptr error = {};  // of that row
   };
-  // Puts the edits of these rows into the outputs of the steps.
+  // Stores the edits of these rows in the outputs of the steps.
   Outcome take(const EditedRows& rows) EXCLUDES_LOCK(mutex_);
-  // take() will be called with these: workers begin.
+  // Announces that take() will be called with these rows, so that workers begin.
   void begin(const EditedRows& rows) EXCLUDES_LOCK(mutex_);
 
  private:
@@ -80,7 +79,7 @@ class EditsAhead final : private PoolClient {
   Mutex mutex_;
   Condition progress_;
   std::unique_ptr<Job> job_ GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<DeviceSteps>> idle_ GUARDED_BY(mutex_);  // a thread's each
+  std::vector<std::unique_ptr<DeviceSteps>> idle_ GUARDED_BY(mutex_);  // one per thread
   int active_ GUARDED_BY(mutex_) = 0;                                  // pieces that are being made
 };
 

@@ -71,7 +71,7 @@ std::optional<Batch> HostSet::take(uint64_t seed, uint64_t epoch, int64_t batch)
   }
 }
 
-// Afterwards the batch is the first of the open ones.
+// Makes the batch the first of the open ones.
 void HostSet::begin(uint64_t seed, uint64_t epoch, int64_t batch) {
   MutexLock lock(mutex_);
   const int64_t expected = open_.empty() ? next_open_ : open_.front()->batch.index;
@@ -89,7 +89,7 @@ void HostSet::begin(uint64_t seed, uint64_t epoch, int64_t batch) {
 
 bool HostSet::front_is_done() const { return open_.front()->done == open_.front()->range.size(); }
 
-// None, which ends the run, if a piece of the batch could not be made.
+// Returns nullopt, which ends the run, if a piece of the batch could not be made.
 std::optional<Batch> HostSet::take_front() {
   const std::unique_ptr<Open> front = std::move(open_.front());
   open_.pop_front();
@@ -111,8 +111,7 @@ bool HostSet::work(Renderer&) {
   return true;
 }
 
-// A run begins on the consumer's thread, which also gets the error if memory for a batch is
-// refused.
+// A run begins on the consumer's thread, which also gets the error if allocating a batch fails.
 bool HostSet::may_claim(Piece& piece) {
   try {
     return !open_.empty() && claim(piece);

@@ -5,18 +5,18 @@
 //                           ├─ pieces of batch n, then of n + 1, ... ──> rings of memory ──> Batch
 //   the process's workers ──┘     (as far as the rings have memory)
 //
-// A piece is some rows of a batch: their records' numbers, their draws, and one pass over each of
-// their values, from their place in memory to the batch. Any free thread takes the next piece:
-// `threads` - 1 workers, and the consumer until its batch is done. So no thread spins, the consumer
-// only sleeps while other threads do the last pieces, and with one thread it makes all of them.
-// Small batches are always made by the consumer: waking another thread takes longer.
+// A piece is some rows of a batch. Making it computes the record numbers and draws of the rows, and
+// copies each value to the batch in one pass. Any free thread takes the next piece: `threads` - 1
+// workers, and the consumer until its batch is done. So no thread spins, the consumer only sleeps
+// while other threads do the last pieces, and with one thread it makes all of them. Small batches
+// are always made by the consumer: waking another thread takes longer.
 //
-// Batches are copies, because what the consumer does to a batch must not change the data; `view`
-// gives slices of the data itself. Each field has a ring of its own, so keeping labels keeps no
-// images.
+// Batches are copies, because what the consumer does to a batch must not change the data; with
+// `view` they are slices of the data itself. Each field has its own ring, so keeping labels keeps
+// no images.
 //
-// take() by one thread at a time; batches may be kept and dropped on any thread, also after the
-// set.
+// take() may be called by one thread at a time; batches may be kept and dropped on any thread, also
+// after the set is destroyed.
 #pragma once
 
 #include <atomic>
@@ -41,11 +41,11 @@ struct HostSetOptions {
   SamplerPtr sampler;
   BatchLayout layout;
   bool view = false;  // REQUIRES: a sampler in order, no padding, no steps
-  // Whose steps change the fields that are `edited`. shared: with the loader. Null: none
+  // The plan whose steps change the `edited` fields; null: none. shared: with the loader
   std::shared_ptr<const Plan> steps = {};
-  MemoryFormat memory_format = MemoryFormat::kChannelsFirst;  // of pictures that they change
-  int threads = 1;        // for making batches, the consumer's included
-  int batches = 4;        // in a ring
+  MemoryFormat memory_format = MemoryFormat::kChannelsFirst;  // of pictures that the steps change
+  int threads = 1;        // that make batches, including the consumer's
+  int batches = 4;        // per ring
   DevicePtr device = {};  // target of copies: memory is pinned for it
 };
 
@@ -56,14 +56,14 @@ class HostSet final : private PoolClient {
   HostSet(const HostSet&) = delete;
   HostSet& operator=(const HostSet&) = delete;
 
-  // The batch of this number. Nothing where the steps come to something for one of its records that
-  // edit_on_host does not do, or to an error: the engine must make it.
+  // The batch of this number. Nothing if the steps of one of its records fail, or do something that
+  // edit_on_host does not support: the engine must make the batch.
   std::optional<Batch> take(uint64_t seed, uint64_t epoch, int64_t batch) EXCLUDES_LOCK(mutex_);
 
   ResidentStats stats() const;
 
  private:
-  // A thread's working memory for a piece; some are kept.
+  // A thread's working memory for a piece; reused.
   struct Tools {
     std::vector<int64_t> indices;
     std::unique_ptr<DeviceSteps> steps;
@@ -115,7 +115,7 @@ class HostSet final : private PoolClient {
   int64_t next_open_ GUARDED_BY(mutex_) = -1;  // a batch's number; negative: no run
   std::deque<std::unique_ptr<Open>> open_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Tools>> tools_ GUARDED_BY(mutex_);
-  int active_ GUARDED_BY(mutex_) = 0;         // pieces in somebody's hands
+  int active_ GUARDED_BY(mutex_) = 0;         // pieces in progress
   bool stopping_ GUARDED_BY(mutex_) = false;  // no new pieces
   bool idle_ GUARDED_BY(mutex_) = true;       // a worker has found nothing to do
 };

@@ -62,7 +62,7 @@ void Prefetcher::start(std::unique_ptr<BatchFeed> feed, const std::function<void
 
 void Prefetcher::stop(const std::function<void()>& interrupted) {
   throw_if_forked();
-  std::thread ended;  // by the first caller
+  std::thread ended;  // joined by the first caller
   while (true) {
     {
       MutexLock lock(mutex_);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches of host memory, copied to a device ahead of the consumer.
 //
-//   feed (own thread) --host batch--> staging --copy stream--> slab --event--> consumer's stream
+//   feed (a thread) --host batch--> staging --copy stream--> slab --event--> consumer's stream
 //
-// Rows that come unfinished pass through scratch memory, where kernels make the slab's rows of
-// them, on separate streams (device_finisher.h); the event is then after all of these.
+// Unfinished rows are copied to scratch memory, from which kernels compute the slab's rows, on
+// separate streams (device_finisher.h); the event then comes after all of these.
 //
 // One thread takes batches from a feed, stages those that are not in pinned memory (large ones with
-// the help of others, staging_copier.h), and queues their copies; `depth` batches are ready or
-// under way at any time, and up to kWorkedOn more while the device finishes rows of them. The
+// the help of other threads, staging_copier.h), and queues their copies; `depth` batches are ready
+// or in progress at any time, and up to kWorkedOn more while the device finishes their rows. The
 // consumer gets a batch as soon as its copy is queued: the stream that uses it waits for the copy,
-// the host does not. See device_ring.h for how memory is used again. Exceptions of the feed arrive
-// at their place in the order, and end the run. Several prefetchers may get parts of the same
-// batches; next_of_all() hands over all parts of one at a time.
+// the host does not. See device_ring.h for how memory is reused. An exception of the feed is
+// delivered after the batches before it, and ends the run. Several prefetchers may get parts of the
+// same batches; next_of_all() returns all parts of one batch together.
 #pragma once
 
 #include <climits>
@@ -39,31 +39,32 @@
 
 namespace headrace {
 
-// Its elements are dense, in any order of axes.
+// A tensor of a batch on the host; dense, with its axes in any order in memory.
 struct HostTensor {
   TensorView view;
   std::shared_ptr<void> lease;  // shared: held until the copy is done
-  bool pinned = false;          // copied from where it lies
-  // Then `view` is what will be made of the rows. shared: held until that is done
+  bool pinned = false;          // copied directly
+  // If set, `view` describes the finished rows. shared: held until they are finished
   std::shared_ptr<const UnfinishedRows> unfinished = {};
 };
 
 struct HostBatch {
   std::vector<HostTensor> tensors;
-  std::shared_ptr<void> rest;  // whatever goes with it, untouched. shared: its type is the feed's
+  std::shared_ptr<void> rest;  // data of the feed, passed along. shared: the feed knows its type
   std::string name = {};       // "batch 7 of epoch 0", for errors
-  int slots_left = INT_MAX;    // the feed needs one to go on, besides those of copies under way
+  int slots_left = INT_MAX;    // the feed needs one to go on, not counting copies in progress
 };
 
-// Where batches come from; asked by the prefetcher's thread alone.
+// Where batches come from; called only by the prefetcher's thread.
 class BatchFeed {
  public:
   virtual ~BatchFeed() = default;
-  // Nothing at the end. May throw. `stopping` turns true when nobody waits for it any more.
+  // Nothing at the end. May throw. `stopping` returns true once the result is no longer needed.
   virtual std::optional<HostBatch> next(const std::function<bool()>& stopping) = 0;
-  // A batch that it gave has unfinished rows that turned out to be wrong (UnfinishedRows::accepts),
-  // here or in another part of it. The next one is to be this again, by the HostBatch::rest that it
-  // had, here or there; those that came after it are dropped. May throw.
+  // A batch returned by next() has unfinished rows that turned out to be wrong
+  // (UnfinishedRows::accepts), in this part or in another. next() must return that batch again; it
+  // is identified by its HostBatch::rest, of any part. The batches after it have been dropped. May
+  // throw.
   virtual void again(const std::shared_ptr<void>& rest);
 };
 
@@ -78,12 +79,13 @@ struct DeviceBatch {
 };
 
 struct PrefetchOptions {
-  int depth = 2;                 // batches that are ready or under way
-  double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
-  size_t staging_limit = 0;      // bytes of pinned memory for batches that are not; 0: any
+  int depth = 2;                 // batches that are ready or in progress
+  double patience_seconds = 60;  // until `warn` reports what next() waits for; 0: never
+  size_t staging_limit = 0;      // bytes of pinned memory for unpinned batches; 0: no limit
   std::function<void(const std::string&)> warn = {};
-  // Streams for unfinished rows, and bytes of device memory in each; a batch of more is finished in
-  // parts. A record that needs more gets it. 0: by the memory that is free (device_lanes.h).
+  // Streams for unfinished rows, and the bytes of device memory of each; a batch that needs more is
+  // finished in parts. A single record that needs more gets it. 0: depends on the free memory
+  // (device_lanes.h).
   int lanes = 0;
   size_t scratch_limit = 0;
 };
@@ -105,44 +107,46 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // Every member may be called from any thread, start() by one at a time.
-  // `interrupted`, called every 50 ms while it waits, may throw; the call may be made again then.
+  // All members may be called from any thread, start() by one at a time. `interrupted`, called
+  // every 50 ms during a wait, may throw; then the call can be repeated.
 
-  // Begins a run; ends the one before.
+  // Begins a run; ends the previous one.
   void start(std::unique_ptr<BatchFeed> feed, const std::function<void()>& interrupted = {})
       EXCLUDES_LOCK(mutex_);
-  // Ends the run. Waits for the feed's call that is under way.
+  // Ends the run. Waits for the feed's current call.
   void stop(const std::function<void()>& interrupted = {}) EXCLUDES_LOCK(mutex_);
-  // The next batch, or nothing after the last, or when somebody stops the run meanwhile; then, or
-  // after an error, the run is over.
+  // The next batch, or nothing after the last one, or if the run is stopped in the meantime. After
+  // that, or after an error, the run is over.
   std::optional<DeviceBatch> next(const std::function<void()>& interrupted = {})
       EXCLUDES_LOCK(mutex_);
 
-  // next() in its steps, for several prefetchers that get parts of the same batches. Of these only
-  // one thread may take any.
+  // The steps of next(), for several prefetchers that get parts of the same batches. Only one
+  // thread may take batches from these.
+
   // The result of look(): a batch for take(); an incomplete one; the end, or that the run was
   // stopped.
   struct Front {
     enum class Kind { kThere, kNotWhole, kNone };
     Kind kind = Kind::kNone;
-    std::shared_ptr<void> rest = {};  // of one that is not whole
+    std::shared_ptr<void> rest = {};  // of the incomplete batch
   };
-  // Waits for the next batch, and for what the device says of it. Throws as next().
+  // Waits for the next batch, and for the device's verdict on it. Throws like next().
   Front look(const std::function<void()>& interrupted = {}) EXCLUDES_LOCK(mutex_);
-  // Nothing where it is another by now.
+  // The batch that look() found; nothing if it has been taken or dropped since.
   std::optional<DeviceBatch> take() EXCLUDES_LOCK(mutex_);
-  // The next batch is to be the one with this rest, of any part.
+  // Makes the batch with this rest, of any part, the next one.
   void go_back_to(const std::shared_ptr<void>& rest) EXCLUDES_LOCK(mutex_);
 
-  // Batches that next() would give at once, the end and an error included.
+  // Number of results that next() would return immediately, including the end and an error.
   int ready() const EXCLUDES_LOCK(mutex_);
   PrefetchStats stats() const EXCLUDES_LOCK(mutex_);
 
  private:
   enum class Stage { kIdle, kFeed, kStaging, kRoom };
-  // While so many batches are finished on the device, as many more than `depth` may be queued.
+  // Up to this many batches beyond `depth` may be queued, one for each that the device is
+  // finishing.
   static constexpr int kWorkedOn = 2;
-  // A copy under way, with what it reads.
+  // A copy in progress, and the memory that it reads.
   struct Copying {
     std::string batch;  // its name
     bool is_worked_on = false;
@@ -151,16 +155,16 @@ class Prefetcher {
   };
   // The device's report on a batch's unfinished rows.
   struct Verdict {
-    std::shared_ptr<const UnfinishedRows> rows;  // shared: with the copies under way
+    std::shared_ptr<const UnfinishedRows> rows;  // shared: with the copies in progress
     std::shared_ptr<uint8_t> bytes;              // shared: likewise
   };
   struct Ready {
-    std::optional<DeviceBatch> batch;    // none at the end
-    std::vector<Verdict> verdicts = {};  // to be seen before the consumer gets it
-    EventPtr done = {};                  // when they are there
-    bool not_whole = false;              // as they say
+    std::optional<DeviceBatch> batch;    // nullopt at the end
+    std::vector<Verdict> verdicts = {};  // to be checked before the consumer gets the batch
+    EventPtr done = {};                  // after the verdicts have been copied to the host
+    bool not_whole = false;              // according to the verdicts
     std::string name = {};
-    uint64_t number = 0;  // of all that were ready
+    uint64_t number = 0;  // counts all batches that became ready
   };
 
   void feed_all() EXCLUDES_LOCK(mutex_);
@@ -194,27 +198,29 @@ class Prefetcher {
 
   const DevicePtr device_;
   const PrefetchOptions options_;
-  const StreamPtr copies_;  // of tensors that are copied as they are
-  const StreamPtr joins_;   // nothing but waits: what is after a batch's copies and work
-  // Labels that are kept do not keep the images: small tensors have a ring of their own.
+  const StreamPtr copies_;  // of tensors that are copied unchanged
+  const StreamPtr joins_;   // only waits: its events come after a batch's copies and work
+  // Small tensors have their own ring, so that keeping labels does not keep images.
   const std::shared_ptr<DeviceRing> large_, small_;
   StagingRing staging_;
   StagingCopier copier_;
   PinnedPieces pieces_;
   DeviceFinisher finisher_;
-  std::unique_ptr<BatchFeed> feed_;  // the thread's, while it runs
-  std::deque<Copying> copying_;      // the thread's
-  int slots_left_ = INT_MAX;         // the thread's: of the last batch,
-  size_t copying_then_ = 0;          // and what copying_ was when it was queued
+  std::unique_ptr<BatchFeed> feed_;  // used by the thread, while it runs
+  // Used by the thread: copies in progress; the last batch's slots_left, and the number of copies
+  // in progress when that batch was received.
+  std::deque<Copying> copying_;
+  int slots_left_ = INT_MAX;
+  size_t copying_then_ = 0;
 
   mutable Mutex mutex_;
   Condition changed_;
   std::deque<Ready> ready_ GUARDED_BY(mutex_);
   std::thread thread_ GUARDED_BY(mutex_);
-  bool feeding_ GUARDED_BY(mutex_) = false;        // the thread is at work
-  std::exception_ptr failure_ GUARDED_BY(mutex_);  // comes after what is ready
+  bool feeding_ GUARDED_BY(mutex_) = false;        // the thread is working
+  std::exception_ptr failure_ GUARDED_BY(mutex_);  // delivered after the ready batches
   bool stopping_ GUARDED_BY(mutex_) = false;
-  // The next batch, Note [Batches that are made again].
+  // The batch to be made next, Note [Batches that are made again].
   std::optional<std::shared_ptr<void>> again_ GUARDED_BY(mutex_);
   uint64_t numbered_ GUARDED_BY(mutex_) = 0;
   bool running_ GUARDED_BY(mutex_) = false;
@@ -225,7 +231,8 @@ class Prefetcher {
   PrefetchStats stats_ GUARDED_BY(mutex_);
 };
 
-// The parts of the next batch, of prefetchers that share batches; as Prefetcher::next().
+// All parts of the next batch, from prefetchers that share batches; otherwise like
+// Prefetcher::next().
 std::optional<std::vector<DeviceBatch>> next_of_all(std::span<Prefetcher* const> prefetchers,
                                                     const std::function<void()>& interrupted = {});
 

@@ -388,7 +388,7 @@ std::unique_ptr<HostSet> Residence::set_on_host(const Source& source) {
         "omit view=");
 }
 
-// None if a step or a field prevents it, which the text names.
+// Null if a step or a field prevents it; the text names it.
 std::unique_ptr<ResidentSet> Residence::set_on_device(const Source& source) {
   const std::string there = " (on the host, not on " + asked_.device->name() + ": ";
   std::vector<ResidentField> fields = fields_of(source);

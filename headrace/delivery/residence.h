@@ -24,29 +24,29 @@
 
 namespace headrace {
 
-// kAuto: where they take at most half of the memory limit. kOn: an error where they do not fit.
+// kAuto: if they take at most half of the memory limit. kOn: always; an error if they do not fit.
 enum class ResidentUse : uint8_t { kOff, kAuto, kOn };
 
 struct ResidenceQuestion {
   ResidentUse use = ResidentUse::kOff;
-  SourcePtr source;                  // as it is opened
-  Pipeline pipeline;                 //
-  std::shared_ptr<const Plan> plan;  // shared: with the loader. Of all of the pipeline
+  SourcePtr source;  // as opened
+  Pipeline pipeline;
+  std::shared_ptr<const Plan> plan;  // of the whole pipeline. shared: with the loader
   SamplerPtr sampler;
-  std::optional<BatchLayout> layout;  // none: for kOff
+  std::optional<BatchLayout> layout;  // nullopt with kOff
   int threads = 1;
-  size_t memory_limit = 0;       // for this and its engine
+  size_t memory_limit = 0;       // for these records and the engine
   bool view = false;             // batches are slices of the data
-  std::string why_no_view = {};  // of the order; empty: it has slices
-  DevicePtr device = {};         // where batches are wanted; null: the host
-  double fraction = 1;           // of the records that stay on the device
+  std::string why_no_view = {};  // because of the order; empty: slices are possible
+  DevicePtr device = {};         // where batches are needed; null: on the host
+  double fraction = 1;           // fraction of the records that stay on the device
 };
 
 class Residence {
  public:
-  // Decides by what is known before anything is decoded; where records differ in size, by the
-  // headers of a few. Throws Exception HR0890 for kOn where they do not fit or nothing can be kept,
-  // HR0892 for views that cannot be.
+  // Decides without decoding anything; if records differ in size, from the headers of a few. Throws
+  // Exception HR0890 for kOn if they do not fit or nothing can be kept, HR0892 if views are
+  // impossible.
   explicit Residence(const ResidenceQuestion& question);
 
   bool is_on() const { return on_; }
@@ -56,22 +56,22 @@ class Residence {
   // "49.2 MiB after Resize, CenterCrop (auto: at most 512 MiB, half of memory_limit)"
   std::string text() const EXCLUDES_LOCK(mutex_);
 
-  // Makes the records, once; `source` is the loader's, through its caches. Turns kAuto off where
-  // they take more than was estimated. Throws what ends a run.
+  // Makes the records, once; `source` is the loader's, including its caches. Turns itself off with
+  // kAuto if they take more than was estimated. Throws errors that end a run.
   void prepare(const SourcePtr& source, const std::function<void(const std::string&)>& warn,
                const std::function<void()>& interrupted);
-  // After prepare(): what the engine uses instead; null: what it used anyway.
+  // After prepare(): the source that the engine uses instead; null: it keeps its source.
   std::shared_ptr<const ResidentSource> source() const EXCLUDES_LOCK(mutex_);
   const std::shared_ptr<const Plan>& plan() const { return rest_; }
-  // After prepare(): whether cut() makes the batches, without an engine.
+  // After prepare(): whether cut() makes the batches, without the engine.
   bool cuts() const { return set_ || host_set_; }
-  // A batch by its number. Nothing where its records come to something that only the engine does,
-  // which makes it, and those that follow: cuts() is false from then on.
+  // A batch by its number. Nothing if one of its records needs work that only the engine can do;
+  // then the engine makes it and all later batches, and cuts() is false from then on.
   std::optional<Batch> cut(uint64_t seed, uint64_t epoch, int64_t batch);
   ResidentStats stats() const EXCLUDES_LOCK(mutex_);
-  // Nothing stays any more.
+  // Frees the records.
   void drop() EXCLUDES_LOCK(mutex_);
-  // Whether its batches lie on the device that was asked for.
+  // Whether its batches are on the requested device.
   bool is_on_device() const { return set_ != nullptr; }
 
  private:
@@ -95,12 +95,13 @@ class Residence {
   Schema schema_;
   bool borrows_ = false, prepared_ = false;
   size_t estimate_ = 0, most_ = 0;
-  // The one thread writes these under the lock and reads them without; others read under it.
+  // The thread that uses this object writes these under the lock and reads them without it; other
+  // threads read them under the lock.
   mutable Mutex mutex_;
   std::atomic<bool> on_ = false;
   std::string text_;
   std::shared_ptr<const ResidentSource> source_;
-  // shared: with stats(), asked for by another thread.
+  // shared: with stats(), which other threads call.
   std::shared_ptr<ResidentSet> set_;
   std::shared_ptr<HostSet> host_set_;
 };

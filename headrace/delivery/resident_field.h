@@ -21,15 +21,15 @@ struct ResidentField {
   Shape shape = {};                   // of one record
   std::vector<int64_t> strides = {};  // of one record, in elements; empty: dense
   const uint8_t* values = nullptr;    // on the host
-  ResidentPictures pictures = {};     // in place of these, where they differ in size
-  int edited = -1;  // pictures that the steps change: which of their outputs it is
-  // shared: with views, and on the host with the set itself, which copies nothing there.
+  ResidentPictures pictures = {};     // instead of these, if the pictures differ in size
+  int edited = -1;                    // pictures that steps change: index in the steps' outputs
+  // shared: with views, and on the host with the set, which does not copy the values.
   std::shared_ptr<const void> owner = {};
 
   bool has_values() const { return origin == OutputOrigin::kField; }
-  // Size of a record as it is delivered.
+  // Size of a record as delivered.
   size_t record_bytes() const { return size_t(element_count(shape)) * size_of(dtype); }
-  // The field of a batch of so many rows, without its memory.
+  // The field of a batch with this many rows, without memory.
   BatchField batch_field(int64_t rows) const {
     BatchField out;
     out.name = name;
@@ -43,9 +43,9 @@ struct ResidentField {
 };
 
 struct ResidentStats {
-  size_t data_bytes = 0;   // on the device; on the host what it borrows
+  size_t data_bytes = 0;   // on the device; on the host, of memory that it refers to
   size_t batch_bytes = 0;  // of the rings
-  int64_t beyond = 0;      // batches that got memory of their own: the consumer keeps many
+  int64_t beyond = 0;      // batches outside of the rings, because the consumer keeps many
 };
 
 }  // namespace headrace

@@ -14,7 +14,7 @@ struct ResidentPicture {
   const uint8_t* values = nullptr;  // (C, H, W) bytes on the host, as long as they stay there
   Size size;
 };
-// By record. shared: by what holds a field, and by the steps on it.
+// By record. shared: by the holder of a field, and by the steps on it.
 using ResidentPictures = std::shared_ptr<const std::vector<ResidentPicture>>;
 
 }  // namespace headrace

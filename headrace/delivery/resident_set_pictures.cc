@@ -114,7 +114,8 @@ void ResidentSet::resize(const Table& table, uint8_t*& stage) {
     try {
       work.set_ready(stream_->record());
     } catch (const Exception&) {
-      // The device has failed, and says so by what is thrown: nothing of it reads any more.
+      // The device has failed, and reports that by an exception elsewhere: it no longer reads this
+      // memory.
     }
     throw;
   }

@@ -2,9 +2,9 @@
 // Records in the state after the deterministic part of a pipeline, held in memory: a source like
 // the original one, with the same numbers, names and fingerprint.
 //
-// They are made once, in order, by the engine (all threads, with read-ahead). A record that is bad
-// stays bad with its own error, so on_error finds it wherever it is drawn. Immutable once it is
-// filled; const members may be called from any thread.
+// They are made once, in order, by the engine (all threads, with read-ahead). A bad record is
+// stored with its error, so on_error applies wherever it is drawn. Immutable once filled; const
+// members may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +24,19 @@ namespace headrace {
 
 struct ResidentFill {
   SourcePtr source;
-  std::shared_ptr<const Plan> plan;  // shared: with the engine. Of the deterministic part
-  Schema schema;                     // of what comes out; a field that the plan gives is held
+  std::shared_ptr<const Plan> plan;  // of the deterministic part. shared: with the engine
+  Schema schema;                     // of the result; fields that the plan delivers are held
   int threads = 1;
-  size_t memory_limit = 0;  // of making them
+  size_t memory_limit = 0;  // while the records are made
   size_t most_bytes = 0;    // upper limit for them
-  size_t record_bytes = 0;  // of one, about
+  size_t record_bytes = 0;  // of one record, approximately
   std::function<void(const std::string&)> warn = {};
 };
 
 class ResidentSource final : public SourceAround {
  public:
-  // Nothing where the records take more than they may, or too many are bad; `why` says which.
-  // Throws what ends a run, and what `interrupted` throws.
-  // shared: by the loader and its engine.
+  // Null if the records take more than most_bytes, or too many are bad; `why` says which. Throws
+  // errors that end a run, and what `interrupted` throws. shared: by the loader and its engine.
   static std::shared_ptr<const ResidentSource> filled(const ResidentFill& fill, std::string& why,
                                                       const std::function<void()>& interrupted);
 
@@ -45,18 +44,18 @@ class ResidentSource final : public SourceAround {
   ReadStyle read_style() const override { return ReadStyle::kMemory; }
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override;
-  void will_read(int64_t, int64_t) const override {}  // they are here
+  void will_read(int64_t, int64_t) const override {}  // the records are in memory
   bool shares_files(size_t) const override { return false; }
   const uint8_t* dense_values(size_t field) const override;
 
-  // Images of a field whose images differ in size; null for others, and where records are bad.
+  // Images of a field whose images differ in size; null for other fields, and if records are bad.
   ResidentPictures pictures(size_t field) const;
 
   size_t bytes() const { return bytes_; }
   int64_t bad_records() const { return static_cast<int64_t>(failures_.size()); }
 
  private:
-  // Values of one field. Dense ones lie end to end; of the others each has a place and a shape.
+  // Values of one field. Dense ones are contiguous; each of the others has a position and a shape.
   struct Held {
     bool is_held = false, is_dense = false;
     size_t record_bytes = 0;

@@ -18,7 +18,7 @@ namespace headrace {
 
 using Bytes = std::vector<uint8_t>;
 
-// The rows of a field that a batch should have, from the data and the sampler's own numbers.
+// The rows of a field that a batch should have, from the data and the sampler's indices.
 inline Bytes expected_rows(const Bytes& values, size_t row_bytes, const Sampler& sampler,
                            uint64_t seed, uint64_t epoch, BatchRange range) {
   Bytes out;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pinned host memory for copying batches from ordinary memory.
 //
-// Copies from pinned memory are asynchronous; pageable memory is first copied by the driver, on
-// the calling thread. A fixed number of slabs is used in turn; one is written again when the copy
-// out of it is done. Used by one thread.
+// Copies from pinned memory are asynchronous; pageable memory is first copied by the driver, on the
+// calling thread. A fixed number of slabs is used in turn; one is reused when the copies out of it
+// are done. Used by one thread.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace headrace {
 
-// Pages of the host that a device copies from. Where they cannot be pinned they serve all the same.
+// Host pages that a device copies from. If they cannot be pinned, they are used unpinned.
 class PinnedPages {
  public:
   PinnedPages(DevicePtr device, size_t bytes);
@@ -34,8 +34,8 @@ class PinnedPages {
   bool pinned_;
 };
 
-// Small pieces of pinned memory that a device writes to. They come back by themselves, on any
-// thread, also after this.
+// Small pieces of pinned memory that a device writes to. A piece is returned when its last pointer
+// is destroyed, on any thread, also after this object is destroyed.
 class PinnedPieces {
  public:
   explicit PinnedPieces(DevicePtr device);
@@ -44,20 +44,20 @@ class PinnedPieces {
  private:
   struct Free;
   const DevicePtr device_;
-  const std::shared_ptr<Free> free_;  // shared: with the pieces that are out
+  const std::shared_ptr<Free> free_;  // shared: with the pieces in use
 };
 
 class StagingRing {
  public:
-  // memory_limit: bytes of all slabs; 0: none.
+  // memory_limit: bytes of all slabs; 0: no limit.
   StagingRing(DevicePtr device, int slabs, size_t memory_limit);
   ~StagingRing();  // waits for the copies out of it
 
-  // Room for a batch; waits until the slab's last copy is done. Null where the limit leaves none:
-  // then the batch is copied from where it lies.
+  // Memory for a batch; waits until the slab's last copies are done. Null if the limit leaves none:
+  // then the batch is copied from its own memory.
   void* take(size_t bytes);
-  // The copies out of the slab that was taken last are queued before this, or before one of
-  // several.
+  // Adds an event that must be done before the slab taken last is reused; the copies out of it are
+  // queued before one of these events.
   void fence(EventPtr event);
 
   bool all_pinned() const { return all_pinned_; }

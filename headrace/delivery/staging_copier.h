@@ -4,10 +4,10 @@
 //
 //   ordinary memory ──pieces, several threads──> staging ──in order, one stream──> device
 //
-// One core reads and writes memory at a fraction of what the bus to a device takes, and the first
-// byte would only leave after the last was staged. The threads are the caller's and some of the
-// process's workers, which the copier asks for with its first large tensor. copy() is called by one
-// thread.
+// One core copies memory at a fraction of the bandwidth of the bus to a device, and without pieces
+// the first byte would be sent only after the last one was staged. The threads are the caller's and
+// some of the process's workers, which are requested with the first large tensor. copy() is called
+// by one thread.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,16 @@ namespace headrace {
 class StagingCopier final : private PoolClient {
  public:
   static constexpr size_t kPieceBytes = size_t{2} << 20;
-  // At most 8, and half of the cores that this process may use.
+  // At most 8, and at most half of the cores that this process may use.
   static int default_helpers();
 
   explicit StagingCopier(int helpers = default_helpers()) : helpers_(*this, helpers) {}
   StagingCopier(const StagingCopier&) = delete;
   StagingCopier& operator=(const StagingCopier&) = delete;
 
-  // Returns when `from` is read to its end and all copies out of `staged` are queued. Throws what
-  // the stream throws; by then no thread reads or writes these ranges, but for what was queued.
+  // Returns when all of `from` has been read and all copies out of `staged` are queued. Throws
+  // exceptions of the stream; by then no thread reads or writes these ranges, except for queued
+  // copies.
   void copy(void* to, uint8_t* staged, const void* from, size_t bytes, Stream& stream)
       EXCLUDES_LOCK(mutex_);
 
@@ -46,7 +47,7 @@ class StagingCopier final : private PoolClient {
 
   Mutex mutex_;
   Condition staged_one_;
-  // Staging memory of the tensor that is being copied; none where bytes_ is 0.
+  // Staging memory of the tensor that is being copied; unused if bytes_ is 0.
   uint8_t* staged_ GUARDED_BY(mutex_) = nullptr;
   const uint8_t* from_ GUARDED_BY(mutex_) = nullptr;
   size_t bytes_ GUARDED_BY(mutex_) = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much device memory to allocate, for the current need and for later growth.
+// How much device memory to allocate: the current need, with room for growth.
 #pragma once
 
 #include <cstddef>

@@ -62,8 +62,8 @@ void BadRecords::begin_epoch(int64_t bad) {
   in_epoch_ = bad;
 }
 
-// Allocates before it changes anything: a batch is made again if memory for its entries is refused,
-// and entries that count as listed must be in the list and in the file.
+// Allocates before it changes anything: a batch is made again if allocating its entries fails, and
+// entries that count as listed must be in the list and in the file.
 void BadRecords::add(BadRecord record) {
   const std::string line = file_ ? json_of(record) + '\n' : std::string();
   int missing = 0;

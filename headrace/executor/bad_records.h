@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of on_error: the quarantine list, its JSON-lines file, and the budget that ends a run.
+// State of on_error=: the quarantine list, its JSON-lines file, and the budget of bad records,
+// which ends a run when it is exceeded.
 //
-// Entries are in the order of batches, as the consumer receives them, so the list and the moment
-// at which the budget is exhausted do not depend on threads. Thread-safe.
+// Entries are added in the order in which the consumer receives batches, so the list and the moment
+// at which the budget is exceeded do not depend on threads. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ enum class OnError : uint8_t {
   kSkip,        // the row is left out; the batch is shorter
 };
 
-// A row that something went wrong with.
+// A row that failed.
 struct RowFailure {
   int row = 0;
   int64_t record = 0;
@@ -35,8 +36,8 @@ struct RowFailure {
   std::string action = {};
   bool fatal = false;  // on_error does not apply, or every substitute was bad as well
 };
-// A list: an entry is handed over without an allocation, so nothing that the system refuses can
-// come between giving up a row and reporting it.
+// A list, because moving an entry (splice) allocates nothing: reporting a failed row cannot itself
+// fail for lack of memory.
 using RowFailures = std::list<RowFailure>;
 
 struct BadRecord {
@@ -48,20 +49,20 @@ struct BadRecord {
 
 class BadRecords {
  public:
-  // `path` empty: no file. Throws Exception HR0730 when the file cannot be written. `warn` hears
-  // once of entries that are not in it.
+  // `path` empty: no file. Throws Exception HR0730 if the file cannot be written. `warn` is called
+  // once if entries could not be added to it.
   BadRecords(int64_t budget, double rate, const std::string& path,
              std::function<void(const std::string&)> warn = {});
 
-  // A new epoch, or a resumed one in which `bad` were found before.
+  // Begins an epoch, or resumes one in which `bad` bad records were found before.
   void begin_epoch(int64_t bad) EXCLUDES_LOCK(mutex_);
   void add(BadRecord record) EXCLUDES_LOCK(mutex_);
-  // Adds those of a batch's rows, and checks. Padding counts for nothing: its records are counted
-  // where they are valid. Throws the first fatal one's error, and then adds none: a batch that is
-  // tried again is not counted twice.
+  // Adds the failures of a batch's rows, then calls check(). Padding is not counted: its records
+  // are counted where they are valid. If a failure is fatal, throws the error of the first fatal
+  // one and adds nothing, so that a batch that is retried is not counted twice.
   void account(RowFailures& failures, const Source& source, int64_t epoch, const BatchRange& rows,
                int64_t seen) EXCLUDES_LOCK(mutex_);
-  // Throws Exception HR0731 when the budget is exceeded; `seen` records of the epoch so far.
+  // Throws Exception HR0731 if the budget is exceeded. `seen`: records of the epoch so far.
   void check(int64_t seen) const EXCLUDES_LOCK(mutex_);
 
   int64_t in_epoch() const EXCLUDES_LOCK(mutex_);
@@ -80,11 +81,12 @@ class BadRecords {
   std::set<std::pair<int64_t, int64_t>> listed_ GUARDED_BY(mutex_);  // epoch, position
 };
 
-// Completes the place of a record's error with what the source knows: a decoder knows no file. An
-// offset that it gave counts from the picture's begin, and goes to the notes.
+// Completes the location of a record's error from the source, since a decoder does not know the
+// file. If the source has an offset too, the decoder's, which counts from the start of the image,
+// is moved to the note.
 void add_place(Error& error, const Source& source, int64_t record);
 
-// One line of JSON, as the quarantine file and `scan` write it.
+// One line of JSON, as written to the quarantine file and by `headrace scan`.
 std::string json_of(const BadRecord& record);
 
 }  // namespace headrace

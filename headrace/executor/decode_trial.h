@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a few records of a task at once, to find out which of their pictures a device would decode.
+// Makes a few records of a task in advance, to find out which of their pictures a device would
+// decode.
 #pragma once
 
 #include "headrace/executor/row_task.h"
@@ -8,8 +9,8 @@
 namespace headrace {
 
 // Tries 64 evenly spaced records, or as many as fit into half a second, at least eight. Bad records
-// are skipped. Python steps are not called, nor are steps that take other records: their pictures
-// count as pixels made before. REQUIRES: task.left says what is decoded there.
+// are skipped. Python steps and partner steps are not run; pictures that pass through one count as
+// "pixels made before". REQUIRES: task.left specifies what the device decodes.
 DeviceDecoding::Counts try_decoding(const RowTask& task);
 
 }  // namespace headrace

@@ -142,7 +142,7 @@ std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
     ThreadPool::workers().wake(options_.threads);
     return batch;
   } catch (...) {
-    batches_.end();  // it is no longer here, but has not arrived either
+    batches_.end();  // it has left the queue, but did not reach the consumer
     throw;
   }
 }
@@ -270,7 +270,7 @@ RowsMade Engine::make_rows(const RowsWanted& wanted, const BatchRows::Memory& me
   return made;
 }
 
-// The records of these rows are not fetched here.
+// This engine does not fetch the records of lent rows.
 std::optional<RowsLent> Engine::rows_ahead(int most, double patience_seconds) {
   std::optional<RowsLent> rows = batches_.lend(most, patience_seconds);
   const int64_t reads = order_.reads_a_row();

@@ -6,9 +6,9 @@
 //        ^                                │ rows, written              (waits for a step in Python:
 //        └──────── a report ──────────────┴─────> BatchBuilder           PythonCrossing)
 //
-// RecordOrder says which record a row is made of, MemoryGate what it may hold meanwhile.
-// Locks: each part has its own; OpenBatches' is taken before a slot ring's or the pool's, never the
-// other way round.
+// RecordOrder determines the record that a row is made from, MemoryGate how much memory it may use.
+// Locks: each part has its own; OpenBatches' is taken before a slot ring's or the pool's, never
+// after it.
 #pragma once
 
 #include <atomic>
@@ -44,13 +44,13 @@ struct EngineOptions {
   size_t memory_limit = 0;
   std::function<void(const std::string&)> warn;
   DevicePtr device = {};         // target of copies: slots are pinned for it
-  double patience_seconds = 60;  // until `warn` is told what next() waits for; 0: never
+  double patience_seconds = 60;  // until `warn` reports what next() waits for; 0: never
   double record_timeout = 0;     // see LoaderOptions
-  bool on_demand = false;        // batches by make() alone: no thread is started
+  bool on_demand = false;        // batches only by make(): no thread is started
   bool lends = false;            // rows may be made elsewhere; REQUIRES: why_not_lent() is empty
 };
 
-// Whether rows of such batches can be made elsewhere; if not, the reason: a clause.
+// Why rows of such batches cannot be made elsewhere, as a clause; empty if they can.
 std::string why_not_lent(const RowTask& task);
 
 class Engine final : public PoolClient {
@@ -66,7 +66,7 @@ class Engine final : public PoolClient {
   void stop(const std::function<void()>& interrupted = {});
   // The next batch, or nothing after the epoch's last. Throws the batch's error.
   std::optional<Batch> next(const std::function<void()>& interrupted);
-  // False when a batch was lost on its way to the consumer: start() again from there.
+  // False if a batch was lost on its way to the consumer: call start() again with that batch.
   bool delivers() const { return batches_.delivers(); }
 
   // One batch, made immediately on the calling thread, in separate memory.
@@ -75,7 +75,7 @@ class Engine final : public PoolClient {
   // Makes rows of a batch for another engine, on the calling thread; `memory` is called once per
   // output.
   RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory);
-  // Rows that others make for this engine; callable from any thread. See OpenBatches.
+  // Rows that other engines make for this one; callable from any thread. See OpenBatches.
   std::optional<RowsLent> rows_ahead(int most, double patience_seconds);
   bool rows_arrived(int64_t number, RowsMade made, const RowBytes& bytes) {
     return batches_.arrive(number, std::move(made), bytes);
@@ -105,11 +105,12 @@ class Engine final : public PoolClient {
   const SlotRings rings_;
   std::atomic<bool> stopping_{false};  // records that have not been started are not started
   std::atomic<uint64_t> freed_{0};     // counts records that gave memory back
-  std::atomic<int64_t> copies_{0};     // copies of slots that the consumer holds completely
+  std::atomic<int64_t> copies_{0};     // copies made because the consumer held all slots
   OpenBatches batches_;
   PythonCrossing crossing_;
   const RecordWorker worker_;
-  // Last: threads that leave the pools must not be asked for anything while the rest is destroyed.
+  // Last, so destroyed first: no pool thread may call this object while its other members are
+  // destroyed.
   std::optional<Membership> at_workers_, at_python_threads_;
 };
 

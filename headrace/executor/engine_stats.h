@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's counters. The table of counters (loader/counters.cc) defines each of them, and says
-// where it is shown.
+// The engine's counters. The table of counters (loader/counters.cc) defines each of them and where
+// it is shown.
 #pragma once
 
 #include <cstddef>

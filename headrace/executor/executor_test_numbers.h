@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: records that are their own numbers, some of them bad, and the values of a batch.
+// For tests: a source whose records hold their own index, some of them bad, and checks of a batch's
+// values.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -73,7 +74,7 @@ inline std::vector<int64_t> labels_of(const Batch& batch) {
   return {data, data + batch.size};
 }
 
-// Every element of a row must be its record's number: a torn or stale row shows.
+// Every element of a row must be its record's index, so torn and stale rows are detected.
 inline void check_rows(const Batch& batch) {
   const auto labels = labels_of(batch);
   const auto* values = static_cast<const int64_t*>(batch["value"].view.data);

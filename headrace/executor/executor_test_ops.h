@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of batch and partner steps: an operator of each scope, whose arithmetic shows which
-// rows met.
+// For tests of batch and partner steps: an operator of each scope, whose result shows which rows
+// were combined.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@
 
 namespace headrace::scopes_test {
 
-// own = factor * own + opposite, with the row that stands as far from the group's end as it does
-// from its begin; the factor is drawn for the group. Labels and tensors of int64.
+// row = factor * row + opposite, where row i of a group of n is combined with row n - 1 - i; one
+// factor is drawn per group. Takes int64 tensors.
 class MixOpposites final : public BatchOp {
  public:
   MixOpposites(int64_t group, bool fails) : group_(group), fails_(fails) {}
@@ -65,7 +65,7 @@ inline const OpRecord kMixOpposites{
     }};
 inline const Register<OpRecord> registered_mix(kMixOpposites);
 
-// Tensors of int64 become kOwn times their own plus the partners'; images the mean of all.
+// An int64 tensor becomes kOwn * itself + the partners' tensors; an image becomes the mean of all.
 class AddPartners final : public Op {
  public:
   AddPartners(int64_t count, int64_t within) : count_(static_cast<int>(count)), within_(within) {}
@@ -148,7 +148,7 @@ inline const OpRecord kAddPartners{
     }};
 inline const Register<OpRecord> registered_add(kAddPartners);
 
-// A step in Python that gives back what it gets.
+// A Python step that returns its input.
 class Unchanged final : public PythonFunction {
  public:
   std::string name() const override { return "unchanged"; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a RecordWorker with everything that it borrows, on the test's own thread.
+// For tests: a RecordWorker with everything that it uses, on the test's thread.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace headrace::scopes_test {
 
-// Steps in Python are called at once.
+// Python steps are called immediately.
 class LentWorker final : public PythonCalls {
  public:
   static constexpr size_t kMiB = size_t{1} << 20;

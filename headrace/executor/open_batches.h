@@ -2,7 +2,7 @@
 // The batches that are being filled. Workers claim runs of their rows, in order; a batch is opened
 // when it has slots, its ragged tensors are made when its last row is written, and the consumer
 // gets the batches in order. Holds the executor's main lock, which is taken a few times per run and
-// protects no record.
+// does not protect the records.
 //
 // Locks: its own, then a slot ring's; never the other way round. Thread-safe.
 #pragma once
@@ -42,7 +42,7 @@ class BatchLedger {
   const std::exception_ptr& assembly_error() const { return assembly_error_; }
 
  private:
-  friend class OpenBatches;     // whose lock guards all of it until then
+  friend class OpenBatches;     // its lock guards all members until await() returns
   int64_t first_sequence_ = 0;  // of row 0 in the stream
   int claimed_ = 0, done_ = 0;  // rows
   int lent_from_ = 0;           // first row that is lent, was lent, or is after the last
@@ -51,8 +51,8 @@ class BatchLedger {
   int64_t warnings_ = 0;
   PictureRemarks remarks_;
   size_t list_bytes_ = 0;       // of fields delivered as lists, which have no slot
-  size_t predicted_bytes_ = 0;  // of these, what was predicted
-  bool too_large_ = false;      // these alone exceed their share
+  size_t predicted_bytes_ = 0;  // the predicted part of list_bytes_
+  bool too_large_ = false;      // its lists alone exceed their budget
   // Note [Who makes the tensors of ragged fields]
   enum class Assembly : uint8_t { kNone, kUnderWay, kDone } assembly_ = Assembly::kNone;
   size_t assembled_bytes_ = 0;  // their size, once known
@@ -60,8 +60,8 @@ class BatchLedger {
 };
 
 struct OpenBatch {
-  BatchBuilder
-      builder;  // its rows belong to their workers, all of it to the thread that assembles it
+  // Its rows belong to the workers that write them, the whole to the thread that assembles it.
+  BatchBuilder builder;
   BatchLedger ledger = {};
 };
 
@@ -72,52 +72,54 @@ class OpenBatches {
     int python_workers = 0;  // 0 also without Python steps
     bool to_device = false;  // batches are copied to a device, and hold their slots until then
     bool lends = false;      // rows may be made elsewhere
-    std::function<void()>
-        wake;  // tells the threads that there may be work. Called without the lock
+    // Tells the threads that there may be work. Called without the lock.
+    std::function<void()> wake;
   };
-  // The objects passed in outlive it.
+  // The referenced objects must outlive it.
   OpenBatches(const RowTask& task, const RecordOrder& order, const SlotRings& rings,
               const MemoryShares& shares, Makers makers);
 
   // --- The stream ---
-  // It shall start with this batch. True if that continues the last one. REQUIRES: idle.
+  // Begins the stream at this batch. True if that continues the previous stream. REQUIRES: idle.
   bool begin(int64_t epoch, int64_t batch) EXCLUDES_LOCK(mutex_);
-  void go() EXCLUDES_LOCK(mutex_);   // from now on rows are claimed
-  void end() EXCLUDES_LOCK(mutex_);  // from now on no more rows are claimed
+  void go() EXCLUDES_LOCK(mutex_);   // rows may be claimed from now on
+  void end() EXCLUDES_LOCK(mutex_);  // no rows are claimed from now on
   bool delivers() const EXCLUDES_LOCK(mutex_);
-  // Returns after the time, or sooner if no run is claimed any more and nothing is assembled.
+  // Waits for a change, at most for this time. True if no run is claimed, no rows are arriving, and
+  // nothing is being assembled.
   bool wait_idle(std::chrono::milliseconds time) EXCLUDES_LOCK(mutex_);
   void clear() EXCLUDES_LOCK(mutex_);  // REQUIRES: idle
 
   // --- Workers ---
-  // Runs that are back from Python, then those that lacked memory, then new rows; null: none now.
+  // A run to work on: one that is back from Python, else one that lacked memory, else new rows.
+  // Null if there is none now.
   std::unique_ptr<RecordRun> claim() EXCLUDES_LOCK(mutex_);
   // Takes from the run's report what others must know immediately: the memory of lists, and failed
   // rows. Allocates nothing, so that abandoned runs are reported, too.
   void note(RecordRun& run) EXCLUDES_LOCK(mutex_);
-  // The groups of batch steps that the run has completed. REQUIRES: all its rows are settled, and
-  // this was not called since.
+  // The groups of batch steps that the run has completed. REQUIRES: all its rows are settled;
+  // called once per run.
   std::vector<MixGroup> settled(const RecordRun& run) EXCLUDES_LOCK(mutex_);
   // Takes the rest of the report, and the run itself unless it goes to Python. Assembles the batch
-  // that is now full.
+  // if it is now full.
   void finish(std::unique_ptr<RecordRun>& run, Stands stands) EXCLUDES_LOCK(mutex_);
-  // Runs whose Python steps have been called.
+  // Takes back runs whose Python steps have been called.
   void go_on(std::vector<std::unique_ptr<RecordRun>>& runs, double python_seconds)
       EXCLUDES_LOCK(mutex_);
-  // The run, if there is one, will not be finished; the consumer gets the error.
+  // Abandons the run (may be null); the consumer gets the error.
   void break_off(std::unique_ptr<RecordRun> run, std::exception_ptr error) noexcept
       EXCLUDES_LOCK(mutex_);
   bool assemble_next() EXCLUDES_LOCK(mutex_);  // false: no batch is due
 
   // --- Rows that are made elsewhere (lent_rows.cc) ---
-  // Up to so many unclaimed rows (or a group of them), from the end of the open batches; nothing if
-  // all are claimed. They belong to the caller until they arrive or are recalled: by recall(), or
-  // when the consumer has waited for them longer than the patience.
+  // Lends up to `most` unclaimed rows (or one group, if that is larger), from the end of the open
+  // batches; nothing if all are claimed. They belong to the caller until they arrive or are
+  // recalled: by recall(), or when the consumer has waited for them longer than the patience.
   std::optional<RowsLent> lend(int most, double patience_seconds) EXCLUDES_LOCK(mutex_);
-  // Writes them. False if the loan was recalled: then nothing was written. Throws Exception HR0713
-  // if the bytes are not from such rows.
+  // Writes lent rows. False if the loan was recalled; then nothing was written. Throws Exception
+  // HR0713 if the bytes do not have the sizes of these rows.
   bool arrive(int64_t number, RowsMade made, const RowBytes& bytes) EXCLUDES_LOCK(mutex_);
-  // Workers make them; nothing if they have arrived.
+  // Returns the rows to the workers; does nothing if they have arrived.
   void recall(int64_t number) EXCLUDES_LOCK(mutex_);
   bool is_out(int64_t number) const EXCLUDES_LOCK(mutex_);
 
@@ -125,25 +127,26 @@ class OpenBatches {
   struct Waiting {
     const std::function<void()>& interrupted;       // called every 50 ms; may throw
     double patience_seconds = 0;                    // 0: no limit
-    std::function<void(double seconds)> impatient;  // called once when it ends
+    std::function<void(double seconds)> impatient;  // called once, after patience_seconds
   };
   // The next batch with all its rows; null after the epoch's last. Throws if it cannot be
   // completed.
   std::unique_ptr<OpenBatch> await(const Waiting& waiting) EXCLUDES_LOCK(mutex_);
-  // The state on which await() decides, without waiting.
+  // What await() would act on now, without waiting.
   struct Look {
     enum class Kind : uint8_t { kNotYet, kEnd, kBatch, kAssemble } kind = Kind::kNotYet;
     std::unique_ptr<OpenBatch> batch = {};
     OpenBatch* to_assemble = nullptr;
   };
   Look look() EXCLUDES_LOCK(mutex_);
-  // It has become this batch, which is counted, and no longer counts as the loader's memory.
+  // Counts the batch made from `open`, whose memory no longer counts as the loader's.
   void leave(const OpenBatch& open, const Batch& batch) EXCLUDES_LOCK(mutex_);
   int open() const EXCLUDES_LOCK(mutex_);
 
-  // Current work on records, for a consumer that waits.
+  // What workers are doing now, to explain to a waiting consumer.
   std::vector<Doing> doing() const EXCLUDES_LOCK(mutex_);
-  // As far as it is counted here: memory of lists, of tensors made from them, and unused memory.
+  // The counters kept here, including memory of lists, of tensors made from them, and unused
+  // memory.
   EngineStats stats() const EXCLUDES_LOCK(mutex_);
 
  private:
@@ -182,10 +185,10 @@ class OpenBatches {
   bool running_ GUARDED_BY(mutex_) = false;
   bool consumer_waits_ GUARDED_BY(mutex_) = false;  // inside await()
   bool consumer_keeps_ GUARDED_BY(mutex_) = false;  // held more than one batch at its last call
-  int64_t epoch_ GUARDED_BY(mutex_) = -2;           // neither an epoch nor the one after it
+  int64_t epoch_ GUARDED_BY(mutex_) = -2;           // so that no first epoch continues it
   int64_t next_open_ GUARDED_BY(mutex_) = 0;        // batch to open next
   int64_t next_sequence_ GUARDED_BY(mutex_) = 0;    // of its first row
-  std::optional<Prediction> predicted_ GUARDED_BY(mutex_);  // of its ragged fields, once known
+  std::optional<Prediction> predicted_ GUARDED_BY(mutex_);  // its ragged fields, once computed
   std::deque<std::unique_ptr<OpenBatch>> open_ GUARDED_BY(mutex_);
   size_t list_bytes_ GUARDED_BY(mutex_) = 0;       // of open_
   size_t assembled_bytes_ GUARDED_BY(mutex_) = 0;  // of open_
@@ -195,7 +198,7 @@ class OpenBatches {
     OpenBatch* of = nullptr;
     int first = 0, count = 0;
     double due = 0;        // when the consumer stops waiting for it
-    bool arrives = false;  // a thread writes its rows
+    bool arrives = false;  // a thread is writing its rows
   };
   std::map<int64_t, Loan> lent_ GUARDED_BY(mutex_);  // by number
   std::deque<Loan> recalled_ GUARDED_BY(mutex_);     // for workers to make

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records that a partner step mixes into a row's own (Note [Partner steps] in ops/op.h). A row's
-// reads have consecutive numbers in the read-ahead, its own first, so partners are read ahead in
-// order and count toward its budget. Their working memory is requested together with the row's.
+// The partners of a row: records that a partner step mixes into its own (Note [Partner steps] in
+// ops/op.h). A row's reads have consecutive numbers in the read-ahead, its own record first, so
+// partners are read ahead in order and count toward the read-ahead's budget. Their working memory
+// is requested together with the row's.
 #pragma once
 
 #include <atomic>
@@ -19,10 +20,10 @@ class Partners {
            ReadAhead& reads, KeptPartners& kept, const std::atomic<bool>& stop)
       : task_(task), order_(order), bytes_(bytes), reads_(reads), kept_(kept), stop_(stop) {}
 
-  // Each stores the record at fault in `blamed`.
+  // On an error, each of these stores the record at fault in `blamed`.
   void read(const Rows& rows, InFlight& flight) const;
   Result<void> begin(InFlight& flight, Renderer& renderer) const;
-  // Moves the row's record and its partners to where the step takes them.
+  // Advances the row's partners, and with near partners also its own record, to the partner step.
   Result<void> advance(const Rows& rows, InFlight& flight, Renderer& renderer) const;
 
  private:

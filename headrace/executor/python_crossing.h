@@ -3,7 +3,8 @@
 // with all others that wait there, and continue. If Python has workers (processes), a separate
 // thread waits for each and takes a part of the runs.
 //
-// Locks: its two are taken while no other is held; Python is called under one of them. Thread-safe.
+// Locks: its two locks are taken while no other is held; Python is called under call_mutex_.
+// Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ namespace headrace {
 
 class PythonCrossing final : public PoolClient, public PythonCalls {
  public:
-  // `wake`: tells the workers that runs are back. Once `stop` is set nothing is called any more.
+  // `wake`: tells the workers that runs are back. Once `stop` is set, Python is no longer called.
   PythonCrossing(const RowTask& task, OpenBatches& batches, int workers, std::function<void()> wake,
                  const std::atomic<bool>& stop);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of quarantine=: several processes may append lines to it, each of which is complete or
-// absent.
+// The file given by quarantine=. Several processes may append to it; a line is written completely
+// or not at all.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ class QuarantineFile {
 
   explicit operator bool() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
-  // Returns 0, or the errno for which the line is not in the file, such as a full disk. Allocates
-  // nothing.
+  // Appends a line. Returns 0, or the errno if the line could not be written, such as ENOSPC.
+  // Allocates nothing.
   int append(std::string_view line) const noexcept;
 
  private:

@@ -25,17 +25,17 @@ struct OpenBatch;
 struct Rows {
   int64_t epoch = 0, batch = 0;
   int64_t position = 0;  // of the batch's row 0 in the epoch
-  int64_t sequence =
-      -1;  // of its row 0 in the stream; -1: in none, its records are read individually
+  // Of its row 0 in the stream; -1: in no stream, its records are read individually.
+  int64_t sequence = -1;
   int first = 0, count = 0;
 
   bool is_streamed() const { return sequence >= 0; }
   int64_t position_of(int row) const { return position + row; }
-  // -1 for none: before the whole stream.
+  // -1 if it is in no stream; this sorts before all rows of the stream.
   int64_t sequence_of(int row) const { return is_streamed() ? sequence + row : -1; }
 };
 
-// Whole rows that batch steps mix.
+// Complete groups of rows that batch steps mix.
 struct MixGroup {
   int64_t first = 0, count = 0;
 };
@@ -55,16 +55,16 @@ struct RowsReport {
 struct PartnerRead {
   RecordData data;
   ReadLoan lent;
-  // Instead, if it was kept. shared: see KeptPartners
+  // Used instead if the partner was cached. shared: see KeptPartners
   std::shared_ptr<const KeptPartner> kept = {};
 };
 
 // One row's record, from reading to writing.
 struct InFlight {
   // kIdle: to be read. kBegun: its header is read, and it needs memory. kGoing: it has memory, and
-  // may take its next step, for which it may be waiting for pixels. kAtPython: it waits at a Python
-  // step. kAtEnd: it may be written. kBad: its substitute is to be started. kSettled: written,
-  // dropped or failed.
+  // can take its next step once the pixels that it requested are there. kAtPython: it waits at a
+  // Python step. kAtEnd: it may be written. kBad: its substitute is to be started. kSettled:
+  // written, dropped or failed.
   enum class State : uint8_t { kIdle, kBegun, kGoing, kAtPython, kAtEnd, kBad, kSettled };
   State state = State::kIdle;
   int row = 0;         // of the batch
@@ -73,12 +73,12 @@ struct InFlight {
   ReadLoan lent;  // for `data`
   Record record;  // with its partners
   std::vector<PartnerRead> partners;
-  int64_t blamed = -1;     // the record that an error now belongs to: its own or a partner's
+  int64_t blamed = -1;     // the record that a current error belongs to: its own or a partner
   int step = 0;            // its position in the plan
   PixelRequests requests;  // of that step, while it waits for its group
-  GateHold reserved;       // from its header to its end
+  GateHold reserved;       // from reading its header until it is settled
   std::optional<PythonCall> call;
-  RowFailures failure;  // at most one: of the record that was here first
+  RowFailures failure;  // at most one: that of the row's first record
   int attempt = 0;      // number of the attempt at a substitute
 
   bool begun() const { return state == State::kBegun; }
@@ -89,12 +89,12 @@ struct InFlight {
   bool settled() const { return state == State::kSettled; }
 };
 
-// Current work on a run's records, for a consumer that asks why no batch comes.
+// What is being done with a run's records, for a consumer that asks why no batch arrives.
 struct RunActivity {
   enum class Kind : uint8_t { kWaits, kReads, kMakes, kInPython };
   std::atomic<Kind> kind{Kind::kWaits};
   std::atomic<int64_t> record{-1};  // kReads, kMakes
-  std::atomic<int> step{-1};        // kInPython: the plan's; the records are those that stand there
+  std::atomic<int> step{-1};        // kInPython: the plan's step that the records wait at
   std::atomic<double> since{0};     // seconds of the steady clock
 
   void begin(Kind what, int64_t of_record, double now) {
@@ -104,23 +104,24 @@ struct RunActivity {
   }
 };
 
-// Where a run stands when a worker lets go of it: it goes on at once, all its rows are settled, it
-// waits for Python, or it lacks memory.
+// The state of a run when a worker returns it: it can continue immediately, all its rows are
+// settled, it waits for Python, or it lacks memory.
 enum class Stands : uint8_t { kMore, kDone, kAtPython, kLacksMemory };
 
 // Belongs to one thread at a time.
 struct RecordRun {
   Rows rows;
   BatchBuilder* to = nullptr;  // where they are written
-  OpenBatch* of = nullptr;     // whose rows they are: for OpenBatches alone
+  OpenBatch* of = nullptr;     // the batch of these rows; used only by OpenBatches
   bool begun = false;
-  // Rows of it that are taken: by groups; with Python steps of the present sweep over all, which
-  // leaves out what is not at Python once one row has found too little memory.
+  // Number of its rows that have been taken: by groups, or, with Python steps, by the current sweep
+  // over all rows. Once a row finds too little memory, the sweep visits only rows that wait at a
+  // Python step.
   int taken = 0;
   bool lacks_memory = false;
   RunActivity activity;
   // Capacity is kept from run to run.
-  std::vector<InFlight> flight;    // with Python steps of each row, else of the group at hand
+  std::vector<InFlight> flight;    // of each row with Python steps, else of the current group
   std::vector<RowSource> sources;  // of the records that are being written
   RowsReport report;
 };

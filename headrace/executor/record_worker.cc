@@ -201,8 +201,8 @@ void RecordWorker::mix(RecordRun& run, MixGroup group, Renderer& renderer) const
 
 // --- Runs with Python steps ----------------------------------------------------------------------
 //
-// Here no worker waits for memory, which might be held by records that only a worker can finish
-// (Note [Why the memory limit cannot deadlock]); the run is suspended instead.
+// Here workers never wait for memory, since it might be held by records that only a worker can
+// finish (Note [Why the memory limit cannot deadlock]); the run is suspended instead.
 
 Stands RecordWorker::sweep(RecordRun& run, Renderer& renderer) const {
   if (!run.begun) {
@@ -322,7 +322,7 @@ void RecordWorker::substitute(RecordRun& run, InFlight& flight, Renderer& render
   }
 }
 
-// --- Steps of a row -------------------------------------------------------------------------------
+// --- Stages of a row -----------------------------------------------------------------------------
 
 void RecordWorker::begin(RecordRun& run, InFlight& flight, Renderer& renderer,
                          bool may_wait) const {
@@ -436,7 +436,7 @@ void RecordWorker::write(RecordRun& run, std::span<InFlight> flights, Renderer& 
   {
     std::optional<GateHold> hold =
         means_.gate.acquire(run.rows.sequence_of(sources.front().row), bytes);
-    if (!hold) {  // each alone fits
+    if (!hold) {  // each one alone fits
       for (InFlight& flight : flights) write(run, {&flight, 1}, renderer);
       return;
     }
@@ -472,7 +472,7 @@ void RecordWorker::fail(RecordRun& run, InFlight& flight, Error error) const {
     flight.failure.push_back(
         {.row = flight.row, .record = flight.blamed, .error = std::move(error)});
   } else if (!bad_record) {
-    flight.failure.front().error = std::move(error);  // no substitute can be read at all
+    flight.failure.front().error = std::move(error);  // an error that affects substitutes too
   }
   RowFailure& failure = flight.failure.front();
   if (!bad_record || task_.on_error == OnError::kRaise) {
@@ -490,8 +490,8 @@ void RecordWorker::fail(RecordRun& run, InFlight& flight, Error error) const {
   settle(run, flight);
 }
 
-// Allocates before it changes anything: if memory is refused, the record stays unsettled, to be
-// settled again.
+// Allocates before it changes anything: if that fails, the record stays unsettled, to be settled
+// again.
 void RecordWorker::settle(RecordRun& run, InFlight& flight) const {
   for (RowFailure& failure : flight.failure) {
     if (flight.attempt > 0 && !failure.fatal) failure.action = substituted_by(flight.record.index);

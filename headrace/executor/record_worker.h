@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread's work on records: reads them, takes them through the pipeline together with their
 // partners, and writes them into the given rows; a bad one is an error, skipped or substituted, as
-// on_error says. It knows no other thread and no batch beyond its rows, so it may run anywhere:
-// everything shared with others (memory, reads, calls into Python) is borrowed.
+// specified by on_error. It does not depend on other threads, or on the batch beyond its rows, so
+// it can run anywhere: everything shared with others (memory, reads, calls into Python) is passed
+// in.
 //
-// A row's way: begin (read, open) -> reserve -> advance (steps) -> write -> settle; or fail, from
-// any of these. Without Python steps rows go in groups (Note [Pixels together]); with them each
-// goes on by itself as far as it comes, and the run is left to the thread that calls Python.
+// Stages of a row: begin (read, open) -> reserve -> advance (steps) -> write -> settle; or fail,
+// from any of these. Without Python steps, rows are processed in groups (Note [Pixels together]);
+// with them, each row advances on its own as far as it can, and the run is then passed to the
+// thread that calls Python.
 //
-// Note [Pixels together]: a step that looks at pixels would decode its own record's picture alone.
-// So each record of the group goes to the first step that asks for one, and stands before it again;
-// what was asked for (PixelRequests) is decoded together, all views of a record at once; then each
-// record does that step again, and its requests are answered. A step draws the same each time, so
-// it asks for the same.
+// Note [Pixels together]: a step that reads pixels would decode only its own record's picture. So
+// each record of the group runs up to the first step that requests pixels, and is restored to the
+// state before that step; the requested pictures (PixelRequests) are decoded together, all views of
+// a record at once; then each record runs that step again and gets what it requests. A step makes
+// the same draws each time, so it makes the same requests.
 #pragma once
 
 #include <atomic>
@@ -27,21 +29,21 @@
 
 namespace headrace {
 
-// Calls a Python step for records that stand there.
+// Calls a Python step for records that have reached it.
 class PythonCalls {
  public:
   virtual ~PythonCalls() = default;
   virtual void call(int step, std::span<PythonCall* const> calls) = 0;
 };
 
-// Lent to a worker, thread-safe.
+// Shared objects that a worker uses; thread-safe.
 struct RecordMeans {
   MemoryGate& gate;
   ReadAhead& reads;
   KeptPartners& kept;
   PythonCalls& python;
   std::atomic<uint64_t>& freed;   // counts records that gave memory back
-  const std::atomic<bool>& stop;  // rows that have not begun need not begin
+  const std::atomic<bool>& stop;  // once set, rows that have not begun need not begin
 };
 
 // Limits above which records are too large: part of the task's result, the same on any machine.
@@ -52,19 +54,19 @@ struct RecordLimits {
 
 class RecordWorker {
  public:
-  // All of them outlive it.
+  // The referenced objects must outlive it.
   RecordWorker(const RowTask& task, const RecordOrder& order, const RecordBytes& bytes,
                RecordLimits limits, RecordMeans means);
 
-  // Once per run, before the thread's renderer is used.
+  // Call once per run, before the thread's renderer is used.
   void prepare(Renderer& renderer) const;
-  // Takes the run on by a group of rows; with Python steps, by all of them as far as they come, and
-  // stops early to report on a list. What came of it is in the run's report.
+  // Advances one group of the run's rows; with Python steps, all rows as far as possible, returning
+  // early when memory of a list has to be reported. The results are in the run's report.
   Stands advance(RecordRun& run, Renderer& renderer) const;
-  // Runs the batch steps on whole groups of rows, by whichever worker they were written.
+  // Runs the batch steps on complete groups of rows, which any workers may have written.
   void mix(RecordRun& run, MixGroup group, Renderer& renderer) const;
-  // Makes the rows one by one on this thread, calling Python where a step wants it. Ends at a row
-  // whose failure is fatal.
+  // Makes the rows one by one on this thread, including calls to Python steps. Stops at the first
+  // fatal failure.
   RowsReport fill(const Rows& rows, BatchBuilder& to, Renderer& renderer) const;
 
  private:
@@ -81,11 +83,11 @@ class RecordWorker {
   void go_on(RecordRun& run, InFlight& flight, Renderer& renderer) const;
   void return_from_python(RecordRun& run, InFlight& flight) const;
 
-  // One row, all the way on this thread.
+  // One row, from reading to writing, on this thread.
   void make_alone(RecordRun& run, InFlight& flight, Renderer& renderer) const;
   void substitute(RecordRun& run, InFlight& flight, Renderer& renderer) const;
 
-  // A row's way.
+  // Stages of a row.
   void begin(RecordRun& run, InFlight& flight, Renderer& renderer, bool may_wait) const;
   void read(const Rows& rows, InFlight& flight, bool may_wait) const;
   bool reserve(RecordRun& run, InFlight& flight, bool may_wait) const;

@@ -10,10 +10,10 @@
 
 namespace headrace {
 
-// LOCAL_WORLD_SIZE; 1 where it is not set.
+// LOCAL_WORLD_SIZE; 1 if it is not set.
 int local_world_size();
 
-// A default, and in words where it came from.
+// A default value, and an explanation of where it comes from.
 struct ResolvedThreads {
   int threads;
   std::string origin;  // "2 allowed cores"
@@ -23,13 +23,13 @@ struct ResolvedMemory {
   std::string origin;  // "a quarter of 23.4 GiB available"
 };
 
-// Allowed cores / LOCAL_WORLD_SIZE, unless a launcher gave this rank cores of its own; less one for
-// the trainer where that leaves at least four.
+// Allowed cores / LOCAL_WORLD_SIZE, or all of them if a launcher bound this rank to separate cores;
+// minus one for the trainer if at least four remain.
 ResolvedThreads default_threads();
-// A quarter of what is available / LOCAL_WORLD_SIZE.
+// A quarter of the available memory / LOCAL_WORLD_SIZE.
 ResolvedMemory default_memory_limit();
 
-// The same from given facts; for tests.
+// The same for given cores; for tests.
 ResolvedThreads threads_from(const AllowedCores& allowed, int local_world_size);
 
 }  // namespace headrace

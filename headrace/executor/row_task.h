@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that determines the bytes of every row. Each maker of rows, on any thread or machine,
-// makes the same ones from the same task.
+// Everything that determines the bytes of every row: any thread on any machine makes the same rows
+// from the same task.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ namespace headrace {
 
 struct RowTask {
   SourcePtr source;
-  std::shared_ptr<const Plan> plan;  // shared: batches under way outlive a closed loader
+  std::shared_ptr<const Plan> plan;  // shared: batches in progress outlive a closed loader
   SamplerPtr sampler;
   BatchLayout layout;
   uint64_t seed = 0;
   OnError on_error = OnError::kRaise;
-  // Whose rows are finished on the device, and their batches' fields `unfinished`.
+  // The outputs whose rows are finished on the device; their batches' fields are `unfinished`.
   DeviceWork left = {};
-  // shared: with the loader, and what else makes batches for it.
+  // shared: with the loader, and with other makers of its batches.
   std::shared_ptr<DeviceDecoding> decoding = {};
-  // By schema field: what is known of its audio, null where nothing is.
+  // By schema field: known properties of its audio; null if unknown.
   std::vector<SoundForms> sounds = {};
 };
 

@@ -13,20 +13,20 @@
 
 namespace headrace {
 
-// Rows [first, first + count) of a batch of this rank. They begin and end where groups of the batch
-// steps do (Plan::batch_group), or with the batch.
+// Rows [first, first + count) of a batch of this rank. They begin and end at boundaries of the
+// batch steps' groups (Plan::batch_group), or of the batch.
 struct RowsWanted {
   int64_t epoch = 0, batch = 0;
   int first = 0, count = 0;
 };
 
-// Rows that an engine has lent: its threads do not make them until they are back.
+// Rows that an engine has lent: its threads do not make them unless they are recalled.
 struct RowsLent : RowsWanted {
-  int64_t number = 0;    // of this loan; none comes twice
+  int64_t number = 0;    // of this loan; unique
   int64_t sequence = 0;  // of its first row in the stream
 };
 
-// The results in addition to the rows' bytes. Rows are counted from the first one requested.
+// The results apart from the rows' bytes. Row numbers count from the first requested row.
 struct RowsMade {
   RowFailures failures = {};
   std::vector<int> dropped = {};
@@ -36,7 +36,7 @@ struct RowsMade {
   double seconds = 0;
 };
 
-// By output: row after row.
+// By output: the bytes of all rows, consecutively.
 using RowBytes = std::vector<std::span<const uint8_t>>;
 
 }  // namespace headrace

@@ -11,7 +11,7 @@ namespace {
 // claiming costs nothing.
 constexpr double kRunSeconds = 4e-3;
 constexpr int kLongestRun = 256;
-constexpr size_t kSpareRuns = 256;  // whose memory is used again
+constexpr size_t kSpareRuns = 256;  // kept for reuse
 // Near the end of a batch the rest is divided among threads, but not into pieces so small that a
 // decoder of several lanes cannot fill them.
 constexpr int kLeastShare = 8;

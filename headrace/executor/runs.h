@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs of rows that are in work: with workers, at Python, or waiting to be taken on again. How
-// long a new one is follows from the time that records take. Guarded by its owner.
+// The runs of rows in progress: with workers, at Python, or waiting to be resumed. The length of a
+// new run follows from the time that records take. Guarded by its owner.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@ namespace headrace {
 
 class Runs {
  public:
-  // batch_rows: of a whole batch.
+  // batch_rows: rows of a whole batch.
   Runs(int threads, int python_workers, int64_t batch_rows);
 
-  // Of the first of these rows, as many as suit one run.
+  // A run of the first of these rows, of suitable length.
   std::unique_ptr<RecordRun> begin(OpenBatch& batch, BatchBuilder& to, Rows rows);
-  // One to be taken on again, or null: those that are back from Python, then those that lack
-  // memory. They come before new ones, which would take it from them.
+  // A run to resume: one that is back from Python, else one that lacked memory, else null. Call it
+  // before starting new runs, which would take memory from these.
   std::unique_ptr<RecordRun> take_on();
   void back_from_python(std::unique_ptr<RecordRun> run) { continued_.push_back(std::move(run)); }
   void lacks_memory(std::unique_ptr<RecordRun> run) { parked_.push_back(std::move(run)); }
-  // Its rows are settled. Its memory is used again.
+  // Ends a run whose rows are settled; its memory is reused.
   void end(std::unique_ptr<RecordRun> run);
-  // It will never be; null: none.
+  // Removes a run that will never end; may be null.
   void lose(const RecordRun* run) { std::erase(active_, run); }
-  // So long its records took.
+  // Records how long the records took.
   void note(const RowsReport& report);
 
   bool empty() const { return active_.empty(); }
-  // Current work on records, for a consumer that waits.
+  // What workers are doing now, to explain to a waiting consumer.
   std::vector<Doing> doing() const;
 
  private:

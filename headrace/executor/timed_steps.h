@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a record through the plan's steps, and counts their time.
+// Runs the plan's steps on a record, and measures their time.
 #pragma once
 
 #include "headrace/executor/row_task.h"
@@ -7,8 +7,8 @@
 
 namespace headrace {
 
-// The plan's steps on a record that is at `step`, as by Plan::advance(); their time, except for
-// rendering, which counts itself, counts as transforms.
+// Runs Plan::advance() on a record that is at `step`. The time counts as transforms, except for
+// rendering, which is counted by the renderer.
 Result<int> advance_timed(const RowTask& task, int step, Record& record, Renderer& renderer,
                           int64_t epoch, int end = -1);
 

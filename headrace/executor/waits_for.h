@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says in words what the consumer waits for: the records being worked on, the longest first.
+// Describes what the consumer waits for: the records in progress, those that have taken longest
+// first.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct Doing {
   std::vector<int64_t> records = {};
 };
 
-// REQUIRES: if the run is in Python, it stays there meanwhile.
+// REQUIRES: if the run is in Python, it stays there during the call.
 Doing doing_of(const RecordRun& run);
 
 std::string text_of(std::vector<Doing> all, const RowTask& task);

@@ -2,7 +2,7 @@
 // The layout of a batch's pictures in its slot when a device decodes some of them: the encoded
 // bytes of the required rows for these, pixels for the others. Each takes as much as it needs, so
 // the copy is usually smaller than the pixels. Includes the instructions for the device, which
-// makes pixels of them with kernels/device_jpeg/ and kernels/batch/resize_batch.h.
+// makes pixels from them with kernels/device_jpeg/ and kernels/batch/resize_batch.h.
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,7 @@ class CodedRows {
   // Counts a picture whose final transforms the device cannot do, so that it is not decoded there
   // either.
   void count_cpu_decode() { log_->count(DeviceDecoding::Place::kEnd); }
-  // The row is transferred separately.
+  // The row is copied separately.
   void leave(int64_t row) {
     rows_[size_t(row)].coded = nullptr;
     rows_[size_t(row)].room = 0;
@@ -99,7 +99,7 @@ class CodedRows {
   };
   struct Row {
     bool placed = false;                 // at least once
-    size_t at = 0, room = 0;             // in the slot; room 0: the row has no place in it
+    size_t at = 0, room = 0;             // in the slot; room 0: the row is not in it
     std::shared_ptr<const Coded> coded;  // shared by parts. Null: pixels
   };
   // Images that are resized with the same filter.
@@ -129,20 +129,18 @@ class CodedRows {
   const std::shared_ptr<DeviceDecoding> log_;
   size_t capacity_, most_told_;
   std::vector<Row> rows_;
-  // Slot bytes of rows that have a place, plus the pixels of the others; of the former alone; host
-  // bytes of the device's instructions.
+  // Slot bytes of rows that have a position, plus the pixels of the others; of the former only;
+  // host bytes of the device's instructions.
   std::atomic<size_t> promised_, used_{0}, told_{0};
 
   // Valid after settle().
   size_t slot_end_ = 0;
-  std::vector<Room> before_;  // by row: total needed by the rows before it; the last entry is for
-                              // all rows
+  std::vector<Room> before_;  // by row: total of the rows before it; the last entry: of all rows
 
   // Valid once assembled.
   std::vector<UnfinishedRows::SlotPiece> pieces_;
   size_t slot_bytes_ = 0;
-  std::vector<size_t> there_;  // by row: offset among the pieces, which are contiguous on the
-                               // device
+  std::vector<size_t> there_;  // by row: offset in the pieces, which are contiguous on the device
   JpegDeviceBatch batch_;
   std::vector<Resize> resizes_;
   std::vector<int64_t> made_;  // by row: offset among the intermediate pixels; -1: in the slot

@@ -19,10 +19,10 @@ enum class DecodeUse : uint8_t { kCpu, kAuto, kDevice };
 struct DecodeQuestion {
   DecodeUse use = DecodeUse::kCpu;
   FinishUse finish = FinishUse::kHost;
-  const Device* device = nullptr;  // device that batches are copied to, the first of several; null:
-                                   // none
-  bool encoded = false;            // the source has encoded pictures
-  bool strict = false;             // strict=True: each file is inspected completely
+  // The device that batches are copied to, the first one of several; null: none.
+  const Device* device = nullptr;
+  bool encoded = false;  // the source has encoded pictures
+  bool strict = false;   // strict=True: each file is inspected completely
 };
 
 struct DecodeChoice {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the rows of a JPEG without a row index, or with one that ends too early, if the index is to
-// be kept (index="auto"), by decoding all of its Huffman codes, which takes about as long as
+// be stored (index="auto"), by decoding all of its Huffman codes, which takes about as long as
 // decoding a crop, once per picture. Any thread may call it.
 #pragma once
 
@@ -23,8 +23,8 @@ MissingRows missing_rows(std::span<const uint8_t> jpeg, std::span<const uint8_t>
 // without an index by an earlier version: finding its rows takes a tenth of the CPU time of
 // decoding it.
 bool may_learn_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg);
-// Also with entries inside of rows. Empty if the rows may not be determined, or were not found.
-// Valid until the thread's next call.
+// The row positions, also with entries inside of rows. Empty if the rows may not be determined, or
+// were not found. Valid until the thread's next call.
 std::span<const uint8_t> learn_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg);
 
 }  // namespace headrace

@@ -19,7 +19,7 @@ namespace headrace {
 // One image-wide pass of one image.
 struct MovedImage {
   PendingPass pass;
-  int64_t from = 0, to = 0;  // of its first sample; dense planes, (C, H, W)
+  int64_t from = 0, to = 0;  // offsets of the first sample; dense planes, (C, H, W)
 };
 
 class MovedImages {

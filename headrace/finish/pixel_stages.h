@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's work on a batch's decoded and resized images before their end
-// (CodedProgram::stages), stage by stage: measurements, then per-pixel work, then passes
-// that move pixels, each queued for all images together.
+// A device's work on a batch's decoded and resized images before the final transforms
+// (CodedProgram::stages), stage by stage: measurements, then per-pixel work, then passes that move
+// pixels, each queued for all images together.
 #pragma once
 
 #include <cstdint>

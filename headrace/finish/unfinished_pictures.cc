@@ -117,8 +117,8 @@ void UnfinishedPictures::write_parameters() {
 }
 
 // A batch has few maps, usually one. Each map has a set of tables, and a picture stores its set's
-// number. If pictures have tables of their own, they store the number of a pair, from which the
-// device makes a set.
+// number. If pictures have separate tables, they store the number of a pair, from which the device
+// makes a set.
 void UnfinishedPictures::write_tables() {
   maps_ = bytes_ = pairs_ = {};
   std::vector<const PixelMap*> maps;

@@ -7,9 +7,9 @@
 // pictures, each with its own operations (a thread may have measured a separate table for each),
 // while rows are the unit of mixing, dropping, dividing and counting.
 //
-// A record whose steps are more than that is rendered on the CPU in its final form, into memory
-// next to the slot, and copied in that form: every batch can be finished, and its bits do not
-// depend on where. If pictures are decoded on the device, too, the slot holds coded bytes in
+// A record that needs other work is rendered on the CPU in its final form, into memory next to the
+// slot, and copied in that form: every batch can be finished, and its bits do not depend on where
+// the work is done. If pictures are decoded on the device, too, the slot holds coded bytes in
 // addition to pixels (coded_rows.h).
 #pragma once
 
@@ -34,7 +34,7 @@ namespace headrace {
 
 class UnfinishedPictures final : public UnfinishedRows {
  public:
-  // Memory for all delivered rows, requested with the first that needs it.
+  // Returns memory for all delivered rows; called for the first row that needs it.
   using Finished = std::function<std::shared_ptr<void>(size_t bytes)>;
 
   // shape: (C, H, W) of each, in `dtype` and `format` once finished; of_row: pictures per row.
@@ -50,11 +50,11 @@ class UnfinishedPictures final : public UnfinishedRows {
   bool set(int64_t picture, const RecipeEdit& edit);
   // Takes over the decoding of a row that was set: false if the CPU has to decode it.
   bool take(int64_t row, int64_t record, const Recipe& beginning, uint8_t* slot);
-  // Counts a picture that was not set.
+  // Counts a picture for which set() was not called.
   void count_cpu_decode() {
     if (coded_) coded_->count_cpu_decode();
   }
-  // Where to write the bytes of a picture; null: nowhere.
+  // Where to write the bytes of a picture; null if there is no room.
   uint8_t* bytes_of(int64_t picture, uint8_t* slot);
   // Where to write a picture that is rendered for delivery. why: text with static lifetime.
   uint8_t* finished(int64_t picture, std::string_view why) EXCLUDES_LOCK(mutex_);
@@ -96,7 +96,7 @@ class UnfinishedPictures final : public UnfinishedRows {
   std::shared_ptr<UnfinishedRows> part(int64_t first, int64_t last) const override;
 
  private:
-  // The end of a picture's pipeline.
+  // The final transforms of a picture.
   struct End {
     PictureEdit edit = {};
     const PixelMap* map = nullptr;  // null: finished

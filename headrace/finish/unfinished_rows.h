@@ -43,12 +43,12 @@ class UnfinishedRows {
   }
   // Rows that are copied as delivered, by reason.
   virtual std::map<std::string_view, int64_t> finished_before() const { return {}; }
-  // The device has no memory for one of the rows. True: from now on rows are made in a way that
-  // needs less, and the batch must be made again. False: that is impossible.
+  // Call it if the device has no memory for one of the rows. True: from now on rows are made in a
+  // way that needs less, and the batch must be made again. False: there is no such way.
   virtual bool needs_too_much() const { return false; }
   // Only rows [first, last) of the same slot.
   virtual std::shared_ptr<UnfinishedRows> part(int64_t first, int64_t last) const = 0;
-  // Must be called before all that follows.
+  // Must be called before all functions below.
   virtual void put_together() = 0;
 
   // The part of the field's memory (BatchField::view.data) that is copied: ascending pieces, which
@@ -79,14 +79,14 @@ class UnfinishedRows {
     uint8_t* verdict = nullptr;  // on the host, verdict_bytes()
   };
   // Queues the work that makes the finished rows, dense as in the field's view. Everything it
-  // refers to, including this object, remains until the stream has completed it.
+  // refers to, including this object, must stay valid until the stream has completed it.
   virtual void queue(Stream& stream, const DevicePointers& there, void* finished) const = 0;
 
   // Size of the device's report on its work, which queue() copies to the host by the time the
   // stream has completed it. 0 if none of the work can fail.
   virtual size_t verdict_bytes() const { return 0; }
-  // False if rows are not correct. The code that fills slots then knows the records, and makes
-  // these rows in another way from now on: the batch must be made again.
+  // False if rows are not correct. Then the code that fills slots has been told the records, and
+  // makes these rows in another way from now on: the batch must be made again.
   virtual bool accepts(const uint8_t* /*verdict*/) const { return true; }
 };
 

@@ -108,7 +108,7 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
     {"index.learned", "images", "Images added to the index.",
      value_of<&S::row_index, &RowIndexStats::learned>},
 
-    // The cache, which loaders share that read the same records. Ranks that share one all count it.
+    // The cache, shared by loaders that read the same records. Ranks that share one all count it.
     {"cache.records", "records", "Records in the cache (cache=), of all processes that share it.",
      value_of<&S::cache, &RecordCache::Counts::records>, Tells::kNow, Adds::kMost},
     {"cache.bytes", "bytes", "Memory used by the cache, of all processes that share it.",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loader's counters, one table (base/counter.h).
+// A loader's counters, as one table (base/counter.h).
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loader's batches on their way to devices: out of its slots, which are pinned when the loader
-// was made with LoaderOptions::device, without a copy in between.
+// Passes a loader's batches to prefetchers for devices: directly out of its slots, which are pinned
+// if the loader has LoaderOptions::device, without a copy in between.
 #pragma once
 
 #include <list>
@@ -17,26 +17,25 @@ namespace headrace {
 // order; those that are lists stay on the host.
 struct FedBatch {
   Batch batch;
-  LoaderState state;       // with this batch received
-  LoaderMark before = {};  // and without it
-  uint64_t turn = 0;       // how often batches had been made again by then
+  LoaderState state;       // after receiving this batch
+  LoaderMark before = {};  // before receiving it
+  uint64_t turn = 0;       // number of times that batches had been made again by then
 };
 
-// One loader's batches, each divided by rows over so many devices: the first rows are the first
-// device's, and no device has more than one row more than another, but where rows are mixed: then
-// each has whole groups. There is one read-ahead, one cache and one order, whatever the number of
-// devices.
+// One loader's batches, each divided by rows over several devices: the first device gets the first
+// rows, and the numbers of rows differ by at most one, unless rows are mixed: then each device gets
+// whole groups. There is one read-ahead, one cache and one order, whatever the number of devices.
 //
-// While it is fed from, the loader belongs to the prefetchers' threads, but for what is const.
+// While it is in use, only the prefetchers' threads may call non-const members of the loader.
 class SharedBatches {
  public:
-  // shared: the loader outlives its last use here. most_ahead: batches that one device may be in
-  // front of another.
+  // shared: keeps the loader alive. most_ahead: how many batches one device may be ahead of
+  // another.
   SharedBatches(std::shared_ptr<Loader> loader, int parts, int most_ahead);
   std::optional<HostBatch> next(int part, const std::function<bool()>& stopping)
       EXCLUDES_LOCK(mutex_);
-  // The next batch is this one again, of whichever part it is. Every part is told so, and gets
-  // nothing until it is; the first one sets the loader back.
+  // Makes this batch, of any part, the next one again. Every part must call this, and gets no
+  // batches until it does; the first call sets the loader back.
   void again(int part, const FedBatch& batch) EXCLUDES_LOCK(mutex_);
 
  private:
@@ -45,13 +44,13 @@ class SharedBatches {
   const int parts_, most_ahead_;
   Mutex mutex_;
   Condition changed_;
-  bool taking_ GUARDED_BY(mutex_) = false;  // one thread has the loader, without the lock
+  bool taking_ GUARDED_BY(mutex_) = false;  // a thread is using the loader, without the lock
   bool over_ GUARDED_BY(mutex_) = false;
   std::exception_ptr error_ GUARDED_BY(mutex_);
   uint64_t turn_ GUARDED_BY(mutex_) = 0;
   struct Part {
     std::list<HostBatch> waiting = {};
-    uint64_t turn = 0;  // of which it knows
+    uint64_t turn = 0;  // the last one that this part has called again() for
   };
   std::vector<Part> of_ GUARDED_BY(mutex_);  // by part
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of batch and partner steps: all that a loader delivers, however it is run.
+// For tests of batch and partner steps: what a loader delivers must not depend on how it is run.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ inline std::vector<Rows> epoch_rows(Loader& loader) {
   return out;
 }
 
-// The same, of all ranks together.
+// The same for all ranks together.
 inline std::vector<Rows> epoch_rows(const SourcePtr& source, const Pipeline& pipeline,
                                     LoaderOptions given, int world, const LoaderState* from) {
   std::vector<Rows> out;
@@ -57,8 +57,8 @@ inline std::string refusal(const std::function<void()>& call) {
   return "accepted";
 }
 
-// One result, whatever runs the loader: threads, ranks, the way that records are read, a resume in
-// the middle, and whether a batch is asked for by its number.
+// Expects the same result for any number of threads and ranks, any way of reading records, a resume
+// in the middle, and batches requested by number.
 inline void expect_one_result(const std::function<SourcePtr(ReadStyle)>& source,
                               const Pipeline& pipeline, LoaderOptions given) {
   const SourcePtr memory = source(ReadStyle::kMemory);

@@ -17,7 +17,8 @@ using jpeg_test::Bytes;
 
 constexpr int64_t kRecords = 80, kBatch = 16;
 
-// Files of all kinds, most of which have an index. Of some the index, or the bytes, lie.
+// Files of all kinds, most of which have an index. If `damaged`, some have a corrupted index or
+// corrupted data.
 class Jpegs final : public Source {
  public:
   explicit Jpegs(bool damaged) {

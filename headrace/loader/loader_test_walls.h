@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of partner steps: pictures that take memory.
+// For tests of partner steps: large pictures.
 #pragma once
 
 #include <cstring>

@@ -17,16 +17,16 @@ namespace headrace {
 
 struct LoaderOption {
   Param param;
-  // The heading that the reference has it under; empty: of the engine's own use, no keyword.
+  // The heading in the reference; empty: internal, not a keyword.
   std::string_view group;
-  // Puts a value other than None, checked by `param`, where the engine has it.
+  // Stores a value other than None, already checked by `param`, in LoaderOptions.
   std::function<void(LoaderOptions&, const ParamValue&)> set;
 };
 
 // In the order of the reference.
 const std::vector<LoaderOption>& loader_options();
 
-// Options by name; what is not given is as the table says. Throws Exception HR0101..HR0104.
+// Options by name; those not given get the defaults of the table. Throws Exception HR0101..HR0104.
 LoaderOptions loader_options_from(const std::map<std::string, ParamValue>& given);
 
 }  // namespace headrace

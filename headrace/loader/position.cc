@@ -49,7 +49,7 @@ LoaderState Position::state_now() const {
           .streams = streams_};
 }
 
-// The current iteration is over.
+// Ends the current iteration.
 void Position::move_to(const Place& place) {
   place_ = place;
   repaired_before_.reset();

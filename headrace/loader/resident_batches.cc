@@ -99,7 +99,7 @@ void ResidentBatches::close() {
   by_engine()->close();
   residence_->drop();
   files_.reset();
-  replace(streaming());  // held the records
+  replace(streaming());  // the previous engine held the records
 }
 
 void ResidentBatches::replace(std::shared_ptr<StreamingBatches> by_engine) {

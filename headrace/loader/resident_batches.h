@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of records that stay in memory (delivery/residence.h): sliced on the host or on a device,
-// as far as possible; else by the engine, which runs the rest of the pipeline on them.
+// Batches of records that stay in memory (delivery/residence.h): sliced on the host or on a device
+// if possible; otherwise made by the engine, which runs the rest of the pipeline on the records.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace headrace {
 
 class ResidentBatches final : public BatchMaker {
  public:
-  // options: of an engine that streams; its memory limit is the loader's, what stays included.
+  // options: of a streaming engine; the memory limit is the loader's, including resident records.
   // bad_records: as for StreamingBatches.
   ResidentBatches(std::unique_ptr<Residence> residence, EngineOptions options,
                   BadRecords& bad_records);
@@ -28,7 +28,7 @@ class ResidentBatches final : public BatchMaker {
   void stop(const Interrupted& interrupted) override { by_engine()->stop(interrupted); }
   Batch make(int64_t epoch, int64_t batch) override { return by_engine()->make(epoch, batch); }
   void reseed(uint64_t seed) override;
-  std::shared_ptr<Engine> engine_for_rows(bool) override { return nullptr; }  // none are lent
+  std::shared_ptr<Engine> engine_for_rows(bool) override { return nullptr; }  // no rows are lent
   MakerStats stats() const override;
   std::string resident_text() const override { return residence_->text(); }
   void close() override;
@@ -43,13 +43,13 @@ class ResidentBatches final : public BatchMaker {
   std::optional<FilesRead> files_;  // sources of the records, until one has changed
   EngineOptions options_;
   BadRecords& bad_records_;
-  int64_t epoch_ = 0, batch_ = 0;  // to be cut next
-  // Read by stats() meanwhile.
+  int64_t epoch_ = 0, batch_ = 0;  // to be made next
+  // Also read by stats(), on other threads.
   std::atomic<double> cut_seconds_ = 0;
   std::atomic<int64_t> cut_batches_ = 0, cut_records_ = 0;
   mutable Mutex mutex_;
-  // Over the source, and over the records that stay once they are there. shared: with calls of
-  // other threads that are under way then.
+  // Reads the source, or the resident records once they are loaded. shared: with calls of other
+  // threads that are in progress when it is replaced.
   std::shared_ptr<StreamingBatches> by_engine_ GUARDED_BY(mutex_);
 };
 

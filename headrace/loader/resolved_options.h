@@ -18,7 +18,7 @@ struct ResolvedOptions {
   std::string threads_origin = "given", memory_origin = "given";
 };
 
-// Throws Exception HR0710 for options that make no sense together or with this source.
+// Throws Exception HR0710 for options that cannot be combined, or do not fit this source.
 ResolvedOptions resolve(LoaderOptions options, const Source& source);
 
 RecordCacheOptions cache_options(const LoaderOptions& options);

@@ -38,7 +38,7 @@ MakerStats StreamingBatches::stats() const {
 }
 
 void StreamingBatches::close() {
-  std::shared_ptr<Engine> dropped;  // without the lock: its threads may take a while
+  std::shared_ptr<Engine> dropped;  // destroyed without the lock, since it joins threads
   MutexLock lock(mutex_);
   dropped.swap(engine_);
 }

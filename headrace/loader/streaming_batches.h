@@ -12,7 +12,7 @@ namespace headrace {
 
 class StreamingBatches final : public BatchMaker {
  public:
-  // bad_records: the loader's, which outlives it. why_not_resident: what resident_text() says.
+  // bad_records: the loader's; must outlive this. why_not_resident: the result of resident_text().
   StreamingBatches(EngineOptions options, BadRecords& bad_records, std::string why_not_resident);
 
   void prepare() override { engine(); }
@@ -42,8 +42,8 @@ class StreamingBatches final : public BatchMaker {
   const std::string why_not_resident_;
   mutable Mutex mutex_;
   EngineOptions options_ GUARDED_BY(mutex_);
-  // Made at the first batch: a loader that only plans has no threads. shared: with a call of
-  // another thread's that is under way when the engine goes.
+  // Created with the first batch: a loader that only plans has no threads. shared: with calls of
+  // other threads that are in progress when the engine is closed.
   std::shared_ptr<Engine> engine_ GUARDED_BY(mutex_);
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loader warns of while it delivers: once each, or once per epoch, however many batches it
-// holds for.
+// Warnings of a loader while it delivers: each once, or once per epoch, however many batches it
+// applies to.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace headrace {
 
 class Warnings {
  public:
-  // warn: may throw, because users can turn warnings into errors; null: nothing is said.
+  // warn: may throw, because users can turn warnings into errors; null: no warnings.
   explicit Warnings(std::function<void(const std::string&)> warn) : warn_(std::move(warn)) {}
 
   void of_cache(const std::string& caution) const;
   // A file that cached records were read from has changed.
   void changed_file(const std::string& path);
   // This many images were delivered as stored, though their Exif tags rotate or mirror them: boxes
-  // depend on it, and what a network learns about up and down.
+  // depend on that, and so does what a network learns about orientation.
   void ignored_orientations(int64_t images);
   // If the device was asked to decode, and most images are left to the CPU.
   void left_to_cpu(const WorkPlacement& placement, const LoaderOptions& options, bool at_end);

@@ -72,7 +72,7 @@ void WorkPlacement::place_decoding(EngineOptions& engine) {
 void WorkPlacement::place_finish(EngineOptions& engine) {
   if (options_.finish == FinishUse::kDevice || finish_.asked) {
     divide(engine, engine.task.left);
-  } else if (!fits(engine, engine.task.left)) {  // beside the bytes, no rows of another kind fit
+  } else if (!fits(engine, engine.task.left)) {  // no room for finished rows as well
     leave_nothing("host: memory_limit has no room for both forms of a batch", engine.task);
   }
 }

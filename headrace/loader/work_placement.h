@@ -20,8 +20,8 @@ class WorkPlacement {
   // Throws Exception HR0716 or HR0717 if the device was asked for work that it cannot do.
   WorkPlacement(const LoaderOptions& options, const Plan& plan, SourcePtr source);
 
-  // Decides the rest, and makes what makes the batches. engine: complete but for the places. Throws
-  // Exception HR0702 if the memory is too small, before there are threads.
+  // Decides the rest, and creates the batch maker. engine: complete except for where the work is
+  // done. Throws Exception HR0702 if the memory is too small, before any thread is started.
   std::unique_ptr<BatchMaker> maker(EngineOptions engine, std::unique_ptr<Residence> residence,
                                     BadRecords& bad_records);
 
@@ -36,7 +36,7 @@ class WorkPlacement {
   const std::string& decode_text() const { return decode_.text; }
   // Images so far that the device did not decode, and why; empty if it decoded all.
   std::string left_to_cpu() const;
-  // Why rows are not lent; empty: they are, or need not be.
+  // Why rows are not lent; empty: they are, or were not requested to be.
   const std::string& why_not_lent() const { return not_lent_; }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-// Documentation of the record, plus which fields follow the pictures that it moves.
+// The doc of the record, and which fields follow the pictures that it moves.
 std::string doc_text(const OpRecord& record);
 
 }  // namespace headrace

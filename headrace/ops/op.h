@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators: one operator, one file. An operator's file has, in order: one sentence of doc, its
-// class, its OpRecord, and the line that registers it. Copy ops/geometry/flip.cc.
+// class, its OpRecord, and the line that registers it. Use ops/geometry/flip.cc as a template.
 #pragma once
 
 #include <algorithm>
@@ -66,11 +66,11 @@ struct ClipForm {
   int64_t frames = 1;  // of a clip
   // (C, T, H, W) in place of (T, C, H, W).
   bool channels_before_time = false;
-  bool times = false;     // a second field has the frames' seconds
-  std::string at = {};    // a field that says the second that is wanted; empty: none does
-  bool at_each = false;   // it says that of each frame: the clip has as many (Op::with_times)
-  bool is_image = false;  // its one frame is an image, (C, H, W)
-  // Fields behind these have the sound of each clip's time, at so many samples per second. 0: none.
+  bool times = false;     // another field gets the frames' times in seconds
+  std::string at = {};    // field with the requested time in seconds; empty: none
+  bool at_each = false;   // `at` has a time per frame, so it sets `frames` (with_times)
+  bool is_image = false;  // its only frame is an image, (C, H, W)
+  // Fields after these hold the audio of each clip's time span, at this sample rate in Hz. 0: none.
   int sound_rate = 0;
   int64_t sound_channels = -1;  // -1: as many as each file has
   int64_t sound_frames = -1;    // per clip; -1: clips differ in duration
@@ -127,10 +127,11 @@ class Op {
     (void)field;
     return false;
   }
-  // Whether it uses the fraction of each box that crops have left (FieldValue::shares).
+  // Whether it uses the fraction of each box that remains after crops (FieldValue::shares).
   virtual bool wants_shares() const { return false; }
-  // How it treats the sample rate of audio: requires one that all records share (it is in the
-  // field's state), works at any, or converts every record to the one that plan() sets.
+  // How it treats the sample rate of audio: kOne: all records must have the same rate, which is in
+  // the field's state; kAny: it works at any rate; kSets: it converts every record to the rate that
+  // plan() sets.
   enum class Rate : uint8_t { kOne, kAny, kSets };
   virtual Rate rate() const { return Rate::kOne; }
   // The shape of one of its fields after apply(), from its shape and the record's draws alone;
@@ -158,7 +159,7 @@ class Op {
     (void)options;
     return nullptr;
   }
-  // How many other records of the epoch it wants beside its own; see Note [Partner steps].
+  // How many other records of the epoch it needs in addition to its own; see Note [Partner steps].
   virtual int partners() const { return 0; }
   // Where partners are drawn from, and what allows caching them; see Note [Near partners].
   struct NearPartners {
@@ -203,7 +204,7 @@ class Op {
 // at two of them.) Partners are read like the record itself, in its reading order and within its
 // memory budget, and arrive in the state before the step at their own positions, with the draws of
 // those positions. A bad partner makes the row bad, handled by the policy; a substitute has its own
-// partners. A plan has at most one such step, before any step in Python and not under a RandomApply
+// partners. A plan has at most one such step, before any Python step and not under a RandomApply
 // (HR0131).
 
 // Note [Near partners]
@@ -229,8 +230,7 @@ class Op {
 
 // One field of a group's rows, in the slot.
 struct GroupField {
-  const FieldState* state = nullptr;  // kind, dtype and shape of a row, or of a clip of its
-                                      // pictures
+  const FieldState* state = nullptr;  // kind, dtype and shape of a row; for a clip, of a picture
   std::vector<uint8_t*> rows;         // contiguous; pictures in `format`
   size_t row_bytes = 0;
   int64_t pictures = 1;  // per row, contiguous: the frames of a clip
@@ -299,12 +299,12 @@ enum class OpScope : uint8_t {
   kPartners,  // makes an Op that needs partners
 };
 
-// How the transforms page illustrates an operator: the example pictures after it, or in words.
+// How the transforms page illustrates an operator: by example pictures after it, or in words.
 struct OpPage {
   std::string_view section = {};  // "Warping transforms"
   std::string_view step = {};     // as a user writes it: "T.Resize((90, 180))"
-  std::string_view unseen = {};   // where there is no step, why: "it changes nothing"
-  bool boxes = true;              // the pictures have boxes; labels if boxes could not follow
+  std::string_view unseen = {};   // if there is no step, the reason: "it changes nothing"
+  bool boxes = true;              // with boxes; false: with labels, if boxes cannot follow
 };
 
 // The library that an operator was loaded from, if it is a plug-in.

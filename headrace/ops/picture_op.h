@@ -17,7 +17,7 @@ namespace headrace {
 class PictureOp : public Op {
  public:
   bool takes(FieldKind kind) const override;
-  // Masks take part in geometry only; colors and dtypes apply to images alone.
+  // Masks take part in geometry only; colors and dtypes apply only to images.
   bool moves() const final { return takes(FieldKind::kMask); }
   void plan(FieldState& field) const override;
 
@@ -125,7 +125,7 @@ inline bool too_large(int64_t height, int64_t width) { return height * width > i
 Error grown_too_large(std::string_view owner, Size from, int64_t height, int64_t width,
                       std::string hint = {});
 
-// The resize of a picture of this size. HR0503 if it would grow too large; `hint` says what bounds
+// The resize of a picture of this size. HR0503 if it would grow too large; `hint` says how to limit
 // it.
 Result<Geometry> resized_to(std::string_view owner, Size from, int64_t height, int64_t width,
                             Filter filter, std::string_view hint = {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by operators that change an image's pixels in place: colors, tables, levels. They act on
-// images only; masks hold labels. Copy ops/color/grayscale.cc.
+// images only; masks hold labels. Use ops/color/grayscale.cc as a template.
 //
 // Such an operator adds PixelSteps to the recipe, which are run over rows while they are in the
 // cache (image/pixel_steps.h). An operator that needs a statistic of the picture first requests its
@@ -61,14 +61,14 @@ class FixedPixelOp final : public PixelOp {
   const PixelStep step_;
 };
 
-// A step that each record takes with a probability: the "Random" in the names.
+// An operator that is applied to each record with a probability: the "Random" in the names.
 class RandomPixelOp : public PixelOp {
  public:
   RandomPixelOp(std::string_view name, double p) : PixelOp(name), p_(p) {}
   Result<void> apply(OpContext& context) const final;
 
  protected:
-  // Applies it to one image of a record that was drawn.
+  // Applies it to one image of a drawn record.
   virtual Result<void> change(OpContext& context, int field) const = 0;
 
  private:

@@ -39,7 +39,7 @@ void keep_rows(OpContext& context, const std::vector<bool>& kept) {
 Result<void> RowFilter::apply(OpContext& context) const {
   const auto is_it = [&](int field) { return takes(context.record.fields[field].kind); };
   const auto deciding = std::ranges::find_if(context.rows, is_it);
-  if (deciding == context.rows.end()) return {};  // the case of Plan::passes
+  if (deciding == context.rows.end()) return {};  // no rows when called by Plan::passes
   Result<Size> canvas = common_size(context);
   if (!canvas) return std::move(canvas.error());
   keep_rows(context, kept(context.record.fields[*deciding], *canvas));

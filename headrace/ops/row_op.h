@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by operators on rows: boxes and keypoints themselves, and rows that belong together (Note
-// [Row steps] in op.h). sanitize_bounding_boxes.cc is the one to copy.
+// [Row steps] in op.h). Use sanitize_bounding_boxes.cc as a template.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EachImage: transforms of every image of a packed row, whose results become one tensor. Here and
-// not with the other operators, since each image goes through a plan of its own.
+// EachImage: transforms of every image of a packed row, whose results become one tensor. It is here
+// and not with the other operators because each image runs through its own plan.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -46,7 +46,7 @@ class EachImage final : public Op {
   }
 
   Result<void> apply(OpContext& context) const override {
-    const Collecting alone(context.renderer, nullptr);  // a row has its images one by one
+    const Collecting alone(context.renderer, nullptr);  // a row's images are processed one by one
     for (const int field : context.fields) {
       Result<void> done =
           apply_to(context.record.fields[field], context.draws.key(), context.renderer);

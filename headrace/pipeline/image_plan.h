@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms of one encoded image as a plan of their own: what an image becomes, known from its
-// size, and the same done to its bytes. Immutable: any thread may use it, each with its renderer.
+// Transforms of one encoded image as a separate plan: computes the form of the result from the
+// image's size, and applies the transforms to its bytes. Immutable: any thread may use it, with its
+// own renderer.
 #pragma once
 
 #include <memory>
@@ -14,26 +15,28 @@ namespace headrace {
 
 class ImagePlan {
  public:
-  // Throws Exception HR0141: the list has Python functions, copies, or takes other records.
+  // Throws Exception HR0141 if the list has Python functions, copies (Fork), or transforms that
+  // take other records.
   ImagePlan(const std::vector<Spec>& transforms, const PictureOptions& options);
 
   const FieldState& result() const { return plan_->outputs().front().state; }
-  // Of each part, the rows that images become: dtype, and shape without the first axis.
+  // The dtype and shape of a part: a patch, or the whole image if it is not divided into patches.
   DType dtype() const;
   Shape part_shape() const;
-  // Of an image with this size in its header; tokens are not known here. Errors have no code.
+  // The form of an image with this size in its header, without its tokens. Errors have no code.
   Result<ImageForm> form(int64_t height, int64_t width) const;
-  // Writes the image's parts, as many as it says. HR1459 where it becomes something else.
+  // Writes the image's parts. HR1459 if the result has another form than `image` says.
   Result<void> apply(const RowImage& image, int64_t number, uint64_t seed, Renderer& renderer,
                      uint8_t* out) const;
 
  private:
-  std::shared_ptr<const Plan> plan_;  // shared: as make_plan() gives it
+  std::shared_ptr<const Plan> plan_;  // shared: as returned by make_plan()
 };
 
-// Tokens of an image: `tokens`, or where that is 0 its parts divided by patches_per_token. Without
-// transforms images are delivered as they are. Images with more pixels than are decoded are errors.
-// Throws as ImagePlan(); HR0141, too, where neither patches nor `tokens` say how many there are.
+// An image has `tokens` tokens, or, if that is 0, its number of parts divided by patches_per_token.
+// Without transforms, images are delivered unchanged. Images with too many pixels to be decoded are
+// errors. Throws like ImagePlan(); also HR0141 if neither patches nor `tokens` determine the number
+// of tokens.
 ImageRule image_rule(const std::vector<Spec>& transforms, int64_t tokens,
                      int64_t patches_per_token);
 

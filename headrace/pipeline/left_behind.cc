@@ -6,7 +6,7 @@
 // A step leaves behind the record's spatial fields (images, masks, boxes, ...) that it does not
 // take, if they are used afterwards: delivered, or passed to a later function. The user can
 // override that. fields= of the step, or of an enclosing list, specifies what moves. In a
-// dictionary of lists, a field with a list of its own is handled by that list, unless the step is
+// dictionary of lists, a field with its own list is handled by that list, unless the step is
 // random, because each list draws independently: that is fine for images (two views, or unrelated
 // pictures), but not for an image and its mask. Branches of a Fork are meant to differ. Of a
 // function only the results are known: a change of a picture's size shows that it moved, here if it

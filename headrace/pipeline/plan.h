@@ -30,18 +30,17 @@ struct Pipeline {
 enum class Ragged : uint8_t { kRefuse, kList, kPad, kPacked };
 
 struct PlanOptions : PictureOptions {
-  std::vector<std::string>
-      fields;  // outputs, in order; empty: all of the schema's (not id, key, valid)
+  // Outputs, in order; empty: all fields of the schema (not id, key, valid).
+  std::vector<std::string> fields;
   MemoryFormat memory_format = MemoryFormat::kChannelsFirst;
   Ragged ragged = Ragged::kRefuse;
   int64_t pad_multiple = 1;             // kPad: extents are rounded up to a multiple of it
   std::vector<std::string> pad_values;  // kPad: "labels=-100", of fields for which 0 or -1 is wrong
-  int steps_before = 0;                 // steps of the user's pipeline that run elsewhere; for
-                                        // messages
+  int steps_before = 0;                 // steps of the user's pipeline before these, for messages
   bool for_inspection = false;          // the steps are only inspected: unmoved fields are allowed
 };
 
-// What kind of value an output is.
+// Where the values of an output come from.
 enum class OutputOrigin : uint8_t {
   kField,
   kId,
@@ -78,7 +77,8 @@ struct Output {
   FieldState picture() const;
 };
 
-// A value of a function: one field, or the pictures of a clip, which are passed as one array.
+// A value passed to or from a function: one field, or the pictures of a clip, which are passed as
+// one array.
 struct CrossingValue {
   size_t first = 0, count = 1;
   Shape leading = {};  // for a clip: the axes before those of a picture, (T) or (K, T)
@@ -104,7 +104,7 @@ struct Step {
   // States of its fields after the step; for kPython, the required results by output_names.
   std::vector<FieldState> after;
   std::vector<int> rows;           // row step: those of `fields` that lose rows together
-  std::vector<int> looked_at;      // of `fields`: pictures whose size alone is needed
+  std::vector<int> looked_at;      // of `fields`: pictures of which only the size is needed
   std::vector<int> rows_left_out;  // row step: fields that would keep their rows
   // Fields in the coordinates of pictures that the step moves, which do not move; kPython: fields
   // that would not move, if they are not returned and a picture is returned in another size.
@@ -139,7 +139,7 @@ struct BatchStep {
   bool said = false;                       // its fields were specified by the user
 };
 
-// Where a device takes over a picture (T.ToDevice).
+// The point from which a device works on a picture (T.ToDevice).
 struct DevicePoint {
   bool from_start = false;  // no step on the picture comes before it
   bool has_work = false;    // one comes after it
@@ -149,7 +149,7 @@ struct DevicePoint {
 struct PlanParts {
   Schema schema;
   PlanOptions options;
-  std::vector<FieldState> inputs;  // the source's fields, then Fork's
+  std::vector<FieldState> inputs;  // the source's fields, then those made by steps
   std::vector<Step> steps;
   std::vector<BatchStep> batch_steps;
   int64_t batch_group = 1;
@@ -198,9 +198,8 @@ class Plan {
   bool assembles() const;
   const PlanOptions& options() const { return parts_.options; }
   std::vector<int> passes() const { return parts_.passes(); }
-  const std::vector<bool>& wanted() const {
-    return parts_.wanted;
-  }  // by schema field: must be read
+  // By schema field: whether it must be read.
+  const std::vector<bool>& wanted() const { return parts_.wanted; }
   // By schema field: whether an open file can replace its bytes.
   std::vector<bool> by_range() const;
 
@@ -223,7 +222,7 @@ class Plan {
   void predict(std::vector<std::optional<Predicted>>& fields, uint64_t seed, uint64_t epoch,
                int64_t position) const;
 
-  // A table of the steps and outputs for people.
+  // A table of the steps and outputs, for users.
   std::string text() const;
 
  private:
@@ -233,8 +232,8 @@ class Plan {
   const PlanParts parts_;
 };
 
-// Throws Exception: unknown operator or field (with "did you mean"), bad parameter, impossible
-// order, ragged output (with the operator that made the shape variable).
+// Throws Exception: unknown operator or field (with "did you mean"), bad parameter, invalid order,
+// ragged output (with the operator that made the shape variable).
 std::shared_ptr<const Plan> make_plan(const Schema& schema, const Pipeline& pipeline,
                                       const PlanOptions& options);
 

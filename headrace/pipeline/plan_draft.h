@@ -12,14 +12,14 @@
 
 namespace headrace {
 
-// The list that is being read: a branch sees its own fields only.
+// The list that is being read: a branch sees only its own fields.
 struct PlanScope {
   std::string path;                     // path of the branch; part of the keys of its draws
   std::vector<int> visible;             // fields, in order
   std::vector<int> narrowed;            // `fields=` of an enclosing Compose or RandomApply
   std::string alias;                    // name of the forked field
   std::vector<int> apart;               // branches of the Fork that it belongs to
-  bool of_one_field = false;            // a list of a dictionary
+  bool of_one_field = false;            // its list is from a dictionary of lists
   bool conditional = false;             // under a RandomApply or a choice
   bool in_any_order = false;            // under a RandomOrder
   std::vector<BatchCondition> chances;  // of batch steps here
@@ -56,13 +56,13 @@ struct PlanDraft : PlanParts {
   std::string names_of(const std::vector<int>& fields) const;
   int add_field(FieldState state);
   uint64_t next_key(const std::string& name, int* ordinal = nullptr);
-  // For a clip, the first of its pictures, which represents it.
+  // The visible fields; of a clip only the first picture, which represents it.
   std::vector<int> values_in_sight() const;
   // A field at this point, as described to a function.
   Field as_field(int field) const;
   // The pictures, or audio, of the clips whose first field this is; otherwise only the field.
   std::vector<int> clip_of(int field) const;
-  // The axes of a clip before those of a picture, (T) or (K, T); none if the field is not a clip's
+  // The axes of a clip before those of a picture, (T) or (K, T); empty if the field is not a clip's
   // first picture.
   Shape clip_axes(int field) const;
   // `fields` with one of them replaced by these.
@@ -71,10 +71,9 @@ struct PlanDraft : PlanParts {
   std::vector<FieldState> states;           // by field number, at the current step
   std::map<std::string, std::string> gone;  // fields that no longer exist, and why
   std::vector<int> own_lists;               // fields that have their own list in a dictionary
-  std::vector<int> alone;                   // fields that a picture has moved without, with the
-                                            // user's consent
+  std::vector<int> alone;                   // left behind a moved picture, with user's consent
   std::map<int, Clips> clips;               // by the first one's field
-  std::vector<PlanScope> scopes;            // the first sees all existing fields
+  std::vector<PlanScope> scopes;            // all existing fields are visible in the first
 };
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipeline -> Plan. Used by make_plan() alone, from one thread.
+// Pipeline -> Plan. Used only by make_plan(), from one thread.
 #pragma once
 
 #include <memory>
@@ -24,10 +24,10 @@ class PlanMaker final : public PlanBuilder {
   void fork(const std::string& field, const std::vector<Branch>& branches) override;
   void to_device(std::string_view name) override { put_on_device(draft_, std::string(name)); }
 
-  // A list of transforms for one field alone.
+  // A list of transforms for one field only.
   void append_to_field(const std::string& field, const std::vector<Spec>& transforms);
   void drop(const std::string& field);
-  // The field will have a list of its own.
+  // Announces that the field will have its own list.
   void announce_list(const std::string& field) {
     for (const int each : draft_.all_named(field)) draft_.own_lists.push_back(each);
   }
@@ -49,8 +49,8 @@ class PlanMaker final : public PlanBuilder {
       const std::vector<std::vector<FieldState>>& before);
 
   PlanDraft draft_;
-  int added_ = 0, depth_ = 0;  // transforms so far, including tentative ones; nesting depth of
-                               // lists
+  // Transforms so far, including tentative ones; nesting depth of lists.
+  int added_ = 0, depth_ = 0;
 };
 
 }  // namespace headrace

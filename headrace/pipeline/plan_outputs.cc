@@ -92,8 +92,7 @@ void add_outputs(PlanDraft& draft) {
   if (wanted.empty()) {
     for (int field : draft.scopes.front().visible) {
       if (draft.states[field].clip_frame > 0)
-        continue;  // included with the first picture of its
-                   // clip
+        continue;  // included with the first picture of its clip
       draft.outputs.push_back(output_named(draft, draft.states[field].name));
     }
   }

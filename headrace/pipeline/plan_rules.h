@@ -30,7 +30,7 @@ void add_python(PlanDraft& draft, const Spec& spec);
 // Steps that extract frames of videos (plan_clips.cc).
 void add_clip_op(PlanDraft& draft, const OpRecord& record, const Spec& spec,
                  const Arguments& arguments);
-// HR0373 if the operator does not support clips.
+// HR0373 if the fields include a video, or the audio of several clips.
 void refuse_uncut(const PlanDraft& draft, const std::vector<int>& fields, const std::string& label);
 void add_clip_output(const PlanDraft& draft, Output& output);
 

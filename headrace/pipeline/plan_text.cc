@@ -138,8 +138,7 @@ std::string Plan::text() const {
     const bool copy = step.kind == Step::Kind::kCopy;
     for (int field : step.kind == Step::Kind::kPython ? step.output_fields : step.fields) {
       if (parts_.inputs[field].clip_frame > 0)
-        continue;  // represented by the first picture of its
-                   // clip
+        continue;  // represented by the first picture of its clip
       fields += (fields.empty() ? "" : copy ? " -> " : ", ") + parts_.inputs[field].name;
     }
     for (const FieldState& state : step.after) {

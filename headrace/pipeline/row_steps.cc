@@ -96,8 +96,7 @@ void add_canvas(PlanDraft& draft, Step& step) {
   }
   if (wants == step.fields.end()) return;
   if (step.op->takes(FieldKind::kImage))
-    return;                    // works on pictures if there are any:
-                               // keep_canvas()
+    return;                    // works on pictures if there are any: keep_canvas()
   const int wanting = *wants;  // the loop appends fields
   const auto is_picture_field = [&](int field) { return is_picture(draft.states[field].kind); };
   const bool alone = std::ranges::count(draft.alone, wanting) > 0;

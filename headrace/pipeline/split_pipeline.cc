@@ -28,7 +28,7 @@ bool keeps_bytes(const OpRecord& record, const Spec& spec) {
   return true;
 }
 
-// A nested list, which is only a notation.
+// The transforms of a nested list that is only notation; null if it is not.
 const std::vector<Spec>* inner_list(const OpRecord& record, const Spec& spec) {
   if (record.name != "Compose" || !spec.fields.empty()) return nullptr;
   const auto given = spec.arguments.find("transforms");

@@ -19,16 +19,17 @@
 
 namespace headrace {
 
-// Makes the call twice, as said above; `call(input, output)` returns the plug-in's status. Fills
-// `output` with the first result where the status is 0. `broken` receives what it did wrong, or "".
-// `name`: for a crash, "transform Vignette of the plug-in mine, record 5". `written`: how many
-// bytes of the output the last call says that it has filled; null: all.
+// Makes the call twice, as described above; `call(input, output)` returns the plug-in's status.
+// Fills `output` with the first result if the status is 0. `broken` receives what it did wrong, or
+// "". `name`: for a crash, "transform Vignette of the plug-in mine, record 5". `written`: number of
+// output bytes that the last call reports as filled; null: all.
 int32_t checked_call(std::span<const uint8_t> input, std::span<uint8_t> output, size_t item_bytes,
                      const std::string& name,
                      const std::function<int32_t(const void* input, void* output)>& call,
                      std::string& broken, const uint64_t* written = nullptr);
 
-// What this thread calls, as long as it lives: for a crash. The name outlives it.
+// Records what this thread calls, as long as it lives, for the message of a crash. `name` must
+// outlive it.
 class RunningCall {
  public:
   explicit RunningCall(const std::string& name);
@@ -40,7 +41,7 @@ class RunningCall {
   const char* const before_;
 };
 
-// Installs the handler of SIGSEGV and its like, once. Any thread.
+// Installs the handler of SIGSEGV and similar signals, once. Callable from any thread.
 void name_crashes();
 
 }  // namespace headrace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in's table, checked and turned into records as the engine's own parts register them.
+// A plug-in's table, checked and converted to the records with which the engine's own parts are
+// registered.
 //
-// Made once and never freed. Immutable but for `checked`, which any thread may set.
+// Made once and never freed. Immutable except for `checked`, which any thread may set.
 #pragma once
 
 #include <atomic>
@@ -24,9 +25,9 @@ struct Plugin;
 
 struct PluginTransform {
   const Plugin* plugin = nullptr;
-  headrace_transform table{};  // what the library does not know is zero
+  headrace_transform table{};  // members that the library does not have are zero
   OpRecord record;
-  std::deque<std::string> texts;  // what the record points to
+  std::deque<std::string> texts;  // texts that the record points to
 };
 
 struct PluginCodec {
@@ -68,7 +69,7 @@ struct Plugin {
   std::atomic<bool> checked = false;  // Note [Checked calls] in checked_call.h
 };
 
-// Throws HR0572 for a table that breaks the rules of headrace/plugin.h: names, missing functions,
+// Throws HR0572 for a table that violates the rules of headrace/plugin.h: names, missing functions,
 // parameters, sizes. Registers nothing.
 std::unique_ptr<Plugin> declared(const headrace_plugin& table, const std::string& path,
                                  const std::string& fingerprint);

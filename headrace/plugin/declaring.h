@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of a plug-in's table, shared by all that it may declare. Each failure throws HR0572, with
-// the file and the part that it is about.
+// Checks of a plug-in's table, shared by everything that it can declare. Each failure throws
+// HR0572, with the file and the invalid part.
 //
 // Used by the thread that loads a plug-in.
 #pragma once
@@ -26,7 +26,7 @@ class Declaring {
   explicit Declaring(std::string path) : path_(std::move(path)) {}
 
   [[noreturn]] void refuse(const std::string& what, std::string hint = {}) const;
-  // The part that following failures are about: "Vignette"; empty: the whole table.
+  // Sets the part that later failures refer to: "Vignette"; empty: the whole table.
   void set_subject(std::string subject) { subject_ = std::move(subject); }
 
   // A text of 1 to 65535 bytes, UTF-8. `what`: "its help".
@@ -34,7 +34,7 @@ class Declaring {
   // `first`: bytes of an entry in version 1 of the interface.
   void check_list(const void* data, uint32_t count, uint32_t size, uint32_t first, uint32_t most,
                   const std::string& what) const;
-  // A pointer into some loaded library.
+  // Checks that this points into a loaded library.
   template <class Function>
   void check_function(Function* function, const std::string& name) const {
     Dl_info info{};
@@ -47,7 +47,7 @@ class Declaring {
       refuse(name + " has unknown bits", "it was built for a later version of Headrace");
   }
 
-  // Parameters, as the engine declares them. `texts` receives what they point to.
+  // Converts parameters to the engine's form. `texts` receives the texts that they point to.
   std::vector<Param> params(const headrace_params& list, std::deque<std::string>& texts);
 
  private:
@@ -60,7 +60,7 @@ class Declaring {
   std::string subject_;
 };
 
-// An entry of a list, as far as the library knows its members; the others are zero.
+// A copy of an entry of a list; members that the library does not have are zero.
 template <class List>
 auto copy_of(const List& list, uint32_t i) {
   std::remove_cvref_t<decltype(*list.data)> out{};
@@ -69,7 +69,8 @@ auto copy_of(const List& list, uint32_t i) {
   return out;
 }
 
-// Whether a name of 1 to 64 bytes consists of ASCII letters, digits and `more`, and begins so.
+// Whether a name has 1 to 64 bytes, which are ASCII letters, digits and the characters of `more`,
+// and begins as in the example.
 bool is_class_name(std::string_view name);                         // "Vignette"
 bool is_small_name(std::string_view name, std::string_view more);  // "qoi"
 bool is_argument_name(std::string_view name);                      // "_strength"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plug-ins of this process. Each is loaded once and stays; any thread may call.
+// The plug-ins of this process. Each is loaded once and never unloaded. Callable from any thread.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace headrace {
 
-// Loads a plug-in, whose transforms are then operators like the engine's. One with the same bytes
-// that is there already is that one. checked: looks at each of its calls (checked_call.h), from
-// now on. Throws HR0570 to HR0572.
+// Loads a plug-in, whose transforms are then operators like the engine's. If one with the same
+// bytes is loaded already, returns that one. checked: checks each of its calls from now on
+// (checked_call.h). Throws HR0570 to HR0572.
 const Plugin& load_plugin(const std::string& path, bool checked = false);
 
-// The plug-in that something names which was written elsewhere: one with this fingerprint. If none
-// is loaded and `may_load`, the file at its path is, unless it has another fingerprint: nothing of
-// such a file runs. Throws HR0578.
+// The plug-in that data from another process refers to: the one with this fingerprint. If it is not
+// loaded and `may_load` is true, loads the file at its path; a file with another fingerprint is
+// rejected before any of its code runs. Throws HR0578.
 const Plugin& require_plugin(const OpOrigin& wanted, bool may_load);
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function of a plug-in is given, and what it says: a record with its draws, the values of
-// parameters, a message. For one call each, on its thread.
+// Arguments and results of calls into a plug-in: a record with its draws, the values of parameters,
+// an error message. Each object is for one call, on its thread.
 #pragma once
 
 #include <cstdio>
@@ -14,12 +14,12 @@
 // The random draws of a plug-in, which only knows the type's name.
 struct headrace_draws {
   headrace::Draws draws;
-  bool allowed, misused;  // by a transform that does not say that it is random
+  bool allowed, misused;  // allowed: HEADRACE_RANDOM is set; misused: drawn without
 };
 
 namespace headrace {
 
-// A record as a plug-in sees it, with draws that begin anew.
+// A record as a plug-in sees it, with draws from the beginning of its sequence.
 class PluginRecord {
  public:
   PluginRecord(const Record& record, const Draws& draws, bool random);
@@ -33,14 +33,14 @@ class PluginRecord {
   headrace_record record_{};
 };
 
-// Where the plug-in says what is wrong, and what it has said.
+// Receives a plug-in's error message.
 class PluginMessage {
  public:
   PluginMessage() { text_[0] = 0; }
   PluginMessage(const PluginMessage&) = delete;
   PluginMessage& operator=(const PluginMessage&) = delete;
   headrace_error* get() { return &error_; }
-  // Calls the plug-in; an exception that leaves it is a failure, and threw().
+  // Calls the plug-in; an exception that it throws is a failure, and threw() is then true.
   template <class Call>
   int32_t status_of(const Call& call) {
     try {
@@ -54,7 +54,7 @@ class PluginMessage {
     return HEADRACE_FAILED;
   }
   bool threw() const { return threw_; }
-  // As UTF-8, whatever it wrote.
+  // The message as valid UTF-8, whatever the plug-in wrote.
   std::string text() const;
 
  private:
@@ -76,7 +76,7 @@ Returned call_from_plugin(std::exception_ptr& thrown, Returned failed, const Cal
   }
 }
 
-// By parameter, in their order. The texts and lists stay those of `arguments`.
+// The values in the order of `params`. They point to texts and lists of `arguments`.
 std::vector<headrace_value> values_of(const std::vector<Param>& params, const Arguments& arguments);
 
 }  // namespace headrace

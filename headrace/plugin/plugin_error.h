@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of what plug-ins return and do. Any thread may call.
+// Errors for what plug-ins return and do. Callable from any thread.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct PluginPart {
   std::string kind, name;
   const OpOrigin* origin = nullptr;
 
-  // As messages begin: "[Vignette] ", "[codec qoi] ".
+  // The prefix of messages: "[Vignette] ", "[codec qoi] ".
   std::string who() const { return "[" + (kind == "transform" ? name : kind + " " + name) + "] "; }
   std::string text() const { return kind + " " + name; }
   // "decode() of the codec qoi of the plug-in ..."
@@ -31,13 +31,13 @@ std::string text_of(const OpOrigin& origin);
 Error rejected_arguments(const PluginPart& part, const std::string& why);
 // HR0575: the plug-in broke a rule of headrace/plugin.h.
 Error broken_plugin(const PluginPart& part, const std::string& what);
-// What a status other than HEADRACE_OK means: HR0574 for a bad record, otherwise HR0575. `what`:
+// The error for a status other than HEADRACE_OK: HR0574 for a bad record, otherwise HR0575. `what`:
 // the function, "run()".
 Error plugin_failure(const PluginPart& part, int32_t status, const PluginMessage& message,
                      std::string_view what);
 
-// The object that a create() makes. Throws HR0573 if it rejects its arguments, HR0575 if it throws.
-// `create` calls it: (error) -> status.
+// Creates an object with create(), which `create` calls: (error) -> status. Throws HR0573 if it
+// rejects its arguments, HR0575 if it throws.
 template <class Create>
 void create_plugin_object(const PluginPart& part, const Create& create) {
   PluginMessage message;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plug-in's format calls: while it opens a path, to read and to add columns, files and
-// records; while it parses a record, for memory. One for each call, on its thread.
+// The functions that a plug-in's format can call: while it opens a path, to read and to add
+// columns, files and records; while it parses a record, to allocate memory. One object per call, on
+// its thread.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,14 @@
 #include "headrace/sources/schema.h"
 #include "headrace/storage/file.h"
 
-// What it has added, or the buffers of the record. A plug-in only knows the type's name.
+// What has been added, or the buffers of the record. Plug-ins only know the name of this type.
 struct headrace_opened {
   headrace::Schema schema = {};
   std::vector<std::string> files = {};
   headrace::ContainerIndex index = {};
   std::string wrong = {};                      // which rule it broke
-  std::optional<headrace::Error> failed = {};  // of reading
-  std::optional<headrace::File> file = {};     // read last
+  std::optional<headrace::Error> failed = {};  // from reading
+  std::optional<headrace::File> file = {};     // the file read last
   std::exception_ptr thrown = {};              // by the engine, not the plug-in
   std::span<headrace::Buffer> buffers = {};
   uint64_t max_bytes = 0;  // of one buffer
@@ -35,7 +36,7 @@ struct headrace_opened {
 
 namespace headrace {
 
-// The functions that add to `opened`, which outlives them.
+// The functions that add to `opened`, which must outlive them.
 headrace_opening opening_of(headrace_opened& opened);
 // headrace_parse::allocate.
 uint8_t* allocate_cell(headrace_opened* opened, uint32_t cell, uint64_t bytes);

@@ -10,26 +10,27 @@
 
 namespace headrace {
 
-// HEADRACE_IMAGE of kImage; 0 of kinds that plug-ins do not see.
+// HEADRACE_IMAGE for kImage; 0 for kinds that plug-ins do not support.
 uint32_t plugin_kind(FieldKind kind);
 
-// Nothing for a dtype that the engine does not have.
+// Nullopt for a dtype that the engine does not support.
 std::optional<DType> dtype_from(const headrace_dtype& dtype);
 
-// One field; the pointers in it are to itself, so it stays where it is.
+// One field. It contains pointers to itself, so it cannot be moved.
 class PluginView {
  public:
-  // `shape`: the engine's, (C, H, W) of pictures. REQUIRES: HEADRACE_MOST_AXES axes at most.
+  // `shape`: in the engine's order, (C, H, W) for pictures. REQUIRES: at most HEADRACE_MOST_AXES
+  // axes.
   PluginView(FieldKind kind, const char* name, DType dtype, const Shape& shape);
   PluginView(const PluginView&) = delete;
   PluginView& operator=(const PluginView&) = delete;
 
   headrace_field& field() { return field_; }
   const headrace_field& field() const { return field_; }
-  // Its memory, dense as the engine has it: planes of pictures.
+  // Sets its memory, which is dense in the engine's order: planes for pictures.
   void point_to(const void* data);
-  // The axes and dtype that are in it now, as the engine has them; nothing where they are none:
-  // too many axes, extents below -1, an unknown dtype.
+  // Its current shape, in the engine's order, and dtype; nullopt if they are invalid: too many
+  // axes, extents below -1, an unknown dtype.
   std::optional<Shape> shape() const;
   std::optional<DType> dtype() const { return dtype_from(field_.view.dtype); }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a plug-in: whether it is a shared library of this machine, and its table.
+// Loads the file of a plug-in: checks that it is a shared library for this machine, and finds its
+// table.
 //
-// The file is checked before it is passed to the dynamic linker, which trusts it: for a truncated
-// file it would map missing pages. Any thread may call.
+// The file is checked before it is passed to the dynamic linker, which would map missing pages of a
+// truncated file. Callable from any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace headrace {
 
-// The table of the library. Throws HR0570 for what cannot be loaded, HR0571 for another version of
-// the interface. The library stays loaded for the life of the process where a table is returned.
+// The table of the library. Throws HR0570 if it cannot be loaded, HR0571 for another version of the
+// interface. If a table is returned, the library stays loaded for the life of the process.
 const headrace_plugin* plugin_table(const std::string& path, std::span<const uint8_t> file);
 
 }  // namespace headrace

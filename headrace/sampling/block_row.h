@@ -36,8 +36,9 @@ class RowOfBlocks {
   const BlockTable& blocks_;
   const uint64_t key_;
   const int64_t columns_, lines_;
-  const Permutation order_, whole_, short_;  // number of columns; number of lines in a column with
-                                             // all, and in the others
+  // Permutations of the columns; of the lines in a column that has all lines; and in one that does
+  // not have the last line.
+  const Permutation order_, whole_, short_;
   // Before each column, in row order: blocks and records; and the totals.
   std::vector<int64_t> places_, records_;
 };

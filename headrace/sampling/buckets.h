@@ -12,7 +12,7 @@ namespace headrace {
 
 extern const ErrorCode kNoLengths;
 
-// Each record once, in a permuted order. Every `pool` batches are sorted by length and cut into
+// Each record once, in a permuted order. Every `pool` batches are sorted by length and divided into
 // batches of `batch` positions, whose order is then permuted; rows of each are ordered so that
 // ranks' slices have similar cost (balanced_rows.h). So batches are still random, and the remainder
 // at the epoch's end is a random subset. REQUIRES: batch >= 1, pool >= 1. Throws HR0724 if there

@@ -23,11 +23,11 @@ enum class PerRecord : uint8_t {
   kLengths,    // a number per record, or the name of a field: with one number, or audio (samples)
   kDurations,  // the same; for audio, seconds
   kIndices,    // not per record: record indices
-  kOrder,      // not per record: another order, or none: the loader's
+  kOrder,      // not per record: another order; None: the loader's
   kNothing,    // its class has no first argument
 };
 
-// A length per record, and how many parts the user's unit has.
+// A length per record, in parts of the user's unit, and how many parts the unit has.
 struct Measure {
   std::vector<int64_t> lengths;
   int64_t parts = 1;
@@ -36,13 +36,12 @@ struct Measure {
 // Input of an order, in addition to its arguments.
 struct SamplerData {
   int64_t records = 0;                 // of the source
-  std::vector<double> weights = {};    // all others
-  std::vector<int64_t> integers = {};  // lengths are in this fraction of the user's unit: a power
-                                       // of ten
-  int64_t parts = 1;  // lengths count one of so many of the user's unit: a power of ten
-  std::vector<Measure> further = {};  // kDurations: further measures of each record
-  SamplerPtr order = {};              // kOrder
-  bool shuffle = false;               // the loader's
+  std::vector<double> weights = {};    // kWeights
+  std::vector<int64_t> integers = {};  // kLabels, kLengths, kDurations, kIndices
+  int64_t parts = 1;                   // lengths are in 1/parts of the user's unit; a power of ten
+  std::vector<Measure> further = {};   // kDurations: further measures of each record
+  SamplerPtr order = {};               // kOrder
+  bool shuffle = false;                // the loader's
   // kNothing: Source::block_ends(), the records of a global batch, the number of machines, and the
   // number of streams of a resumed state; 0: not resumed.
   std::vector<int64_t> block_ends = {};
@@ -58,8 +57,7 @@ struct SamplerRecord {
   PerRecord per_record;
   Param given;                     // its first argument; its type depends on PerRecord
   std::vector<Param> params = {};  // the arguments after it
-  bool shuffles = false;           // the loader's shuffle= configures this order, instead of
-                                   // conflicting with it
+  bool shuffles = false;           // shuffle= of the loader configures it instead of conflicting
   // Checks what ranges cannot express. Throws Exception; null if ranges suffice.
   void (*check)(const Arguments& arguments) = nullptr;
   // Throws Exception if these records have no such order.
@@ -74,7 +72,7 @@ Param draws_param();
 Param replacement_param();
 // Throws HR0722 if an epoch would have none.
 void check_draws(int64_t draws);
-// Its value: the number of records if it is None.
+// Value of the parameter: the number of records if it is None.
 int64_t draws_of(const SamplerData& data, const Arguments& arguments);
 
 }  // namespace headrace

@@ -69,9 +69,8 @@ class StreamCuts {
  private:
   struct Cut {
     int64_t place = 0;    // index in the row of blocks
-    int64_t block = -1;   // the block that is split; -1 if none is
-    int64_t records = 0;  // records of that block before the cut, which belong to the previous
-                          // stream
+    int64_t block = -1;   // the block that is split; -1: none
+    int64_t records = 0;  // of that block, before the cut: they belong to the previous stream
   };
   const BlockTable& blocks_;
   const RowOfBlocks row_;

@@ -10,12 +10,13 @@
 //   records before stream s = floor(N/G) * floor(s G/C) + floor((N mod G) s/C)
 //
 // So all streams end with the epoch's last batch, whatever the sizes of blocks are; at most C - 1
-// blocks are cut, each of which two or more neighboring streams share. In every epoch each stream
+// blocks are split, each between two or more neighboring streams. In every epoch each stream
 // permutes its blocks, and the records in every window of some of them. Ranks take equal slices of
-// a batch (batch_layout.h): where their number divides C, whole streams.
+// a batch (batch_layout.h): whole streams, if their number divides C.
 //
-// Nothing here depends on the number of ranks, and there is no table with an entry a record: one of
-// blocks, and of each stream that a rank draws from its order and where its windows begin.
+// Nothing here depends on the number of ranks, and there is no table with an entry per record: only
+// one of the blocks, and for each stream that a rank draws from, its order and where its windows
+// begin.
 #pragma once
 
 #include <cstdint>

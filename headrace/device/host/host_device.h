@@ -5,7 +5,7 @@
 
 namespace headrace {
 
-// The host as a device: one for the process.
+// The host as a device; one object per process.
 DevicePtr host_device();
 
 }  // namespace headrace

@@ -2,11 +2,11 @@
 // A device for finding bugs: it executes queued work as late as allowed, in an order drawn from a
 // seed, overwrites freed memory, and has its own clock.
 //
-// Nothing runs by itself. Each call draws whether some queued work is done, and of which stream;
+// Nothing runs by itself. Each call draws whether some queued work is done, and in which stream;
 // the rest is done when a caller waits for it. So a copy whose source is overwritten too early, or
-// a reader that does not wait for its copy, sees wrong bytes, on every run with that seed. The
-// clock: a piece of work begins when its stream is free and what it waits for is done, and ends
-// after its cost. The host takes no time. Thread-safe.
+// a reader that does not wait for its copy, sees wrong bytes, in every run with that seed. On the
+// clock, a piece of work begins when its stream is free and the events that it waits for are done,
+// and ends after its cost; the host takes no time. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ struct SimulatedWork {
 
 class SimulatedDevice final : public Device {
  public:
-  // memory_limit: of allocate(), in bytes; 0: none. `pins`: whether pin() works.
+  // memory_limit: bytes that allocate() can return in total; 0: no limit. `pins`: whether pin()
+  // works.
   explicit SimulatedDevice(uint64_t seed, SimulatedCosts costs = {}, size_t memory_limit = 0,
                            bool pins = true);
   ~SimulatedDevice() override;
@@ -51,10 +52,10 @@ class SimulatedDevice final : public Device {
   // Streams are numbered from 1; 0 is a stream like the others.
   StreamPtr foreign_stream(uintptr_t handle) override;
 
-  // Its n-th allocation from now on finds no memory; those that follow do.
+  // Makes the n-th allocation from now on fail; later ones succeed.
   void refuse_allocation(int64_t n);
-  // The n-th thing that it is asked for from now on fails with HR0883, and all that follow, as a
-  // device does that is lost: what was queued is not done any more.
+  // Makes the n-th call from now on and all later ones fail with HR0883, like a lost device: queued
+  // work is not executed any more.
   void fail_at(int64_t n);
   int64_t calls() const;  // counted calls
 

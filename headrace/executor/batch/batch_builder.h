@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a slot row by row, and makes a batch of it.
+// Fills a slot row by row, and makes a batch from it.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ using PredictedRows = std::vector<std::optional<Places>>;  // by output
 class BatchBuilder {
  public:
   using Memory = BatchRows::Memory;
-  // The device's part of the work, and memory for rows that it cannot finish; it may give none.
+  // The device's part of the work, and memory for rows that it cannot finish, which may be null.
   struct OnDevice {
     DeviceWork left = {};
     Memory finished = {};
@@ -50,29 +50,31 @@ class BatchBuilder {
   }
   void drop(int row) { dropped_[row] = 1; }
 
-  // Rows that were made elsewhere, by output. REQUIRES: all outputs are dense, none unfinished.
+  // Whether these bytes, by output, can be `count` rows that were made elsewhere. REQUIRES: all
+  // outputs are dense, none unfinished.
   bool fits(const std::vector<std::span<const uint8_t>>& bytes, int64_t count) const;
-  // dropped: rows of these, counted from the first. REQUIRES: they fit.
+  // Stores such rows. dropped: numbers of dropped rows, relative to `first`. REQUIRES: fits().
   void put(int64_t first, int64_t count, const std::vector<std::span<const uint8_t>>& bytes,
            const std::vector<int>& dropped);
   const std::vector<uint8_t>& dropped() const { return dropped_; }
 
-  // The plan's batch steps on the rows [first, first + count), except dropped ones. REQUIRES: whole
-  // groups of all steps (Plan::batch_group), whose rows are written or dropped.
+  // Runs the plan's batch steps on the rows [first, first + count), except dropped ones. REQUIRES:
+  // whole groups of all steps (Plan::batch_group), whose rows are written or dropped.
   Result<void> run_batch_steps(int64_t first, int64_t count, uint64_t seed);
 
-  // Bytes for everything that follows. REQUIRES: all rows are written or dropped.
-  // Size of the tensors of ragged fields; HR0706 if that is more than `most`.
+  // The following functions REQUIRE that all rows are written or dropped.
+
+  // Size in bytes of the tensors of ragged fields; HR0706 if that is more than `most`.
   size_t bytes_to_assemble(size_t most);
-  // Makes them, and frees the values that they are made of: so many bytes.
+  // Makes them, and frees the values that they are made from; returns the bytes freed.
   size_t assemble();
   // The batch, without the dropped rows. Assembles fields that are not assembled yet.
   Batch finish(size_t most_assembled = SIZE_MAX);
-  // Whether ragged tensors existed before their values, and received all of them.
+  // Whether the ragged tensors were allocated before their values, and hold all of them.
   bool prediction_held() const { return prediction_held_; }
 
  private:
-  // Whether all its values were written in place in the tensor.
+  // Whether all its values were written directly into the tensor.
   bool is_in_place(const OutputMemory& field) const;
   BatchField assembled(size_t output);
   std::vector<int64_t> group_begins() const;
@@ -83,7 +85,7 @@ class BatchBuilder {
   const int64_t epoch_, index_;
   BatchRows rows_;
   std::vector<uint8_t> dropped_;
-  std::optional<int64_t> kept_;        // rows, when gaps are closed
+  std::optional<int64_t> kept_;        // number of rows, once gaps are closed
   std::vector<BatchField> assembled_;  // by output, in place
   bool prediction_held_ = false;
 };

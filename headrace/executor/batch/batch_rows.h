@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of a batch while they are written: the memory of each output. RowWriter fills them,
-// BatchBuilder opens them and makes a batch of them.
+// BatchBuilder allocates them and makes a batch from them.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace headrace {
 struct Places {
   RaggedLayout layout;
   std::vector<Shape> shapes;  // by row; empty if nothing is known
-  Assembled tensor = {};      // from the opening of the batch on
+  Assembled tensor = {};      // allocated when the batch is opened
 };
 
 // Memory of one output: `data` for a dense one, `items` for a list of values, `strings` for text.
@@ -31,7 +31,7 @@ struct OutputMemory {
   std::shared_ptr<void> lease;
   uint8_t* data = nullptr;
   size_t row_bytes = 0;
-  int64_t pictures = 1;  // of a row
+  int64_t pictures = 1;  // per row
   // shared: with the batch that it becomes. Null: rows are written as they are delivered.
   std::shared_ptr<UnfinishedPictures> unfinished;
   std::vector<std::string> strings;
@@ -43,7 +43,7 @@ struct OutputMemory {
 struct BatchRows {
   // `memory(output number, bytes)` supplies the memory of each dense field, of each value in a
   // list, and of each ragged tensor; contents unspecified. REQUIRES: it can be called by several
-  // threads.
+  // threads at once.
   using Memory = std::function<std::shared_ptr<void>(size_t output, size_t bytes)>;
 
   const Plan& plan;
@@ -60,11 +60,12 @@ inline bool is_picture(const Output& output) {
   return output.origin == OutputOrigin::kField && is_picture(output.state.kind);
 }
 
-// How an output's values become one tensor. REQUIRES: is_assembled(), and no companion.
+// How an output's values become one tensor. REQUIRES: is_assembled(), and the output is not a
+// companion.
 RaggedForm ragged_form(const Plan& plan, const Output& output);
 
-// A clip in memory with consecutive frames, each in the format's picture layout; of this shape, as
-// delivered. `rows`: that many clips; nothing: one, without an axis for it.
+// A view of this shape, as delivered, of a clip in memory: its frames are consecutive, each in the
+// picture layout of `format`. `rows`: number of clips; nullopt: one clip, without a batch axis.
 TensorView clip_view(const Output& output, void* data, const Shape& shape, MemoryFormat format,
                      std::optional<int64_t> rows = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of differing shape as one tensor: padded to the longest, or row after row.
+// Values of differing shape as one tensor: padded to the longest, or concatenated.
 //
 // Plain functions over the values of one batch; they allocate memory, which the caller bounds in
 // advance by RaggedLayout::bytes().
@@ -29,7 +29,7 @@ struct Assembled {
   std::shared_ptr<void> memory;  // shared: views of a field outlive its batch
 };
 
-// Memory for so many bytes, contents unspecified.
+// Allocates memory; contents unspecified.
 using TensorMemory = std::function<std::shared_ptr<void>(size_t bytes)>;
 
 // The position of each value in the tensor, determined by their shapes alone.
@@ -48,13 +48,13 @@ class RaggedLayout {
   // Packed: where each record's rows begin, and where the last one's end.
   const std::vector<int64_t>& starts() const { return starts_; }
 
-  // All of it, contents unspecified: fill() and copy() write each byte.
+  // Allocates the tensor, contents unspecified: fill() and copy() write each byte.
   Assembled make(const TensorMemory& memory) const;
-  // The part of a row in such memory, for a value of that shape.
+  // A view of the position of a row's value in such memory, for a value of that shape.
   TensorView place(void* memory, size_t row, Shape shape) const;
   // The row's padding around a value of that shape.
   void fill(void* memory, size_t row, const Shape& value) const;
-  // Copies a value to its place; both may be strided.
+  // Copies a value to its position; both may be strided.
   void copy(const TensorView& from, const TensorView& to) const;
 
  private:
@@ -70,7 +70,7 @@ size_t tensor_bytes(const Shape& shape, DType dtype);
 
 Assembled assemble(const RaggedForm& form, std::span<const TensorView> items,
                    const TensorMemory& memory);
-// bool: whether a value is owned by its record.
+// A bool mask: true for elements of a record, false for padding.
 Assembled mask_of(const RaggedForm& form, std::span<const TensorView> items,
                   const TensorMemory& memory);
 Assembled tensor_of(std::span<const int64_t> numbers, const TensorMemory& memory);

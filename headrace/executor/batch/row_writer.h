@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes records into the rows of a batch: pictures are rendered in place, up to the part that a
-// device continues, audio is decoded there, and the rest is copied. Rows may be written by several
-// threads at once, each row by one of them.
+// device continues; audio is decoded in place; other values are copied. Rows may be written by
+// several threads at once, each row by one of them.
 #pragma once
 
 #include <cstddef>
@@ -38,13 +38,13 @@ class RowWriter {
   struct Tasks {
     std::vector<RenderTask> tasks;
     std::vector<RowSource*> owners;
-    std::deque<Recipe> beginnings;  // of recipes that a device completes; they do not move
+    std::deque<Recipe> beginnings;  // of recipes that a device completes; addresses are stable
     void clear();
   };
   static Tasks& tasks_of_this_thread();
   Result<void> add_picture(size_t output, RowSource& source, Tasks& to);
   Result<void> add_clip(size_t output, RowSource& source, Tasks& to);  // clip_rows.cc
-  // picture: its number in the batch. False if none of it is to be rendered.
+  // picture: its number in the batch. False if there is nothing to render.
   bool set_target(OutputMemory& field, int64_t picture, int64_t record, RenderTask& task,
                   Tasks& to);
 
@@ -65,7 +65,7 @@ class RowWriter {
   const size_t most_listed_;
 };
 
-// HR0707: a single value of a list takes too much.
+// HR0707: a single value of a list is too large.
 Error listed_too_large(const std::string& name, DType dtype, const Shape& shape, size_t most);
 // HR0741.
 Error shape_differs(std::string what);

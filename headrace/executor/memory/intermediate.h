@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory for what steps render before the end of the pipeline: pictures and audio at a Python step,
-// at a step that works on pixels, or where a step does not fit the recipe. If there is any, a
+// at a step that works on pixels, or at one that cannot be added to the recipe. If there is any, a
 // record reserves its memory as soon as its header is read.
 #pragma once
 
@@ -18,16 +18,17 @@ struct IntermediateMemory {
   size_t open_factor = 0;        // bytes per sample, if the size depends on the record
   size_t scratch_per_pixel = 0;  // of the step that needs most additional memory
   size_t known_pixels = 0;       // of the largest picture whose size is known
-  std::vector<int> views = {};   // by field: how many pictures are made of it by Forks
+  std::vector<int> views = {};   // by field: how many pictures Forks make from it
   // For audio that must be decoded before it is written: bytes of the longest clip whose length is
   // known, and whether there are others.
   size_t largest_sound = 0;
   bool open_sounds = false;
   // By field: pictures kept of a video; and how many such pictures have intermediate pixels.
   std::vector<size_t> kept_of_video = {};
-  bool clips_cross = false;  // to Python
+  bool clips_cross = false;  // clips are passed to Python
   size_t kept_with_pixels = 0;
-  // By field: how often the audio of its time is taken, and seconds of it; -1: of the whole video.
+  // By field: how often audio is extracted from the video, and its duration in seconds; -1: the
+  // whole video's.
   struct SoundOfVideo {
     int64_t times = 0;
     double seconds = 0;

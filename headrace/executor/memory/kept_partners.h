@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records as a partner step takes them, with their pixels, kept for the positions that will draw
-// them: Note [Near partners] in ops/op.h. Whether one is found here changes no batch. Thread-safe.
+// A cache of records as a partner step takes them, with their pixels, for later positions that draw
+// them: Note [Near partners] in ops/op.h. Hits and misses do not affect the contents of batches.
+// Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@ namespace headrace {
 
 struct KeptPartner {
   Record record;
-  // The request made before it was prepared. A row that finds it requests the same: which rows are
-  // too large must not depend on the cache.
+  // Bytes requested before it was prepared. A row that finds it requests the same number: which
+  // rows are too large must not depend on the cache.
   size_t reserved = 0;
 };
 
@@ -29,7 +30,7 @@ class KeptPartners {
   // Null if it is not cached. shared: it may be dropped while a worker still copies it.
   std::shared_ptr<const KeptPartner> find(int64_t epoch, int64_t position) const
       EXCLUDES_LOCK(mutex_);
-  // Drops the earliest ones of the epoch to make room, and keeps nothing if that is not enough. The
+  // Drops earlier positions to make room, and does not keep the record if that is not enough. The
   // record must own its fields' data.
   void keep(int64_t epoch, KeptPartner partner) EXCLUDES_LOCK(mutex_);
   void clear() EXCLUDES_LOCK(mutex_);

@@ -6,10 +6,10 @@
 // Note [Why the memory limit cannot deadlock]: slots and read-ahead have separate budgets, fixed
 // when the loader starts. A record requests its working memory when it holds none of this share,
 // and returns all of it when it is done, without waiting for others. So a worker that holds memory
-// finishes, and the oldest that waits gets it next. With Python steps a record holds its share
-// while other records of its run begin, so no record waits there: a run whose next record finds too
-// little memory is set aside, no new runs start before it, and the runs that hold memory continue
-// and finish. Thread-safe.
+// finishes, and the oldest waiting record gets that memory next. With Python steps a record holds
+// its share while other records of its run begin, so no record waits there: a run whose next record
+// finds too little memory is set aside, no new runs start before it, and the runs that hold memory
+// continue and finish. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class MemoryGate {
   // this gate.
   std::optional<GateHold> try_acquire(size_t bytes) EXCLUDES_LOCK(mutex_);
   void release(size_t bytes) EXCLUDES_LOCK(mutex_);
-  // Whether a record that needs so much is rejected, and its error.
+  // Whether a record that needs this much is rejected, and the error.
   bool refuses(size_t bytes) const { return bytes > largest_; }
   Error refusal(size_t bytes) const;
   size_t used() const EXCLUDES_LOCK(mutex_);

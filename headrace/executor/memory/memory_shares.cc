@@ -23,7 +23,7 @@ constexpr size_t kThreadBytes = 8 * kMiB, kKeptBytes = 4 * kMiB, kLeastRecords =
 // A clip's frames that a worker keeps: 16 of 1920 x 1080 take 48 MiB.
 constexpr size_t kMostKeptFrames = 64 * kMiB;
 
-// Average memory of a nearby mixed-in sample apart from its frames.
+// Average memory of a near partner, apart from its pictures.
 constexpr size_t kNearRows = 16 << 10;
 
 const ErrorCode kLimitTooSmall{

@@ -26,8 +26,9 @@ struct MemoryShares {
   // With `threads` threads, for one worker's Renderer.
   size_t renderer_bytes = 0;
 };
-// Reduces the depth to two before it throws Exception HR0702. host_bytes: of a batch as finished by
-// the host, if a device does that; which records are too large is the same for both.
+// Reduces the depth to two before it throws Exception HR0702. host_bytes: size of a batch as
+// finished by the host, if a device finishes it; the limits of single records are the same for
+// both.
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
                            bool has_lists = false, std::optional<size_t> host_bytes = {},
                            bool decodes_on_device = false, bool reads_far = false);

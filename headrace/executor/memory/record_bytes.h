@@ -20,7 +20,8 @@ class RecordBytes {
   bool asks_early() const { return before_end_.any; }
   // Size of the largest image that steps render, if it is known.
   size_t largest_image() const { return before_end_.largest; }
-  // From its header to its end; without its partners, and with them.
+  // Bytes held from reading its header until it is written: of_one() without its partners,
+  // until_written() with them.
   size_t of_one(const Record& record) const;
   size_t until_written(const Record& record) const;
 
@@ -31,8 +32,8 @@ class RecordBytes {
 
 // Memory of values that steps have made for fields other than images.
 size_t made_bytes(const Record& record);
-// For rendering all its images in their current form, and the results of steps for its other
-// fields.
+// Memory for rendering all its images in their current form, and for the results of steps for its
+// other fields.
 size_t working_bytes(const Record& record);
 // Size of the bytes read, unless they are the source's own memory.
 size_t encoded_bytes(const RecordData& data);

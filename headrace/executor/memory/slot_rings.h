@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings of a loader's batches: one per dense field that is large enough for it. All have the
-// same depth, and a batch takes a slot of each. Thread-safe.
+// The rings of a loader's batches: one per dense field that is large enough to need one. All have
+// the same depth, and a batch takes a slot of each. Thread-safe.
 #pragma once
 
 #include <cstddef>

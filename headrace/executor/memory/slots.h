@@ -19,8 +19,8 @@ namespace headrace {
 
 class SlotRing : public std::enable_shared_from_this<SlotRing> {
  public:
-  // Memory is mapped when a buffer is first taken. `on_return` is called, without locks of the
-  // caller, when a lease ends. Buffers are pinned for `device`, if given.
+  // Memory is mapped when a buffer is first taken. `on_return` is called when a lease ends, with
+  // only this ring's lock held. Buffers are pinned for `device`, if given.
   SlotRing(size_t bytes, int depth, std::function<void()> on_return, DevicePtr device = nullptr);
   ~SlotRing();
 
@@ -31,7 +31,7 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   int out() const EXCLUDES_LOCK(mutex_);  // leased now
   int available() const { return depth_ - out(); }
   size_t mapped_bytes() const EXCLUDES_LOCK(mutex_);
-  bool pinned() const EXCLUDES_LOCK(mutex_);  // all that were made so far
+  bool pinned() const EXCLUDES_LOCK(mutex_);  // all buffers made so far
 
   // No more calls of on_return, for example because the loader is destroyed.
   void detach() EXCLUDES_LOCK(mutex_);

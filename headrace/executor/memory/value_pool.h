@@ -5,9 +5,9 @@
 // Note [Why values are written into used pages]: a fresh page costs a page fault and its clearing,
 // for a float image of 500 x 375 twice as much CPU time as decoding and storing it. Values differ
 // in size, so a block is shrunk or extended by whole pages (mremap) when it is taken again: a value
-// has as many pages as it needs, and memory that is counted by its bytes stays counted. Unused
-// blocks are kept as long as they and all values in use fit into `most_bytes`, the share of
-// memory_limit that values may fill without a pool; so unused blocks never add to it.
+// has only the pages that it needs, and accounting by bytes stays correct. Unused blocks are kept
+// as long as they and all values in use fit into `most_bytes`, the share of memory_limit that
+// values could fill without a pool; so unused blocks never add to the total.
 //
 // A block comes back when the last pointer to it goes, so memory that anything still refers to is
 // never written to again. Thread-safe. Pointers may be dropped in any thread, in a forked child,

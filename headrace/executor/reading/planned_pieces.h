@@ -23,8 +23,8 @@ class PlannedPieces {
   struct Planned {
     FilePiece piece;
     size_t reserved = 0;          // bytes kept free for it
-    int64_t number = 0;           // its record's, in all streams
-    int64_t index = 0;            // its record's, in the source
+    int64_t number = 0;           // its record's number, over all streams
+    int64_t index = 0;            // its record's index in the source
     bool shared = false;          // two fields of the record have the same bytes
     bool begins_request = false;  // neighborhood.h
   };
@@ -35,18 +35,18 @@ class PlannedPieces {
     auto operator<=>(const Place&) const = default;
   };
   using Iterator = std::map<Place, Planned>::iterator;
-  // No request is larger than this; of more than this, one costs no less per byte.
+  // No request is larger than this; larger ones would not cost less per byte.
   static constexpr uint64_t kMostTogether = uint64_t{8} << 20;
 
-  // share_bytes: memory for all that is read ahead.
+  // share_bytes: memory for all bytes that are read ahead.
   explicit PlannedPieces(size_t share_bytes) : share_bytes_(share_bytes) {}
 
-  // Source::block_ends of an order that mixes records of several blocks: requests end where blocks
-  // do. Empty: it mixes none.
+  // block_ends: Source::block_ends() if the order mixes records of several blocks; requests then
+  // end at block boundaries. Empty: it does not.
   void divide_at(std::vector<int64_t> block_ends) { block_ends_ = std::move(block_ends); }
   bool is_divided() const { return !block_ends_.empty(); }
-  // Requests for numbers below this are small, and contain no others: a batch waits for all of
-  // them.
+  // Requests for numbers below this are small, and contain no later records: a batch waits for all
+  // of them.
   void hurry(int64_t first_end) { first_end_ = first_end; }
 
   // Nothing if its record has planned the same bytes: they are read once, for both of its fields.

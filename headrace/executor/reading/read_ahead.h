@@ -13,8 +13,8 @@
 //
 // The share covers all encoded bytes: records read ahead or in flight, those lent to workers (until
 // returned), and spare buffers. A record larger than half of it counts half (counted()), the rest
-// comes out of the records' share, so that small ones continue alongside it. What is read ahead is
-// no larger than nearly all recent records; the worker that fetches a larger one reads it.
+// comes out of the records' share, so that small ones continue alongside it. A record larger than
+// nearly all recent ones is not read ahead; the worker that fetches it reads it.
 //
 // Reading ahead is optional: if a reader finds no memory, or no thread can be started, only the
 // speedup is lost, and the worker that fetches the record reads it and gets the error. Thread-safe.
@@ -48,12 +48,13 @@ struct ReadOrder {
   std::function<int64_t(int64_t)> index_of;
   int64_t count = 0;
   int64_t beyond = 0;
-  // This is the announced stream: data read ahead for it is kept.
+  // This stream continues the previous one as announced: data read ahead for it is kept.
   bool goes_on = false;
-  // Adjacent records are at most this far apart in the stream; 0: anywhere in it.
+  // Records that are adjacent in storage are at most this far apart in the stream; 0: anywhere in
+  // it.
   int64_t spread = 0;
-  // The first batch waits for so many together: they are requested at once, and are not delayed by
-  // reads of a stream that does not continue.
+  // The first batch waits for this many records together: they are requested at once, and are not
+  // delayed by reads of an abandoned stream.
   int64_t at_once = 0;
 };
 
@@ -73,18 +74,18 @@ class ReadAhead {
   // waits, may throw; then stop() must be called again.
   void stop(const std::function<void()>& interrupted = {}) EXCLUDES_LOCK(mutex_);
 
-  // Returns the bytes that the caller has to give back. Waits for room in the share only if
-  // `may_wait`. REQUIRES: each number is fetched at most once, and numbers are claimed in ascending
-  // order. `index` is the record at that number. A caller that may wait has nothing to give back,
-  // and those who have give back without waiting for a fetch.
+  // Fetches a record; returns the number of bytes that the caller has to give back. Waits for room
+  // in the share only if `may_wait`. REQUIRES: each number is fetched at most once, and numbers are
+  // claimed in ascending order. `index` is the record at that number. A caller that may wait holds
+  // no such bytes; callers that hold some give them back without waiting for a fetch.
   size_t fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait = false)
       EXCLUDES_LOCK(mutex_);
   // These numbers will not be fetched. Data read for them is dropped.
   void leave_out(int64_t sequence, int64_t count) EXCLUDES_LOCK(mutex_);
-  // Reads a record that is not in the stream, on the calling thread, which has waited for it for so
-  // many seconds.
+  // Reads a record that is not in the stream, on the calling thread. `waited`: seconds that it has
+  // waited for the record already.
   void read_alone(int64_t index, RecordData& out, double waited = 0) const;
-  // The same, and counts its bytes in the share: the caller gives them back.
+  // The same, but counts its bytes in the share and returns them: the caller gives them back.
   size_t fetch_beside(int64_t index, RecordData& out) EXCLUDES_LOCK(mutex_);
   void give_back(size_t bytes) EXCLUDES_LOCK(mutex_);
   // Takes the buffers of a record that is no longer needed: as spares, or to free them.
@@ -104,10 +105,10 @@ class ReadAhead {
     int64_t index = -1;
     size_t bytes = 0;                      // held, or reserved for it
     RecordData data = {};                  // by a reader
-    std::vector<StagedPiece> pieces = {};  // from a storage that answers later
+    std::vector<StagedPiece> pieces = {};  // from an asynchronous storage
     int missing = 0;                       // of these
-    bool failed = false;                   // one could not be read: its worker reads the record
-    size_t arriving = 0;                   // of `bytes`, what is reserved for them
+    bool failed = false;                   // a piece could not be read: its worker reads the record
+    size_t arriving = 0;                   // the part of `bytes` reserved for missing pieces
     std::vector<PlannedPieces::Iterator> unsent = {};  // of its pieces
   };
   struct Neighbors;
@@ -181,7 +182,7 @@ class ReadAhead {
   std::shared_ptr<Inbox> inbox_;  // shared: reads in progress outlive this
 };
 
-// Bytes of the share, as long as it lives.
+// Holds bytes of the share as long as it lives.
 class ReadLoan {
  public:
   ReadLoan() = default;

@@ -20,7 +20,7 @@ namespace {
 // Maximum number of pieces that are claimed but not requested; each takes about 300 bytes.
 constexpr int64_t kMostPlanned = 1 << 16;
 
-// That of ReadDeadline, for a record of a source.
+// The error of ReadDeadline, for a record of a source.
 Error too_late(const Source& source, const std::vector<bool>& wanted, int64_t index) {
   std::vector<FilePiece> pieces;
   source.pieces(index, wanted, pieces);
@@ -186,7 +186,7 @@ PlacedRead ReadAhead::read_of(const NeighborsPtr& neighbors, std::shared_ptr<Inb
   return out;
 }
 
-// If memory is refused, workers read the records themselves.
+// If an allocation fails, workers read the records themselves.
 void ReadAhead::submit(int64_t needed) {
   std::vector<NeighborsPtr> claimed;
   {
@@ -268,7 +268,7 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
     auto found = entries_.find(number);
     while (found != entries_.end() && !found->second.ready && found->second.unsent.empty()) {
       if (record_timeout_ > 0 && deadline.is_over()) {
-        drop_one(found);  // its answer is dropped
+        drop_one(found);  // its result will be discarded
         room_changed();
         out.result = too_late(*source_, wanted_, index);
         return 0;
@@ -278,7 +278,7 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
       --wait_for_reads_;
       found = entries_.find(number);
     }
-    if (found != entries_.end() && !found->second.unsent.empty()) {  // memory was refused
+    if (found != entries_.end() && !found->second.unsent.empty()) {  // an allocation failed
       drop_one(found);
     } else if (found != entries_.end()) {
       entry = std::move(found->second);

@@ -12,12 +12,12 @@
 
 namespace headrace {
 
-// If reads wait this long for a device on average, readers are worthwhile; if they hardly wait,
-// not.
+// Readers start when reads take longer than kSlowSeconds on average, waiting for a device, and stop
+// when they take less than kFastSeconds.
 inline constexpr double kSlowSeconds = 60e-6, kFastSeconds = 20e-6;
 
-// How often this thread has yielded the processor to wait. A read from the page cache never does;
-// unlike time, this does not count preemption on a busy machine.
+// Number of voluntary context switches of this thread. A read from the page cache causes none;
+// unlike time, this does not include preemption on a busy machine.
 long waits_of_this_thread();
 
 // Receives reads, also after their ReadAhead is gone: then the requests in flight end early, and the
@@ -39,7 +39,7 @@ struct ReadAhead::Neighbors {
     FilePiece piece;
     size_t reserved = 0;
     // shared: with the entry that gets it. Allocated separately, so that it is freed when the
-    // record was taken.
+    // record has been taken.
     std::shared_ptr<Buffer> memory = {};
     bool shared = false;  // `memory` has another reader, or is read twice
   };

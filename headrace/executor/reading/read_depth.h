@@ -14,11 +14,11 @@ class ReadDepth {
  public:
   static constexpr int64_t kLeast = 16, kMost = 1 << 14;
 
-  // A read has arrived, so many seconds after it was submitted.
+  // A read has arrived, this long after it was submitted.
   void arrived(double latency_seconds) {
     latency_ += (latency_seconds - latency_) / (latency_ > 0 ? 16 : 1);
   }
-  // A record was taken, at that second.
+  // A record was taken at the time `now`, in seconds.
   void taken(double now) {
     if (begin_ < 0) begin_ = now;
     ++taken_;

@@ -18,8 +18,8 @@ size_t bytes_of(const RecordData& data);
 
 class ReadShare {
  public:
-  // `later`: reads are submitted. Data read ahead then fills half of the share on purpose, and must
-  // not delay what a worker reads itself.
+  // `later`: reads are asynchronous. Data read ahead then fills half of the share on purpose, and
+  // must not delay what a worker reads itself.
   ReadShare(size_t bytes, bool later) : bytes_(bytes), later_(later) {}
 
   // Expected size of the next record.
@@ -47,7 +47,7 @@ class ReadShare {
   void drop_spares();
 
   size_t held = 0;     // by entries, ready or reserved
-  size_t dropped = 0;  // in progress for no one
+  size_t dropped = 0;  // by reads in progress that are no longer needed
   size_t lent = 0;     // to workers
   size_t reading = 0;  // records, by readers
 

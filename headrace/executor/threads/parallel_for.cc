@@ -32,7 +32,7 @@ void ParallelFor::run(size_t count, const std::function<void(size_t)>& body) {
 
 bool ParallelFor::work(Renderer&) { return do_one(); }
 
-// False if all rounds have begun.
+// False if all calls of the body have begun.
 bool ParallelFor::do_one() {
   const std::function<void(size_t)>* body;
   size_t round;

@@ -15,13 +15,13 @@ namespace headrace {
 
 class ParallelFor final : private PoolClient {
  public:
-  // helpers: workers beside the caller, at most. They are asked for with the first loop.
+  // helpers: maximum number of workers in addition to the caller. They join with the first loop.
   explicit ParallelFor(int helpers) : helpers_(*this, helpers) {}
   ParallelFor(const ParallelFor&) = delete;
   ParallelFor& operator=(const ParallelFor&) = delete;
 
   // Calls body(0) to body(count - 1), each once, on any thread; returns when all have returned.
-  // Throws what the first of them threw, by number. Called by one thread at a time.
+  // Rethrows the exception of the lowest-numbered call that threw. Called by one thread at a time.
   void run(size_t count, const std::function<void(size_t)>& body) EXCLUDES_LOCK(mutex_);
 
  private:
@@ -31,11 +31,11 @@ class ParallelFor final : private PoolClient {
 
   Mutex mutex_;
   Condition idle_;
-  // The body of the current loop; none where count_ is 0.
+  // The body of the current loop; null if count_ is 0.
   const std::function<void(size_t)>* body_ GUARDED_BY(mutex_) = nullptr;
   size_t count_ GUARDED_BY(mutex_) = 0, begun_ GUARDED_BY(mutex_) = 0;
-  int active_ GUARDED_BY(mutex_) = 0;                          // rounds
-  std::vector<std::exception_ptr> errors_ GUARDED_BY(mutex_);  // by round
+  int active_ GUARDED_BY(mutex_) = 0;                          // calls of body in progress
+  std::vector<std::exception_ptr> errors_ GUARDED_BY(mutex_);  // by number of the call
 
   Helpers helpers_;
 };

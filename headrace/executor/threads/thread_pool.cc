@@ -110,7 +110,7 @@ struct ThreadPool::State {
     }
   }
 
-  // Throws if the thread is refused; then nothing has been started.
+  // Throws if the thread cannot be created; then nothing has been started.
   void begin_thread() REQUIRES_LOCK(mutex) {
     // shared: std::function must be copyable. Made here, so that the caller gets the error.
     auto renderer = std::make_shared<Renderer>();
@@ -139,8 +139,8 @@ struct ThreadPool::State {
         PoolClient* client = enter(first + tried);
         if (!client) continue;
         mutex.unlock();
-        // Stays with a client while it has work; other clients have workers of their own, which
-        // keeps this fair.
+        // Stays with a client while it has work; other clients have their own workers, which keeps
+        // this fair.
         int rounds = 0;
         while (rounds < 8 && client->work(renderer)) ++rounds;
         worked = rounds > 0;
@@ -198,7 +198,7 @@ std::thread start_thread(std::function<void()> body) {
     return std::thread(
         [body = std::move(body), cores = cores_beyond_inherited(), before = blocked.before()] {
           keep_signals_of_starter(before);
-          // If that is refused (a cpuset that has shrunk since), the inherited affinity remains.
+          // If that fails (a cpuset that has shrunk since), the inherited affinity remains.
           if (cores) sched_setaffinity(0, sizeof *cores, &*cores);
           body();
         });

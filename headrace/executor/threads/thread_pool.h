@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker threads of this process, shared by all loaders.
 //
-// A PoolClient (one per loader) gives work to at most as many workers as it allows, taking turns
-// with the others. Workers own objects that are expensive to make (a Renderer) and lend it to the
-// client.
+// A PoolClient (one per loader) gives work to at most as many workers as it allows; clients take
+// turns. Workers own objects that are expensive to make (a Renderer) and lend it to the client.
 #pragma once
 
 #include <functional>
@@ -25,24 +24,25 @@ class PoolClient {
 
 class ThreadPool {
  public:
-  // The process's workers: as many as the client that allows most, none where there is no client.
+  // The process's workers: as many as the client that allows the most; none without clients.
   static ThreadPool& workers();
-  // The one thread on which steps written in Python run.
+  // The one thread that runs Python steps.
   static ThreadPool& python();
-  // Threads that wait for other processes which run such steps.
+  // Threads that wait for the worker processes that run Python steps.
   static ThreadPool& python_workers();
 
   // From now on `client` is asked for work; the pool grows to its max_workers(), python() to one.
-  // Throws Exception HR0790, and the client is none, where the system refuses a thread.
+  // Throws Exception HR0790, without adding the client, if a thread cannot be created.
   void add(PoolClient& client);
-  // Returns when no worker is inside the client any more, and none will come. Workers that no other
-  // client needs are gone by then, or go as soon as they have done what they are at.
+  // Returns when no worker is inside the client, and none will enter it. Workers that no other
+  // client needs have ended by then, or end after their current work.
   void remove(PoolClient& client);
-  // There may be new work for so many workers; no more than these wake up. Cheap; any thread.
+  // Call it when there may be new work for this many workers; no more than these wake up. Cheap;
+  // any thread.
   void wake(int workers);
   size_t threads() const;
   size_t asleep() const;  // of them
-  // Stops and joins all workers: before Python tears down. add() starts them again.
+  // Stops and joins all workers, before Python is finalized. add() starts them again.
   void shutdown();
 
  private:
@@ -52,7 +52,7 @@ class ThreadPool {
   State* state_;
 };
 
-// A client's place in a pool, for as long as it lives.
+// Keeps a client in a pool as long as it lives.
 class Membership {
  public:
   Membership(ThreadPool& pool, PoolClient& client) : pool_(pool), client_(client) {
@@ -67,8 +67,8 @@ class Membership {
   PoolClient& client_;
 };
 
-// Workers that a client wants beside its own thread, from the first time on that it needs them.
-// The client declares it last: no worker is inside of it when the rest goes.
+// Workers that help a client's own thread, added when they are first needed. Must be the client's
+// last member, so that no worker is inside the client when the other members are destroyed.
 class Helpers {
  public:
   Helpers(PoolClient& client, int most) : client_(client), most_(most) {}
@@ -79,27 +79,27 @@ class Helpers {
   Helpers& operator=(const Helpers&) = delete;
 
   int most() const { return most_; }  // for the client's max_workers()
-  // There is work for so many, the caller included. Called by one thread at a time.
+  // There is work for this many threads, the caller included. Called by one thread at a time.
   void wake_for(size_t workers);
 
  private:
   PoolClient& client_;
-  int most_;  // none where the system has had no thread for them
+  int most_;  // 0 if the system could not create a thread
   bool is_member_ = false;
 };
 
-// On all allowed cores, wherever the calling thread is bound. Throws Exception HR0790 where the
-// system refuses one.
+// Starts a thread on all allowed cores, whichever the calling thread is bound to. Throws Exception
+// HR0790 if it cannot be created.
 std::thread start_thread(std::function<void()> body);
 
-// Stops all threads of the engine: before Python tears down.
+// Stops all threads of the engine, before Python is finalized.
 void shutdown_threads();
 
 // True in a child that was forked after the engine started: its threads do not exist there.
-// Everything that would need them throws HR0701 instead of hanging.
+// Functions that need them throw HR0701 instead of hanging.
 bool forked_from_running_engine();
 void throw_if_forked();
-// The same, and from now on the process has such a thread, which is not the pool's.
+// The same, and records that the process has an engine thread from now on that belongs to no pool.
 void announce_engine_thread();
 
 }  // namespace headrace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by audio operators. mono.cc is the one to copy for samples, center_clip.cc for those that
-// only choose a part of the audio.
+// Shared by audio operators. Use mono.cc as a template for operators on samples, center_clip.cc for
+// those that only choose a part of the audio.
 //
 // Note [Audio at a step]
-// The field's state says (channels, frames), float32, and the sample rate; -1 frames where records
-// differ. A value is a Sound until samples are needed: trimming and padding edit it, so that the
-// codec decodes only what remains. samples_of() decodes; from then on `bytes` are (channels,
-// frames) of float32, of `shape`, at `sample_rate` frames per second. Operators whose result is not
-// a waveform (a spectrogram) make the field a tensor, in plan() and in apply().
+// The field's state is (channels, frames), float32, and has the sample rate;
+// frames is -1 if records differ. A value is a Sound until samples are needed: trimming and padding
+// edit it, so that the codec decodes only what remains. samples_of() decodes; from then on `bytes`
+// are (channels, frames) of float32, of `shape`, at `sample_rate` frames per second. Operators
+// whose result is not a waveform (a spectrogram) make the field a tensor, in plan() and in apply().
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Waveform {
 // The value's samples, decoded and copied if necessary, so that no branch of a Fork shares them.
 Result<Waveform> samples_of(FieldValue& audio, Renderer& renderer);
 
-// The value becomes its frames [from, from + frames); frames outside it are silence.
+// Replaces the value by its frames [from, from + frames); frames outside of it are silence.
 Result<void> take_frames(FieldValue& audio, int64_t from, int64_t frames, Renderer& renderer);
 
 // Acts on each audio field of a record in the same way.
@@ -41,7 +41,7 @@ class AudioOp : public Op {
   bool takes(FieldKind kind) const final { return kind == FieldKind::kAudio; }
   // HR0510 unless the field is float32 audio.
   void plan(FieldState& field) const final;
-  // The random draws start identically for every field.
+  // Random draws are the same for every field.
   Result<void> apply(OpContext& context) const final;
   bool predict(Predicted& value, Draws draws) const final { return predict_audio(value, draws); }
 
@@ -67,7 +67,7 @@ class WaveformOp : public AudioOp {
   Rate rate() const override { return Rate::kAny; }
 
  protected:
-  // In place; the shape stays.
+  // Changes samples in place; the shape is kept.
   virtual Result<void> change(const Waveform& waveform, Draws draws) const = 0;
   bool predict_audio(Predicted&, Draws) const override { return true; }
   Result<void> apply_to(FieldValue& audio, Draws draws, Renderer& renderer) const override;

@@ -62,8 +62,8 @@ class TrimSilence final : public AudioOp {
   }
 
   static double energy(const float* samples, int64_t count) {
-    constexpr int64_t kSums = 8;  // eight accumulators with a fixed order of additions: the same
-                                  // result on every machine
+    // Eight accumulators with a fixed order of additions: the same result on every machine.
+    constexpr int64_t kSums = 8;
     double sums[kSums] = {};
     int64_t i = 0;
     for (; i + kSums <= count; i += kSums) {

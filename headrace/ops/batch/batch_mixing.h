@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by MixUp and CutMix: rows of a group are mixed with the previous row, labels in the same
-// proportion. ops/batch/mix_up.cc is the one to copy.
+// proportion. Use ops/batch/mix_up.cc as a template.
 //
 // As in torchvision, a row is mixed with the previous one in its group, the first row with the last
-// one; and a group has a single proportion (and box), unless each record is to have its own.
+// one; and a group has a single proportion (and box), unless each record has its own (per_record).
 #pragma once
 
 #include <memory>

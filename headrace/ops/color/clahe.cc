@@ -79,7 +79,7 @@ std::vector<TileTable> tables_of(const uint8_t* plane, Size picture, double clip
   return tables;
 }
 
-// The two tiles that a position lies between, and the weight of the second.
+// The two tiles whose centers are on either side of a position, and the weight of the second.
 struct Between {
   int first = 0, second = 0;
   float weight = 0;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kJitter = "ColorJitter";
 
-// Range of a factor; none: no adjustment.
+// Range of a factor; nullopt: no adjustment.
 using JitterRange = std::optional<std::array<double, 2>>;
 
 // torchvision's forms: x for [center - x, center + x], not below `least`; or (least, most).

@@ -46,7 +46,7 @@ ColorTable same_table(const TableGuess& guess, Value&& value) {
 
 // Steps in torch's arithmetic also support float32 (color_floats.h); Pillow's do not.
 
-// A step that stands for any of them at plan time: all of them accept the same inputs.
+// A step that represents any of them at plan time: all of them accept the same inputs.
 PixelStep any_color_step(Arithmetic arithmetic);
 // Gray, repeated in `channels` equal channels.
 PixelStep gray_step(int channels, Arithmetic arithmetic);
@@ -55,7 +55,7 @@ PixelStep brightness_step(double factor);
 // Measures the picture first: all values are blended with its mean gray.
 PendingPass contrast_pass(double factor, Arithmetic arithmetic);
 PixelStep saturation_step(double factor, Arithmetic arithmetic);
-// -0.5 to 0.5 of the circle.
+// `share`: rotation as a fraction of the circle, -0.5 to 0.5.
 PixelStep hue_step(double share, Arithmetic arithmetic);
 
 // An image's channels in random order. Always draws a permutation of three; a gray image ignores

@@ -42,8 +42,8 @@ void sharpen_plane(const uint8_t* in, int width, int height, uint8_t* out, Sharp
       std::memcpy(out, in, bytes);
       continue;
     }
-    sharpen(ThreeRows{in - width, in, in + width}, out);  // also writes past the row, which the
-                                                          // next row overwrites
+    // Also writes past the row, which the next row overwrites.
+    sharpen(ThreeRows{in - width, in, in + width}, out);
     out[0] = in[0];
     out[width - 1] = in[width - 1];
   }

@@ -115,7 +115,7 @@ class CopyPaste final : public PictureOp {
   }
 
   Result<void> apply(OpContext& context) const override {
-    if (!deciding_rows(context, FieldKind::kMasks)) {  // the case of Plan::passes
+    if (!deciding_rows(context, FieldKind::kMasks)) {  // no rows when called by Plan::passes
       return edit_all(context, [](Recipe& recipe) { return recipe.pixels() != nullptr; });
     }
     Record& partner = context.partners[0];

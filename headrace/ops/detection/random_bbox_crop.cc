@@ -47,7 +47,7 @@ class BBoxDraw {
   BBoxDraw(const BBoxLaw& law, const std::vector<Shares>& boxes, Draws& draws)
       : law_(law), boxes_(boxes), draws_(draws) {}
 
-  // None: the picture is unchanged.
+  // Nullopt: the picture is unchanged.
   std::optional<BBoxWindow> operator()() const {
     const auto options = std::ssize(law_.thresholds) + law_.allows_none;
     const int64_t most = law_.total_attempts > 0 ? law_.total_attempts : kMostWindows;
@@ -128,7 +128,7 @@ class RandomBBoxCrop final : public PictureOp {
 
   Result<void> apply(OpContext& context) const override {
     const FieldValue* const boxes = deciding_rows(context, FieldKind::kBoxes);
-    if (!boxes) return {};  // the case of Plan::passes
+    if (!boxes) return {};  // no rows when called by Plan::passes
     Result<Size> size = common_size(context);
     if (!size) return std::move(size.error());
     const std::vector<Shares> shares = shares_of(*boxes, *size);

@@ -98,7 +98,7 @@ class RandomIoUCrop final : public PictureOp {
 
   Result<void> apply(OpContext& context) const override {
     FieldValue* const boxes = deciding_rows(context, FieldKind::kBoxes);
-    if (!boxes) return {};  // the case of Plan::passes
+    if (!boxes) return {};  // no rows when called by Plan::passes
     Result<Size> size = common_size(context);
     if (!size) return std::move(size.error());
     std::optional<IoUWindow> drawn;

@@ -43,7 +43,7 @@ class Blur {
 
   template <class Sample>
   void plane(const Sample* in, Sample* out) {
-    int ready = 0;  // rows that are, or were, in the ring
+    int ready = 0;  // number of rows computed so far; the last ones are in the ring
     for (int y = 0; y < size_.height; ++y) {
       for (; ready < std::min(y + half_y_ + 1, size_.height); ++ready) {
         blur_along(in + size_t(ready) * size_t(size_.width), row_at(ready));

@@ -11,8 +11,7 @@ namespace {
 
 struct Box {
   Size size;   // maximum size of the picture
-  int stride;  // 0: the canvas has `size`; otherwise the smallest multiple of this that fits the
-               // picture
+  int stride;  // 0: the canvas has `size`; otherwise the smallest multiples of it that fit
   bool enlarges, centered;
 };
 

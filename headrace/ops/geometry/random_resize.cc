@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-// One draw per record; `Size size(Size before, number drawn)` computes the new size.
+// One draw per record; `resized(before, drawn)` computes the new size.
 class RandomSizeOp : public PictureOp {
  public:
   RandomSizeOp(std::string_view name, Filter filter) : name_(name), filter_(filter) {}
@@ -90,7 +90,7 @@ class RandomShortestSize final : public RandomSizeOp {
     return {pixels(before.height * scale), pixels(before.width * scale)};
   }
   const std::vector<int64_t> sizes_;
-  const int64_t most_;  // 0: none
+  const int64_t most_;  // 0: no limit
 };
 
 class ScaleJitter final : public RandomSizeOp {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResizeToSequence: to whole patches, as many as a sequence may have (NaFlex).
+// ResizeToSequence: resizes to whole patches, at most as many as a sequence may have (NaFlex).
 #include <algorithm>
 #include <cmath>
 #include <limits>

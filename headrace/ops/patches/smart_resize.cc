@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SmartResize: edges to multiples of a factor, between two numbers of pixels (Qwen2-VL).
+// SmartResize: resizes to multiples of a factor, with limits on the number of pixels (Qwen2-VL).
 #include <algorithm>
 #include <cmath>
 

@@ -83,7 +83,7 @@ struct DrawnAugmentation {
 };
 
 // Operators that apply such operations. Images and masks, (C, H, W) uint8, images of one or three
-// channels; shapes and dtypes stay; fields in the pictures' coordinates follow their geometry.
+// channels; shapes and dtypes are kept; fields in the pictures' coordinates follow their geometry.
 class AugmentOp : public WarpOp {
  protected:
   AugmentOp(std::string_view name, const Arguments& arguments)

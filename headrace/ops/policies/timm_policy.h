@@ -57,9 +57,9 @@ struct TimmPolicy {
   int width = 3, depth = -1;
   double alpha = 1;
   bool blended = false;
-  double deviation = 0;  // standard deviation of magnitudes around the step's; infinite: uniform
-                         // from 0 to it
-  double most = 10;      // upper limit of magnitudes
+  // Standard deviation of magnitudes around the step's; infinite: uniform from 0 to the step's.
+  double deviation = 0;
+  double most = 10;  // upper limit of magnitudes
 };
 
 // Throws HR0510 with the invalid piece and the allowed ones.

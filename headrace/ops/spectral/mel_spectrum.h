@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mel spectra of a waveform, from samples to filters block by block.
+// Mel spectra of a waveform, computed block by block.
 #pragma once
 
 #include <algorithm>

@@ -26,8 +26,9 @@ struct Noise {
   Buffer memory = {};  // owner of the samples, if they were copied
 };
 
-// Start of the noise for audio of this many frames, from a random `place` in 0 to 1: anywhere a
-// long noise fits; a short noise is repeated, starting anywhere.
+// The first frame of the noise that is added to audio of this many frames, from a random `place` in
+// 0 to 1: any frame from which a long noise suffices; any frame of a short noise, which is
+// repeated.
 int64_t first_of_noise(double place, int64_t noise_frames, int64_t sound_frames);
 
 // Why the noise cannot be added; repeat=True is the fix.
@@ -49,7 +50,7 @@ class NoiseSource {
   };
   // Errors name the file: read errors as they are, or HR0545 if the noise does not fit.
   Result<Noise> take(int64_t index, const Wanted& wanted, Renderer& renderer) const;
-  // Adds to a record's error which noise it had drawn.
+  // Adds the drawn noise to a record's error.
   void blame(int64_t index, Error& error) const;
 
  private:

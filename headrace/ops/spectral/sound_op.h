@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by operators that compute on audio: dense float32 in, dense float32 out, with a shape
-// computed from the input's. amplitude_to_db.cc is the one to copy.
+// computed from the input's. Use amplitude_to_db.cc as a template.
 //
 // A waveform is audio (Note [Audio at a step]), (channels, frames), or a tensor of that shape
 // listed in fields=; a spectrogram is a tensor, (channels, bins, frames). If the plan knows an
@@ -35,7 +35,7 @@ class SoundOp : public Op {
 
   // The output shape; -1 for unknown extents, in and out.
   virtual Shape shape_after(const Shape& shape) const { return shape; }
-  // A record at the step: its audio's sample rate, 0 if unknown; draws that start identically for
+  // A record at the step: its audio's sample rate, 0 if unknown; draws, which are the same for
   // every field; scratch memory for compute(), which is only set there.
   struct At {
     int sample_rate;

@@ -33,7 +33,7 @@ const ErrorCode kLargeSound{
     "and these exceed what memory_limit leaves for one record. Split such files, or raise "
     "memory_limit."};
 
-// In samples: rounding errors make the computed length of a window slightly too short.
+// Tolerance, in samples, for rounding errors in the computed length of a window.
 constexpr double kLengthSlack = 1e-6;
 // More samples than fit any memory, but safe to compute with at every rate: times in a file may be
 // arbitrarily far apart.
@@ -51,7 +51,7 @@ FieldValue silence_of(int64_t channels, int64_t frames, int rate) {
   return out;
 }
 
-// Whether a video whose audio cannot be opened simply has none.
+// Whether a failure to open the audio of a video means that it has none.
 bool is_mute(VideoCodec codec, const Error& error) {
   return codec == VideoCodec::kGIF || codec == VideoCodec::kWebP || error.code->id == "HR0358";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by operators that extract frames of videos: random_video_clips.cc, which only specifies
-// where clips begin, is the one to copy.
+// Shared by operators that extract frames of videos. Use random_video_clips.cc, which only
+// specifies where clips begin, as a template.
 #pragma once
 
 #include <algorithm>
