@@ -20,8 +20,8 @@ inline constexpr double kSlowSeconds = 60e-6, kFastSeconds = 20e-6;
 // unlike time, this does not include preemption on a busy machine.
 long waits_of_this_thread();
 
-// Receives reads, also after their ReadAhead is gone: then the requests in flight end early, and the
-// last one returns the memory.
+// Receives reads, also after their ReadAhead is destroyed: then the requests in flight end early,
+// and the last one returns the memory.
 struct ReadAhead::Inbox {
   ~Inbox() {
     // Otherwise the heaps keep the memory of thousands of small buffers.
