@@ -49,7 +49,7 @@ std::string Declaring::text(const char* given, const std::string& what) const {
   const size_t length = strnlen(given, 1 << 16);
   const std::string out(given, length);
   if (length == 0) refuse(what + " is empty");
-  if (length == 1 << 16) refuse(what + " has more than 65536 bytes, or no terminating NUL");
+  if (length == 1 << 16) refuse(what + " has more than 65535 bytes, or no terminating NUL");
   if (!is_utf8({reinterpret_cast<const uint8_t*>(given), length})) refuse(what + " is not UTF-8");
   return out;
 }

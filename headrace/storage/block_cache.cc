@@ -23,7 +23,8 @@ constexpr size_t kThreads = 4;   // read blocks from the disk and write them
 constexpr double kPollSeconds = 10e-3,
                  kPatienceSeconds = 30;  // time to wait for another process's fill
 constexpr double kClosedSeconds = 30;
-constexpr int64_t kLongAgo = int64_t{1} << 32;  // seconds
+// Minus a time in seconds it is a time earlier than any block was written, from 2018 to 2065.
+constexpr int64_t kReversed = 3'000'000'000;
 
 int64_t seconds_now() { return static_cast<int64_t>(::time(nullptr)); }
 
@@ -411,8 +412,8 @@ void BlockCache::note_read(const Part& part) {
     const std::optional<BlockName> name = needed_->read(part.name, part.bytes);
     if (name) finished = opened_.find(*name);
   }
-  // Blocks finished last are evicted first: they are needed again after all the others.
-  if (finished) finished->set_time(kLongAgo - seconds_now());
+  // Finished blocks are evicted before all others, the last one first: it is needed again latest.
+  if (finished) finished->set_time(kReversed - seconds_now());
 }
 
 void BlockCache::will_read(const FilePiece& piece, const Far& far) {

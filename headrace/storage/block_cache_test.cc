@@ -238,6 +238,23 @@ TEST_F(BlockCacheTest, EvictsTheMostRecentlyFinishedBlocksFirst) {
   EXPECT_GE(volume_.requests(), 40 + 14);
 }
 
+TEST_F(BlockCacheTest, EvictsFinishedBlocksBeforeOlderUnannouncedOnes) {
+  Cached cache(folder_.path(), 8 * (kBlock + 300));
+  const FileSet files({path_});
+  std::vector<uint8_t> got(kBlock);
+  const auto read_block = [&](uint64_t block) {
+    ASSERT_TRUE(files.read(0, block * kBlock, got));
+    cache->settle();
+  };
+  for (uint64_t block = 0; block < 4; ++block) read_block(block);
+  files.will_read(0, 4 * kBlock, 2 * kBlock);
+  for (uint64_t block = 4; block < 10; ++block) read_block(block);
+  EXPECT_EQ(cache->counts().evicted, 2);
+  EXPECT_EQ(volume_.requests(), 10);
+  for (uint64_t block = 0; block < 4; ++block) read_block(block);
+  EXPECT_EQ(volume_.requests(), 10) << "the finished ones were evicted";
+}
+
 TEST_F(BlockCacheTest, ReportsTheSmallestLimitThatHoldsTheOrdersWorkingSet) {
   Cached cache(folder_.path(), 8 * kBlock);
   const FileSet files({path_});
