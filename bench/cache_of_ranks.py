@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from process_tree import pss_mib
 
 WAYS: dict[str, dict[str, Any]] = {
     "no cache": {},
@@ -37,7 +38,7 @@ WAYS: dict[str, dict[str, Any]] = {
 class Round(NamedTuple):
     first_cpu: float  # seconds, in the first epoch
     later_cpu: float  # the mean of the others
-    pss: int
+    pss: float  # bytes
     read: int
 
 
@@ -72,10 +73,8 @@ def run_rank(rank: int, pipe: Connection, args: argparse.Namespace, given: dict[
         for _ in loader:
             pass
         seconds = time.process_time() - before
-        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
-        pss = next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-        cache = loader.stats()["cache"]
-        pipe.send((seconds, pss * 1024, cache["misses"]))
+        pss = pss_mib(os.getpid()) * 2**20
+        pipe.send((seconds, pss, loader.stats()["cache"]["misses"]))
 
 
 def measured(args: argparse.Namespace, given: dict[str, Any]) -> Round:

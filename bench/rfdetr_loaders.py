@@ -32,6 +32,7 @@ import conftest  # noqa: E402, F401  (declares what torchvision needs beside a t
 import made_data  # noqa: E402
 import torch  # noqa: E402
 from headrace.trainers import rfdetr  # noqa: E402
+from process_tree import cpu_seconds  # noqa: E402
 from rfdetr.config import RFDETRMediumConfig, TrainConfig  # noqa: E402
 from rfdetr.training import RFDETRDataModule  # noqa: E402
 
@@ -39,26 +40,16 @@ made_data.SIZES = ((640, 480), (480, 640), (640, 427), (612, 612), (500, 375))
 WORKERS = 2
 
 
-def cpu_seconds() -> float:
-    """Of this process, its threads and its children."""
-    ticks, me = 0, os.getpid()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            if me in (int(stat.parent.name), int(fields[1])):
-                ticks += sum(map(int, fields[11:15]))  # also those of children that have ended
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
 def second_epoch(loader: Any) -> tuple[float, float]:
     """Images per second of wall clock, and CPU milliseconds per image."""
     for _ in loader:
         pass
-    begin, spent, images = time.perf_counter(), cpu_seconds(), 0
+    begin, spent, images = time.perf_counter(), cpu_seconds(os.getpid()), 0
     for samples, targets in loader:
         assert len(targets) == len(samples.tensors)
         images += len(targets)
-    return images / (time.perf_counter() - begin), (cpu_seconds() - spent) / images * 1000
+    used = cpu_seconds(os.getpid()) - spent
+    return images / (time.perf_counter() - begin), used / images * 1000
 
 
 def main() -> None:
