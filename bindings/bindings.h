@@ -113,7 +113,7 @@ Progress progress_from(nb::handle callable);
 
 // Error -> instance of a class of headrace.errors. REQUIRES: the GIL.
 nb::object exception_from_error(const Error& error);
-// For functions called by Python itself, which must not throw: returns its error.
+// For functions called by Python itself, which must not throw: sets Python's current exception.
 void set_python_error(const Error& error);
 // The reverse, for exceptions of these classes with a declared code from Python code.
 std::optional<Error> error_from_exception(const std::exception& failure);

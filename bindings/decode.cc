@@ -157,7 +157,7 @@ std::pair<Array, int> decode_wanted(const Buffer& bytes, const Wanted& wanted) {
   return {rendered(recipe, renderer, wanted.layout), wanted.upright ? 1 : orientation};
 }
 
-// `encoded`: bytes, or the position in a file.
+// `encoded`: bytes, or the path of a file.
 nb::tuple decode(nb::handle encoded, std::string_view mode,
                  std::optional<std::array<int64_t, 4>> window,
                  std::optional<std::array<int64_t, 2>> size, std::string_view interpolation,

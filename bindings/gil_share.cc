@@ -44,7 +44,7 @@ bool is_readable_within(int file, double seconds) {
 struct Requests {
   double made = 0;
   double found_held = 0;
-  double late = 0;  // the request was on time, so a core was free, and the moment is not random
+  double late = 0;  // made only once a core became free, which is not a random moment
 };
 
 // For about `seconds`, with requests `gap` seconds apart on average.

@@ -317,7 +317,7 @@ ResizeTo CodedRows::resize_to(Filter filter) const {
           .strides = PictureStrides::channels_first(shape_[0], shape_[1], shape_[2])};
 }
 
-// `coded`: slot bytes per row for the batch's pictures.
+// `coded`: the numbers of the rows whose pictures the device decodes.
 void CodedRows::plan_resizes(std::span<const int64_t> coded) {
   resizes_.clear();
   made_.assign(rows_.size(), -1);

@@ -9,7 +9,7 @@ namespace headrace {
 namespace {
 
 // Minimum fraction of the sampled pictures that the GPU must be able to decode. Decoding one on a
-// GPU still takes a sixth of the CPU time of decoding it there, at any number of threads
+// GPU still takes a sixth of the CPU time of decoding it on the CPU, at any number of threads
 // (docs/guide/gpu.md), and takes GPU time from the model, so it is not worth it for a few pictures.
 constexpr double kEnough = 0.9;
 

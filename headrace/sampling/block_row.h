@@ -26,7 +26,7 @@ class RowOfBlocks {
     int64_t place = 0;    // of the block with a record
     int64_t records = 0;  // in that block before it
   };
-  // The position of record number `at` in the row; past the last one, the row's end.
+  // The record with `records` others before it in the row; past the last one, the row's end.
   Found find(int64_t records) const;
 
  private:

@@ -277,7 +277,7 @@ def bottleneck(stats: Stats, packs: bool = True) -> str:
     name = max(work, key=lambda stage: work[stage])
     advice = _ADVICE[name]
     if name == "entropy" and not packs:
-        advice = "entropy decoding: more threads would help"
+        advice = "decoding: more threads would help"
     return (
         f"The loop waited for data {waited:.0%} of the time; {work[name] / total:.0%} of the work "
         f"of {stats['threads']} threads is {advice}."

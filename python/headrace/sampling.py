@@ -245,7 +245,7 @@ _PER_RECORD: Mapping[str, _PerRecord] = {
     "indices": lambda array, source: (as_indices(array, len(source)), 1),
 }
 
-_MICROSECONDS = 1_000_000  # fraction of a unit for lengths that are not integers
+_MICROSECONDS = 1_000_000  # parts of one unit, for lengths that are not integers
 
 
 def _in_parts(lengths: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:

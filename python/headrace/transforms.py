@@ -250,8 +250,8 @@ def _from_plugin(plugin: dict[str, Any], name: str, state: dict[str, Any]) -> Tr
 
 
 def require(plugin: Mapping[str, Any], *, load: bool) -> None:
-    """The plug-in that a pickle needs, or, with load=False, plain data, which does not run code
-    from files. ConfigError HR0578 if it differs or is missing."""
+    """Loads the plug-in that a pickle needs. For plain data, which must not run code from files,
+    load=False only checks that it is loaded. ConfigError HR0578 if it differs or is missing."""
     name, version, path, fingerprint = (
         str(plugin.get(key, "")) for key in ("name", "version", "path", "fingerprint")
     )

@@ -30,7 +30,7 @@ Shape clip_shape(const Output& output, const Shape& picture) {
 TensorView clip_view(const Output& output, void* data, const Shape& shape, MemoryFormat format,
                      std::optional<int64_t> rows) {
   TensorView view{data, output.state.dtype, shape, {}};
-  const size_t first = output.clip.clips > 0 ? 1 : 0;  // the clip's time axis
+  const size_t first = output.clip.clips > 0 ? 1 : 0;  // the first axis of each clip
   const bool before = output.clip.channels_before_time;
   const size_t time = first + (before ? 1 : 0), channel = first + (before ? 0 : 1);
   const int64_t channels = shape[channel], height = shape[first + 2], width = shape[first + 3];

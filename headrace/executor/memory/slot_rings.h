@@ -18,7 +18,7 @@ namespace headrace {
 class SlotRings {
  public:
   // For batches of up to `rows`; `depth` slots in each ring. Slots are pinned for `device`, if
-  // there is one. `on_return` is called when a slot returns, without a lock held.
+  // there is one. `on_return` is called when a slot returns, holding its ring's lock.
   SlotRings(const Plan& plan, const DeviceWork& left, int64_t rows, int depth,
             const DevicePtr& device, const std::function<void()>& on_return);
   ~SlotRings();  // leased slots remain valid, and call nothing when they return

@@ -36,7 +36,7 @@ class Hdf5ChunkIndex {
 
  private:
   std::vector<uint64_t> grid_;
-  std::vector<uint64_t> cells_;  // sorted; empty if chunks are in a regular grid
+  std::vector<uint64_t> cells_;  // of the places, ascending; empty if every cell has a place
   std::vector<Hdf5Chunk> places_;
   // A grid whose chunks are contiguous in the file, with these steps along its dimensions.
   std::vector<uint64_t> steps_;

@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-constexpr uint16_t kBigData = 0x01, kSubData = 0x02, kDupData = 0x04;  // per page
+constexpr uint16_t kBigData = 0x01, kSubData = 0x02, kDupData = 0x04;  // flags of nodes
 constexpr uint64_t kWindowBytes = uint64_t{1} << 20;
 
 template <class Number>

@@ -41,7 +41,7 @@ struct Node {
   std::string text = {};           // of text, globals ("torch.FloatStorage") and storages
   std::vector<size_t> items = {};  // indices of nodes
   TorchTensor tensor = {};
-  std::optional<DType> dtype = {};  // size of a storage
+  std::optional<DType> dtype = {};  // of a storage's elements
 };
 
 std::optional<DType> dtype_named(std::string_view name) {

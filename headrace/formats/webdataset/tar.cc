@@ -265,8 +265,7 @@ Result<void> TarWalker::take_extension(char type, uint64_t bytes) {
   return {};
 }
 
-// Records "23 path=folder/name.jpg
-// ", where the length includes the whole record.
+// Records "23 path=folder/name.jpg\n", where the length includes the whole record.
 Result<void> TarWalker::take_pax(std::string_view text, bool global, uint64_t offset) {
   while (!text.empty() && text[0] != '\0') {
     const size_t blank = text.find(' ');

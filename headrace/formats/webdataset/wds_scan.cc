@@ -60,7 +60,7 @@ class Scan {
             file_.size()};
   }
 
-  // Scans an archive whose members are given by an index.
+  // Whether the archive's last block is zeros; for one whose members are given by an index.
   bool ends_with_zeros() const {
     std::array<uint8_t, kTarBlock> last{};
     const uint64_t bytes = std::min<uint64_t>(last.size(), file_.size());

@@ -105,7 +105,7 @@ using Pixels = std::shared_ptr<const Picture>;
 
 Recipe with_step(const Pixels& pixels, const PixelStep& step) {
   Recipe out(pixels);
-  (void)out.compute(step);  // torch's first rounding step
+  (void)out.compute(step);  // a recipe accepts any first step
   return out;
 }
 

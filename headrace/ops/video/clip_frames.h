@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of a video -> pictures of a record: decoded together, and kept in the order of arrival.
+// Frames of a video -> pictures of a record: decoded together, kept in the decoder's format.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ const OpRecord kRandomPerspective{
         "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms "
         "are rendered first, which adds a pass over the image. Boxes become the bounding boxes "
         "of their moved corners, clipped at the image's edge. An image of one row or column is "
-        "unchanged, and so is one whose corners would become collinear.",
+        "unchanged, and so is one with three corners that would become collinear.",
     .page = {.section = "Warping transforms", .step = "T.RandomPerspective(0.5, p=1.0)"},
     .params = with_warp_params(
         {{.name = "distortion_scale",

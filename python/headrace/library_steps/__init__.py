@@ -41,7 +41,7 @@ def moves(transform: Any) -> bool:
 
 def is_composed(transforms: Any) -> bool:
     """Whether it is a composition of torchvision or torch, given instead of a list; or an object
-    that has one as its ``transforms``, like the presets of torchvision's reference scripts do.
+    that has one as its ``transforms``, as the presets of torchvision's reference scripts do.
     """
     homes = {"Compose": "torchvision", "Sequential": "torch"}
     for each in (transforms, getattr(transforms, "transforms", None)):

@@ -80,8 +80,7 @@ class Node:
 
     @functools.cached_property
     def _known(self) -> dict[tuple[type, ...], tuple[str, ...]]:
-        """The form with each leaf's dtype and kind, from inspected values in the order of the
-        leaves."""
+        """Names of the fields by the types of a record's values, if these match the leaves."""
         return {}
 
     def values(self, record: Any) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def is_thing(value: Any) -> bool:
 
 def parts_of(value: Any) -> Parts:
     """The parts of an object. REQUIRES: it is not compared by identity."""
-    if type(value) in _PLAIN:  # thousands of these may be annotations
+    if type(value) in _PLAIN:  # annotations may have thousands of these
         return _entries_of(value)
     if isinstance(value, types.FunctionType):
         return _of_function(value)

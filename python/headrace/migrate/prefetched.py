@@ -75,7 +75,7 @@ class Prefetched:
             images = torch.from_numpy(np.ascontiguousarray(pixels_from_value(images)))
         mean, std = (each.to(images.device, self._dtype) for each in (self._mean, self._std))
         numbers = images.to(self._dtype)
-        # writable, and with the same item size
+        # may be overwritten, and has as many axes as the result
         of_ours = numbers is not images and numbers.ndim == mean.ndim
         return (numbers.sub_(mean) if of_ours else numbers.sub(mean)).div_(std)
 

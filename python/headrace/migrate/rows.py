@@ -15,7 +15,7 @@ from typing import Any
 
 
 class WrittenTo(RuntimeError):
-    """A record is no longer available: its batch was released, and may have been overwritten."""
+    """A record is no longer available: its batch was handed out, and may have been changed."""
 
 
 class _Batch:

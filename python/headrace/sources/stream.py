@@ -255,7 +255,7 @@ class Stream(Source):
 
 
 class OpenedStream(Stream):
-    """A stream read by a loader. records: the engine's source for the length of an epoch."""
+    """A stream read by a loader. records: the length of an epoch for the engine."""
 
     records: int
 

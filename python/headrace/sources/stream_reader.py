@@ -22,7 +22,7 @@ from headrace.sources.stream_origin import FAILED, Origin, Pass, Shares
 from headrace.steps import describe
 from headrace.surroundings import Surroundings
 
-ENDLESS = 1 << 40  # number of records in the epoch of the snapshots of unknown length
+ENDLESS = 1 << 40  # number of records in an epoch whose length is unknown
 
 _PATIENCE = 0.5  # seconds to wait for a record when its pass is closed
 

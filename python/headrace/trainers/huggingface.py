@@ -154,7 +154,7 @@ def _checked_for_gathering(view: Any, batch_size: int) -> Any:
 
 def _check_place(saved: dict[str, int], step: int, accumulation: int, batches: int) -> None:
     """ConfigError HR0850 if the Trainer, which counts steps, would resume at another position."""
-    steps = -(-batches // accumulation)  # batches per epoch
+    steps = -(-batches // accumulation)  # optimizer steps per epoch
     there = step // steps, step % steps * accumulation
     stands = saved["epoch"], saved["batch"]
     if saved["batch"] >= batches:

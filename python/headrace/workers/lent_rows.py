@@ -41,7 +41,7 @@ TOO_LARGE = declare(
 )
 
 _PART_BYTES = 4 << 20  # bytes of rows that are requested together
-_PATIENCE = 0.5  # assumed seconds of a part, while nothing is known
+_PATIENCE = 0.5  # seconds to wait for a part before making its rows here, while nothing is known
 _LEAST_PATIENCE = 0.1
 _LATE = 3.0  # times the median seconds of a part
 _LAST_CALL = 5.0  # seconds to wait at the end: unreachable makers may not answer a call

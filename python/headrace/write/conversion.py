@@ -19,7 +19,7 @@ from headrace.write.destination import SUMS, Destination
 from headrace.write.durable import written_to
 
 _VERSION = 1
-_JOURNAL_BYTES = 64 << 20  # seconds of work that an interruption may cost per shard
+_JOURNAL_BYTES = 64 << 20  # bytes whose writing an interruption may undo, per shard
 
 
 class Told:

@@ -50,7 +50,7 @@ class Destination:
     def __init__(self, target: Path, overwrite: bool, beside: Sequence[str] = ()) -> None:
         self.target, self.overwrite = target, overwrite
         self.work = target.with_name(target.name + ".partial")
-        self._read_from: set[str] | None = None  # imported when needed
+        self._read_from: set[str] | None = None  # found when needed
         self.beside = {suffix: target.with_suffix(suffix) for suffix in beside}
         if target in self.beside.values():
             raise _TAKEN.error(

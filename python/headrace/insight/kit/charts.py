@@ -19,7 +19,7 @@ class Bar(NamedTuple):
     value: float
     text: str
     kind: str = "mute"
-    low: float | None = None  # half-width of a range, drawn as a whisker
+    low: float | None = None  # start of a range, drawn as a whisker
     high: float | None = None
 
 

@@ -94,7 +94,7 @@ class Lane:
 
     def __init__(self) -> None:
         self.begin = 0.0  # start of the wait in progress; 0: none
-        self.end = 0.0  # start of the last wait; 0: none in this iteration
+        self.end = 0.0  # end of the last wait; 0: none in this iteration
         self.batches = self.records = self.epochs = 0
         self.wait_seconds = self.step_seconds = 0.0
         self.vain_seconds = 0.0  # of waits that ended without a batch

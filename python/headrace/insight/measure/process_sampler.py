@@ -47,8 +47,8 @@ class Reading(NamedTuple):
 
 
 class Requests(NamedTuple):
-    """Requests for the GIL, at random moments; if a request was late while a core was free, it says
-    little.
+    """Requests for the GIL, at random moments. A late one was only made once a core became free, so
+    it says little.
     """
 
     asked: float

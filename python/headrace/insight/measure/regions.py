@@ -127,7 +127,7 @@ class _Part:
     path: tuple[str, ...]
     begin: Any
     end: Any = None
-    without: tuple[_Part, ...] = ()  # seconds of the parts inside it
+    without: tuple[_Part, ...] = ()  # inner parts; their seconds are not this one's
 
 
 class Recorder:

@@ -119,7 +119,7 @@ def loop_bounds(case: Case) -> tuple[float, float]:
     servers = [comes_in, disturbed] if case.as_run else [*inputs, disturbed]
     low = min(servers)
     low *= sum((low / rate) ** _SHARPNESS for rate in servers) ** (-1 / _SHARPNESS)
-    # Seconds per epoch without overlap: an epoch's first batch is made before any step, and during
+    # Seconds per record without overlap: an epoch's first batch is made before any step, and during
     # its last step none is made.
     ends = 1 / max(comes_in, undisturbed) / case.epoch
     return 1 / (1 / low + ends), 1 / (1 / high + ends)

@@ -31,7 +31,7 @@ from headrace.sources import Source, subset
 
 _TURN = 0.1  # seconds per epoch
 _PYTHON_TURN = 0.4  # if threads wait for a Python transform, starting an epoch takes longer
-_BATCHES = 5  # fraction of an epoch spent on its start and end
+_BATCHES = 5  # minimum per epoch, since its start and end take time
 _FEW, _LEAST = 16, 32  # records of a first attempt, and of a trial with a long preparation
 _WORTH = 0.05  # fraction of a record's time; smaller effects are not tried
 _AGAIN = 16  # maximum repeats of a record per epoch for a fast remedy

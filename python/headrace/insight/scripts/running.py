@@ -279,8 +279,8 @@ class Running:
         raise Over
 
     def chosen(self) -> Loop | None:
-        """The loop to examine: the training loop that was measured longest, otherwise the loop that
-        was."""
+        """The loop to examine: preferably a training loop, then one whose measurement is complete,
+        then the longest."""
 
         def worth(loop: Loop) -> tuple[bool, bool, float]:
             return loop.trains, not loop.phase, loop.seconds

@@ -22,7 +22,7 @@ from headrace.migrate.deferred.tensor import tensor_class
 
 class _Inside(threading.local):
     depth = 0
-    opened = 0  # maximum number of images
+    opened = 0  # number of images
 
 
 _inside = _Inside()

@@ -26,7 +26,7 @@ from headrace.readable import is_readable
 SILENCE = 10.0  # seconds of silence after which the child is killed
 _WORD = 0.2  # seconds between progress messages
 _FIRST = 2.0  # seconds after which the remaining time is predicted
-_FEW = 8  # records that are not used for the prediction
+_FEW = 8  # minimum number of records for the prediction
 
 Say = Callable[[int, int], None]  # the child's progress: (done, of)
 
@@ -70,7 +70,7 @@ def run(work: Callable[[Say], Any], limit: float, raise_limit: str = "") -> Ende
 def _be_child(work: Callable[[Say], Any], writer: int) -> None:
     code = 1
     try:
-        faulthandler.disable()  # its output is discarded
+        faulthandler.disable()  # it would write to the descriptor that it was enabled with
         gc.freeze()  # keeps the garbage collector from touching the parent's objects, so that their
         # pages stay shared
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms that apply others to only some of the records."""
+"""Transforms that choose one of several others, or their order, for each record."""
 
 from __future__ import annotations
 

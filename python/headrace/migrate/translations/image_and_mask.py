@@ -31,7 +31,7 @@ from headrace.migrate.translations.registry import Form, Made, NoOperator, shown
 
 Joint = Callable[[Any, Any], tuple[Any, Any]]
 
-_MASK_FILL = 255  # a function, not a class
+_MASK_FILL = 255  # the id of no class
 _SEEDS = 8
 _LARGEST = 1 << 14
 

@@ -56,7 +56,7 @@ class LmdbWriter:
         self.environment.close()
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
-        datum = message(4, picture_bytes(values["image"]))  # encoded or raw data
+        datum = message(4, picture_bytes(values["image"]))  # data
         if "label" in values:
             datum += varint(5 << 3) + varint(values["label"])
         datum += varint(7 << 3) + varint(1)  # encoded
