@@ -44,6 +44,7 @@ run(${work}/example/feed ${work}/photos --batch-size 6 --epochs 2)
 expect("16 records.*2 classes")
 expect("batch 0: image \\(6, 3, 224, 224\\) float32, label \\(6\\) int64")
 expect("batch 2: image \\(4, 3, 224, 224\\) float32, label \\(4\\) int64")
+expect("epoch 0: Adler-32 [0-9a-f]+")
 expect("epoch 1: 3 batches, 16 records, [0-9]+ records/s")
 
 # Bad data ends it with the error's text, not with an abort.

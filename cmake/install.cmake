@@ -3,10 +3,10 @@
 # and link headrace::headrace. The Python wheel carries the library alone (cmake/python.cmake).
 include(CMakePackageConfigHelpers)
 
-# There is no promise on the binary interface before 1.0: a program loads the minor version that it
-# was built with.
+# There is no promise on the binary interface before 1.0: a program loads the version that it was
+# built with, and no other.
 set_target_properties(headrace PROPERTIES
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION})
 
 install(TARGETS headrace EXPORT headrace)
 if(TARGET headrace-av)

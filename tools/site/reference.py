@@ -253,7 +253,7 @@ def first_line(value: Any) -> str:
 
 def cpp_page() -> str:
     """The public headers, unchanged."""
-    parts = ["# C++ API", "[From C++](../internals/cpp.md) builds a program with these headers."]
+    parts = ["# C++ API", "[From C++](../guide/cpp.md) builds a program with these headers."]
     for name in PUBLIC_HEADERS:
         text = (ROOT / name).read_text()
         parts += [f"## {name}", f"```cpp\n{text}```"]

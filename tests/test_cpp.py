@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C++ programs outside the checkout: find_package(headrace) in an installed folder, and the batches
+that Python gets.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace import transforms as T
+
+ROOT = Path(__file__).parent.parent
+VERSION = re.findall(r"project\(headrace VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[0]
+BUILDS = [ROOT / "build" / name for name in ("release", "install")]
+
+
+def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True)
+
+
+def output(*command: object, cwd: Path | None = None) -> str:
+    done = run(*command, cwd=cwd)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An installed folder, moved after the installation."""
+    built = [build for build in BUILDS if (build / "libheadrace.so").exists()]
+    if not built:
+        pytest.skip("the C++ library is not built (./dev install, ./dev test)")
+    if not shutil.which("cmake"):
+        pytest.skip("there is no cmake")
+    root = tmp_path_factory.mktemp("cpp")
+    output("cmake", "--install", built[0], "--prefix", root / "installed")
+    return (root / "installed").rename(root / "moved")
+
+
+@pytest.fixture(scope="module")
+def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("data") / "train"
+    for number, photo in enumerate(sorted((ROOT / "examples" / "pictures").glob("*.jpg"))):
+        folder = root / ("cat", "dog")[number % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(photo, folder)
+    return root
+
+
+def test_the_example_gets_the_batches_that_python_gets(
+    prefix: Path, train: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "examples" / "cpp", tmp_path / "example")
+    build = tmp_path / "build"
+    options = [f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release"]
+    output("cmake", "-S", tmp_path / "example", "-B", build, *options)
+    output("cmake", "--build", build)
+
+    expected = 1
+    steps = [
+        T.RandomResizedCrop(224),
+        T.RandomHorizontalFlip(),
+        T.ToDtype("float32", scale=True),
+        T.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    ]
+    for batch in hr.Loader(train, steps, batch_size=3, shuffle=True):
+        for name in ("image", "label"):
+            expected = zlib.adler32(np.asarray(batch[name]).tobytes(), expected)
+    for threads in (1, 3):
+        options = ["--batch-size", "3", "--epochs", "1", "--threads", str(threads)]
+        printed = output(build / "feed", train, *options)
+        assert f"epoch 0: Adler-32 {expected:08x}\n" in printed
+
+
+def test_the_program_and_the_command_of_the_page_work(
+    prefix: Path, train: Path, tmp_path: Path
+) -> None:
+    page = (ROOT / "docs" / "guide" / "cpp.md").read_text()
+    (program,) = re.findall(r"```cpp\n(#include.*?)```", page, re.DOTALL)
+    (command,) = re.findall(r"^g\+\+ .*$", page, re.MULTILINE)
+    (tmp_path / "program.cpp").write_text(program)
+    installed = re.sub(r"~/\.local|\$HOME/\.local", str(prefix), command)
+    output("bash", "-c", f"{installed} -Wall -Wextra -Werror", cwd=tmp_path)
+    printed = output(tmp_path / "program", cwd=train.parent)
+    assert printed == f"4 images of {3 * 224 * 224} bytes\n" * 2
+
+    (train / "cat" / "broken.jpg").write_bytes(b"not an image")
+    failed = run(tmp_path / "program", cwd=train.parent)
+    (train / "cat" / "broken.jpg").unlink()
+    assert failed.returncode == 1
+    assert re.match(r"HR03\d\d .*\n(.*\n)*.*broken\.jpg", failed.stderr)
+
+
+def test_a_library_of_another_version_is_neither_found_nor_loaded(
+    prefix: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(other LANGUAGES NONE)\n"
+        "find_package(headrace ${WANTED} REQUIRED)\n"
+    )
+    command = ["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    output(*command, f"-DWANTED={'.'.join(VERSION.split('.')[:2])}")
+    refused = run(*command, "-DWANTED=99.1")
+    assert refused.returncode != 0
+    assert f"version: {VERSION}" in refused.stderr
+    names = output("readelf", "-d", prefix / "lib" / "libheadrace.so")
+    assert f"Library soname: [libheadrace.so.{VERSION}]" in names
+
+
+def test_dev_install_says_how_it_is_called() -> None:
+    done = run(ROOT / "dev", "install", "--help")
+    assert done.returncode == 2
+    assert "usage: ./dev install [PREFIX]" in done.stderr
