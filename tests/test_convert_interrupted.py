@@ -17,7 +17,7 @@ import headrace as hr
 from headrace import write
 
 OPTIONAL = {"lmdb": "lmdb", "hdf5": "h5py"}
-EVERY = write.names()
+EVERY = [to for to in write.names() if to != "lerobot"]  # which has episodes of frames
 
 # Few bytes between journals, and slow, so that a kill can hit any point.
 SLOW = """

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from headrace.write.options import page_table
+
 from headrace import _core, counters, write
 from headrace.loader import dataloader_keywords, options, table
 
@@ -28,6 +30,7 @@ def tables() -> dict[str, str]:
         "docs/guide/looking.md": counters.page_table(),
         "docs/reference/promises.md": bounds_table(),
         "docs/tools/convert.md": write.page_table(),
+        "docs/guide/data/lerobot.md": page_table(write.container("lerobot").options),
         "docs/guide/data/formats/index.md": formats_table(),
         "CONTRIBUTING.md": additions_table(),
     }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +36,13 @@ _NO_PACKAGE = declare(
     "HR0297",
     "unsupported",
     "package missing for this container",
-    "HDF5 files are written by h5py and LMDB environments by lmdb, which are not installed with "
-    "Headrace. Reading these files does not need them.",
+    "HDF5 files are written by h5py, LMDB environments by lmdb, and LeRobot datasets by pyarrow "
+    "and av, which are not installed with Headrace. Reading these files needs none of them, except "
+    "for the tables of LeRobot datasets.",
 )
+
+
+_ARGUMENTS = ("shards", "threads", "verify", "overwrite", "progress", "part")
 
 
 def convert(
@@ -51,6 +56,7 @@ def convert(
     overwrite: bool = False,
     progress: Progress | None = None,
     part: Any = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Converts a source to another container. Returns the numbers that ``--json`` prints.
 
@@ -62,18 +68,28 @@ def convert(
     progress: called with (records done, records); both count twice with verify.
     part: (3, 256) or "3/256" writes the fourth of 256 equal parts into the folder ``dest``, or
     keeps it if it exists and is complete; ``headrace.jobs.merge(dest)`` completes the job.
+    options: those of the container; "lerobot" has some (``fps=30``), which its guide lists.
 
     Files are written in ``dest + ".partial"`` and renamed when they are complete, with the SHA-256
-    of each. After an interruption, the same call continues where it stopped. A file that is not an
-    image is written unchanged, counted in ``unusable_count`` and listed in ``unusable``; ``headrace
-    scan`` finds damage inside images. ConfigError HR0277, HR0279, HR0414, HR0415 (for a pack
-    HR0446); UnsupportedError HR0297 if a package is missing; StorageError HR0275 if the disk is
-    full; DataError HR0416, and errors from reading records.
+    of each. After an interruption, the same call continues where it stopped ("hdf5" and "lerobot"
+    begin again). A file that is not an image is written unchanged, counted in ``unusable_count``
+    and listed in ``unusable``; ``headrace scan`` finds damage inside images. ``loss`` is what the
+    container loses (pixels in videos), or empty. ConfigError HR0277, HR0279, HR0414, HR0415 (for a
+    pack HR0446); UnsupportedError HR0297 if a package is missing; StorageError HR0275 if the disk
+    is full; DataError HR0169, HR0416, and errors from reading records.
     """
     from headrace import write
+    from headrace.write.options import completed
 
     if to not in write.names():
         raise _WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, write.names()))
+    record = write.container(to)
+    chosen = completed(record.options, options, to, others=_ARGUMENTS)
+    if record.own_files and shards != 1:
+        raise _WRONG_OPTION.error(
+            f"[{to}] shards={shards}: its files are of a given size",
+            hint=", ".join(each.name for each in record.options if "size_in" in each.name),
+        )
     if shards < 1:
         raise _WRONG_OPTION.error(f"shards must be positive (got {shards})")
     if _core.scheme_of(os.fspath(dest)):  # otherwise it would become a folder "s3:" here
@@ -91,7 +107,10 @@ def convert(
         return _convert_part(src, dest, to, part, threads, verify, progress)
     target = os.path.abspath(os.fspath(dest))
     begin = time.perf_counter()
-    report = _converted(src, target, to, shards, threads, verify, overwrite, progress)
+    report = _converted(
+        src, target, to, shards, threads, verify, overwrite, progress, options=chosen
+    )
+    report["loss"] = record.loss(src.schema, chosen)
     report["classes"] = src.classes
     report["outside"] = src.engine.files_outside()
     return {**report, "verified": verify, "seconds": round(time.perf_counter() - begin, 3)}
@@ -107,6 +126,7 @@ def _converted(
     overwrite: bool,
     progress: Progress | None,
     records: range | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     # Imported here, so that importing Headrace does not load threads, hashes and paths.
     from headrace.write.conversion import Conversion, Told
@@ -117,13 +137,14 @@ def _converted(
     tell = Told(progress, len(records) * (2 if verify else 1))
     container = _container(src, to)
     if container.whole:
-        report = container.whole(src, target, shards, threads, overwrite, tell.have_done)
+        done = tell.have_done
+        report = container.whole(src, target, shards, threads, overwrite, done, options or {})
     else:
         several = min(shards, max(1, len(records)))
         conversion = Conversion(src, target, to, several, overwrite, records)
         report = conversion.run(threads or _core.allowed_cores(), tell)
     if verify:
-        verify_all(src, target, to, tell, records)
+        verify_all(src, target, to, tell, records, options or {})
     return report
 
 

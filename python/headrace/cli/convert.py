@@ -11,7 +11,8 @@ import typer
 from headrace.cli import output
 from headrace.cli.pack_report import print_unusable
 from headrace.cli.part import PartOption, print_part, records_of
-from headrace.write import names
+from headrace.write import container, names
+from headrace.write.options import completed
 
 EXAMPLES = (
     "headrace convert train/ -o train.tar --to tar",
@@ -38,20 +39,30 @@ def run(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")] = False,
     part: PartOption = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="An option of the format (lerobot): fps=30."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Convert a dataset to another container format.
 
-    Order and encoded images are unchanged. After an interruption the same command continues
-    where it stopped. Exit code 3 if a record was bad: an unreadable one stops the command, a
-    file that is not an image is written unchanged and listed.
+    Order and encoded images are unchanged, except that cameras of a LeRobot dataset become
+    videos, with loss unless --set lossless=true or images=image is given. After an interruption
+    the same command continues where it stopped. Exit code 3 if a record was bad: an unreadable
+    one stops the command, a file that is not an image is written unchanged and listed.
     """
     opened = output.open_source(source)
     import headrace
 
+    given = _options_of(options or [])
+    loss = container(to).loss(opened.schema, completed(container(to).options, given, to))
+    title = f"converting ({loss})" if loss else "converting"
     records = records_of(part, len(opened)) if part else len(opened)
     total = records * (2 if verify else 1)
-    with output.resumable(), output.progress("converting", total, quiet=json) as done:
+    with output.resumable(), output.progress(title, total, quiet=json) as done:
         report = headrace.convert(
             opened,
             out,
@@ -62,6 +73,7 @@ def run(
             overwrite=force,
             progress=lambda count, _: done(count),
             part=part,
+            **given,
         )
     if part and not json:
         print_part(report)
@@ -71,6 +83,19 @@ def run(
         print_report(str(out), {"to": to, **report})
     # A complete part counts as success: schedulers rerun failed jobs.
     return output.DATA if report["unusable_count"] and not part else output.GOOD
+
+
+def _options_of(pairs: list[str]) -> dict[str, Any]:
+    """NAME=VALUE, of which rename can be repeated."""
+    given: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator:
+            raise typer.BadParameter(f"{pair!r} is not NAME=VALUE", param_hint="--set")
+        if name in given:
+            value = f"{given[name]},{value}"
+        given[name] = value
+    return given
 
 
 def print_report(out: str, report: dict[str, Any]) -> None:
@@ -89,6 +114,8 @@ def print_report(out: str, report: dict[str, Any]) -> None:
     if len(report["files"]) > 1:
         console.print(f"[dim]{len(report['files']):,} files, checksums in SHA256SUMS[/]")
     output.print_outside(report["outside"])
+    if report.get("loss"):
+        console.print(f"[yellow]{escape(report['loss'])}[/]; lossless=true keeps pixels")
     if report["verified"]:
         console.print("[bold green]verified:[/] every record matches the source")
     if report["unusable_count"]:
@@ -96,6 +123,7 @@ def print_report(out: str, report: dict[str, Any]) -> None:
             f"[bold red]{report['unusable_count']:,} are not images[/], written unchanged:"
         )
         print_unusable(report)
-    console.print(f"[dim]open it: headrace.open({escape(repr(out))})[/]", soft_wrap=True)
+    opener = container(report["to"]).opener
+    console.print(f"[dim]open it: headrace.{opener}({escape(repr(out))})[/]", soft_wrap=True)
     if report["classes"] and report["to"] not in ("folder", "pack"):
         console.print("[dim]It stores labels but not class names: pass those as classes=[...][/]")

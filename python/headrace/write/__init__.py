@@ -11,6 +11,7 @@ import importlib
 import io
 import os
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
@@ -18,6 +19,7 @@ from headrace import _core
 from headrace.errors import declare
 from headrace.sources import Source
 from headrace.write import containers
+from headrace.write.options import Option
 
 _NO_PNG = declare(
     "HR0417",
@@ -58,6 +60,11 @@ def no_arguments(source: Source) -> dict[str, Any]:
     return {}
 
 
+def loses_nothing(schema: Schema, options: Mapping[str, Any]) -> str:
+    """The loss() of containers that keep pixels."""
+    return ""
+
+
 def in_order(written: Source) -> Iterable[int]:
     """The order of containers that keep the source's order."""
     return range(len(written))
@@ -82,8 +89,15 @@ class WriterRecord:
     arguments: Callable[[Source], dict[str, Any]] = no_arguments
     order: Callable[[Source], Iterable[int]] = in_order  # position of each record of the source
     keeps_bytes: bool = True  # whether encoded images are kept; otherwise their pixels
-    # source, target, shards, threads, overwrite, records that are done.
+    # source, target, shards, threads, overwrite, records that are done, options.
     whole: Callable[..., dict[str, Any]] | None = None
+    options: tuple[Option, ...] = ()  # for ``whole`` and ``verify``
+    # What a conversion of these fields with these options loses; empty: nothing.
+    loss: Callable[[Schema, Mapping[str, Any]], str] = loses_nothing
+    opener: str = "open"  # the function of headrace that opens it
+    # source, target, options, records that are done; None: with ``format`` and ``arguments``.
+    verify: Callable[..., None] | None = None
+    own_files: re.Pattern[str] | None = None  # relative paths of the files in its folder
 
 
 @functools.cache

@@ -204,6 +204,9 @@ def _foreign_in(folder: Path) -> str:
     """The first entry of a folder that no conversion wrote; empty if all entries are from
     conversions."""
     if (folder / SUMS).is_file():
+        listed = {line[66:] for line in (folder / SUMS).read_text().splitlines()}
+        if any("/" in name for name in listed):
+            return _foreign_to_layouts(folder, listed | {SUMS})
         own = (path for path in sorted(folder.iterdir()) if path.name != SUMS)
         return next((str(path) for path in own if not _is_file(path, _shard())), "")
     return _no_picture(folder, classes=True)
@@ -212,9 +215,24 @@ def _foreign_in(folder: Path) -> str:
 def _foreign_in_work(work: Path) -> str:
     for path in sorted(work.iterdir()):
         if path.name == "data" and path.is_dir() and not path.is_symlink():
-            if foreign := _no_picture(path, classes=True):
+            if _foreign_to_layouts(path) and (foreign := _no_picture(path, classes=True)):
                 return foreign
         elif not any(_is_file(path, names) for names in (_shard(), _NOTE, _SUMS)):
+            return str(path)
+    return ""
+
+
+def _foreign_to_layouts(folder: Path, listed: set[str] | None = None) -> str:
+    """The first file that is in no container's layout of a folder, or not listed; None: all may
+    be."""
+    layouts = [write.container(name).own_files for name in write.names()]
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir() and not path.is_symlink():
+            continue
+        known = name == SUMS or any(layout and layout.fullmatch(name) for layout in layouts)
+        is_own = known or TEMPORARY.fullmatch(path.name)
+        if not is_own or path.is_symlink() or (listed is not None and name not in listed):
             return str(path)
     return ""
 

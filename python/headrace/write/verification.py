@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from headrace import _core, write
@@ -11,7 +12,7 @@ from headrace.sources import Source
 from headrace.sources import open as open_source
 from headrace.write.conversion import Told
 
-_DIFFERS = declare(
+DIFFERS = declare(
     "HR0416",
     "data",
     "converted dataset differs from its source",
@@ -21,19 +22,24 @@ _DIFFERS = declare(
 _AS_STORED = "mask"  # images of this kind are decoded without checking channels again
 
 
-def verify_all(src: Source, target: str, to: str, tell: Told, records: range) -> None:
+def verify_all(
+    src: Source, target: str, to: str, tell: Told, records: range, options: Mapping[str, Any]
+) -> None:
     """Raises HR0416 at the first record of ``target`` that differs from the source's."""
     container = write.container(to)
+    if container.verify:
+        container.verify(src, target, options, lambda done: tell.have_done(len(records) + done))
+        return
     written = open_source(target, format=container.format, **container.arguments(src))
     if len(written) != len(records):
-        raise _DIFFERS.error(f"{target} has {len(written)} records, the source {len(records)}")
+        raise DIFFERS.error(f"{target} has {len(written)} records, the source {len(records)}")
     for number, place in zip(records, container.order(written), strict=True):
         expected, got = src.engine.read(number), written.engine.read(place)
         for field, value in expected.items():
             pixels = not container.keeps_bytes and isinstance(value, bytes)
             same = _same_pixels if pixels else _same
             if field not in got or not same(value, got[field]):
-                raise _DIFFERS.error(f"{target}: field {field!r} of record {number} differs")
+                raise DIFFERS.error(f"{target}: field {field!r} of record {number} differs")
         tell.add(1)
         if number % 64 == 0:
             tell.show()

@@ -104,7 +104,9 @@ def lerobot(
             "memory": limit,
         },
     )
-    return Source(columns.source(title), recipe=recipe)
+    source = Source(columns.source(title), recipe=recipe)
+    source.paths = (place,)  # nothing may be written there while it is read
+    return source
 
 
 def _offsets(

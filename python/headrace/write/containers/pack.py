@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.pack import pack
@@ -18,6 +18,7 @@ def _packed(
     threads: int | None,
     overwrite: bool,
     have_done: Callable[[int], None],
+    options: Mapping[str, Any],
 ) -> dict[str, Any]:
     summary = pack(
         src,

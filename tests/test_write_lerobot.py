@@ -1,0 +1,439 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: ``convert(to="lerobot")`` writes LeRobot v3 datasets: the same numbers, texts and, where
+it is lossless, pixels; by LeRobot's definitions of files, times and statistics."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import videos
+from PIL import Image
+
+import headrace as hr
+from headrace import transforms as T
+
+av = pytest.importorskip("av")
+pytestmark = pytest.mark.skipif(bool(videos.missing_decoder()), reason="no video decoder")
+
+LENGTHS = [5, 40, 1]
+TOP, WRIST = "observation.images.top", "observation.images.wrist"
+TASKS = ["fold the towel"] * 5 + ["open the drawer"] * 41
+FPS = 30
+
+
+class Robot(NamedTuple):
+    source: hr.Source
+    columns: dict[str, np.ndarray[Any, Any]]
+    frames: dict[str, np.ndarray[Any, Any]]  # (N, H, W, 3), by camera
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    total = sum(LENGTHS)
+    random = np.random.default_rng(8)
+    columns: dict[str, np.ndarray[Any, Any]] = {
+        "observation.state": random.normal(size=(total, 6)).astype(np.float32),
+        "action": random.normal(size=(total, 4)),
+        "next.done": np.isin(np.arange(total), np.cumsum(LENGTHS) - 1),
+        "step": random.integers(-5, 5, total),
+        "episode_index": np.repeat([7, 3, 9], LENGTHS),
+    }
+    frames = {TOP: videos.moving(total, 64, 96, seed=2), WRIST: videos.moving(total, seed=3)}
+    frames[WRIST] = frames[WRIST][:, :, :48].repeat(2, 1).repeat(2, 2)  # 96 x 96
+    pictures = {name: np.ascontiguousarray(f.transpose(0, 3, 1, 2)) for name, f in frames.items()}
+    source = hr.records(**columns, **pictures, task=TASKS, note=[f"n{i}" for i in range(total)])
+    return Robot(source.with_kinds(dict.fromkeys(frames, "image")), columns, frames)
+
+
+def written(robot: Robot, out: Path, **options: Any) -> Path:
+    hr.convert(robot.source, out, "lerobot", **{"fps": FPS, **options})
+    return out
+
+
+def read(root: Path, **how: Any) -> dict[str, Any]:
+    """All records that hr.lerobot reads, by field."""
+    loader = hr.Loader(
+        hr.lerobot(root, **how), [T.VideoFramesAt()], batch_size=64, shuffle=False, ragged="list"
+    )
+    return dict(next(iter(loader))._asdict())
+
+
+def table(root: Path, folder: str) -> dict[str, list[Any]]:
+    out: dict[str, list[Any]] = {}
+    for path in sorted((root / folder).glob("*/*.parquet")):
+        for name, values in pq.ParquetFile(path).read().to_pydict().items():
+            out.setdefault(name, []).extend(values)
+    return out
+
+
+def info_of(root: Path) -> dict[str, Any]:
+    return dict(json.loads((root / "meta/info.json").read_text()))
+
+
+def decoded(root: Path, camera: str, file: int = 0) -> tuple[list[float], list[bool], Any, Any]:
+    """Times, key frames, frames and the stream of a file, by PyAV's libav."""
+    path = root / f"videos/{camera}/chunk-000/file-{file:03d}.mp4"
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        found = list(container.decode(stream))
+        pixels = np.stack([frame.to_ndarray(format="rgb24") for frame in found])
+        form = (stream.codec.canonical_name, found[0].format.name)
+        return (
+            [float(f.pts * f.time_base) for f in found],
+            [f.key_frame for f in found],
+            pixels,
+            form,
+        )
+
+
+def test_a_lossless_dataset_equals_its_source(robot: Robot, tmp_path: Path) -> None:
+    batch = read(written(robot, tmp_path / "out", lossless=True, verify=True))
+    for name, frames in robot.frames.items():
+        got = np.stack(batch[name]).transpose(0, 2, 3, 1)
+        np.testing.assert_array_equal(got, frames)
+    for name in ("observation.state", "action", "next.done", "step"):
+        expected = robot.columns[name]
+        dtype = np.float32 if expected.dtype.kind == "f" else expected.dtype
+        np.testing.assert_array_equal(batch[name], expected.astype(dtype))
+    assert batch["task"] == TASKS
+    assert batch["note"] == [f"n{i}" for i in range(sum(LENGTHS))]
+    inside = np.concatenate([np.arange(length) for length in LENGTHS])
+    np.testing.assert_array_equal(batch["frame_index"], inside)
+    np.testing.assert_array_equal(batch["episode_index"], np.repeat([0, 1, 2], LENGTHS))
+    np.testing.assert_array_equal(batch["timestamp"], (inside / FPS).astype(np.float32))
+    np.testing.assert_array_equal(batch["index"], np.arange(sum(LENGTHS)))
+
+
+def test_the_default_is_the_encoding_of_lerobot(robot: Robot, tmp_path: Path) -> None:
+    """AV1, a key frame every two frames, 4:2:0: lossy, but close."""
+    root = tmp_path / "out"
+    report = hr.convert(robot.source, root, "lerobot", fps=FPS, verify=True)
+    assert report["loss"] == "lossy video: libsvtav1, crf 30, yuv420p"
+    times, keys, pixels, form = decoded(root, TOP)
+    assert form == ("av1", "yuv420p")
+    np.testing.assert_allclose(times, np.arange(sum(LENGTHS)) / FPS, atol=1e-9)
+    starts = np.cumsum([0, *LENGTHS[:-1]])
+    inside = np.concatenate([np.arange(length) for length in LENGTHS])
+    assert all(keys[start] for start in starts)
+    assert keys == (inside % 2 == 0).tolist()
+    for name in robot.frames:
+        pixels = decoded(root, name)[2].astype(float)
+        errors = np.square(pixels - robot.frames[name]).mean(axis=(1, 2, 3))
+        assert (10 * np.log10(255**2 / errors)).min() > 22
+    batch = read(root)
+    assert np.stack(batch[TOP]).shape == (sum(LENGTHS), 3, 64, 96)
+
+
+def test_the_user_decides_codec_quality_and_key_frames(robot: Robot, tmp_path: Path) -> None:
+    options = {"codec": "h264", "crf": 12, "gop": 8, "pix_fmt": "yuv444p", "preset": "veryfast"}
+    root = written(robot, tmp_path / "out", **options)
+    times, keys, pixels, form = decoded(root, TOP)
+    assert form == ("h264", "yuv444p")
+    np.testing.assert_allclose(times, np.arange(sum(LENGTHS)) / FPS, atol=1e-9)
+    gaps = np.diff(np.flatnonzero(keys))
+    assert gaps.max() == 8
+    assert np.abs(pixels.astype(int) - robot.frames[TOP]).mean() < 4
+    assert np.stack(read(root)[WRIST]).shape == (sum(LENGTHS), 3, 96, 96)
+
+
+def test_images_in_the_tables_are_exact(robot: Robot, tmp_path: Path) -> None:
+    root = written(robot, tmp_path / "out", images="image", verify=True)
+    assert not (root / "videos").exists() and info_of(root)["video_path"] is None
+    assert info_of(root)["features"][TOP]["dtype"] == "image"
+    for name, frames in robot.frames.items():
+        for image, expected in zip(table(root, "data")[name], frames, strict=True):
+            got = Image.open(io.BytesIO(image["bytes"]))
+            assert got.mode == "RGB"
+            np.testing.assert_array_equal(np.asarray(got), expected)
+
+
+def test_encoded_images_stay_as_they_are_if_they_are_rgb(tmp_path: Path) -> None:
+    def saved(mode: str, form: str, **how: Any) -> bytes:
+        out = io.BytesIO()
+        Image.fromarray(videos.moving(1)[0]).convert(mode).save(out, form, **how)
+        return out.getvalue()
+
+    rotated = Image.Exif()
+    rotated[0x0112] = 3
+    files = [saved("RGB", "JPEG"), saved("RGB", "PNG"), saved("L", "JPEG"), saved("P", "PNG")]
+    files += [saved("RGB", "JPEG", exif=rotated), saved("RGBA", "PNG")]
+    source = hr.open([{"cam": data, "episode_index": 0} for data in files], kinds={"cam": "image"})
+    root = tmp_path / "out"
+    hr.convert(source, root, "lerobot", fps=5, task="look", images="image")
+    stored = [image["bytes"] for image in table(root, "data")["cam"]]
+    assert [a == b for a, b in zip(files, stored, strict=True)] == [True] * 2 + [False] * 4
+    for i, data in enumerate(stored):
+        got = Image.open(io.BytesIO(data))
+        assert got.mode == "RGB"
+        if i > 0:
+            expected = np.asarray(source[i]["cam"]).transpose(1, 2, 0)
+            np.testing.assert_array_equal(np.asarray(got), expected)
+
+
+def test_metadata_is_as_lerobot_defines_it(robot: Robot, tmp_path: Path) -> None:
+    root = written(robot, tmp_path / "out", lossless=True, robot_type="so100")
+    info = info_of(root)
+    assert info["codebase_version"] == "v3.0" and info["robot_type"] == "so100"
+    assert (info["total_episodes"], info["total_frames"], info["total_tasks"]) == (3, 46, 2)
+    assert info["splits"] == {"train": "0:3"} and info["fps"] == FPS
+    assert info["features"]["action"] == {"dtype": "float64", "shape": [4], "names": None}
+    video = info["features"][TOP]
+    assert video["shape"] == [64, 96, 3] and video["info"]["video.codec"] == "h264"
+    episodes = table(root, "meta/episodes")
+    assert episodes["length"] == LENGTHS
+    assert episodes["dataset_from_index"] == [0, 5, 45]
+    assert episodes["dataset_to_index"] == [5, 45, 46]
+    assert episodes["tasks"] == [[TASKS[0]], [TASKS[-1]], [TASKS[-1]]]
+    for camera in robot.frames:
+        begins = np.array([0, 5, 45]) / FPS
+        np.testing.assert_allclose(episodes[f"videos/{camera}/from_timestamp"], begins)
+        ends = begins + np.array(LENGTHS) / FPS
+        np.testing.assert_allclose(episodes[f"videos/{camera}/to_timestamp"], ends)
+    pandas = pytest.importorskip("pandas")
+    tasks = pandas.read_parquet(root / "meta/tasks.parquet")
+    assert tasks.index.tolist() == [TASKS[0], TASKS[-1]]
+    assert tasks["task_index"].tolist() == [0, 1]
+
+
+def test_statistics_are_those_of_the_data(robot: Robot, tmp_path: Path) -> None:
+    root = written(robot, tmp_path / "out", lossless=True)
+    stats = hr.lerobot_stats(root)
+    action = robot.columns["action"]
+    np.testing.assert_allclose(stats["action"]["mean"], action.mean(axis=0))
+    np.testing.assert_allclose(stats["action"]["std"], action.std(axis=0))
+    np.testing.assert_array_equal(stats["action"]["min"], action.min(axis=0))
+    np.testing.assert_array_equal(stats["action"]["max"], action.max(axis=0))
+    assert stats["action"]["count"].tolist() == [46]
+    pixels = robot.frames[TOP] / 255
+    assert stats[TOP]["mean"].shape == (3, 1, 1)
+    np.testing.assert_allclose(stats[TOP]["mean"].ravel(), pixels.mean(axis=(0, 1, 2)))
+    np.testing.assert_allclose(stats[TOP]["std"].ravel(), pixels.std(axis=(0, 1, 2)))
+    parts = np.split(action, np.cumsum(LENGTHS)[:-1])
+    for name, share in {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}.items():
+        # Of each episode, the value below which this share is, within a bin; then their mean.
+        of_parts = [np.quantile(part, share, axis=0, method="inverted_cdf") for part in parts]
+        expected = np.average(of_parts, axis=0, weights=LENGTHS)
+        np.testing.assert_allclose(stats["action"][name], expected, atol=np.ptp(action) / 2500)
+
+
+@pytest.mark.parametrize("length", [3, 100, 250, 20_000])
+def test_images_are_sampled_and_reduced_as_in_lerobot(length: int) -> None:
+    from headrace.write.lerobot.stats import reduced, sample
+
+    chosen = sample(length)
+    assert chosen[0] == 0 and chosen[-1] == length - 1
+    assert len(chosen) == {3: 3, 100: 100, 250: 100, 20_000: 1681}[length]
+    assert reduced(np.zeros((3, 240, 299), np.uint8)).shape == (3, 240, 299)
+    assert reduced(np.zeros((3, 480, 640), np.uint8)).shape == (3, 120, 160)
+
+
+def test_files_are_split_by_size(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    frames = random.integers(0, 256, (120, 3, 64, 64), np.uint8)  # noise does not compress
+    source = hr.records(
+        cam=frames,
+        blob=random.normal(size=(120, 3000)).astype(np.float32),
+        episode_index=np.repeat(np.arange(12), 10),
+    ).with_kinds({"cam": "image"})
+    options: dict[str, Any] = {
+        "data_files_size_in_mb": 1,
+        "video_files_size_in_mb": 1,
+        "chunks_size": 2,
+    }
+    root = tmp_path / "out"
+    hr.convert(source, root, "lerobot", fps=10, task="x", lossless=True, verify=True, **options)
+    for folder in ("data", "videos/cam"):
+        files = sorted((root / folder).glob("*/*"))
+        assert len(files) > 1 and max(file.stat().st_size for file in files) < 1.5 * (1 << 20)
+    assert (root / "data/chunk-001/file-000.parquet").is_file()
+    batch = hr.Loader(
+        hr.lerobot(root), [T.VideoFramesAt()], batch_size=120, shuffle=False, ragged="list"
+    )
+    np.testing.assert_array_equal(np.stack(next(iter(batch))["cam"]), frames)
+
+
+def test_a_lerobot_dataset_can_be_edited(robot: Robot, tmp_path: Path) -> None:
+    """Episodes are chosen and numbered from 0; fps follows from the timestamps."""
+    first = written(robot, tmp_path / "first", lossless=True)
+    source = hr.lerobot(first).filter("episode_index != 0")
+    report = hr.convert(source, tmp_path / "second", "lerobot", lossless=True, verify=True)
+    assert report["episodes"] == 2
+    batch = read(tmp_path / "second")
+    assert info_of(tmp_path / "second")["fps"] == FPS
+    assert batch["episode_index"].tolist() == [0] * 40 + [1]
+    for name, frames in robot.frames.items():
+        got = np.stack(batch[name]).transpose(0, 2, 3, 1)
+        np.testing.assert_array_equal(got, frames[5:])
+
+
+def test_fields_can_be_chosen_and_renamed(robot: Robot, tmp_path: Path) -> None:
+    root = written(
+        robot,
+        tmp_path / "out",
+        fields=["action", TOP],
+        rename=[f"{TOP}=observation.images.front"],
+        task="one for all",
+        images="image",
+    )
+    features = set(info_of(root)["features"])
+    defaults = {"timestamp", "frame_index", "episode_index", "index", "task_index"}
+    assert features == {"action", "observation.images.front", *defaults}
+    assert hr.lerobot(root, cameras=[])[7]["task"] == "one for all"
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"fsp": 30}, "did you mean 'fps'"),
+        ({"fps": None}, "fps"),
+        ({"fps": -1}, "fps"),
+        ({"fps": "thirty"}, "fps"),
+        ({"codec": "no_such"}, "no_such"),
+        ({"pix_fmt": "yuv9"}, "yuv9"),
+        ({"lossless": True, "codec": "h264"}, "lossless"),
+        ({"lossless": "maybe"}, "lossless"),
+        ({"images": "png"}, "images"),
+        ({"episode_field": "episode"}, "episode"),
+        ({"task_field": "job"}, "job"),
+        ({"task_field": "step"}, "step"),
+        ({"fields": ["acton"]}, "acton"),
+        ({"rename": ["action"]}, "rename"),
+        ({"rename": ["action=timestamp"]}, "timestamp"),
+        ({"rename": ["action=step"]}, "step"),
+        ({"shards": 2}, "shards"),
+        ({"part": "0/2"}, "parts"),
+        ({"gop": 0}, "gop"),
+        ({"crf": 1000}, "crf"),
+    ],
+    ids=str,
+)
+def test_wrong_options_are_refused(
+    robot: Robot, tmp_path: Path, options: dict[str, Any], word: str
+) -> None:
+    with pytest.raises(hr.ConfigError) as caught:
+        written(robot, tmp_path / "out", **options)
+    assert caught.value.code == "HR0414", caught.value
+    assert word in f"{caught.value} {caught.value.hint}"
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_containers_have_no_options(robot: Robot, tmp_path: Path) -> None:
+    with pytest.raises(hr.ConfigError, match=r"HR0414[^\n]*'fps'"):
+        hr.convert(robot.source, tmp_path / "out", "tar", fps=30)
+
+
+SMALL = np.zeros((4, 3, 64, 64), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "word"),
+    [
+        ({"episode_index": [0, 1, 0, 0]}, {}, "record 2"),
+        ({"timestamp": np.array([0, 0.1, 0.25, 0.3])}, {}, "record 2"),
+        ({"timestamp": np.array([0, 0.1, 0.2, 0.3])}, {"fps": 30}, "record 1"),
+        ({"x": np.array([1, 2, np.nan, 4])}, {}, "record 2"),
+    ],
+    ids=str,
+)
+def test_records_that_are_no_frames_are_refused(
+    tmp_path: Path, fields: dict[str, Any], options: dict[str, Any], word: str
+) -> None:
+    source = hr.records(**{"cam": SMALL, "episode_index": [0] * 4, **fields})
+    source = source.with_kinds({"cam": "image"})
+    with pytest.raises(hr.DataError, match=f"HR0169.*{word}"):
+        hr.convert(source, tmp_path / "out", "lerobot", **{"task": "x", "fps": 10, **options})
+    assert not (tmp_path / "out").exists()
+
+
+def test_images_of_other_sizes_are_refused(tmp_path: Path) -> None:
+    records = [
+        {"cam": np.zeros((3, 64, 64 + 2 * (i == 2)), np.uint8), "episode_index": 0}
+        for i in range(4)
+    ]
+    source = hr.open(records, kinds={"cam": "image"})
+    with pytest.raises(hr.DataError, match=r"HR0169.*record 2.*64 x 66"):
+        hr.convert(source, tmp_path / "out", "lerobot", fps=10, task="x")
+    assert not (tmp_path / "out").exists()
+
+
+def test_fields_that_cannot_be_features_are_named(tmp_path: Path) -> None:
+    source = hr.open([{"deep": b"123", "episode_index": 0}], kinds={"deep": "bytes"})
+    with pytest.raises(hr.ConfigError, match=r"HR0414.*'deep'"):
+        hr.convert(source, tmp_path / "out", "lerobot", fps=10, task="x")
+
+
+def test_only_datasets_of_conversions_are_replaced(robot: Robot, tmp_path: Path) -> None:
+    root = written(robot, tmp_path / "out", images="image")
+    with pytest.raises(hr.ConfigError, match="HR0415"):
+        written(robot, root, images="image")
+    written(robot, root, images="image", overwrite=True, robot_type="other")
+    assert info_of(root)["robot_type"] == "other"
+    with pytest.raises(hr.ConfigError, match="HR0415"):  # its own source
+        hr.convert(hr.lerobot(root, cameras=[]), root, "lerobot", overwrite=True)
+    (root / "SHA256SUMS").unlink()  # as LeRobot would have written it
+    with pytest.raises(hr.ConfigError, match="HR0415"):
+        written(robot, root, images="image", overwrite=True)
+    assert len(hr.lerobot(root, cameras=[])) == sum(LENGTHS)
+
+
+def test_an_interrupted_conversion_leaves_nothing_complete(
+    robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headrace.write.lerobot import tables
+
+    write = tables.FrameTable.write
+    calls: list[int] = []
+
+    def interrupted(self: Any, values: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return write(self, values)
+
+    whole = written(robot, tmp_path / "whole", lossless=True)
+    out = tmp_path / "out"
+    with monkeypatch.context() as patched:
+        patched.setattr(tables.FrameTable, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            written(robot, out, lossless=True)
+    assert not out.exists()
+    written(robot, out, lossless=True)
+    assert not out.with_name("out.partial").exists()
+    assert (out / "SHA256SUMS").read_text() == (whole / "SHA256SUMS").read_text()
+
+
+def test_a_missing_package_is_named(
+    robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(hr.UnsupportedError, match="HR0297") as caught:
+        written(robot, tmp_path / "out")
+    assert caught.value.hint == "pip install av"
+    written(robot, tmp_path / "out", images="image")  # needs no encoder
+
+
+def test_the_command_says_what_is_lost(robot: Robot, tmp_path: Path) -> None:
+    from headrace.cli.app import application
+    from typer.testing import CliRunner
+
+    table_file = tmp_path / "frames.parquet"
+    first = written(robot, tmp_path / "first", images="image")
+    table_file.write_bytes((first / "data/chunk-000/file-000.parquet").read_bytes())
+    out = tmp_path / "out"
+    call = ["convert", str(table_file), "-o", str(out), "--to", "lerobot", "--set", "fps=30"]
+    call += ["--set", "task=fold", "--set", "codec=h264"]
+    call += ["--set", "fields=action,observation_images_top"]  # names of fields in Parquet files
+    call += ["--set", f"rename=observation_images_top={TOP}"]
+    result = CliRunner().invoke(application(), call)
+    assert result.exit_code == 0, result.output
+    assert "lossy video: h264, crf 30, yuv420p" in result.output
+    assert "headrace.lerobot(" in result.output
+    assert len(hr.lerobot(out)) == sum(LENGTHS)
