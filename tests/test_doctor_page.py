@@ -265,6 +265,15 @@ def test_numbers_that_cannot_be_drawn_are_left_out(value: float) -> None:
     assert text.of(report, 80, bars=True)
 
 
+def test_rates_have_their_unit_and_memory_its_direction() -> None:
+    report = full()
+    report.storage = {"sequential bytes per second": 600e6}
+    assert re.search(r"sequential reads +600\.0 MB/s\n", str(report))
+    assert "growing by 2.0 kB per step" in str(report)
+    report.vitals = Vitals(memory=((0.0, 10**9), (1.0, 10**9)), memory_growth=-14_100.0)
+    assert "shrinking by 14.1 kB per step" in str(report)
+
+
 def test_ten_thousand_notes_are_counted_not_shown() -> None:
     report = dataclasses.replace(full(), notes=[f"note {n}" for n in range(10_000)])
     report.predictions = [Prediction(f"r{n}", "w", 2000.0, 3000.0 + n) for n in range(5000)]

@@ -217,7 +217,8 @@ def vital_lines(vitals: Vitals) -> list[tuple[str, str]]:
     if vitals.memory:
         text = size(max(held for _, held in vitals.memory)) + " at most"
         if vitals.memory_growth is not None:
-            text += f", growing by {size(vitals.memory_growth)} per step"
+            change = "shrinking" if vitals.memory_growth < 0 else "growing"
+            text += f", {change} by {size(abs(vitals.memory_growth))} per step"
         found.append(("memory", text))
     return found
 

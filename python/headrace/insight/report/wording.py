@@ -102,7 +102,7 @@ def percent(share: float) -> str:
 def plain(name: str, value: Any) -> str:
     """A fact about the machine or its storage, formatted by its name."""
     if "bytes" in name and isinstance(value, (int, float)):
-        return size(value) + ("/s" if "a second" in name else "")
+        return size(value) + ("/s" if "per second" in name else "")
     if isinstance(value, dict):
         return ", ".join(f"{number(v)} at depth {k}" for k, v in value.items())
     return f"{value:,.3g}" if isinstance(value, float) else str(value)
