@@ -12,7 +12,7 @@ import numpy as np
 from headrace import _core, arguments
 from headrace.errors import Error, declare, did_you_mean
 from headrace.sources.lerobot.episodes import OVERLAP, Episodes, read_episodes
-from headrace.sources.lerobot.info import DAMAGED, DEFAULTS, Feature, Info, read_info
+from headrace.sources.lerobot.info import DAMAGED, DEFAULTS, UNSUPPORTED, Feature, Info, read_info
 from headrace.sources.lerobot.selection import BAD_ARGUMENT, SUBTASKS, Selection, select
 from headrace.sources.lerobot.tables import Table, numbers, texts
 from headrace.sources.opening import absolute
@@ -42,9 +42,9 @@ def lerobot(
     tolerance_s: float = 1e-4,
     memory: int | str | None = None,
 ) -> Source:
-    """A LeRobot v3 dataset on disk: one record per frame, with LeRobot's field names.
+    """A LeRobot v3 dataset: one record per frame, with LeRobot's field names.
 
-    root: its folder, with meta/, data/ and videos/.
+    root: its folder, with meta/, data/ and videos/, on disk; with ``cameras=[]`` also a URL.
     delta_timestamps: by feature, seconds relative to the record's: ``{"action": [0, 0.1],
     "observation.images.top": [-0.1, 0]}``. The feature is then (T, ...), and ``<feature>_is_pad``
     (T,) bool marks times beyond the episode's ends, for which its first or last frame is repeated.
@@ -79,6 +79,11 @@ def lerobot(
             f"delta_timestamps is a {type(deltas).__name__}", hint='{"action": [0.0, 0.1]}'
         )
     selected = select(info, cameras, features, deltas)
+    if selected.cameras and _core.scheme_of(place):  # each record would transfer its whole file
+        raise UNSUPPORTED.error(
+            f"{place} is not a local folder: its tables can be read, but not its videos",
+            hint="cameras=[], or download it first: `hf download --repo-type dataset`",
+        )
     offsets = _offsets(info, deltas, selected, tolerance)
     if not info.episodes:
         raise DAMAGED.error(f"{place} has no episodes")
@@ -276,8 +281,8 @@ class _Columns:
 
     def add_camera(self, camera: str) -> None:
         part = self._episodes.parts[camera]
-        for path in part.files:
-            if not os.path.isfile(self._info.file(path)):
+        for path in () if self._info.has(*part.files) else part.files:
+            if not self._info.has(path):
                 raise DAMAGED.error(
                     f"{self._info.file(path)} does not exist",
                     hint="download the videos, or exclude the camera with cameras=[...]",
@@ -301,7 +306,7 @@ class _Columns:
     def add_tasks(self) -> None:
         """task, and subtask if the dataset has it, as text."""
         self._add_names("task", "task_index", "tasks.parquet", self._numbers["task_index"])
-        has_names = os.path.isfile(self._info.file(*SUBTASKS))
+        has_names = self._info.has(os.path.join(*SUBTASKS))
         if has_names and "subtask_index" in self._selected.numbers:
             feature = self._info.features["subtask_index"]
             found = numbers(self._table, "subtask_index", feature, self._where)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace import _core
 from headrace.errors import Error, declare
 from headrace.sources.lerobot.info import DAMAGED, Feature, Info, expanded
 from headrace.sources.lerobot.tables import Table, files_below, numbers
@@ -46,7 +47,7 @@ def read_episodes(
 ) -> Episodes:
     """The chosen episodes; None: all. Errors in other episodes do not matter."""
     where = info.file("meta", "episodes")
-    table = Table(files_below(where), memory)
+    table = Table(_episode_files(info, where), memory)
     if table.rows != info.episodes:
         raise DAMAGED.error(
             f"{where} has {table.rows:,} episodes, but meta/info.json {info.episodes:,}"
@@ -81,6 +82,26 @@ def read_episodes(
         _refuse_one_for_two(info.video_path, first)
     parts = {camera: _part(info, camera, columns, wanted, lengths) for camera in cameras}
     return Episodes(wanted, begins[wanted], lengths[wanted], data_files, parts)
+
+
+def _episode_files(info: Info, where: str) -> list[str]:
+    """Files with the table of episodes. In other storages, which may have no listings, they are
+    counted up from the first until all episodes are found."""
+    if not _core.scheme_of(info.root):
+        return files_below(where)
+    paths: list[str] = []
+    chunk = file = found = 0
+    while found < info.episodes or not paths:
+        path = info.file("meta", "episodes", f"chunk-{chunk:03d}", f"file-{file:03d}.parquet")
+        if paths and not info.has(path[len(info.file("")) :]):
+            if file == 0:
+                break  # the number of episodes is reported as wrong
+            chunk, file = chunk + 1, 0
+            continue
+        paths.append(path)
+        found += Table([path]).rows
+        file += 1
+    return paths
 
 
 def _video_path(info: Info, camera: str, chunk: int, file: int) -> str:

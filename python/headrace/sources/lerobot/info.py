@@ -14,15 +14,17 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from headrace import _core
-from headrace.errors import Code, declare
+from headrace.errors import Code, Error, declare
 
 UNSUPPORTED = declare(
     "HR0163",
     "unsupported",
     "unsupported LeRobot dataset",
-    "hr.lerobot reads datasets of LeRobot v3.0 (codebase_version in meta/info.json) in a local "
-    "folder, whose cameras are videos. Older versions have one file per episode; convert them "
+    "hr.lerobot reads datasets of LeRobot v3.0 (codebase_version in meta/info.json), whose cameras "
+    "are videos. Older versions have one file per episode; convert them "
     "once: `python -m lerobot.datasets.v30.convert_dataset_v21_to_v30 --repo-id=...`.",
 )
 DAMAGED = declare(
@@ -41,6 +43,7 @@ DEFAULTS = {  # features that LeRobot adds to each dataset
     "index": "int64",
     "task_index": "int64",
 }
+NOT_FOUND = ("HR0201", "HR0402")  # errors of a storage without the file
 _MOST_BYTES = 64 << 20  # maximum size of info.json
 
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::0(\d)d)?\}")
@@ -63,6 +66,20 @@ class Info(NamedTuple):
     def file(self, *parts: str) -> str:
         return os.path.join(self.root, *parts)
 
+    def has(self, *paths: str) -> bool:
+        """Whether the dataset has all of these files. In other storages, they are looked up at
+        once."""
+        files = [self.file(path) for path in paths]
+        if not _core.scheme_of(self.root):
+            return all(map(os.path.isfile, files))
+        try:
+            _core.StoredFiles(files)
+        except Error as error:
+            if error.code not in NOT_FOUND:
+                raise
+            return False
+        return True
+
     @property
     def cameras(self) -> list[str]:
         return [name for name, feature in self.features.items() if feature.dtype == "video"]
@@ -70,11 +87,6 @@ class Info(NamedTuple):
 
 def read_info(root: str) -> Info:
     """The contents of ``meta/info.json``, checked."""
-    if _core.scheme_of(root):
-        raise UNSUPPORTED.error(
-            f"{root} is not a local folder",
-            hint="download it first: `hf download --repo-type dataset`",
-        )
     path = os.path.join(root, "meta", "info.json")
     info = read_json(path)
     version = info.get("codebase_version")
@@ -113,13 +125,20 @@ def read_info(root: str) -> Info:
 
 
 def read_json(path: str) -> dict[str, Any]:
-    """The JSON object in a file of limited size."""
+    """The JSON object in a file of limited size, in any storage."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+        if _core.scheme_of(path):
+            files = _core.StoredFiles([path])
+            count = min(files.size(0), _MOST_BYTES + 1)
+            data = np.asarray(files.read([(0, 0, count)])[0]).tobytes()
+        else:
+            with open(path, "rb") as file:
+                data = file.read(_MOST_BYTES + 1)
     except OSError as error:
+        if isinstance(error, Error) and error.code not in NOT_FOUND:
+            raise
         raise DAMAGED.error(
-            f"{path} cannot be read: {error.strerror}",
+            f"{path} cannot be read: {error.strerror or error}",
             hint="root is the folder that has meta/, data/ and videos/",
         ) from None
     if len(data) > _MOST_BYTES:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import _core
 from headrace.sources.arrow_files.columns import pyarrow, reading, unpacks_too_far
 from headrace.sources.arrow_files.parquet_files import ParquetFiles
 from headrace.sources.arrow_files.row_groups import RowGroups
@@ -22,7 +23,7 @@ class Table:
 
     def __init__(self, paths: Sequence[str], memory: int | None = None) -> None:
         for path in paths:
-            if not os.path.isfile(path):
+            if not _core.scheme_of(path) and not os.path.isfile(path):
                 raise DAMAGED.error(f"{path} does not exist", hint="copy the dataset again")
         self.paths = paths
         self._files = ParquetFiles(paths)
