@@ -280,7 +280,7 @@ def unprivileged() -> Iterator[None]:
         yield
     finally:
         os.seteuid(user)
-        # The kernel has hidden this process's /proc from its own user: caches are shared through it.
+        # The kernel has hidden this process's /proc from its user; caches are shared through it.
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 

@@ -223,7 +223,7 @@ def test_a_checked_storage_reads_the_same(data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("crash", "use", "call", "path"),
     [
-        ("READ=crashes", "hr.records(image=['boom://train/a/0.png'])[0]", "read()", "train/a/0.png"),
+        ("READ=crashes", "hr.open('boom://train/a/0.png')[0]", "read()", "train/a/0.png"),
         ("LOOK=look_crashes", "hr.open('boom://train/a/0.png')", "look_at()", "train/a/0.png"),
         ("LIST=list_crashes", "hr.open('boom://train')", "list()", "train"),
     ],
