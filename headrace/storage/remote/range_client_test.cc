@@ -196,6 +196,7 @@ TEST(RangeClient, ASecondRequestWaitsForAConnection) {
   one.connections = 1;
   one.stall_seconds = 0.5;
   one.hedge_seconds = 0.02;
+  one.hedge = false;
   one.first_pause = 0.001;
   set_remote_options(one);
   std::atomic<bool> hangs{false};
@@ -207,6 +208,8 @@ TEST(RangeClient, ASecondRequestWaitsForAConnection) {
   });
   RangeClient client;
   EXPECT_EQ(read_ranges(client, server.url(), 1, 60, 1000), 60);
+  one.hedge = true;
+  set_remote_options(one);
   hangs = true;
   EXPECT_EQ(read_ranges(client, server.url(), 1, 1, 1000), 1);
   EXPECT_EQ(server.requests(), 62);
@@ -220,11 +223,14 @@ TEST(RangeClient, AnUnsentSecondRequestDoesNotCountAsARetry) {
   once.retries = 0;
   once.stall_seconds = 0.5;
   once.hedge_seconds = 0.02;
+  once.hedge = false;
   set_remote_options(once);
   std::atomic<bool> hangs{false};
   LoopbackServer server(kBytes, [&](int) { return LoopbackFault{.hangs = hangs.exchange(false)}; });
   RangeClient client;
   EXPECT_EQ(read_ranges(client, server.url(), 1, 60, 1000), 60);
+  once.hedge = true;
+  set_remote_options(once);
   hangs = true;
   std::vector<uint8_t> out;
   Fetch fetch = fetch_of(server.url(), {.first = 0, .bytes = 1000}, out);
