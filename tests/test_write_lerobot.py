@@ -4,12 +4,14 @@ it is lossless, pixels; by LeRobot's definitions of files, times and statistics.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import videos
@@ -437,3 +439,60 @@ def test_the_command_says_what_is_lost(robot: Robot, tmp_path: Path) -> None:
     assert "lossy video: h264, crf 30, yuv420p" in result.output
     assert "headrace.lerobot(" in result.output
     assert len(hr.lerobot(out)) == sum(LENGTHS)
+
+
+@pytest.mark.parametrize("to", ["lerobot", "hdf5"])
+def test_a_full_disk_is_said_without_promises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str
+) -> None:
+    if to == "hdf5":
+        pytest.importorskip("h5py")
+    from headrace.write.containers.hdf5 import Hdf5Writer
+    from headrace.write.lerobot.tables import FrameTable
+
+    def full(*values: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(FrameTable, "write", full)
+    monkeypatch.setattr(Hdf5Writer, "add", full)
+    source = hr.records(x=np.arange(4), episode_index=[0] * 4)
+    options: dict[str, Any] = {"task": "x", "fps": 10} if to == "lerobot" else {}
+    with pytest.raises(hr.StorageError, match="HR0275") as caught:
+        hr.convert(source, tmp_path / "out", to, **options)
+    assert "start over" in caught.value.hint and "resumes" not in caught.value.hint
+    assert to == "hdf5" or not list(tmp_path.iterdir())  # the space is free again
+
+
+def test_the_command_takes_lists_and_nothing_else_twice(tmp_path: Path) -> None:
+    from headrace.cli.app import application
+    from typer.testing import CliRunner
+
+    names = tmp_path / "frames.parquet"
+    pq.write_table(pa.table({"episode_index": [0, 0], "a": [1, 2], "b": [3, 4]}), names)
+    call = ["convert", str(names), "-o", str(tmp_path / "out"), "--to", "lerobot"]
+    call += ["--set", "fps=30", "--set", "task=fold, then wait"]
+    result = CliRunner().invoke(application(), [*call, "--set", "task=wait"])
+    assert result.exit_code == 2 and "task is given twice" in result.output
+    result = CliRunner().invoke(application(), [*call, "--set", "fields=a", "--set", "fields=b"])
+    assert result.exit_code == 0, result.output
+    record = hr.lerobot(tmp_path / "out")[1]
+    assert (record["a"], record["b"], record["task"]) == (2, 4, "fold, then wait")
+
+
+def test_an_interrupted_command_does_not_promise_to_continue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headrace.cli.app import application
+    from headrace.write.lerobot import tables
+    from typer.testing import CliRunner
+
+    def interrupted(*values: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tables.FrameTable, "write", interrupted)
+    pq.write_table(pa.table({"episode_index": [0, 0]}), tmp_path / "frames.parquet")
+    call = ["convert", str(tmp_path / "frames.parquet"), "-o", str(tmp_path / "out"), "--to"]
+    result = CliRunner().invoke(
+        application(), [*call, "lerobot", "--set", "fps=30", "--set", "task=x"]
+    )
+    assert result.exit_code == 130 and "to start over" in result.output

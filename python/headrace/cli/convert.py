@@ -51,18 +51,19 @@ def run(
 
     Order and encoded images are unchanged, except that cameras of a LeRobot dataset become
     videos, with loss unless --set lossless=true or images=image is given. After an interruption
-    the same command continues where it stopped. Exit code 3 if a record was bad: an unreadable
-    one stops the command, a file that is not an image is written unchanged and listed.
+    the same command continues where it stopped (hdf5 and lerobot start over). Exit code 3 if a
+    record was bad: an unreadable one stops the command, a file that is not an image is written
+    unchanged and listed.
     """
     opened = output.open_source(source)
     import headrace
 
-    given = _options_of(options or [])
+    given = _options_of(options or [], to)
     loss = container(to).loss(opened.schema, completed(container(to).options, given, to))
     title = f"converting ({loss})" if loss else "converting"
     records = records_of(part, len(opened)) if part else len(opened)
     total = records * (2 if verify else 1)
-    with output.resumable(), output.progress(title, total, quiet=json) as done:
+    with output.resumable(container(to).resumes), output.progress(title, total, quiet=json) as done:
         report = headrace.convert(
             opened,
             out,
@@ -85,13 +86,16 @@ def run(
     return output.DATA if report["unusable_count"] and not part else output.GOOD
 
 
-def _options_of(pairs: list[str]) -> dict[str, Any]:
-    """NAME=VALUE, of which rename can be repeated."""
+def _options_of(pairs: list[str], to: str) -> dict[str, Any]:
+    """NAME=VALUE, of which lists of names can be repeated."""
+    lists = {option.name for option in container(to).options if option.kind == "names"}
     given: dict[str, Any] = {}
     for pair in pairs:
         name, separator, value = pair.partition("=")
         if not separator:
             raise typer.BadParameter(f"{pair!r} is not NAME=VALUE", param_hint="--set")
+        if name in given and name not in lists:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--set")
         if name in given:
             value = f"{given[name]},{value}"
         given[name] = value

@@ -121,12 +121,13 @@ def warnings_as_lines() -> Iterator[None]:
 
 
 @contextmanager
-def resumable() -> Iterator[None]:
-    """For resumable work: Ctrl-C prints that the same command continues it."""
+def resumable(resumes: bool = True) -> Iterator[None]:
+    """Ctrl-C prints whether the same command continues the work."""
     try:
         yield
     except KeyboardInterrupt:
-        fail("headrace: interrupted; run the same command again to continue", INTERRUPTED)
+        again = "to continue" if resumes else "to start over"
+        fail(f"headrace: interrupted; run the same command again {again}", INTERRUPTED)
 
 
 def writable(option: str, path: Path | None) -> None:

@@ -101,7 +101,7 @@ class Conversion:
 
     def run(self, threads: int, tell: Told) -> dict[str, Any]:
         self.destination.check(self.src, of_files=not self.container.suffix)
-        with written_to(self.work), self.destination.working_folder():
+        with written_to(self.work, self.container.resumes), self.destination.working_folder():
             self.destination.check(self.src, of_files=not self.container.suffix)
             self._begin()
             return self._finish(self._write_shards(threads, tell))

@@ -18,13 +18,14 @@ _NOT_WRITTEN = declare(
     "The operating system failed to write: the disk or a quota is full, the folder does not exist "
     "or is not writable, or the disk fails. The destination itself is unchanged. "
     "Finished data is in DEST.partial: the same command resumes from there once the cause is "
-    "fixed.",
+    "fixed. HDF5 files and LeRobot datasets start over.",
 )
 
 
 @contextlib.contextmanager
-def written_to(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Converts the system's errors while writing below ``path`` to HR0275."""
+def written_to(path: str | os.PathLike[str], resumes: bool = True) -> Iterator[None]:
+    """Converts the system's errors while writing below ``path`` to HR0275. resumes: whether the
+    next run continues with what is there."""
     try:
         yield
     except Error:
@@ -34,7 +35,8 @@ def written_to(path: str | os.PathLike[str]) -> Iterator[None]:
         hint = "free space on the disk" if full else "check the folder and its permissions"
         raise _NOT_WRITTEN.error(
             f"{error.strerror or error} ({os.fspath(path)})",
-            hint=f"{hint}, then run the same command again: it resumes",
+            hint=f"{hint}, then run the same command again"
+            + (": it resumes" if resumes else "; unfinished files start over"),
         ) from error
 
 

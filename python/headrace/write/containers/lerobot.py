@@ -49,6 +49,7 @@ WRITER = WriterRecord(
     opener="lerobot",
     check=_check,
     whole=_written,
+    resumes=False,
     verify=_verified,
     options=OPTIONS,
     loss=loss,

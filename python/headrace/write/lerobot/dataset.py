@@ -4,6 +4,7 @@ when everything is complete."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -46,18 +47,21 @@ def write_dataset(
     destination = Destination(Path(target), overwrite)
     destination.check(source, of_files=True)
     episodes = episodes_of(source, features, options)
-    with written_to(destination.work), destination.working_folder():
+    with written_to(destination.work, resumes=False), destination.working_folder():
         destination.clear_work()
         root = destination.work / "data"
         root.mkdir()
         writing = _Writing(source, root, features, episodes, encoding, threads, options)
         try:
             writing.run(have_done)
-        finally:
+            files = _sums(root)
+            sync_all_below(root)
+            destination.check(source, of_files=True)
+        except BaseException:
             writing.abandon()
-        files = _sums(root)
-        sync_all_below(root)
-        destination.check(source, of_files=True)
+            with contextlib.suppress(OSError):
+                destination.clear_work()  # nothing that a later run could use
+            raise
         destination.take_place(root)
     return {
         "records": len(source),
@@ -217,6 +221,10 @@ class _Writing:
         """Closes what is still open after an error."""
         for video in self.videos:
             video.abandon()
+        for table in (self.table.table, self.index.table):
+            with contextlib.suppress(Exception):
+                if table is not None:
+                    table.close()
 
 
 class _Episode:
