@@ -54,3 +54,10 @@ def test_a_missing_file_is_named(folder: Folder, server: ObjectServer, missing: 
     upload(folder.root, server, "/robot", without=missing)
     with pytest.raises(hr.Error, match=missing):
         hr.lerobot(f"{server.url}/robot", cameras=[])
+
+
+def test_only_files_that_must_exist_are_requested(folder: Folder, server: ObjectServer) -> None:
+    """Some servers answer 403 for files that do not exist."""
+    upload(folder.root, server, "/robot", without="videos/")
+    hr.lerobot(f"{server.url}/robot", cameras=[])
+    assert {request.path for request in server.requests} <= set(server.objects)

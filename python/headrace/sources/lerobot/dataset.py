@@ -306,8 +306,7 @@ class _Columns:
     def add_tasks(self) -> None:
         """task, and subtask if the dataset has it, as text."""
         self._add_names("task", "task_index", "tasks.parquet", self._numbers["task_index"])
-        has_names = self._info.has(os.path.join(*SUBTASKS))
-        if has_names and "subtask_index" in self._selected.numbers:
+        if "subtask_index" in self._selected.numbers and self._info.has(os.path.join(*SUBTASKS)):
             feature = self._info.features["subtask_index"]
             found = numbers(self._table, "subtask_index", feature, self._where)
             self._add_names("subtask", "subtask_index", "subtasks.parquet", found)
