@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -312,6 +313,21 @@ def test_fields_can_be_chosen_and_renamed(robot: Robot, tmp_path: Path) -> None:
         ({"part": "0/2"}, "parts"),
         ({"gop": 0}, "gop"),
         ({"crf": 1000}, "crf"),
+        ({"gop": float("inf")}, "gop"),
+        ({"codec": "mpeg4"}, "no crf"),
+        ({"codec": "prores_ks", "pix_fmt": "yuv422p10le"}, "prores_ks"),
+        ({"preset": "fast", "codec": "libvpx-vp9"}, "no preset"),
+        ({"fps": 1e-4}, "0.01"),
+        ({"fps": 1e6}, "1000"),
+        ({"task": "a\udc80"}, "UTF-8"),  # as command lines give bytes that are not UTF-8
+        ({"robot_type": "a\udc80"}, "UTF-8"),
+        ({"rename": [f"{TOP}=.."]}, "dots"),
+        ({"rename": [f"{TOP}=../top"]}, "dots"),
+        ({"rename": [f"{TOP}=a\nb"]}, "dots"),
+        ({"rename": [f"{TOP}={'a' * 250}"]}, "200 characters"),
+        ({"rename": ["action=key"]}, "key"),
+        ({"rename": ["action=a", "action=b"]}, "once"),
+        ({"rename": ["action=a"], "fields": ["step"]}, "are written"),
     ],
     ids=str,
 )
@@ -322,7 +338,7 @@ def test_wrong_options_are_refused(
         written(robot, tmp_path / "out", **options)
     assert caught.value.code == "HR0414", caught.value
     assert word in f"{caught.value} {caught.value.hint}"
-    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_other_containers_have_no_options(robot: Robot, tmp_path: Path) -> None:
@@ -340,6 +356,12 @@ SMALL = np.zeros((4, 3, 64, 64), np.uint8)
         ({"timestamp": np.array([0, 0.1, 0.25, 0.3])}, {}, "record 2"),
         ({"timestamp": np.array([0, 0.1, 0.2, 0.3])}, {"fps": 30}, "record 1"),
         ({"x": np.array([1, 2, np.nan, 4])}, {}, "record 2"),
+        ({"x": np.array([1, 2, 3, -1e200])}, {}, "record 3"),  # its square is infinite
+        ({"x": np.array([1, 2**63, 3, 4], np.uint64)}, {}, "record 1"),
+        ({"episode_index": [np.nan] * 4}, {}, "record 0"),
+        ({"frame_index": [3, 2, 1, 0]}, {}, "record 1"),
+        ({"frame_index": [0, 1, 2, 4]}, {}, "record 3"),
+        ({"frame_index": [0, 1, 0, 1]}, {}, "record 2"),  # two sources' episodes 0
     ],
     ids=str,
 )
@@ -350,7 +372,32 @@ def test_records_that_are_no_frames_are_refused(
     source = source.with_kinds({"cam": "image"})
     with pytest.raises(hr.DataError, match=f"HR0169.*{word}"):
         hr.convert(source, tmp_path / "out", "lerobot", **{"task": "x", "fps": 10, **options})
-    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_second_frame_is_an_episode_too(tmp_path: Path) -> None:
+    source = hr.records(x=np.arange(8), episode_index=[0] * 8, frame_index=np.arange(8))
+    source = source.filter("frame_index % 2 == 0")
+    hr.convert(source, tmp_path / "out", "lerobot", task="x", fps=15, verify=True)
+    assert table(tmp_path / "out", "data")["frame_index"] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("fps", [0.3333, 14.9254, 29.97, 30000 / 1001])
+def test_times_of_videos_do_not_drift(tmp_path: Path, fps: float) -> None:
+    source = hr.records(cam=np.repeat(SMALL, 50, 0), episode_index=np.repeat([0, 1], 100))
+    source = source.with_kinds({"cam": "image"})
+    hr.convert(source, tmp_path / "out", "lerobot", task="x", fps=fps, lossless=True, verify=True)
+    times = decoded(tmp_path / "out", "cam")[0]
+    np.testing.assert_allclose(times, np.arange(200) / fps, rtol=1e-10)
+
+
+@pytest.mark.parametrize("fps", [10, 29.97, 30000 / 1001, 12.5])
+def test_fps_follows_from_timestamps_of_hours(tmp_path: Path, fps: float) -> None:
+    lengths = [2, 200_000]
+    frames = np.concatenate([np.arange(length) for length in lengths])
+    source = hr.records(episode_index=np.repeat([0, 1], lengths), timestamp=frames / fps)
+    hr.convert(source, tmp_path / "out", "lerobot", task="x")
+    assert info_of(tmp_path / "out")["fps"] == pytest.approx(fps, rel=1e-9)
 
 
 def test_images_of_other_sizes_are_refused(tmp_path: Path) -> None:
@@ -410,6 +457,48 @@ def test_an_interrupted_conversion_leaves_nothing_complete(
     assert (out / "SHA256SUMS").read_text() == (whole / "SHA256SUMS").read_text()
 
 
+@pytest.mark.parametrize("to", ["lerobot", "hdf5"])
+def test_a_full_disk_is_said_without_promises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str
+) -> None:
+    if to == "hdf5":
+        pytest.importorskip("h5py")
+    from headrace.write.containers.hdf5 import Hdf5Writer
+    from headrace.write.lerobot.tables import FrameTable
+
+    def full(*values: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(FrameTable, "write", full)
+    monkeypatch.setattr(Hdf5Writer, "add", full)
+    source = hr.records(x=np.arange(4), episode_index=[0] * 4)
+    options: dict[str, Any] = {"task": "x", "fps": 10} if to == "lerobot" else {}
+    with pytest.raises(hr.StorageError, match="HR0275") as caught:
+        hr.convert(source, tmp_path / "out", to, **options)
+    assert "start over" in caught.value.hint and "resumes" not in caught.value.hint
+    assert to == "hdf5" or not list(tmp_path.iterdir())  # the space is free again
+
+
+def test_large_episodes_are_several_row_groups(
+    robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow's offsets are 32 bits."""
+    from headrace.write.lerobot import tables
+
+    monkeypatch.setattr(tables, "_GROUP_BYTES", 40_000)
+    root = written(robot, tmp_path / "out", images="image", verify=True)
+    file = pq.ParquetFile(root / "data/chunk-000/file-000.parquet")
+    assert file.num_row_groups > 2 * len(LENGTHS)
+    assert table(root, "data")["index"] == list(range(sum(LENGTHS)))
+
+
+def test_long_episodes_do_not_hold_the_loaders_memory(tmp_path: Path) -> None:
+    source = hr.records(x=np.ones((300, 3000)), episode_index=[0] * 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hr.convert(source, tmp_path / "out", "lerobot", task="x", fps=10, verify=True)
+
+
 def test_a_missing_package_is_named(
     robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -439,28 +528,6 @@ def test_the_command_says_what_is_lost(robot: Robot, tmp_path: Path) -> None:
     assert "lossy video: h264, crf 30, yuv420p" in result.output
     assert "headrace.lerobot(" in result.output
     assert len(hr.lerobot(out)) == sum(LENGTHS)
-
-
-@pytest.mark.parametrize("to", ["lerobot", "hdf5"])
-def test_a_full_disk_is_said_without_promises(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str
-) -> None:
-    if to == "hdf5":
-        pytest.importorskip("h5py")
-    from headrace.write.containers.hdf5 import Hdf5Writer
-    from headrace.write.lerobot.tables import FrameTable
-
-    def full(*values: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(FrameTable, "write", full)
-    monkeypatch.setattr(Hdf5Writer, "add", full)
-    source = hr.records(x=np.arange(4), episode_index=[0] * 4)
-    options: dict[str, Any] = {"task": "x", "fps": 10} if to == "lerobot" else {}
-    with pytest.raises(hr.StorageError, match="HR0275") as caught:
-        hr.convert(source, tmp_path / "out", to, **options)
-    assert "start over" in caught.value.hint and "resumes" not in caught.value.hint
-    assert to == "hdf5" or not list(tmp_path.iterdir())  # the space is free again
 
 
 def test_the_command_takes_lists_and_nothing_else_twice(tmp_path: Path) -> None:

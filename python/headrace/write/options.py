@@ -62,7 +62,7 @@ def _shown(default: Any) -> str:
 def _value(option: Option, value: Any, to: str) -> Any:
     try:
         return _converted(option.kind, value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise WRONG_OPTION.error(
             f"[{to}] {option.name} is {value!r:.80}, but must be {_expected(option.kind)}"
         ) from None
@@ -94,12 +94,13 @@ def _converted(kind: str, value: Any) -> Any:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
+    value.encode()  # command lines may have bytes that are not UTF-8, as lone surrogates
     return value
 
 
 def _expected(kind: str) -> str:
     named = {
-        "text": "text",
+        "text": "text (UTF-8)",
         "names": "a list of names",
         "count": "a positive integer",
         "integer": "an integer from 0 on",

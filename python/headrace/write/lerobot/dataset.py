@@ -26,9 +26,10 @@ from headrace.write.lerobot.options import Encoding, encoding_of
 from headrace.write.lerobot.places import DATA_PATH, SCRATCH, VIDEO_PATH, Places
 from headrace.write.lerobot.stats import ImageStats, Stats, combined, stats_of_numbers
 from headrace.write.lerobot.tables import EpisodeTable, FrameTable, write_tasks
-from headrace.write.lerobot.videos import VideoFiles, check_encoding
+from headrace.write.lerobot.videos import VideoFiles, check_encoding, rate_of
 
 _BATCH = 16  # frames that are decoded at once
+_TOO_LARGE = np.float64(1e150)  # its square is near the end of float64
 
 
 def write_dataset(
@@ -47,6 +48,8 @@ def write_dataset(
     destination = Destination(Path(target), overwrite)
     destination.check(source, of_files=True)
     episodes = episodes_of(source, features, options)
+    if has_videos:
+        rate_of(episodes.fps)  # refused before anything is written
     with written_to(destination.work, resumes=False), destination.working_folder():
         destination.clear_work()
         root = destination.work / "data"
@@ -244,7 +247,10 @@ class _Episode:
     ) -> None:
         """part: the rows of the batch, whose first one is record ``begin``."""
         for column in self.writing.features.columns:
-            self._parts[column.feature].append(batch[column.field][part])
+            values = batch[column.field][part]  # copied: views would hold the loader's memory
+            self._parts[column.feature].append(
+                list(values) if column.dtype == "string" else np.array(values)
+            )
         cameras = self.writing.features.cameras
 
         def add_frames(which: int) -> None:
@@ -289,7 +295,7 @@ class _Episode:
                 out[column.feature] = [text for part in parts for text in part]
                 continue
             out[column.feature] = np.concatenate([np.asarray(part) for part in parts])
-            self._check_finite(column.field, out[column.feature], begin)
+            self._check_numbers(column.field, out[column.feature], begin)
         frame = np.arange(self.length)
         computed = (
             (frame / self.writing.episodes.fps).astype(np.float32),
@@ -300,15 +306,23 @@ class _Episode:
         )
         return out | dict(zip(COMPUTED, computed, strict=True))
 
-    def _check_finite(self, field: str, values: np.ndarray[Any, Any], begin: int) -> None:
-        if values.dtype.kind != "f" or np.isfinite(values).all():
+    def _check_numbers(self, field: str, values: np.ndarray[Any, Any], begin: int) -> None:
+        """Checks that statistics (sums of squares) and LeRobot's tensors can hold the values."""
+        if values.dtype.kind == "f":
+            fits = np.abs(values) < _TOO_LARGE  # false for NaN, too
+            what = "that is not finite or too large"
+        elif values.dtype == np.uint64:
+            fits = values <= np.iinfo(np.int64).max
+            what = "beyond int64"
+        else:
             return
-        wrong = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
-        raise NOT_FRAMES.error(
-            f"record {begin + int(np.flatnonzero(wrong)[0])}: {field} has a value that is not "
-            "finite, for which LeRobot has no statistics",
-            hint="replace it with src.map(), or leave the field out with fields=[...]",
-        )
+        if not fits.all():
+            i = int(np.flatnonzero(~fits.reshape(len(values), -1).all(axis=1))[0])
+            raise NOT_FRAMES.error(
+                f"record {begin + i}: {field} has a value {what}, for which LeRobot has no "
+                "statistics or tensors",
+                hint="replace it with src.map(), or leave the field out with fields=[...]",
+            )
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -38,8 +38,9 @@ def episodes_of(source: Source, features: Features, options: Mapping[str, Any]) 
     starts = _starts(source, features.episode_field)
     lengths = np.diff([*starts, len(source)])
     frames = np.arange(len(source)) - np.repeat(starts, lengths)
-    times = _times(source, options)
-    fps = options["fps"] or _rate_of(times, lengths)
+    _check_order(source, frames, options)
+    times = _scalars(source, "timestamp", options)
+    fps = options["fps"] or _rate_of(times, frames)
     if times is not None:
         _check_times(times, frames, fps, options["fps"] is not None)
     if features.task_field is None:
@@ -57,63 +58,100 @@ def _starts(source: Source, field: str) -> list[int]:
     seen: dict[Any, int] = {}
     for number, value in enumerate(values):
         if isinstance(value, (list, np.ndarray)):
-            raise WRONG_OPTION.error(f"[lerobot] {field!r:.80} does not have one value per record")
+            raise WRONG_OPTION.error(
+                f"[lerobot] {field!r:.80} does not have one value per record",
+                hint="episode_field=NAME",
+            )
+        if value != value:
+            raise NOT_FRAMES.error(f"record {number}: {field} is not a number (NaN)")
         if number and value == values[number - 1]:
             continue
         if value in seen:
             raise NOT_FRAMES.error(
                 f"record {number} is of episode {value!r:.80}, which began at record {seen[value]} "
                 "and ended before it",
-                hint=f"src.sort_by({field!r})",
+                hint=f"src.sort_by({field!r}); if they are different episodes (of sources that all "
+                "count from 0), give them different values",
             )
         seen[value] = number
     return list(seen.values())
 
 
-def _times(source: Source, options: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
-    """The source's timestamps, if they are to be written."""
-    field = next((each for each in source.schema if each.name == "timestamp"), None)
-    chosen = options["fields"] is None or "timestamp" in options["fields"]
-    if field is None or not chosen:
+def _check_order(source: Source, frames: np.ndarray[Any, Any], options: Mapping[str, Any]) -> None:
+    """Checks that the source's frame_index, if it has one, rises by the same step everywhere."""
+    given = _scalars(source, "frame_index", options)
+    if given is None:
+        return
+    steps = np.diff(given)
+    inside = frames[1:] > 0
+    step = steps[inside][0] if inside.any() else 1
+    wrong = np.flatnonzero(inside & ((steps != step) | ~(steps > 0))) + 1
+    if wrong.size:
+        i = int(wrong[0])
+        raise NOT_FRAMES.error(
+            f"record {i} has frame_index {given[i]}, after {given[i - 1]}: frames are missing or "
+            "not in order",
+            hint="sort the records by episode and time, or fields=[...] without it to number "
+            "the records in their order",
+        )
+
+
+def _scalars(source: Source, name: str, options: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
+    """The field, if it is in the source and in fields=."""
+    field = next((each for each in source.schema if each.name == name), None)
+    if field is None or not (options["fields"] is None or name in options["fields"]):
         return None
-    if tuple(field.shape) not in ((), (1,)) or not str(field.dtype).startswith("float"):
+    wanted = ("float",) if name == "timestamp" else ("int", "uint")
+    if tuple(field.shape) not in ((), (1,)) or not str(field.dtype).startswith(wanted):
         raise WRONG_OPTION.error(
-            f"[lerobot] timestamp is {field.dtype} {tuple(field.shape)}, not seconds as float",
+            f"[lerobot] {name} is {field.dtype} {tuple(field.shape)}, not "
+            + ("seconds as float" if name == "timestamp" else "an integer"),
             hint="fields=[...] without it, and fps=",
         )
-    values: np.ndarray[Any, Any] = np.asarray(source.column("timestamp"), np.float64).reshape(-1)
-    return values
+    values = np.asarray(source.column(name)).reshape(-1)
+    return values.astype(np.float64 if name == "timestamp" else np.int64)
 
 
-def _rate_of(times: np.ndarray[Any, Any] | None, lengths: np.ndarray[Any, Any]) -> float:
-    """Frames per second, by the first episode with two frames."""
-    longer = np.flatnonzero(lengths > 1)
-    if times is None or not longer.size:
+def _rate_of(times: np.ndarray[Any, Any] | None, frames: np.ndarray[Any, Any]) -> float:
+    """Frames per second, by the longest episode: an integer, six digits, or n * 1000 / 1001 (as
+    29.97), the first by which all times are right."""
+    if times is None or not frames.any():
         raise WRONG_OPTION.error("[lerobot] fps is not known", hint="fps=30")
-    begin = int(lengths[: longer[0]].sum())
-    count = int(lengths[longer[0]]) - 1
-    seconds = float(times[begin + count] - times[begin])
+    last = int(frames.argmax())
+    begin = last - int(frames[last])
+    seconds = float(times[last] - times[begin])
     if not 0 < seconds < float("inf"):
         raise WRONG_OPTION.error(
             f"[lerobot] fps is not known: the timestamps of the episode at record {begin} span "
             f"{seconds:g} s",
             hint="fps=30",
         )
-    rate = count / seconds
-    return float(round(rate)) if abs(rate - round(rate)) < 1e-3 * rate else float(f"{rate:.6g}")
+    rate = (last - begin) / seconds
+    whole, digits = float(round(rate)), float(f"{rate:.6g}")
+    rates = [whole] if abs(rate - whole) < 1e-3 * rate else []
+    rates += [digits, round(rate * 1.001) / 1.001]
+    fits = (each for each in rates if each > 0 and not _wrong_times(times, frames, each).size)
+    return next(fits, rates[0])
+
+
+def _wrong_times(
+    times: np.ndarray[Any, Any], frames: np.ndarray[Any, Any], fps: float
+) -> np.ndarray[Any, Any]:
+    """The records whose times are not frame / fps, within the tolerance."""
+    expected = frames / fps
+    rounding = np.spacing(np.abs(expected).astype(np.float32)).astype(np.float64)
+    return np.flatnonzero(~(np.abs(times - expected) <= _TOLERANCE + rounding))
 
 
 def _check_times(
     times: np.ndarray[Any, Any], frames: np.ndarray[Any, Any], fps: float, is_given: bool
 ) -> None:
-    expected = frames / fps
-    rounding = np.spacing(np.abs(expected).astype(np.float32)).astype(np.float64)
-    wrong = np.flatnonzero(~(np.abs(times - expected) <= _TOLERANCE + rounding))
+    wrong = _wrong_times(times, frames, fps)
     if wrong.size:
         i = int(wrong[0])
         raise NOT_FRAMES.error(
             f"record {i}, frame {frames[i]} of its episode, has the timestamp {times[i]:.6f}, and "
-            f"at {fps:g} fps it is {expected[i]:.6f}",
+            f"at {fps:g} fps it is {frames[i] / fps:.6f}",
             hint="the right fps=, or fields=[...] without timestamp to write frame_index / fps"
             if is_given
             else "fps=, and fields=[...] without timestamp to write frame_index / fps",

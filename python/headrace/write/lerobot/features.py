@@ -17,6 +17,7 @@ from headrace.write.options import WRONG_OPTION
 
 COMPUTED = tuple(DEFAULTS)
 _MOST_AXES = 5  # of LeRobot's arrays
+_LONGEST_NAME = 200  # file systems have 255 bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +56,7 @@ def features_of(source: Source, options: Mapping[str, Any]) -> Features:
     times = {f"{name}_times" for name, field in fields.items() if field.kind == "video"}
     hidden = {episode, *times, *COMPUTED, task}
     chosen = _chosen(options["fields"], fields, hidden)
-    names = _renamed(options["rename"], fields)
+    names = _renamed(options["rename"], chosen)
     cameras, columns = [], []
     for name in chosen:
         feature = names.get(name, name)
@@ -65,10 +66,17 @@ def features_of(source: Source, options: Mapping[str, Any]) -> Features:
             columns.append(_column(fields[name], feature))
     features = [each.feature for each in cameras] + [each.feature for each in columns]
     for feature in features:
-        if feature in (*COMPUTED, "task") or features.count(feature) > 1 or "/" in feature:
+        if feature in (*COMPUTED, "task") or features.count(feature) > 1:
             raise WRONG_OPTION.error(
-                f"[lerobot] a feature cannot be named {feature!r:.80}: the name is taken, or has /",
+                f"[lerobot] a feature cannot be named {feature!r:.80}: the name is taken",
                 hint="rename=FIELD=FEATURE",
+            )
+        # Cameras are names of folders; and hr.lerobot reads no others.
+        if not _core.is_field_name(feature) or len(feature) > _LONGEST_NAME:
+            raise WRONG_OPTION.error(
+                f"[lerobot] a feature cannot be named {feature!r:.80}",
+                hint=f"words of letters, digits and _, joined by dots, {_LONGEST_NAME} characters "
+                "at most",
             )
     has_task = task in fields and options["task"] is None
     return Features(cameras, columns, episode, task if has_task else None)
@@ -101,14 +109,14 @@ def _chosen(given: Sequence[str] | None, fields: Mapping[str, Any], hidden: set[
     return [name for name in fields if name in given and name not in hidden]
 
 
-def _renamed(given: Sequence[str] | None, fields: Mapping[str, Any]) -> dict[str, str]:
-    out = {}
+def _renamed(given: Sequence[str] | None, chosen: Sequence[str]) -> dict[str, str]:
+    out: dict[str, str] = {}
     for pair in given or []:
         field, separator, feature = pair.partition("=")
-        if not separator or not feature or field not in fields:
+        if not separator or not feature or field not in chosen or field in out:
             raise WRONG_OPTION.error(
                 f"[lerobot] rename= has {pair!r:.80}",
-                hint="FIELD=FEATURE, where FIELD is in the source",
+                hint="FIELD=FEATURE, where FIELD is one of the fields that are written, once",
             )
         out[field] = feature
     return out

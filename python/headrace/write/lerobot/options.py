@@ -58,6 +58,8 @@ class Encoding(NamedTuple):
             out["svtav1-params"] = f"lp={threads}"
         elif threads:
             out["threads"] = str(threads)
+        if self.codec in ("hevc", "libx265"):
+            out["x265-params"] = "log-level=error"  # otherwise it prints statistics per episode
         return out
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Parquet files: a row group of frames per episode, the table of episodes, and the tasks."""
+"""The Parquet files: a row group of frames per episode (several above a GiB), the table of
+episodes, and the tasks."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from headrace.write.lerobot.features import Column
 from headrace.write.lerobot.places import DATA_PATH, EPISODES_PATH, Places
 
 _EPISODES_AT_ONCE = 64
+_GROUP_BYTES = 1 << 30  # Arrow's offsets are int32
 
 
 class GrowingTable:
@@ -62,16 +64,22 @@ class FrameTable:
     def write(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Writes an episode: arrays and lists by feature, images as lists of encoded bytes. Returns
         its columns of meta/episodes."""
-        pa = pyarrow()
-        arrays = [
-            _image_array(values[name], self.table.schema.field(name).type) for name in self.images
-        ]
-        arrays += [_array(each, values[each.feature]) for each in self.columns]
-        table = pa.Table.from_arrays(arrays, schema=self.table.schema)
-        self.table.make_room(table.num_rows)
-        self.table.write(table)
+        length = len(values["index"])
+        size = sum(len(image) for name in self.images for image in values[name])
+        size += sum(v.nbytes for v in values.values() if isinstance(v, np.ndarray))
+        rows = max(1, length * _GROUP_BYTES // max(size, _GROUP_BYTES))
+        self.table.make_room(length)
+        for begin in range(0, length, rows):
+            part = slice(begin, begin + rows)
+            self.table.write(self._rows({name: each[part] for name, each in values.items()}))
         chunk, file = self.places.current(DATA_PATH)
         return {"data/chunk_index": chunk, "data/file_index": file}
+
+    def _rows(self, values: Mapping[str, Any]) -> Any:
+        schema = self.table.schema
+        arrays = [_image_array(values[name], schema.field(name).type) for name in self.images]
+        arrays += [_array(each, values[each.feature]) for each in self.columns]
+        return pyarrow().Table.from_arrays(arrays, schema=schema)
 
 
 class EpisodeTable:

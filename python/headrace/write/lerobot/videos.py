@@ -17,6 +17,7 @@ from headrace.write.lerobot.options import Encoding
 from headrace.write.lerobot.places import VIDEO_PATH, Places
 from headrace.write.options import WRONG_OPTION
 
+_SLOWEST, _FASTEST = 0.01, 1000  # frames per second
 _NO_PACKAGE = Code("HR0297", "unsupported", "package missing for this container")
 
 
@@ -49,6 +50,16 @@ def check_encoding(encoding: Encoding) -> None:
         )
 
 
+def rate_of(fps: float) -> Fraction:
+    """Exact to 1e-12, so that times do not drift; HR0414 beyond what MP4 files can count."""
+    if not _SLOWEST <= fps <= _FASTEST:
+        raise WRONG_OPTION.error(
+            f"[lerobot] fps is {fps:g}, but videos have {_SLOWEST:g} to {_FASTEST:g}",
+            hint="the right fps=, or images=image",
+        )
+    return Fraction(fps).limit_denominator(1_000_000)
+
+
 class VideoFiles:
     """Frames of a camera, in files of about the given size. Used by one thread at a time."""
 
@@ -61,7 +72,7 @@ class VideoFiles:
         threads: int | None,
     ) -> None:
         self.camera, self.places, self.encoding = camera, places, encoding
-        self.rate = Fraction(fps).limit_denominator(1001)
+        self.rate = rate_of(fps)
         self.options = encoding.codec_options(threads)
         self.info: dict[str, Any] = {}
         self._episode: Any = None  # the container of the episode that is being encoded
@@ -95,13 +106,19 @@ class VideoFiles:
             frame.pts, frame.time_base = self._frames, 1 / self.rate
             self._episode.mux(self._stream.encode(frame))
             self._frames += 1
+        unused = [name for name in ("crf", "preset") if name in self._stream.codec_context.options]
+        if unused:
+            raise WRONG_OPTION.error(
+                f"[lerobot] the encoder {self.encoding.codec} has no {unused[0]}",
+                hint="codec=libsvtav1, h264 or hevc; lossless=true",
+            )
 
     @contextlib.contextmanager
     def _encoding_errors(self, pixels: np.ndarray[Any, Any]) -> Any:
         """Errors of an encoder that refuses sizes or options; those of the disk are unchanged."""
         try:
             yield
-        except pyav().FFmpegError as error:
+        except (pyav().FFmpegError, ValueError) as error:  # ValueError: not a codec of MP4 files
             if isinstance(error, OSError):
                 raise
             height, width = pixels.shape[1:]
