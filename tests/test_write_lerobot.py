@@ -275,6 +275,21 @@ def test_a_lerobot_dataset_can_be_edited(robot: Robot, tmp_path: Path) -> None:
         np.testing.assert_array_equal(got, frames[5:])
 
 
+def test_datasets_can_be_joined(robot: Robot, tmp_path: Path) -> None:
+    """Each counts its episodes from 0: they are told apart, or refused, but not mixed."""
+    first = written(robot, tmp_path / "first", lossless=True)
+    both = hr.concat(hr.lerobot(first), hr.lerobot(first))
+    with pytest.raises(hr.DataError, match=r"HR0169.*record 46") as caught:
+        hr.convert(both, tmp_path / "second", "lerobot", lossless=True)
+    assert "with_columns" in caught.value.hint
+    both = both.with_columns(episode=np.repeat(np.arange(6), LENGTHS * 2))
+    options = {"episode_field": "episode", "lossless": True, "verify": True}
+    hr.convert(both, tmp_path / "second", "lerobot", **options)
+    rows = table(tmp_path / "second", "data")
+    assert rows["episode_index"] == np.repeat(np.arange(6), LENGTHS * 2).tolist()
+    assert "episode" not in rows
+
+
 def test_fields_can_be_chosen_and_renamed(robot: Robot, tmp_path: Path) -> None:
     root = written(
         robot,

@@ -321,7 +321,7 @@ class _Episode:
             raise NOT_FRAMES.error(
                 f"record {begin + i}: {field} has a value {what}, for which LeRobot has no "
                 "statistics or tensors",
-                hint="replace it with src.map(), or leave the field out with fields=[...]",
+                hint="src.with_columns() adds a corrected field; fields=[...] leaves this one out",
             )
 
 

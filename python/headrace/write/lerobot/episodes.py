@@ -70,8 +70,8 @@ def _starts(source: Source, field: str) -> list[int]:
             raise NOT_FRAMES.error(
                 f"record {number} is of episode {value!r:.80}, which began at record {seen[value]} "
                 "and ended before it",
-                hint=f"src.sort_by({field!r}); if they are different episodes (of sources that all "
-                "count from 0), give them different values",
+                hint=f"src.sort_by({field!r}); or, if they are different episodes (of sources that "
+                "all count from 0), src.with_columns(episode=[...]) and episode_field='episode'",
             )
         seen[value] = number
     return list(seen.values())
