@@ -32,11 +32,3 @@ install(EXPORT headrace NAMESPACE headrace:: FILE headraceConfig.cmake DESTINATI
 set(version_file ${CMAKE_CURRENT_BINARY_DIR}/headraceConfigVersion.cmake)
 write_basic_package_version_file(${version_file} COMPATIBILITY SameMinorVersion)
 install(FILES ${version_file} DESTINATION ${package_folder})
-
-# A sanitizer's library wants a program that is built with the sanitizer; another machine's, itself.
-if(HEADRACE_TESTS AND NOT HEADRACE_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
-  add_test(NAME cpp_package
-           COMMAND ${CMAKE_COMMAND} -D BUILD=${CMAKE_CURRENT_BINARY_DIR}
-                   -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR} -D COMPILER=${CMAKE_CXX_COMPILER}
-                   -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/cpp_package_test.cmake)
-endif()

@@ -5,6 +5,7 @@ that Python gets.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -55,15 +56,56 @@ def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_the_example_gets_the_batches_that_python_gets(
-    prefix: Path, train: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(ROOT / "examples" / "cpp", tmp_path / "example")
-    build = tmp_path / "build"
+@pytest.fixture(scope="module")
+def feed(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example, built outside the checkout."""
+    root = tmp_path_factory.mktemp("example")
+    shutil.copytree(ROOT / "examples" / "cpp", root / "source")
     options = [f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release"]
-    output("cmake", "-S", tmp_path / "example", "-B", build, *options)
-    output("cmake", "--build", build)
+    output("cmake", "-S", root / "source", "-B", root / "build", *options)
+    output("cmake", "--build", root / "build")
+    return root / "build" / "feed"
 
+
+def test_installed_headers_need_nothing_that_is_not_installed(prefix: Path, tmp_path: Path) -> None:
+    include = prefix / "include"
+    headers = [path.relative_to(include) for path in sorted(include.rglob("*.h"))]
+    assert Path("headrace/loader.h") in headers
+    (tmp_path / "all.cc").write_text("".join(f'#include "{each}"\n' for each in headers))
+    options = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{include}"]
+    output(os.environ.get("CXX", "g++"), *options, tmp_path / "all.cc")
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Two classes of eight photos each."""
+    for name in ("one", "two"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for photo in (ROOT / "examples" / "pictures").glob("*.jpg"):
+            shutil.copy(photo, tmp_path / "photos" / name)
+    return tmp_path / "photos"
+
+
+def test_the_example_prints_batches_and_rates(feed: Path, photos: Path) -> None:
+    printed = output(feed, photos, "--batch-size", "6", "--epochs", "2")
+    for line in (
+        "16 records.*2 classes",
+        r"batch 0: image \(6, 3, 224, 224\) float32, label \(6\) int64",
+        r"batch 2: image \(4, 3, 224, 224\) float32, label \(4\) int64",
+        "epoch 0: Adler-32 [0-9a-f]+",
+        "epoch 1: 3 batches, 16 records, [0-9]+ records/s",
+    ):
+        assert re.search(line, printed), line
+
+
+def test_the_example_ends_with_the_error_of_a_corrupt_image(feed: Path, photos: Path) -> None:
+    (photos / "one" / "broken.jpg").write_text("this is no picture")
+    failed = run(feed, photos)
+    assert failed.returncode == 3
+    assert "broken.jpg" in failed.stderr
+
+
+def test_the_example_gets_the_batches_that_python_gets(feed: Path, train: Path) -> None:
     expected = 1
     steps = [
         T.RandomResizedCrop(224),
@@ -76,7 +118,7 @@ def test_the_example_gets_the_batches_that_python_gets(
             expected = zlib.adler32(np.asarray(batch[name]).tobytes(), expected)
     for threads in (1, 3):
         options = ["--batch-size", "3", "--epochs", "1", "--threads", str(threads)]
-        printed = output(build / "feed", train, *options)
+        printed = output(feed, train, *options)
         assert f"epoch 0: Adler-32 {expected:08x}\n" in printed
 
 
