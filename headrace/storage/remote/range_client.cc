@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <deque>
-#include <iterator>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -34,6 +34,7 @@ constexpr double kTick = 0.02;  // seconds between checks for stalled or slow re
 constexpr int kMostRedirects = 5, kMostIdle = 512;
 constexpr size_t kMostCopies = 3;  // maximum concurrent transfers of a slow request
 constexpr size_t kRenewals = 4;    // concurrent renewals, for different buckets and hosts
+constexpr char kUnneeded[] = "its reader was closed";
 
 // The requests to one server or bucket.
 struct Server {
@@ -50,10 +51,6 @@ FetchResult failure(Error error) {
   FetchResult out;
   out.result = std::move(error);
   return out;
-}
-
-FetchResult unneeded(const FetchJob& job) {
-  return failure(request_error(job.fetch.path, "its reader was closed"));
 }
 
 std::string seconds_text(double seconds) {
@@ -99,6 +96,7 @@ struct RangeClient::Loop {
   void look_for_slow_ones();
   void end_unneeded();
   void end_all();
+  void end(const std::function<bool(const Job&)>& which, const std::string& why);
   Server& server_of(const FetchJob& job);
 
   CurlLoop curl;
@@ -243,7 +241,7 @@ void RangeClient::Loop::begin_copy(const Job& job, Server& server) {
 
 bool RangeClient::Loop::begin(const Job& job, Server& server) {
   if (job->fetch.unneeded.stop_requested() && job->transfers.empty()) {
-    answer(job, unneeded(*job));
+    answer(job, failure(request_error(job->fetch.path, kUnneeded)));
     return false;
   }
   const HttpCall call = job->call();
@@ -436,49 +434,40 @@ void RangeClient::Loop::look_for_slow_ones() {
   }
 }
 
-// Those that were refused, and wait for new credentials, end when they come back.
 void RangeClient::Loop::end_unneeded() {
   if (!some_unneeded.exchange(false)) return;
-  const auto is_unneeded = [](const Job& job) { return job->fetch.unneeded.stop_requested(); };
-  std::vector<Job> ended;
-  const auto take_from = [&](std::deque<Job>& jobs) {
-    std::ranges::copy_if(jobs, std::back_inserter(ended), is_unneeded);
-    std::erase_if(jobs, is_unneeded);
-  };
-  for (auto& [name, server] : servers) {
-    take_from(server.waiting);
-    std::erase_if(server.slow, is_unneeded);  // which are also in progress
-  }
-  std::erase_if(pauses, [&](const auto& pause) {
-    if (!is_unneeded(pause.second)) return false;
-    ended.push_back(pause.second);
-    return true;
-  });
-  std::vector<Transfer*> transfers;
-  for (const auto& [transfer, held] : active) {
-    if (!is_unneeded(transfer->shared_job())) continue;
-    transfers.push_back(transfer);
-    if (transfer->job().transfers.front() == transfer) ended.push_back(transfer->shared_job());
-  }
-  for (Transfer* transfer : transfers) release(*transfer);
-  for (const Job& job : ended) answer(job, unneeded(*job));
+  end([](const Job& job) { return job->fetch.unneeded.stop_requested(); }, kUnneeded);
 }
 
 void RangeClient::Loop::end_all() {
-  std::vector<Job> left;
-  for (const auto& [transfer, held] : active) left.push_back(transfer->shared_job());
-  while (!active.empty()) release(*active.begin()->first);
-  for (auto& [name, server] : servers) {
-    left.insert(left.end(), server.waiting.begin(), server.waiting.end());
-    server.waiting.clear();
-    server.slow.clear();  // these jobs are also in progress
-  }
-  for (auto& [time, job] : pauses) left.push_back(job);
-  pauses.clear();
+  end([](const Job&) { return true; }, "the process is exiting");
   idle.clear();
-  for (const Job& job : left) {
-    answer(job, failure(request_error(job->fetch.path, "the process is exiting")));
+}
+
+// Ends these jobs with an error. Those that were refused, and wait for new credentials, come back
+// first.
+void RangeClient::Loop::end(const std::function<bool(const Job&)>& which, const std::string& why) {
+  std::vector<Job> ended;
+  const auto take = [&](const Job& job) {
+    if (!which(job)) return false;
+    ended.push_back(job);
+    return true;
+  };
+  for (auto& [name, server] : servers) {
+    std::erase_if(server.waiting, take);
+    std::erase_if(server.slow, which);  // these jobs are also in progress
   }
+  std::erase_if(pauses, [&](const auto& pause) { return take(pause.second); });
+  std::vector<Transfer*> transfers;
+  for (const auto& [transfer, held] : active) {
+    if (which(transfer->shared_job())) transfers.push_back(transfer);
+  }
+  for (Transfer* transfer : transfers) {
+    const Job job = transfer->shared_job();
+    release(*transfer);
+    if (job->transfers.empty()) ended.push_back(job);  // its last one
+  }
+  for (const Job& job : ended) answer(job, failure(request_error(job->fetch.path, why)));
 }
 
 RangeClient::RangeClient() : loop_(std::make_unique<Loop>()) {}
