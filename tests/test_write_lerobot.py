@@ -4,18 +4,26 @@ it is lossless, pixels; by LeRobot's definitions of files, times and statistics.
 
 from __future__ import annotations
 
-import errno
 import io
-import json
-import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import videos
+from lerobot_written import (
+    FPS,
+    LENGTHS,
+    SMALL,
+    TASKS,
+    TOP,
+    WRIST,
+    Robot,
+    info_of,
+    read,
+    table,
+    written,
+)
 from PIL import Image
 
 import headrace as hr
@@ -23,60 +31,7 @@ from headrace import transforms as T
 
 av = pytest.importorskip("av")
 pytestmark = pytest.mark.skipif(bool(videos.missing_decoder()), reason="no video decoder")
-
-LENGTHS = [5, 40, 1]
-TOP, WRIST = "observation.images.top", "observation.images.wrist"
-TASKS = ["fold the towel"] * 5 + ["open the drawer"] * 41
-FPS = 30
-
-
-class Robot(NamedTuple):
-    source: hr.Source
-    columns: dict[str, np.ndarray[Any, Any]]
-    frames: dict[str, np.ndarray[Any, Any]]  # (N, H, W, 3), by camera
-
-
-@pytest.fixture(scope="module")
-def robot() -> Robot:
-    total = sum(LENGTHS)
-    random = np.random.default_rng(8)
-    columns: dict[str, np.ndarray[Any, Any]] = {
-        "observation.state": random.normal(size=(total, 6)).astype(np.float32),
-        "action": random.normal(size=(total, 4)),
-        "next.done": np.isin(np.arange(total), np.cumsum(LENGTHS) - 1),
-        "step": random.integers(-5, 5, total),
-        "episode_index": np.repeat([7, 3, 9], LENGTHS),
-    }
-    frames = {TOP: videos.moving(total, 64, 96, seed=2), WRIST: videos.moving(total, seed=3)}
-    frames[WRIST] = frames[WRIST][:, :, :48].repeat(2, 1).repeat(2, 2)  # 96 x 96
-    pictures = {name: np.ascontiguousarray(f.transpose(0, 3, 1, 2)) for name, f in frames.items()}
-    source = hr.records(**columns, **pictures, task=TASKS, note=[f"n{i}" for i in range(total)])
-    return Robot(source.with_kinds(dict.fromkeys(frames, "image")), columns, frames)
-
-
-def written(robot: Robot, out: Path, **options: Any) -> Path:
-    hr.convert(robot.source, out, "lerobot", **{"fps": FPS, **options})
-    return out
-
-
-def read(root: Path, **how: Any) -> dict[str, Any]:
-    """All records that hr.lerobot reads, by field."""
-    loader = hr.Loader(
-        hr.lerobot(root, **how), [T.VideoFramesAt()], batch_size=64, shuffle=False, ragged="list"
-    )
-    return dict(next(iter(loader))._asdict())
-
-
-def table(root: Path, folder: str) -> dict[str, list[Any]]:
-    out: dict[str, list[Any]] = {}
-    for path in sorted((root / folder).glob("*/*.parquet")):
-        for name, values in pq.ParquetFile(path).read().to_pydict().items():
-            out.setdefault(name, []).extend(values)
-    return out
-
-
-def info_of(root: Path) -> dict[str, Any]:
-    return dict(json.loads((root / "meta/info.json").read_text()))
+pytest_plugins = ["lerobot_fixtures"]
 
 
 def decoded(root: Path, camera: str, file: int = 0) -> tuple[list[float], list[bool], Any, Any]:
@@ -305,91 +260,6 @@ def test_fields_can_be_chosen_and_renamed(robot: Robot, tmp_path: Path) -> None:
     assert hr.lerobot(root, cameras=[])[7]["task"] == "one for all"
 
 
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"fsp": 30}, "did you mean 'fps'"),
-        ({"fps": None}, "fps"),
-        ({"fps": -1}, "fps"),
-        ({"fps": "thirty"}, "fps"),
-        ({"codec": "no_such"}, "no_such"),
-        ({"pix_fmt": "yuv9"}, "yuv9"),
-        ({"lossless": True, "codec": "h264"}, "lossless"),
-        ({"lossless": "maybe"}, "lossless"),
-        ({"images": "png"}, "images"),
-        ({"episode_field": "episode"}, "episode"),
-        ({"task_field": "job"}, "job"),
-        ({"task_field": "step"}, "step"),
-        ({"fields": ["acton"]}, "acton"),
-        ({"rename": ["action"]}, "rename"),
-        ({"rename": ["action=timestamp"]}, "timestamp"),
-        ({"rename": ["action=step"]}, "step"),
-        ({"shards": 2}, "shards"),
-        ({"part": "0/2"}, "parts"),
-        ({"gop": 0}, "gop"),
-        ({"crf": 1000}, "crf"),
-        ({"gop": float("inf")}, "gop"),
-        ({"codec": "mpeg4"}, "no crf"),
-        ({"codec": "prores_ks", "pix_fmt": "yuv422p10le"}, "prores_ks"),
-        ({"preset": "fast", "codec": "libvpx-vp9"}, "no preset"),
-        ({"fps": 1e-4}, "0.01"),
-        ({"fps": 1e6}, "1000"),
-        ({"task": "a\udc80"}, "UTF-8"),  # as command lines give bytes that are not UTF-8
-        ({"robot_type": "a\udc80"}, "UTF-8"),
-        ({"rename": [f"{TOP}=.."]}, "dots"),
-        ({"rename": [f"{TOP}=../top"]}, "dots"),
-        ({"rename": [f"{TOP}=a\nb"]}, "dots"),
-        ({"rename": [f"{TOP}={'a' * 250}"]}, "200 characters"),
-        ({"rename": ["action=key"]}, "key"),
-        ({"rename": ["action=a", "action=b"]}, "once"),
-        ({"rename": ["action=a"], "fields": ["step"]}, "are written"),
-    ],
-    ids=str,
-)
-def test_wrong_options_are_refused(
-    robot: Robot, tmp_path: Path, options: dict[str, Any], word: str
-) -> None:
-    with pytest.raises(hr.ConfigError) as caught:
-        written(robot, tmp_path / "out", **options)
-    assert caught.value.code == "HR0414", caught.value
-    assert word in f"{caught.value} {caught.value.hint}"
-    assert not list(tmp_path.iterdir())
-
-
-def test_other_containers_have_no_options(robot: Robot, tmp_path: Path) -> None:
-    with pytest.raises(hr.ConfigError, match=r"HR0414[^\n]*'fps'"):
-        hr.convert(robot.source, tmp_path / "out", "tar", fps=30)
-
-
-SMALL = np.zeros((4, 3, 64, 64), np.uint8)
-
-
-@pytest.mark.parametrize(
-    ("fields", "options", "word"),
-    [
-        ({"episode_index": [0, 1, 0, 0]}, {}, "record 2"),
-        ({"timestamp": np.array([0, 0.1, 0.25, 0.3])}, {}, "record 2"),
-        ({"timestamp": np.array([0, 0.1, 0.2, 0.3])}, {"fps": 30}, "record 1"),
-        ({"x": np.array([1, 2, np.nan, 4])}, {}, "record 2"),
-        ({"x": np.array([1, 2, 3, -1e200])}, {}, "record 3"),  # its square is infinite
-        ({"x": np.array([1, 2**63, 3, 4], np.uint64)}, {}, "record 1"),
-        ({"episode_index": [np.nan] * 4}, {}, "record 0"),
-        ({"frame_index": [3, 2, 1, 0]}, {}, "record 1"),
-        ({"frame_index": [0, 1, 2, 4]}, {}, "record 3"),
-        ({"frame_index": [0, 1, 0, 1]}, {}, "record 2"),  # two sources' episodes 0
-    ],
-    ids=str,
-)
-def test_records_that_are_no_frames_are_refused(
-    tmp_path: Path, fields: dict[str, Any], options: dict[str, Any], word: str
-) -> None:
-    source = hr.records(**{"cam": SMALL, "episode_index": [0] * 4, **fields})
-    source = source.with_kinds({"cam": "image"})
-    with pytest.raises(hr.DataError, match=f"HR0169.*{word}"):
-        hr.convert(source, tmp_path / "out", "lerobot", **{"task": "x", "fps": 10, **options})
-    assert not list(tmp_path.iterdir())
-
-
 def test_every_second_frame_is_an_episode_too(tmp_path: Path) -> None:
     source = hr.records(x=np.arange(8), episode_index=[0] * 8, frame_index=np.arange(8))
     source = source.filter("frame_index % 2 == 0")
@@ -413,168 +283,3 @@ def test_fps_follows_from_timestamps_of_hours(tmp_path: Path, fps: float) -> Non
     source = hr.records(episode_index=np.repeat([0, 1], lengths), timestamp=frames / fps)
     hr.convert(source, tmp_path / "out", "lerobot", task="x")
     assert info_of(tmp_path / "out")["fps"] == pytest.approx(fps, rel=1e-9)
-
-
-def test_images_of_other_sizes_are_refused(tmp_path: Path) -> None:
-    records = [
-        {"cam": np.zeros((3, 64, 64 + 2 * (i == 2)), np.uint8), "episode_index": 0}
-        for i in range(4)
-    ]
-    source = hr.open(records, kinds={"cam": "image"})
-    with pytest.raises(hr.DataError, match=r"HR0169.*record 2.*64 x 66"):
-        hr.convert(source, tmp_path / "out", "lerobot", fps=10, task="x")
-    assert not (tmp_path / "out").exists()
-
-
-def test_fields_that_cannot_be_features_are_named(tmp_path: Path) -> None:
-    source = hr.open([{"deep": b"123", "episode_index": 0}], kinds={"deep": "bytes"})
-    with pytest.raises(hr.ConfigError, match=r"HR0414.*'deep'"):
-        hr.convert(source, tmp_path / "out", "lerobot", fps=10, task="x")
-
-
-def test_only_datasets_of_conversions_are_replaced(robot: Robot, tmp_path: Path) -> None:
-    root = written(robot, tmp_path / "out", images="image")
-    with pytest.raises(hr.ConfigError, match="HR0415"):
-        written(robot, root, images="image")
-    written(robot, root, images="image", overwrite=True, robot_type="other")
-    assert info_of(root)["robot_type"] == "other"
-    with pytest.raises(hr.ConfigError, match="HR0415"):  # its own source
-        hr.convert(hr.lerobot(root, cameras=[]), root, "lerobot", overwrite=True)
-    (root / "SHA256SUMS").unlink()  # as LeRobot would have written it
-    with pytest.raises(hr.ConfigError, match="HR0415"):
-        written(robot, root, images="image", overwrite=True)
-    assert len(hr.lerobot(root, cameras=[])) == sum(LENGTHS)
-
-
-def test_an_interrupted_conversion_leaves_nothing_complete(
-    robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from headrace.write.lerobot import tables
-
-    write = tables.FrameTable.write
-    calls: list[int] = []
-
-    def interrupted(self: Any, values: Any) -> Any:
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return write(self, values)
-
-    whole = written(robot, tmp_path / "whole", lossless=True)
-    out = tmp_path / "out"
-    with monkeypatch.context() as patched:
-        patched.setattr(tables.FrameTable, "write", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            written(robot, out, lossless=True)
-    assert not out.exists()
-    written(robot, out, lossless=True)
-    assert not out.with_name("out.partial").exists()
-    assert (out / "SHA256SUMS").read_text() == (whole / "SHA256SUMS").read_text()
-
-
-@pytest.mark.parametrize("to", ["lerobot", "hdf5"])
-def test_a_full_disk_is_said_without_promises(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str
-) -> None:
-    if to == "hdf5":
-        pytest.importorskip("h5py")
-    from headrace.write.containers.hdf5 import Hdf5Writer
-    from headrace.write.lerobot.tables import FrameTable
-
-    def full(*values: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(FrameTable, "write", full)
-    monkeypatch.setattr(Hdf5Writer, "add", full)
-    source = hr.records(x=np.arange(4), episode_index=[0] * 4)
-    options: dict[str, Any] = {"task": "x", "fps": 10} if to == "lerobot" else {}
-    with pytest.raises(hr.StorageError, match="HR0275") as caught:
-        hr.convert(source, tmp_path / "out", to, **options)
-    assert "start over" in caught.value.hint and "resumes" not in caught.value.hint
-    assert to == "hdf5" or not list(tmp_path.iterdir())  # the space is free again
-
-
-def test_large_episodes_are_several_row_groups(
-    robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Arrow's offsets are 32 bits."""
-    from headrace.write.lerobot import tables
-
-    monkeypatch.setattr(tables, "_GROUP_BYTES", 40_000)
-    root = written(robot, tmp_path / "out", images="image", verify=True)
-    file = pq.ParquetFile(root / "data/chunk-000/file-000.parquet")
-    assert file.num_row_groups > 2 * len(LENGTHS)
-    assert table(root, "data")["index"] == list(range(sum(LENGTHS)))
-
-
-def test_long_episodes_do_not_hold_the_loaders_memory(tmp_path: Path) -> None:
-    source = hr.records(x=np.ones((300, 3000)), episode_index=[0] * 300)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        hr.convert(source, tmp_path / "out", "lerobot", task="x", fps=10, verify=True)
-
-
-def test_a_missing_package_is_named(
-    robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(hr.UnsupportedError, match="HR0297") as caught:
-        written(robot, tmp_path / "out")
-    assert caught.value.hint == "pip install av"
-    written(robot, tmp_path / "out", images="image")  # needs no encoder
-
-
-def test_the_command_says_what_is_lost(robot: Robot, tmp_path: Path) -> None:
-    from headrace.cli.app import application
-    from typer.testing import CliRunner
-
-    table_file = tmp_path / "frames.parquet"
-    first = written(robot, tmp_path / "first", images="image")
-    table_file.write_bytes((first / "data/chunk-000/file-000.parquet").read_bytes())
-    out = tmp_path / "out"
-    call = ["convert", str(table_file), "-o", str(out), "--to", "lerobot", "--set", "fps=30"]
-    call += ["--set", "task=fold", "--set", "codec=h264"]
-    call += ["--set", "fields=action,observation_images_top"]  # names of fields in Parquet files
-    call += ["--set", f"rename=observation_images_top={TOP}"]
-    result = CliRunner().invoke(application(), call)
-    assert result.exit_code == 0, result.output
-    assert "lossy video: h264, crf 30, yuv420p" in result.output
-    assert "headrace.lerobot(" in result.output
-    assert len(hr.lerobot(out)) == sum(LENGTHS)
-
-
-def test_the_command_takes_lists_and_nothing_else_twice(tmp_path: Path) -> None:
-    from headrace.cli.app import application
-    from typer.testing import CliRunner
-
-    names = tmp_path / "frames.parquet"
-    pq.write_table(pa.table({"episode_index": [0, 0], "a": [1, 2], "b": [3, 4]}), names)
-    call = ["convert", str(names), "-o", str(tmp_path / "out"), "--to", "lerobot"]
-    call += ["--set", "fps=30", "--set", "task=fold, then wait"]
-    result = CliRunner().invoke(application(), [*call, "--set", "task=wait"])
-    assert result.exit_code == 2 and "task is given twice" in result.output
-    result = CliRunner().invoke(application(), [*call, "--set", "fields=a", "--set", "fields=b"])
-    assert result.exit_code == 0, result.output
-    record = hr.lerobot(tmp_path / "out")[1]
-    assert (record["a"], record["b"], record["task"]) == (2, 4, "fold, then wait")
-
-
-def test_an_interrupted_command_does_not_promise_to_continue(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from headrace.cli.app import application
-    from headrace.write.lerobot import tables
-    from typer.testing import CliRunner
-
-    def interrupted(*values: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(tables.FrameTable, "write", interrupted)
-    pq.write_table(pa.table({"episode_index": [0, 0]}), tmp_path / "frames.parquet")
-    call = ["convert", str(tmp_path / "frames.parquet"), "-o", str(tmp_path / "out"), "--to"]
-    result = CliRunner().invoke(
-        application(), [*call, "lerobot", "--set", "fps=30", "--set", "task=x"]
-    )
-    assert result.exit_code == 130 and "to start over" in result.output
