@@ -17,30 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace.errors import declare, did_you_mean
+from headrace.errors import did_you_mean
 from headrace.sources import Progress, Source
 from headrace.sources import open as open_source
 
 if TYPE_CHECKING:
     from headrace.write import WriterRecord
-
-_WRONG_OPTION = declare(
-    "HR0414",
-    "config",
-    "invalid conversion option",
-    "convert() writes the containers listed by `headrace convert --help`, to a local path. Not "
-    "every container can hold every field: a folder, RecordIO and LMDB hold only an image and a "
-    "label.",
-)
-_NO_PACKAGE = declare(
-    "HR0297",
-    "unsupported",
-    "package missing for this container",
-    "HDF5 files are written by h5py, LMDB environments by lmdb, and LeRobot datasets by pyarrow "
-    "and av, which are not installed with Headrace. Reading these files needs none of them, except "
-    "for the tables of LeRobot datasets.",
-)
-
 
 _ARGUMENTS = ("shards", "threads", "verify", "overwrite", "progress", "part")
 
@@ -79,28 +61,28 @@ def convert(
     is full; DataError HR0169, HR0416, and errors from reading records.
     """
     from headrace import write
-    from headrace.write.options import completed
+    from headrace.write.options import WRONG_OPTION, completed
 
     if to not in write.names():
-        raise _WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, write.names()))
+        raise WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, write.names()))
     record = write.container(to)
     chosen = completed(record.options, options, to, others=_ARGUMENTS)
     if record.own_files and shards != 1:
-        raise _WRONG_OPTION.error(
+        raise WRONG_OPTION.error(
             f"[{to}] shards={shards}: its files are of a given size",
             hint=", ".join(each.name for each in record.options if "size_in" in each.name),
         )
     if shards < 1:
-        raise _WRONG_OPTION.error(f"shards must be positive (got {shards})")
+        raise WRONG_OPTION.error(f"shards must be positive (got {shards})")
     if _core.scheme_of(os.fspath(dest)):  # otherwise it would become a folder "s3:" here
-        raise _WRONG_OPTION.error(
+        raise WRONG_OPTION.error(
             f"{os.fspath(dest)!r} is a URL, not a local path",
             hint="write to a local folder, and copy the result",
         )
     src = open_source(source)
     if part is not None:
         if shards != 1 or overwrite:
-            raise _WRONG_OPTION.error(
+            raise WRONG_OPTION.error(
                 f"part={part!r} with {'overwrite=' if overwrite else 'shards='}",
                 hint="a part is one file, and a complete part is kept",
             )
@@ -151,14 +133,15 @@ def _converted(
 def _container(src: Source, to: str) -> WriterRecord:
     """HR0414 or HR0297 if it cannot hold the source's records."""
     from headrace import write
+    from headrace.write.options import WRONG_OPTION
 
     container = write.container(to)
     try:
         container.check(src.schema)
     except TypeError as error:
-        raise _WRONG_OPTION.error(f"[{to}] {error}") from error
+        raise WRONG_OPTION.error(f"[{to}] {error}") from error
     except ImportError as error:
-        raise _NO_PACKAGE.error(f"[{to}] {error}", hint=f"pip install {error.name}") from error
+        raise write.NO_PACKAGE.error(f"[{to}] {error}", hint=f"pip install {error.name}") from error
     return container
 
 
@@ -173,12 +156,13 @@ def _convert_part(
 ) -> dict[str, Any]:
     from headrace.jobs.folder import plan_of, write_part
     from headrace.jobs.part import part_from
+    from headrace.write.options import WRONG_OPTION
 
     begin = time.perf_counter()
     container = _container(src, to)
     if not container.suffix:
         hint = "headrace pack --part" if to == "pack" else "write tar, tfrecord or a pack"
-        raise _WRONG_OPTION.error(f"[{to}] has no parts", hint=hint)
+        raise WRONG_OPTION.error(f"[{to}] has no parts", hint=hint)
     part = part_from(given)
     records = part.of(len(src))
 

@@ -24,7 +24,7 @@ from headrace.jobs.folder import (
 )
 from headrace.jobs.part import Part
 from headrace.whole_file import replaced, write_whole
-from headrace.write.destination import SUMS
+from headrace.write.destination import write_sums
 from headrace.write.durable import written_to
 
 MANIFEST = "manifest.json"
@@ -61,8 +61,7 @@ def merged(dest: str | os.PathLike[str], verify: bool) -> dict[str, Any]:
         "files": files,
     }
     with written_to(folder):
-        sums = "".join(f"{file['sha256']}  {file['file']}\n" for file in files)
-        write_whole(folder / SUMS, sums)
+        write_sums(folder, files)
         if plan["command"] == "scan":
             _join(folder / "bad.jsonl", [folder / file["file"] for file in files])
         if plan["command"] == "index":

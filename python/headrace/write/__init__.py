@@ -29,6 +29,15 @@ _NO_PNG = declare(
     "Others would lose values.",
 )
 
+NO_PACKAGE = declare(
+    "HR0297",
+    "unsupported",
+    "package missing for this container",
+    "HDF5 files are written by h5py, LMDB environments by lmdb, and LeRobot datasets by pyarrow "
+    "and av, which are not installed with Headrace. Reading these files needs none of them, except "
+    "for the tables of LeRobot datasets.",
+)
+
 
 class Writer(Protocol):
     """Appends records to the files of one shard."""

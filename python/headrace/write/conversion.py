@@ -15,7 +15,7 @@ from headrace import _core, write
 from headrace.jobs.folder import sha256
 from headrace.sources import Progress, Source
 from headrace.whole_file import sync, write_whole
-from headrace.write.destination import SUMS, Destination
+from headrace.write.destination import Destination, write_sums
 from headrace.write.durable import written_to
 
 _VERSION = 1
@@ -204,8 +204,7 @@ class Conversion:
             for i, shard in enumerate(shards)
         ]
         if self.several:
-            sums = "".join(f"{entry['sha256']}  {entry['file']}\n" for entry in files)
-            write_whole(self.work / SUMS, sums)
+            write_sums(self.work, files)
         self.destination.check(
             self.src, of_files=not self.container.suffix
         )  # the hashes may take hours

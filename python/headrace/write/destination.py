@@ -12,13 +12,14 @@ import functools
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from headrace import write
 from headrace.errors import declare
 from headrace.sources import Source
-from headrace.whole_file import TEMPORARY, sync
+from headrace.whole_file import TEMPORARY, sync, write_whole
 
 _TAKEN = declare(
     "HR0415",
@@ -42,6 +43,13 @@ SUMS = "SHA256SUMS"
 _SUMS = re.compile(SUMS)
 _NOTE = re.compile(rf"(plan|journal-\d{{5}})\.json|{TEMPORARY.pattern}")
 _PICTURE = re.compile(r"\d{9,}-.*\.\w+", re.DOTALL)
+
+
+def write_sums(folder: Path, files: Iterable[Mapping[str, Any]]) -> None:
+    """SHA256SUMS of these files ("file", "sha256"), by which a later conversion recognizes them as
+    written by one."""
+    sums = "".join(f"{each['sha256']}  {each['file']}\n" for each in files)
+    write_whole(folder / SUMS, sums)
 
 
 class Destination:

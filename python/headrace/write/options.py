@@ -12,9 +12,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from headrace.errors import Code, did_you_mean
+from headrace.errors import declare, did_you_mean
 
-WRONG_OPTION = Code("HR0414", "config", "invalid conversion option")
+WRONG_OPTION = declare(
+    "HR0414",
+    "config",
+    "invalid conversion option",
+    "convert() writes the containers listed by `headrace convert --help`, to a local path. Not "
+    "every container can hold every field: a folder, RecordIO and LMDB hold only an image and a "
+    "label.",
+)
 
 
 class Option(NamedTuple):
@@ -41,7 +48,8 @@ def completed(
     for name in given:
         if name not in known:
             raise WRONG_OPTION.error(
-                f"[{to}] no option {name!r:.80}", hint=did_you_mean(name, [*known, *others])
+                f"[{to}] no option {name!r:.80}",
+                hint=did_you_mean(name, [*known, *others]) if known or others else "it has none",
             )
     return {
         name: _value(option, given[name], to) if given.get(name) is not None else option.default

@@ -281,7 +281,7 @@ class _Columns:
 
     def add_camera(self, camera: str) -> None:
         part = self._episodes.parts[camera]
-        for path in () if self._info.has(*part.files) else part.files:
+        for path in part.files:
             if not self._info.has(path):
                 raise DAMAGED.error(
                     f"{self._info.file(path)} does not exist",
@@ -306,7 +306,7 @@ class _Columns:
     def add_tasks(self) -> None:
         """task, and subtask if the dataset has it, as text."""
         self._add_names("task", "task_index", "tasks.parquet", self._numbers["task_index"])
-        if "subtask_index" in self._selected.numbers and self._info.has(os.path.join(*SUBTASKS)):
+        if "subtask_index" in self._selected.numbers and self._info.has(*SUBTASKS):
             feature = self._info.features["subtask_index"]
             found = numbers(self._table, "subtask_index", feature, self._where)
             self._add_names("subtask", "subtask_index", "subtasks.parquet", found)

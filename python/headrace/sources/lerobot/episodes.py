@@ -92,14 +92,14 @@ def _episode_files(info: Info, where: str) -> list[str]:
     paths: list[str] = []
     chunk = file = found = 0
     while found < info.episodes or not paths:
-        path = info.file("meta", "episodes", f"chunk-{chunk:03d}", f"file-{file:03d}.parquet")
-        if paths and not info.has(path[len(info.file("")) :]):
+        parts = ("meta", "episodes", f"chunk-{chunk:03d}", f"file-{file:03d}.parquet")
+        if paths and not info.has(*parts):
             if file == 0:
                 break  # the number of episodes is reported as wrong
             chunk, file = chunk + 1, 0
             continue
-        paths.append(path)
-        found += Table([path]).rows
+        paths.append(info.file(*parts))
+        found += Table(paths[-1:]).rows
         file += 1
     return paths
 

@@ -66,14 +66,13 @@ class Info(NamedTuple):
     def file(self, *parts: str) -> str:
         return os.path.join(self.root, *parts)
 
-    def has(self, *paths: str) -> bool:
-        """Whether the dataset has all of these files. In other storages, they are looked up at
-        once."""
-        files = [self.file(path) for path in paths]
+    def has(self, *parts: str) -> bool:
+        """Whether the dataset has this file, in any storage."""
+        path = self.file(*parts)
         if not _core.scheme_of(self.root):
-            return all(map(os.path.isfile, files))
+            return os.path.isfile(path)
         try:
-            _core.StoredFiles(files)
+            _core.StoredFiles([path])
         except Error as error:
             if error.code not in NOT_FOUND:
                 raise

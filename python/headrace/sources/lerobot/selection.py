@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -46,7 +45,7 @@ def select(
     chosen = _chosen("features", features, [name for name in columns if name not in DEFAULTS])
     made = {"task", *(f"{name}_is_pad" for name in windows)}
     made |= {f"{camera}_times" for camera in chosen_cameras}
-    if "subtask_index" in chosen and info.has(os.path.join(*SUBTASKS)):
+    if "subtask_index" in chosen and info.has(*SUBTASKS):
         made.add("subtask")
     problems = {
         name: problem

@@ -17,7 +17,7 @@ import numpy as np
 from headrace.jobs.folder import sha256
 from headrace.sources import Source
 from headrace.whole_file import sync, write_whole
-from headrace.write.destination import SUMS, Destination
+from headrace.write.destination import Destination, write_sums
 from headrace.write.durable import sync_all_below, written_to
 from headrace.write.lerobot.episodes import NOT_FRAMES, Episodes, episodes_of
 from headrace.write.lerobot.features import COMPUTED, Camera, Features, features_of
@@ -330,7 +330,7 @@ def _write_json(path: Path, value: Any) -> None:
 
 
 def _sums(root: Path) -> list[dict[str, Any]]:
-    """Writes SHA256SUMS, by which a later conversion recognizes the files as written by one."""
+    """Of all files; writes SHA256SUMS."""
     paths = sorted(path for path in root.rglob("*") if path.is_file())
     files = [
         {
@@ -340,6 +340,6 @@ def _sums(root: Path) -> list[dict[str, Any]]:
         }
         for path in paths
     ]
-    write_whole(root / SUMS, "".join(f"{each['sha256']}  {each['file']}\n" for each in files))
+    write_sums(root, files)
     sync(root)
     return files

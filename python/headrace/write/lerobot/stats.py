@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of features, as LeRobot defines them: per episode, and combined for a dataset.
 
-Source: ``lerobot/datasets/compute_stats.py``, versions 0.4 to 0.6. Quantiles are interpolated in a
+Source: ``lerobot.datasets.compute_stats``, versions 0.4 to 0.6. Quantiles are interpolated in a
 histogram of 5,000 bins, per episode; those of a dataset are the mean of its episodes', weighted by
 frames. Sums are computed in float64, so that the standard deviation of uint8 is right, too (in
 LeRobot before 0.6 its squares overflow).

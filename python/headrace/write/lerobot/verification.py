@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.errors import Code
 from headrace.sources import Source
 from headrace.sources.arrow_files.columns import pyarrow
 from headrace.sources.lerobot import lerobot
 from headrace.write.lerobot.dataset import frames
 from headrace.write.lerobot.features import features_of
 from headrace.write.lerobot.options import loss
+from headrace.write.verification import DIFFERS
 
-_DIFFERS = Code("HR0416", "data", "converted dataset differs from its source")
 _ROWS_AT_ONCE = 16
 
 
@@ -38,7 +37,7 @@ def verify_dataset(
         for i in range(count):
             row = next(rows, None)
             if row is None:
-                raise _DIFFERS.error(f"{target} has {begin + i} records, the source {len(source)}")
+                raise DIFFERS.error(f"{target} has {begin + i} records, the source {len(source)}")
             for column in features.columns:
                 got = row[column.feature]
                 _compare(target, begin + i, column.field, expected[column.field][i], got)
@@ -48,7 +47,7 @@ def verify_dataset(
                 _compare(target, begin + i, camera.field, want, got, is_lossy)
         have_done(begin + count)
     if next(rows, None) is not None:
-        raise _DIFFERS.error(f"{target} has more records than the source")
+        raise DIFFERS.error(f"{target} has more records than the source")
 
 
 def _rows(target: Path) -> Iterator[dict[str, Any]]:
@@ -71,4 +70,4 @@ def _compare(
     if same and not only_shapes:
         same = bool(np.array_equal(left.reshape(-1), right.reshape(-1)))
     if not same:
-        raise _DIFFERS.error(f"{target}: field {field!r} of record {record} differs")
+        raise DIFFERS.error(f"{target}: field {field!r} of record {record} differs")

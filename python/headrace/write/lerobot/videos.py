@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import Code
+from headrace.write import NO_PACKAGE
 from headrace.write.lerobot.options import Encoding
 from headrace.write.lerobot.places import VIDEO_PATH, Places
 from headrace.write.options import WRONG_OPTION
 
 _SLOWEST, _FASTEST = 0.01, 1000  # frames per second
-_NO_PACKAGE = Code("HR0297", "unsupported", "package missing for this container")
 
 
 def pyav() -> Any:
@@ -27,7 +26,7 @@ def pyav() -> Any:
     try:
         return importlib.import_module("av")
     except ImportError as error:
-        raise _NO_PACKAGE.error(
+        raise NO_PACKAGE.error(
             f"[lerobot] videos are encoded by the package av: {error}", hint="pip install av"
         ) from error
 
