@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sounds import int16_waves, wav_of
+from audio_files import int16_waves, wav_of
 
 import headrace as hr
 from headrace import _core

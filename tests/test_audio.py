@@ -8,9 +8,9 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import audio_files
 import numpy as np
 import pytest
-import sounds
 from PIL import Image
 
 import headrace as hr
@@ -22,7 +22,7 @@ FRAMES = [1200, 900, 1500, 1000, 1100, 950]
 
 @pytest.fixture
 def stored() -> list[Any]:
-    return [sounds.int16_waves(frames, seed=n) for n, frames in enumerate(FRAMES)]
+    return [audio_files.int16_waves(frames, seed=n) for n, frames in enumerate(FRAMES)]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, stored: list[Any]) -> Path:
     for number, samples in enumerate(stored):
         place = root / ("no" if number < 3 else "yes")
         place.mkdir(parents=True, exist_ok=True)
-        (place / f"{number}.wav").write_bytes(sounds.wav_of(samples))
+        (place / f"{number}.wav").write_bytes(audio_files.wav_of(samples))
     (root / "LICENSE").write_text("made up\n")
     return root
 
@@ -53,7 +53,7 @@ def test_an_audio_folder_has_classes_and_waveforms(folder: Path, stored: list[An
     for number, samples in enumerate(stored):
         record = src[number]
         np.testing.assert_array_equal(record["audio"], floats(samples))
-        assert record["audio_rate"] == sounds.RATE
+        assert record["audio_rate"] == audio_files.RATE
         assert record["label"] == (0 if number < 3 else 1)
 
 
@@ -114,10 +114,10 @@ def test_a_clip_that_is_too_short_follows_the_error_policy(folder: Path) -> None
 
 
 def test_audio_clips_of_another_rate_or_channels_are_refused(folder: Path) -> None:
-    (folder / "yes" / "4.wav").write_bytes(sounds.wav_of(sounds.int16_waves(1000), 8000))
+    (folder / "yes" / "4.wav").write_bytes(audio_files.wav_of(audio_files.int16_waves(1000), 8000))
     with pytest.raises(hr.DataError, match=r"HR0356(.|\n)*8000 Hz, and the first record 16000"):
         list(hr.Loader(hr.open(folder), batch_size=6, ragged="pad"))
-    (folder / "yes" / "4.wav").write_bytes(sounds.wav_of(sounds.int16_waves(1000, 2)))
+    (folder / "yes" / "4.wav").write_bytes(audio_files.wav_of(audio_files.int16_waves(1000, 2)))
     with pytest.raises(hr.DataError, match=r"HR0741(.|\n)*\(2, 1000\)"):
         list(hr.Loader(hr.open(folder), batch_size=6, ragged="pad"))
     with pytest.raises(hr.DataError, match=r"HR0741(.|\n)*\(2, 500\)"):  # the same number of bytes
@@ -179,7 +179,7 @@ def test_converted_and_packed_audio_is_the_same(folder: Path, tmp_path: Path, to
     assert len(again) == len(src)
     for number in range(len(src)):
         np.testing.assert_array_equal(again[number]["audio"], src[number]["audio"])
-        assert again[number]["audio_rate"] == sounds.RATE
+        assert again[number]["audio_rate"] == audio_files.RATE
         assert again[number]["label"] == src[number]["label"]
 
 
@@ -235,7 +235,7 @@ def test_only_the_needed_part_of_long_audio_is_decoded(tmp_path: Path) -> None:
     pytest.importorskip("soundfile")
     long = np.zeros((1, 30_000_000), np.int16)  # 120 MB as float32
     long[0, ::1000] = np.arange(30_000)
-    (tmp_path / "long.flac").write_bytes(sounds.encoded(long, sounds.RATE, format="FLAC"))
+    (tmp_path / "long.flac").write_bytes(audio_files.encoded(long, audio_files.RATE, format="FLAC"))
     loader = hr.Loader(
         hr.open(tmp_path), [T.RandomClip(16000)], batch_size=1, memory_limit="220 MiB", threads=1
     )
@@ -280,7 +280,7 @@ def test_int16_equals_the_values_in_the_file(folder: Path, stored: list[Any]) ->
 
 def test_int16_saturates_beyond_full_scale(tmp_path: Path) -> None:
     loud = np.array([[1.5, 1, 0.99999, -1, -1.5, 0.5 / 32768, 1.5 / 32768, np.inf]], np.float32)
-    (tmp_path / "a.wav").write_bytes(sounds.wav_of(loud))
+    (tmp_path / "a.wav").write_bytes(audio_files.wav_of(loud))
     steps = [T.ToDtype("int16", scale=True, fields="audio")]
     batch = next(iter(hr.Loader(hr.open(tmp_path), steps, batch_size=1, ragged="list")))
     assert batch["audio"][0].tolist() == [[32767, 32767, 32767, -32768, -32768, 0, 2, 32767]]
@@ -353,8 +353,8 @@ PACKED: dict[str, tuple[list[Any], int]] = {  # steps, and the axis whose size t
 def stereo_files(root: Path) -> hr.Source:
     root.mkdir()
     for number, frames in enumerate((900, 0, 1200, 401, 1100)):
-        wave = sounds.int16_waves(frames, 2, seed=number)
-        (root / f"{number}.wav").write_bytes(sounds.wav_of(wave))
+        wave = audio_files.int16_waves(frames, 2, seed=number)
+        (root / f"{number}.wav").write_bytes(audio_files.wav_of(wave))
     return hr.open(root)
 
 
@@ -416,9 +416,9 @@ def test_a_wrong_prediction_changes_nothing(
         return [batch._asdict() for batch in loader], loader.stats()["predicted"]
 
     src.lengths("audio")
-    longer = sounds.int16_waves(1700, seed=9)
-    (folder / "no" / "1.wav").write_bytes(sounds.wav_of(longer))  # the file was shorter
-    (folder / "yes" / "3.wav").write_bytes(sounds.wav_of(stored[3])[:-300])  # bad from now on
+    longer = audio_files.int16_waves(1700, seed=9)
+    (folder / "no" / "1.wav").write_bytes(audio_files.wav_of(longer))  # the file was shorter
+    (folder / "yes" / "3.wav").write_bytes(audio_files.wav_of(stored[3])[:-300])  # bad from now on
     predicted, count = batches()
     assert count < 2
     moved = folder.rename(folder.with_name("moved"))  # about which nothing is known
@@ -432,10 +432,10 @@ def test_a_wrong_prediction_changes_nothing(
 
 def test_a_budget_in_seconds_limits_the_clips_of_a_batch(folder: Path) -> None:
     src = hr.open(folder)
-    np.testing.assert_allclose(src.durations("audio"), np.array(FRAMES) / sounds.RATE)
+    np.testing.assert_allclose(src.durations("audio"), np.array(FRAMES) / audio_files.RATE)
 
     def loader(**how: Any) -> Any:
-        order = hr.sampling.budget("audio", total=2400 / sounds.RATE)
+        order = hr.sampling.budget("audio", total=2400 / audio_files.RATE)
         return hr.Loader(src, sampler=order, ragged="pad", seed=2, fields=("audio", "id"), **how)
 
     batches = [batch for batch in loader()]

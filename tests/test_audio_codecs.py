@@ -8,9 +8,9 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import audio_files
 import numpy as np
 import pytest
-import sounds
 
 import headrace as hr
 from headrace import _core
@@ -49,8 +49,8 @@ def test_lossless_audio_equals_libsndfiles_bit_for_bit(
     how: dict[str, str], channels: int, frames: int
 ) -> None:
     pytest.importorskip("soundfile")
-    data = sounds.encoded(sounds.waves(frames, channels), 44100, **how)
-    expected, rate = sounds.decoded(data)
+    data = audio_files.encoded(audio_files.waves(frames, channels), 44100, **how)
+    expected, rate = audio_files.decoded(data)
     actual, actual_rate = samples_of(data)
     assert actual_rate == rate == 44100
     np.testing.assert_array_equal(actual, expected)
@@ -60,8 +60,8 @@ def test_lossless_audio_equals_libsndfiles_bit_for_bit(
 @pytest.mark.parametrize("channels", [1, 2])
 def test_lossy_audio_equals_libsndfiles_within_a_bound(how: dict[str, str], channels: int) -> None:
     pytest.importorskip("soundfile")
-    data = sounds.encoded(sounds.waves(48000, channels, 48000), 48000, **how)
-    expected, rate = sounds.decoded(data)
+    data = audio_files.encoded(audio_files.waves(48000, channels, 48000), 48000, **how)
+    expected, rate = audio_files.decoded(data)
     actual, actual_rate = samples_of(data)
     assert (actual.shape, actual_rate) == (expected.shape, rate)
     bound = 5e-4 if how["subtype"] == "OPUS" else 1e-5
@@ -69,8 +69,8 @@ def test_lossy_audio_equals_libsndfiles_within_a_bound(how: dict[str, str], chan
 
 
 def test_eight_bit_samples_are_fractions_of_128() -> None:
-    actual, rate = samples_of(sounds.wav(bytes(range(256)), 1, 8))
-    assert rate == sounds.RATE
+    actual, rate = samples_of(audio_files.wav(bytes(range(256)), 1, 8))
+    assert rate == audio_files.RATE
     np.testing.assert_array_equal(actual[0], (np.arange(256) - 128).astype(np.float32) / 128)
 
 
@@ -82,7 +82,7 @@ def test_a_random_clip_is_a_slice_of_the_whole(
     pytest.importorskip("soundfile")
     frames, clip = 60000, 4000
     for number in range(6):
-        data = sounds.encoded(sounds.waves(frames, channels, 48000, number), 48000, **how)
+        data = audio_files.encoded(audio_files.waves(frames, channels, 48000, number), 48000, **how)
         (tmp_path / f"{number}.wav").write_bytes(data)
     src = hr.open(tmp_path)
     seen = set()
@@ -112,12 +112,12 @@ def place_of(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any], bound: flo
 
 def test_a_header_that_declares_too_much_allocates_nothing() -> None:
     pytest.importorskip("soundfile")
-    flac = bytearray(sounds.encoded(sounds.waves(1000), 16000, format="FLAC"))
+    flac = bytearray(audio_files.encoded(audio_files.waves(1000), 16000, format="FLAC"))
     flac[21] |= 15  # 2^36 frames
     flac[22:26] = b"\xff" * 4
     with pytest.raises(hr.DataError, match=r"HR0350.*promises"):
         _core.decode_audio(bytes(flac))
-    wav = bytearray(sounds.wav_of(sounds.int16_waves(1000)))
+    wav = bytearray(audio_files.wav_of(audio_files.int16_waves(1000)))
     place = wav.index(b"data") + 4
     wav[place : place + 4] = struct.pack("<I", 2**31)
     with pytest.raises(hr.DataError, match=r"HR0351.*1000 of the 1073741824 frames"):
@@ -125,8 +125,8 @@ def test_a_header_that_declares_too_much_allocates_nothing() -> None:
 
 
 def test_a_wav_from_a_pipe_is_read_to_its_end() -> None:
-    samples = sounds.int16_waves(1000, 2)
-    wav = bytearray(sounds.wav_of(samples))
+    samples = audio_files.int16_waves(1000, 2)
+    wav = bytearray(audio_files.wav_of(samples))
     place = wav.index(b"data") + 4
     wav[place : place + 4] = b"\xff" * 4
     actual, _ = samples_of(bytes(wav))
@@ -138,7 +138,7 @@ def test_truncated_audio_is_an_error_or_shorter_but_never_different(
     how: dict[str, str],
 ) -> None:
     pytest.importorskip("soundfile")
-    data = sounds.encoded(sounds.waves(30000, 1, 48000), 48000, **how)
+    data = audio_files.encoded(audio_files.waves(30000, 1, 48000), 48000, **how)
     whole, _ = samples_of(data)
     refused = 0
     for part in range(64):
@@ -156,7 +156,9 @@ def test_truncated_audio_is_an_error_or_shorter_but_never_different(
 @pytest.mark.parametrize("subtype", ["VORBIS", "OPUS"])
 def test_damage_in_an_ogg_file_is_an_error_wherever_it_is(subtype: str) -> None:
     pytest.importorskip("soundfile")
-    data = sounds.encoded(sounds.waves(30000, 1, 48000), 48000, format="OGG", subtype=subtype)
+    data = audio_files.encoded(
+        audio_files.waves(30000, 1, 48000), 48000, format="OGG", subtype=subtype
+    )
     for place in range(0, len(data), len(data) // 97):
         damaged = bytearray(data)
         damaged[place] ^= 1
@@ -173,7 +175,7 @@ def test_damage_in_an_ogg_file_is_an_error_wherever_it_is(subtype: str) -> None:
 
 
 def test_unsupported_files_are_refused_with_the_reason_and_a_hint() -> None:
-    adpcm = sounds.wav(b"\0" * 64, 1, 8, tag=2)
+    adpcm = audio_files.wav(b"\0" * 64, 1, 8, tag=2)
     with pytest.raises(hr.Error, match=r"HR0352.*ADPCM"):
         _core.decode_audio(adpcm)
     aac = b"\xff\xf1\x50\x80\x01\x7f\xfc" + b"\0" * 32
@@ -185,6 +187,15 @@ def test_unsupported_files_are_refused_with_the_reason_and_a_hint() -> None:
             _core.decode_audio(page)
     with pytest.raises(hr.DataError, match=r"HR0354.*they begin with 3c 68"):
         _core.decode_audio(b"<html>")
+
+
+def test_a_source_of_unsupported_files_says_why_and_not_that_they_are_damaged() -> None:
+    adpcm = {"audio": audio_files.wav(b"\0" * 64, 1, 8, tag=2)}
+    with pytest.raises(hr.UnsupportedError, match=r"HR0352.*\n?.*audio.*record 0.*ADPCM"):
+        hr.Loader(hr.open([adpcm], kinds={"audio": "audio"}), batch_size=1)
+    damaged = {"audio": b"RIFF" + bytes(40)}
+    with pytest.raises(hr.DataError, match=r"HR0357.*record 0"):
+        hr.Loader(hr.open([damaged], kinds={"audio": "audio"}), batch_size=1)
 
 
 def found(folder: str) -> list[Path]:
@@ -202,7 +213,7 @@ def test_real_files_are_decoded_as_by_libsndfile(folder: str, bound: float) -> N
     compared = 0
     for path in found(f"audio/{folder}"):
         try:
-            expected, rate = sounds.decoded(path.read_bytes())
+            expected, rate = audio_files.decoded(path.read_bytes())
         except Exception:
             continue  # libsndfile rejects it
         actual, actual_rate = samples_of(path.read_bytes())
@@ -222,5 +233,5 @@ def test_real_damaged_files_are_errors_or_what_libsndfile_reads() -> None:
             except hr.Error as error:
                 assert error.code.startswith("HR035"), path
                 continue
-            expected, _ = sounds.decoded(data[: len(data) * part // 16])
+            expected, _ = audio_files.decoded(data[: len(data) * part // 16])
             np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5, err_msg=str(path))

@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import audio_files
 import numpy as np
 import pytest
-import sounds
 
 import headrace as hr
 from headrace import transforms as T
@@ -27,11 +27,11 @@ def torchaudio() -> Any:
 
 @pytest.fixture(params=[1, 2])
 def samples(request: pytest.FixtureRequest) -> Any:
-    return sounds.waves(5003, request.param).astype(np.float32)
+    return audio_files.waves(5003, request.param).astype(np.float32)
 
 
 def through(samples: Any, tmp_path: Path, *steps: Any) -> Any:
-    (tmp_path / "a.wav").write_bytes(sounds.wav_of(samples))
+    (tmp_path / "a.wav").write_bytes(audio_files.wav_of(samples))
     loader = hr.Loader(hr.open(tmp_path), list(steps), batch_size=1, ragged="list")
     return next(iter(loader))["audio"][0]
 
@@ -83,7 +83,7 @@ def test_preemphasis_equals_torchaudios_bit_for_bit(
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 7])
 def test_mono_equals_torchs_mean(tmp_path: Path, channels: int) -> None:
-    samples = sounds.waves(5003, channels).astype(np.float32)
+    samples = audio_files.waves(5003, channels).astype(np.float32)
     expected = torch.from_numpy(samples).mean(0, keepdim=True).numpy()
     actual = through(samples, tmp_path, T.Mono())
     np.testing.assert_allclose(actual, expected, rtol=0, atol=0 if channels <= 4 else 1e-6)

@@ -10,9 +10,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import audio_files
 import numpy as np
 import pytest
-import sounds
 import video_sounds
 import videos
 
@@ -68,16 +68,16 @@ WITH_HOLE = {
 
 
 def made(kind: str, folder: Path, seconds: float = 1.0) -> bytes:
-    wave = sounds.int16_waves(int(seconds * RATE), 2)
+    wave = audio_files.int16_waves(int(seconds * RATE), 2)
     if kind == "wav":
-        return sounds.wav_of(wave, RATE)
+        return audio_files.wav_of(wave, RATE)
     if kind in ("flac", "mp3"):
         pytest.importorskip("soundfile")
-        return sounds.encoded(wave, RATE, format=kind.upper())
+        return audio_files.encoded(wave, RATE, format=kind.upper())
     if not shutil.which("ffmpeg"):
         pytest.skip("no ffmpeg")
     source, path = folder / "made.wav", folder / f"made.{kind}"
-    source.write_bytes(sounds.wav_of(wave, RATE))
+    source.write_bytes(audio_files.wav_of(wave, RATE))
     codec = {"m4a": "aac", "mka": "libopus"}[kind]
     command = ["ffmpeg", "-v", "error", "-y", "-i", source, "-c:a", codec, path]
     subprocess.run(command, check=True)
@@ -144,7 +144,7 @@ def test_noises_of_large_files_are_read_by_range(tmp_path: Path) -> None:
     folder = tmp_path / "noises"
     folder.mkdir()
     wav_with_hole(folder / "it.wav", data)
-    sound = sounds.wav_of(sounds.int16_waves(8000, 2), RATE)
+    sound = audio_files.wav_of(audio_files.int16_waves(8000, 2), RATE)
 
     def mixed(noises: hr.Source) -> np.ndarray[Any, Any]:
         steps = [T.RandomClip(4000), T.AddNoise((5, 20), source=noises)]
@@ -158,7 +158,7 @@ def test_noises_of_large_files_are_read_by_range(tmp_path: Path) -> None:
 def test_a_large_file_that_is_truncated_while_open_is_an_error_with_its_name(
     tmp_path: Path,
 ) -> None:
-    data = sounds.wav_of(sounds.int16_waves(10 * MIB // 4, 2), RATE)
+    data = audio_files.wav_of(audio_files.int16_waves(10 * MIB // 4, 2), RATE)
     path = tmp_path / "it.wav"
     path.write_bytes(data)
     loader = hr.Loader(hr.open(tmp_path), [T.CenterClip(4000)], batch_size=1)

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from audio_files import wav_of, waves
 from processes import COMMAND, run_code, run_command, run_on_terminal
-from sounds import wav_of, waves
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")

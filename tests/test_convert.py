@@ -12,9 +12,9 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import audio_files
 import numpy as np
 import pytest
-import sounds
 import videos
 
 import headrace as hr
@@ -72,7 +72,7 @@ def test_other_fields_are_unchanged(tmp_path: Path, to: str) -> None:
 def test_audio_and_video_files_are_unchanged(tmp_path: Path, to: str) -> None:
     if to in OPTIONAL:
         pytest.importorskip(OPTIONAL[to])
-    files = {"audio": [sounds.wav_of(sounds.waves(100 + n)) for n in range(3)]}
+    files = {"audio": [audio_files.wav_of(audio_files.waves(100 + n)) for n in range(3)]}
     if not videos.missing_decoder():
         files["video"] = [videos.h264(n + 2) for n in range(3)]
     for name, contents in files.items():

@@ -13,9 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import audio_files
 import fork_server
 import pytest
-import sounds
 from processes import LIMIT, run_command
 
 ROOT = Path(__file__).parent.parent
@@ -98,8 +98,8 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(128):
         folder = root / ("no", "yes")[number % 2]
         folder.mkdir(parents=True, exist_ok=True)
-        samples = sounds.int16_waves(16000 + 40 * number, seed=number)
-        (folder / f"{number:03}.wav").write_bytes(sounds.wav_of(samples))
+        samples = audio_files.int16_waves(16000 + 40 * number, seed=number)
+        (folder / f"{number:03}.wav").write_bytes(audio_files.wav_of(samples))
     return root
 
 

@@ -50,6 +50,24 @@ def test_the_error_for_a_misspelled_dataloader_keyword_suggests_the_equivalent(
         hr.Loader(Numbers(4), batch_size=2, **{keyword: 1})
 
 
+def test_a_missing_codec_library_is_named_with_two_ways_out() -> None:
+    program = """
+import importlib.abc, sys
+
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "headrace._core":
+            raise ImportError("libFLAC.so.12: cannot open shared object file: No such file")
+
+sys.meta_path.insert(0, Missing())
+import headrace
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 1
+    last = run.stderr.splitlines()[-1]
+    assert "libFLAC.so.12" in last and "installing.md" in last and "./dev wheels" in last
+
+
 def test_indexing_a_source_by_name_is_an_error_with_a_hint(pictures: Path) -> None:
     src = hr.open(pictures)
     with pytest.raises(TypeError, match=r"by number \(got 'image'\): src\[0\]"):

@@ -9,9 +9,9 @@ import json
 import random
 from pathlib import Path
 
+import audio_files
 import numpy as np
 import pytest
-import sounds
 from PIL import Image
 
 import headrace as hr
@@ -146,7 +146,7 @@ def test_the_index_that_pandas_writes_is_a_field(tmp_path: Path) -> None:
 
 
 def test_text_next_to_audio_is_read_without_the_audio(tmp_path: Path) -> None:
-    (tmp_path / "whole.wav").write_bytes(sounds.wav_of(sounds.int16_waves(800, seed=1)))
+    (tmp_path / "whole.wav").write_bytes(audio_files.wav_of(audio_files.int16_waves(800, seed=1)))
     (tmp_path / "broken.wav").write_bytes(b"this is not audio")
     names = ("whole.wav", "broken.wav", "missing.wav")
     lines = [{"audio": name, "text": name[0]} for name in names]

@@ -7,16 +7,16 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import audio_files
 import numpy as np
 import pytest
-import sounds
 from sound_definitions import through
 
 import headrace as hr
 from headrace import transforms as T
 
 Array = np.ndarray[Any, Any]
-SPEECH = np.stack([sounds.waves(400, seed=n) for n in range(60)]).astype(np.float32)
+SPEECH = np.stack([audio_files.waves(400, seed=n) for n in range(60)]).astype(np.float32)
 
 
 def speech(values: Array = SPEECH) -> hr.Source:
@@ -37,7 +37,7 @@ def files(folder: Path, rates: list[int], seconds: float = 0.2, channels: int = 
     made = []
     for number, rate in enumerate(rates):
         noise = white(1, int(rate * seconds), channels, seed=number)[0]
-        (folder / f"{number}.wav").write_bytes(sounds.wav_of(noise, rate))
+        (folder / f"{number}.wav").write_bytes(audio_files.wav_of(noise, rate))
         made.append(noise)
     return made
 
@@ -45,8 +45,8 @@ def files(folder: Path, rates: list[int], seconds: float = 0.2, channels: int = 
 def speech_files(folder: Path, count: int = 12, frames: int = 400) -> hr.Source:
     folder.mkdir(parents=True)
     for number in range(count):
-        wave = sounds.waves(frames, seed=number).astype(np.float32)
-        (folder / f"{number:02}.wav").write_bytes(sounds.wav_of(wave))
+        wave = audio_files.waves(frames, seed=number).astype(np.float32)
+        (folder / f"{number:02}.wav").write_bytes(audio_files.wav_of(wave))
     return hr.open(folder)
 
 
@@ -220,7 +220,7 @@ def test_only_the_segment_of_a_long_noise_is_decoded(tmp_path: Path) -> None:
     long = np.zeros((1, 30_000_000), np.int16)  # 120 MB as float32
     long[0, ::50] = 999
     (tmp_path / "noises").mkdir()
-    data = sounds.encoded(long, sounds.RATE, format="FLAC")
+    data = audio_files.encoded(long, audio_files.RATE, format="FLAC")
     (tmp_path / "noises" / "long.flac").write_bytes(data)
     loader = hr.Loader(
         speech_files(tmp_path / "speech"),

@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import audio_files
 import numpy as np
-import sounds
 from built_plugins import ROOT, case, compiled, darkened, needs_compiler
 from conftest import files_of, pixels_of, resized
 
@@ -75,8 +75,8 @@ def test_plugins_accept_labels_tensors_and_audio(tmp_path: Path) -> None:
     batch = next(iter(hr.Loader([record] * 2, [step], batch_size=2)))
     assert batch.label.tolist() == [42, 42] and batch.x.tolist() == [[[2, 3, 4]]] * 2
     assert batch.empty.shape == (2, 0, 2)
-    samples = sounds.int16_waves(50, seed=1)
-    source = hr.open([{"audio": sounds.wav_of(samples)}], kinds={"audio": "audio"})
+    samples = audio_files.int16_waves(50, seed=1)
+    source = hr.open([{"audio": audio_files.wav_of(samples)}], kinds={"audio": "audio"})
     batch = next(iter(hr.Loader(source, [step], batch_size=1, ragged="list")))
     expected = samples.astype(np.float32) / np.float32(32768) + np.float32(1)
     np.testing.assert_array_equal(batch.audio[0], np.atleast_2d(expected))

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from audio_files import int16_waves, wav_of
 from servers.object_server import ObjectServer, Request
-from sounds import int16_waves, wav_of
 from test_remote import bucket, quick
 
 import headrace as hr

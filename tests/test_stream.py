@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import audio_files
 import numpy as np
 import pytest
-import sounds
 from headrace.loader.viewed import left_for_last_batch
 from PIL import Image
 
@@ -101,8 +101,8 @@ def test_images_boxes_and_random_transforms_equal_those_of_the_list(ragged: str)
 
 
 def test_audio_and_worker_processes() -> None:
-    waves = [sounds.int16_waves(800 + 10 * i, seed=i) for i in range(9)]
-    records = [{"audio": sounds.wav_of(wave), "i": i} for i, wave in enumerate(waves)]
+    waves = [audio_files.int16_waves(800 + 10 * i, seed=i) for i in range(9)]
+    records = [{"audio": audio_files.wav_of(wave), "i": i} for i, wave in enumerate(waves)]
     keywords: Any = {"batch_size": 4, "ragged": "list"}
     of_list = hr.Loader(hr.open(records, kinds={"audio": "audio"}), **keywords)
     of_stream = hr.Loader(hr.stream(given_by(records), kinds={"audio": "audio"}), **keywords)

@@ -17,8 +17,8 @@ from migrated_classes import translated
 from PIL import Image
 
 pytest.importorskip("torchvision")
-import looked_datasets as sets
 import torch
+import traced_datasets as sets
 from headrace.migrate import through
 from headrace.migrate.look import child, looking
 from torch.utils.data import DataLoader, get_worker_info

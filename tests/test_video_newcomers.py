@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import audio_files
 import numpy as np
 import pytest
-import sounds
 import videos
 from PIL import Image
 
@@ -28,7 +28,7 @@ def folder_of(root: Path, **files: bytes) -> Path:
 
 
 def test_a_folder_with_one_image_warns_that_its_audio_is_skipped(tmp_path: Path) -> None:
-    wav = sounds.wav_of(sounds.waves(100))
+    wav = audio_files.wav_of(audio_files.waves(100))
     folder = folder_of(tmp_path, a__x__wav=wav, a__y__wav=wav)
     Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(folder / "a" / "cover.png")
     source = hr.open(folder)
@@ -50,7 +50,7 @@ def test_a_single_file_is_refused_with_a_hint_to_make_a_dataset(
 
 
 def test_audio_of_unequal_length_gets_a_hint_at_audio_steps(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path, a__x__wav=sounds.wav_of(sounds.waves(100)))
+    folder = folder_of(tmp_path, a__x__wav=audio_files.wav_of(audio_files.waves(100)))
     with pytest.raises(hr.ConfigError, match=r"PadOrTrim"):
         hr.Loader(folder, batch_size=1)
 

@@ -134,6 +134,29 @@ def test_encoded_images_stay_as_they_are_if_they_are_rgb(tmp_path: Path) -> None
             np.testing.assert_array_equal(np.asarray(got), expected)
 
 
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("I;16", "front: uint16 becomes uint8"),
+        ("RGBA", "front: transparency is dropped"),
+        ("LA", "front: transparency is dropped"),
+        ("L", ""),
+    ],
+)
+def test_the_report_names_what_images_lose(mode: str, said: str, tmp_path: Path) -> None:
+    out = io.BytesIO()
+    pixels = np.arange(256, dtype=np.uint16).reshape(16, 16)
+    image = Image.fromarray(pixels) if mode == "I;16" else Image.new(mode, (16, 16))
+    image.save(out, "PNG")
+    frame = {"front": out.getvalue(), "episode_index": 0}
+    source = hr.open([frame] * 2, kinds={"front": "image"})
+    report = hr.convert(source, tmp_path / "out", "lerobot", fps=5, task="look", images="image")
+    assert report["loss"] == said
+    if said:
+        report = hr.convert(source, tmp_path / "video", "lerobot", fps=5, task="look")
+        assert report["loss"] == f"lossy video: libsvtav1, crf 30, yuv420p; {said}"
+
+
 def test_metadata_is_as_lerobot_defines_it(robot: Robot, tmp_path: Path) -> None:
     root = written(robot, tmp_path / "out", lossless=True, robot_type="so100")
     info = info_of(root)

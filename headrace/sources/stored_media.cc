@@ -58,7 +58,7 @@ class StoredPictures final : public SourceAround {
         field.dtype = form->sample;
         return;
       }
-      if (form.error().code->kind == ErrorKind::kStorage) throw Exception(form.error());
+      if (!is_bad_record(form.error())) throw Exception(form.error());
       if (!first) first = form.error();
     }
     if (first) {
@@ -117,12 +117,16 @@ class StoredSounds final : public SourceAround {
         field.sample_rate = header->sample_rate;
         return;
       }
+      if (!is_bad_record(header.error())) throw Exception(header.error());
       if (!first) first = header.error();
     }
     if (!first) return;
-    raise(kNoSoundOpens,
-          "\"" + field.name + "\" of record 0 (" + inner()->key(0) +
-              "): " + std::string(first->code->id) + " " + first->what,
+    const std::string place = "\"" + field.name + "\" of record 0 (" + inner()->key(0) + "): ";
+    if (first->code->kind == ErrorKind::kUnsupported) {  // not damaged: its own title and hint
+      first->what = place + first->what;
+      throw Exception(*first);
+    }
+    raise(kNoSoundOpens, place + std::string(first->code->id) + " " + first->what,
           first->hint.empty() ? "download such files again, or remove them" : first->hint);
   }
 

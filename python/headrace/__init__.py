@@ -10,8 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+try:
+    from headrace._core import Array, Field, __version__
+except ImportError as error:
+    if "cannot open shared object file" not in str(error):
+        raise
+    raise ImportError(
+        f"{error}. This build of Headrace uses the codec libraries of the machine that made it. "
+        "Install them (docs/start/installing.md lists Debian's packages), or install a wheel that "
+        "./dev wheels made, which contains them"
+    ) from error
+
 from headrace import formats, presets, remote, sampling, transforms
-from headrace._core import Array, Field, __version__
 from headrace.convert import convert
 from headrace.decode import decode, imread
 from headrace.environment import warn_of_unread

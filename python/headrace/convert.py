@@ -92,7 +92,7 @@ def convert(
     report = _converted(
         src, target, to, shards, threads, verify, overwrite, progress, options=chosen
     )
-    report["loss"] = record.loss(src.schema, chosen)
+    report["loss"] = record.loss(src, chosen)
     report["classes"] = src.classes
     report["outside"] = src.engine.files_outside()
     return {**report, "verified": verify, "seconds": round(time.perf_counter() - begin, 3)}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coding of an MP4 file's audio. The samples are tested in tests/test_audio_codecs.py and
-// tests/test_video_sound.py.
+// tests/test_video_audio.py.
 #include "headrace/codecs/audio/mp4_sound.h"
 
 #include <gtest/gtest.h>

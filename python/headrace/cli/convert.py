@@ -59,7 +59,7 @@ def run(
     import headrace
 
     given = _options_of(options or [], to)
-    loss = container(to).loss(opened.schema, completed(container(to).options, given, to))
+    loss = container(to).loss(opened, completed(container(to).options, given, to))
     title = f"converting ({loss})" if loss else "converting"
     records = records_of(part, len(opened)) if part else len(opened)
     total = records * (2 if verify else 1)

@@ -69,7 +69,7 @@ def no_arguments(source: Source) -> dict[str, Any]:
     return {}
 
 
-def loses_nothing(schema: Schema, options: Mapping[str, Any]) -> str:
+def loses_nothing(source: Source, options: Mapping[str, Any]) -> str:
     """The loss() of containers that keep pixels."""
     return ""
 
@@ -101,8 +101,8 @@ class WriterRecord:
     # source, target, shards, threads, overwrite, records that are done, options.
     whole: Callable[..., dict[str, Any]] | None = None
     options: tuple[Option, ...] = ()  # for ``whole`` and ``verify``
-    # What a conversion of these fields with these options loses; empty: nothing.
-    loss: Callable[[Schema, Mapping[str, Any]], str] = loses_nothing
+    # What a conversion of this source with these options loses; empty: nothing.
+    loss: Callable[[Source, Mapping[str, Any]], str] = loses_nothing
     opener: str = "open"  # the function of headrace that opens it
     # source, target, options, records that are done; None: with ``format`` and ``arguments``.
     verify: Callable[..., None] | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.sources import Source
 from headrace.write import Schema, WriterRecord
-from headrace.write.lerobot.options import OPTIONS, loss
+from headrace.write.lerobot.options import OPTIONS, cameras, video_loss
 from headrace.write.lerobot.places import OWN_FILES
 
 
@@ -42,6 +42,14 @@ def _verified(
     verify_dataset(src, target, options, have_done)
 
 
+def _loss(src: Source, options: Mapping[str, Any]) -> str:
+    from headrace.write.lerobot.images import reduction
+
+    schema = src.schema
+    losses = [reduction(src, field) for field in cameras(schema, options)]
+    return "; ".join(filter(None, [video_loss(schema, options), *losses]))
+
+
 WRITER = WriterRecord(
     holds="a [LeRobot](../guide/data/lerobot.md#writing) dataset, version 3.0, through the "
     "packages `pyarrow` and `av`; episodes of frames",
@@ -52,6 +60,6 @@ WRITER = WriterRecord(
     resumes=False,
     verify=_verified,
     options=OPTIONS,
-    loss=loss,
+    loss=_loss,
     own_files=OWN_FILES,
 )

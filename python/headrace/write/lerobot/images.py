@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from headrace import _core
 from headrace.drawing.png import png_from_pixels
+from headrace.errors import Error
 from headrace.sources import Source
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -21,6 +23,22 @@ def image_bytes(source: Source, record: int, field: Any, pixels: np.ndarray[Any,
         if isinstance(stored, bytes) and opens_as_rgb(stored):
             return stored
     return png_from_pixels(pixels)
+
+
+def reduction(source: Source, field: Any) -> str:
+    """What RGB of 8 bits does not hold of the field's images, by the first of them; or empty. One
+    that does not decode is an error of the conversion itself."""
+    if not field.encoded or str(field.kind) != "image" or len(source) == 0:
+        return ""
+    try:
+        data = source.engine.read(0, field.name)[field.name]
+        image, _ = _core.decode(data, "stored", None, None, "bilinear", False, False, False)
+    except Error:
+        return ""
+    stored = np.asarray(image)
+    if stored.dtype != np.uint8:
+        return f"{field.name}: {stored.dtype} becomes uint8"
+    return f"{field.name}: transparency is dropped" if len(stored) in (2, 4) else ""
 
 
 def opens_as_rgb(data: bytes) -> bool:

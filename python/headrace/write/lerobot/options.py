@@ -77,13 +77,19 @@ def encoding_of(options: Mapping[str, Any]) -> Encoding:
     return Encoding(*(given[name] for name in Encoding._fields))
 
 
-def loss(schema: Sequence[_core.Field], options: Mapping[str, Any]) -> str:
-    """What a conversion of these fields loses; empty: nothing."""
+def video_loss(fields: Sequence[_core.Field], options: Mapping[str, Any]) -> str:
+    """What encoding the cameras among these fields as videos loses; empty: nothing."""
     encoding = encoding_of(options)
-    chosen = [
-        each for each in schema if options["fields"] is None or each.name in options["fields"]
-    ]
-    has_cameras = any(str(field.kind) in CAMERAS for field in chosen)
-    if not has_cameras or options["images"] == "image" or encoding.is_lossless:
+    if not cameras(fields, options) or options["images"] == "image" or encoding.is_lossless:
         return ""
     return f"lossy video: {encoding.codec}, crf {encoding.crf}, {encoding.pix_fmt}"
+
+
+def cameras(fields: Sequence[_core.Field], options: Mapping[str, Any]) -> list[_core.Field]:
+    """Those of the fields that are written as cameras."""
+    wanted = options["fields"]
+    return [
+        each
+        for each in fields
+        if str(each.kind) in CAMERAS and (wanted is None or each.name in wanted)
+    ]

@@ -15,7 +15,7 @@ from headrace.sources.arrow_files.columns import pyarrow
 from headrace.sources.lerobot import lerobot
 from headrace.write.lerobot.dataset import frames
 from headrace.write.lerobot.features import features_of
-from headrace.write.lerobot.options import loss
+from headrace.write.lerobot.options import video_loss
 from headrace.write.verification import DIFFERS
 
 _ROWS_AT_ONCE = 16
@@ -27,7 +27,7 @@ def verify_dataset(
     """HR0416 at the first value that differs. Pixels of lossy videos are not compared, only that
     each frame is there at its time, with its size."""
     features = features_of(source, options)
-    is_lossy = bool(loss(source.schema, options))
+    is_lossy = bool(video_loss(source.schema, options))
     rows = _rows(Path(target))
     has_videos = bool(features.cameras) and options["images"] == "video"
     seen = frames(lerobot(target, features=[]), None) if has_videos else None

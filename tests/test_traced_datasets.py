@@ -28,8 +28,8 @@ from PIL import Image, ImageOps
 
 pytest.importorskip("torch")
 pytest.importorskip("torchvision")
-import looked_datasets as sets
 import torch
+import traced_datasets as sets
 from test_nested_records import assert_alike
 from torch.utils.data import ConcatDataset, DataLoader, Subset, random_split
 from torchvision import datasets

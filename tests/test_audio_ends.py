@@ -10,9 +10,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import audio_files
 import numpy as np
 import pytest
-import sounds
 
 import headrace as hr
 from headrace import _core
@@ -41,7 +41,7 @@ def ffmpegs(path: Path, channels: int = 1) -> Array:
 # WAV
 
 
-WAVE = sounds.int16_waves(8000)
+WAVE = audio_files.int16_waves(8000)
 KILLED = {"data": 0, "riff": 0}
 ENDLESS = {"data": 0xFFFFFFFF, "riff": 0xFFFFFFFF}
 
@@ -92,7 +92,7 @@ def test_empty_audio_followed_by_chunks_is_empty() -> None:
     none = WAVE[:, :0]
     for behind in (b"", b"LIST" + struct.pack("<I", 4) + b"INFO", b"id3 \x01\0\0\0x\0"):
         data = wav(0, 36 + len(behind), behind, none)
-        assert samples_of(data).shape == sounds.decoded(data)[0].shape == (1, 0)
+        assert samples_of(data).shape == audio_files.decoded(data)[0].shape == (1, 0)
 
 
 # FLAC and MP3
@@ -116,17 +116,17 @@ BEHIND = {
 @pytest.mark.parametrize("behind", BEHIND)
 def test_tags_after_audio_are_not_audio(format: str, behind: str) -> None:
     pytest.importorskip("soundfile")
-    data = sounds.encoded(sounds.waves(9000), 16000, format=format)
+    data = audio_files.encoded(audio_files.waves(9000), 16000, format=format)
     want = samples_of(data)
     np.testing.assert_array_equal(samples_of(data + BEHIND[behind]), want)
     if format == "FLAC":
-        np.testing.assert_array_equal(sounds.decoded(data + BEHIND[behind])[0], want)
+        np.testing.assert_array_equal(audio_files.decoded(data + BEHIND[behind])[0], want)
 
 
 @pytest.mark.parametrize("behind", BEHIND)
 def test_tags_after_a_flac_without_a_length(behind: str) -> None:
     pytest.importorskip("soundfile")
-    data = bytearray(sounds.encoded(sounds.waves(20000), 16000, format="FLAC"))
+    data = bytearray(audio_files.encoded(audio_files.waves(20000), 16000, format="FLAC"))
     want = samples_of(bytes(data))
     data[21:26] = bytes([data[21] & 0xF0, 0, 0, 0, 0])
     np.testing.assert_array_equal(samples_of(bytes(data) + BEHIND[behind]), want)
@@ -137,7 +137,7 @@ def test_tags_after_a_flac_without_a_length(behind: str) -> None:
 
 def test_a_flac_with_more_frames_than_declared_is_an_error() -> None:
     pytest.importorskip("soundfile")
-    data = sounds.encoded(sounds.waves(9000), 16000, format="FLAC")
+    data = audio_files.encoded(audio_files.waves(9000), 16000, format="FLAC")
     want = samples_of(data)
     np.testing.assert_array_equal(samples_of(data + b"\xff\xf8 no frame \xff\xf8\xc9"), want)
     with pytest.raises(hr.DataError, match="HR0350"):
@@ -151,8 +151,8 @@ def test_a_flac_with_more_frames_than_declared_is_an_error() -> None:
 @pytest.mark.parametrize("between", [b"", ID3, b"ID3\4\0\0\0\0\0\x14" + bytes(20)], ids=range(3))
 def test_concatenated_mp3s_are_an_error(between: bytes) -> None:
     pytest.importorskip("soundfile")
-    one = sounds.encoded(sounds.int16_waves(64000), 16000, format="MP3")
-    two = sounds.encoded(sounds.int16_waves(8000, seed=3), 16000, format="MP3")
+    one = audio_files.encoded(audio_files.int16_waves(64000), 16000, format="MP3")
+    two = audio_files.encoded(audio_files.int16_waves(8000, seed=3), 16000, format="MP3")
     assert b"Info" in one[:64] or b"Xing" in one[:64]
     for data in (one + between + two, two + between + one):
         with pytest.raises(hr.Error, match=r"HR0352.*several"):
@@ -201,8 +201,10 @@ def test_audio_in_matroska_ends_where_ffmpeg_ends_it(
 def test_a_window_of_opus_is_the_slice_of_the_whole(
     tmp_path: Path, how: str, channels: int
 ) -> None:
-    speech = sounds.waves(10 * 48000, channels, 48000) * np.abs(np.sin(np.arange(480000) / 9000))
-    (tmp_path / "in.wav").write_bytes(sounds.wav_of(speech.astype(np.float32), 48000))
+    speech = audio_files.waves(10 * 48000, channels, 48000) * np.abs(
+        np.sin(np.arange(480000) / 9000)
+    )
+    (tmp_path / "in.wav").write_bytes(audio_files.wav_of(speech.astype(np.float32), 48000))
     ffmpeg(f"-i {tmp_path}/in.wav -c:a libopus -b:a {how}", into=f"{tmp_path}/a.opus")
     whole = samples_of((tmp_path / "a.opus").read_bytes())
     for count in (1000, 48000, 240000, 400000):
@@ -216,8 +218,8 @@ def test_a_window_of_opus_is_the_slice_of_the_whole(
 
 @needs_ffmpeg
 def test_a_window_after_a_minute_of_silk_is_close_to_the_slice(tmp_path: Path) -> None:
-    speech = sounds.waves(140 * 16000) * np.abs(np.sin(np.arange(140 * 16000) / 3000))
-    (tmp_path / "in.wav").write_bytes(sounds.wav_of(speech.astype(np.float32)))
+    speech = audio_files.waves(140 * 16000) * np.abs(np.sin(np.arange(140 * 16000) / 3000))
+    (tmp_path / "in.wav").write_bytes(audio_files.wav_of(speech.astype(np.float32)))
     ffmpeg(f"-i {tmp_path}/in.wav -c:a libopus -b:a 12k", into=f"{tmp_path}/a.opus")
     whole = samples_of((tmp_path / "a.opus").read_bytes())
     loader = hr.Loader(hr.records(audio=[tmp_path / "a.opus"]), [T.CenterClip(48000)], batch_size=1)

@@ -72,7 +72,7 @@ class Usual(Dataset):  # type: ignore[type-arg]
         self.labels = list(range(6)) if labels is None else labels
         self.transform = resized()
         self.args = argparse.Namespace(step=1, epoch=0)
-        self.logger = logging.getLogger("test_changed_later")
+        self.logger = logging.getLogger("test_changed_dataloader")
         self.counter = multiprocessing.RawValue("i", 0)
 
     def __len__(self) -> int:

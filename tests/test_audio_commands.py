@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import audio_files
 import pytest
-import sounds
 from headrace.insight.probes import ours
 from processes import run_command
 
@@ -30,8 +30,8 @@ def speech(tmp_path: Path) -> Path:
     for number, frames in enumerate(FRAMES):
         place = root / ("no" if number < 3 else "yes")
         place.mkdir(parents=True, exist_ok=True)
-        rate = 8000 if number == 5 else sounds.RATE
-        data = sounds.wav_of(sounds.int16_waves(frames, seed=number), rate)
+        rate = 8000 if number == 5 else audio_files.RATE
+        data = audio_files.wav_of(audio_files.int16_waves(frames, seed=number), rate)
         (place / f"{number}.wav").write_bytes(data)
     return root
 

@@ -8,9 +8,9 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import audio_files
 import numpy as np
 import pytest
-import sounds
 
 import headrace as hr
 from headrace import _core
@@ -41,7 +41,7 @@ def extensible(samples: Array, tag: int, valid_bits: int, mask: int = 0) -> byte
 @pytest.mark.parametrize("kind", ["u1", "<i2", "<i4", "<f4", "<f8"])
 def test_extensible_wavs_of_many_channels_are_read(channels: int, kind: str) -> None:
     dtype = np.dtype(kind)
-    waves = sounds.waves(77, channels)
+    waves = audio_files.waves(77, channels)
     if dtype.kind == "f":
         stored, tag, want = waves.astype(dtype), 3, waves.astype(dtype).astype(np.float32)
     else:
@@ -63,8 +63,8 @@ def test_too_many_channels_are_refused_with_a_hint() -> None:
 
 @pytest.mark.parametrize("rate", [1, 7, 8001, 11025, 44099, 192000, 768000])
 def test_unusual_sample_rates_are_read(rate: int) -> None:
-    wave = sounds.int16_waves(1000)
-    got, found = samples_of(sounds.wav_of(wave, rate))
+    wave = audio_files.int16_waves(1000)
+    got, found = samples_of(audio_files.wav_of(wave, rate))
     assert found == rate
     np.testing.assert_array_equal(got, wave / np.float32(32768))
 
@@ -72,16 +72,16 @@ def test_unusual_sample_rates_are_read(rate: int) -> None:
 @pytest.mark.parametrize("rate", [0, 768001, 2**30])
 def test_sample_rates_that_are_zero_or_too_high_are_refused(rate: int) -> None:
     with pytest.raises(hr.Error, match=r"HR035[02].*Hz"):
-        samples_of(sounds.wav_of(sounds.int16_waves(10), rate))
+        samples_of(audio_files.wav_of(audio_files.int16_waves(10), rate))
 
 
 @pytest.mark.parametrize("format", ["WAV", "RF64", "FLAC", "OGG", "MP3"])
 @pytest.mark.parametrize("frames", [0, 1])
 def test_empty_audio_and_a_single_frame(tmp_path: Path, format: str, frames: int) -> None:
     pytest.importorskip("soundfile")
-    data = sounds.encoded(sounds.waves(frames, 2), 16000, format=format)
+    data = audio_files.encoded(audio_files.waves(frames, 2), 16000, format=format)
     try:
-        want, rate = sounds.decoded(data)
+        want, rate = audio_files.decoded(data)
     except RuntimeError:  # libsndfile does not read its own empty file
         want, rate = np.zeros((2, 0), np.float32), 16000
     try:
@@ -102,22 +102,22 @@ def test_empty_audio_and_a_single_frame(tmp_path: Path, format: str, frames: int
 def test_nans_are_delivered_but_not_converted_to_integers(tmp_path: Path) -> None:
     odd = np.array([[0.5, np.nan, np.inf, -np.inf, 1e38, -0.0, 1e-42, -3]], np.float32)
     for stored in (odd, odd.astype(np.float64)):
-        got, _ = samples_of(sounds.wav_of(stored))
+        got, _ = samples_of(audio_files.wav_of(stored))
         np.testing.assert_array_equal(got.view(np.uint32), odd.view(np.uint32))
-    (tmp_path / "a.wav").write_bytes(sounds.wav_of(odd))
+    (tmp_path / "a.wav").write_bytes(audio_files.wav_of(odd))
     steps = [T.ToDtype("int16", scale=True, fields="audio")]
     with pytest.raises(hr.DataError, match=r"HR0545.*NaN, which int16 cannot represent"):
         next(iter(hr.Loader(hr.open(tmp_path), steps, batch_size=1, ragged="list")))
     doubles = np.array([[1e300, -1e300, 1e-300]])
-    got, _ = samples_of(sounds.wav_of(doubles))
+    got, _ = samples_of(audio_files.wav_of(doubles))
     np.testing.assert_array_equal(got, [[np.inf, -np.inf, 0]])
 
 
 @pytest.mark.parametrize("format", ["MP3", "FLAC"])
 def test_a_tag_of_ten_megabytes_before_the_audio(tmp_path: Path, format: str) -> None:
     pytest.importorskip("soundfile")
-    data = sounds.encoded(sounds.waves(16000), 16000, format=format)
-    want, _ = sounds.decoded(data)
+    data = audio_files.encoded(audio_files.waves(16000), 16000, format=format)
+    want, _ = audio_files.decoded(data)
     size = 10 << 20
     lengths = bytes(size >> shift & 0x7F for shift in (21, 14, 7, 0))
     cover = b"ID3\x04\x00\x00" + lengths + b"\xff\xfb\x90\x64" * (size // 4)
@@ -138,18 +138,18 @@ def test_a_tag_of_ten_megabytes_before_the_audio(tmp_path: Path, format: str) ->
 
 def test_a_vbr_mp3_without_a_table_has_its_full_length() -> None:
     soundfile = pytest.importorskip("soundfile")
-    waves = sounds.waves(80000, rate=16000)
+    waves = audio_files.waves(80000, rate=16000)
     waves[:, :30000] *= 1e-3
     how = {"format": "MP3", "bitrate_mode": "VARIABLE", "compression_level": 0.3}
     try:
-        data = sounds.encoded(waves, 16000, **how)
+        data = audio_files.encoded(waves, 16000, **how)
     except TypeError:
         pytest.skip(f"soundfile {soundfile.__version__} writes no varying bit rates")
     at = max(data.find(b"Xing"), data.find(b"Info"))
     assert 0 < at < 200
     second = data.find(data[:2], at)  # the frame after the one with the table
     got, _ = samples_of(data[second:])
-    want, _ = sounds.decoded(data[second:])
+    want, _ = audio_files.decoded(data[second:])
     assert abs(got.shape[1] - 80000) < 4 * 1152
     frames = min(got.shape[1], want.shape[1])
     np.testing.assert_allclose(got[:, :frames], want[:, :frames], atol=1e-5)
@@ -160,8 +160,8 @@ def test_a_vbr_mp3_without_a_table_has_its_full_length() -> None:
 @pytest.mark.parametrize("subtype", ["VORBIS", "OPUS"])
 def test_chained_ogg_files_are_refused_and_named(subtype: str) -> None:
     pytest.importorskip("soundfile")
-    one = sounds.encoded(sounds.waves(9000), 48000, format="OGG", subtype=subtype)
-    two = sounds.encoded(sounds.waves(4000, seed=2), 48000, format="OGG", subtype=subtype)
+    one = audio_files.encoded(audio_files.waves(9000), 48000, format="OGG", subtype=subtype)
+    two = audio_files.encoded(audio_files.waves(4000, seed=2), 48000, format="OGG", subtype=subtype)
     with pytest.raises(hr.Error, match=r"HR0352.*several streams(.|\n)*ffmpeg"):
         samples_of(one + two)
 
@@ -176,8 +176,10 @@ def without_total(flac: bytes) -> bytes:
 
 def test_a_flac_without_a_length(tmp_path: Path) -> None:
     pytest.importorskip("soundfile")
-    data = without_total(sounds.encoded(sounds.waves(20000, 2), 16000, format="FLAC"))
-    want, _ = sounds.decoded(sounds.encoded(sounds.waves(20000, 2), 16000, format="FLAC"))
+    data = without_total(audio_files.encoded(audio_files.waves(20000, 2), 16000, format="FLAC"))
+    want, _ = audio_files.decoded(
+        audio_files.encoded(audio_files.waves(20000, 2), 16000, format="FLAC")
+    )
     got, _ = samples_of(data)
     np.testing.assert_array_equal(got, want)
     (tmp_path / "a.flac").write_bytes(data)
@@ -189,7 +191,7 @@ def test_a_flac_without_a_length(tmp_path: Path) -> None:
 
 
 def test_chunks_with_wrong_lengths_allocate_nothing() -> None:
-    good = sounds.wav_of(sounds.int16_waves(300))
+    good = audio_files.wav_of(audio_files.int16_waves(300))
     tracemalloc.start()
     for at in range(0, 60, 2):
         for number in (0, 1, 0x7FFFFFFF, 0xFFFFFFFE, 0xFFFFFFFF):
@@ -206,7 +208,7 @@ def test_chunks_with_wrong_lengths_allocate_nothing() -> None:
 
 def test_chunks_after_an_odd_number_of_audio_bytes_are_skipped() -> None:
     wave = np.arange(33, dtype=np.uint8)[None]
-    data = sounds.wav(wave.tobytes(), 1, 8) + b"id3 " + struct.pack("<I", 4) + b"tail"
+    data = audio_files.wav(wave.tobytes(), 1, 8) + b"id3 " + struct.pack("<I", 4) + b"tail"
     got, _ = samples_of(data)
     np.testing.assert_array_equal(got, (wave.astype(np.float32) - 128) / 128)
 
@@ -228,8 +230,8 @@ EACH = {
 def test_steps_on_unusual_audio_give_numbers_or_errors_with_a_hint(
     tmp_path: Path, case: str, frames: int, channels: int
 ) -> None:
-    wave = sounds.waves(frames, channels).astype(np.float32)
-    (tmp_path / "a.wav").write_bytes(sounds.wav_of(wave))
+    wave = audio_files.waves(frames, channels).astype(np.float32)
+    (tmp_path / "a.wav").write_bytes(audio_files.wav_of(wave))
     loader = hr.Loader(hr.open(tmp_path), EACH[case], batch_size=1, ragged="list")
     try:
         made = np.asarray(next(iter(loader)).audio[0])
@@ -242,12 +244,12 @@ def test_steps_on_unusual_audio_give_numbers_or_errors_with_a_hint(
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("case", EACH)
 def test_nans_stay_in_their_record(tmp_path: Path, case: str, value: float) -> None:
-    waves = sounds.waves(4000, 2).astype(np.float32)
+    waves = audio_files.waves(4000, 2).astype(np.float32)
     for number in range(3):
         each = waves.copy()
         if number == 1:
             each[0, 1999] = value
-        (tmp_path / f"{number}.wav").write_bytes(sounds.wav_of(each))
+        (tmp_path / f"{number}.wav").write_bytes(audio_files.wav_of(each))
     how: dict[str, Any] = {"ragged": "list", "on_error": "skip", "shuffle": False}
     batch = next(iter(hr.Loader(hr.open(tmp_path), EACH[case], batch_size=3, **how)))
     made = [np.asarray(each) for each in batch.audio]
@@ -257,7 +259,7 @@ def test_nans_stay_in_their_record(tmp_path: Path, case: str, value: float) -> N
 
 def test_a_truncated_mp3_is_an_error_if_its_tag_has_the_length() -> None:
     pytest.importorskip("soundfile")
-    data = sounds.encoded(sounds.int16_waves(64000, 1), 16000, format="MP3")
+    data = audio_files.encoded(audio_files.int16_waves(64000, 1), 16000, format="MP3")
     assert b"Info" in data[:64] or b"Xing" in data[:64]
     assert hr.open([{"audio": data}], kinds={"audio": "audio"}).lengths("audio")[0] >= 64000
     for share in (0.3, 0.5, 0.9):
