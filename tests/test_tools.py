@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The house rules: tools/check_layers.py finds each kind of breach, and tools/tally.py counts."""
+"""The house rules: tools/check_layers.py finds each kind of breach, tools/tally.py counts, and
+./dev ends within its time."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -362,6 +365,38 @@ def test_the_tally_omits_skips_if_there_are_none(tmp_path: Path) -> None:
     write(tmp_path, "steps.txt", "step 0 format\n")
     code, out = run("tally.py", tmp_path)
     assert (code, out.splitlines()[-1]) == (0, "1 passed, 0 failed")
+
+
+def test_a_run_of_limited_time_stops_its_steps_and_names_them(tmp_path: Path) -> None:
+    script = (TOOLS.parent / "dev").read_text()
+    begin = script.index("# COMMAND...: runs it. When $TEST_MINUTES")
+    program = (
+        script[begin : script.index("cxx_sources() {")]
+        + """
+set -euo pipefail
+passes() { false || true; }
+fails() { false; touch "$results/reached"; }
+hangs() { sleep 600 & echo $! >"$results/hanging"; wait; touch "$results/reached"; }
+step "passes" passes
+step "fails" fails
+SECONDS=58
+step "hangs" hangs
+step "comes later" passes
+"""
+    )
+    environment = {"results": str(tmp_path), "TEST_MINUTES": "1", "PATH": os.environ["PATH"]}
+    run = subprocess.run(["bash", "-c", program], env=environment, timeout=60, check=False)
+    assert run.returncode == 0
+    steps = (tmp_path / "steps.txt").read_text().splitlines()
+    assert steps[:2] == ["step 0 passes", "step 1 fails"]
+    assert [line.split(":")[0] for line in steps[2:]] == ["skip - hangs", "skip - comes later"]
+    assert not (tmp_path / "reached").exists()
+    status = Path("/proc", (tmp_path / "hanging").read_text().strip(), "status")
+    for _ in range(200):
+        if not status.exists() or "State:\tZ" in status.read_text():  # nobody may wait for it
+            return
+        time.sleep(0.05)
+    pytest.fail("what a stopped step had started still runs")
 
 
 def outer_choices(pattern: str) -> list[str]:
