@@ -25,7 +25,7 @@ def run_code(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def printed_at_each_simd_level(code: str, *arguments: object) -> set[str]:
-    """The lines that Python code prints at each level of this CPU, each once."""
+    """The lines that Python code prints at each SIMD level of this CPU, each once."""
     lines: set[str] = set()
     for level in _core.simd_levels():
         done = subprocess.run(

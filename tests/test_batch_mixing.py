@@ -79,7 +79,7 @@ def test_uint8_is_mixed_on_request_and_rounded_to_the_nearest() -> None:
         wanted = np.roll(before, 1, axis=0) * rest + before * own
         np.testing.assert_array_equal(images, np.floor(wanted + np.float32(0.5)).astype(np.uint8))
     with pytest.raises(
-        hr.Error, match=r"HR0510.*(?s:.*)\[MixUp\] mixes images of floats(?s:.*)uint8=True"
+        hr.Error, match=r"HR0510.*(?s:.*)\[MixUp\] mixes floating-point images(?s:.*)uint8=True"
     ):
         epoch(data, [T.MixUp(num_classes=CLASSES)])
 

@@ -118,7 +118,7 @@ def check_includes(path: Path, text: str) -> Iterator[str]:
 
 # Code compiled for one SIMD level, and what it may include: a kernel's second half, code between
 # target pragmas, and loops.
-AT_EACH_LEVEL = "#else  // at each level"
+AT_EACH_LEVEL = "#else  // at each SIMD level"
 TARGET, TARGET_END = "HEADRACE_TARGET(", "HEADRACE_TARGET_END"
 MADE_FOR_LEVELS = re.compile(
     r"\s*#\s*include\s+(HEADRACE_(LANES|\w*KERNEL)"

@@ -11,7 +11,7 @@ EXAMPLE_BLOCK = [-3, 5, 0, 1, -1, 0, 0, 12, 0, 0, 2, -1, 0, 0, 0, -6, 0, 1, 0, 0
 def bit_planes() -> Drawing:
     """A block's AC coefficients in packed form."""
     values = EXAMPLE_BLOCK
-    picture = Drawing(300, "A block's coefficients as planes of bits, each shorter than the last")
+    picture = Drawing(300, "A block's coefficients as bit planes, each shorter than the last")
     left, cell, line = 150, 28.5, 30
     sizes = [abs(v).bit_length() for v in values]
     largest = max(sizes)

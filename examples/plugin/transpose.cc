@@ -15,7 +15,7 @@ class RandomTranspose {
   static constexpr const char* name = "RandomTranspose";
   static constexpr const char* help =
       "Swaps the axes of a record's images with probability p, of all of them or none.\n\n"
-      "Images and masks, any dtype; boxes (xyxy) and keypoints of float32, planes of uint8.";
+      "Images and masks, any dtype; float32 boxes (xyxy) and keypoints, uint8 planes.";
   static constexpr uint32_t flags = HEADRACE_MOVES | HEADRACE_RANDOM;
   static constexpr uint32_t kinds =
       HEADRACE_IMAGE | HEADRACE_MASK | HEADRACE_BOXES | HEADRACE_KEYPOINTS | HEADRACE_MASKS;

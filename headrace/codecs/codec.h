@@ -52,7 +52,7 @@ int channels_of(ColorMode mode, const ImageHeader& header);
 inline constexpr int kMostChannels = 16;
 
 // A few consecutive decoded rows. Sample c of column x of row i is at channel[c] + i*stride +
-// x*step bytes: planar rows of bytes have step 1, interleaved ones step = number of channels. Wider
+// x*step bytes: planar 8-bit rows have step 1, interleaved ones step = number of channels. Wider
 // samples are in native byte order. x counts from the window's left edge. Reading up to 64 bytes
 // past a row's end is allowed (their values are unspecified).
 struct RowBlock {

@@ -9,8 +9,8 @@
 namespace headrace {
 
 // Tries 64 evenly spaced records, or as many as fit into half a second, at least eight. Bad records
-// are skipped. Python steps and partner steps are not run; pictures that pass through one count as
-// "pixels made before". REQUIRES: task.left specifies what the device decodes.
+// are skipped. Python steps and steps with partners are not run; pictures that pass through one
+// count as "pixels made before". REQUIRES: task.left specifies what the device decodes.
 DeviceDecoding::Counts try_decoding(const RowTask& task);
 
 }  // namespace headrace

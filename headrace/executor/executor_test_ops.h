@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of batch and partner steps: an operator of each scope, whose result shows which rows
-// were combined.
+// For tests of batch steps and steps with partners: an operator of each scope, whose result shows
+// which rows were combined.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -65,8 +65,8 @@ Result<void> Partners::advance(const Rows& rows, InFlight& flight, Renderer& ren
   return {};
 }
 
-// Advances a record to the partner step with near partners and prepares it (Op::prepare); returns
-// that step. `keeps`: caches the result for other rows, and uses cached ones.
+// Advances a record to the step with near partners and prepares it (Op::prepare); returns that
+// step. `keeps`: caches the result for other rows, and uses cached ones.
 Result<int> Partners::prepare(Record& record, Renderer& renderer, int64_t epoch, bool keeps) const {
   const Plan& plan = *task_.plan;
   const size_t reserved = bytes_.of_one(record);

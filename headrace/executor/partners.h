@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The partners of a row: records that a partner step mixes into its own (Note [Partner steps] in
-// ops/op.h). A row's reads have consecutive numbers in the read-ahead, its own record first, so
-// partners are read ahead in order and count toward the read-ahead's budget. Their working memory
-// is requested together with the row's.
+// Mixed-in samples (partners) of a row: further records that an operator such as Mosaic or
+// CopyPaste mixes into the row's own record (Note [Partners] in ops/op.h). A row's reads have
+// consecutive numbers in the read-ahead, its own record first, so partners are read ahead in order
+// and count toward the read-ahead's budget. Their working memory is requested together with the
+// row's.
 #pragma once
 
 #include <atomic>
@@ -23,7 +24,8 @@ class Partners {
   // On an error, each of these stores the record at fault in `blamed`.
   void read(const Rows& rows, InFlight& flight) const;
   Result<void> begin(InFlight& flight, Renderer& renderer) const;
-  // Advances the row's partners, and with near partners also its own record, to the partner step.
+  // Advances the row's partners, and with near partners also its own record, to the step that mixes
+  // them.
   Result<void> advance(const Rows& rows, InFlight& flight, Renderer& renderer) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records that each row of each epoch is made from: its own, its partners (Note [Partner steps]
-// in ops/op.h), and substitutes for bad ones. A pure function of (seed, epoch, position); immutable
+// The records that each row of each epoch is made from: its own, its partners (Note [Partners] in
+// ops/op.h), and substitutes for bad ones. A pure function of (seed, epoch, position); immutable
 // and thread-safe.
 #pragma once
 
@@ -55,7 +55,7 @@ class RecordOrder {
   const uint64_t seed_;
   const int partners_;
   const int64_t near_;          // number of positions that partners come from; 0: the whole epoch
-  const uint64_t partner_key_;  // key of the partner step's draws
+  const uint64_t partner_key_;  // key of the draws of the step that has partners
 };
 
 }  // namespace headrace

@@ -51,7 +51,7 @@ struct RowsReport {
   double seconds = 0;
 };
 
-// Bytes read for a partner of a record (Note [Partner steps] in ops/op.h).
+// Bytes read for a partner of a record (Note [Partners] in ops/op.h).
 struct PartnerRead {
   RecordData data;
   ReadLoan lent;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs of rows in progress: with workers, at Python, or waiting to be resumed. The length of a
-// new run follows from the time that records take. Guarded by its owner.
+// Runs of rows in progress: being executed by a worker, waiting for a Python transform, or parked
+// until they can be resumed (back from Python, or out of memory before). The length of a new run is
+// chosen from the measured time per record. Not thread-safe; OpenBatches calls it under its mutex.
 #pragma once
 
 #include <cstdint>

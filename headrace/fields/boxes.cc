@@ -184,10 +184,9 @@ std::string boxes_want(const FieldState& field) {
                : "only boxes with four numbers each can follow it";
   }
   if (is_rotated(format) && field.dtype != DType::kFloat32 && field.dtype != DType::kFloat64) {
-    return "only rotated boxes of float32 or float64 can follow it";
+    return "only float32 or float64 rotated boxes can follow it";
   }
-  if (!is_movable(field.dtype))
-    return "only boxes of float32, float64, int32 or int64 can follow it";
+  if (!is_movable(field.dtype)) return "only float32, float64, int32 or int64 boxes can follow it";
   if (is_normalized(format)) {
     return "only boxes in pixels can follow it: put ConvertBoundingBoxFormat(\"" +
            std::string(name_of(of_pixels(format))) + "\") before it";

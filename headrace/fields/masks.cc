@@ -3,9 +3,9 @@
 // as depth. They may have any dtype: values are moved, never interpolated.
 //
 // Without a warp, each row comes from a row and each column from a column, so a geometry reduces to
-// two lists of numbers, computed one axis at a time and applied once. With a warp, each position
-// has its own source. Outside the image the value is 0, whatever a warp's mask_fill is, since that
-// is a class id, which instances and depths do not have.
+// two index lists, computed one axis at a time and applied once. With a warp, each position has its
+// own source. Outside the image the value is 0, whatever a warp's mask_fill is, since that is a
+// class id, which instances and depths do not have.
 #include <algorithm>
 #include <cstring>
 #include <functional>

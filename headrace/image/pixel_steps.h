@@ -96,7 +96,7 @@ class PixelSteps {
   static constexpr int kScratchPlanes = 8;
   Planes run(const Planes& in, int channels, int count, uint8_t* scratch, ptrdiff_t plane) const;
 
-  // The same for rows of float32. REQUIRES: scratch has room for kScratchPlanes * count floats.
+  // The same for float32 rows. REQUIRES: scratch has room for kScratchPlanes * count floats.
   using FloatPlanes = std::array<const float*, kMostChannels>;
   FloatPlanes run(const FloatPlanes& in, int channels, int count, float* scratch) const;
 

@@ -37,7 +37,7 @@ struct RenderLane {
   // Prepares to receive the decoded source, of which `part` is needed. Returns false if no pixel is
   // needed; the task is then finished.
   bool begin(RenderTask& its_task, const PassJob& its_job);
-  // Prepares to receive rows of pixels. Returns the part of the oriented window whose rows must be
+  // Prepares to receive pixel rows. Returns the part of the oriented window whose rows must be
   // passed to upright(); may be empty.
   Window begin_rows(const Recipe& recipe, const PassJob& its_job);
   RowSink& upright() { return framed ? static_cast<RowSink&>(frame) : pass; }

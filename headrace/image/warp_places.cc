@@ -8,7 +8,8 @@ namespace {
 
 float half_of(int extent) { return static_cast<float>(0.5 * extent); }
 
-// torch multiplies grids of up to this size without fused operations.
+// torch multiplies smaller grids (contraction * rows * columns below 400) without fused
+// multiply-adds.
 bool is_fused(Size to) { return 6 * int64_t{to.height} * to.width >= 400; }
 
 }  // namespace

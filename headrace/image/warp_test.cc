@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every level gives the same result for every warp; tests/test_warps.py compares them with the
+// Every SIMD level gives the same result for every warp; tests/test_warps.py compares them with the
 // libraries.
 #include "headrace/image/warp.h"
 

@@ -23,7 +23,7 @@ const ErrorCode kBadLevel{
     "HEADRACE_SIMD forces the instruction set of the kernels, for tests: scalar, avx2, "
     "avx2-slow-pdep, avx512 or neon. Its value is unknown, or not supported by this CPU (or its "
     "operating system). Unset it: the best level is then chosen, and the results are the same on "
-    "all levels."};
+    "all SIMD levels."};
 
 #if defined(__x86_64__)
 

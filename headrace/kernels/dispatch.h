@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instruction set that the kernels use: the best one of this CPU, chosen once, or forced for
-// tests by HEADRACE_SIMD=scalar|avx2|avx2-slow-pdep|avx512|neon. Results are equal on all levels.
+// tests by HEADRACE_SIMD=scalar|avx2|avx2-slow-pdep|avx512|neon. Results are equal on all SIMD
+// levels.
 //
 // pdep and pext, of BMI2, are microcode on some CPUs (AMD before Zen 3, Hygon), hundreds of cycles
 // each, so at the level kAvx2 kernels that need them have a second form. A probe decides
@@ -24,8 +25,8 @@ enum class SimdLevel { kScalar, kAvx2, kAvx512, kNeon };
 extern std::atomic<int> simd_level_in_force;
 SimdLevel choose_simd_level();
 
-// The active level. The first call throws Exception HR0341 if HEADRACE_SIMD is not a valid level,
-// or if this CPU lacks it.
+// The active level. The first call throws Exception HR0341 if HEADRACE_SIMD is not a valid SIMD
+// level, or if this CPU lacks it.
 inline SimdLevel simd_level() {
   const int level = simd_level_in_force.load(std::memory_order_relaxed);
   return level >= 0 ? static_cast<SimdLevel>(level) : choose_simd_level();
@@ -35,7 +36,7 @@ void set_simd_level(SimdLevel level);
 std::vector<SimdLevel> available_levels();  // of this CPU, slowest first
 std::string_view name_of(SimdLevel level);
 
-// Selects a kernel's implementation for the active level. Null: this architecture has no such
+// Selects a kernel's implementation for the active SIMD level. Null: this architecture has no such
 // level. Kernels without NEON code use the scalar reference there.
 template <typename Kernel>
 class ByLevel {
@@ -49,7 +50,7 @@ class ByLevel {
   Kernel kernels_[4];
 };
 
-// A level, and whether its kernels avoid pdep because it is slow.
+// A SIMD level, and whether its kernels avoid pdep because it is slow.
 struct SimdForm {
   SimdLevel level = SimdLevel::kScalar;
   bool slow_pdep = false;  // kAvx2 only

@@ -32,14 +32,14 @@ void add_noise_row(const uint8_t* in, const float* noise, int count, const ByteN
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-// Products and sums are not fused, so all levels give the same bits.
+// Products and sums are not fused, so all SIMD levels give the same bits.
 
 constexpr int kBlocks = kNoiseTile / 4;  // blocks of four numbers; a tile holds the first number of
                                          // each block, then the second ones, and so on

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every level with base/random.h's counters and the definition in double precision.
+// Compares every SIMD level with base/random.h's counters and the definition in double precision.
 #include "headrace/kernels/noise_rows.h"
 
 #include <gtest/gtest.h>

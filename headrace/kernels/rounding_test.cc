@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A million values for each kernel that blends in floats, at each level of each build: detects a
-// compiler that fuses a product with a sum where the reference does not, or vice versa. Expected
+// A million values for each kernel that blends in floats, at each SIMD level of each build: detects
+// a compiler that fuses a product with a sum where the reference does not, or vice versa. Expected
 // values are computed with every operation rounded separately, through memory.
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 namespace headrace::scalar {
 namespace {
 
-// A level's kernels do a prefix of the row and return its length; the scalar loops do the rest, and
-// do everything for the scalar level.
+// A SIMD level's kernels process a prefix of the row and return its length; the scalar loops do the
+// rest, and do everything for the scalar level.
 int deinterleave3(const uint8_t*, int, uint8_t* const[]) { return 0; }
 int mirror(const uint8_t*, int, uint8_t*) { return 0; }
 
@@ -66,7 +66,7 @@ void deinterleave_row(const uint8_t* in, int channels, int count, uint8_t* const
 }
 
 void mirror_row(const uint8_t* in, int count, uint8_t* out) {
-  constexpr int kShort = 128;  // the setup of a level's kernel costs more than such a row
+  constexpr int kShort = 128;  // the setup of a SIMD level's kernel costs more than such a row
   int i = count > kShort ? HEADRACE_BY_LEVEL(mirror)(in, count, out) : 0;
   if (count < kWord) {
     for (; i < count; ++i) out[i] = in[count - 1 - i];
@@ -106,7 +106,7 @@ void transpose_plane(const uint8_t* in, ptrdiff_t stride, int width, int height,
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

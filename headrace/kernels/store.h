@@ -4,7 +4,7 @@
 //
 // A StoreTable maps each of the 256 values of one channel. make_store_table() checks whether
 // vectorizable float arithmetic gives all 256 results bit for bit; if not, the table itself is
-// used, so every map is exact at every level.
+// used, so every map is exact at every SIMD level.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One seed gives one stream of bytes on every machine: hashes of epochs over examples/pictures,
-// which x86 and 64-bit ARM must both reproduce, at each level. Other tests check that the bytes are
-// right; this one checks that they do not depend on the machine.
+// which x86 and 64-bit ARM must both reproduce, at each SIMD level. Other tests check that the
+// bytes are right; this one checks that they do not depend on the machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>

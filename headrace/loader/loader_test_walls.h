@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of partner steps: large pictures.
+// For tests of steps with partners: large pictures.
 #pragma once
 
 #include <cstring>

@@ -45,8 +45,8 @@ struct OpContext {
   std::span<const int> fields;  // the step's fields, by number; never empty
   Draws draws;                  // draws of this record and this step
   Renderer& renderer;           // for materializing pictures
-  // For a partner step: Op::partners() other records, in the state before this step, which it may
-  // consume.
+  // For a step with partners: Op::partners() other records, in the state before this step, which it
+  // may consume.
   std::span<Record> partners = {};
   // For a row step: those of `fields` that lose rows together; all have the same row count.
   std::span<const int> rows = {};
@@ -159,7 +159,7 @@ class Op {
     (void)options;
     return nullptr;
   }
-  // How many other records of the epoch it needs in addition to its own; see Note [Partner steps].
+  // How many other records of the epoch it needs in addition to the row's own; see Note [Partners].
   virtual int partners() const { return 0; }
   // Where partners are drawn from, and what allows caching them; see Note [Near partners].
   struct NearPartners {
@@ -197,15 +197,15 @@ class Op {
 // specifies the group. A step whose fields belong to a canvas also has the pictures among its
 // fields, read-only.
 
-// Note [Partner steps]
-// A partner step (mosaic, paste) uses records from other positions of the epoch. These are drawn
-// for the position of the record, so they do not depend on ranks, threads or a resume; no position
-// is drawn twice if the epoch has enough. (An order that repeats records may have the same record
-// at two of them.) Partners are read like the record itself, in its reading order and within its
-// memory budget, and arrive in the state before the step at their own positions, with the draws of
-// those positions. A bad partner makes the row bad, handled by the policy; a substitute has its own
-// partners. A plan has at most one such step, before any Python step and not under a RandomApply
-// (HR0131).
+// Note [Partners]
+// A step such as Mosaic or CopyPaste mixes records from other positions of the epoch into the row's
+// own: its partners. They are drawn for the position of the record, so they do not depend on ranks,
+// threads or a resume; no position is drawn twice if the epoch has enough. (An order that repeats
+// records may have the same record at two of them.) Partners are read like the record itself, in
+// its reading order and within its memory budget, and reach the step after all earlier steps, with
+// the random draws of their own positions. A bad partner makes the row bad, handled by the policy;
+// a substitute has its own partners. A plan has at most one such step, before any Python step and
+// not under a RandomApply (HR0131).
 
 // Note [Near partners]
 // A step may draw its partners from a window of positions that ends at the record's own, or from

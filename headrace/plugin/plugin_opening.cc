@@ -22,7 +22,8 @@ int32_t say(headrace_error* error, int32_t code, const std::string& what) {
   return headrace_fail(error, code, "%s", what.c_str());
 }
 
-// A read error with which the plug-in returns; open() throws it unchanged.
+// Reports a read error to the plug-in, and keeps it, so that open() can throw it unchanged if the
+// plug-in fails.
 int32_t say(headrace_opened* opened, headrace_error* error, const Error& failed) {
   opened->failed = failed;
   return say(error, HEADRACE_FAILED, failed.message());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sampler by its name: its per-record values, its parameters, and its factory. The file of an
-// order registers one, and hr.sampling gets a class for each.
+// A sampler by its name: its per-record values, its parameters, and its factory. Each sampler's .cc
+// file registers one, and hr.sampling gets a class for each.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace headrace {
 
-// Values per record that an order needs, and how users specify them: the first argument of its
+// Values per record that a sampler needs, and how users specify them: the first argument of its
 // class.
 enum class PerRecord : uint8_t {
   kWeights,    // a number per record
@@ -23,7 +23,7 @@ enum class PerRecord : uint8_t {
   kLengths,    // a number per record, or the name of a field: with one number, or audio (samples)
   kDurations,  // the same; for audio, seconds
   kIndices,    // not per record: record indices
-  kOrder,      // not per record: another order; None: the loader's
+  kOrder,      // not per record: another sampler; None: the loader's
   kNothing,    // its class has no first argument
 };
 
@@ -33,7 +33,7 @@ struct Measure {
   int64_t parts = 1;
 };
 
-// Input of an order, in addition to its arguments.
+// Input of a sampler, in addition to its arguments.
 struct SamplerData {
   int64_t records = 0;                 // of the source
   std::vector<double> weights = {};    // kWeights
@@ -60,14 +60,14 @@ struct SamplerRecord {
   bool shuffles = false;           // shuffle= of the loader configures it instead of conflicting
   // Checks what ranges cannot express. Throws Exception; null if ranges suffice.
   void (*check)(const Arguments& arguments) = nullptr;
-  // Throws Exception if these records have no such order.
+  // Throws Exception if the sampler cannot be applied to these records.
   std::function<SamplerPtr(SamplerData data, const Arguments& arguments)> make;
   const OpOrigin* origin = nullptr;  // the plug-in that it is from
 };
 
 extern const ErrorCode kUnusableOrder;  // HR0722
 
-// The parameter of orders whose epochs have any number of records.
+// The parameter of samplers whose epochs have any number of records.
 Param draws_param();
 Param replacement_param();
 // Throws HR0722 if an epoch would have none.

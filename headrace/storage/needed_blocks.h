@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks with announced reads that are not yet done: they are not evicted, by this process or any
-// other (BlockFolder::need). Guarded by the owner.
+// other (BlockFolder::need). Not thread-safe; BlockCache calls it under its mutex.
 //
 // A block counts as done when three quarters of the announced bytes were read, since the bytes
 // between records (headers, padding) are never read. As that may be too early, it stays until some

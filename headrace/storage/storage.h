@@ -7,8 +7,9 @@
 // folder_entries.h with paths.
 //
 // Errors are those of storage_error(): HR0201 not found, HR0202 permission denied, HR0203 not a
-// regular file, HR0204 could not be read, after temporary errors were retried; HR0205, HR0206,
-// HR0208. All const members may be called from any thread.
+// regular file, HR0204 could not be read, after temporary errors were retried. Reading may also
+// fail with HR0205 (the file ended early), HR0206 (too large) or HR0208 (replaced or changed). All
+// const members may be called from any thread.
 #pragma once
 
 #include <cstddef>

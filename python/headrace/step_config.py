@@ -96,7 +96,9 @@ def _value(value: Any, plain: Plain) -> Any:
 
 
 def steps_of(config: Any, made: Plain = lambda value: value) -> Any:
-    """The transforms from plain data. made: the inverse of ``plain``. ConfigError HR0177."""
+    """The transforms from plain data. made: the inverse of ``plain``. Raises ConfigError HR0177 if
+    the data does not describe known transforms with valid arguments.
+    """
     if isinstance(config, Mapping):
         return {
             str(name): None if steps is None else steps_of(steps, made)

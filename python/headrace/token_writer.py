@@ -72,7 +72,9 @@ def write_tokens(
     progress: called with (documents done, documents).
 
     Documents are in the order of the source. Both files appear once they are complete. Returns the
-    numbers of documents and tokens, and the seconds. ConfigError HR0193.
+    numbers of documents and tokens, and the seconds. Raises ConfigError HR0193 if the path does not
+    end with .bin, the files exist, ``field`` is not a text field, or the tokenizer returns
+    something other than one list of ids that fit ``dtype`` per text.
     """
     texts = open(source)
     target = os.path.abspath(os.fspath(path))

@@ -2,7 +2,7 @@
 // Decodes the HEVC pictures of HEIF files for libheif, by libde265.
 //
 // Any thread may call it. libheif's own plugin ignores libde265's reports of damage, and both
-// deliver blocks of pixels that no slice of the file has written, with uninitialized contents. Here
+// deliver pixel blocks that no slice of the file has written, with uninitialized contents. Here
 // they are an error.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads big-endian numbers, one by one, from untrusted bytes: after the first missing one all are
-// zero, so a parser only has to call good() once, before it uses any of them.
+// Reads big-endian numbers, one by one, from untrusted bytes: once the bytes run out, all further
+// numbers are 0, so a parser only has to call good() once, before it uses any of them.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Upper estimate of the next record's size from recent sizes, outliers ignored. A single giant does
-// not count, or a thousand small records after it would wait for memory that they do not need. The
-// owner guards it.
+// not count, or a thousand small records after it would wait for memory that they do not need. Not
+// thread-safe; the owner's mutex protects it.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces of files that are claimed and not requested yet, by position, and the requests that they
-// become: a piece that is due is requested together with its neighbors. Guarded by its owner.
+// become: a piece that is due is requested together with its neighbors. Not thread-safe; ReadAhead
+// calls it under its mutex.
 #pragma once
 
 #include <compare>

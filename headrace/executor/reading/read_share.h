@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accounts for the memory of encoded bytes: records read ahead or in flight, records given to
-// workers, and buffers to be reused. Guarded by the owner.
+// workers, and buffers to be reused. Not thread-safe; ReadAhead calls it under its mutex.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caffe's Datum: a picture, encoded or as its pixels, or an array of floats; and a label.
+// Caffe's Datum: an image, encoded or as pixels, or a float32 array; and a label.
 //
 //   message Datum {
 //     optional int32 channels = 1;  optional int32 height = 2;  optional int32 width = 3;

@@ -8,10 +8,9 @@
 #include "headrace/base/byte_stream.h"
 #include "headrace/sources/wording.h"
 
-// After the header of a branch or a leaf: u16 places of the nodes, up to `lower`; the nodes stand
-// from `upper` on. A node: u16, u16, u16, u16 key's bytes; key; value. In a leaf the first two are
-// the value's bytes and the third its flags, in a branch all three are the number of the page
-// below.
+// After the header of a branch or leaf page: u16 offsets of the nodes, ending at `lower`; the nodes
+// begin at `upper`. A node: three u16, u16 key size, key, value. In a leaf the first two u16 are
+// the value's size and the third its flags; in a branch all three are the child's page number.
 
 namespace headrace {
 namespace {

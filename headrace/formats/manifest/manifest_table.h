@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a manifest as columns of strings: CSV (RFC 4180) with a header, or JSON lines.
+// The text of a manifest as string columns: CSV (RFC 4180) with a header, or JSON lines.
 #pragma once
 
 #include <array>

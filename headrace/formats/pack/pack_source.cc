@@ -311,7 +311,7 @@ void check_shard(const PackFile& file, const std::vector<PackFile>& before) {
         "copy the whole folder again");
 }
 
-// The shards of a folder, as many as the first one names.
+// The shards of a folder, as many as the header of shard 0 declares.
 OpenedPack open_shards(const std::string& path, bool recover) {
   OpenedPack pack;
   uint32_t shards = 1;

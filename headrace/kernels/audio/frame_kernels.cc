@@ -15,7 +15,7 @@ const FrameKernels& frame_kernels() { return *HEADRACE_BY_LEVEL(kKernels); }
 
 }  // namespace headrace
 
-#else  // at each level, without fusing products and sums
+#else  // at each SIMD level, without fusing products and sums
 
 #include HEADRACE_LANES
 // These need the lanes above:

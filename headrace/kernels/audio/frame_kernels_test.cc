@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compared with definitions in float64, and each level with the scalar one, bit for bit.
+// Compared with definitions in float64, and each SIMD level with the scalar one, bit for bit.
 #include "headrace/kernels/audio/frame_kernels.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes of a transform (real_fft.h) in lanes, without fusing products and sums, so that all
-// levels give the same bits. Included by frame_kernels.cc at each level, so it has no guard.
-// Internal to kernels/.
+// SIMD levels give the same bits. Included by frame_kernels.cc at each SIMD level, so it has no
+// guard. Internal to kernels/.
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {

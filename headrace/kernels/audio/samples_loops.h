@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversion of stored samples with AVX2, for one channel or two interleaved ones. samples.cc has
-// the scalar reference, and includes this file for both x86 levels. Internal to kernels/.
+// the scalar reference, and includes this file for both x86 SIMD levels. Internal to kernels/.
 
 namespace headrace::HEADRACE_LEVEL {
 namespace {

@@ -11,7 +11,7 @@ namespace {
 
 const ErrorCode kBadMap{
     "HR0864", ErrorKind::kConfig, "unsupported value range for a batch kernel",
-    "On a device, images of float32, float16 or bfloat16 are cast among these and normalized, in "
+    "On a device, float32, float16 and bfloat16 images are cast among these types and normalized, in "
     "at most four transforms, by a mean and a nonzero standard deviation per channel."};
 
 void check_dtype(DType dtype) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GatherRows: copies rows of bytes from a set to a batch, chosen by a slice, by indices or by a
+// GatherRows: copies rows, as bytes, from a set to a batch, chosen by a slice, by indices or by a
 // permutation. Any dtype; a copy, so equal to NumPy's `rows[indices]` to the last bit.
 #pragma once
 

@@ -32,7 +32,7 @@ int32_t match_anchors(const AnchorColumns& anchors, const float* box, int32_t ro
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

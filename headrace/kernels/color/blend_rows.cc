@@ -81,7 +81,7 @@ void blend_row_as_pillow(const uint8_t* value, const uint8_t* other, int count,
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

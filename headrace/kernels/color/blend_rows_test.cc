@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every level with Pillow's arithmetic, written as Pillow computes it, for all pairs of
-// values.
+// Compares every SIMD level with Pillow's arithmetic, written as Pillow computes it, for all pairs
+// of values.
 #include "headrace/kernels/color/blend_rows.h"
 
 #include <gtest/gtest.h>

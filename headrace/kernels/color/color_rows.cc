@@ -86,7 +86,7 @@ void turn_hue_rows(const uint8_t* const rgb[3], int count, float share, uint8_t*
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

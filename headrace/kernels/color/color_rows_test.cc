@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every level with torchvision's sum, written as torch computes it.
+// Compares every SIMD level with torchvision's sum, written as torch computes it.
 #include "headrace/kernels/color/color_rows.h"
 
 #include <gtest/gtest.h>
@@ -78,8 +78,8 @@ TEST(Quotients, ByTheInverseAreCorrectlyRounded) {
   }
 }
 
-// Every level gives the same result as the scalar reference, which tests/test_colors.py compares
-// with the libraries, and both stop at the end of a row.
+// Every SIMD level gives the same result as the scalar reference, which tests/test_colors.py
+// compares with the libraries, and both stop at the end of a row.
 TEST_P(ColorRows, RowsOfEveryLengthEqualTheScalarForm) {
   std::mt19937 random(4);
   using Change = std::function<void(const uint8_t* const*, int, uint8_t* const*)>;

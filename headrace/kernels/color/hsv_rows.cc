@@ -39,7 +39,7 @@ void change_hsv_rows(const uint8_t* const rgb[3], int count, const HsvChange& ch
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

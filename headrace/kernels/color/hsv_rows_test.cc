@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every level with the scalar one, which tests/test_filters.py compares with the
+// Compares every SIMD level with the scalar one, which tests/test_filters.py compares with the
 // definition.
 #include "headrace/kernels/color/hsv_rows.h"
 

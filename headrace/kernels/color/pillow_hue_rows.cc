@@ -55,7 +55,7 @@ void turn_hue_rows_as_pillow(const uint8_t* const rgb[3], int count, int hues,
 
 }  // namespace headrace
 
-#else  // at each level, as many at a time as a register holds doubles
+#else  // at each SIMD level, as many at a time as a register holds doubles
 
 #include HEADRACE_LANES
 

@@ -68,7 +68,7 @@ void complement_row(const uint8_t* in, int count, uint8_t* out) {
 
 }  // namespace headrace
 
-#else  // at each level of x86
+#else  // at each SIMD level of x86
 
 #include HEADRACE_LANES
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planar color with NEON. The scalar reference and the other levels are in planar_color.cc. Eight
-// pixels of YCbCr take 19 instructions between loads and stores; libjpeg-turbo, which computes
-// green in 32 bits, takes as many.
+// Planar color with NEON. The scalar reference and the other SIMD levels are in planar_color.cc.
+// Eight pixels of YCbCr take 19 instructions between loads and stores; libjpeg-turbo, which
+// computes green in 32 bits, takes as many.
 #include <arm_neon.h>
 
 namespace headrace::neon {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every level with the definition.
+// Compares every SIMD level with the definition.
 #include "headrace/kernels/color/table_rows.h"
 
 #include <gtest/gtest.h>

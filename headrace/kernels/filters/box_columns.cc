@@ -56,7 +56,7 @@ void box_columns(const uint8_t* in, int height, const BoxWeights& weights, uint8
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extended box filter of Gwosdek et al. (2011) along columns of bytes, with the integer
-// arithmetic of Pillow's BoxBlur: all levels give the same bytes.
+// The extended box filter of Gwosdek et al. (2011) along uint8 columns, with the integer arithmetic
+// of Pillow's BoxBlur: all SIMD levels give the same bytes.
 //
 // Any thread may call it.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every level with the documented sums, each computed separately.
+// Compares every SIMD level with the documented sums, each computed separately.
 #include "headrace/kernels/filters/box_columns.h"
 
 #include <gtest/gtest.h>

@@ -28,7 +28,7 @@ void floats_from_bytes(const uint8_t* in, int count, float* out) {
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolves float32 rows with a one-dimensional kernel, along and across them: the two halves of a
 // separable convolution. Each sum is a chain of fused multiply-adds in the order of the taps, so
-// all levels give the same bits.
+// all SIMD levels give the same bits.
 //
 // Any thread may call them. They may read and write up to 15 samples past `count`.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every level with the documented chain of fused multiply-adds.
+// Compares every SIMD level with the documented chain of fused multiply-adds.
 #include "headrace/kernels/filters/convolve_rows.h"
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ void mean_row(const uint8_t* const rows[], int n, int count, uint8_t* out) {
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

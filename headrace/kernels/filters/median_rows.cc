@@ -24,7 +24,7 @@ void median_row(const uint8_t* const rows[], int size, int count, uint8_t* out) 
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

@@ -76,7 +76,7 @@ void sharpen_row_as_pillow(const ThreeRows& in, int width, const PillowBlend& bl
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

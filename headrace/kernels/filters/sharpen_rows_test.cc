@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every level with the definition; tests/test_colors.py compares it with the libraries.
+// Compares every SIMD level with the definition; tests/test_colors.py compares it with the
+// libraries.
 #include "headrace/kernels/filters/sharpen_rows.h"
 
 #include <gtest/gtest.h>

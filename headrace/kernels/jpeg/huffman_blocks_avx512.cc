@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes to coefficients with AVX-512 (VBMI2, VNNI), 64 notes at a time and across blocks. Scalar
-// reference: huffman_blocks_scalar.cc.
+// Notes (table entries with their bits of the stream, huffman_entry.h) to coefficients with AVX-512
+// (VBMI2, VNNI), 64 notes at a time and across blocks. Scalar reference: huffman_blocks_scalar.cc.
 #include "headrace/kernels/jpeg/huffman_levels.h"
 
 #if defined(__x86_64__)
@@ -30,7 +30,7 @@ constexpr std::array<T, kCount> table_of(const Function& at) {
   return table;
 }
 
-// Of 16 notes in two vectors: the entries, and the bits of the stream.
+// The parts of 16 notes in two vectors: their entries, and their bits of the stream.
 alignas(64) constexpr auto kEntries = table_of<int32_t, 16>([](int i) { return 2 * i; });
 alignas(64) constexpr auto kStreams = table_of<int32_t, 16>([](int i) { return 2 * i + 1; });
 // From two vectors of entries: byte 1 of each (advances), then byte 3 (the first symbol's advance).

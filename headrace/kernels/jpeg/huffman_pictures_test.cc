@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures give libjpeg-turbo's coefficients, at every level: generated ones, and every baseline
-// file of HEADRACE_TEST_DATA.
+// Pictures give libjpeg-turbo's coefficients, at every SIMD level: generated ones, and every
+// baseline file of HEADRACE_TEST_DATA.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -132,7 +132,7 @@ bool HuffmanTable::build(const HuffmanSpec& spec, HuffmanUse use) {
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

@@ -2,8 +2,8 @@
 // Groups of blocks through the inverse DCT one after another: the second pass of one is interleaved
 // with the first pass of the next, because alone each would wait for its own results.
 //
-// A level's idct_core_*.h includes this inside its target region and after its passes, which are
-// overloads for its `Blocks` and their `Rows` between the passes.
+// A SIMD level's idct_core_*.h includes this inside its target region and after its passes, which
+// are overloads for its `Blocks` and their `Rows` between the passes.
 
 namespace headrace {
 namespace {

@@ -54,7 +54,7 @@ std::vector<uint8_t> empty_picture(int blocks, const Steps& steps) {
   return bytes;
 }
 
-// 8 rows of samples of adjacent blocks.
+// 8 sample rows of adjacent blocks.
 std::vector<uint8_t> samples_of_libjpeg(const std::vector<Block>& blocks, const Steps& steps) {
   const std::vector<uint8_t> bytes = empty_picture(static_cast<int>(blocks.size()), steps);
   jpeg_decompress_struct cinfo{};

@@ -199,8 +199,8 @@ TEST_P(PackedBlocks, GiveTheSamplesOfTheirCoefficients) {
   }
 }
 
-// Arbitrary bytes: the same verdict and the same planes at every level, with no out-of-bounds reads
-// (AddressSanitizer guards the row's end).
+// Arbitrary bytes: the same verdict and the same planes at every SIMD level, with no out-of-bounds
+// reads (AddressSanitizer guards the row's end).
 TEST_P(PackedBlocks, OfRandomBytesAreReadTheSameAtEveryLevel) {
   Draw draw(6);
   int read = 0;

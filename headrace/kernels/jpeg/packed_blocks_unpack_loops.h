@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits of a packed row -> planes. Included by each level's file between its target pragmas, after
-// all other includes, so that every level compiles its own functions; `Bits` is the level's
-// implementation of spreading bits over a mask. Internal to kernels/.
+// Bits of a packed row -> planes. Included by each SIMD level's file between its target pragmas,
+// after all other includes, so that every SIMD level compiles its own functions; `Bits` is the
+// level's implementation of spreading bits over a mask. Internal to kernels/.
 
 namespace headrace {
 namespace {

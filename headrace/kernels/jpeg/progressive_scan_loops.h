@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over a band of AC coefficients. Included by each level's file between its target
+// The walk over a band of AC coefficients. Included by each SIMD level's file between its target
 // pragmas, which first defines, for masks of 64 coefficients in zigzag order:
 //
 //   uint64_t deposited(uint64_t bits, uint64_t mask);  // the lowest bits where the mask has ones

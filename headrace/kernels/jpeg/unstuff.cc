@@ -6,8 +6,8 @@
 namespace headrace::scalar {
 namespace {
 
-// A level handles a prefix that ends before the first marker and not after a 0xff; the scalar loop
-// does the rest, and does everything for the scalar level.
+// A SIMD level handles a prefix that ends before the first marker and not after a 0xff; the scalar
+// loop does the rest, and does everything for the scalar level.
 Unstuffed prefix(const uint8_t*, size_t, uint8_t*) { return {}; }
 
 }  // namespace
@@ -36,7 +36,7 @@ Unstuffed unstuff(std::span<const uint8_t> in, uint8_t* out) {
 
 }  // namespace headrace
 
-#else  // at each level: copies a vector, then continues after its first 0xff
+#else  // at each SIMD level: copies a vector, then continues after its first 0xff
 
 #include HEADRACE_LANES
 

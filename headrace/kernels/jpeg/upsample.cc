@@ -69,7 +69,7 @@ void upsample_repeat(const uint8_t* in, int count, int times, uint8_t* out) {
 
 }  // namespace headrace
 
-#else  // at each level of x86
+#else  // at each SIMD level of x86
 
 #include HEADRACE_LANES
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upsampling with NEON. The scalar reference and the other levels are in upsample.cc. For h2v2
+// Upsampling with NEON. The scalar reference and the other SIMD levels are in upsample.cc. For h2v2
 // libjpeg-turbo computes each column's weighted sum of two samples three times, because neighbors
 // need it, too; here it is computed once, and neighbors come from registers: 26 instructions for 32
 // samples.

@@ -253,7 +253,7 @@ inline Words WidenMulPairwiseAddTo(Words sum, Words a, Words b) {
   return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
 }
 
-// Gathers of pixels by lanes of indices, and lanes of doubles.
+// Gathers pixels by lanes of indices; and lanes of float64.
 
 // Whether 0 <= v < end. REQUIRES: end > 0.
 inline Mask InRange(Ints v, int end) {

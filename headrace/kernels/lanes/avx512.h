@@ -245,7 +245,7 @@ inline Words WidenMulPairwiseAddTo(Words sum, Words a, Words b) {
   return _mm512_dpwssd_epi32(sum, a, b);
 }
 
-// Gathers of pixels by lanes of indices, and lanes of doubles.
+// Gathers pixels by lanes of indices; and lanes of float64.
 
 // Whether 0 <= v < end. REQUIRES: end > 0.
 inline Mask InRange(Ints v, int end) { return _mm512_cmplt_epu32_mask(v, Set(end)); }

@@ -30,7 +30,7 @@ double filter_weight(Filter filter, double x);
 // REQUIRES: is_nearest(filter).
 std::vector<int32_t> nearest_samples(Filter filter, int input, int output);
 
-// The tables of one axis, in the layout that a level's kernels read. Output i of the axis is
+// The tables of one axis, in the layout that a SIMD level's kernels read. Output i of the axis is
 // clip((2^21 + sum_t weights[t][i] * in[first[i] + t]) >> 22), t < count[i].
 struct ResampleTables {
   static constexpr int kLanes = 16;  // outputs are padded to a multiple of it
@@ -48,10 +48,10 @@ struct ResampleTables {
   std::vector<int32_t> first, count;  // padded with the last output's first, and 0
   std::vector<int32_t> weights;       // [taps][padded], zero past an output's count
   Reach reach = Reach::kAny;
-  int pairs = 0;      // pairs of taps of the output with the most taps; only if a level needs it
-  int long_taps = 0;  // kLong: bytes or words stored per output
+  int pairs = 0;              // maximum pairs of taps of an output; only if a SIMD level needs it
+  int long_taps = 0;          // kLong: bytes or words stored per output
   std::vector<int32_t> base;  // by group: start of its window
-  Buffer indices, digits;     // a level's own format of first and weights
+  Buffer indices, digits;     // a SIMD level's own format of first and weights
 };
 
 // One axis of a resize. Reused from picture to picture; not thread-safe.

@@ -339,7 +339,7 @@ constexpr PillowCase kPillowWords[] = {
     {7, 5, 100, 90, Filter::kHamming, 0x7f1c6271717917b6},
 };
 
-// The result for planes of noise mapped by `value`, at every level.
+// The result for planes of noise mapped by `value`, at every SIMD level.
 template <class Value>
 void expect_wide(std::span<const PillowCase> cases, WideSample sample, const Value& value) {
   for (const SimdLevel level : available_levels()) {

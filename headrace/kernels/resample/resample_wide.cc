@@ -135,7 +135,7 @@ void resample(const WidePlane& plane, Filter filter, WideSample sample, WidePlan
 
 }  // namespace headrace
 
-#else  // at each level, using the compiler's vectors: sums stay in Pillow's order
+#else  // at each SIMD level, using the compiler's vectors: sums stay in Pillow's order
 
 #include HEADRACE_LANES
 

@@ -142,7 +142,7 @@ void bytes_from_deep_row(const uint16_t* in, int bits, int count, uint8_t* out) 
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

@@ -244,7 +244,7 @@ TEST_P(YuvRows, BlackGrayAndWhiteAreGray) {
   }
 }
 
-// Samples that exceed their bit depth: any bytes, but the same on every level.
+// Samples that exceed their bit depth: any bytes, but the same on every SIMD level.
 TEST(DeepYuvRows, OfImpossibleSamplesAreEqualOnAllLevels) {
   Yuv<uint16_t> yuv = yuv_of<uint16_t>(100);
   std::mt19937 engine(5);

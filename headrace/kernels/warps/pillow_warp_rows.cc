@@ -136,7 +136,7 @@ void bicubic_as_pillow(const PixelWords& source, const double* x, const double* 
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

@@ -146,7 +146,7 @@ void take_pixels(const uint32_t* pixels, const int32_t* offsets, int count, uint
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

@@ -2,12 +2,12 @@
 // Shared by audio operators. Use mono.cc as a template for operators on samples, center_clip.cc for
 // those that only choose a part of the audio.
 //
-// Note [Audio at a step]
-// The field's state is (channels, frames), float32, and has the sample rate;
-// frames is -1 if records differ. A value is a Sound until samples are needed: trimming and padding
-// edit it, so that the codec decodes only what remains. samples_of() decodes; from then on `bytes`
-// are (channels, frames) of float32, of `shape`, at `sample_rate` frames per second. Operators
-// whose result is not a waveform (a spectrogram) make the field a tensor, in plan() and in apply().
+// Note [Audio values]
+// The field's state is (channels, frames), float32, and has the sample rate; frames is -1 if
+// records differ. A value is a Sound until samples are needed: trimming and padding edit it, so
+// that the codec decodes only what remains. samples_of() decodes; from then on `bytes` are
+// (channels, frames) of float32, of `shape`, at `sample_rate` frames per second. Operators whose
+// result is not a waveform (a spectrogram) make the field a tensor, in plan() and in apply().
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,7 @@ void MixingOp::plan(const FieldState& field) const {
                             std::string(name_of(field.kind)) + " field");
   }
   if (is_float(field.dtype) || (options_.uint8 && field.dtype == DType::kUInt8)) return;
-  raise_misfit(name_, "mixes images of floats, and " + what,
+  raise_misfit(name_, "mixes floating-point images, and " + what,
                field.dtype == DType::kUInt8
                    ? "put ToDtype(\"float32\", scale=True) before it, or pass uint8=True"
                    : "");

@@ -49,7 +49,7 @@ class ConvertBoundingBoxFormat final : public RowOp {
       raise_misfit(
           "ConvertBoundingBoxFormat",
           "normalized boxes are fractions, and \"" + boxes.name + "\" is " + text_of(boxes),
-          "boxes of float32 or float64");
+          "float32 or float64 boxes");
     }
     boxes.box_format = to_;
     boxes.shape.back() = numbers_of(to_);

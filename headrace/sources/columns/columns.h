@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source made of columns: lists of files, arrays in memory or in files, lists of text. Record i
-// is element i of each column. Reading from arrays in memory does not copy or allocate.
+// A source made of columns: lists of files, arrays in memory or in files, lists of strings. Record
+// i is element i of each column. Reading from arrays in memory does not copy or allocate.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions on dense arrays of integers whose dtype is known at run time: convert, find extremes,
+// Functions on dense integer arrays whose dtype is known at run time: convert, find extremes,
 // search. Thread-safe. All REQUIRE an integer dtype and native byte order; memory may be unaligned.
 #pragma once
 

@@ -14,8 +14,8 @@ namespace {
 
 const ErrorCode kUnpackable{
     "HR1450", ErrorKind::kConfig, "documents cannot be packed",
-    "hr.packed() fills rows of one length with documents: records with a field of integers in one "
-    "dimension. Fields packed along with the tokens (along=) have one value per token. Documents "
+    "hr.packed() fills rows of one length with documents: records with a one-dimensional integer "
+    "field. Fields packed along with the tokens (along=) have one value per token. Documents "
     "longer than a row are split, truncated, left out or rejected, depending on too_long=."};
 
 constexpr int64_t kMostPieces = std::numeric_limits<int32_t>::max();

@@ -14,7 +14,7 @@
 namespace headrace {
 
 struct SampleOptions {
-  std::string tokens;                       // field of integers, one dimension
+  std::string tokens;                       // one-dimensional integer field
   bool labeled = true;                      // create a field of labels
   std::string labels = {};                  // field with a label per token; empty: the tokens
   std::string mask = {};                    // field: 0 for tokens that are not predicted

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs libcurl's transfers: waits for their sockets with one epoll, until the timeout that libcurl
-// requests. wake() may be called by any thread, everything else by one.
+// requests. wake() may be called by any thread, all other functions by a single thread.
 #pragma once
 
 #include <optional>

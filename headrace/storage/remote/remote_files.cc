@@ -216,8 +216,8 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
   return folder_status(path);
 }
 
-// Answers from the first or last bytes, which were fetched with the file's status: formats that
-// inspect many files read these.
+// Serves a read from the file's first or last bytes, which were fetched with its status: these are
+// what formats read that inspect many files.
 bool RemoteFiles::answer_from_look(const Request& request, const std::string& path,
                                    const std::function<void(Answer)>& answer) const {
   const FileIdentity& known = *request.piece.known;

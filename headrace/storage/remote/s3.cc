@@ -35,7 +35,7 @@ struct BucketPlace {
   Url url;  // its path is the bucket's
   std::string region;
   // The configuration when this was determined.
-  std::shared_ptr<const RemoteOptions> options;  // shared: the process's
+  std::shared_ptr<const RemoteOptions> options;  // shared with the process's configuration
   uint64_t version = 0;
 };
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts batches of any structure to arrays that the engine copies, and back: torch tensors of
-every dtype and subclass, NumPy arrays of numbers, and ``headrace.Array``.
+every dtype and subclass, numeric NumPy arrays, and ``headrace.Array``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NO_ARRAYS = declare(
     "HR0885",
     "config",
     "nothing to copy in the batch",
-    "prefetch() looks for torch tensors, NumPy arrays of numbers and other objects that export "
+    "prefetch() looks for torch tensors, numeric NumPy arrays and other objects that export "
     "DLPack, in lists, tuples, named tuples, dictionaries and dataclasses; other values are "
     "passed on. A batch without any usually means that a collate function is missing.",
 )

@@ -44,7 +44,8 @@ class TensorFlowBatches(Delivered):
         of the loader would: after ``load_state_dict``, at that state; the cardinality is then
         unknown, since the first pass is shorter. The loader's state counts the batches that tf.data
         took: do not append ``prefetch`` or other read-ahead if the state must count the batches
-        *used*. One pass at a time; a second iterator ends the first. UnsupportedError HR0804.
+        *used*. One pass at a time; a second iterator ends the first. Raises UnsupportedError HR0804
+        if the number of batches or a tensor's rank is not known in advance.
         """
         from headrace.frameworks.tensorflow_dataset import make_dataset
 

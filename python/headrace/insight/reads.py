@@ -73,7 +73,8 @@ def planned_reads(
     """Predicts requests, bytes and dollars of an epoch for each order.
 
     nodes: machines, each with an equal slice of every global batch. dataset_bytes: default:
-    estimated from a sample of the records. price: dollars for 1,000 requests. ConfigError HR0160.
+    estimated from a sample of the records. price: dollars per 1,000 requests. Raises ConfigError
+    HR0160 for an invalid argument.
     """
     src = open_source(source)
     nodes = arguments.integer("nodes", nodes, 1)

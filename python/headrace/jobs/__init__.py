@@ -65,8 +65,8 @@ def merge(dest: str | os.PathLike[str], *, verify: bool = False) -> dict[str, An
 
     verify: compare the SHA-256 of every file, not only its size. Writes ``manifest.json``, with
     the entries of all parts and the lists of unusable records, and ``SHA256SUMS``. Returns the
-    manifest. DataError HR0280 if parts are missing; ConfigError HR0279 if ``dest`` is not a job's
-    folder, or has parts of several datasets, HR0277 while a part is being written.
+    manifest. Raises DataError HR0280 if parts are missing, ConfigError HR0279 if ``dest`` is not a
+    job's folder or has parts of several datasets, and HR0277 while a part is being written.
     """
     from headrace.jobs.merging import merged
 
@@ -74,7 +74,9 @@ def merge(dest: str | os.PathLike[str], *, verify: bool = False) -> dict[str, An
 
 
 def missing(dest: str | os.PathLike[str]) -> list[int]:
-    """Numbers of the missing parts, so that you can make them. ConfigError HR0279."""
+    """Numbers of the missing parts, so that you can make them. Raises ConfigError HR0279 if
+    ``dest`` is not a job's folder.
+    """
     from headrace.jobs.merging import missing_parts
 
     return missing_parts(dest)

@@ -53,9 +53,11 @@ def write_part(
     names: Sequence[str],
     make: Make,
 ) -> dict[str, Any]:
-    """The entry of a part, which is made unless it exists and is complete; then "kept" is true.
-    plan: what all parts of the job have in common. names: of the part's files; the first one
-    appears when all are complete. ConfigError HR0277, HR0279; StorageError HR0275.
+    """Returns a part's entry. Makes the part unless it exists and is complete ("kept" is then
+    true). plan: what all parts of the job have in common. names: the names of the part's files; the
+    first one appears when all are complete. Raises ConfigError HR0277 while another process makes
+    the part, HR0279 if ``dest`` belongs to another job, and StorageError HR0275 if the folder
+    cannot be written.
     """
     job = JobFolder(Path(os.path.abspath(dest)), {**plan, "parts": part.parts})
     with written_to(job.dest):
@@ -99,7 +101,7 @@ class JobFolder:
         return {**entry, "kept": kept}
 
     def _check(self) -> None:
-        """HR0279 if the folder belongs to another job."""
+        """Raises HR0279 if the folder belongs to another job."""
         names: list[str] = []
         with contextlib.suppress(FileNotFoundError):
             names = os.listdir(
@@ -195,8 +197,8 @@ class JobFolder:
 
 @contextlib.contextmanager
 def locked(work: Path) -> Iterator[None]:
-    """Locks a folder against other processes until the end. HR0277 if another one has it. The lock
-    is a file in it, which is removed last.
+    """Locks a folder against other processes while the context is active. Raises HR0277 if another
+    process holds the lock, which is a file in the folder that is removed last.
     """
     lock = work / "lock"
     while True:
@@ -227,7 +229,7 @@ def _clear(work: Path) -> None:
 
 
 def clear_unfinished(dest: Path) -> None:
-    """Removes the working folders of complete parts. HR0277 while one is being written."""
+    """Removes the working folders of complete parts. Raises HR0277 while one is being written."""
     unfinished = dest / UNFINISHED
     if not os.path.lexists(unfinished):
         return
@@ -242,7 +244,7 @@ def clear_unfinished(dest: Path) -> None:
 
 
 def check_own(work: Path) -> None:
-    """HR0279 unless a part was made in this folder, since everything in it will be removed."""
+    """Raises HR0279 unless a part was made in this folder, since everything in it will be removed."""
     if not re.fullmatch(r"part-\d{5}-of-\d{5}", work.name):
         raise OTHER_JOB.error(f"{work} was not made by a job", hint="move it away")
     _check_folder(work.parent)
@@ -250,7 +252,7 @@ def check_own(work: Path) -> None:
 
 
 def _check_folder(path: Path) -> None:
-    """HR0279 if the path is a link or a file."""
+    """Raises HR0279 if the path is a link or a file."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISDIR(path.lstat().st_mode):
             raise OTHER_JOB.error(f"{path} was not made by a job", hint="move it away")

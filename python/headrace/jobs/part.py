@@ -42,7 +42,9 @@ class Part(NamedTuple):
 
 
 def part_from(given: Any) -> Part:
-    """From (3, 256) or "3/256". ConfigError HR0160."""
+    """Parses (3, 256) or "3/256". Raises ConfigError HR0160 if the argument has another form, or
+    the part does not exist.
+    """
     numbers = given
     if isinstance(given, str):
         match = re.fullmatch(r"(\d+)/(\d+)", given)

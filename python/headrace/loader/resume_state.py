@@ -25,7 +25,9 @@ _BITS = ("seed", "fingerprint")  # 64-bit values, which are not counts
 
 
 def state_from(given: Any, names: Iterable[str]) -> dict[str, int]:
-    """The state's numbers as integers that fit the engine. ConfigError HR0162."""
+    """The state's numbers as integers that fit the engine. Raises ConfigError HR0162 if a number is
+    missing or out of range, or the version is unknown.
+    """
     expected = {"headrace", "streams", *names}
     if isinstance(given, Mapping):
         given = {"streams": 0, **given}  # only for orders of streams

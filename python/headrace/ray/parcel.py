@@ -28,7 +28,9 @@ class Parcel(NamedTuple):
 
 
 def packed(value: Any) -> Parcel:
-    """Pickles functions by value if they are not in a module. ConfigError HR0171."""
+    """Pickles functions by value if they are not in a module. Raises ConfigError HR0171 if a source
+    has no recipe, or one that is too large.
+    """
     import ray.cloudpickle
 
     buffers: list[pickle.PickleBuffer] = []

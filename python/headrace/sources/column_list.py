@@ -47,7 +47,7 @@ class ColumnList:
         self._given.append(["add_texts", name, _joined(values), kind])
 
     def add_bytes(self, name: str, kind: str, data: Any, offsets: Any) -> None:
-        """Adds values of any length, concatenated in an array of bytes; offsets: where each value
+        """Adds values of any length, concatenated in a uint8 array; offsets: where each value
         begins, and where the last one ends.
         """
         data = np.ascontiguousarray(data, np.uint8)  # the engine gets addresses

@@ -26,7 +26,7 @@ NOT_A_COLUMN = declare(
     "HR0156",
     "config",
     "not a column",
-    "records() takes columns: lists of paths, lists of strings, and arrays or tensors of numbers "
+    "records() takes columns: lists of paths, lists of strings, and numeric arrays or tensors "
     "whose first axis is the record.",
 )
 

@@ -24,7 +24,7 @@ def concat(*sources: Any) -> Source:
     """Concatenates the records of all sources.
 
     sources: anything that ``open`` takes, or a list of these; they must have the same fields and
-    classes. ConfigError HR0496.
+    classes, otherwise ConfigError HR0496 is raised.
     """
     opened = _opened(sources)
     engine = _core.concat([source.engine for source in opened])
@@ -46,7 +46,8 @@ def mix(
     size: records per epoch; default: as many as needed for every record to occur at least once.
     A source that runs out starts again: all its records are repeated before any occurs a third
     time. If a source is drawn less often than it has records, `seed` decides which of them are in
-    the mix. ConfigError HR0496, HR0497.
+    the mix. Raises ConfigError HR0496 if the sources differ in fields or classes, HR0497 for
+    invalid proportions or a source without records.
     """
     opened = _opened(sources)
     shares = [1.0] * len(opened) if weights is None else arguments.numbers("weights", weights)
@@ -89,7 +90,8 @@ def kfold(
     """Cross-validation: a list with (training source, validation source) for each fold.
 
     Every record is in one validation source. stratify_by: an integer field (a label) whose values
-    have the same proportions in every fold. ConfigError HR0431.
+    have the same proportions in every fold. Raises ConfigError HR0431 if there are fewer than two
+    folds, fewer records than folds, or ``stratify_by`` is not an integer field.
     """
     src = open(src)
     number = arguments.integer("folds", folds, maximum=arguments.INT32)

@@ -56,7 +56,9 @@ _MOST_NODES = 1000  # nodes of a tree, since evaluation is recursive
 
 
 def values_of(source: Source, text: str) -> np.ndarray[Any, Any]:
-    """The expression's value for each record. ConfigError HR0144."""
+    """The expression's value for each record. Raises ConfigError HR0144 if it is not a valid
+    expression of the fields.
+    """
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as failure:

@@ -30,7 +30,7 @@ _NO_TOKENS = declare(
     "HR0192",
     "config",
     "field of tokens not found",
-    "hr.packed() packs a field of integers with one dimension per record. If a source has "
+    "hr.packed() packs a one-dimensional integer field. If a source has "
     "several, and none is named input_ids or tokens, select it: hr.packed(src, tokens=...).",
 )
 
@@ -70,7 +70,7 @@ def packed(
     progress: Progress | None = None,
 ) -> Source:
     """A source whose records are rows of ``length`` tokens, each filled with documents. source:
-    documents, as ``open`` takes them, with a one-dimensional field of integers. tokens: the name of
+    documents, as ``open`` takes them, with a one-dimensional integer field. tokens: the name of
     that field. None: ``input_ids``, ``tokens``, or the only one.
     method: "best-fit": the longest document first, each into the fullest row that it fits;
     "first-fit": in order, each into the first row that it fits; "sequential": in order, a row ends
@@ -101,7 +101,8 @@ def packed(
     row, for T.EachImage; ``image_positions``, int64 (images), where each image's tokens begin in
     the row; ``image_sizes``, int64 (images, 2), height and width after the transforms.
     The rows are determined once, from the lengths; the loader shuffles them in each epoch. ``repr``
-    shows the fraction of tokens in rows, and how much was split or dropped. ConfigError HR1450.
+    shows the fraction of tokens in rows, and how much was split or dropped. Raises ConfigError
+    HR1450 for documents that cannot be packed.
     """
     documents = open(source)
     found = tokens if tokens is not None else _tokens_of(documents)

@@ -31,7 +31,8 @@ def simulated(
 
     record_bytes: simulated size of a record in its shard, which determines the number of records
     per block. shards: default: shards of 1 GiB. image: (C, H, W) of the delivered images.
-    Fields: image, label (number % classes) and number, the record's number. ConfigError HR0160.
+    Fields: image, label (number % classes) and number, the record's number. Raises ConfigError
+    HR0160 for an invalid argument.
     """
     count = arguments.integer("records", records, 1, 1 << 40)
     size = arguments.integer("record_bytes", record_bytes, 1, 1 << 40)

@@ -315,7 +315,8 @@ class Source:
         """The same records with more fields: what ``function(record)`` returns for each.
 
         The function is called once per record, immediately, and its results are kept in memory;
-        functions that compute pixels belong in the loader's list of transforms. ConfigError HR0145.
+        functions that compute pixels belong in the loader's list of transforms. Raises ConfigError
+        HR0145 if the function fails, or does not return the same new fields for every record.
 
         >>> import headrace
         >>> src = headrace.open({"text": ["a b", "c"], "label": [0, 1]})

@@ -64,10 +64,10 @@ def stream(
     and each rank keeps its part of every global batch. None: True for a function that takes
     ``rank``.
     replay: an iterable that has ``state_dict()`` and ``load_state_dict()`` resumes exactly. Others
-    are read again up to the position of the run, with a warning that states the number of records;
-    with False, that is a ConfigError HR0695. kinds, names, shapes, classes: of the fields, as in
-    ``hr.open`` for a list. DataError HR0691 if the iterable raises an exception, HR0694 if it
-    yields no record.
+    are read again up to the position of the run, with a warning that states the number of records.
+    False: raises ConfigError HR0695 instead of reading them again. kinds, names, shapes, classes:
+    as in ``hr.open`` for a list. Raises DataError HR0691 if the iterable raises an exception,
+    HR0694 if it yields no record.
 
     >>> import headrace as hr
     >>> def lines(epoch):
@@ -201,7 +201,7 @@ class Stream(Source):
         self.refuse("it can only be read in order, by a Loader")
 
     def refuse(self, what: str) -> NoReturn:
-        """ConfigError HR0690."""
+        """Raises ConfigError HR0690 with this reason: the operation needs numbered records."""
         raise NO_NUMBERS.error(
             f"{self._origin.name}: {what}",
             hint="hr.open(list(itertools.islice(records, 1000))) gives random access to its "

@@ -29,7 +29,7 @@ UNKNOWN_VALUE = declare(
     "unsupported record",
     "Record 0 of a Python object determines the fields. It may be a dictionary, a tuple or a "
     "single value; values may be integers, floats, strings, bytes, pathlib paths of images, audio "
-    "and video, Pillow images, and arrays or tensors of numbers. Have the object convert anything "
+    "and video, Pillow images, and numeric arrays or tensors. Have the object convert anything "
     "else to one of these.",
 )
 

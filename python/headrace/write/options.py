@@ -26,8 +26,8 @@ WRONG_OPTION = declare(
 
 class Option(NamedTuple):
     """An option of a container. kind: "text", "names" (a list, or text with commas), "count" (a
-    positive integer), "integer" (from 0 on), "float" (positive), "switch", or words separated by
-    "|", of which the value must be one.
+    positive integer), "integer" (non-negative), "float" (positive), "switch", or the allowed words
+    separated by "|".
     """
 
     name: str
@@ -42,7 +42,7 @@ def completed(
     """All options with their values; text is converted to the option's type.
 
     others: arguments that are not options of the container, to be suggested for a misspelled name.
-    ConfigError HR0414.
+    Raises ConfigError HR0414 for an unknown name or an invalid value.
     """
     known = {option.name: option for option in declared}
     for name in given:

@@ -19,7 +19,7 @@ namespace {
 // Note [When our decoder is not used]
 // Our scalar code is a reference, and slower than libjpeg-turbo's vector code; on ARM we have not
 // measured which of the two is faster. So libjpeg decodes on CPUs with only scalar code, or NEON;
-// if a level is forced, our decoder is used.
+// if a SIMD level is forced, our decoder is used.
 bool ours_is_faster() {
   static const bool known_or_forced = [] {
     const SimdReason reason = simd_reason();

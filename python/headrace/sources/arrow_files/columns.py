@@ -21,9 +21,9 @@ TABLE = declare(
     "unsupported",
     "table cannot be opened",
     "Parquet and Arrow files and Hugging Face datasets are read by pyarrow (`pip install "
-    "pyarrow`). Fields are columns of integers, floats, booleans, strings, bytes, images and "
-    "audio (bytes, or structs of bytes and path), and lists of numbers. Omit columns of other "
-    "types with fields=, or convert them once with the library that wrote them.",
+    "pyarrow`). Fields are columns of integers, floats, booleans, strings, bytes, images and audio "
+    "(bytes, or structs with bytes and path), and numeric lists. Omit columns of other types with "
+    "fields=, or convert them once with the library that wrote them.",
 )
 
 _TOO_COSTLY = Code("HR0499", "resource", "opening costs more than the size of the files justifies")

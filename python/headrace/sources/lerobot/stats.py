@@ -15,7 +15,7 @@ def lerobot_stats(
     root: str | os.PathLike[str],
 ) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
     """The statistics of a LeRobot dataset from its ``meta/stats.json``, by feature and name
-    ("mean", "std", "min", "max", "count", "q01", ...), arrays of float64, or int64 for counts.
+    ("mean", "std", "min", "max", "count", "q01", ...), float64 arrays, or int64 for counts.
 
     root: the folder of the dataset. Those of cameras have the shape (3, 1, 1), for images from 0 to
     1. DataError HR0164 if the file is missing or invalid.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own decoder of progressive files, at every level: any legal scan script, windows, damage, and
-// files passed to libjpeg.
+// Our own decoder of progressive files, at every SIMD level: any legal scan script, windows,
+// damage, and files passed to libjpeg.
 #include "headrace/codecs/image/jpeg/decode/progressive.h"
 
 #include <gtest/gtest.h>

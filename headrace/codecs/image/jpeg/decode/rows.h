@@ -4,7 +4,7 @@
 //
 // The caller walks the MCU rows [first_mcu_row(), end_mcu_row()) from top to bottom. For each it
 // writes the samples of the blocks requested here to their positions (idct.h), and calls finish().
-// Only a few rows of samples are kept. Owns its buffers between pictures; one thread.
+// Only a few sample rows are kept. Owns its buffers between pictures; one thread.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer: packed pictures of arbitrary bytes: header, a window, the whole, coefficients, the
-// file. A window's pixels must equal the whole picture's, and every level must give the same; a
-// JPEG that packs must come back, with libjpeg's coefficients. Nothing may crash, leak or hang.
+// file. A window's pixels must equal the whole picture's, and every SIMD level must give the same;
+// a JPEG that packs must come back, with libjpeg's coefficients. Nothing may crash, leak or hang.
 #include <algorithm>
 #include <cstdlib>
 

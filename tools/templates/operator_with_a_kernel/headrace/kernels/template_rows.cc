@@ -14,7 +14,7 @@ void template_brighten_row(const uint8_t* in, int by, int count, uint8_t* out) {
 
 }  // namespace headrace
 
-#else  // at each level
+#else  // at each SIMD level
 
 #include HEADRACE_LANES
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of bytes, each of which is a label.
+// A file whose every byte is a label.
 #include "headrace/base/registry.h"
 #include "headrace/formats/format.h"
 #include "headrace/sources/fingerprint.h"
