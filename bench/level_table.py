@@ -156,7 +156,7 @@ def one_core(programs: Programs, repetitions: int) -> dict[str, dict[str, float]
 
 def all_cores(programs: Programs) -> None:
     cores = sorted(os.sched_getaffinity(0))
-    print(f"\n{len(cores)} cores at once: microseconds of a picture on each, pictures/s of all")
+    print(f"\n{len(cores)} cores at once: microseconds per image on each, images/s of all")
     for stage, (program, name) in TOGETHER.items():
         started = [programs.start(program, [name], core, 3, 0.3) for core in cores]
         values = [programs.smallest(*one) for one in started]

@@ -130,7 +130,7 @@ def main() -> None:
     photos = sorted(arguments.photos.rglob("*.jp*g"))
     photos = photos[:: max(1, len(photos) // arguments.limit)][: arguments.limit]
     torch.set_num_threads(1)
-    print("| kind | pictures/s | DataLoader | ratio | CPU s for 1,000 | DataLoader | ratio |")
+    print("| kind | images/s | DataLoader | ratio | CPU s for 1,000 | DataLoader | ratio |")
     print("|---|---|---|---|---|---|---|")
     for name in KINDS:
         with tempfile.TemporaryDirectory() as folder:

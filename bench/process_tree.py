@@ -29,7 +29,7 @@ def processes() -> Iterator[tuple[int, str, list[str]]]:
 
 
 def stat_fields(process: int) -> list[str] | None:
-    """/proc/PID/stat from the state on; None if the process has ended."""
+    """The fields of /proc/PID/stat, beginning with the state; None if the process has ended."""
     found = _stat(process)
     return found and found[1]
 

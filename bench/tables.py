@@ -104,7 +104,7 @@ def packing(report: dict[str, Any], name: str) -> str:
         if not told.get("seconds"):
             continue
         line = (
-            f"- {peer['name']}: {one['photos'] / told['seconds']:,.0f} pictures/s, "
+            f"- {peer['name']}: {one['photos'] / told['seconds']:,.0f} images/s, "
             f"{peer['bytes_on_disk'] / one['bytes']:.3f} of the JPEG files' bytes"
         )
         kept = {why["reason"]: why["count"] for why in told.get("stored_as_they_are", [])}
@@ -211,7 +211,7 @@ def one_core(report: dict[str, Any]) -> str:
 def stages(report: dict[str, Any]) -> str:
     """Whole pictures, windows, samples: microseconds per picture."""
     results = one_core_results(report)
-    head = ["microseconds a picture, AVX-512", "whole, to RGB", "a crop, to RGB", "crop to sample"]
+    head = ["microseconds per image, AVX-512", "whole, to RGB", "a crop, to RGB", "crop to sample"]
     lines = [row(head), row(["---"] * len(head))]
     whole = results["libjpeg/rgb/all"]["us_per_picture"]
     lines.append(row(["libjpeg-turbo", f"{whole:.0f}", "", ""]))
@@ -230,7 +230,7 @@ def entropy(report: dict[str, Any]) -> str:
     results = report["micro"]["huffman_bench"]["results"]
     us = {name: 1e6 / one["items_per_second"] for name, one in results.items()}
     base = us["libjpeg"]
-    head = ["entropy stage, whole pictures", "us", "images/s", "x libjpeg-turbo"]
+    head = ["entropy stage, whole images", "us", "images/s", "x libjpeg-turbo"]
     lines = [row(head), row(["---"] * len(head))]
     rows = {
         "libjpeg-turbo, `jpeg_read_coefficients`": "libjpeg",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading video clips into batches, compared with other loaders: `python bench/video.py VIDEO...`.
 
-A clip is 16 frames, every fourth one, from a random position on, the same positions for all;
+A clip is 16 frames, every fourth one, starting at a random position, the same positions for all;
 several clips of a video are drawn independently. Times are CPU time per clip of this process and
 its children (one of which decodes videos), on one thread; rounds alternate, and the minimum of each
 way counts. `--encode FILE` adds ffmpeg's encodings of a file: H.264 with key frames far apart and

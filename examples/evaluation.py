@@ -13,7 +13,7 @@ loader = hr.Loader(
     sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "pictures",
     hr.presets.imagenet_eval(224),
     batch_size=3,
-    last_batch="pad",  # the last batch is filled up; `valid` says which rows are real
+    last_batch="pad",  # the last batch is padded; `valid` says which rows are real
     fields=("image", "key", "valid"),
 )
 counted, brightness = 0, 0.0

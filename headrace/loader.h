@@ -54,7 +54,7 @@ struct LoaderOptions {
   uint64_t seed = 0;
   int threads = 0;  // 0: allowed cores / LOCAL_WORLD_SIZE (executor/resources.h)
   // Maximum number of concurrent calls of Python steps, each waiting in a separate thread for a
-  // worker process; 0: one, on the thread that all loaders share.
+  // worker process; 0: one call at a time, on the thread that all loaders share.
   int python_workers = 0;
   size_t memory_limit = 0;  // bytes; 0: a quarter of the available memory / LOCAL_WORLD_SIZE
   // Whether records stay in memory after the deterministic part of the pipeline, as part of

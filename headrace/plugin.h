@@ -330,8 +330,8 @@ typedef struct headrace_codec {
    * NULL. */
   int32_t (*create)(void** self, headrace_error* error);
   void (*destroy)(void* self); /* or NULL */
-  /* Sets all members from `width` on, which are initially 0. Must read only the header, and must
-   * not allocate memory in proportion to numbers in it. */
+  /* Sets `width` and all members after it, which are initially 0. Must read only the header, and
+   * must not allocate memory in proportion to numbers in it. */
   int32_t (*read_header)(void* self, const headrace_bytes* file, headrace_image_header* header,
                          headrace_error* error);
   int32_t (*decode)(void* self, const headrace_decode* work, headrace_error* error);
@@ -379,7 +379,7 @@ typedef struct headrace_storage {
   /* Creates an object for the life of the process, when the first path is used. `create` may be
    * NULL: then self is NULL. */
   int32_t (*create)(void** self, headrace_error* error);
-  /* Sets all members from `kind` on, which are initially 0. Follows links. */
+  /* Sets `kind` and all members after it, which are initially 0. Follows links. */
   int32_t (*look_at)(const void* self, const char* path, headrace_path_status* status,
                      headrace_error* error);
   /* Adds each entry of a folder, in any order, without "." and ".."; an incomplete list is an
@@ -438,8 +438,9 @@ typedef struct headrace_sampler {
   void (*destroy)(void* self); /* or NULL */
   /* Number of positions in every epoch. NULL: the number of records. */
   int64_t (*size)(const void* self);
-  /* Fills `out` with the records, counted from 0, at `count` positions from `begin` on. The engine
-   * requests a whole epoch and keeps it; with HEADRACE_ANY_POSITION it requests a few at a time. */
+  /* Fills `out` with the records, counted from 0, at `count` positions starting at `begin`. The
+   * engine requests a whole epoch and keeps it; with HEADRACE_ANY_POSITION it requests a few at a
+   * time. */
   int32_t (*order)(const void* self, uint64_t seed, uint64_t epoch, int64_t begin, int64_t count,
                    int64_t* out, headrace_error* error);
   /* Sets the size of each batch, if the sampler decides it: *sizes, owned by the object, must add

@@ -252,7 +252,7 @@ def test_a_jpeg_without_a_marker_after_its_first_is_refused_as_in_pillow(tmp_pat
     pictures = folder(tmp_path / "d", {"a.jpg": data[:2] + b"\0" + data[2:]})
     with pytest.raises(OSError, match="cannot identify"):
         Image.open(pictures / "a.jpg")
-    with pytest.raises(hr.DataError, match="begins like a JPEG"):
+    with pytest.raises(hr.DataError, match="signature of a JPEG"):
         hr.open(pictures)[0]
 
 

@@ -19,7 +19,7 @@ every release (no stack, no local memory, the decoder's loop) are always checked
 number exceeds the file's by more than the tolerance, or exceeds its limit; 4: cuobjdump is missing.
 
 The stall counts are bits 105 to 108 of an instruction and the barriers it waits for bits 116 to
-121. NVIDIA documents neither; they apply from sm_70 on.
+121. NVIDIA documents neither; they apply to sm_70 and later.
 """
 
 from __future__ import annotations

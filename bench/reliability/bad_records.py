@@ -77,7 +77,8 @@ def epoch(attempt: Attempt, photos: Path, damaged: set[Path]) -> bool:
 
 TRIAL = Trial(
     "bad-records",
-    "Exactly the damaged files are reported; each good record comes; past the budget the run ends",
+    "Exactly the damaged files are reported; every good record is delivered; the run ends when the "
+    "budget is exceeded",
     300,
     "epochs of 400 records",
     run,

@@ -64,7 +64,8 @@ def leftovers() -> set[str]:
 
 TRIAL = Trial(
     "killed",
-    "After SIGKILL and resume each record comes once per epoch, and nothing is left behind",
+    "After SIGKILL and resume every record is delivered once per epoch, and no processes or files "
+    "remain",
     1_000,
     "kills",
     run,

@@ -31,7 +31,7 @@ struct JsonDecimal;
 
 struct JsonNumber {
   double value = 0;                     // rounded to nearest; infinite if out of range
-  std::optional<int64_t> integer = {};  // if it is written as one, and fits
+  std::optional<int64_t> integer = {};  // if it is written as an integer, and fits
 };
 
 class JsonReader {

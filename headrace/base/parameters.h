@@ -105,7 +105,8 @@ struct Param {
 };
 
 // Arguments after validation: every declared name is present, with its declared type (or None if
-// that is the default or accepted); a single number given for a list has become a list of one.
+// that is the default or accepted); a single number given for a list has become a list with one
+// number.
 class Arguments {
  public:
   // Throws Exception HR0101..HR0104: unknown name (with "did you mean"), missing, type, range.

@@ -20,7 +20,7 @@ class RunTimeLibrary {
  public:
   // `file`: the soname for the dynamic loader ("libwebp.so.7", the version whose headers this build
   // includes). `package`: the Debian package that contains it. With a `wheel`, only
-  // libheadrace-webp.so.7 in that folder is loaded; without one, only the system's library.
+  // libheadrace-webp.so.7 in that folder is loaded; without it, only the library of the system.
   RunTimeLibrary(const std::string& file, std::string package,
                  const std::optional<std::filesystem::path>& wheel = libraries_of_wheel());
   RunTimeLibrary(const RunTimeLibrary&) = delete;

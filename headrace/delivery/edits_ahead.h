@@ -30,7 +30,8 @@ struct EditedRows {
 
 class EditsAhead final : private PoolClient {
  public:
-  // threads: number of threads, including the caller's. shared: with the set that uses them.
+  // threads: number of threads, including the calling one. shared: the steps, with the set that
+  // uses them.
   // REQUIRES: the steps do not resize.
   EditsAhead(std::shared_ptr<DeviceSteps> steps, int threads);
   ~EditsAhead() override;

@@ -134,7 +134,7 @@ class Prefetcher {
   Front look(const std::function<void()>& interrupted = {}) EXCLUDES_LOCK(mutex_);
   // The batch that look() found; nothing if it has been taken or dropped since.
   std::optional<DeviceBatch> take() EXCLUDES_LOCK(mutex_);
-  // Makes the batch with this rest, of any part, the next one.
+  // Goes back to the batch that any part with this `rest` belongs to: next() returns it again.
   void go_back_to(const std::shared_ptr<void>& rest) EXCLUDES_LOCK(mutex_);
 
   // Number of results that next() would return immediately, including the end and an error.

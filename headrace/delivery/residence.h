@@ -56,8 +56,8 @@ class Residence {
   // "49.2 MiB after Resize, CenterCrop (auto: at most 512 MiB, half of memory_limit)"
   std::string text() const EXCLUDES_LOCK(mutex_);
 
-  // Makes the records, once; `source` is the loader's, including its caches. Turns itself off with
-  // kAuto if they take more than was estimated. Throws errors that end a run.
+  // Makes the records, once; `source`: the source of the loader, including its caches. Turns itself
+  // off with kAuto if they take more than was estimated. Throws errors that end a run.
   void prepare(const SourcePtr& source, const std::function<void(const std::string&)>& warn,
                const std::function<void()>& interrupted);
   // After prepare(): the source that the engine uses instead; null: it keeps its source.

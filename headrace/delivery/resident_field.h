@@ -21,7 +21,8 @@ struct ResidentField {
   Shape shape = {};                   // of one record
   std::vector<int64_t> strides = {};  // of one record, in elements; empty: dense
   const uint8_t* values = nullptr;    // on the host
-  ResidentPictures pictures = {};     // instead of these, if the pictures differ in size
+  ResidentPictures pictures = {};     // instead of shape, strides and values, if the pictures
+                                      // differ in size
   int edited = -1;                    // pictures that steps change: index in the steps' outputs
   // shared: with views, and on the host with the set, which does not copy the values.
   std::shared_ptr<const void> owner = {};

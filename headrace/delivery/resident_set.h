@@ -40,8 +40,8 @@ namespace headrace {
 struct ResidentOptions {
   int64_t batch_rows = 1;  // of a full batch
   bool view = false;
-  // How many records are kept on the device, from the first one on; the others stay on the host and
-  // are copied when they are needed. Negative: all.
+  // How many records are kept on the device, starting at the first one; the others stay on the host
+  // and are copied when they are needed. Negative: all.
   int64_t on_device = -1;
   // Operations on images when a batch is made. shared: with the code that checked whether a device
   // supports them.

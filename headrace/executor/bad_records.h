@@ -82,8 +82,8 @@ class BadRecords {
 };
 
 // Completes the location of a record's error from the source, since a decoder does not know the
-// file. If the source has an offset too, the decoder's, which counts from the start of the image,
-// is moved to the note.
+// file. If the source has an offset too, the offset of the decoder, which counts from the start of
+// the image, is moved to the note.
 void add_place(Error& error, const Source& source, int64_t record);
 
 // One line of JSON, as written to the quarantine file and by `headrace scan`.

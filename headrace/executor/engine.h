@@ -7,8 +7,8 @@
 //        └──────── a report ──────────────┴─────> BatchBuilder           PythonCrossing)
 //
 // RecordOrder determines the record that a row is made from, MemoryGate how much memory it may use.
-// Locks: each part has its own; OpenBatches' is taken before a slot ring's or the pool's, never
-// after it.
+// Locks: each part has its own; the lock of OpenBatches is taken before that of a slot ring or of
+// the pool, never after it.
 #pragma once
 
 #include <atomic>

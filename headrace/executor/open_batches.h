@@ -4,7 +4,7 @@
 // gets the batches in order. Holds the executor's main lock, which is taken a few times per run and
 // does not protect the records.
 //
-// Locks: its own, then a slot ring's; never the other way round. Thread-safe.
+// Lock order: this object's lock, then that of a slot ring. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -139,7 +139,7 @@ class OpenBatches {
     OpenBatch* to_assemble = nullptr;
   };
   Look look() EXCLUDES_LOCK(mutex_);
-  // Counts the batch made from `open`, whose memory no longer counts as the loader's.
+  // Counts the batch made from `open`; from now on its memory is the consumer's, not the loader's.
   void leave(const OpenBatch& open, const Batch& batch) EXCLUDES_LOCK(mutex_);
   int open() const EXCLUDES_LOCK(mutex_);
 

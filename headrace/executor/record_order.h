@@ -42,7 +42,7 @@ class RecordOrder {
   // refers to this object.
   ReadOrder reads_from(int64_t epoch, int64_t batch, bool goes_on) const;
   // Ranges of records that a storage may fetch as a whole when this batch is started: those that
-  // are first needed by a batch a few ahead. `first_of_stream`: nothing was announced before.
+  // are first needed by a batch a few ahead. `first_of_stream`: there was no earlier call.
   std::vector<RecordRange> begun_by(int64_t epoch, int64_t batch, bool first_of_stream) const;
 
  private:

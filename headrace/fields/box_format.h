@@ -52,7 +52,7 @@ void convert_box(Number* box, BoxFormat from, BoxFormat to) {
   }
 }
 
-// The pixel format that corresponds to a normalized one; other formats are returned unchanged.
+// The pixel format that corresponds to a normalized format; other formats are returned unchanged.
 inline BoxFormat of_pixels(BoxFormat format) {
   if (!is_normalized(format)) return format;
   if (is_rotated(format)) return BoxFormat::kXYXYXYXY;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of a batch's pictures in its slot when a device decodes some of them: the encoded
-// bytes of the required rows for these, pixels for the others. Each takes as much as it needs, so
-// the copy is usually smaller than the pixels. Includes the instructions for the device, which
-// makes pixels from them with kernels/device_jpeg/ and kernels/batch/resize_batch.h.
+// bytes of the required rows for those that the device decodes, pixels for the others. Each picture
+// takes as much room as it needs, so the copy is usually smaller than the pixels. Includes the
+// instructions for the device, which makes pixels from them with kernels/device_jpeg/ and
+// kernels/batch/resize_batch.h.
 #pragma once
 
 #include <atomic>
@@ -116,7 +117,7 @@ class CodedRows {
   DeviceDecoding::Place write(int64_t row, const JpegDrafting& drafting, Coded& coded,
                               uint8_t* slot);
   bool place(int64_t row, size_t bytes, size_t told);
-  // If the row is the last one, returns the part of its room that it did not use.
+  // If the row is the last one placed, gives back the part of its room that it did not use.
   void give_back(int64_t row, size_t bytes);
   Room room_for(const Coded& coded) const;
   void index();
@@ -129,8 +130,8 @@ class CodedRows {
   const std::shared_ptr<DeviceDecoding> log_;
   size_t capacity_, most_told_;
   std::vector<Row> rows_;
-  // Slot bytes of rows that have a position, plus the pixels of the others; of the former only;
-  // host bytes of the device's instructions.
+  // promised_: slot bytes of rows that have a position, plus the pixels of the others. used_: slot
+  // bytes of rows that have a position. told_: host bytes of the device's instructions.
   std::atomic<size_t> promised_, used_{0}, told_{0};
 
   // Valid after settle().

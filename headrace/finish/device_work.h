@@ -30,7 +30,7 @@ struct DeviceWork {
   bool decodes_any() const { return std::ranges::find(decoded, true) != decoded.end(); }
 };
 
-// Slot bytes per record; `number`: the output's.
+// Slot bytes per record; `number`: the number of the output.
 size_t slot_row_bytes(const Output& output, size_t number, const DeviceWork& left);
 
 // Marks a record's images that the device can decode as stored, so that image-wide passes are also

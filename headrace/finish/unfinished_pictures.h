@@ -46,7 +46,7 @@ class UnfinishedPictures final : public UnfinishedRows {
 
   // While the slot is filled, each row by one thread. Pictures are numbered: those of row r begin
   // with r * of_row. Sets the work on a picture, of which take_end() has left bytes. False if its
-  // size or dtype is not the promised one.
+  // size or dtype differs from the declared one.
   bool set(int64_t picture, const RecipeEdit& edit);
   // Takes over the decoding of a row that was set: false if the CPU has to decode it.
   bool take(int64_t row, int64_t record, const Recipe& beginning, uint8_t* slot);

@@ -36,7 +36,7 @@ struct PassJob {
   int range_x = 0, range_y = 0;             // position of the range on the canvas
   ChannelValues fill{};  // color outside the range, by stored channel, after the pixel steps
   bool flip_x_after = false, flip_y_after = false;  // of the canvas
-  const PixelSteps* steps = nullptr;                // the recipe's; null: none
+  const PixelSteps* steps = nullptr;                // steps of the recipe; null: none
   int stored_channels = 0;                          // after the steps
   const PixelMap* map = nullptr;
   void* data = nullptr;

@@ -7,8 +7,8 @@
 namespace headrace {
 namespace {
 
-// One axis of a recipe without a resize: `shown` pixels of the source's window, from `part` on, are
-// at `at` and after it in a result of `size` pixels.
+// One axis of a recipe without a resize: `shown` pixels of the source's window, starting at `part`,
+// are at `at` and after it in a result of `size` pixels.
 struct Axis {
   int source = 0;  // number of pixels
   int window = 0, window_size = 0, part = 0, shown = 0, at = 0, size = 0;

@@ -85,7 +85,7 @@ struct Warp {
 struct Collage;
 
 // A warp of a picture, or of a collage, of which only the part that the warp reads is rendered. The
-// style's fill has zero values, one, or one per channel.
+// style's fill has no value, one value, or one value per channel.
 struct WarpedPicture {
   std::shared_ptr<const Picture> from;  // shared: with other recipes that begin there
   Warp warp;

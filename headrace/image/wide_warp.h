@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the same as WarpPass for pictures whose pixels do not fit into a 32-bit word: samples of 16
-// bits or floats, or more than four channels. Uses torchvision's arithmetic on tensors; the nearest
-// pixel is also supported in Pillow's.
+// Does the same as WarpPass for pictures whose pixels do not fit into a 32-bit word: 16-bit or
+// float32 samples, or more than four channels. Uses torchvision's arithmetic on tensors; for the
+// nearest pixel, Pillow's arithmetic is also supported.
 #pragma once
 
 #include "headrace/image/warp.h"

@@ -25,7 +25,7 @@ HEADRACE_HD inline float rint(float x) { return ::rintf(x); }
 HEADRACE_HD inline float of(uint32_t number) {
   return __uint_as_float(0x4b000000u | number) - 8388608.0f;
 }
-// The value truncated, or rounded like rint(), to a byte, which is the lowest one; the other bytes
+// Truncates the value, or rounds it like rint(), to the lowest byte of the result; the other bytes
 // are unspecified. NaN gives 0.
 HEADRACE_HD inline uint32_t truncated_byte(float x) {
   return __float_as_uint(__fadd_rz(fminf(fmaxf(x, 0.0f), 255.0f), 8388608.0f));

@@ -37,7 +37,8 @@ class ReadPath {
   const RecordCacheOptions cache_use_;
   const std::vector<bool> wanted_;
   const BlockCache::UsePtr disk_cache_use_;  // null: not requested by this loader
-  BlockCache* const disk_cache_;             // the process's, never destroyed; null: none
+  BlockCache* const disk_cache_;             // the cache of this process, never destroyed; null:
+                                             // none
   WithRecordCache cache_;
   WithRowIndex row_index_;
   mutable Mutex mutex_;

@@ -15,7 +15,8 @@ namespace headrace {
 
 class ResidentBatches final : public BatchMaker {
  public:
-  // options: of a streaming engine; the memory limit is the loader's, including resident records.
+  // options: of a streaming engine; their memory limit is that of the loader, including resident
+  // records.
   // bad_records: as for StreamingBatches.
   ResidentBatches(std::unique_ptr<Residence> residence, EngineOptions options,
                   BadRecords& bad_records);

@@ -12,7 +12,8 @@ namespace headrace {
 
 class StreamingBatches final : public BatchMaker {
  public:
-  // bad_records: the loader's; must outlive this. why_not_resident: the result of resident_text().
+  // bad_records: of the loader; must outlive this object. why_not_resident: the result of
+  // resident_text().
   StreamingBatches(EngineOptions options, BadRecords& bad_records, std::string why_not_resident);
 
   void prepare() override { engine(); }

@@ -153,8 +153,8 @@ class Op {
     (void)field, (void)shape;
     return nullptr;
   }
-  // For an operator that decodes images itself: the same one, which reads them as a plan with these
-  // options does.
+  // For an operator that decodes images itself: a copy of it that reads them with the options of a
+  // plan.
   virtual std::unique_ptr<Op> with_options(const PictureOptions& options) const {
     (void)options;
     return nullptr;
@@ -241,7 +241,7 @@ struct GroupField {
 
 // A group at a batch step.
 struct GroupContext {
-  std::span<const GroupField> fields;  // the step's, each with the same rows; never empty
+  std::span<const GroupField> fields;  // fields of the step, each with the same rows; never empty
   std::span<const int64_t> positions;  // of the rows, ascending; never empty
   MemoryFormat format = MemoryFormat::kChannelsFirst;
   Draws draws;  // draws of this group and this step

@@ -18,7 +18,7 @@ namespace headrace {
 
 class PixelOp : public Op {
  public:
-  // `name`: the operator's, for messages.
+  // `name`: the name of the operator, for messages.
   explicit PixelOp(std::string_view name) : name_(name) {}
   bool takes(FieldKind kind) const final { return kind == FieldKind::kImage; }
   void plan(FieldState& field) const final;

@@ -193,7 +193,7 @@ class Plan {
   }
   bool has_python_steps() const;
   // Whether a field is delivered as a list of values of different sizes, or as a tensor assembled
-  // from one.
+  // from such a list.
   bool delivers_lists() const;
   bool assembles() const;
   const PlanOptions& options() const { return parts_.options; }
@@ -203,7 +203,8 @@ class Plan {
   // By schema field: whether an open file can replace its bytes.
   std::vector<bool> by_range() const;
 
-  // Turns a record as read into one in flight: opens the pictures. Errors are the record's.
+  // Turns the data that was read into a record in flight: opens the pictures. An error makes the
+  // record bad.
   Result<void> begin(const RecordData& data, Record& record, Renderer& renderer) const;
   // Runs steps from `step` to the end (or to before step `end`), to the next Python step, or to one
   // that waits for pixels (Collecting, image/render.h); returns the step it stopped at.

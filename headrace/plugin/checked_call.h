@@ -5,11 +5,11 @@
 // A plug-in runs in this process, so it can do anything. Violations that are
 // visible from outside are checked on request, at several times the cost. Each call is made twice:
 // on a copy of the input that ends at an inaccessible page, and into outputs surrounded by a byte
-// pattern, filled with ones for one call and with zeros for the other. This detects whether the
-// input was changed or read beyond its end, whether too much was written to the output or not all
-// of it, and whether the result depends on anything but the input and the draws. During a call its
-// thread records what it does, so that a fatal signal names transform and record (name_crashes())
-// before the previous handler is called.
+// pattern, which are filled with ones before one call and with zeros before the other. This detects
+// whether the input was changed or read beyond its end, whether the output was overrun or not fully
+// written, and whether the result depends on anything but the input and the draws. During a call
+// its thread records what it does, so that a fatal signal names transform and record
+// (name_crashes()) before the previous handler is called.
 #pragma once
 
 #include <cstdint>

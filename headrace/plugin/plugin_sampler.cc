@@ -35,9 +35,9 @@ class PluginOrder {
     return std::to_string(size_) + " positions by " + part_.name + " of the " +
            text_of(*part_.origin);
   }
-  // Fills `out` with the records from this position on. Throws HR0575 for invalid ones.
+  // Fills `out` with the records starting at this position. Throws HR0575 for invalid ones.
   void fill(uint64_t seed, uint64_t epoch, int64_t begin, std::span<int64_t> out) const;
-  // The same for all of an epoch; without replacement each record comes once.
+  // The same for a whole epoch; without replacement, every record occurs once.
   std::vector<int64_t> epoch(uint64_t seed, uint64_t epoch) const;
 
  private:

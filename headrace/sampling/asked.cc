@@ -16,7 +16,7 @@ namespace {
 const ErrorCode kOtherLength{
     "HR0726", ErrorKind::kConfig, "epoch length differs",
     "The number of batches per epoch is known before it begins, on every rank, so each epoch of "
-    "an order defined by a Python object must have as many records as the first. Draw a fixed "
+    "an order computed in Python must have as many records as the first. Draw a fixed "
     "number of records per epoch, or create a new loader when the number changes."};
 
 // Epochs that are cached: the current one, and those inspected in the meantime.
@@ -84,7 +84,7 @@ class Asked final : public Sampler {
 
   const AskedOrder order_;
   int64_t largest_ = 0;
-  std::vector<int64_t> begins_;  // of batches, if the order decides their sizes
+  std::vector<int64_t> begins_;  // of batches, if the sampler decides their sizes
   // Called without a lock: the callback may wait for a thread that needs an index.
   mutable Recent<Key, SamplerPtr> known_{kRemembered};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders that are decided by external code, one epoch at a time.
+// Samplers whose orders are computed by external code, one epoch at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct AskedOrder {
   // before an epoch's first batch; read-ahead may call it for the next epoch.
   std::function<SamplerPtr(uint64_t seed, uint64_t epoch)> ask;
   int64_t positions = 0;             // per epoch
-  std::vector<int64_t> batch_sizes;  // if the order decides them: they add up to `positions`
+  std::vector<int64_t> batch_sizes;  // if the sampler decides them: they add up to `positions`
   uint64_t fingerprint = 0;          // of everything that determines the order
   std::string description;
 };

@@ -6,8 +6,8 @@
 // steps work on groups of positions (Note [Groups of positions] in ops/op.h), slices begin and end
 // with groups, also those of a short last batch.
 //
-// If the order decides how many records each batch has (Sampler::batch_sizes), G is the largest of
-// them, and batch k is the first sizes[k] of its positions; ranks take equal slices of these.
+// If the sampler decides how many records each batch has (Sampler::batch_sizes), G is the largest
+// of them, and batch k is the first sizes[k] of its positions; ranks take equal slices of these.
 #pragma once
 
 #include <cstdint>

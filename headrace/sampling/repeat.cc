@@ -12,11 +12,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNotRepeated{
-    "HR0729", ErrorKind::kConfig, "order cannot be repeated",
-    "hr.sampling.repeat() concatenates the epochs of an order and divides them into epochs of "
-    "another length. An order that sets the number of records per batch cannot be divided, "
+    "HR0729", ErrorKind::kConfig, "sampler cannot be repeated",
+    "hr.sampling.repeat() concatenates the epochs of a sampler and divides them into epochs of "
+    "another length. A sampler that sets the number of records per batch cannot be divided, "
     "because its epochs must end with a complete batch. Iterate the loader again for the next "
-    "epoch, or give repeat() another order."};
+    "epoch, or give repeat() another sampler."};
 
 // Positions of an endless epoch: integers that a double holds exactly, because states are JSON.
 constexpr int64_t kEndless = int64_t{1} << 53;
@@ -52,7 +52,7 @@ class Repeated final : public Sampler {
 
  private:
   struct Place {
-    uint64_t pass;     // epoch of the order
+    uint64_t pass;     // epoch of the inner sampler
     int64_t position;  // within that epoch
   };
   Place place_of(uint64_t epoch, int64_t position) const {
@@ -70,7 +70,7 @@ class Repeated final : public Sampler {
 SamplerPtr repeated(SamplerPtr order, int64_t draws) {
   check_draws(draws);
   if (!order->batch_sizes().empty()) {
-    raise(kNotRepeated, "repeat() of an order that sets the number of records per batch (" +
+    raise(kNotRepeated, "repeat() of a sampler that sets the number of records per batch (" +
                             order->description() + ")");
   }
   return std::make_shared<Repeated>(std::move(order), draws);
@@ -90,7 +90,7 @@ const SamplerRecord kRepeat{
     .per_record = PerRecord::kOrder,
     .given = {.name = "order",
               .type = ParamType::kString,
-              .doc = "Order to repeat: a sampler of this module, or record numbers. None: all "
+              .doc = "Sampler to repeat: one of this module, or record indices. None: all "
                      "records, in the order of the loader's ``shuffle``.",
               .or_none = true},
     .params = {{.name = "draws",

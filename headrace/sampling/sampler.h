@@ -24,7 +24,7 @@ class Sampler {
   virtual ~Sampler() = default;
   virtual int64_t size() const = 0;  // positions of an epoch
   virtual int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const = 0;
-  // The same for `out.size()` positions from `begin` on.
+  // The same for `out.size()` positions starting at `begin`.
   virtual void indices(uint64_t seed, uint64_t epoch, int64_t begin, std::span<int64_t> out) const {
     for (int64_t& index : out) index = this->index(seed, epoch, begin++);
   }
@@ -44,9 +44,9 @@ class Sampler {
   }
   // Number of streams that its batches are drawn from; 0: none. Part of a loader's state.
   virtual int64_t streams() const { return 0; }
-  // Records of each global batch, if the order decides that and not the loader: the same in every
-  // epoch. Batch k then occupies positions from k times the largest size on, and uses as many of
-  // them as it has records; index() of the unused positions returns some valid record, too.
+  // Records of each global batch, if the sampler decides that and not the loader: the same in every
+  // epoch. Batch k then begins at position k times the largest size, and uses as many positions as
+  // it has records; index() of the unused positions returns some valid record, too.
   virtual std::span<const int64_t> batch_sizes() const { return {}; }
   // Discards cached orders: the next epoch is computed again, because an external decision may have
   // changed.
@@ -75,8 +75,8 @@ SamplerPtr balanced(const std::vector<int64_t>& labels, int64_t draws);
 // The same without replacement: each label once in every run of as many positions as there are
 // labels, and all records of a label before one repeats, also across epochs.
 SamplerPtr balanced_exactly(const std::vector<int64_t>& labels, int64_t draws);
-// Concatenates an order's epochs, and cuts them into epochs of `draws` positions. Throws HR0729 for
-// an order that decides the batch sizes.
+// Concatenates a sampler's epochs, and cuts them into epochs of `draws` positions. Throws HR0729
+// for a sampler that decides the batch sizes.
 SamplerPtr repeated(SamplerPtr order, int64_t draws);
 
 }  // namespace headrace

@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-// Each record once, in the order that the source itself makes from an epoch's key; shuffled() for a
-// source without its own order (Source::shuffles_itself).
+// Each record once, in an order that the source computes from an epoch's key; shuffled() for a
+// source that does not define its order (Source::shuffles_itself).
 SamplerPtr shuffled_by(const SourcePtr& source);
 
 }  // namespace headrace

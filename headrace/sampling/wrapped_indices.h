@@ -9,8 +9,8 @@
 
 namespace headrace {
 
-// `out.size()` records from position `begin` on, in an epoch with `size` positions. REQUIRES: size
-// > 0, unless `out` is empty.
+// `out.size()` records starting at position `begin`, in an epoch with `size` positions. REQUIRES:
+// size > 0, unless `out` is empty.
 void wrapped_indices(const Sampler& sampler, uint64_t seed, uint64_t epoch, int64_t begin,
                      int64_t size, std::span<int64_t> out);
 

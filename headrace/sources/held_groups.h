@@ -30,7 +30,7 @@ class HeldGroups : public std::enable_shared_from_this<HeldGroups> {
   // The decoded group, to read one of its records; may wait. After a read error, the next call
   // retries.
   Result<SourcePtr> take(int64_t group) EXCLUDES_LOCK(mutex_);
-  // Groups [begin, end) will be read soon, after those announced before.
+  // Groups [begin, end) will be read soon, after those of earlier calls.
   void announce(int64_t begin, int64_t end) EXCLUDES_LOCK(mutex_);
   // Must be the last call: releases all groups. Requests in progress may keep this object alive,
   // but no groups.

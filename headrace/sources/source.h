@@ -75,8 +75,8 @@ class Source : public ParamObject {
     (void)field;
     return where(index).file;
   }
-  // If keys are file paths: the folder that they belong to ("." for the current one), spelled as in
-  // the keys; some files may be outside of it. Empty if keys are not paths.
+  // If keys are file paths: the folder that they belong to ("." for the current folder), spelled as
+  // in the keys; some files may be outside of it. Empty if keys are not paths.
   virtual std::string root() const { return {}; }
   // All values of an integer scalar field, without reading images; empty if the field is not such a
   // column. A bad record has -1 here, so that the others remain usable, and reports its error when

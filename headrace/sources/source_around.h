@@ -28,7 +28,7 @@ class SourceAround : public Source {
               std::vector<FilePiece>& out) const override {
     inner_->pieces(index, wanted, out);
   }
-  // This source, instead of the inner one, if the inner one is its own origin.
+  // If the inner source is its own origin, this source takes its place.
   std::vector<const Source*> origins() const override {
     std::vector<const Source*> out = inner_->origins();
     if (out.size() == 1 && out[0] == inner_.get()) out[0] = this;

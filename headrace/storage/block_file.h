@@ -43,7 +43,7 @@ class BlockFile {
            id_.bytes == wanted.bytes;
   }
   enum class Got : uint8_t { kAll, kWouldWait, kDamaged };
-  // Fills `out` with the block's bytes from `begin` on. Without `may_wait`, only from the page
+  // Fills `out` with the block's bytes starting at `begin`. Without `may_wait`, only from the page
   // cache. REQUIRES: the range is within the block.
   Got read(uint64_t begin, std::span<uint8_t> out, bool may_wait) const;
   // Sets its modification time, by which blocks are evicted: the oldest first.

@@ -16,7 +16,7 @@ namespace headrace {
 
 class FileWindow {
  public:
-  // Fills all of `out` from `offset` on, like File::read.
+  // Fills all of `out` starting at `offset`, like File::read.
   using Read = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
   static constexpr size_t kLargest = size_t{256} << 10, kSmallest = 512;
   // Larger gaps are skipped instead of read: from the page cache, both take microseconds, and a
@@ -27,7 +27,7 @@ class FileWindow {
 
   // The bytes at `offset`: `count`, or fewer at the end. Valid until the next call.
   Result<std::span<const uint8_t>> at(uint64_t offset, size_t count);
-  // Fills all of `out` from `offset` on.
+  // Fills all of `out` starting at `offset`.
   Result<void> read(uint64_t offset, std::span<uint8_t> out);
 
  private:

@@ -45,7 +45,7 @@ _CHANGES = declare(
 
 
 class Records(Protocol):
-    """The part of headrace.Source that an order uses."""
+    """The part of headrace.Source that a sampler uses."""
 
     @property
     def engine(self) -> _core.Source: ...
@@ -56,7 +56,7 @@ class Records(Protocol):
 
 
 class Batches(NamedTuple):
-    """Properties of a loader on which orders of blocks depend."""
+    """Properties of a loader on which block shuffling depends."""
 
     global_batch: int = 1  # records in it
     machines: int = 1  # number of machines of its ranks
@@ -66,7 +66,7 @@ class Batches(NamedTuple):
 class Sampling:
     """An order that is not bound to a source yet. Created by the functions of this module."""
 
-    shuffles = False  # whether the loader's ``shuffle`` applies to this order
+    shuffles = False  # whether the loader's ``shuffle`` applies to this sampler
 
     def engine(self, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
         raise NotImplementedError
@@ -135,9 +135,9 @@ class per_epoch(Sampling):
 
     Args:
         function: Takes the epoch's number, and returns record indices (a one-dimensional array of
-            integers, or a list) or an order of this module. It must always return the same order
+            integers, or a list) or a sampler of this module. It must always return the same order
             for the same epoch, on every rank, and the same number of records for each epoch: set
-            ``draws=`` to a fixed number for orders that have it.
+            ``draws=`` to a fixed number for samplers that have it.
 
     ConfigError HR0143 if two calls for epoch 0 differ, HR0726 for an epoch of a different length,
     HR0727 if the function raises.
@@ -186,7 +186,7 @@ class per_epoch(Sampling):
 
 
 def _inner_order(given: Any, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
-    """The input of another order: an order, record indices, or None for all records."""
+    """The input of another sampler: a sampler, record indices, or None for all records."""
     if given is None:
         return _core.shuffled_by(source.engine) if shuffle else _core.sequential(len(source))
     if not isinstance(given, Sampling):

@@ -21,7 +21,7 @@ struct Mp4Sound {
   int64_t ticks_per_second = 0;     // clock of the fields below; for an AAC track, its sample rate
   std::vector<MediaPacket> packets;
   // The audible part: [begin, end) of the packets' samples, counted from the start of the first
-  // one.
+  // packet.
   int64_t begin = 0, end = 0;
   int64_t start = 0;  // time of `begin` on the clock that audio and video share
 };

@@ -19,7 +19,7 @@ namespace headrace {
 
 class RangeReader {
  public:
-  // The library sees only the bytes from `begin` on.
+  // The library sees only the bytes starting at `begin`.
   explicit RangeReader(ByteRanges file, uint64_t begin = 0)
       : file_(std::move(file)), begin_(std::min(begin, file_.size())) {}
 
@@ -48,7 +48,7 @@ class RangeReader {
   }
   uint64_t at() const { return at_; }
   uint64_t size() const { return file_.size() - begin_; }
-  // Whether there are only tags and zeros from this position on.
+  // Whether there are only tags and zeros starting at this position.
   Result<bool> holds_only_tags(uint64_t from) const {
     return only_tags_behind(file_, begin_ + from);
   }

@@ -14,7 +14,7 @@ const ErrorCode kCorruptSound{
 
 const ErrorCode kTruncatedSound{
     "HR0351", ErrorKind::kData, "truncated audio",
-    "The file ends before the samples announced in its header. Usual causes are an interrupted "
+    "The file ends before all samples that its header declares. Usual causes are an interrupted "
     "download, copy or recording. Restore the file, rewrite it with its real length (sox, "
     "ffmpeg), or let on_error= decide what happens to such records."};
 

@@ -23,7 +23,7 @@ inline size_t id3_bytes(std::span<const uint8_t> bytes) {
 }
 
 // Where the content begins after ID3v2 tags, of which some files have several. A tag whose size
-// reaches the end of the file does not count as one.
+// reaches the end of the file is not treated as a tag.
 inline Result<uint64_t> behind_id3(const ByteRanges& file) {
   constexpr uint64_t kTagHeader = 10;
   for (uint64_t at = 0;;) {
@@ -57,7 +57,7 @@ inline Result<uint64_t> tags_behind(const ByteRanges& file) {
   return end - std::min(std::max(bytes, kApeFooter), end);
 }
 
-// Whether there are only such tags, and zeros before them, from this position on.
+// Whether there are only such tags, and zeros before them, starting at this position.
 inline Result<bool> only_tags_behind(const ByteRanges& file, uint64_t from) {
   constexpr uint64_t kBlock = 4096;
   const Result<uint64_t> tags = tags_behind(file);

@@ -35,7 +35,7 @@ constexpr Signature kSignatures[] = {
     {0, "\xFF\x4F\xFF\x51"sv, "a JPEG 2000 image"},
     {0, "\0\0\0\x0CJXL \r\n\x87\n"sv, "a JPEG XL image"},
     {0, "\xFF\x0A"sv, "a JPEG XL image"},
-    {0, "\xFF\xD8"sv, "a file that begins like a JPEG (FF D8) and has no marker after that"},
+    {0, "\xFF\xD8"sv, "a file with the signature of a JPEG (FF D8) but no marker after it"},
     {0, "8BPS"sv, "a Photoshop document"},
     {0, "qoif"sv, "a QOI image"},
     {0, "v/1\x01"sv, "an OpenEXR image"},

@@ -52,7 +52,8 @@ class PngSession {
   // IDAT. Does not allocate memory in proportion to the header's numbers.
   bool read_info();
   // Allocates the rows' buffers; afterwards read_row gives one pixel in pixel_bytes() bytes.
-  // `wide`: keeps 16-bit samples. `with_key`: see PngInfo; only if there is one, and no palette.
+  // `wide`: keeps 16-bit samples. `with_key`: see PngInfo; only for pictures with a color key and
+  // without a palette.
   bool start_rows(bool wide = false, bool with_key = false);
   // Reads the next `count` rows of the current pass, each to rows + i * stride; null skips them.
   // For interlaced pictures each pass covers all rows and fills in only its own pixels.
@@ -82,8 +83,8 @@ class PngSession {
  private:
   using Message = std::array<char, 128>;
 
-  // Runs a step that calls libpng. A longjmp out of libpng skips the destructors of the step's
-  // frame and this one, so neither may have any.
+  // Runs a step that calls libpng. A longjmp out of libpng skips the destructors of this function
+  // and of the step, so neither may have any.
   template <class Step>
   [[gnu::noinline]] bool guard(Step step) {
     static_assert(std::is_trivially_destructible_v<Step>);

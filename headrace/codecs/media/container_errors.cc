@@ -8,7 +8,7 @@ namespace {
 
 const ErrorCode kUnknownVideo{
     "HR0360", ErrorKind::kUnsupported, "unknown video format",
-    "The file does not begin like a supported video container: MP4, MOV and 3GP, Matroska and "
+    "The file lacks the signature of a supported video container: MP4, MOV and 3GP, Matroska and "
     "WebM, AVI. Remux other containers once, without further loss: ffmpeg -i in.ts -c copy "
     "out.mkv. Playlists and scripts that refer to other files are never followed."};
 
@@ -20,9 +20,9 @@ const ErrorCode kCorruptVideo{
 
 const ErrorCode kTruncatedVideo{
     "HR0362", ErrorKind::kData, "truncated video",
-    "The file ends before the packets it announces. Usual causes are an interrupted download, "
-    "copy or recording. Restore the file, remux the rest (ffmpeg -i in.mp4 -c copy out.mp4), "
-    "or let on_error= decide what happens to such records."};
+    "The file ends before the packets that its header declares. Usual causes are an interrupted "
+    "download, copy or recording. Restore the file, remux the rest (ffmpeg -i in.mp4 -c copy "
+    "out.mp4), or let on_error= decide what happens to such records."};
 
 const ErrorCode kUnreadVideo{
     "HR0363", ErrorKind::kUnsupported, "unsupported video container",

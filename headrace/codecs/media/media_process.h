@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's handle for headrace-av: starts it, sends requests, waits, and kills it if it does
-// not answer. One thread at a time uses a process; any thread may start or end one.
+// not answer. One thread at a time uses a process; any thread may start or end a process.
 //
 // headrace-av ends with this object, and whenever this process ends. In a process that was forked
 // from this one (a DataLoader worker), is_running() is false, and headrace-av is not shared.

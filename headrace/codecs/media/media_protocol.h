@@ -61,7 +61,7 @@ enum PacketFlags : uint32_t {
   kRestart = 1,     // output held-back frames, then forget all earlier packets
   kKept = 2,        // its frame is wanted
   kLeading = 4,     // shown before the packet of the last restart, so its references may be missing
-  kAhead = 8,       // comes after all packets whose frames are wanted, to make the decoder output
+  kAhead = 8,       // follows all packets whose frames are requested, to make the decoder output
                     // held-back frames; errors in this packet are ignored
   kOpenStart = 16,  // H.264, with kRestart: this packet and later ones may refer to missing
                     // pictures, although none depends on them

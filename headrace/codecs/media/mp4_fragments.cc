@@ -56,8 +56,8 @@ Result<void> last(uint64_t ticks, Mp4Packets& out) {
   return {};
 }
 
-// Consecutive packets from `at` on, which is moved past the last one. For other tracks only their
-// bytes are counted (`out` is null).
+// Consecutive packets starting at `at`, which is moved past the last one. For other tracks only
+// their bytes are counted (`out` is null).
 Result<void> read_run(const ByteRanges& file, std::span<const uint8_t> trun,
                       const FragmentHeader& header, uint64_t& at, Mp4Packets* out) {
   constexpr uint32_t kOffset = 1, kFirstFlags = 4;

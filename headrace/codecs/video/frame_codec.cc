@@ -168,7 +168,7 @@ class FrameDecoder final : public ImageDecoder {
     job.sink->rows(block);
   }
 
-  // Row y of the frame from column begin_ on; red is written to `to`.
+  // Row y of the frame starting at column begin_; red is written to `to`.
   void convert(int y, uint8_t* to) {
     uint8_t* const rgb[3] = {to, to + plane_, to + 2 * plane_};
     if (frame_.color.matrix == ColorMatrix::kIdentity) {

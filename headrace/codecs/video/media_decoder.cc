@@ -311,7 +311,7 @@ class MediaDecoder final : public VideoDecoder {
     return out;
   }
 
-  // Writes packets from `next` on, as many as fit, and returns where they end.
+  // Writes packets starting at `next`, as many as fit, and returns where they end.
   Result<size_t> write_packets(const VideoTrack& track, const ByteRanges& file,
                                std::span<const media::Packet> packets, size_t next,
                                media::Request& request) {

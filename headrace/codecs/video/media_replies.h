@@ -14,7 +14,7 @@
 namespace headrace {
 
 // A frame whose planes are in `memory`, including the readable bytes after rows. HR0371 if its size
-// differs from the track's; HR0369 if the reply is invalid.
+// differs from the size of the track; HR0369 if the reply is invalid.
 Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t> memory,
                               const VideoTrack& track);
 

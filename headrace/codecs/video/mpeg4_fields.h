@@ -22,9 +22,9 @@ class Mpeg4Fields {
   // Whether field durations matter: an interlaced layer, with reordered pictures.
   bool matter() const { return matter_; }
 
-  // The picture from which the decoder learns the field duration for the packets from `packet` on,
-  // up to the next layer description; empty if no B picture comes before that. REQUIRES: matter().
-  // If called for consecutive packets, reads each only once.
+  // The picture from which the decoder learns the field duration for the packets starting at
+  // `packet`, up to the next layer description; empty if no B picture comes before that. REQUIRES:
+  // matter(). If called for consecutive packets, reads each only once.
   std::optional<uint32_t> measuring(uint32_t packet);
   // Where decoding has to begin so that it learns the correct duration. REQUIRES: `measuring` was
   // returned for some packet.
@@ -34,7 +34,7 @@ class Mpeg4Fields {
   bool describes_layer(uint32_t packet) const;
   bool is_between(uint32_t packet) const;
   // The last packet up to this one with a layer description; 0 if only the container's parameters
-  // have one.
+  // have a layer description.
   uint32_t layer_of(uint32_t packet);
   std::optional<uint32_t> first_between(uint32_t layer) const;
 

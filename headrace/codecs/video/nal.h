@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classifies packets of H.264 and HEVC by the first bytes of their NAL units: whether decoding can
-// begin with one, and whether others need it (ITU-T H.264, 7.4.1; H.265, 7.4.2.2).
+// begin with a packet, and whether other packets need it (ITU-T H.264, 7.4.1; H.265, 7.4.2.2).
 //
 // Units are found only by the lengths before them: the start code 00 00 01, which separates them in
 // streams, would be a length of 256 to 511 in files. For anything unparseable, assumes the case

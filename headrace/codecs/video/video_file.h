@@ -29,7 +29,7 @@ struct VideoContainer {
 inline constexpr size_t kVideoSignature = 64;
 // The container whose signature the content has, or null.
 const VideoContainer* video_container_of(std::span<const uint8_t> bytes);
-// Animations begin like images, and are videos only if requested as such.
+// Animations have the signatures of image formats, and are videos only if requested as such.
 bool begins_like_video(std::span<const uint8_t> bytes);
 
 // HR0360 if no reader recognizes the bytes.

@@ -17,7 +17,7 @@ namespace headrace {
 enum class VideoCodec : uint8_t { kH264, kHEVC, kVP8, kVP9, kAV1, kMPEG4, kMJPEG, kGIF, kWebP };
 
 // The matrix between RGB and YCbCr. Files that do not specify it are treated as BT.601, as is
-// usual; kOther is an unknown one, for which colors cannot be computed.
+// usual; kOther: an unknown matrix, with which colors cannot be computed.
 enum class ColorMatrix : uint8_t {
   kUnsaid,
   kBT601,

@@ -26,7 +26,8 @@ struct Places {
   Assembled tensor = {};      // allocated when the batch is opened
 };
 
-// Memory of one output: `data` for a dense one, `items` for a list of values, `strings` for text.
+// Memory of one output: `data` for a dense tensor, `items` for a list of values, `strings` for
+// text.
 struct OutputMemory {
   std::shared_ptr<void> lease;
   uint8_t* data = nullptr;

@@ -42,10 +42,10 @@ class RaggedLayout {
   // Padded: (rows, ...), the largest extent on each open axis, rounded up. Packed: (all rows of all
   // records, ...).
   const Shape& shape() const { return shape_; }
-  // (rows, one axis per open one) of a padded tensor.
+  // For a padded tensor: (rows, one axis per open axis).
   Shape mask_shape() const;
   size_t bytes() const;  // SIZE_MAX if it does not fit into a size_t
-  // Packed: where each record's rows begin, and where the last one's end.
+  // Packed: where each record's rows begin, and where the rows of the last record end.
   const std::vector<int64_t>& starts() const { return starts_; }
 
   // Allocates the tensor, contents unspecified: fill() and copy() write each byte.

@@ -28,7 +28,7 @@ struct IntermediateMemory {
   bool clips_cross = false;  // clips are passed to Python
   size_t kept_with_pixels = 0;
   // By field: how often audio is extracted from the video, and its duration in seconds; -1: the
-  // whole video's.
+  // duration of the whole video.
   struct SoundOfVideo {
     int64_t times = 0;
     double seconds = 0;

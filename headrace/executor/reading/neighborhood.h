@@ -11,7 +11,7 @@ namespace headrace {
 
 // The request around `piece`: [first, second). `near(a, b)`: whether b, directly after a, belongs
 // to its run. `fits(a, b)`: whether a request from a's start may extend to b's end. `mark(a)`: a
-// reference to a bool of a's, initially false, that belongs to this.
+// reference to a bool stored with a, initially false, for use by this function alone.
 template <class Map, class Near, class Fits, class Mark>
 std::pair<typename Map::iterator, typename Map::iterator> neighborhood_of(
     Map& pieces, typename Map::iterator piece, const Near& near, const Fits& fits,

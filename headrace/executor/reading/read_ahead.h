@@ -48,7 +48,7 @@ struct ReadOrder {
   std::function<int64_t(int64_t)> index_of;
   int64_t count = 0;
   int64_t beyond = 0;
-  // This stream continues the previous one as announced: data read ahead for it is kept.
+  // This stream continues the previous one as planned: data read ahead for it is kept.
   bool goes_on = false;
   // Records that are adjacent in storage are at most this far apart in the stream; 0: anywhere in
   // it.

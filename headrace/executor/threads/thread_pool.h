@@ -31,8 +31,9 @@ class ThreadPool {
   // Threads that wait for the worker processes that run Python steps.
   static ThreadPool& python_workers();
 
-  // From now on `client` is asked for work; the pool grows to its max_workers(), python() to one.
-  // Throws Exception HR0790, without adding the client, if a thread cannot be created.
+  // From now on the pool requests work from `client`, and grows to its max_workers(); python()
+  // grows to one thread. Throws Exception HR0790, without adding the client, if a thread cannot be
+  // created.
   void add(PoolClient& client);
   // Returns when no worker is inside the client, and none will enter it. Workers that no other
   // client needs have ended by then, or end after their current work.

@@ -15,7 +15,7 @@ Error damaged_array(const std::string& path, std::string what, int64_t offset = 
                     std::string hint = "the file was truncated or changed: copy or write it again");
 // The same for an invalid JSON header; `what` begins with `before`.
 Error damaged_array(const JsonReader& header, const std::string& path, std::string_view before);
-// HR0425: valid, but not supported; the hint says how to make a supported one.
+// HR0425: valid, but not supported; the hint says how to make a supported file.
 Error unsupported_array(const std::string& path, std::string what, std::string hint);
 // HR0432: a folder of training and test sets, one of which must be chosen.
 Error several_parts(const std::string& path, std::string what, std::string hint);

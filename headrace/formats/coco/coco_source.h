@@ -20,7 +20,7 @@ struct CocoWanted {
   bool check_sizes = true;
 };
 
-// `folder`: of the images, with a final slash; empty: the current one.
+// `folder`: the folder of the images, with a final slash; empty: the current folder.
 SourcePtr coco_source(File file, CocoAnnotations data, std::string folder,
                       const CocoWanted& wanted);
 

@@ -37,9 +37,9 @@ enum class Missing { kRefused, kAllowed };  // if none of the files exists
 
 // The suffix that must be appended to a table's paths to find files in its folder; may be empty.
 // Throws Exception HR1402 if none of the paths tried (64 at most, on local storage) is a file, with
-// the folder near the table that contains them, if there is one; or if a name matches several
-// files. With Missing::kAllowed, returns empty instead of the first error: the names may not be
-// files.
+// the folder near the table that contains them, if such a folder exists; or if a name matches
+// several files. With Missing::kAllowed, returns empty instead of the first error: the names may
+// not be files.
 std::optional<std::string> suffix_of_records(const FileTable& table, int64_t count,
                                              const NameAt& name_at,
                                              Missing missing = Missing::kRefused);

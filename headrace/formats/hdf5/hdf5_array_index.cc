@@ -54,7 +54,7 @@ class ArrayIndex {
   }
 
   // Pages of a block, each with its own checksum; unwritten ones are skipped. Bits of `written`
-  // from `bit` on, most significant first, say which were written.
+  // starting at `bit`, most significant first, say which were written.
   void take_pages(uint64_t address, uint64_t elements, uint64_t page_elements, uint64_t first,
                   std::span<const uint8_t> written, uint64_t bit) const {
     for (uint64_t done = 0; done < elements && first + done < limit_; ++bit) {

@@ -167,7 +167,7 @@ std::optional<Shape> picture_shape(const Hdf5Type& type, const Shape& shape, boo
   return out;
 }
 
-// Whether the first non-empty value begins like a picture.
+// Whether the first non-empty value has the signature of an image format.
 bool holds_pictures(const Hdf5File& file, const Hdf5Dataset& dataset) {
   Buffer buffer;
   std::vector<uint8_t> element(dataset.row_bytes());

@@ -161,7 +161,7 @@ Result<void> Hdf5File::read(uint64_t address, std::span<uint8_t> out) const {
 
 void Hdf5File::read_superblock() {
   if (!find_hdf5_signature(file_, UINT64_MAX / 4, base_)) {
-    throw Exception(hdf5_damaged(file_, 0, "it does not begin like an HDF5 file"));
+    throw Exception(hdf5_damaged(file_, 0, "it lacks the signature of an HDF5 file"));
   }
   const std::vector<uint8_t> version = read(8, 1, "the superblock");
   if (version[0] > 3) {

@@ -12,7 +12,7 @@
 namespace headrace {
 
 // Calls `use` with each record, in order. `types`: the accepted record types; `use` is passed the
-// actual one. Throws Exception.
+// actual type. Throws Exception.
 void visit_hdf5_tree(const Hdf5File& file, uint64_t address, std::span<const uint8_t> types,
                      const std::function<void(uint8_t type, std::span<const uint8_t>)>& use);
 

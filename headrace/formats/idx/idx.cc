@@ -93,7 +93,7 @@ FileArray array_in(const std::string& path) {
     throw Exception(std::move(read.error()));
   }
   if (!begins_as_idx(std::span<const uint8_t>(begin).first(count))) {
-    throw Exception(damaged_array(path, "it does not begin like an IDX file", 0));
+    throw Exception(damaged_array(path, "it lacks the signature of an IDX file", 0));
   }
   array.dtype = *type_of(begin[2]);
   array.big_endian = true;

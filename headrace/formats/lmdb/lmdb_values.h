@@ -19,7 +19,7 @@
 namespace headrace {
 
 using ValueBytes = std::span<const uint8_t>;
-// Reads out.size() bytes of a value, from `offset` on.
+// Reads out.size() bytes of a value, starting at `offset`.
 using ReadValue = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
 
 class LmdbValues {

@@ -29,7 +29,7 @@ namespace {
 constexpr size_t kOffsetsTogether = 65536;
 constexpr int64_t kMostExamples = 8;
 
-// Whether it begins like an index written by MosaicML Streaming, which sorts keys: "shards", each
+// Whether it looks like an index written by MosaicML Streaming, which sorts keys: "shards", each
 // beginning with "column_encodings".
 bool is_index(const std::string& path) {
   if (!is_file(path)) return false;

@@ -97,7 +97,7 @@ FilePart in_c_order(const NpyHeader& header, const NpyPlace& place) {
   return {.file = nullptr, .offset = 0, .count = 0, .memory = memory};
 }
 
-// A run of columns of the Fortran array: `items` records from `first` on.
+// A run of columns of the Fortran array: `items` records starting at `first`.
 template <size_t kItem>
 void transpose_records(const uint8_t* in, const Shape& shape, size_t first, size_t items,
                        size_t item_bytes, uint8_t* out) {

@@ -268,7 +268,7 @@ Result<NpyHeader> read_npy_header(const ReadBytes& read, uint64_t size, const st
   if (Result<void> got = read(0, {begin.data(), some}); !got) return std::move(got.error());
   ByteReader in(std::span<const uint8_t>(begin.data(), some));
   if (in.text(kNpyMagic.size()) != kNpyMagic) {
-    return damaged_array(path, "it does not begin like a .npy file", 0);
+    return damaged_array(path, "it lacks the signature of a .npy file", 0);
   }
   const auto major = in.number<uint8_t>();
   const auto minor = in.number<uint8_t>();

@@ -16,7 +16,7 @@ namespace {
 
 const ErrorCode kNoPack{
     "HR0440", ErrorKind::kData, "not a pack",
-    "The file does not begin like a pack, or its first bytes are damaged. Check that it is the "
+    "The file lacks the signature of a pack, or its first bytes are damaged. Check that it is the "
     "right file and that it was copied in binary mode; pack the dataset again if it is damaged."};
 
 const ErrorCode kNewer{

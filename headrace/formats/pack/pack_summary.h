@@ -51,7 +51,8 @@ struct PackSummary {
 uint64_t pack_fingerprint(const Schema& schema, const std::vector<std::string>& classes,
                           int64_t records, uint64_t content);
 
-// The files of a pack in order: one, or a folder's shards; and what a recovered pack lacks.
+// The files of a pack in order (a single file, or the shards of a folder), and what a recovered
+// pack lacks.
 struct OpenedPack {
   std::vector<PackFile> files;
   std::string missing;

@@ -186,7 +186,7 @@ Result<bool> ExtentSource::prepare(int64_t record, const Extent& extent, RecordD
   return false;
 }
 
-// Reads and parses `out`, consecutive records from `first` on.
+// Reads and parses `out`, consecutive records starting at `first`.
 void ExtentSource::read_run(const Extent& first, const std::vector<bool>& wanted,
                             std::span<RecordData> out) const {
   std::array<std::span<uint8_t>, kMostTogether> parts;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A source whose record is one contiguous range of one file: shared by tar, TFRecord, RecordIO,
 // LMDB and MDS. A format provides the ranges (its index) and extracts the fields from the bytes of
-// one; this class reads the ranges, consecutive ones with one call, and adds the location to every
-// error.
+// a range; this class reads the ranges, consecutive ones with one call, and adds the location to
+// every error.
 #pragma once
 
 #include <memory>

@@ -9,10 +9,10 @@
 namespace headrace {
 
 // In this order:
-// - several lines: each on its own;
+// - several lines: each line separately;
 // - braces, as in WebDataset: "train-{0000..0146}.tar" (also {a,b}); all of the files must exist;
 // - shell wildcards (*, ?, [0-9], not across '/'): the existing files, sorted; if no file matches,
-//   the folders, because a container may be one;
+// the folders, because a container may be a folder;
 // - a folder: the files directly in it whose names end with one of `suffixes`, sorted; if there are
 //   none, those in its subfolder data/. Files of several splits (train-*, val-*) are rejected;
 // - anything else: the path itself.

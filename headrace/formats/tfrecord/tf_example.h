@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses tf.train.Example and tf.train.SequenceExample from untrusted bytes: iterates over
-// features, and reads the values of one. Values are copied only on request.
+// features, and reads the values of a feature. Values are copied only on request.
 //
 //   message Example         { Features features = 1; }
 //   message SequenceExample { Features context = 1; FeatureLists feature_lists = 2; }
@@ -77,7 +77,7 @@ class TfFeature {
   template <class Found>
   void each_value(const Found& found) const;
 
-  std::span<const uint8_t> lists_;  // from the first list of the kind on; no other kind follows
+  std::span<const uint8_t> lists_;  // starting at the first list of the kind; no other kind follows
   TfKind kind_ = TfKind::kNone;
   int64_t count_ = 0;
   uint64_t total_ = 0;

@@ -17,7 +17,7 @@ namespace headrace {
 // HR0466: a component of a sample does not match its extension, or is missing.
 Error bad_sample(std::string what, std::string hint = {});
 
-// Parses decimal digits surrounded by whitespace; or, if classes are given, the name of one.
+// Parses decimal digits surrounded by whitespace; or, if classes are given, the name of a class.
 Result<int64_t> wds_integer(std::span<const uint8_t> bytes, const ClassList& classes);
 
 // Parses a .npy that matches the field. `own`: memory for converted values.

@@ -18,7 +18,8 @@ class SparseRows {
     size_t weights;
   };
 
-  // Adds a row without the zeros at its ends. `dense`: the weights of all columns from `first` on.
+  // Adds a row without the zeros at its ends. `dense`: the weights of all columns starting at
+  // `first`.
   void add(int64_t first, std::span<const float> dense) {
     size_t begin = 0, end = dense.size();
     while (begin < end && dense[begin] == 0) ++begin;

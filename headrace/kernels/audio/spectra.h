@@ -20,7 +20,7 @@ namespace headrace {
 
 struct SpectralFrames {
   RealFft fft;
-  std::vector<float> window;  // covers `window.size()` samples of a frame, from `window_at` on;
+  std::vector<float> window;  // covers `window.size()` samples of a frame, starting at `window_at`;
   int window_at = 0;          // the frame's other samples are 0
   int64_t hop = 1;
   int64_t before = 0;  // samples between the start of frame 0 and the first sample

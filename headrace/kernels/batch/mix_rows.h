@@ -99,7 +99,7 @@ struct MixRows {
 
  private:
   // Processes the same line of all rows of a group, from the last row to the first. An overwritten
-  // row is then not needed again, except the last one, by the first.
+  // row is then not needed again, except the last one, which the first row needs.
   template <class Mixed>
   HEADRACE_HD void line(int64_t item, Lane lane) const {
     using Stored = typename Mixed::Stored;

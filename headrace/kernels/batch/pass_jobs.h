@@ -54,7 +54,7 @@ HEADRACE_HD inline uint32_t pass_warps(int64_t threads) {
   return static_cast<uint32_t>((threads + kPassWarp - 1) / kPassWarp);
 }
 
-// Loads, or stores, four samples of a row, from column x on, a multiple of four. `words`: whole
+// Loads, or stores, four samples of a row, starting at column x, a multiple of four. `words`: whole
 // words may be accessed; otherwise only columns below `width`.
 HEADRACE_HD inline uint32_t load_four(const uint8_t* row, int32_t x, int32_t width, bool words) {
   if (words) return words::load<1>(row + x).word[0];

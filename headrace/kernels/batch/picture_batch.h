@@ -101,7 +101,7 @@ struct PictureBatch {
   struct Columns {
     int32_t begin, end;
   };
-  // Clips the range of columns to the batch's.
+  // Clips a range of columns to the width of the batch's rows.
   HEADRACE_HD Columns clipped(int64_t begin, int64_t end) const {
     begin = begin < 0 ? 0 : begin < to_width ? begin : to_width;
     end = end < begin ? begin : end < to_width ? end : to_width;

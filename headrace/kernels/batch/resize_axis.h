@@ -5,7 +5,7 @@
 // The host describes an axis in a hundred bytes; MakeResizeTables computes the tables on the
 // device. That is exact because the weights of box, bilinear and bicubic are made by additions,
 // multiplications and divisions of doubles, which a GPU rounds like a CPU. Weights of filters with
-// a sine, and torch's, are made on the host and only reordered.
+// a sine, and the weights of torch, are made on the host and only reordered.
 #pragma once
 
 #include <cstdint>

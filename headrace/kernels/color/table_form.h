@@ -14,7 +14,7 @@ namespace headrace {
 struct TableGuess {
   double slope = -1, offset = 0;  // if slope >= 0: clamp(floor(slope * value + offset), 0, 255)
   uint8_t mask = 255;             // otherwise: value & mask,
-  int threshold = 256;            // or, for values from here on, 255 minus that
+  int threshold = 256;            // or, for values at or above this, 255 minus that
   bool operator==(const TableGuess&) const = default;
 };
 

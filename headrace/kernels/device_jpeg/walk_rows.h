@@ -102,7 +102,7 @@ class RowWalk {
   }
 
   HEADRACE_HD int32_t left() const { return left_; }
-  // Bits from the first word of the segment on.
+  // Bits starting at the first word of the segment.
   HEADRACE_HD uint32_t position() const { return (word_ - 3) * 32 + at_; }
 
  private:
@@ -162,7 +162,7 @@ struct WalkRows {
   HEADRACE_HD static int32_t pieces(const DevicePicture& picture, const RowJob& job) {
     return job.mcus * picture.blocks * 8;
   }
-  // One of `lanes` threads that together clear `count` pieces, from block `first` on.
+  // One of `lanes` threads that together clear `count` pieces, starting at block `first`.
   HEADRACE_HD static void clear(int16_t* blocks, uint32_t first, int32_t count, int32_t lane,
                                 int32_t lanes) {
     int16_t* at = blocks + int64_t{first} * 64 + lane * 8;

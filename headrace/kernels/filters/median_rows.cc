@@ -61,8 +61,8 @@ template <int size>
   }
 }
 
-// Median of `held` values and those from `next` on, which are added as the smallest and largest are
-// dropped.
+// Median of `held` values and those starting at `next`, which are added as the smallest and largest
+// are dropped.
 template <int held>
 [[gnu::always_inline]] inline Words median_of(Words* values, const Words* next) {
 #pragma GCC unroll 32

@@ -14,10 +14,10 @@ namespace headrace {
 //
 // Note [One register for four counters]: the account holds, from the lowest bit up: how many of the
 // 63 bits that `bits` may have are missing (6 bits); kRare; in kBlock the current coefficient plus
-// one (7 bits, of which the highest, kFull, means that the block is full); and from kStepShift on
-// the lane's position in its list of steps, as an address / 8. An entry's lower half has the same
-// layout, so one addition updates all counters. DC tables reset the coefficient counter: their mask
-// says that its bits are not kept.
+// one (7 bits, of which the highest, kFull, means that the block is full); and in bits kStepShift
+// and above the lane's position in its list of steps, as an address / 8. An entry's lower half has
+// the same layout, so one addition updates all counters. DC tables reset the coefficient counter:
+// their mask says that its bits are not kept.
 struct HuffmanCursor {
   static constexpr uint64_t kBlock = 0x7f00, kFull = 0x4000;
   static constexpr int kStepShift = 15;

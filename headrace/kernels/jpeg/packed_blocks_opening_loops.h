@@ -41,7 +41,7 @@ enum class Length : uint8_t { kShort, kLong, kDone };
 // The planes of a quad, as stored in the stream.
 struct QuadDraft {
   uint64_t signs[4], second[4];  // second: which coefficients have 2 bits or more
-  // By size; more: which coefficients with this many bits have another one.
+  // By number of bits; more: which coefficients with this many bits have a further bit.
   uint32_t more[kMostLevels + 1][4];
   uint64_t bits[kMostLevels + 1][2];  // of pairs of blocks
   Length length[4];

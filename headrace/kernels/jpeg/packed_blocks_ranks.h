@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffles that open gaps: for each of eight positions, the index of its byte, if only positions
-// whose bit is set have one, in order. Internal to kernels/.
+// Shuffles that open gaps: bytes are spread, in order, over those of eight positions whose bit is
+// set. For each position, the index of its byte. Internal to kernels/.
 #pragma once
 
 #include <cstdint>

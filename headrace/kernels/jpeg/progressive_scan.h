@@ -60,7 +60,7 @@ class ProgressiveScan {
 
   // Decodes a scan of AC coefficients.
   bool walk(const ScanBlocks& blocks);
-  // Decodes a scan of DC values: `count` MCUs from number `at` on.
+  // Decodes a scan of DC values: `count` MCUs starting at number `at`.
   bool walk(const ScanMcus& mcus, int at, int count);
   // Whether decoding ended where the data ends, apart from padding bits of the last byte.
   bool at_end() const;

@@ -160,8 +160,8 @@ inline void StoreWordsAsBytes(uint8_t* to, Words low, Words high) {
 // Deinterleaves bytes to three planes: as many as fill a register of each, or, if the level has
 // masked loads (kLoadsPart), only the remaining ones.
 constexpr bool kLoadsPart = false;
-// 16 bytes of plane c come from three vectors of 16: [vector][c], 0x80 where the byte is in another
-// one.
+// 16 bytes of plane c come from three vectors of 16 bytes: [vector][c], 0x80 where the byte is in
+// another vector.
 struct Gather3 {
   alignas(16) uint8_t shuffle[3][3][16];
 };
@@ -229,7 +229,7 @@ inline void StoreInOrderIntsAsBytes(uint8_t* to, Ints left, Ints right) {
                    _mm256_castsi256_si128(_mm256_permute4x64_epi64(apart, 0xf8)));
 }
 
-// Words of the odd bytes of one and the even bytes of the other.
+// Words with the odd bytes of `odd` and the even bytes of `even`.
 inline Words OddEvenBytes(Words odd, Words even) {
   return _mm256_blendv_epi8(odd, even, SetWords(0x00ff));
 }

@@ -210,7 +210,7 @@ inline void StoreInOrderIntsAsBytes(uint8_t* to, Ints left, Ints right) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 16), clamped_bytes(right));
 }
 
-// Words of the odd bytes of one and the even bytes of the other.
+// Words with the odd bytes of `odd` and the even bytes of `even`.
 inline Words OddEvenBytes(Words odd, Words even) {
   return _mm512_ternarylogic_epi32(SetWords(0x00ff), even, odd, 0xca);
 }

@@ -57,7 +57,8 @@ struct ResampleTables {
 // One axis of a resize. Reused from picture to picture; not thread-safe.
 class ResampleAxis {
  public:
-  // The full resize input -> output, then outputs [begin, end) of it, then optionally mirrored.
+  // The full resize input -> output, of which only outputs [begin, end) are computed, optionally
+  // mirrored.
   // flip_input: as if the input had been mirrored. flip_output: the outputs are stored mirrored
   // (the range is applied before mirroring). REQUIRES: 0 <= begin < end <= output, input > 0.
   void make(Filter filter, int input, int output, int begin, int end, bool flip_input,

@@ -55,7 +55,7 @@ void nearest_offsets(const float* x, const float* y, int count, int width, int h
 void bilinear_as_torch(const PixelWords& source, const float* x, const float* y, int count,
                        const float* fill, int channels, uint8_t* const out[]);
 
-// Image.transform of Pillow, from column `first` on: AFFINE has six coefficients, PERSPECTIVE
+// Image.transform of Pillow, starting at column `first`: AFFINE has six coefficients, PERSPECTIVE
 // eight.
 void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
                    double* x, double* y);

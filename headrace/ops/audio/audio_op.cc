@@ -60,7 +60,7 @@ void AudioOp::plan(FieldState& field) const {
     raise_misfit(
         name_,
         "\"" + field.name + "\" is " + text_of(field) + ", and the transform needs float32 audio",
-        "put it before transforms that turn the audio into something else");
+        "put it before transforms whose result is not a waveform");
   }
   plan_audio(field);
 }

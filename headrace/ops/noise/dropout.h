@@ -34,7 +34,7 @@ class DropoutOp : public Op {
   Result<void> apply(OpContext& context) const final;
 
  protected:
-  // Holes inside a picture of this size; empty ones are ignored. Errors are the record's.
+  // Holes inside a picture of this size; empty ones are ignored. An error makes the record bad.
   virtual Result<std::vector<Window>> holes(Size picture, Draws& draws) const = 0;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by operators that divide an image into square patches: their size, their order and the
-// order of the values within one.
+// order of values within a patch.
 #pragma once
 
 #include <cstdint>

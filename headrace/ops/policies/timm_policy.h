@@ -57,7 +57,8 @@ struct TimmPolicy {
   int width = 3, depth = -1;
   double alpha = 1;
   bool blended = false;
-  // Standard deviation of magnitudes around the step's; infinite: uniform from 0 to the step's.
+  // Standard deviation of magnitudes around the step's magnitude; infinite: uniform from 0 to the
+  // step's magnitude.
   double deviation = 0;
   double most = 10;  // upper limit of magnitudes
 };

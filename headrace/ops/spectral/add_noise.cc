@@ -170,7 +170,7 @@ class AddNoiseOfSource final : public Op {
   bool predict(Predicted&, Draws) const override { return true; }
 
   void plan(FieldState& field) const override {
-    refuse_unless_sound(field, "put it before transforms that turn the audio into something else");
+    refuse_unless_sound(field, "put it before transforms whose result is not a waveform");
   }
 
   Result<void> apply(OpContext& context) const override {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by operators that compute on audio: dense float32 in, dense float32 out, with a shape
-// computed from the input's. Use amplitude_to_db.cc as a template.
+// computed from the input shape. Use amplitude_to_db.cc as a template.
 //
 // A waveform is audio (Note [Audio values]), (channels, frames), or a tensor of that shape listed
 // in fields=; a spectrogram is a tensor, (channels, bins, frames). If the plan knows an input's
-// shape it also knows the result's, so clips of equal length make dense batches.
+// shape, it also knows the shape of the result, so clips of equal length make dense batches.
 #pragma once
 
 #include <cstdint>

@@ -31,8 +31,9 @@ Spectra spectra_from(std::string_view owner, const Arguments& arguments);
 // Why a signal of this length cannot be mirrored; "" if it can.
 std::string why_not_mirrored(const Spectra& spectra, int64_t frames);
 
-// n_mels, f_min, f_max, norm and mel_scale; for spectra of `bins` bins. `norm`: its name.
-// torchaudio's filters, or librosa's if both scale and norm are Slaney's.
+// The parameters n_mels, f_min, f_max, norm and mel_scale, and the filters that they make for
+// spectra of `bins` bins: those of torchaudio, or of librosa if both scale and norm are Slaney's.
+// `norm`: the name of the parameter norm.
 std::vector<Param> mel_params();
 SparseRows mel_filters_from(std::string_view owner, const Arguments& arguments, int bins,
                             std::string_view norm = "norm");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by operators that warp a record's pictures: their parameters, what they reject, and the
-// maximum size of a result. image/warp.h computes pixels, from 8 bits; masks take the nearest one.
+// maximum size of a result. image/warp.h computes the pixels of 8-bit images; masks take the
+// nearest pixel.
 #pragma once
 
 #include <string_view>
@@ -18,7 +19,7 @@ class WarpOp : public PictureOp {
   size_t scratch_per_pixel() const override { return 4; }  // warp_picture's documentation
 
  protected:
-  // From the parameters below. `name`: the operator's.
+  // Reads the parameters below from `arguments`. `name`: the name of the operator.
   WarpOp(std::string_view name, const Arguments& arguments);
   std::string_view name() const { return name_; }
   // Borrows from this operator.
@@ -40,7 +41,8 @@ class WarpOp : public PictureOp {
   const double mask_fill_;
 };
 
-// interpolation, fill, mask_fill and arithmetic, which every warp has, after its own.
+// Appends interpolation, fill, mask_fill and arithmetic, which every warp has, to an operator's own
+// parameters.
 std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view interpolation);
 
 // The same for displacement fields, which do not support "bicubic".

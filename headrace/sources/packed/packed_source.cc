@@ -387,7 +387,7 @@ class PackedSource final : public Source {
   size_t labels_from_ = 0;    // index in values_
   size_t positions_ = 0;      // index of position_ids, followed by segment_ids and cu_seqlens
   size_t images_ = SIZE_MAX;  // index of the images, followed by their positions and sizes, if any
-  std::array<size_t, 4> image_fields_{};  // fields of the documents, from kSampleImages on
+  std::array<size_t, 4> image_fields_{};  // fields of the documents, starting at kSampleImages
   bool by_parts_ = true;                  // whether parts of documents can be read separately
   uint64_t fingerprint_ = 0;
 };

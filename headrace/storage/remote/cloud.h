@@ -37,7 +37,7 @@ struct ListQuery {
   bool flat = false;      // all files below the folder, instead of its files and folders
   // For a flat listing: only names after `after` and before `until`; empty: no bound.
   std::string after = {}, until = {};
-  // The last folder on the previous page: some stores repeat it on the next one.
+  // The last folder on the previous page: some stores repeat it on the next page.
   std::string last_folder = {};
 };
 

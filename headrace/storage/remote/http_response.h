@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers of a response, and whether its body is the requested one. Servers are not trusted:
+// The headers of a response, and whether its body is what was requested. Servers are not trusted:
 // all lengths are checked.
 #pragma once
 
@@ -29,7 +29,8 @@ struct HttpResponse {
   std::string version() const;
 };
 
-// The bytes [first, first + bytes) of an object, or all from `first` on; or the last `bytes` of it.
+// The bytes [first, first + bytes) of an object, or all starting at `first`; or the last `bytes` of
+// it.
 struct WantedRange {
   static constexpr uint64_t kToTheEnd = UINT64_MAX;
   uint64_t first = 0, bytes = kToTheEnd;
@@ -40,7 +41,7 @@ struct WantedRange {
 
 // The action for a response, once its head is complete.
 enum class Verdict : uint8_t {
-  kTake,       // the body is what was requested, from `first` on
+  kTake,       // the body is what was requested, starting at `first`
   kRedirect,   // 301, 302, 303, 307, 308 with a Location
   kAgain,      // 408, 429, 5xx
   kThrottled,  // likewise, and the server is throttling (429, 503)
@@ -60,7 +61,7 @@ struct Judgment {
   std::string why = {};                // for kWrong
 };
 Judgment judge(const HttpResponse& response, const WantedRange& wanted);
-// For a PUT that must not replace an object: kChanged if there is one.
+// For a PUT that must not replace an object: kChanged if the object exists.
 Judgment judge_upload(const HttpResponse& response);
 
 }  // namespace headrace

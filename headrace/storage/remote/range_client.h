@@ -4,8 +4,8 @@
 // the client's thread, which must not wait or throw.
 //
 // Errors that may be temporary (a reset, a short body, 408, 429, 5xx, no byte for some seconds) are
-// retried here, from the missing byte on; the slowest requests are sent a second time. A body is
-// copied from libcurl's buffer directly to its destination, after its status, range and version
+// retried here, starting at the missing byte; the slowest requests are sent a second time. A body
+// is copied from libcurl's buffer directly to its destination, after its status, range and version
 // were checked.
 #pragma once
 
@@ -86,8 +86,9 @@ struct Fetch {
   // if the response states it. Called on the client's thread; must not wait.
   std::function<std::string(const std::string& path, const HttpResponse&, const std::string& to)>
       redirected = {};
-  // An object's content, to be stored if there is no object yet: `changed` if there is one.
-  std::shared_ptr<const std::string> upload = {};  // shared: with who made it
+  // An object's content, to be stored if the object does not exist yet; if it does, the result is
+  // `changed`.
+  std::shared_ptr<const std::string> upload = {};  // shared with the caller
   std::function<void(FetchResult)> done;
   std::stop_token unneeded = {};  // once stopped, it ends with an error
 };

@@ -2,8 +2,8 @@
 """Tells Accelerate's GradientState which loader is iterated, and when its last batch is delivered.
 
 ``accumulate()`` needs this for the last update of an epoch, and ``gather_for_metrics`` to drop the
-rows that filled up the last batch. Accelerate's own DataLoaders register there; there is no public
-API for others, so the names used here are private, and covered by tests.
+rows that padded the last batch. Accelerate's own DataLoaders register there; there is no public API
+for others, so the names used here are private, and covered by tests.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predicts an epoch's requests to a storage, by order and number of machines.
 
-Runs the loader's own orders over a source without bytes that has the dataset's records and blocks,
-and counts which machine reads which block. No data is read.
+Runs the loader's own samplers over a source without bytes that has the dataset's records and
+blocks, and counts which machine reads which block. No data is read.
 
 >>> import headrace as hr
 >>> plan = planned_reads(hr.simulated(100_000), nodes=4)

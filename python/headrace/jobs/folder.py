@@ -244,7 +244,7 @@ def clear_unfinished(dest: Path) -> None:
 
 
 def check_own(work: Path) -> None:
-    """Raises HR0279 unless a part was made in this folder, since everything in it will be removed."""
+    """Raises HR0279 unless this folder is a part's, since everything in it will be removed."""
     if not re.fullmatch(r"part-\d{5}-of-\d{5}", work.name):
         raise OTHER_JOB.error(f"{work} was not made by a job", hint="move it away")
     _check_folder(work.parent)

@@ -268,7 +268,7 @@ class Loader(Outputs):
         self._move(lambda: self._loaded.load(place, self._assembly))
 
     def set_shard(self, rank: int, world_size: int) -> None:
-        """Makes this process rank ``rank`` of ``world_size`` from the next batch on.
+        """Makes this process rank ``rank`` of ``world_size``, beginning with the next batch.
 
         All ranks must call it after the same batch. Only batches read ahead are dropped (and data
         kept by ``resident=``, which is decoded again); a running iterator continues. ``stats()`` is

@@ -23,7 +23,7 @@ _CHANGED = declare(
     "config",
     "DataLoader changed after from_dataloader",
     "from_dataloader() reads a DataLoader once: paths and labels become columns, transforms "
-    "become operators, a sampler becomes an order. Later changes by the script, such as "
+    "become operators, a sampler becomes a Headrace sampler. Later changes by the script, such as "
     "dataset.labels[i], transform.transforms[0].size or sampler.weights, would have no effect, so "
     "they are an error when the next iteration begins. Call from_dataloader() again after such a "
     "change. Datasets, transforms and samplers that run in Python follow every change.",

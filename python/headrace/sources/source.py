@@ -119,7 +119,7 @@ class Source:
         return np.asarray(value) if isinstance(value, _core.Array) else value
 
     def _number(self, index: int) -> int:
-        """A record's number from 0 on; negative ones count from the end."""
+        """A record's number, counted from 0; negative numbers count from the end."""
         try:
             index = operator.index(index)
         except TypeError:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine's view of a stream: records by position, pulled in order as they are requested. The
-engine numbers the records of an epoch from 0 on, and its loader assumes that there are ``ENDLESS``
-of them. The end of the iterable is recorded here (``end``), and later positions repeat the last
+engine numbers the records of an epoch from 0, and its loader assumes that there are ``ENDLESS`` of
+them. The end of the iterable is recorded here (``end``), and later positions repeat the last
 record; batches that contain one of these are not delivered. Records are held until their batch has
 been received, since the engine may request them again.
 """
@@ -103,7 +103,7 @@ class StreamReader:
     # Calls by the consumer. No read is in progress during begin and close.
 
     def begin(self, epoch: int, position: int, terms: Terms) -> None:
-        """The engine will request records from this position on, of this rank or of all.
+        """The engine will request records starting at this position, of this rank or of all.
         ConfigError HR0693 if the records cannot be read again, HR0695 if that is necessary but not
         allowed.
         """
@@ -343,8 +343,9 @@ class StreamReader:
     def _records(
         self, opened: Pass, looked_at: tuple[Any, ...], number: int, first: int
     ) -> Iterator[tuple[int, Any]]:
-        """Numbers records from ``first`` on; ``opened`` yields those from ``number`` on, or after
-        the inspected ones."""
+        """Numbers records starting at ``first``; ``opened`` yields those starting at ``number``, or
+        after the inspected ones.
+        """
         waiting = list(looked_at)
         while True:
             due = number > 0 and number % self._terms.global_batch == 0

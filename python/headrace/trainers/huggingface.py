@@ -138,7 +138,9 @@ def _check_size(view: Any, expected: int, argument: str) -> None:
 
 
 def _checked_for_gathering(view: Any, batch_size: int) -> Any:
-    """The view, whose batches have the same number of rows on all ranks, full or filled up."""
+    """Returns the view; raises HR0850 unless its batches have the same number of rows on all ranks
+    (full, or padded by last_batch="pad").
+    """
     _check_size(view, batch_size, "per_device_eval_batch_size")
     together, ranks = view.present_state()["global_batch"], view.assembly.shard.world_size
     left = left_for_last_batch(view)

@@ -91,7 +91,7 @@ def trace_of(report: Results) -> dict[str, Any]:
 
 
 def _memory(report: Results, origin: float) -> list[Slice]:
-    """A counter: resident memory from the loop's first batch on."""
+    """A counter: resident memory since the loop's first batch."""
     loops = report.timeline.loops
     loop = loops.get("real") or loops.get("loader")
     if loop is None or not loop.events:

@@ -67,7 +67,7 @@ class CountedRows final : public RowSink {
   int count_ = 0;
 };
 
-// Forwards only the rows from `first` on.
+// Forwards only the rows starting at `first`.
 class RemainingRows final : public RowSink {
  public:
   RemainingRows(RowSink* sink, int first) : sink_(sink), first_(first) {}

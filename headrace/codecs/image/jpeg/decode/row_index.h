@@ -72,7 +72,7 @@ class JpegRowIndex {
   std::span<const JpegInnerEntry> inner(int m) const {
     return std::span(inner_).subspan(rows_[m].first_inner, rows_[m].inner);
   }
-  // How many of the row's inner entries are at or before an MCU of it.
+  // How many inner entries of row m are at or before the row's MCU number `mcu`.
   size_t inner_before(int m, int mcu) const;
 
  private:

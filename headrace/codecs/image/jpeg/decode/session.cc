@@ -42,9 +42,9 @@ const ErrorCode kTooManyScans{
 
 const ErrorCode kNoMemory{
     "HR0307", ErrorKind::kResource, "JPEG decoding exceeds the memory limit",
-    "The system did not have enough memory for this image, or the file needed more than its "
-    "header announced. Progressive files keep all coefficients, six bytes per pixel for 4:4:4. "
-    "Lower memory_limit= or threads=, or lower max_pixels= to reject such images."};
+    "The system did not have enough memory for this image, or the file needed more than its header "
+    "declared. Progressive files keep all coefficients, six bytes per pixel for 4:4:4. Lower "
+    "memory_limit= or threads=, or lower max_pixels= to reject such images."};
 
 // Fixed memory, in addition to what scales with the picture: modules, tables, the overhead of
 // pools.
@@ -116,9 +116,9 @@ void JpegSession::on_error(j_common_ptr cinfo) {
 // Note [When libjpeg makes rows up]
 // If a scan ends too early, libjpeg fills the rest of it with zeros, which gives gray. A scan ends
 // at the end of the file, where the library inserts an end marker, and at every marker except the
-// announced restarts: after those it continues. This is visible in two places: when bits are needed
-// before such a marker, and when a restart is expected and another marker is found. Arithmetic
-// codes may continue after their end, so only the end of the file counts for them.
+// declared restart markers: after those it continues. This is visible in two places: when bits are
+// needed before such a marker, and when a restart is expected and another marker is found.
+// Arithmetic codes may continue after their end, so only the end of the file counts for them.
 void JpegSession::note_end_of_scan() {
   const int marker = cinfo_.unread_marker;
   const bool is_restart = marker >= JPEG_RST0 && marker <= JPEG_RST0 + 7;

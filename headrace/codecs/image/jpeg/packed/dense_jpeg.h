@@ -25,7 +25,7 @@ struct DenseJpegView {
   std::span<const uint8_t> jpeg, row_index;
 };
 std::optional<DenseJpegView> view_of_dense(std::span<const uint8_t> stored);
-// Whether the bytes begin like the output of dense_from_jpeg(). Needs the first 16 bytes.
+// Whether the bytes have the signature of dense_from_jpeg()'s output. Needs the first 16 bytes.
 bool is_dense_jpeg(std::span<const uint8_t> first_bytes);
 
 }  // namespace headrace

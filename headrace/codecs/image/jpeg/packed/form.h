@@ -18,7 +18,8 @@
 
 namespace headrace {
 
-// Non-ASCII, and line ends that a text-mode transfer would change, like PNG's.
+// Like the signature of PNG: a non-ASCII byte, and line ends that a text-mode transfer would
+// change.
 constexpr std::array<uint8_t, 8> kPackedSignature = {0x8A, 'H', 'R', 'P', 'J', '\r', '\n', 0x1A};
 constexpr int kPackedVersion = 1;
 constexpr size_t kPackedHeaderBytes = 32, kPackedComponentBytes = 4, kPackedTableBytes = 128;

@@ -25,7 +25,7 @@ struct JpegScan {
   bool progressive = false;
 };
 
-// Choices that the standard leaves to the writer of a scan. Defaults are libjpeg's.
+// Choices that the standard leaves to the writer of a scan. The defaults are those of libjpeg.
 struct ScanChoices {
   enum Padding : uint8_t { kOnes, kZeros, kListed };
   Padding padding = kOnes;           // padding of the last byte before a restart marker or the
@@ -42,7 +42,7 @@ struct EdgeBlocks {
   std::vector<int16_t> coefficients;     // to the right of each real row, then whole rows below
 
   size_t count() const { return coefficients.size() / 64; }
-  // REQUIRES: inside the padded size, outside the real one.
+  // REQUIRES: (x, y) is inside the padded size and outside the real size.
   int16_t* at(int x, int y) { return coefficients.data() + 64 * index(x, y); }
   const int16_t* at(int x, int y) const { return coefficients.data() + 64 * index(x, y); }
   size_t index(int x, int y) const {

@@ -208,7 +208,7 @@ class ScanCoder {
     send(0, corrections_);
     corrections_ = 0;
   }
-  // The same if the current block has corrections of its own after theirs, from `own` on.
+  // The same if the current block has corrections of its own after theirs, starting at `own`.
   size_t end_run_before(size_t own) {
     if (run_ == 0) return own;
     const size_t kept = corrections_ - own;
