@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kPatience = 1, kHurried = 0.25, kHurriedExit = 0.5;
 
-// In an `except`, a `finally` or an `__exit__` reached by Ctrl-C.
+// Whether the caller is in an `except`, a `finally` or an `__exit__` reached by Ctrl-C.
 bool handles_keyboard_interrupt() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_GetExcInfo(&type, &value, &trace);

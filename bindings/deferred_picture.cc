@@ -39,7 +39,7 @@ void make(DeferredPicture* self, const nb::bytes& encoded, std::string_view colo
   new (self) DeferredPicture(*std::move(picture));
 }
 
-// The file's picture in another color mode, without this one's operations.
+// The file's picture in another color mode, without the operations of this picture.
 DeferredPicture in_color(const DeferredPicture& self, std::string_view color) {
   Result<EncodedPicture> opened = renderer().open(self.bytes->bytes(), {});
   if (!opened) throw Exception(opened.error());

@@ -47,7 +47,7 @@ struct Requests {
   double late = 0;  // made only once a core became free, which is not a random moment
 };
 
-// For about `seconds`, with requests `gap` seconds apart on average.
+// Requests the GIL for about `seconds`, at moments that are `gap` seconds apart on average.
 Requests ask_for_gil(double seconds, double gap, int stop) {
   thread_local std::mt19937_64 random{std::random_device{}()};
   std::exponential_distribution<double> distance(1.0 / gap);

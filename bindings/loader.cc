@@ -72,7 +72,7 @@ nb::dict dict_from_state(const LoaderState& state) {
 
 namespace {
 
-// At interpreter exit. False: something hangs, and the process must exit without it.
+// At interpreter exit. False: something hangs, and the process must exit without waiting for it.
 bool shutdown(bool patient) {
   const double patience = patient ? 0 : closing_patience();
   ReleasedGil no_gil;

@@ -192,7 +192,7 @@ nb::object next(PrefetcherHandle& self, const nb::callable& ended) {
   return nb::make_tuple(arrays, static_cast<OwnedObject*>(batch->rest.get())->get());
 }
 
-// All parts of the next batch; nothing at the end, and if it was interrupted.
+// All parts of the next batch; nothing at the end, or if it was interrupted.
 std::optional<std::vector<DeviceBatch>> next_parts(
     const std::vector<std::shared_ptr<Prefetcher>>& held,
     const std::function<void()>& interrupted) {

@@ -37,7 +37,7 @@ bool holds_gil() {
     return before_3_13 ? before_3_13
                        : of_interpreter<PyThreadState*()>("PyThreadState_GetUnchecked");
   }();
-  // The first one says yes only when the interpreter has ended.
+  // PyGILState_Check alone would also return 1 once the interpreter has ended.
   return state && state() != nullptr && is_held && is_held() != 0;
 }
 

@@ -96,7 +96,8 @@ nb::dict media() {
   return out;
 }
 
-// Debian's package of the library that a codec uses, why it is unavailable here, and which it is.
+// For the library that a codec uses: its Debian package, why it is unavailable here ("" if it is
+// available), and where it was loaded from.
 nb::tuple codec_library(const std::string& name) {
   for (const MediaRecord* media : all_media()) {
     for (const MediaFormat& format : media->formats()) {

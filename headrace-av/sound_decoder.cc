@@ -43,7 +43,8 @@ Trouble SoundDecoder::decode(std::span<const Packet> packets, std::span<const ui
   return {};
 }
 
-// The single frame of a packet. All of a track are alike.
+// Receives the single frame of a packet. All frames of a track must have the same length, channels
+// and sample rate.
 Trouble SoundDecoder::take(const Packet& packet, Samples& samples) {
   if (avcodec_receive_frame(context_.get(), frame_.get()) < 0) {
     return {Failure::kDamage, packet.number};

@@ -2,8 +2,8 @@
 // Reads and writes sequences of numbers and strings, little-endian and unaligned, as in our own
 // files and most others that we read.
 //
-// The reader checks bounds and is safe on untrusted bytes: after the first missing value
-// everything is zero or empty, so a parser calls good() once, before it uses a number.
+// The reader checks bounds and is safe on untrusted bytes: once the bytes run out, every further
+// value is zero or empty, so a parser calls good() once, before it uses a number.
 #pragma once
 
 #include <bit>

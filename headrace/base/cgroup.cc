@@ -21,7 +21,7 @@ std::vector<std::string> folders_of(const std::string& mount, std::string path) 
   return folders;
 }
 
-// Whether "cpu,cpuacct" names it.
+// Whether a list such as "cpu,cpuacct" contains the name.
 bool names(std::string_view list, std::string_view controller) {
   while (!list.empty()) {
     const size_t end = std::min(list.find(','), list.size());

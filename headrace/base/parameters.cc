@@ -73,7 +73,7 @@ std::string_view name_of(ParamType type) {
   return "?";
 }
 
-// Checks one argument and brings it to the declared type.
+// Checks one argument and converts it to the declared type.
 class Check {
  public:
   Check(std::string_view owner, const Param& param) : owner_(owner), param_(param) {}

@@ -88,7 +88,8 @@ int find_in(int proc, const std::string& name, size_t bytes) {
       const std::string link = folder + "/" + number;
       const ssize_t length = ::readlinkat(proc, link.c_str(), there.data(), there.size());
       if (length != static_cast<ssize_t>(target.size()) || !there.starts_with(target)) return true;
-      // Another file may have got the number since: one that is no memory must not be waited for.
+      // The descriptor number may have been reused since: O_NONBLOCK, so that opening a pipe or a
+      // device does not wait.
       found = ::openat(proc, link.c_str(), O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
       if (found >= 0 && !is_shared_file(found, bytes)) {
         ::close(found);
@@ -101,7 +102,8 @@ int find_in(int proc, const std::string& name, size_t bytes) {
   return found;
 }
 
-// -1, with `why`, if the system refuses it. Others find only sealed files, which are complete.
+// -1, with the reason in `why`, if the system refuses it. Other processes only accept sealed files,
+// which are complete.
 int new_file(const std::string& name, size_t bytes, size_t writable, std::string& why) {
   const int file = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) {

@@ -21,7 +21,8 @@ const ErrorCode kNoLibrary{
     "message (apt-get install on Debian and Ubuntu), or convert images to JPEG or PNG, audio to "
     "WAV. `headrace formats NAME` shows what a codec needs and whether it is available."};
 
-// A wheel's file, whose name no other package's loader takes for the system's.
+// The file in a wheel. Its name differs from that of the system's library, so that loaders of other
+// packages do not mistake one for the other.
 std::string in_wheel(const std::filesystem::path& folder, const std::string& file) {
   constexpr std::string_view kPrefix = "lib";
   return (folder / ("libheadrace-" + file.substr(kPrefix.size()))).string();

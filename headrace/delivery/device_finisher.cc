@@ -33,7 +33,7 @@ int64_t cut_near(const UnfinishedRows& rows, int64_t first, int64_t wanted, int6
   return last;
 }
 
-// The end of the rows from `first` on that fit into `room`.
+// The end of the rows that fit into `room`, starting at `first`.
 int64_t end_of(const UnfinishedRows& rows, int64_t first, size_t room) {
   int64_t low = first, high = rows.rows();
   while (low < high) {

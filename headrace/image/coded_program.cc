@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-// A step that gives another number of channels is the CPU's.
+// Steps that change the number of channels are done on the CPU.
 bool keeps_channels(const PixelSteps& steps, int channels) {
   return std::ranges::all_of(steps.all(), [&](const PixelStep& step) {
     return step.function->channels(step, channels) == channels;

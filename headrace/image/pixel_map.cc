@@ -69,7 +69,7 @@ float converted(float x, DType from, const MapStep& step) {
   if (is_floating(from)) {
     if (is_floating(step.dtype)) return rounded_to(x, step.dtype);
     // 255.999 keeps 1.0 from becoming 256 and gives every value an equal share of the range; in
-    // float16 it is rounded to 256 by the product, as in the oracle.
+    // float16 it is rounded to 256 by the product, as in the reference.
     const auto range = static_cast<float>(max_value(step.dtype) + 1.0 - 1e-3);
     return low_bits(step.scale ? rounded_to(x * range, from) : x, step.dtype);
   }

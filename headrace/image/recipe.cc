@@ -357,7 +357,8 @@ bool Recipe::pad(int left, int top, int right, int bottom, std::span<const doubl
 }
 
 Recipe::End Recipe::take_end() {
-  // After a pass over pixels a flip is the last step, too, where no border follows.
+  // After a pending pass, the flip before a resize is also the last operation if neither a resize
+  // nor a border follows.
   const bool is_last = is_pending() && !form_.resized_or_padded();
   bool& flip = is_last ? form_.flip_x_before : form_.flip_x_after;
   End end{.flip = std::exchange(flip, false),

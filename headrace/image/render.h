@@ -62,7 +62,8 @@ class Renderer {
   // Materializes views of one picture together. One that cannot be decoded is left unchanged, and
   // its next user gets the error. If requests are collected, they wait together.
   void materialize_views(std::vector<Recipe*> views);
-  // Where requests for pictures to decode are collected at present; null if they are not.
+  // The list in which requests for pictures to decode are being collected; null if they are not
+  // collected.
   PixelRequests* requests() { return requests_; }
   // Frees buffers beyond this many bytes, after an unusually large picture.
   void trim(size_t keep_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The levels of content_hash(), for content_hash.cc and tests.
+// content_hash() per SIMD level, for content_hash.cc and tests.
 #pragma once
 
 #include <cstddef>

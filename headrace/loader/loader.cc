@@ -90,7 +90,7 @@ class Loader::Impl {
     }
   }
 
-  // An order may call Python, which takes a while and may fail: so it is called here, not on a
+  // A sampler may call Python, which takes a while and may fail: so it is called here, not on a
   // thread of the engine.
   void ask_for_order(int64_t epoch) const {
     if (sampler_->size() > 0) sampler_->index(position_.seed(), static_cast<uint64_t>(epoch), 0);
@@ -191,7 +191,8 @@ class Loader::Impl {
         not_received(interrupted);
         throw;
       }
-      // From one call's end to the next one's: what the consumer does is part of the iteration.
+      // From the end of one call to the end of the next: what the consumer does is part of the
+      // iteration.
       const double time = now();
       wall_seconds_ = wall_seconds_ + time - std::exchange(last_next_, time);
       if (!batch) {

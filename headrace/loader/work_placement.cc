@@ -97,7 +97,7 @@ bool WorkPlacement::fits(const EngineOptions& engine, const DeviceWork& left) co
   return true;
 }
 
-// Leaves decoding to the CPU if the device could decode too few of some pictures.
+// Leaves decoding to the CPU if the device could decode too few of the sampled pictures.
 void WorkPlacement::try_device(RowTask& task) {
   decode_ = choose_decode(decode_, DecodedShare(try_decoding(task)), index_hint());
   if (decode_.on_device) return;

@@ -94,7 +94,8 @@ int at_field(const PlanDraft& draft, const std::string& name, const std::string&
             ", and the time of a clip is one number of seconds: float64, float32 or int64");
 }
 
-// The step becomes one for as many frames as the video's field of times has; gives that field.
+// Makes the step extract as many frames as the video's field of times has values; returns that
+// field.
 int take_times(const PlanDraft& draft, int video, Step& step) {
   const std::string& named = step.op->clip()->at;
   const std::string name = named.empty() ? draft.states[video].name + "_times" : named;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors for what plug-ins return and do. Callable from any thread.
+// Errors for invalid results and failures of plug-ins. Callable from any thread.
 #pragma once
 
 #include <string>

@@ -176,7 +176,7 @@ std::vector<int64_t> PluginOrder::epoch(uint64_t seed, uint64_t epoch) const {
   return out;
 }
 
-// An order that is computed on demand.
+// A sampler that computes records on demand, for any positions.
 class AnyPosition final : public Sampler {
  public:
   explicit AnyPosition(std::shared_ptr<const PluginOrder> order) : order_(std::move(order)) {}
@@ -201,7 +201,7 @@ SamplerPtr make_order(const PluginSampler& sampler, SamplerData data, const Argu
   // shared: `ask` is copied.
   const auto order = std::make_shared<const PluginOrder>(sampler, std::move(data), arguments);
   const bool any = (sampler.table.flags & HEADRACE_ANY_POSITION) != 0;
-  // With checks, whole epochs show records that come twice.
+  // When checked, whole epochs are computed, which reveals records that occur twice.
   if (any && order->size() > 0 && !sampler.plugin->checked)
     return std::make_shared<AnyPosition>(order);
   return asked(

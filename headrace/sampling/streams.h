@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order for many machines: each takes whole streams of blocks, so that together they read each
+// A sampler for many machines: each takes whole streams of blocks, so that together they read each
 // byte about once per epoch.
 //
 // Note [Streams]: the blocks are arranged in a row, in an order determined by a key (block_row.h),

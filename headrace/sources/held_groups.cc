@@ -170,7 +170,9 @@ HeldGroups::Next HeldGroups::next(int64_t group, HeldPtr& held, std::vector<Held
   return Next::kDecode;
 }
 
-// Returns whether announced groups may have room, or there are more of them.
+// Counts a record of the group as read; announces the next groups if groups are read in sequence.
+// Returns whether announced groups should be requested: there may be room for them now, or there
+// are new ones.
 bool HeldGroups::use(int64_t group, Held& held) {
   const bool is_first = held.unread == size_of(group);
   --held.unread;

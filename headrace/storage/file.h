@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files in any storage: each function uses the storage that the path names (storage.h). All const
+// Files in any storage: each function uses the storage of the path's scheme (storage.h). All const
 // members may be called from any thread.
 #pragma once
 

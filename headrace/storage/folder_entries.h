@@ -24,7 +24,7 @@ Result<std::vector<FolderEntry>> folder_entries(const std::string& path,
 std::vector<FolderEntry> entries_in(const std::string& path,
                                     size_t most = std::numeric_limits<size_t>::max());
 
-// Size in bytes of a file, or of all files below a folder. Throws the storage's errors.
+// Size in bytes of a file, or of all files below a folder. Throws Exception: storage errors.
 uint64_t bytes_below(const std::string& path);
 
 }  // namespace headrace

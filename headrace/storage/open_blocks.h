@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of the cache that this process has open: the kMost most recently used. Guarded by the
-// owner.
+// The blocks of the cache that this process has open: the kMost most recently used. Not
+// thread-safe; BlockCache uses it under its mutex.
 #pragma once
 
 #include <cstddef>

@@ -153,7 +153,7 @@ def _listed(name: Any, argument: str, value: Any) -> Any:
 
 
 def _plain_value(value: Any, made: Plain) -> Any:
-    """Converts list classes of a configuration library to lists."""
+    """Converts the list classes of configuration libraries to plain lists."""
     return [_plain_value(item, made) for item in value] if _is_list(value) else made(value)
 
 

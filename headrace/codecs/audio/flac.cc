@@ -64,7 +64,7 @@ Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes, uint64_t siz
 
 constexpr std::string_view kFlacName = "FLAC";
 
-// In the names of the library and its package.
+// The version number in the names of the library and its package.
 std::string flac_version() {
   return std::to_string(FLAC_API_VERSION_CURRENT - FLAC_API_VERSION_AGE);
 }

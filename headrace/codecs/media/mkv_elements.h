@@ -23,7 +23,7 @@ struct MkvElement {
   uint64_t at = 0, body = 0, size = 0;  // offsets of its header and content, and the content's size
   bool unknown_size = false;            // it ends before the first element that cannot be its child
   std::span<const uint8_t> first;       // up to kFirst bytes of the content, valid until the next
-                                        // element
+                                        // element is read
 
   uint64_t number() const { return size > 8 ? 0 : EbmlElement{.content = first}.number(); }
 };

@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-// Like Mp4Boxes::next, from box.at on; none if there is no complete box.
+// Like Mp4Boxes::next, starting at box.at; false if there is no complete box.
 Result<bool> next_box(const ByteRanges& file, Mp4TopBox& box, bool& truncated) {
   const uint64_t left = file.size() - box.at;
   if (left < 8) return false;

@@ -22,7 +22,7 @@ constexpr uint64_t kRiffHead = 12;
 constexpr uint64_t kPictureHead = 512;  // most headers before a picture are shorter
 constexpr size_t kVopHead = 32;         // more than is needed of the picture's own header
 
-// "01dc": a stream's number, and the chunk's type.
+// "01dc": the number of a stream (01) and the type of a chunk (dc, db: a picture).
 bool holds_pictures_of(uint32_t name, int stream) {
   const auto letter = [name](int i) { return static_cast<int>(name >> 8 * i & 0xFF); };
   if (letter(0) - '0' != stream / 10 || letter(1) - '0' != stream % 10) return false;

@@ -58,7 +58,7 @@ VideoColor read_color(std::span<const uint8_t> colr) {
   return color;
 }
 
-// VP9's own box says colors, too ("VP Codec ISO Media File Format Binding").
+// VP9's own box also states the colors ("VP Codec ISO Media File Format Binding").
 VideoColor read_vp_color(std::span<const uint8_t> vpcc) {
   BigEndianReader reader(vpcc);
   reader.skip(6);  // version, flags, profile, level

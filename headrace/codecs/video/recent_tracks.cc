@@ -27,7 +27,7 @@ void RecentTracks::add(const std::string& path, const FileIdentity& identity,
                        track->frames.size() * sizeof(uint32_t);
   if (bytes > budget_bytes_) return;
   const MutexLock lock(mutex_);
-  // Of another thread, which has read the file at the same time.
+  // The track of another thread, which has read the file at the same time.
   if (const auto old = by_path_.find(path); old != by_path_.end()) drop(old->second);
   while (bytes_ + bytes > budget_bytes_) drop(std::prev(kept_.end()));
   bytes_ += bytes;

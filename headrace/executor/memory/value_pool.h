@@ -9,9 +9,9 @@
 // as long as they and all values in use fit into `most_bytes`, the share of memory_limit that
 // values could fill without a pool; so unused blocks never add to the total.
 //
-// A block comes back when the last pointer to it goes, so memory that anything still refers to is
-// never written to again. Thread-safe. Pointers may be dropped in any thread, in a forked child,
-// and after the pool is gone.
+// A block returns to the pool when the last pointer to it is dropped, so memory that anything still
+// refers to is never written to again. Thread-safe. Pointers may be dropped in any thread, in a
+// forked child, and after the pool is gone.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 //
 // The share covers all encoded bytes: records read ahead or in flight, those lent to workers (until
 // returned), and spare buffers. A record larger than half of it counts half (counted()), the rest
-// comes out of the records' share, so that small ones continue alongside it. A record larger than
+// is taken from the records' share, so that small ones continue alongside it. A record larger than
 // nearly all recent ones is not read ahead; the worker that fetches it reads it.
 //
 // Reading ahead is optional: if a reader finds no memory, or no thread can be started, only the

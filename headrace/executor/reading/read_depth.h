@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many records should be read or ready ahead of the consumed ones: as many as are consumed
 // during one read (latency times rate), twice over, so that the rate may grow. If reads keep the
-// consumer waiting, the depth doubles with each latency; otherwise it is unchanged. Not
+// consumer waiting, the depth doubles once per read latency; otherwise it is unchanged. Not
 // thread-safe; ReadAhead calls it under its mutex.
 #pragma once
 

@@ -30,7 +30,8 @@ const ErrorCode kNothingThere{
     "The path to open does not exist. Check its spelling, what it is relative to, and that the "
     "disk is mounted."};
 
-// The first look at a path, which brings of a remote file what its format reads next.
+// The first look at a path. For a remote file, the storage also fetches the bytes that its format
+// reads next.
 Result<PathStatus> looked_at(const std::string& path) {
   const bool at_end =
       std::ranges::any_of(Registry<FormatRecord>::all(), [&](const FormatRecord* format) {

@@ -80,8 +80,8 @@ Result<bool> take_index(const File& file, const std::string& name, ContainerInde
   return take_tfrecord_index(file, text_from_bytes(text.bytes()), out);
 }
 
-// A compressed file that could not be decompressed completely is bad from its last complete record
-// on.
+// A compressed file that could not be decompressed completely is one bad record after its last
+// complete record.
 void add_cut(const File& file, const Error& cut, ContainerIndex& out) {
   const std::string what =
       cut.what + " (at byte " + std::to_string(cut.where.offset) + " of the compressed file)";

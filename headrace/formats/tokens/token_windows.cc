@@ -122,7 +122,7 @@ class TokenWindows final : public Source {
  private:
   struct Place {
     size_t file;
-    int64_t begin, count;  // the existing ones of its tokens
+    int64_t begin, count;  // the tokens of the window that exist
   };
 
   int64_t span() const { return options_.window + std::max(options_.shift, 0); }

@@ -146,7 +146,7 @@ class Comparison {
     return take(member, component, begins);
   }
 
-  // From everything before the component to its own header.
+  // Checks the members up to the component, whose header must be among them.
   Why walk_to(const Component& component, bool begins) {
     TarWalker walker(tar_, end_);
     for (TarMember member;;) {

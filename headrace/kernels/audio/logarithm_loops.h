@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logarithms, roots and bounds of float32 rows, in lanes. Included by frame_kernels.cc at each
+// Logarithms, roots and bounds of float32 rows, in lanes. Included by frame_kernels.cc at each SIMD
 // level, so it has no guard. Internal to kernels/.
 
 namespace headrace::HEADRACE_LEVEL {

@@ -48,7 +48,8 @@ PillowBlend pillow_blend(float factor) {
   PillowBlend blend{.factor = factor};
   if (!(factor >= 0 && factor < 2)) return blend;
   constexpr int kOne = 1 << kBlendShift;
-  constexpr float kHalfUlp = 1.0f / (1 << 17);  // number of sums from 128 to 256
+  constexpr float kHalfUlp = 1.0f / (1 << 17);  // half the distance of float32 numbers between 128
+                                                // and 256
   const int slope = std::min(static_cast<int>(std::lrint(factor * kOne)), 2 * kOne - 1);
   int least = 0, most = kOne;  // range of offsets consistent with all differences so far
   for (int difference = 1; difference < 256; ++difference) {

@@ -16,7 +16,7 @@ void filter_columns(const uint8_t* in, int height, const BoxWeights& weights, ui
     return in + std::clamp<int64_t>(y, 0, height - 1) * kBoxColumns;
   };
   const int64_t reach = weights.reach;
-  std::array<uint32_t, kBoxColumns> sums{};  // of the rows in the box, before row 0: one further up
+  std::array<uint32_t, kBoxColumns> sums{};  // sums over the box of the row above row 0
   for (int64_t y = -reach - 1; y < reach; ++y) {
     for (size_t x = 0; x < kBoxColumns; ++x) sums[x] += row(y)[x];
   }
@@ -98,7 +98,7 @@ inline Sixteen product(const Sixteen& a, uint32_t by) {
   return Sixteen::made([&](int k) { return Mul(a.of[k], factor); });
 }
 
-// One further up than row 0's. A row beyond the ends counts as a repeat of the end row.
+// Sums over the box of the row above row 0. Rows beyond the ends repeat the first or last row.
 inline Sixteen sums_before(const uint8_t* in, int64_t height, int64_t reach) {
   Sixteen sums = product(Sixteen::at(in), static_cast<uint32_t>(reach + 1));
   const int64_t whole = std::min(reach, height);

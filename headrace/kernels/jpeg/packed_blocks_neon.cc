@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kPlaneBytes = 8;
 
-// Shuffles, from 8 * (kBits - n) on: the bytes of the n planes in use, then of the others.
+// Shuffles that start at 8 * (kBits - n): the bytes of the n planes in use, then of the others.
 struct Counting {
   uint8_t bytes[kPlaneBytes * (BlockPlanes::kBits + 8)]{};
 };

@@ -49,7 +49,7 @@ uint64_t reversed_bytes(uint64_t v) {  // the number of bits of each
   return (v >> 4 & 0x0f0f0f0f0f0f0f0f) | (v & 0x0f0f0f0f0f0f0f0f) << 4;
 }
 
-// Up to 7 bytes of zeros after them, too.
+// Reverses the bits of each byte; also processes up to 7 bytes after `count`, which are zero.
 void reverse_bits(uint8_t* bytes, size_t count) {
   for (size_t i = 0; i < count; i += 8) {
     uint64_t word;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar reference of resample_avx2.cc and resample_avx512.cc, and the level of other
+// The scalar reference of resample_avx2.cc and resample_avx512.cc, and the SIMD level of other
 // architectures.
 #include <algorithm>
 

@@ -36,7 +36,7 @@ void convert(const uint8_t* const yuv[3], int count, const YuvCoefficients& by,
   }
 }
 
-// Samples that exceed their bit depth, which a faulty decoder may return, wrap around on every
+// Samples that exceed their bit depth, which a faulty decoder may return, wrap around at every SIMD
 // level.
 template <int columns>
 void convert_deep(const uint16_t* const yuv[3], int count, const DeepYuvCoefficients& by,

@@ -33,7 +33,7 @@ constexpr PixelFunction kPosterize{table_channels, look_up_bytes, posterize_floa
 constexpr PixelFunction kSolarize{table_channels, look_up_bytes, solarize_floats};
 constexpr PixelFunction kStretch{table_channels, look_up_bytes, stretch_floats};
 
-// The border stays, as in both libraries.
+// The border is unchanged, as in both libraries.
 template <class SharpenRow>
 void sharpen_plane(const uint8_t* in, int width, int height, uint8_t* out, SharpenRow&& sharpen) {
   const auto bytes = static_cast<size_t>(width);

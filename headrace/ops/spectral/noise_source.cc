@@ -74,7 +74,7 @@ std::string rate_misfit(int of_noise, int of_sound) {
                  : "audio's is known: use noises in files, which have one");
 }
 
-// Reads `count` frames from `begin` on as samples; channel c starts at to + c * count.
+// Reads `count` frames starting at `begin` as samples; channel c starts at to + c * count.
 Result<void> read_samples(Stored& noise, int64_t begin, int64_t count, AudioDecoders& decoders,
                           float* to) {
   if (noise.sound.is_encoded()) {

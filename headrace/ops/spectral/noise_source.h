@@ -3,7 +3,7 @@
 // audio's sample rate.
 //
 // Nothing is read ahead: the thread that adds a noise reads its file, then decodes only the
-// required segment. Any thread may take one.
+// required segment. Any thread may take a segment.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,8 @@ const ErrorCode kTooShort{
     "fewer. policy=\"repeat_last\" repeats the last frame, \"wrap\" starts over; or leave such "
     "records out (on_error=)."};
 
-// In ticks: accumulated steps of a clip miss a frame's start by less.
+// In ticks: more than the rounding error that the steps of a clip accumulate, so that a time
+// slightly before a frame's start selects that frame.
 constexpr double kSlack = 1e-3;
 
 int64_t pts_of(const VideoTrack& track, size_t frame) {

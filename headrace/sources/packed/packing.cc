@@ -49,7 +49,7 @@ class RowsByRoom {
       at /= 64;
     }
   }
-  // The smallest room from `at` on for which a row exists.
+  // The smallest room of at least `at` for which a row exists.
   int64_t next(size_t at) const {
     for (size_t l = 0; l < levels_.size(); ++l) {
       const size_t word = at / 64;
@@ -69,7 +69,8 @@ class RowsByRoom {
 
   std::vector<int64_t> newest_;  // by room: the row added last, -1 if there is none
   std::vector<int64_t> below_;   // by row: the row added before it with the same room
-  // One bit per room, then one per word of those, and so on.
+  // Hierarchical bitmap: a bit per remaining room for which a row exists, then a bit per nonzero
+  // word of the level below.
   std::vector<std::vector<uint64_t>> levels_;
 };
 

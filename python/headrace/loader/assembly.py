@@ -260,8 +260,9 @@ class Assembly:
             inspector.close()
 
     def close(self, for_good: bool = False) -> None:
-        """for_good: at interpreter exit. A Python source may refer back to the loader, through its
-        class and the script's globals; the garbage collector does not see that cycle.
+        """for_good: whether the interpreter exits: then the source is released as well. A Python
+        source may refer back to the loader, through its class and the script's globals; the garbage
+        collector does not see that cycle.
         """
         self.workers.close()  # before the engine, which waits for their answers
         if self._engine is not None:

@@ -108,8 +108,8 @@ class Delivered:
         """Splits a batch into one dictionary per record, of ``fields`` or of all, like
         ``batch.per_record``.
 
-        For batches that are dictionaries, which have no methods. ConfigError HR0743 for an unknown
-        field, or one that is no longer in the dictionary.
+        For batches delivered as dictionaries, which lack this method. Raises ConfigError HR0743 for
+        an unknown field, or one that is no longer in the dictionary.
         """
         values = batch if isinstance(batch, Mapping) else batch._asdict()
         return per_record(self.loader.assembly.layout(), values, fields)

@@ -241,7 +241,9 @@ class _Size:
 
 
 def source_of(dataset: Any) -> Source:
-    """The images and boxes of a CocoDetection or a YoloDetection. ConfigError HR0850 for others."""
+    """The images and boxes of a CocoDetection or a YoloDetection. Raises ConfigError HR0850 for
+    other datasets, and for masks or keypoints.
+    """
     why = (
         "is not a COCO or YOLO dataset"
         if not hasattr(dataset, "prepare") or not hasattr(dataset, "coco")

@@ -155,7 +155,7 @@ class GifAnimation final : public Animation {
   Buffer left_;      // contents after the disposal
 };
 
-// Whether later frames need none before it.
+// Whether later frames can be decoded without the frames before this one.
 bool is_key(const GifFrame& frame, const VideoTrack& track) {
   return frame.place == Window{0, 0, track.width, track.height} && !frame.transparent &&
          (frame.disposal == 1 || frame.disposal == 2);

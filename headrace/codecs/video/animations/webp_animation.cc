@@ -166,8 +166,8 @@ class WebpAnimation final : public Animation {
   Window disposed_;
 };
 
-// Whether later frames need none before it. Before decoding, only lossy pictures without an alpha
-// chunk are known to be opaque.
+// Whether later frames can be decoded without the frames before this one. Before decoding, only
+// lossy pictures without an alpha chunk are known to be opaque.
 bool is_key(const WebpPart& part, const VideoTrack& track) {
   return part.place == Window{0, 0, track.width, track.height} &&
          (!part.blends || has_text(part.picture, "VP8 "));

@@ -102,7 +102,7 @@ class JpegRows {
   int first_mcu_row_ = 0, end_mcu_row_ = 0;
   int next_ = 0;  // row of the window
   std::array<Plane, 4> planes_;
-  Buffer memory_;                             // for everything that follows
+  Buffer memory_;                             // memory of the arrays below
   std::array<uint8_t*, 4> wide_{};            // an upsampled row per component
   std::array<uint8_t*, 3> between_{};         // an RGB row, intermediate for gray
   std::array<uint8_t*, 4> delivered_{};       // the channels of the first row that is delivered
