@@ -3,7 +3,7 @@
 
 Run it in an environment with the framework, as made by `./dev test --frameworks`, with
 `PYTHONPATH=build/wheel/site build/frameworks/NAME/bin/python`. The batch has 64 float32 pictures of
-(3, 224, 224) and 64 labels of int64; figures are medians. For tensorflow, also compares a
+(3, 224, 224) and 64 int64 labels; figures are medians. For tensorflow, also compares a
 tf.data.Dataset of the batches with plain iteration and Dataset.from_generator.
 """
 

@@ -74,7 +74,7 @@ def measure(step: Any, side: int, workers: int, epochs: int) -> tuple[float, flo
 
 
 def _cpu_with(loader: hr.Loader) -> float:
-    """CPU seconds of this process and of the loader's."""
+    """CPU seconds of this process and of the loader's workers."""
     total = cpu_seconds()
     for process in loader.stats()["python_workers"]["processes"]:
         with open(f"/proc/{process}/schedstat") as file:

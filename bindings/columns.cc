@@ -154,7 +154,7 @@ void bind_columns(nb::module_& module) {
           nb::sig("def add_paths(self, name: str, paths: list[str], root: str = '', outside: bool "
                   "= False, kind: str = '', which: object = None) -> None"),
           "Files. root: the base folder of paths from data; outside: whether they may point "
-          "outside it. which: an array of int64, the index of each record's path, if records "
+          "outside it. which: an int64 array, the index of each record's path, if records "
           "share files.")
       .def(
           "add_texts",
@@ -168,7 +168,7 @@ void bind_columns(nb::module_& module) {
           nb::arg("which") = nb::none(),
           nb::sig("def add_texts(self, name: str, values: list[str], kind: str | None = None, "
                   "which: object = None) -> None"),
-          "Strings. kind: text or label; default: by the name. which: an array of int64, the "
+          "Strings. kind: text or label; default: by the name. which: an int64 array, the "
           "index of each record's string, if records share them.")
       .def("add_window", &add_window, nb::arg("name"), nb::arg("array"), nb::arg("offsets"),
            nb::arg("ends"), nb::arg("padding") = false,

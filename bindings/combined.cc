@@ -121,8 +121,7 @@ void bind_combined(nb::module_& module) {
             subset(source.source, {indices.data(), indices.data() + indices.size()})};
       },
       nb::arg("source"), nb::arg("indices"),
-      nb::sig("def subset(source: Source, indices: object) -> Source"),
-      "indices: an array of int64.");
+      nb::sig("def subset(source: Source, indices: object) -> Source"), "indices: an int64 array.");
   module.def("split", &split_source, nb::arg("source"), nb::arg("fractions"), nb::arg("seed"),
              nb::arg("stratify_by"));
   module.def("kfold", &kfold_source, nb::arg("source"), nb::arg("folds"), nb::arg("seed"),

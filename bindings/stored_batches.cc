@@ -27,7 +27,7 @@ struct BatchHandle {
 BatchHandle read(const StoredReader& reader, nb::handle numbers) {
   const TensorView view = borrowed_view(numbers);
   if (view.dtype != DType::kInt64 || view.shape.size() != 1) {
-    throw nb::type_error("numbers: one dense axis of int64");
+    throw nb::type_error("numbers: a dense one-dimensional int64 array");
   }
   const std::span<const int64_t> wanted(static_cast<const int64_t*>(view.data),
                                         static_cast<size_t>(view.elements()));

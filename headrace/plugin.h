@@ -282,7 +282,7 @@ typedef struct headrace_signatures {
 enum { HEADRACE_MOST_CHANNELS = 16 };
 
 enum {                        /* headrace_image_header.flags */
-       HEADRACE_CMYK = 1,     /* 4 channels of uint8 are amounts of ink */
+       HEADRACE_CMYK = 1,     /* 4 uint8 channels are amounts of ink */
        HEADRACE_NO_COLORS = 2 /* the channels are neither gray nor colors, and none is alpha */
 };
 

@@ -96,7 +96,7 @@ struct DecodeJob {
   std::span<const uint8_t> bytes;  // REQUIRES: Buffer::kPadding readable bytes after them
   Window window;                   // REQUIRES: inside the header's width x height, not empty
   ColorMode color = ColorMode::kRGB;
-  DType sample = DType::kUInt8;  // REQUIRES: uint8, or with kStored the header's
+  DType sample = DType::kUInt8;  // REQUIRES: uint8, or with kStored the dtype in the header
   bool strict = false;           // decode the whole picture, and treat damage as an error
   // Fill in rows of the window that the file lacks, as the reference library does, if it does. If
   // not set, missing rows are an error.

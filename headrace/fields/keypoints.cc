@@ -45,9 +45,8 @@ std::string keypoints_want(const FieldState& field) {
   if (field.shape.empty() || field.shape.back() < 2) {
     return "only keypoints with at least two numbers each can follow it";
   }
-  return is_movable(field.dtype)
-             ? ""
-             : "only keypoints of float32, float64, int32 or int64 can follow it";
+  return is_movable(field.dtype) ? ""
+                                 : "only float32, float64, int32 or int64 keypoints can follow it";
 }
 
 Result<void> keypoints_follow(const Following& way, FieldValue& value) {

@@ -101,7 +101,7 @@ class WarpPass::Rows {
   }
 
  private:
-  // The border pixels on each side of the source's.
+  // What the border pixels on each side of the source are.
   enum class Beside : uint8_t { kNothing, kBlack, kEdge };
 
   // Rows of the result are made in bands, so that only the input of one band is packed at a time,

@@ -8,8 +8,8 @@
 
 namespace headrace {
 
-// Loads a plug-in, whose transforms are then operators like the engine's. If one with the same
-// bytes is loaded already, returns that one. checked: checks each of its calls from now on
+// Loads a plug-in, whose transforms are then operators like those of the engine. If one with the
+// same bytes is loaded already, returns that one. checked: checks each of its calls from now on
 // (checked_call.h). Throws HR0570 to HR0572.
 const Plugin& load_plugin(const std::string& path, bool checked = false);
 

@@ -110,7 +110,7 @@ std::string PluginDecoder::why_not(const headrace_image_header& header) const {
     return "the orientation " + std::to_string(header.orientation);
   if (header.flags & ~uint32_t{HEADRACE_CMYK | HEADRACE_NO_COLORS}) return "unknown flags";
   if (header.flags & HEADRACE_CMYK && (header.channels != 4 || dtype != DType::kUInt8))
-    return "HEADRACE_CMYK for other than 4 channels of uint8";
+    return "HEADRACE_CMYK for other than 4 uint8 channels";
   if (header.working_bytes > kMostWorkingBytes)
     return std::to_string(header.working_bytes) + " working_bytes";
   return {};

@@ -23,7 +23,7 @@ enum class PerRecord : uint8_t {
   kLengths,    // a number per record, or the name of a field: with one number, or audio (samples)
   kDurations,  // the same; for audio, seconds
   kIndices,    // not per record: record indices
-  kOrder,      // not per record: another sampler; None: the loader's
+  kOrder,      // not per record: another sampler; None: that of the loader
   kNothing,    // its class has no first argument
 };
 

@@ -173,7 +173,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 
 def all_codes() -> dict[str, dict[str, str]]:
-    """Every error code by its id: the engine's, and those of modules not imported yet."""
+    """Every error code by its id: those of the engine, and of modules not imported yet."""
     import pkgutil
 
     # These declare none; libheadrace is the engine's library, which looks like a module,

@@ -28,7 +28,7 @@ const ErrorCode kOtherDtype{
     "The header of a .npy, of llm.c's .bin or of Megatron's .idx declares the dtype of its tokens, "
     "and dtype= differs from it. Omit dtype=, which is for files without a header."};
 
-constexpr size_t kLlmHeader = 1024;  // 256 numbers of int32: magic, version, tokens, zeros
+constexpr size_t kLlmHeader = 1024;  // 256 int32 numbers: magic, version, tokens, zeros
 struct LlmKind {
   int32_t magic, version;
   DType dtype;

@@ -5,9 +5,9 @@
 // Note [Audio values]
 // The field's state is (channels, frames), float32, and has the sample rate; frames is -1 if
 // records differ. A value is a Sound until samples are needed: trimming and padding edit it, so
-// that the codec decodes only what remains. samples_of() decodes; from then on `bytes` are
-// (channels, frames) of float32, of `shape`, at `sample_rate` frames per second. Operators whose
-// result is not a waveform (a spectrogram) make the field a tensor, in plan() and in apply().
+// that the codec decodes only what remains. samples_of() decodes; from then on `bytes` are float32
+// (channels, frames), of `shape`, at `sample_rate` frames per second. Operators whose result is not
+// a waveform (a spectrogram) make the field a tensor, in plan() and in apply().
 #pragma once
 
 #include <cstdint>

@@ -90,7 +90,7 @@ void MixingOp::plan(const FieldState& field) const {
   if (field.kind == FieldKind::kLabel) return;  // beforehand() makes the encoding
   if (field.kind == FieldKind::kTensor) {
     if (field.dtype == DType::kFloat32) return;
-    raise_misfit(name_, "mixes targets of float32, and " + what);
+    raise_misfit(name_, "mixes float32 targets, and " + what);
   }
   if (field.kind != FieldKind::kImage) {
     raise_misfit(name_, "mixes images and their labels, and \"" + field.name + "\" is a " +

@@ -24,7 +24,7 @@ Param dropout_fill_param() {
 Param dropout_mask_param() {
   return {.name = "fill_mask",
           .type = ParamType::kFloat,
-          .doc = "The same for masks. None leaves them as they are."};
+          .doc = "The same for masks. None leaves them unchanged."};
 }
 
 Param dropout_chance_param() {

@@ -48,7 +48,7 @@ class NoiseSource {
     bool repeat = false;  // otherwise, noise shorter than the audio is rejected
     MediaOptions decoding = {};
   };
-  // Errors name the file: read errors as they are, or HR0545 if the noise does not fit.
+  // Errors state the file: read errors are unchanged, HR0545 if the noise does not fit.
   Result<Noise> take(int64_t index, const Wanted& wanted, Renderer& renderer) const;
   // Adds the drawn noise to a record's error.
   void blame(int64_t index, Error& error) const;

@@ -36,8 +36,8 @@ class ToDtype final : public PictureOp {
     }
     const bool samples = field.dtype == DType::kFloat32 && step_.dtype == DType::kInt16;
     if (!samples || !step_.scale) {
-      raise_misfit("ToDtype", "audio clips of float32 become int16, with scale=True; \"" +
-                                  field.name + "\" is " + text_of(field));
+      raise_misfit("ToDtype", "float32 audio becomes int16, with scale=True; \"" + field.name +
+                                  "\" is " + text_of(field));
     }
     field.dtype = DType::kInt16;
   }

@@ -65,7 +65,7 @@ Result<Sound> open_sound_of_video(const ByteRanges& file, AudioDecoders& decoder
   if (!has_sound) return has_sound.error();
   if (!*has_sound) return no_track_of_sound(kAviName);
   return unread_sound(kAviName, "has audio, which this container does not support",
-                      "write it again once, which leaves video and audio as they are: ffmpeg "
+                      "write it again once, which leaves video and audio unchanged: ffmpeg "
                       "-fflags +genpts -i in.avi -c copy out.mkv");
 }
 

@@ -78,7 +78,7 @@ void WarpOp::plan_picture(FieldState& picture) const {
   if (arithmetic_ == Arithmetic::kPillow && interpolation_ != Filter::kNearest &&
       (wide || channels > 4)) {
     raise_misfit(name_,
-                 "Pillow blends up to four channels of uint8, and \"" + picture.name + "\" is " +
+                 "Pillow blends up to four uint8 channels, and \"" + picture.name + "\" is " +
                      text_of(picture) + " here",
                  "arithmetic=\"torch\"");
   }

@@ -7,7 +7,7 @@
     >>> parts.put_together(["one", "two"])
     {'x': ['one', ('two', 'a')]}
 
-Mappings, lists, tuples, named tuples and dataclasses are opened; everything else stays as it is.
+Mappings, lists, tuples, named tuples and dataclasses are opened; everything else is unchanged.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class Loader(Outputs):
         return Iteration(self._next, self._turn, form)
 
     def _delivered(self, delivery: Delivery | None = None) -> Delivery:
-        """The delivery, by default the engine's; for a stream, wrapped to find its end."""
+        """The delivery, by default that of the engine; for a stream, wrapped to find its end."""
         delivery = delivery or EngineBatches(self._assembly)
         if self._assembly.stream is None:
             return delivery

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches as a framework's arrays: the results of ``loader.torch()`` and similar methods.
 
-A view holds no batch and no position: both are the loader's. Several views of one loader are one
-iteration, seen as different arrays.
+A view holds no batch and no position: both belong to the loader. Several views of one loader are
+one iteration, seen as different arrays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _View = TypeVar("_View", bound="Delivered")
 
 
 class Field(NamedTuple):
-    """A delivered field; ``shape`` is a record's, in memory order."""
+    """A delivered field; ``shape`` is that of one record, in memory order."""
 
     kind: str
     dtype: str
@@ -48,7 +48,7 @@ def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
 
 
 class Delivered:
-    """A loader whose batches are a framework's arrays. Everything else is the loader's.
+    """A loader whose batches are a framework's arrays. Everything else is that of the loader.
 
     It can be iterated repeatedly, one epoch each time. It is not a DataLoader: the loader already
     divides each global batch over the ranks, so nothing may divide it a second time; Lightning and

@@ -146,7 +146,9 @@ class Batching:
     def give_to(
         self, loader: MigratedLoader, dataset: Dataset, steps: list[Any], check: bool
     ) -> None:
-        """Gives the loader's torch batches the function's structure. steps: the loader's."""
+        """Gives the loader's torch batches the function's structure. steps: the loader's
+        transforms.
+        """
         loader.transposed = self.how == "transpose"
         if self.how == "pad":
             loader.collated = padded.Padded(dataset.fields)

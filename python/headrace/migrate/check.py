@@ -50,7 +50,7 @@ def compare(
     report: Report,
     keywords: Mapping[str, Any],
 ) -> None:
-    """Raises ConfigError HR0835 if a record differs. keywords: the loader's."""
+    """Raises ConfigError HR0835 if a record differs. keywords: arguments of the loader."""
     if dataset.keeps_state:
         report.add(f"state of {dataset.name}", CHANGED, _STATE)
         return

@@ -89,7 +89,7 @@ def wrapped(dataset: Any, told: Told) -> Dataset:
         together=True,
         ragged=True,
         node=node_of((np.zeros((3, 1, 1), np.uint8), {name: np.zeros(1) for name in targets})),
-        note="boxes are (left, top, right, bottom) of float32; an image without objects has "
+        note="boxes are float32 (left, top, right, bottom); an image without objects has "
         "empty fields, whereas torchvision omits the keys",
     )
 

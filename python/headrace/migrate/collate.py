@@ -72,7 +72,7 @@ def mixing_step(transform: Any, group: int) -> Any:
         "group": group,
     }
     if (of_script or known_name(transform)) == "CutMix":
-        return T.CutMix(**options, uint8=True)  # bytes are pasted as they are
+        return T.CutMix(**options, uint8=True)  # bytes are pasted unchanged
     return T.MixUp(**options)
 
 

@@ -59,7 +59,10 @@ def open(
         return path.with_kinds(kinds) if kinds else path
     if isinstance(path, (list, tuple)) and ("format" in params or _are_paths(path)):
         path = "\n".join(os.fspath(one) for one in path)  # the engine's form of several paths
-    given = {"path": path, "filesystem": filesystem}  # as it is opened again elsewhere
+    given = {
+        "path": path,
+        "filesystem": filesystem,
+    }  # the arguments with which it is opened again elsewhere
     if filesystem is not None:
         from headrace.sources.filesystems import path_on
 

@@ -179,7 +179,7 @@ def _difference(there: Facts, here: Facts) -> str | None:
 
 def plain_recipe(source: Made) -> dict[str, Any]:
     """The recipe as dictionaries, lists, numbers and text. ConfigError HR0171 for values that
-    cannot be expressed so, such as Python objects.
+    cannot be expressed in this form, such as Python objects.
     """
     recipe = checked_recipe(source)
     arguments = {name: plain_value(value) for name, value in recipe.arguments.items()}

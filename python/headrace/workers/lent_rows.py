@@ -113,9 +113,9 @@ class Makers(Protocol):
 
 
 class Work(NamedTuple):
-    """Everything a maker needs. keywords: a loader's, with the memory_limit of this one. facts:
-    values that must be equal in the maker. terms: as in Rows. ranks_here: the number of the
-    loader's ranks on this machine, which share its resources.
+    """Everything a maker needs. keywords: the arguments of a loader, with the memory_limit of this
+    one. facts: values that must be equal in the maker. terms: as in Rows. ranks_here: the number of
+    the loader's ranks on this machine, which share its resources.
     """
 
     source: Any

@@ -25,7 +25,7 @@ _AS_STORED = "mask"  # images of this kind are decoded without checking channels
 def verify_all(
     src: Source, target: str, to: str, tell: Told, records: range, options: Mapping[str, Any]
 ) -> None:
-    """Raises HR0416 at the first record of ``target`` that differs from the source's."""
+    """Raises HR0416 at the first record of ``target`` that differs from that of the source."""
     container = write.container(to)
     if container.verify:
         container.verify(src, target, options, lambda done: tell.have_done(len(records) + done))

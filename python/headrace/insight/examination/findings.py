@@ -25,7 +25,7 @@ class Findings:
 
     loader: Any
     step: Step | None
-    model: Any = None  # the step's, if the user passed it
+    model: Any = None  # the model of the step, if the user passed it
     optimizer: Any = None
     report: Report = dataclasses.field(default_factory=Report)
     rendezvous: Rendezvous | None = None  # rendezvous with the ranks on this machine

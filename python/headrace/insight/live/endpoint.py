@@ -64,7 +64,7 @@ class Endpoint:
         self._server.server_close()
 
     def let_go(self) -> None:
-        """In a forked child: closes the port, which is the parent's, without waiting."""
+        """In a forked child: closes its copy of the parent's port, without waiting."""
         with contextlib.suppress(OSError):
             self._server.socket.close()
 

@@ -31,7 +31,8 @@ def in_force() -> str:
 
 
 def text(level: str | None = None, reason: Reason | None = None) -> str:
-    """The instruction set in use, why, and what other CPUs would use. Default: this process's.
+    """The instruction set in use, why, and what other CPUs would use. Default: those of this
+    process.
 
     Example:
         >>> from headrace.insight.measure import instructions

@@ -20,8 +20,8 @@ DIFFERS = " differs the second time"
 
 
 class Left(BaseException):
-    """Ends the attempt; the dataset is then called as it is. Not an Exception, so that handlers let
-    it pass.
+    """Ends the attempt; the dataset is then called unchanged. Not an Exception, so that handlers
+    let it pass.
     """
 
 

@@ -185,7 +185,7 @@ def _features(schema: Any) -> dict[str, Any]:
 class Place(NamedTuple):
     """The base folder of paths in a table, and whether they may point outside it."""
 
-    folder: str = ""  # empty: a table made by the caller, whose paths are used as they are
+    folder: str = ""  # empty: a table made by the caller, whose paths are used unchanged
     outside: bool = False
 
 

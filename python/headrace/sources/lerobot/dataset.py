@@ -45,7 +45,7 @@ def lerobot(
     """A LeRobot v3 dataset: one record per frame, with LeRobot's field names.
 
     root: its folder, with meta/, data/ and videos/, on disk; with ``cameras=[]`` also a URL.
-    delta_timestamps: by feature, seconds relative to the record's: ``{"action": [0, 0.1],
+    delta_timestamps: by feature, seconds relative to the record's time: ``{"action": [0, 0.1],
     "observation.images.top": [-0.1, 0]}``. The feature is then (T, ...), and ``<feature>_is_pad``
     (T,) bool marks times beyond the episode's ends, for which its first or last frame is repeated.
     cameras: names of features; default: all. features: names of the other features, in addition to

@@ -89,10 +89,10 @@ struct JpegLibraryDecoder::Columns {
 };
 
 // Note [Why a cropped decode equals the slice]
-// jpeg_crop_scanline makes libjpeg treat the crop's edges as the picture's. Upsampling reads one
-// neighboring chroma sample, so we decode one more pixel on each side and drop it afterwards;
-// libjpeg also rounds the left edge down to a multiple of the iMCU. Two more caveats: a crop
-// narrower than two chroma samples changes the upsampling filter, hence the minimum width; and
+// jpeg_crop_scanline makes libjpeg treat the crop's edges as the edges of the picture. Upsampling
+// reads one neighboring chroma sample, so we decode one more pixel on each side and drop it
+// afterwards; libjpeg also rounds the left edge down to a multiple of the iMCU. Two more caveats: a
+// crop narrower than two chroma samples changes the upsampling filter, hence the minimum width; and
 // block smoothing of files with missing scans reads two blocks around, so those are not cropped.
 // Rows are skipped only from the picture's top, before anything was read: later skips are inexact
 // in released versions if they start inside a group of rows.

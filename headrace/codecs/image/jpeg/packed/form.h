@@ -49,7 +49,8 @@ Result<PackedPicture> parse_packed_jpeg(std::span<const uint8_t> bytes);
 // Finds a picture's rows.
 class PackedRows {
  public:
-  // REQUIRES: Buffer::kPadding readable bytes after the picture's, which must outlive this object.
+  // REQUIRES: Buffer::kPadding readable bytes after the bytes of the picture, which must outlive
+  // this object.
   void begin(const PackedPicture& picture);
   // Block row y of component c, valid until the next open(). False if it is not a valid row.
   bool open(int c, int y, PackedRow& row);

@@ -25,9 +25,8 @@ Result<void> directions_follow(const Following& way, FieldValue& value) {
 }
 
 std::string directions_want(const FieldState& field) {
-  return is_movable(field.dtype)
-             ? ""
-             : "only directions of float32, float64, int32 or int64 can follow it";
+  return is_movable(field.dtype) ? ""
+                                 : "only float32, float64, int32 or int64 directions can follow it";
 }
 
 const KindRecord kTemplateDirections{

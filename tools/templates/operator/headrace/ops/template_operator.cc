@@ -20,18 +20,17 @@ class TemplateAdd final : public Op {
   const int64_t number_;
 };
 
-const OpRecord kTemplateAdd{.name = "TemplateAdd",
-                            .doc = "Adds a number to labels.\n\nInt64 labels; they stay so.",
-                            .page = {.unseen = "labels alone"},
-                            .params = {{.name = "number",
-                                        .type = ParamType::kInt,
-                                        .doc = "What is added.",
-                                        .required = true}},
-                            .oracle = "NumPy's addition",
-                            .example = {{"number", int64_t{7}}},
-                            .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-                              return std::make_unique<TemplateAdd>(arguments.integer("number"));
-                            }};
+const OpRecord kTemplateAdd{
+    .name = "TemplateAdd",
+    .doc = "Adds a number to labels.\n\nint64 labels; the dtype is unchanged.",
+    .page = {.unseen = "labels alone"},
+    .params =
+        {{.name = "number", .type = ParamType::kInt, .doc = "What is added.", .required = true}},
+    .oracle = "NumPy's addition",
+    .example = {{"number", int64_t{7}}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<TemplateAdd>(arguments.integer("number"));
+    }};
 const Register<OpRecord> registered_template_add(kTemplateAdd);
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr PixelFunction kBrighten{[](const PixelStep&, int in) { return in; }, b
 
 const OpRecord kTemplateBrighten{
     .name = "TemplateBrighten",
-    .doc = "An image brighter by 40 of 255.\n\nuint8 images; they stay so.",
+    .doc = "An image brighter by 40 of 255.\n\nuint8 images; the dtype is unchanged.",
     .page = {.section = "Color transforms", .step = "T.TemplateBrighten()"},
     .params = {},
     .oracle = "Pillow's ImageChops.add of 40, bit for bit",

@@ -27,7 +27,7 @@ class TemplateInvert final : public PixelOp {
 
 const OpRecord kTemplateInvert{
     .name = "TemplateInvert",
-    .doc = "The negative of an image.\n\nuint8 images; they stay so.",
+    .doc = "The negative of an image.\n\nuint8 images; the dtype is unchanged.",
     .page = {.section = "Color transforms", .step = "T.TemplateInvert()"},
     .params = {},
     .oracle = "torchvision v2's invert, bit for bit",
