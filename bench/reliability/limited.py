@@ -37,7 +37,7 @@ def run(attempt: Attempt) -> None:
 
 TRIAL = Trial(
     "limited",
-    "Resident memory stays within memory_limit and 5 %, whatever the consumer does",
+    "Resident memory stays within memory_limit and 5 %, regardless of what the consumer does",
     200,
     "epochs",
     run,

@@ -126,7 +126,7 @@ class Arguments {
   const std::vector<Branch>& branches(std::string_view name) const;
   const std::vector<std::string>& texts(std::string_view name) const;
   const ParamObjectPtr& object(std::string_view name) const;  // null if None
-  // The value, whatever its declared type is.
+  // The value, of any declared type.
   const ParamValue& value(std::string_view name) const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small functions for names and lines of text.
 //
-// Upper and lower case are ASCII only, whatever the locale: the same files must be found on every
-// machine. All other bytes are left unchanged.
+// Upper and lower case are ASCII only, regardless of the locale: the same files must be found on
+// every machine. All other bytes are left unchanged.
 #pragma once
 
 #include <algorithm>

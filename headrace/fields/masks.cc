@@ -4,7 +4,7 @@
 //
 // Without a warp, each row comes from a row and each column from a column, so a geometry reduces to
 // two index lists, computed one axis at a time and applied once. With a warp, each position has its
-// own source. Outside the image the value is 0, whatever a warp's mask_fill is, since that is a
+// own source. Outside the image the value is 0, regardless of a warp's mask_fill, since that is a
 // class id, which instances and depths do not have.
 #include <algorithm>
 #include <cstring>

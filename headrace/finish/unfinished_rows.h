@@ -85,8 +85,8 @@ class UnfinishedRows {
   // Size of the device's report on its work, which queue() copies to the host by the time the
   // stream has completed it. 0 if none of the work can fail.
   virtual size_t verdict_bytes() const { return 0; }
-  // False if rows are not correct. Then the code that fills slots has been told the records, and
-  // makes these rows in another way from now on: the batch must be made again.
+  // False if rows are not correct. Then the code that fills slots has been notified of the records,
+  // and makes these rows in another way from now on: the batch must be made again.
   virtual bool accepts(const uint8_t* /*verdict*/) const { return true; }
 };
 

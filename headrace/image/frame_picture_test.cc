@@ -269,7 +269,7 @@ TEST(TheFrameCodec, DescribesItsMemory) {
   EXPECT_EQ(header.height, 16);
   EXPECT_EQ(header.channels, 3);
   EXPECT_EQ(header.exif_orientation, 1);
-  EXPECT_LT(header.working_bytes, size_t{64} << 10);  // whatever the height
+  EXPECT_LT(header.working_bytes, size_t{64} << 10);  // regardless of the height
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ void FusedPass::begin(const PassJob& job) {
 }
 
 void FusedPass::make_axes() {
-  // Without a resize both axes are copies, whatever the filter.
+  // Without a resize both axes are copies, regardless of the filter.
   const Filter filter = job_.filter.value_or(Filter::kNearest);
   const Window& range = job_.range;
   x_.make(filter, job_.width, job_.to_width, range.x, range.x + range.width, job_.flip_x_before,

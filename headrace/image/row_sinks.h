@@ -14,8 +14,8 @@
 
 namespace headrace {
 
-// Copies `count` samples of row `row` of the block, whatever its layout: channel c goes to out[c].
-// May write up to 63 bytes past each plane's row.
+// Copies `count` samples of row `row` of the block, regardless of its layout: channel c goes to
+// out[c]. May write up to 63 bytes past each plane's row.
 void copy_planar_row(const RowBlock& block, int row, int channels, int count, uint8_t* const out[]);
 
 // Distributes the rows of one decoded window to several sinks that need parts of it: views of a

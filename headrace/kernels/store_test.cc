@@ -22,7 +22,7 @@ constexpr Affine kImageNetRed{1.0f / 255, 0.485f, 0.229f};
 std::array<double, 256> affine_values(const Affine& affine) {
   std::array<double, 256> values;
   for (int x = 0; x < 256; ++x) {
-    // volatile: each operation is rounded to float32, whatever the compiler flags.
+    // volatile: each operation is rounded to float32, regardless of the compiler flags.
     volatile float scaled = static_cast<float>(x) * affine.scale;
     volatile float centered = scaled - affine.mean;
     values[x] = centered / affine.std;

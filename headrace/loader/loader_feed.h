@@ -24,7 +24,8 @@ struct FedBatch {
 
 // One loader's batches, each divided by rows over several devices: the first device gets the first
 // rows, and the numbers of rows differ by at most 1, unless rows are mixed: then each device gets
-// whole groups. There is one read-ahead, one cache and one order, whatever the number of devices.
+// whole groups. There is one read-ahead, one cache and one order, regardless of the number of
+// devices.
 //
 // While it is in use, only the prefetchers' threads may call non-const members of the loader.
 class SharedBatches {

@@ -54,7 +54,7 @@ class PluginMessage {
     return HEADRACE_FAILED;
   }
   bool threw() const { return threw_; }
-  // The message as valid UTF-8, whatever the plug-in wrote.
+  // The message as valid UTF-8, regardless of what the plug-in wrote.
   std::string text() const;
 
  private:

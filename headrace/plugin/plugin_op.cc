@@ -55,7 +55,7 @@ class PluginOp final : public Op {
   [[noreturn]] void misfit(const std::string& what, const std::string& hint = {}) const {
     raise_misfit(transform_.record.name, what, hint);
   }
-  // Whether the shape is fixed, whatever the plug-in returns: rows follow the images.
+  // Whether the shape is fixed, regardless of what the plug-in returns: rows follow the images.
   static bool keeps_rows(FieldKind kind) { return is_spatial(kind) && !is_picture(kind); }
 
   static bool same_rows(const Shape& a, const Shape& b) {

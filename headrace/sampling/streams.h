@@ -9,7 +9,7 @@
 //
 //   records before stream s = floor(N/G) * floor(s G/C) + floor((N mod G) s/C)
 //
-// So all streams end with the epoch's last batch, whatever the sizes of blocks are; at most C - 1
+// So all streams end with the epoch's last batch, regardless of the sizes of blocks; at most C - 1
 // blocks are split, each between two or more neighboring streams. In every epoch each stream
 // permutes its blocks, and the records in every window of some of them. Ranks take equal slices of
 // a batch (batch_layout.h): whole streams, if their number divides C.

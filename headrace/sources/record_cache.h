@@ -2,9 +2,9 @@
 // Caches records in memory as they are stored, so that they are read from disk once.
 //
 // The first records read are kept, up to a number of bytes, and never evicted: if a dataset is a
-// tenth too large, nine tenths of its records are hits in every epoch, whatever the order. (An LRU
-// cache would have hardly any hits.) Loaders of one process that read the same fields of the same
-// source share one cache, and so do the ranks of a machine: Note [A cache for the ranks of a
+// tenth too large, nine tenths of its records are hits in every epoch, regardless of the order. (An
+// LRU cache would have hardly any hits.) Loaders of one process that read the same fields of the
+// same source share one cache, and so do the ranks of a machine: Note [A cache for the ranks of a
 // machine]. A record whose file has changed is read again, as far as changes are detected: Note
 // [What a change of files does to records in memory].
 #pragma once

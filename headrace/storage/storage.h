@@ -71,7 +71,8 @@ class OpenFile {
 
 // A piece of a file.
 struct FilePiece {
-  static constexpr uint64_t kWhole = UINT64_MAX;  // as `bytes`: the whole file, whatever its size
+  static constexpr uint64_t kWhole = UINT64_MAX;  // as `bytes`: the whole file, regardless of its
+                                                  // size
   std::string path = {};
   uint64_t offset = 0, bytes = kWhole;
   std::optional<FileIdentity> known = {};  // expected identity; otherwise HR0208

@@ -138,7 +138,7 @@ def _per_record(self: Any, *fields: str) -> list[dict[str, Any]]:
 
 
 def _detection(self: Any, image: str = "image") -> tuple[list[Any], list[dict[str, Any]]]:
-    """``images, targets`` as torchvision's detectors take them.
+    """``images, targets`` in the form that torchvision's detectors take.
 
     images: a list of (C, H, W). targets: a dictionary per record with all other fields: boxes (N,
     4) xyxy, labels (N,) from 1, image_id as int, area and iscrowd (COCO's areas and crowd), masks,
@@ -149,7 +149,7 @@ def _detection(self: Any, image: str = "image") -> tuple[list[Any], list[dict[st
 
 
 def _segmentation(self: Any, image: str = "image", mask: str = "mask") -> tuple[Any, Any]:
-    """``images, masks`` as torchvision's segmentation models take them: (B, H, W) int64 class ids.
+    """``images, masks`` for torchvision's segmentation models: (B, H, W) int64 class ids.
 
     ConfigError HR0744 if masks are not one tensor (B, 1, H, W).
     """

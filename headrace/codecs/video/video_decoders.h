@@ -25,7 +25,7 @@ class VideoDecoders {
   // `options` other than `stop` have changed.
   Result<void> decode(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan,
                       FrameSink& sink, const VideoDecoderOptions& options);
-  // Uses this decoder, whatever the options are; for tests.
+  // Uses this decoder, regardless of the options; for tests.
   void use(std::unique_ptr<VideoDecoder> decoder) { decoder_ = std::move(decoder); }
   // Decoding time since the last call.
   double take_seconds() { return std::exchange(seconds_, 0); }

@@ -49,7 +49,7 @@ void make_picture(FileArray& array, const std::string& channels);
 std::string_view meaning_of(std::string_view name);
 
 // Converts text to a valid field name: letters, digits and _, not beginning with a digit, and
-// different from the fields that every source has. Always valid UTF-8, whatever the bytes are.
+// different from the fields that every source has. Always valid UTF-8, regardless of the bytes.
 std::string field_name_of(std::string_view text);
 
 }  // namespace headrace

@@ -108,7 +108,7 @@ bool names_columns(const Line& line) {
 }
 
 // Whether only the second line's path has a media suffix, and the first line's label is not a
-// number: then the first line is a header, whatever its words.
+// number: then the first line is a header, regardless of its words.
 bool is_other_than(const Line& first, const Line& second) {
   return has_media_suffix(second.path) && !has_media_suffix(first.path) && !integer_in(first.label);
 }

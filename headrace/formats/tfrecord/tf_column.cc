@@ -46,7 +46,7 @@ class NumberFinder {
     if (!field) return std::move(field.error());
     return field->has_value();
   }
-  // The next length-delimited field, whatever its number.
+  // The next length-delimited field, regardless of its number.
   Result<std::optional<uint32_t>> next(Piece& rest, Piece& out) {
     constexpr size_t kTagAndLength = 20;
     while (rest.begin < rest.end) {

@@ -210,7 +210,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
     if (!after) return std::move(after.error());
     out.data = *after;
   }
-  // Like Python's tarfile: folders, links and devices have no data, whatever their size.
+  // Like Python's tarfile: folders, links and devices have no data, regardless of their size.
   const bool has_data = !link && !device && type != '5';
   out.bytes = has_data ? pax_size_.value_or(*stored) : 0;
   const uint64_t room = input_.size() - std::min(out.data, input_.size());

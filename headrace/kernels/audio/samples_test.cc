@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored samples become the same floats at each SIMD level, whatever the bytes around them.
+// Stored samples become the same floats at each SIMD level, regardless of the bytes around them.
 #include "headrace/kernels/audio/samples.h"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-// One record with this many samples, whatever its schema says.
+// One record with this many samples, regardless of its schema.
 class OneNoise final : public Source {
  public:
   OneNoise(Shape said, Shape of_record, size_t samples)

@@ -9,7 +9,7 @@
 // incomplete. So its contents are not trusted: an entry is used only if the hash in its slot is
 // that of the picture's bytes, and its own checksum is correct.
 //
-// Memory: one block of entries that are not yet written, whatever the size of the dataset. All
+// Memory: one block of entries that are not yet written, regardless of the size of the dataset. All
 // members may be called from any thread.
 #pragma once
 
@@ -61,7 +61,7 @@ class RowIndexFile {
   // Opens the file to be extended, or creates it; replaces a file that is not an index of this
   // dataset, or that consists mostly of superseded entries. Null if that is not possible.
   static std::unique_ptr<RowIndexFile> extend(const std::string& path, const RowIndexKey& key);
-  // The key stored in a file, whatever its dataset. Errors as for open().
+  // The key stored in a file, regardless of its dataset. Errors as for open().
   static Result<RowIndexKey> key_of(const std::string& path);
   ~RowIndexFile();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary listings of any cloud: whatever the bytes, names stay in their folder. The first byte
-// selects the cloud, and whether the listing is flat.
+// Arbitrary listings of any cloud: regardless of the bytes, names stay in their folder. The first
+// byte selects the cloud, and whether the listing is flat.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SOURCE of commands that inspect data: whatever headrace.open takes, or one media file."""
+"""The SOURCE of commands that inspect data: what headrace.open accepts, or one media file."""
 
 from __future__ import annotations
 

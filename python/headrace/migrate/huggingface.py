@@ -37,7 +37,7 @@ def rows_of(dataset: Any, rows_taken: Any, collate: Callable[[list[Any]], Any] |
     features = plain.features.items()
     images = [name for name, feature in features if isinstance(feature, library.Image)]
     if len(images) != 1 or plain.features[images[0]].mode is not None:
-        raise NoFormat(f"it has {len(images)} columns of encoded images")
+        raise NoFormat("it does not have exactly one image column, without a color mode")
     plain = plain.cast_column(images[0], library.Image(decode=False))
     first = plain[0][images[0]]
     if first["bytes"] is not None or not first["path"]:

@@ -14,7 +14,7 @@ from typing import Any
 from headrace import _core
 
 MEDIA_KINDS = (*_core.media(), "mask")
-# Values of fields with these names are file paths, whatever the suffix.
+# Values of fields with these names are file paths, regardless of the suffix.
 FILE_FIELDS = {kind: kind for kind in MEDIA_KINDS} | {"images": "image", "masks": "mask"}
 
 

@@ -70,8 +70,8 @@ def packed(
     progress: Progress | None = None,
 ) -> Source:
     """A source whose records are rows of ``length`` tokens, each filled with documents. source:
-    documents, as ``open`` takes them, with a one-dimensional integer field. tokens: the name of
-    that field. None: ``input_ids``, ``tokens``, or the only one.
+    documents, anything that ``open`` accepts, with a one-dimensional integer field. tokens: the
+    name of that field. None: ``input_ids``, ``tokens``, or the only one.
     method: "best-fit": the longest document first, each into the fullest row that it fits;
     "first-fit": in order, each into the first row that it fits; "sequential": in order, a row ends
     where the next document does not fit; "split": in order, split wherever a row is full. too_long:

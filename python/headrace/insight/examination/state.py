@@ -19,7 +19,7 @@ def kept(
     notes: list[str],
     hangs: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
-    """Restores everything afterwards, however it ends; reports what could not be restored.
+    """Restores everything afterwards, even after an exception; reports what could not be restored.
 
     hangs: returns whether the loader hangs, in which case restoring it would hang as well.
     """

@@ -161,7 +161,7 @@ def told_of(error: Exception) -> str:
 
 
 class Ledger:
-    """Times of a loop, accumulated batch by batch, whatever code runs it."""
+    """Times of a loop, accumulated batch by batch, for loops of any code."""
 
     def __init__(self, windows: int = WINDOWS, has_step: bool = True) -> None:
         self.windows: list[Window] = []

@@ -110,7 +110,7 @@ def _block_kind(block: Path) -> str | None:
     except OSError:
         return None
     if "virtio" in str(folder) or folder.name.startswith(("vd", "xvd")):
-        return "virtual"  # their disks report that they rotate, whatever the real storage is
+        return "virtual"  # their disks report that they rotate, regardless of the real storage
     for place in (folder, folder.parent):  # a partition has no queue, but its disk does
         text = text_of(place / "queue" / "rotational")
         if text is not None:

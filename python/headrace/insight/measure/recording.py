@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A timeline of the experiments and of the batches of each loop, on one clock.
 
-Bounded, however long a loop runs: the first consecutive batches of each window, the slowest ones of
+Bounded for loops of any length: the first consecutive batches of each window, the slowest ones of
 the whole loop, and histograms of waits and steps.
 """
 

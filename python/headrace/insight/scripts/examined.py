@@ -272,7 +272,9 @@ class _Examination:
         return NO_LOADER.error(text.rstrip("."), hint=hint)
 
     def _leave_now(self) -> None:
-        """For a script that catches whatever ends it: the rest is done here, inside the script."""
+        """For a script that catches every exception that would end it: the rest is done here,
+        inside the script.
+        """
         if self._left:
             return
         self._left = True

@@ -42,8 +42,8 @@ const JpegRowEntry* next_row(const JpegDeviceRows& rows, int row) {
   return row + 1 < rows.index.size() ? &rows.index.row(row + 1) : nullptr;
 }
 
-// Note [Which rows a file has]: the last row is decoded to its end, whatever the window needs of
-// it.
+// Note [Which rows a file has]: the last row is decoded to its end, regardless of what the window
+// needs of it.
 int end_column(const JpegDeviceRows& rows, int row) {
   return next_row(rows, row) ? rows.right : rows.header.frame.mcus_wide;
 }

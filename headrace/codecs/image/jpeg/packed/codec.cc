@@ -117,7 +117,7 @@ Result<void> PackedJpegDecoder::decode_row(int c, int y) {
   return {};
 }
 
-// Checks every row of the picture, whatever the window.
+// Checks every row of the picture, regardless of the window.
 Result<void> PackedJpegDecoder::check_all() {
   for (int c = 0; c < picture_.frame.count; ++c) {
     const JpegComponent& component = picture_.frame.component[c];
