@@ -186,7 +186,7 @@ def rows(cases: dict[str, Case]) -> Iterator[str]:
             found = least_seconds(there, time.process_time)
             ours = found["headrace"]
             others = ", ".join(f"{n} {found[n] / ours:.2f}x" for n in there if n != "headrace")
-            yield f"{label:30} {ours * 1e6:8.1f} us a file; {others}"
+            yield f"{label:30} {ours * 1e6:8.1f} us per file; {others}"
             used = ", ".join(memory(name, label, folder) for name in there)
             yield f"{'  peak PSS (after imports), MiB':30} {used}"
             if case.frames < 10000:

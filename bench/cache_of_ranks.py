@@ -91,7 +91,7 @@ def measured(args: argparse.Namespace, given: dict[str, Any]) -> Round:
             pipe.send(True)
         answers = [pipe.recv() for pipe in pipes]
         seconds.append(sum(answer[0] for answer in answers))
-    # Of all ranks at the same time, since none has ended.
+    # Sums over all ranks at the same time, since none has ended.
     pss, read = (sum(answer[i] for answer in answers) for i in (1, 2))
     for pipe, process in zip(pipes, ranks, strict=True):
         pipe.send(False)

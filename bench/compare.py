@@ -183,7 +183,7 @@ def other_kinds(args: argparse.Namespace) -> list[PeerKind]:
             args.python_ffcv,
             prepares=True,
             reads_files=False,
-            differs=f"encoded anew at quality 90, chroma halved; {beton}",
+            differs=f"encoded again at quality 90, chroma halved; {beton}",
         ),
         PeerKind("SPDL", "spdl_pipeline.py", "", "spdl.io", args.python_spdl, "spdl", differs=spdl),
     ]

@@ -76,7 +76,7 @@ def datasets() -> None:
             count = sum(1 for _ in batches)
             found[name].append((time.perf_counter() - begin) / count * 1e6)
     for name, each in found.items():
-        print(f"  {name}: {statistics.median(each):.0f} us a batch")
+        print(f"  {name}: {statistics.median(each):.0f} us per batch")
 
 
 if __name__ == "__main__":

@@ -371,7 +371,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, metavar="SECONDS", help="the median")
     parser.add_argument("--sigma", type=float, default=0.3, help="of the lognormal latency")
-    parser.add_argument("--rate", type=float, default=0.0, help="bytes a second a connection")
+    parser.add_argument("--rate", type=float, default=0.0, help="bytes per second and connection")
     parser.add_argument("--hang-every", type=int, default=0, metavar="N", help="requests")
     parser.add_argument("--hang-seconds", type=float, default=5.0)
     Server(parser.parse_args()).run()

@@ -40,7 +40,7 @@ class Probe:
         )
 
     def seconds(self, cold: bool = False) -> float:
-        """Of one pass."""
+        """Seconds of one pass."""
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write("cold\n" if cold else "epoch\n")
         self._process.stdin.flush()

@@ -132,7 +132,7 @@ def main() -> int:
     (args.out / "prefetch.json").write_text(json.dumps(report, indent=1))
     base = report["seconds_per_batch"]["already there"]
     for name, taken in report["seconds_per_batch"].items():
-        print(f"{name:20} {taken * 1e3:8.2f} ms a batch, {taken / base:.2f} of it without copies")
+        print(f"{name:20} {taken * 1e3:8.2f} ms per batch, {taken / base:.2f} of it without copies")
     return 0
 
 

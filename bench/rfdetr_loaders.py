@@ -28,7 +28,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "migration"), str(ROOT / "tests")]
 
-import conftest  # noqa: E402, F401  (declares what torchvision needs beside a torch for the CPU)
+import conftest  # noqa: E402, F401  (declares what torchvision needs in addition to a torch for the CPU)
 import made_data  # noqa: E402
 import torch  # noqa: E402
 from headrace.trainers import rfdetr  # noqa: E402

@@ -96,7 +96,7 @@ def decoded(path: str) -> np.ndarray[Any, Any]:
 
 
 def wrong_frames(root: Path, records: Iterator[tuple[int, dict[str, Any]]]) -> tuple[int, int]:
-    """Of how many frames, and how many are nearer to another frame of their file."""
+    """The number of frames, and how many of them are nearer to another frame of their file."""
     import pyarrow.parquet as pq
 
     found = [pq.read_table(path) for path in sorted(root.glob("meta/episodes/*/*.parquet"))]

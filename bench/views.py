@@ -104,7 +104,7 @@ def main() -> None:
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             peers.append(float(done.stdout) * 1000)
     ratio = statistics.median(a / b for a, b in zip(theirs, ours, strict=True))
-    print(f"{arguments.preset}, {len(views)} views of {len(source)} pictures, CPU ms a record:")
+    print(f"{arguments.preset}, {len(views)} views of {len(source)} images, CPU ms per record:")
     print(f"  together {statistics.median(ours):7.2f}")
     print(f"  apart    {statistics.median(theirs):7.2f}  {ratio:.2f}x")
     if peers:

@@ -96,7 +96,7 @@ def measure(
     print(
         f"{name}: {statistics.median(plain_rates):,.0f} batches/s without, ratio {middle:.4f} "
         f"(quartiles {low:.4f} to {high:.4f}, {pairs} pairs), "
-        f"{statistics.median(micros):+.2f} us a batch",
+        f"{statistics.median(micros):+.2f} us per batch",
         flush=True,
     )
 

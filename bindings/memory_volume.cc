@@ -38,9 +38,9 @@ void bind_memory_volume(nb::module_& module) {
           },
           nb::arg("name"), nb::arg("latency_ms") = 0.0, nb::arg("bytes_per_second") = 0.0,
           nb::arg("short_every") = 0, nb::arg("error_every") = 0, nb::arg("slow_ms") = 0.0,
-          "Of each request: latency. Of all together: bytes_per_second (0: no limit). Every so "
-          "many-th request is answered short, or with an error that passes (0: none); the first "
-          "one takes slow_ms longer.")
+          "latency_ms: of each request. bytes_per_second: of all requests together (0: no limit). "
+          "short_every, error_every: every how many requests the answer is short, or a temporary "
+          "error (0: never). slow_ms: additional time of the first request.")
       .def(
           "behave",
           [](MemoryVolume& self, double latency_ms, double bytes_per_second) {

@@ -68,12 +68,14 @@ NB_MODULE(_core, module) {
                               reason.next_level_lacks);
       },
       nb::sig("def simd_reason() -> tuple[bool, str, float, str]"),
-      "Whether the level is forced, the best one, pdep's cost, what the level above it lacks.");
+      "Whether the SIMD level is forced, the best level, pdep's cost, what the next higher level "
+      "would need.");
   module.def("byte_size_of_text", &byte_size_of_text, nb::arg("text"),
-             "Of \"2 GB\", \"512 MiB\", \"1000\"; None for other text.");
+             "Bytes from \"2 GB\", \"512 MiB\", \"1000\"; None for other text.");
   module.def("simd_levels", &simd_levels, "The instruction sets of this CPU, worst first.");
-  module.def("set_simd_level", &set_simd_level_by_name, nb::arg("name"),
-             "For tests and benchmarks, while no loader runs. Results are equal on all levels.");
+  module.def(
+      "set_simd_level", &set_simd_level_by_name, nb::arg("name"),
+      "For tests and benchmarks, while no loader runs. Results are equal on all SIMD levels.");
 }
 
 }  // namespace headrace::python

@@ -226,10 +226,10 @@ void bind_sampling(nb::module_& module) {
             return out;
           },
           nb::arg("seed"), nb::arg("epoch"), nb::arg("begin"), nb::arg("count"),
-          "Record indices of `count` positions of an epoch, from `begin` on, as int64.")
+          "Record indices at `count` positions of an epoch, starting at `begin`, as int64.")
       .def_prop_ro(
           "records", [](const SamplerHandle& self) { return self.records; },
-          "That a source must have at least.")
+          "Minimum number of records that a source must have.")
       .def_prop_ro(
           "batch_sizes",
           [](const SamplerHandle& self) {

@@ -40,6 +40,12 @@ def check(root: Path) -> tuple[int, str]:
         ("## Where files lie", "lie", "name the subject"),
         ("`--skip` may be given again.", "may be given again", "say repeatable"),
         ("Normalised colours.", "Normalised", "American"),
+        ("Images of uint8 and boxes of pixels.", "boxes of pixels", "say uint8 images"),
+        ("The file begins like a pack.", "begins like a", "signature"),
+        ("The last batch is filled up.", "filled up", "say padded"),
+        ("Each record comes once.", "record comes once", "say is delivered"),
+        ("Supported are Opus and Vorbis.", "Supported are", "subject first"),
+        ("The same at every level.", "at every level", "say SIMD level"),
     ],
 )
 def test_each_rejected_wording_has_its_reason(
@@ -50,6 +56,33 @@ def test_each_rejected_wording_has_its_reason(
     code, out = check(tmp_path)
     assert code == 1
     assert f'docs/a.md:3: "{words}": ' in out and reason in out
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words", "reason"),
+    [
+        ("docs/a.md", "```\nslot ──> one field a frame\n```\n", "one field a frame", 'say "per"'),
+        ("docs/a.md", "```\npictures ──> slot\n```\n", "pictures", "say image"),
+        ("headrace/a.h", "// The owner guards it.\n", "owner guards", "whose mutex"),
+        (
+            "headrace/a.cc",
+            "int x;  // bytes from `begin` on\n",
+            "from `begin` on",
+            "say starting at",
+        ),
+        ("headrace/a.cc", "// Of each record.\n", "Of", "begin with the thing itself"),
+        ("python/a.py", '"""Reads it all. ConfigError HR0160."""\n', ". ConfigError", "say when"),
+        ("python/a.py", "x = 1  # the values are put back\n", "are put back", "say the caller"),
+    ],
+)
+def test_diagrams_and_comments_are_checked(
+    tmp_path: Path, file: str, text: str, words: str, reason: str
+) -> None:
+    (tmp_path / file).parent.mkdir()
+    (tmp_path / file).write_text(text)
+    code, out = check(tmp_path)
+    assert code == 1
+    assert f"{file}:" in out and f'"{words}' in out and reason in out
 
 
 def test_code_and_links_are_not_checked(tmp_path: Path) -> None:

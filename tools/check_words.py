@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rejects wording that readers stumble over, in documentation, help texts and messages.
 
-Each rule has a pattern, its reason, and where it applies: "heading" and "text" of Markdown files,
-"message" for string literals of several words in the engine, the bindings and the package (help,
-errors, warnings, records' docs). Code, inline code and link targets are ignored.
+Each rule has a pattern, its reason, and where it applies: "heading", "text" and "diagram" (a code
+block with arrows) of Markdown files; "message" for string literals of several words in the engine,
+the bindings and the package (help, errors, warnings, records' docs, docstrings); "comment" for
+comments in the same files. Code, inline code and link targets are ignored.
 
 Usage: check_words.py [ROOT]. Prints each violation as `file:line: "words": reason`. Exit 0 when
 clean.
@@ -28,6 +29,7 @@ class Rule:
 
 
 DOCS = ("heading", "text")
+PROSE = ("heading", "text", "message", "comment")
 _UNITS = "records|images|batches|bytes|seconds|microseconds|milliseconds|µs|us|ms|[kMG]i?B"
 _PER = "record|batch|image|second|epoch|core|thread|rank|machine|file|pixel|frame|worker"
 _RATE = (
@@ -38,11 +40,20 @@ _BRITISH = (
     "|modelling|catalogue|artefact|(?:normal|optim|initial|serial|synchron|quant|real|organ|recogn"
     "|minim|maxim|util|vector|special|general|parallel|random|visual|summar|emphas)is(?:e[ds]?|ing|ation)"
 )
+_DTYPE = r"u?int\d+|b?float\d+|floats|bytes|pixels|integers"
+_OF_DTYPE = "images|masks|boxes|tensors|labels|targets|keypoints|planes|clips|channels|arrays"
+_STIFF_COMMENT = (
+    r"\b(?:[Ww]hoever|[Ss]omebody|[Nn]obody|anew|besides?|one another|for ever|in vain)\b"
+    r"|\ban own\b|\b(?:comes?|came) true\b"
+    r"|\b(?:is|are|was|were|be|been) (?:asked (?:for|again)|put back|given up|wanted)\b"
+    r"|\b(?:goes|go|went|gone) on\b(?! to\b)|\b(?:can|could) be had\b"
+    r"|\bstands? (?:in(?! for)|at|on|next|before|after|below|there)\b"
+)
 RULES = (
     Rule(
         r"(?:^|[.:;] )Of (?!course)(?!\w+ing)",
         'begin with the thing itself, not with "Of ..."',
-        DOCS,
+        (*DOCS, "comment"),
     ),
     Rule(r"\bmoving pictures?\b", "say video"),
     Rule(r"\bpictures?\b", "say image, or image and mask", DOCS),
@@ -83,6 +94,35 @@ RULES = (
     Rule(rf"\b\d[\d,.]* (?:{_UNITS}) an? (?:{_PER})\b", 'say "per" for rates', DOCS),
     Rule(_RATE, 'say "per" for rates', ("message",)),
     Rule(rf"(?i)\b\w*(?:{_BRITISH})\w*", "spell it the American way: color, gray, normalize"),
+    Rule(r"\bpictures?\b", "say image, or image and mask", ("diagram",)),
+    Rule(r"\b(?:behind|beside|told)\b", "say after, next to, given", ("diagram",)),
+    Rule(
+        r"\b(?:one|a) \w+ an? (?:frame|record|image|picture|row|batch)\b",
+        'say "per" for rates',
+        ("diagram",),
+    ),
+    Rule(rf"\b(?:{_OF_DTYPE}) of (?:{_DTYPE})\b", "say uint8 images, boxes in pixels", PROSE),
+    Rule(r"\b(?:begins?|began) like (?:a|an|its)\b", "say it has the signature of ...", PROSE),
+    Rule(r"\bfrom `\w+` on\b", "say starting at `...`", PROSE),
+    Rule(r"\bfilled up\b", "say padded, extended", PROSE),
+    Rule(r"\brecords? comes? (?:once|twice)\b", "say is delivered, occurs", PROSE),
+    Rule(r"(?:^|[.:;] )Supported (?:is|are)\b", "name the subject first: ... are supported", PROSE),
+    Rule(
+        r"[Gg]uarded by (?:its|the) owner|\bowner guards\b",
+        "say Not thread-safe, and whose mutex protects it",
+        ("comment",),
+    ),
+    Rule(
+        r"\b(?:at|on) (?:all|each|every) levels?\b|\ball levels give\b",
+        "say SIMD level: other things have levels, too",
+        PROSE,
+    ),
+    Rule(
+        r"(?:^|[.]\s+)[A-Z]\w*Error HR\d{4}(?:(?:, | and )HR\d{4})*(?:\.(?:\s|$)|$)",
+        "say when: Raises ... if ...",
+        ("message",),
+    ),
+    Rule(_STIFF_COMMENT, "say the caller, again, next to, requested, continues", ("comment",)),
 )
 
 _SKIPPED = {"build", ".git", ".venv", "__pycache__"}
@@ -94,6 +134,9 @@ _NOT_PROSE = re.compile(
 )
 _CXX_STRINGS = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+')
 _CXX_COMMENT = re.compile(r"//.*")
+_COMMENT = {".py": re.compile(r"(?:^|\s\s)#\s?(.*)"), ".cc": re.compile(r"(?:^|\s)//\s?(.*)")}
+_COMMENT[".h"] = _COMMENT[".cc"]
+_DIAGRAM = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _DEFINES_WORDS = {"docs/reference/glossary.md"}  # our former terms and the standard ones
 
 
@@ -108,6 +151,11 @@ def passages(path: Path, text: str) -> Iterator[tuple[int, str, str]]:
         prose = _NOT_PROSE.sub(blanked, text)
         for number, line in enumerate(prose.split("\n"), 1):
             yield number, "heading" if line.startswith("#") else "text", line.lstrip("# -|*")
+        for match in _DIAGRAM.finditer(text):
+            if "─>" in match[1] or "<─" in match[1]:
+                first = text.count("\n", 0, match.start(1)) + 1
+                for number, line in enumerate(match[1].split("\n"), first):
+                    yield number, "diagram", line
     elif path.suffix == ".py":
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -117,6 +165,11 @@ def passages(path: Path, text: str) -> Iterator[tuple[int, str, str]]:
         for match in _CXX_STRINGS.finditer(code):
             words = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', match[0]))
             yield code.count("\n", 0, match.start()) + 1, "message", words
+    if path.suffix in _COMMENT:
+        for number, line in enumerate(text.split("\n"), 1):
+            comment = _COMMENT[path.suffix].search(line)
+            if comment and '"' not in line[: comment.start()]:
+                yield number, "comment", comment[1]
 
 
 def check(path: Path, text: str) -> Iterator[str]:
@@ -137,8 +190,10 @@ def files(root: Path) -> Iterable[Path]:
         ("docs", {".md"}),
         ("examples", {".md"}),
         ("headrace", {".cc", ".h"}),
+        ("headrace-av", {".cc", ".h"}),
         ("bindings", {".cc", ".h"}),
         ("python", {".py"}),
+        ("bench", {".py"}),
     ):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in suffixes and "_test" not in path.stem and "_fuzz" not in path.stem:

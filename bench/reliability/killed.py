@@ -52,7 +52,7 @@ def one_run(attempt: Attempt, photos: Path, folder: Path, cache: Path, wanted: s
         if code == -signal.SIGKILL:
             continue
         if code != 0 or first != "ready\n":
-            attempt.fails(f"it cannot go on, ended by {code}: {child.last_lines(errors)}")
+            attempt.fails(f"it cannot continue, ended by {code}: {child.last_lines(errors)}")
         break
     seen = (folder / "seen").read_text() if (folder / "seen").exists() else ""
     attempt.expect(seen == wanted, f"{folder.name}: lost or doubled after kills")

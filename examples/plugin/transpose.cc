@@ -25,8 +25,8 @@ class RandomTranspose {
   }
   explicit RandomTranspose(const hp::Arguments& arguments) : p_(arguments.number("p")) {}
 
-  // Of images and masks. Without a record it is planned: which of the two sizes it will be is open,
-  // unless p says it or they are the same.
+  // The output shape of images and masks. Without a record, plans: which of the two sizes it will
+  // be is unknown, unless p decides it or they are equal.
   void shape(hp::Record* record, const hp::Field& in, hp::Shape& out) const {
     const int64_t height = in.extent(0), width = in.extent(1);
     if (!record && p_ > 0 && p_ < 1 && height != width) {

@@ -52,7 +52,7 @@ struct HostBatch {
   std::vector<HostTensor> tensors;
   std::shared_ptr<void> rest;  // data of the feed, passed along. shared: the feed knows its type
   std::string name = {};       // "batch 7 of epoch 0", for errors
-  int slots_left = INT_MAX;    // the feed needs one to go on, not counting copies in progress
+  int slots_left = INT_MAX;    // the feed needs one to continue, not counting copies in progress
 };
 
 // Where batches come from; called only by the prefetcher's thread.

@@ -87,7 +87,7 @@ class ResidentSet {
     std::vector<int64_t> indices;  // if they have to be known on the host
     std::vector<int64_t> places;   // if so, the row of each in device memory
   };
-  // Batches that were made together; those from `next` on have not been returned yet.
+  // Batches that were made together; those starting at `next` have not been returned yet.
   struct Arena {
     uint64_t seed = 0, epoch = 0;
     int64_t next = 0, end = 0;       // batch numbers; equal: no batches

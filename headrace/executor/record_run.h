@@ -25,7 +25,8 @@ struct OpenBatch;
 struct Rows {
   int64_t epoch = 0, batch = 0;
   int64_t position = 0;  // of the batch's row 0 in the epoch
-  // Of its row 0 in the stream; -1: in no stream, its records are read individually.
+  // Sequence number of the batch's row 0 in the stream; -1: in no stream, its records are read
+  // individually.
   int64_t sequence = -1;
   int first = 0, count = 0;
 

@@ -17,7 +17,7 @@ namespace headrace {
 
 class WorkPlacement {
  public:
-  // Throws Exception HR0716 or HR0717 if the device was asked for work that it cannot do.
+  // Throws Exception HR0716 or HR0717 if work was requested from the device that it cannot do.
   WorkPlacement(const LoaderOptions& options, const Plan& plan, SourcePtr source);
 
   // Decides the rest, and creates the batch maker. engine: complete except for where the work is

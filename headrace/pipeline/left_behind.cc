@@ -8,7 +8,7 @@
 // override that. fields= of the step, or of an enclosing list, specifies what moves. In a
 // dictionary of lists, a field with its own list is handled by that list, unless the step is
 // random, because each list draws independently: that is fine for images (two views, or unrelated
-// pictures), but not for an image and its mask. Branches of a Fork are meant to differ. Of a
+// pictures), but not for an image and its mask. Branches of a Fork are meant to differ. For a
 // function only the results are known: a change of a picture's size shows that it moved, here if it
 // is declared and otherwise record by record.
 #include <algorithm>

@@ -71,7 +71,7 @@ struct PlanDraft : PlanParts {
   std::vector<FieldState> states;           // by field number, at the current step
   std::map<std::string, std::string> gone;  // fields that no longer exist, and why
   std::vector<int> own_lists;               // fields that have their own list in a dictionary
-  std::vector<int> alone;                   // left behind a moved picture, with the user's consent
+  std::vector<int> alone;                   // not moved with a picture, as the user specified
   std::map<int, Clips> clips;               // by the first one's field
   std::vector<PlanScope> scopes;            // all existing fields are visible in the first
 };

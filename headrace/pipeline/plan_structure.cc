@@ -2,14 +2,14 @@
 // Lists that only some records take, or that each record takes in a different order.
 //
 // Note [Lists that records take]
-// A plan is flat. RandomApply is a coin flip that may jump over its list. Of several lists
-// (RandomChoice, RandomOrder, SomeOf) a kSelect draws which a record takes and in which order, and
-// goes to the first; each list ends at a kNext, which makes the same draw again and goes to the
-// list after its own, or past all of them: so a record that returns from Python continues correctly
-// without stored state. Steps in a list draw with a key that includes the list's number, so that
-// adding a list at the end does not change the others' draws. The field states after them are
-// merged: an axis on which the paths differ is variable; differing kinds or dtypes are HR0115. If
-// several lists are taken, each of them may get the result of another, and is planned for that,
+// A plan is flat. RandomApply is a coin flip that may jump over its list. For several lists
+// (RandomChoice, RandomOrder, SomeOf) a kSelect draws which of them a record takes and in which
+// order, and goes to the first; each list ends at a kNext, which makes the same draw again and goes
+// to the list after its own, or past all of them: so a record that returns from Python continues
+// correctly without stored state. Steps in a list draw with a key that includes the list's number,
+// so that adding a list at the end does not change the others' draws. The field states after them
+// are merged: an axis on which the paths differ is variable; differing kinds or dtypes are HR0115.
+// If several lists are taken, each of them may get the result of another, and is planned for that,
 // too.
 #include <algorithm>
 #include <iterator>

@@ -25,7 +25,7 @@ class Counted:
 
 @contextlib.contextmanager
 def faults(kind: int, first: int, last: int, error: int = 1) -> Iterator[Counted]:
-    """Of the engine's calls of a kind, those from first to last fail, counted from 1; 0: none."""
+    """Makes the engine's calls of a kind fail, from first to last, counted from 1; 0: none."""
     counted = Counted()
     _library.faults_arm(kind, first, last, error)
     try:

@@ -59,7 +59,7 @@ struct Request {
 
 enum PacketFlags : uint32_t {
   kRestart = 1,     // output held-back frames, then forget all earlier packets
-  kKept = 2,        // its frame is wanted
+  kKept = 2,        // its frame is requested
   kLeading = 4,     // shown before the packet of the last restart, so its references may be missing
   kAhead = 8,       // follows all packets whose frames are requested, to make the decoder output
                     // held-back frames; errors in this packet are ignored

@@ -25,7 +25,7 @@ struct Feed {
 
 struct FramePlan {
   std::vector<Feed> feeds = {};
-  // Numbers of the packets whose frames are wanted, in frame order.
+  // Numbers of the packets whose frames are requested, in frame order.
   std::vector<uint32_t> kept = {};
   // The next few packets that others need, up to the next restart point: they make a decoder output
   // the last held-back frames without signaling the end of the stream.

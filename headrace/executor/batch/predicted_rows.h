@@ -20,9 +20,9 @@ struct Prediction {
   size_t bytes = 0;  // of their tensors
 };
 
-// Predicts a batch at these positions. `sounds`: by schema field, known properties of its audio,
-// null if unknown; `index_at`: the record at a position. Predicts nothing if it would take more
-// than `most` bytes.
+// Predicts a batch at these positions. sounds: by schema field, known properties of its audio, null
+// if unknown; `index_at`: the record at a position. Predicts nothing if it would take more than
+// `most` bytes.
 Prediction predict(const Plan& plan, const std::vector<SoundForms>& sounds, uint64_t seed,
                    uint64_t epoch, BatchRange range,
                    const std::function<int64_t(int64_t position)>& index_at, size_t most);

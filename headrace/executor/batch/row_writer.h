@@ -50,7 +50,7 @@ class RowWriter {
 
   // Values (row_values.cc).
   Result<void> write_value(size_t output, RowSource& source);
-  // A value of this shape; sounds of several clips are written one by one.
+  // A value of this shape; the audio of several clips is written clip by clip.
   Result<void> write_numbers(const Output& output, const FieldValue& value, const Shape& promised,
                              uint8_t* to);
   Result<void> write_list_value(size_t output, RowSource& source);

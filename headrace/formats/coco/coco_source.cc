@@ -171,7 +171,7 @@ class CocoSource final : public Source {
     return names;
   }
 
-  // Whether fields in the picture's coordinates are wanted.
+  // Whether fields in the picture's coordinates are requested.
   bool wants_places(const std::vector<bool>& wanted) const {
     for (size_t f = 0; f < parts_.size(); ++f) {
       const FieldKind kind = schema_[f].kind;

@@ -36,8 +36,8 @@ struct LlmKind {
 constexpr std::array<LlmKind, 2> kLlmKinds{
     {{20240520, 1, DType::kUInt16}, {20240801, 7, DType::kUInt32}}};
 
-// Of a file that is read next: if a storage fails at the first bytes, the bytes after them must not
-// be taken for tokens.
+// Whether a file, which is read next, has this signature. Throws if the storage fails: the bytes
+// after the first ones must not be taken for tokens then.
 bool begins_with(const std::string& path, std::string_view bytes) {
   std::array<uint8_t, 16> first;
   const Result<size_t> read = read_prefix(path, std::span(first).first(bytes.size()));

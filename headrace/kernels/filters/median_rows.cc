@@ -4,9 +4,9 @@
 // Columns are sorted, once for all neighborhoods that contain them, and then the rows of the
 // result. In such a table each element is at least as large as all those above and to the left of
 // it. So only a few elements can be the median, and equally many were dropped because they are too
-// small and because they are too large. Of the rest, the minimum and maximum are removed repeatedly
-// while others are added, until one is left. All of it unrolls, and sorting dropped elements among
-// themselves is dead code.
+// small and because they are too large. From the rest, the minimum and maximum are removed
+// repeatedly while others are added, until one is left. All of it unrolls, and sorting dropped
+// elements among themselves is dead code.
 #ifndef HEADRACE_LEVEL
 
 #include "headrace/kernels/filters/median_rows.h"

@@ -16,7 +16,7 @@ using HuffmanWalk = int (*)(HuffmanStream* const* lanes, int count);
 HuffmanWalk huffman_walk_plain();
 HuffmanWalk huffman_walk_bmi2();  // null where the architecture has none
 
-// The notes of a run, and which of its blocks are wanted.
+// The notes of a run, and which of its blocks are requested.
 struct HuffmanRun {
   const uint64_t* notes;
   const uint64_t* end;

@@ -37,7 +37,7 @@ struct ScanBlocks {
   int16_t* coefficients = nullptr;  // 64 per block, coefficient `natural` at kIdctFromNatural
   uint64_t* nonzero = nullptr;
   int count = 0;
-  // The blocks whose coefficients are wanted; only the masks are kept for the others.
+  // The blocks whose coefficients are needed; only the masks are kept for the others.
   int kept_first = 0, kept_end = 0;
 };
 

@@ -224,7 +224,7 @@ const OpRecord kRandomBBoxCrop{
     .doc =
         "Crops a record's images to a random window with enough overlap with its boxes, by "
         "DALI's rules.\n\n"
-        "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, (rows, 4). "
+        "Images and masks, (C, H, W), any dtype, of one size, with boxes in pixels, (rows, 4). "
         "A threshold is drawn, then windows, with sizes relative to the image, until one "
         "overlaps boxes by that much and keeps at least one box. After num_attempts windows "
         "another threshold is drawn. An image without boxes, or with a box of zero area, is "

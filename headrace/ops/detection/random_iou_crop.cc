@@ -160,7 +160,7 @@ const OpRecord kRandomIoUCrop{
     .doc =
         "Crops a record's images to a random window with enough overlap with a box (SSD's "
         "crop).\n\n"
-        "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, (rows, 4). "
+        "Images and masks, (C, H, W), any dtype, of one size, with boxes in pixels, (rows, 4). "
         "An IoU is drawn from sampler_options; 1 or more leaves the image unchanged. Then "
         "windows are drawn until one contains the center of a box with at least that IoU; after "
         "`trials` windows another IoU is drawn. An image without boxes is unchanged. Boxes "

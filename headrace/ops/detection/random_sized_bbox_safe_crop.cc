@@ -113,7 +113,7 @@ const OpRecord kRandomSizedBBoxSafeCrop{
     .name = "RandomSizedBBoxSafeCrop",
     .doc =
         "Crops a record's images to a random window that contains all boxes, and resizes it.\n\n"
-        "Images and masks, (C, H, W), any dtype, of one size, with boxes of pixels, become (C, "
+        "Images and masks, (C, H, W), any dtype, of one size, with boxes in pixels, become (C, "
         "size[0], size[1]); the dtype is unchanged. On each axis the window begins anywhere "
         "before the first box and ends anywhere after the last one. No row is dropped. The crop "
         "of an image without boxes keeps the image's aspect ratio. The window is drawn before "

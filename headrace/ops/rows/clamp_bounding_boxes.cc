@@ -55,7 +55,7 @@ const OpRecord kClampBoundingBoxes{
     .name = "ClampBoundingBoxes",
     .doc =
         "Moves box corners that are outside of the image onto its edge.\n\n"
-        "Boxes, (..., 4), or rotated ones, of pixels in a known format; shape and dtype are "
+        "Boxes in pixels, (..., 4), or rotated boxes, in a known format; shape and dtype are "
         "unchanged. Transforms that crop images do this by themselves; this is for boxes that "
         "were annotated beyond the edge.",
     .page = {.unseen = "it changes only boxes: [detection](detection.md)"},

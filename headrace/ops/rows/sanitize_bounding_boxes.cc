@@ -99,7 +99,7 @@ const OpRecord kSanitizeBoundingBoxes{
     .name = "SanitizeBoundingBoxes",
     .doc =
         "Drops boxes that are too small, outside of the image, or invalid.\n\n"
-        "Boxes, (rows, 4), or rotated ones, of pixels in a known format. A row is kept if its "
+        "Boxes in pixels, (rows, 4), or rotated boxes, in a known format. A row is kept if its "
         "box is at least min_size wide and high, has at least min_area, and has no corner "
         "outside of the image; boxes with NaN or negative sides are dropped. The other fields "
         "of the row group (labels, areas, masks, keypoints) lose the same rows; use fields= to "

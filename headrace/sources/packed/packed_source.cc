@@ -196,7 +196,7 @@ class PackedSource final : public Source {
   static int64_t count_of(const PackedPiece& piece, const PackedField& field) {
     return piece.count + (field.next && piece.continues ? 1 : 0);
   }
-  // Whether labels are wanted and are made from this field.
+  // Whether labels are requested and are made from this field.
   bool makes_labels(const PackedField& field, const std::vector<bool>& wanted) const {
     return labels_ < schema_.size() && &field == &values_[labels_from_] && wanted[labels_];
   }

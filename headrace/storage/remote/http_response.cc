@@ -37,7 +37,7 @@ std::string range_text(const HttpResponse& response) {
   return std::to_string(*response.range_first) + "-" + std::to_string(*response.range_last);
 }
 
-// Judges a body with a Content-Range, whatever the status (some servers answer 200).
+// Judges a body with a Content-Range, regardless of the status (some servers answer 200).
 Judgment judge_range(const HttpResponse& response, const WantedRange& wanted) {
   if (!response.range_first) return wrong("a body without a range");
   const uint64_t first = *response.range_first, body = *response.range_last - first + 1;

@@ -129,7 +129,8 @@ def join(
     an integer field of both. Records without a match are left out; the ``repr`` counts them.
     rename: new names for fields of ``right`` whose names occur in both.
     kinds: kinds of fields (``Source.with_kinds``): images renamed to ``mask`` need ``kinds={"mask":
-    "mask"}``; without it, an error asks you to decide. ConfigError HR0498, HR0182.
+    "mask"}``; without it, ConfigError HR0182 asks you to decide. Raises ConfigError HR0498 if no
+    record matches, a key occurs twice in ``right``, or a field is in both.
     """
     left, right = open(left), open(right)
     names = dict(rename or {})

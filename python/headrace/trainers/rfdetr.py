@@ -327,7 +327,7 @@ class _Translated:
 
 
 def _sides(short: int, least: int, most: int) -> range:
-    """Of the crops of an image whose shorter side is this."""
+    """The possible sides of crops of an image whose shorter side is ``short``."""
     return range(min(least, short), min(most, short) + 1)
 
 

@@ -202,7 +202,9 @@ class LentRows:
             self._thread.start()
 
     def close(self) -> None:
-        """Ends the makers. The loader's threads, if still running, make the outstanding rows."""
+        """Ends the makers. Outstanding rows are then made by the loader's threads, if these are
+        still running.
+        """
         self._ends.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_LAST_CALL)

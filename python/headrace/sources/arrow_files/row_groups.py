@@ -61,7 +61,7 @@ class RowGroups:
         return len(self.places)
 
     def rows(self) -> list[int]:
-        """Of each group."""
+        """The number of rows of each group."""
         return [end - begin for begin, end in itertools.pairwise(self.starts)]
 
     def schema(self) -> Any:

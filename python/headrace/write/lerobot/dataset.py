@@ -330,7 +330,7 @@ def _write_json(path: Path, value: Any) -> None:
 
 
 def _sums(root: Path) -> list[dict[str, Any]]:
-    """Of all files; writes SHA256SUMS."""
+    """Path, size and SHA-256 of all files; writes SHA256SUMS."""
     paths = sorted(path for path in root.rglob("*") if path.is_file())
     files = [
         {
