@@ -34,8 +34,8 @@ PlannedPieces::Iterator PlannedPieces::erase(Iterator piece) {
   return pieces_.erase(piece);
 }
 
-// The range of records in a record's block. Of the next block, perhaps only some records are
-// claimed so far, so it becomes a separate request later.
+// The range of records in a record's block. The next block may be claimed only in part so far, so
+// it becomes a separate request later.
 std::pair<int64_t, int64_t> PlannedPieces::block_of(int64_t index) const {
   const auto end = std::ranges::upper_bound(block_ends_, index);
   if (end == block_ends_.end()) return {0, INT64_MAX};
